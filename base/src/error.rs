@@ -1,0 +1,269 @@
+//! The one error type: closed kind, retryable or not, operation, context, source (docs: house decision 11).
+
+use std::fmt;
+
+/// Result with the house's error.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What went wrong, as a closed set: programs match on it, the wire and the C ABI carry its number.
+///
+/// The numbers are part of `spec/call.md` (table "error kinds") and never change their meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u16)]
+pub enum ErrorKind {
+    /// The caller passed something that does not fit the interface: count, type, rank, size, order, value.
+    InvalidArgument = 1,
+    /// No such routine, module, handle or file.
+    NotFound = 2,
+    /// A name that more than one module publishes.
+    Ambiguous = 3,
+    /// The peer is not allowed to do this (uid, token, table of rights).
+    PermissionDenied = 4,
+    /// Nobody listens there, or the name does not resolve.
+    Unreachable = 5,
+    /// The connection ended while something was under way.
+    ConnectionLost = 6,
+    /// The peer broke the wire protocol.
+    Protocol = 7,
+    /// The peer speaks another version of the wire, or needs a feature we lack.
+    Version = 8,
+    /// A named limit of the manifest or the interface would be exceeded.
+    LimitExceeded = 9,
+    /// The deadline passed.
+    TimedOut = 10,
+    /// The call was cancelled.
+    Cancelled = 11,
+    /// The routine ended by a signal.
+    RoutineCrashed = 12,
+    /// The routine called `exit()`.
+    RoutineExited = 13,
+    /// The routine ran and reported failure itself.
+    RoutineFailed = 14,
+    /// The interface changed since the client fetched it: fetch it again.
+    InterfaceChanged = 15,
+    /// An interface file or a manifest with mistakes in it.
+    InvalidSource = 16,
+    /// A shared library, a symbol or a compiler is missing on the server.
+    Unavailable = 17,
+    /// The other end is going away.
+    ShuttingDown = 18,
+    /// A system call failed for a reason of its own.
+    System = 19,
+    /// A broken invariant of ours: please report it.
+    Internal = 20,
+}
+
+impl ErrorKind {
+    /// Every kind, in the order of their numbers.
+    pub const ALL: [ErrorKind; 20] = [
+        ErrorKind::InvalidArgument,
+        ErrorKind::NotFound,
+        ErrorKind::Ambiguous,
+        ErrorKind::PermissionDenied,
+        ErrorKind::Unreachable,
+        ErrorKind::ConnectionLost,
+        ErrorKind::Protocol,
+        ErrorKind::Version,
+        ErrorKind::LimitExceeded,
+        ErrorKind::TimedOut,
+        ErrorKind::Cancelled,
+        ErrorKind::RoutineCrashed,
+        ErrorKind::RoutineExited,
+        ErrorKind::RoutineFailed,
+        ErrorKind::InterfaceChanged,
+        ErrorKind::InvalidSource,
+        ErrorKind::Unavailable,
+        ErrorKind::ShuttingDown,
+        ErrorKind::System,
+        ErrorKind::Internal,
+    ];
+
+    /// The number on the wire and in the C ABI.
+    pub fn code(self) -> u16 {
+        self as u16
+    }
+
+    /// The kind with this number; `None` for a number of a later version.
+    pub fn from_code(code: u16) -> Option<ErrorKind> {
+        Self::ALL.get(usize::from(code).checked_sub(1)?).copied()
+    }
+
+    /// The kind's name in lower case with dashes, as JSON output and the C ABI spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            ErrorKind::InvalidArgument => "invalid-argument",
+            ErrorKind::NotFound => "not-found",
+            ErrorKind::Ambiguous => "ambiguous",
+            ErrorKind::PermissionDenied => "permission-denied",
+            ErrorKind::Unreachable => "unreachable",
+            ErrorKind::ConnectionLost => "connection-lost",
+            ErrorKind::Protocol => "protocol",
+            ErrorKind::Version => "version",
+            ErrorKind::LimitExceeded => "limit-exceeded",
+            ErrorKind::TimedOut => "timed-out",
+            ErrorKind::Cancelled => "cancelled",
+            ErrorKind::RoutineCrashed => "routine-crashed",
+            ErrorKind::RoutineExited => "routine-exited",
+            ErrorKind::RoutineFailed => "routine-failed",
+            ErrorKind::InterfaceChanged => "interface-changed",
+            ErrorKind::InvalidSource => "invalid-source",
+            ErrorKind::Unavailable => "unavailable",
+            ErrorKind::ShuttingDown => "shutting-down",
+            ErrorKind::System => "system",
+            ErrorKind::Internal => "internal",
+        }
+    }
+}
+
+/// An error with what a person needs to act: what, where, and where known the fix.
+///
+/// Reads as `operation: message (key: value, …); fix`. The box keeps `Result<T>` small on the hot path.
+#[derive(Debug)]
+pub struct Error(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    kind: ErrorKind,
+    retryable: bool,
+    operation: &'static str,
+    message: String,
+    fix: Option<String>,
+    context: Vec<(&'static str, String)>,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl Error {
+    /// An error of `kind` met while doing `operation` (a verb phrase: "connect", "read the manifest").
+    pub fn new(kind: ErrorKind, operation: &'static str, message: impl Into<String>) -> Self {
+        Error(Box::new(Inner {
+            kind,
+            retryable: false,
+            operation,
+            message: message.into(),
+            fix: None,
+            context: Vec::new(),
+            source: None,
+        }))
+    }
+
+    /// What the reader should do about it, as a full clause.
+    #[must_use]
+    pub fn fix(mut self, fix: impl Into<String>) -> Self {
+        self.0.fix = Some(fix.into());
+        self
+    }
+
+    /// One more fact: `("routine", "lapack/dgesv")`.
+    #[must_use]
+    pub fn with(mut self, key: &'static str, value: impl fmt::Display) -> Self {
+        self.0.context.push((key, value.to_string()));
+        self
+    }
+
+    /// The error underneath.
+    #[must_use]
+    pub fn source(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        self.0.source = Some(source.into());
+        self
+    }
+
+    /// Marks that the same request may succeed later and that nothing has run.
+    #[must_use]
+    pub fn retryable(mut self) -> Self {
+        self.0.retryable = true;
+        self
+    }
+
+    /// A failed system call.
+    pub fn system(operation: &'static str, source: std::io::Error) -> Self {
+        let message = source.to_string();
+        Error::new(ErrorKind::System, operation, message).source(source)
+    }
+
+    /// A broken invariant of ours.
+    pub fn internal(operation: &'static str, message: impl Into<String>) -> Self {
+        Error::new(ErrorKind::Internal, operation, message)
+    }
+
+    /// The closed kind.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// Whether the same request may be sent again.
+    pub fn is_retryable(&self) -> bool {
+        self.0.retryable
+    }
+
+    /// The operation that failed.
+    pub fn operation(&self) -> &'static str {
+        self.0.operation
+    }
+
+    /// The message alone, without operation, context and fix.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The advice alone.
+    pub fn advice(&self) -> Option<&str> {
+        self.0.fix.as_deref()
+    }
+
+    /// The facts, in the order they were added.
+    pub fn context(&self) -> &[(&'static str, String)] {
+        &self.0.context
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let e = &*self.0;
+        if e.operation.is_empty() {
+            f.write_str(&e.message)?;
+        } else {
+            write!(f, "{}: {}", e.operation, e.message)?;
+        }
+        for (index, (key, value)) in e.context.iter().enumerate() {
+            write!(f, "{}{key}: {value}", if index == 0 { " (" } else { ", " })?;
+        }
+        if !e.context.is_empty() {
+            f.write_str(")")?;
+        }
+        if let Some(fix) = &e.fix {
+            write!(f, "; {fix}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_deref().map(|source| source as _)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_and_kinds_are_inverse() {
+        for kind in ErrorKind::ALL {
+            assert_eq!(ErrorKind::from_code(kind.code()), Some(kind));
+        }
+        assert_eq!(ErrorKind::from_code(0), None);
+        assert_eq!(ErrorKind::from_code(21), None);
+    }
+
+    #[test]
+    fn reads_as_what_where_fix() {
+        let error = Error::new(ErrorKind::NotFound, "call", "no routine \"dgesw\"")
+            .with("server", "unix:/run/x")
+            .fix("did you mean dgesv?");
+        assert_eq!(
+            error.to_string(),
+            "call: no routine \"dgesw\" (server: unix:/run/x); did you mean dgesv?"
+        );
+    }
+}

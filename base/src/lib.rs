@@ -1,0 +1,14 @@
+//! Ids, units, the error type, and the clock and random traits. Standard library only.
+//!
+//! Everything else in the house stands on this crate; it does no I/O itself. Time and randomness are traits, so that
+//! the shipped state machines run unchanged in virtual time.
+
+mod error;
+mod ids;
+mod time;
+mod units;
+
+pub use error::{Error, ErrorKind, Result};
+pub use ids::{CallId, ChannelId, ConnectionId, ExecutableId, SegmentId};
+pub use time::{Clock, Instant, Random, SeededRandom, SystemClock};
+pub use units::Bytes;

@@ -1,0 +1,2 @@
+//! The `farcall` command.
+fn main() {}

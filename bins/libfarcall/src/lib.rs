@@ -1,0 +1,1 @@
+//! Everything behind libfarcall.so: the C ABI and the executable runtime.

@@ -1,0 +1,1 @@
+//! The C ABI of Farcall (spec/c-abi.md).

@@ -1,0 +1,1 @@
+//! The client core: connect, look up, marshal, call.

@@ -1,0 +1,1 @@
+//! The library every executable is built on: the generic host and linked executables.

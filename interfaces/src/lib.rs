@@ -1,0 +1,1 @@
+//! What plugins and transports offer one another: streams, memory, directory, spawner.

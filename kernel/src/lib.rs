@@ -1,0 +1,1 @@
+//! The plugin kernel: manifest, slots, lifecycle and hosts.

@@ -1,0 +1,1 @@
+//! Embedded directory: which routines are published and what their interfaces are.

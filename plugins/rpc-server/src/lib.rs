@@ -1,0 +1,1 @@
+//! Accepts connections, checks calls and relays them to executables.

@@ -1,0 +1,1 @@
+//! Starts executables as processes of this host and reports their end.

@@ -1,0 +1,1 @@
+//! Client and server call state machines (spec/call.md).

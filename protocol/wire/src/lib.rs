@@ -1,0 +1,1 @@
+//! Frames, messages and their codec (spec/wire.md).

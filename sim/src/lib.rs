@@ -1,0 +1,1 @@
+//! Simulated world: the shipped state machines in virtual time.

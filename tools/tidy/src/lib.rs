@@ -1,0 +1,1 @@
+//! House rules as unit tests: layer edges, sizes, docs, dead files.

@@ -1,0 +1,1 @@
+//! TCP transport with a token.
