@@ -1,5 +1,6 @@
 //! The one error type: closed kind, retryable or not, operation, context, source (docs: house decision 11).
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// Result with the house's error.
@@ -125,20 +126,20 @@ pub struct Error(Box<Inner>);
 struct Inner {
     kind: ErrorKind,
     retryable: bool,
-    operation: &'static str,
+    operation: Cow<'static, str>,
     message: String,
     fix: Option<String>,
-    context: Vec<(&'static str, String)>,
+    context: Vec<(Cow<'static, str>, String)>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
 impl Error {
     /// An error of `kind` met while doing `operation` (a verb phrase: "connect", "read the manifest").
-    pub fn new(kind: ErrorKind, operation: &'static str, message: impl Into<String>) -> Self {
+    pub fn new(kind: ErrorKind, operation: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
         Error(Box::new(Inner {
             kind,
             retryable: false,
-            operation,
+            operation: operation.into(),
             message: message.into(),
             fix: None,
             context: Vec::new(),
@@ -155,8 +156,8 @@ impl Error {
 
     /// One more fact: `("routine", "lapack/dgesv")`.
     #[must_use]
-    pub fn with(mut self, key: &'static str, value: impl fmt::Display) -> Self {
-        self.0.context.push((key, value.to_string()));
+    pub fn with(mut self, key: impl Into<Cow<'static, str>>, value: impl fmt::Display) -> Self {
+        self.0.context.push((key.into(), value.to_string()));
         self
     }
 
@@ -196,8 +197,8 @@ impl Error {
     }
 
     /// The operation that failed.
-    pub fn operation(&self) -> &'static str {
-        self.0.operation
+    pub fn operation(&self) -> &str {
+        &self.0.operation
     }
 
     /// The message alone, without operation, context and fix.
@@ -211,7 +212,7 @@ impl Error {
     }
 
     /// The facts, in the order they were added.
-    pub fn context(&self) -> &[(&'static str, String)] {
+    pub fn context(&self) -> &[(Cow<'static, str>, String)] {
         &self.0.context
     }
 }
