@@ -1,1 +1,14 @@
-//! Frames, messages and their codec (spec/wire.md).
+//! Frames, messages and their codec (spec/wire.md). Pure: bytes in, values out, and back.
+//!
+//! Every type that is on the wire lives here and nowhere else. Decoders check lengths before they allocate.
+
+pub mod frame;
+pub mod message;
+mod reader;
+
+pub use frame::{Flags, FrameHeader, FrameKind, HEADER_BYTES, PREFACE, padding};
+pub use message::{
+    Argument, Attribute, ByteOrder, CallResult, CallTimes, Failure, Goodbye, Hello, HelloLimits, InterfaceReply,
+    Notice, Open, Publication, Reply, Request, Resume, Role, Share, Window,
+};
+pub use reader::{FrameReader, Step};

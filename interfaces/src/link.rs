@@ -1,0 +1,397 @@
+//! A link: one byte stream, cut into frames in both directions, without copying array bytes.
+//!
+//! Control frames gather in a small buffer. The body of a data frame is received straight into the memory that the
+//! handler names, and sent straight from the block it lies in. Only what happens to arrive in one piece with a control
+//! frame passes through the buffer; [`Link::bytes_copied`] counts it, so that a test can hold it to `READ_AHEAD` a call.
+
+use std::collections::VecDeque;
+use std::io::{ErrorKind as IoErrorKind, IoSlice, IoSliceMut};
+use std::os::fd::{AsFd, OwnedFd};
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_wire::frame::{FrameHeader, HEADER_BYTES, PREFACE, padding};
+use farcall_wire::{FrameReader, Step};
+
+use crate::memory::{Block, Space};
+use crate::stream::ByteStream;
+
+/// Most bytes read beyond what is certainly control: the price of one system call for many small frames.
+pub const READ_AHEAD: usize = 4096;
+/// Parts given to one system call.
+const PARTS_MAX: usize = 64;
+/// Descriptors received and not yet claimed.
+const DESCRIPTORS_MAX: usize = 64;
+
+/// Takes frames as they arrive.
+pub trait FrameHandler {
+    /// A control frame, or a data frame without bytes.
+    ///
+    /// # Errors
+    /// An error ends the connection.
+    fn control(&mut self, header: &FrameHeader, body: &[u8], descriptors: &mut VecDeque<OwnedFd>) -> Result<()>;
+
+    /// Where the data frame's bytes from `done` on go; at most the rest of the frame. `None` throws them away.
+    ///
+    /// # Errors
+    /// An error ends the connection.
+    fn data_space(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Space>>;
+
+    /// `count` bytes of the data frame have arrived, `done` in all.
+    ///
+    /// # Errors
+    /// An error ends the connection.
+    fn data_arrived(&mut self, header: &FrameHeader, count: u32, done: u32) -> Result<()>;
+}
+
+/// Why receiving paused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// Nothing more is there now.
+    Blocked,
+    /// The other end closed its direction.
+    Closed,
+    /// The budget is used up; there may be more.
+    More,
+}
+
+enum Piece {
+    Bytes(Vec<u8>, Vec<OwnedFd>),
+    Block(Block),
+}
+
+/// One byte stream in frames.
+pub struct Link {
+    stream: Box<dyn ByteStream>,
+    reader: FrameReader,
+    buffer: Vec<u8>,
+    filled: usize,
+    begin: usize,
+    descriptors: VecDeque<OwnedFd>,
+    current: Option<(FrameHeader, u32)>,
+    out: VecDeque<Piece>,
+    out_bytes: usize,
+    sent_of_first: usize,
+    copied: u64,
+}
+
+impl Link {
+    /// A link over a fresh stream; the preface is queued.
+    pub fn new(stream: Box<dyn ByteStream>, control_bytes_max: u32, data_bytes_max: u32) -> Link {
+        let mut link = Link {
+            stream,
+            reader: FrameReader::new(control_bytes_max, data_bytes_max),
+            buffer: vec![0; READ_AHEAD],
+            filled: 0,
+            begin: 0,
+            descriptors: VecDeque::new(),
+            current: None,
+            out: VecDeque::new(),
+            out_bytes: 0,
+            sent_of_first: 0,
+            copied: 0,
+        };
+        link.queue_bytes(&PREFACE);
+        link
+    }
+
+    /// The stream underneath.
+    pub fn stream(&self) -> &dyn ByteStream {
+        &*self.stream
+    }
+
+    /// Array bytes that passed through the buffer so far.
+    pub fn bytes_copied(&self) -> u64 {
+        self.copied
+    }
+
+    /// Bytes queued and not yet sent.
+    pub fn bytes_queued(&self) -> usize {
+        self.out_bytes
+    }
+
+    fn queue_bytes(&mut self, bytes: &[u8]) {
+        self.out_bytes += bytes.len();
+        match self.out.back_mut() {
+            Some(Piece::Bytes(tail, _)) if tail.len() + bytes.len() <= READ_AHEAD => tail.extend_from_slice(bytes),
+            _ => {
+                let mut piece = Vec::with_capacity(bytes.len().max(256));
+                piece.extend_from_slice(bytes);
+                self.out.push_back(Piece::Bytes(piece, Vec::new()));
+            }
+        }
+    }
+
+    /// Queues a control frame; the header's length is set to the body's.
+    pub fn queue_control(&mut self, header: FrameHeader, body: &[u8], descriptors: Vec<OwnedFd>) {
+        let length = u32::try_from(body.len()).expect("control bodies are bounded far below 4 GiB");
+        let header = FrameHeader { length, ..header };
+        if !descriptors.is_empty() {
+            // Descriptors ride with the first byte of a system call, so their frame begins a piece of its own.
+            self.out.push_back(Piece::Bytes(Vec::with_capacity(256), descriptors));
+        }
+        self.queue_bytes(&header.encode());
+        self.queue_bytes(body);
+        self.queue_bytes(&[0; 8][..padding(length)]);
+    }
+
+    /// Queues a data frame that carries the blocks one behind the other.
+    pub fn queue_data(&mut self, header: FrameHeader, blocks: impl IntoIterator<Item = Block>) {
+        let at = self.out.len();
+        let mut total = 0;
+        for block in blocks {
+            total += block.length();
+            self.out.push_back(Piece::Block(block));
+        }
+        let length = u32::try_from(total).expect("data frames are cut to the peer's limit");
+        let head = FrameHeader { length, ..header }.encode();
+        match at.checked_sub(1).and_then(|last| self.out.get_mut(last)) {
+            Some(Piece::Bytes(tail, _)) if tail.len() + head.len() <= READ_AHEAD => tail.extend_from_slice(&head),
+            _ => self.out.insert(at, Piece::Bytes(head.to_vec(), Vec::new())),
+        }
+        self.out_bytes += head.len() + total;
+        if padding(length) > 0 {
+            self.queue_bytes(&[0; 8][..padding(length)]);
+        }
+    }
+
+    /// Sends what is queued; true when all of it is gone.
+    ///
+    /// # Errors
+    /// `ConnectionLost` when the stream is broken.
+    pub fn flush(&mut self) -> Result<bool> {
+        while !self.out.is_empty() {
+            match self.send_some() {
+                Ok(sent) => self.drop_sent(sent),
+                Err(error) if error.kind() == IoErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == IoErrorKind::Interrupted => {}
+                Err(error) => return Err(self.lost("send", error)),
+            }
+        }
+        Ok(true)
+    }
+
+    fn send_some(&mut self) -> std::io::Result<usize> {
+        let mut parts: [IoSlice<'_>; PARTS_MAX] = std::array::from_fn(|_| IoSlice::new(&[]));
+        let mut count = 0;
+        let mut skip = self.sent_of_first;
+        let mut descriptors = Vec::new();
+        for piece in &self.out {
+            let bytes = match piece {
+                Piece::Block(block) => block.bytes(),
+                Piece::Bytes(bytes, riding) => {
+                    if !riding.is_empty() && count > 0 {
+                        break;
+                    }
+                    descriptors = if skip == 0 { riding.iter().map(AsFd::as_fd).collect() } else { descriptors };
+                    bytes
+                }
+            };
+            if count == PARTS_MAX {
+                break;
+            }
+            parts[count] = IoSlice::new(&bytes[skip..]);
+            skip = 0;
+            count += 1;
+        }
+        self.stream.send(&parts[..count], &descriptors)
+    }
+
+    fn drop_sent(&mut self, sent: usize) {
+        self.out_bytes -= sent;
+        let mut left = self.sent_of_first + sent;
+        while let Some(piece) = self.out.front() {
+            let length = match piece {
+                Piece::Bytes(bytes, _) => bytes.len(),
+                Piece::Block(block) => block.length(),
+            };
+            if left < length {
+                break;
+            }
+            left -= length;
+            self.out.pop_front();
+        }
+        self.sent_of_first = left;
+    }
+
+    /// Receives frames and gives them to `handler`, until nothing is there or about `budget` bytes were taken.
+    ///
+    /// # Errors
+    /// What the handler or the frames' rules say, or `ConnectionLost`.
+    pub fn receive(&mut self, handler: &mut dyn FrameHandler, budget: usize) -> Result<Received> {
+        let mut taken = 0;
+        loop {
+            self.dispatch(handler)?;
+            if taken >= budget {
+                return Ok(Received::More);
+            }
+            match self.receive_some(handler) {
+                Ok(0) => return self.end_of_stream(),
+                Ok(count) => taken += count,
+                Err(Trouble::Stream(error)) if error.kind() == IoErrorKind::WouldBlock => return Ok(Received::Blocked),
+                Err(Trouble::Stream(error)) if error.kind() == IoErrorKind::Interrupted => {}
+                Err(Trouble::Stream(error)) => return Err(self.lost("receive", error)),
+                Err(Trouble::Handler(error)) => return Err(error),
+            }
+        }
+    }
+
+    /// Gives every whole frame in the buffer to the handler, and moves array bytes that came along to their place.
+    fn dispatch(&mut self, handler: &mut dyn FrameHandler) -> Result<()> {
+        loop {
+            if let Some((header, done)) = self.current {
+                if !self.place_buffered(handler, header, done)? {
+                    return Ok(());
+                }
+                continue;
+            }
+            match self.reader.step(&self.buffer[self.begin..self.filled])? {
+                Step::Need { consumed, wanted } => {
+                    self.begin += consumed;
+                    self.make_room(wanted);
+                    return Ok(());
+                }
+                Step::Control { header, start, consumed } => {
+                    let start = self.begin + start;
+                    self.begin += consumed;
+                    let body = &self.buffer[start..start + header.length as usize];
+                    handler.control(&header, body, &mut self.descriptors)?;
+                }
+                Step::Data { header, consumed, .. } => {
+                    self.begin += consumed;
+                    self.current = Some((header, 0));
+                }
+            }
+        }
+    }
+
+    /// Copies buffered bytes of the current data frame to their place; false when there are none.
+    fn place_buffered(&mut self, handler: &mut dyn FrameHandler, header: FrameHeader, done: u32) -> Result<bool> {
+        let there = (self.filled - self.begin).min((header.length - done) as usize);
+        if there == 0 {
+            return Ok(false);
+        }
+        let count = match handler.data_space(&header, done)? {
+            None => there,
+            Some(mut space) => {
+                let count = there.min(space.length());
+                space.bytes()[..count].copy_from_slice(&self.buffer[self.begin..self.begin + count]);
+                self.copied += count as u64;
+                count
+            }
+        };
+        self.begin += count;
+        self.data_progress(handler, header, done, count)?;
+        Ok(true)
+    }
+
+    fn data_progress(
+        &mut self,
+        handler: &mut dyn FrameHandler,
+        header: FrameHeader,
+        done: u32,
+        count: usize,
+    ) -> Result<()> {
+        let count = u32::try_from(count).expect("no more than the frame's rest");
+        self.reader.data_received(count);
+        let done = done + count;
+        self.current = (done < header.length).then_some((header, done));
+        handler.data_arrived(&header, count, done)
+    }
+
+    fn make_room(&mut self, wanted: usize) {
+        if self.begin == self.filled {
+            (self.begin, self.filled) = (0, 0);
+        }
+        if self.begin + wanted > self.buffer.len() {
+            self.buffer.copy_within(self.begin..self.filled, 0);
+            self.filled -= self.begin;
+            self.begin = 0;
+        }
+        if wanted > self.buffer.len() {
+            self.buffer.resize(wanted, 0);
+        } else if self.filled == 0 && self.buffer.len() > READ_AHEAD && wanted <= READ_AHEAD {
+            self.buffer.truncate(READ_AHEAD);
+            self.buffer.shrink_to_fit();
+        }
+    }
+
+    fn receive_some(&mut self, handler: &mut dyn FrameHandler) -> std::result::Result<usize, Trouble> {
+        let mut fresh = Vec::new();
+        let result = match self.current {
+            Some((header, done)) => self.receive_data(handler, header, done, &mut fresh),
+            None => {
+                let space = IoSliceMut::new(&mut self.buffer[self.filled..]);
+                let count = self.stream.receive(&mut [space], &mut fresh).map_err(Trouble::Stream)?;
+                self.filled += count;
+                Ok(count)
+            }
+        };
+        self.descriptors.extend(fresh);
+        if self.descriptors.len() > DESCRIPTORS_MAX {
+            let error =
+                Error::new(ErrorKind::Protocol, "receive", "the peer sends descriptors that no frame announces");
+            return Err(Trouble::Handler(error));
+        }
+        result
+    }
+
+    /// Receives array bytes into their place, and the next frame's header behind them.
+    fn receive_data(
+        &mut self,
+        handler: &mut dyn FrameHandler,
+        header: FrameHeader,
+        done: u32,
+        fresh: &mut Vec<OwnedFd>,
+    ) -> std::result::Result<usize, Trouble> {
+        let left = (header.length - done) as usize;
+        // The buffer is empty here: dispatch() has placed what it held.
+        (self.begin, self.filled) = (0, 0);
+        let Some(mut space) = handler.data_space(&header, done).map_err(Trouble::Handler)? else {
+            let room = left.min(self.buffer.len());
+            let count = self
+                .stream
+                .receive(&mut [IoSliceMut::new(&mut self.buffer[..room])], fresh)
+                .map_err(Trouble::Stream)?;
+            return self.account(handler, header, done, count, left);
+        };
+        let room = space.length().min(left);
+        let ahead = if room == left { padding(header.length) + HEADER_BYTES } else { 0 };
+        let mut parts = [IoSliceMut::new(&mut space.bytes()[..room]), IoSliceMut::new(&mut self.buffer[..ahead])];
+        let count = self.stream.receive(&mut parts, fresh).map_err(Trouble::Stream)?;
+        self.filled = count.saturating_sub(room);
+        self.account(handler, header, done, count, room)
+    }
+
+    fn account(
+        &mut self,
+        handler: &mut dyn FrameHandler,
+        header: FrameHeader,
+        done: u32,
+        count: usize,
+        room: usize,
+    ) -> std::result::Result<usize, Trouble> {
+        if count > 0 {
+            self.data_progress(handler, header, done, count.min(room)).map_err(Trouble::Handler)?;
+        }
+        Ok(count)
+    }
+
+    fn end_of_stream(&self) -> Result<Received> {
+        if self.current.is_none() && self.begin == self.filled {
+            return Ok(Received::Closed);
+        }
+        Err(Error::new(ErrorKind::ConnectionLost, "receive", "the peer closed the connection in the middle of a frame")
+            .with("peer", &self.stream.peer().address))
+    }
+
+    fn lost(&self, operation: &'static str, error: std::io::Error) -> Error {
+        Error::new(ErrorKind::ConnectionLost, operation, format!("the connection broke: {error}"))
+            .with("peer", &self.stream.peer().address)
+            .source(error)
+    }
+}
+
+enum Trouble {
+    Stream(std::io::Error),
+    Handler(Error),
+}

@@ -1,0 +1,189 @@
+//! Argument memory: regions that several calls' drivers, streams and processes read and write by handle.
+//!
+//! The bytes of a region may change under our feet (a routine writes them, another process maps them), so nothing here
+//! hands out long-lived references: access goes through raw copies and through slices that live for one system call.
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use farcall_base::{Error, Result};
+
+/// A piece of memory at a fixed address.
+pub trait Region: Send + Sync {
+    /// Its first byte; valid for [`Region::bytes`] bytes as long as the region lives.
+    fn base(&self) -> *mut u8;
+
+    /// Its size.
+    fn bytes(&self) -> usize;
+
+    /// The descriptor that names it to another process, if it can be shared.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>>;
+}
+
+/// Makes regions.
+pub trait MemorySource: Send + Sync {
+    /// A region of at least `bytes` zero bytes or bytes that the same principal wrote before.
+    ///
+    /// # Errors
+    /// `LimitExceeded` when the source's limit is reached, `System` otherwise.
+    fn allocate(&self, bytes: usize) -> Result<Arc<dyn Region>>;
+
+    /// Maps memory that another process shared.
+    ///
+    /// # Errors
+    /// `Protocol` when the descriptor is not sealed memory of that size, `System` otherwise.
+    fn adopt(&self, descriptor: OwnedFd, bytes: usize) -> Result<Arc<dyn Region>>;
+}
+
+/// Bytes to send that stay where they are until they are sent.
+#[derive(Clone)]
+pub struct Block {
+    base: *const u8,
+    length: usize,
+    /// Keeps the memory alive; `None` when the maker of the block promised to.
+    _region: Option<Arc<dyn Region>>,
+}
+
+// SAFETY: a block only names bytes; whoever made it promised that they stay valid, on every thread.
+unsafe impl Send for Block {}
+
+impl Block {
+    /// Bytes `offset .. offset + length` of a region.
+    ///
+    /// # Errors
+    /// `Internal` when they do not lie within the region.
+    pub fn of(region: &Arc<dyn Region>, offset: usize, length: usize) -> Result<Block> {
+        check_within(&**region, offset, length)?;
+        // SAFETY: the check above keeps the offset within the region.
+        let base = unsafe { region.base().add(offset) };
+        Ok(Block { base, length, _region: Some(region.clone()) })
+    }
+
+    /// Bytes of the caller's own.
+    ///
+    /// # Safety
+    /// They must stay valid and in place until the block and all its clones are dropped.
+    pub unsafe fn borrowed(base: *const u8, length: usize) -> Block {
+        Block { base, length, _region: None }
+    }
+
+    /// Number of bytes.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// A part of it.
+    ///
+    /// # Panics
+    /// When the part does not lie within the block.
+    pub fn part(&self, offset: usize, length: usize) -> Block {
+        assert!(offset.checked_add(length).is_some_and(|end| end <= self.length), "a part lies within its block");
+        // SAFETY: the assertion keeps the offset within the block.
+        Block { base: unsafe { self.base.add(offset) }, length, _region: self._region.clone() }
+    }
+
+    /// The bytes, for one system call.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: the block's maker keeps the bytes valid; they are numbers that any bit pattern is a value of.
+        unsafe { std::slice::from_raw_parts(self.base, self.length) }
+    }
+}
+
+/// Memory to receive into, for one system call.
+pub struct Space {
+    base: *mut u8,
+    length: usize,
+}
+
+impl Space {
+    /// Bytes `offset .. offset + length` of a region.
+    ///
+    /// # Errors
+    /// `Internal` when they do not lie within the region.
+    pub fn of(region: &dyn Region, offset: usize, length: usize) -> Result<Space> {
+        check_within(region, offset, length)?;
+        // SAFETY: the check above keeps the offset within the region.
+        Ok(Space { base: unsafe { region.base().add(offset) }, length })
+    }
+
+    /// Bytes of the caller's own.
+    ///
+    /// # Safety
+    /// They must stay valid, writable and unaliased while the space is used.
+    pub unsafe fn borrowed(base: *mut u8, length: usize) -> Space {
+        Space { base, length }
+    }
+
+    /// Number of bytes.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// The bytes, for one system call.
+    pub fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: whoever made the space keeps it valid and lets nobody else write during the call.
+        unsafe { std::slice::from_raw_parts_mut(self.base, self.length) }
+    }
+}
+
+fn check_within(region: &dyn Region, offset: usize, length: usize) -> Result<()> {
+    match offset.checked_add(length) {
+        Some(end) if end <= region.bytes() => Ok(()),
+        _ => Err(Error::internal("name argument memory", "bytes outside of their region")
+            .with("offset", offset)
+            .with("length", length)
+            .with("region", region.bytes())),
+    }
+}
+
+/// Plain memory of this process, for ends that cannot share any: 64-byte aligned, zeroed.
+pub struct HeapRegion {
+    base: *mut u8,
+    layout: std::alloc::Layout,
+    bytes: usize,
+}
+
+// SAFETY: the region is only an address range; accesses are ordered by the protocol (a call's data is written by one
+// end at a time).
+unsafe impl Send for HeapRegion {}
+// SAFETY: as above.
+unsafe impl Sync for HeapRegion {}
+
+impl HeapRegion {
+    /// Alignment of every region: a cache line, enough for any vector load.
+    pub const ALIGNMENT: usize = 64;
+
+    /// `bytes` zero bytes.
+    ///
+    /// # Errors
+    /// `System` when the machine has not that much.
+    pub fn new(bytes: usize) -> Result<HeapRegion> {
+        let out_of_memory =
+            || Error::system("allocate argument memory", std::io::ErrorKind::OutOfMemory.into()).with("bytes", bytes);
+        let layout = std::alloc::Layout::from_size_align(bytes.max(1), Self::ALIGNMENT).map_err(|_| out_of_memory())?;
+        // SAFETY: the layout's size is not zero.
+        let base = unsafe { std::alloc::alloc_zeroed(layout) };
+        if base.is_null() { Err(out_of_memory()) } else { Ok(HeapRegion { base, layout, bytes }) }
+    }
+}
+
+impl Drop for HeapRegion {
+    fn drop(&mut self) {
+        // SAFETY: `base` came from the allocator with this layout.
+        unsafe { std::alloc::dealloc(self.base, self.layout) }
+    }
+}
+
+impl Region for HeapRegion {
+    fn base(&self) -> *mut u8 {
+        self.base
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+}

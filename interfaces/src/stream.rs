@@ -1,0 +1,71 @@
+//! What a transport offers: a byte stream between two processes, and a listener that accepts them.
+//!
+//! A stream receives straight into memory given to it and never blocks; its driver waits on [`ByteStream::readiness`].
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+/// What the transport knows of the other end before a byte was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Where it is, for people: `unix:/run/…`, `127.0.0.1:4711`.
+    pub address: String,
+    /// What proves who it is.
+    pub proof: Proof,
+}
+
+/// What proves who the other end is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Proof {
+    /// The kernel says it: user and process of the other end of a Unix socket.
+    User {
+        /// User id.
+        uid: u32,
+        /// Process id; 0 when unknown.
+        pid: u32,
+    },
+    /// Nothing yet: its Hello must carry this token.
+    Token(Arc<[u8]>),
+    /// We made both ends ourselves (an inherited socket pair, a simulation).
+    Inherited,
+}
+
+/// A byte stream between two processes.
+pub trait ByteStream: Send {
+    /// Sends a prefix of `parts`; the descriptors ride with its first byte.
+    ///
+    /// # Errors
+    /// `WouldBlock` when nothing could be taken; others end the connection.
+    fn send(&mut self, parts: &[IoSlice<'_>], descriptors: &[BorrowedFd<'_>]) -> io::Result<usize>;
+
+    /// Receives into `parts` in order; `Ok(0)` is the end of the stream. Descriptors that came are appended.
+    ///
+    /// # Errors
+    /// `WouldBlock` when nothing is there; others end the connection.
+    fn receive(&mut self, parts: &mut [IoSliceMut<'_>], descriptors: &mut Vec<OwnedFd>) -> io::Result<usize>;
+
+    /// The descriptor to wait on; `None` for a stream in virtual time.
+    fn readiness(&self) -> Option<BorrowedFd<'_>>;
+
+    /// Whether descriptors, and with them shared memory, can travel.
+    fn passes_descriptors(&self) -> bool;
+
+    /// Who is at the other end.
+    fn peer(&self) -> &Peer;
+}
+
+/// Accepts streams.
+pub trait Listener: Send {
+    /// The next stream; `Ok(None)` when nobody waits.
+    ///
+    /// # Errors
+    /// What the system says; the listener stays usable unless it says otherwise.
+    fn accept(&mut self) -> io::Result<Option<Box<dyn ByteStream>>>;
+
+    /// The descriptor to wait on; `None` in virtual time.
+    fn readiness(&self) -> Option<BorrowedFd<'_>>;
+
+    /// The address clients connect to, as they write it.
+    fn address(&self) -> String;
+}

@@ -1,0 +1,462 @@
+//! Control messages: CBOR maps with integer keys (spec/wire.md, section 4). Unknown keys are skipped; what must not be
+//! skipped travels as a critical [`Attribute`].
+
+use farcall_base::{Bytes, CallId, Error, ErrorKind, Result};
+use minicbor::{Decode, Encode};
+
+/// Longest control body a receiver accepts unless its Hello says otherwise.
+pub const CONTROL_BYTES_MAX: u32 = 1 << 20;
+
+/// Encodes a message.
+pub fn encode<T: Encode<()>>(message: &T) -> Vec<u8> {
+    minicbor::to_vec(message).expect("encoding into memory cannot fail")
+}
+
+/// Decodes a message; the whole body must be one value.
+///
+/// # Errors
+/// `Protocol`, naming what was being read and the offset.
+pub fn decode<'b, T: Decode<'b, ()>>(what: &'static str, body: &'b [u8]) -> Result<T> {
+    let malformed = |detail: String| {
+        Error::new(ErrorKind::Protocol, "read a frame", format!("the peer sent a malformed {what} message: {detail}"))
+            .fix("the peer is broken, hostile or not Farcall; the connection is closed")
+    };
+    let mut decoder = minicbor::Decoder::new(body);
+    let message = decoder.decode().map_err(|error| malformed(error.to_string()))?;
+    match decoder.position() {
+        end if end == body.len() => Ok(message),
+        end => Err(malformed(format!("{} bytes follow its end", body.len() - end))),
+    }
+}
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub enum Role {
+    /// Opens calls.
+    #[n(0)]
+    Client,
+    /// Takes calls and has them run.
+    #[n(1)]
+    Server,
+    /// Runs routines.
+    #[n(2)]
+    Executable,
+}
+
+/// Byte order of the sender's arrays and inline values; the receiver makes right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub enum ByteOrder {
+    /// Least significant byte first.
+    #[n(0)]
+    Little,
+    /// Most significant byte first.
+    #[n(1)]
+    Big,
+}
+
+impl ByteOrder {
+    /// This machine's.
+    pub const NATIVE: ByteOrder = if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
+}
+
+/// What the sender of a Hello accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct HelloLimits {
+    /// Longest control body, in bytes.
+    #[n(1)]
+    pub control_bytes_max: u32,
+    /// Longest body of one data frame, in bytes.
+    #[n(2)]
+    pub data_bytes_max: u32,
+    /// Calls and requests open at once on this connection.
+    #[n(3)]
+    pub channels_max: u32,
+    /// Data bytes that a call may send before any Window arrives.
+    #[n(4)]
+    pub initial_credit: u64,
+    /// Largest sum of a call's arrays, in bytes.
+    #[n(5)]
+    pub call_bytes_max: u64,
+    /// Shared segments at once.
+    #[n(6)]
+    pub segments_max: u32,
+}
+
+impl Default for HelloLimits {
+    fn default() -> Self {
+        HelloLimits {
+            control_bytes_max: CONTROL_BYTES_MAX,
+            data_bytes_max: 4 << 20,
+            channels_max: 4096,
+            initial_credit: 1 << 20,
+            call_bytes_max: 1 << 40,
+            segments_max: 1024,
+        }
+    }
+}
+
+/// A named extra. Unknown critical ones are refused, others skipped.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Attribute {
+    /// Its name, from the registry in spec/wire.md, section 6.
+    #[n(0)]
+    pub name: String,
+    /// Whether a receiver that does not know it must refuse.
+    #[n(1)]
+    pub critical: bool,
+    /// Its value, as the registry says.
+    #[n(2)]
+    #[cbor(with = "minicbor::bytes")]
+    pub value: Vec<u8>,
+}
+
+/// Refuses unknown critical attributes.
+///
+/// # Errors
+/// `Version`, naming the attribute.
+pub fn check_attributes(attributes: &[Attribute], known: &[&str]) -> Result<()> {
+    match attributes.iter().find(|a| a.critical && !known.contains(&a.name.as_str())) {
+        None => Ok(()),
+        Some(attribute) => Err(Error::new(
+            ErrorKind::Version,
+            "read a message",
+            format!("the peer demands \"{}\", which this version does not know", attribute.name),
+        )
+        .fix("use the same version of Farcall at both ends")),
+    }
+}
+
+/// The first frame of each end.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct Hello {
+    /// What the sender is.
+    #[n(1)]
+    pub role: Role,
+    /// Order of the bytes in its data.
+    #[n(2)]
+    pub byte_order: ByteOrder,
+    /// Product and version, for people: `farcall 0.1.0`.
+    #[n(3)]
+    pub product: String,
+    /// Optional abilities, from the registry in spec/wire.md, section 6.
+    #[n(4)]
+    pub features: Vec<String>,
+    /// What it accepts.
+    #[n(5)]
+    pub limits: HelloLimits,
+    /// Identity of the host, so that two ends learn whether they can share memory: boot id and the like.
+    #[n(6)]
+    pub host: String,
+    /// Who the sender says it is; believed only as far as the transport or the token proves it.
+    #[n(7)]
+    pub principal: Option<String>,
+    /// Proof where the transport gives none: the token of a TCP server.
+    #[n(8)]
+    #[cbor(with = "minicbor::bytes")]
+    pub token: Option<Vec<u8>>,
+    /// Extras.
+    #[n(9)]
+    pub attributes: Vec<Attribute>,
+}
+
+/// One argument or one result (spec/wire.md, section 5).
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(flat)]
+pub enum Argument {
+    /// Not referenced in this call, or not wanted back.
+    #[n(0)]
+    Absent,
+    /// A NULL pointer.
+    #[n(1)]
+    Null,
+    /// The bytes themselves, in the sender's byte order. Zero bytes: an array of zero length.
+    #[n(2)]
+    Inline(#[cbor(n(0), with = "minicbor::bytes")] Vec<u8>),
+    /// Data frames with the argument's slot carry it, packed in storage order. `None`: length unknown, ended by END.
+    #[n(3)]
+    Blocks(#[n(0)] Option<u64>),
+    /// It lies in shared memory, whole and unpacked: segment, offset, length.
+    #[n(4)]
+    Shared(#[n(0)] u32, #[n(1)] u64, #[n(2)] u64),
+    /// Data that the receiver keeps under this handle.
+    #[n(5)]
+    Handle(#[cbor(n(0), with = "minicbor::bytes")] Vec<u8>),
+    /// The receiver fetches it from there.
+    #[n(6)]
+    Url(#[n(0)] String),
+    /// An array of strings or files' contents; `None` is a NULL pointer.
+    #[n(7)]
+    Texts(#[n(0)] Vec<Option<minicbor::bytes::ByteVec>>),
+}
+
+/// Opens a call.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+#[cbor(map)]
+pub struct Open {
+    /// The call's id, on every connection.
+    #[cbor(n(1), with = "call_id")]
+    pub call: CallId,
+    /// `module/name`.
+    #[n(2)]
+    pub routine: String,
+    /// Contract hash of the interface that the opener marshalled with.
+    #[cbor(n(3), with = "minicbor::bytes")]
+    pub contract: [u8; 32],
+    /// One per parameter of the interface, WORK ones Absent. An OUT parameter says how it wants its result.
+    #[n(4)]
+    pub arguments: Vec<Argument>,
+    /// Time left until the deadline, in microseconds.
+    #[n(5)]
+    pub remaining_us: Option<u64>,
+    /// Data bytes of results that may come before any Window; the opener has room for all by default.
+    #[n(6)]
+    pub result_credit: Option<u64>,
+    /// The running call that this one is part of (callbacks, hierarchical calls).
+    #[n(7)]
+    pub parent: Option<minicbor::bytes::ByteVec>,
+    /// On whose behalf, where the connection carries several principals.
+    #[n(8)]
+    pub principal: Option<String>,
+    /// W3C trace context.
+    #[n(9)]
+    pub trace: Option<String>,
+    /// Extras.
+    #[n(10)]
+    pub attributes: Option<Vec<Attribute>>,
+}
+
+/// When things happened, in nanoseconds since the server accepted the call's Open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Encode, Decode)]
+#[cbor(map)]
+pub struct CallTimes {
+    /// All arguments were there and the call stood in the queue.
+    #[n(1)]
+    pub queued_ns: u64,
+    /// The routine began.
+    #[n(2)]
+    pub started_ns: u64,
+    /// The routine ended.
+    #[n(3)]
+    pub finished_ns: u64,
+}
+
+/// The outcome of a call.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+#[cbor(map)]
+pub struct CallResult {
+    /// Why it failed; `None` when it returned.
+    #[n(1)]
+    pub failure: Option<Failure>,
+    /// One per parameter; IN and WORK ones Absent. Empty on failure.
+    #[n(2)]
+    pub results: Vec<Argument>,
+    /// When.
+    #[n(3)]
+    pub times: CallTimes,
+    /// Extras.
+    #[n(4)]
+    pub attributes: Option<Vec<Attribute>>,
+}
+
+/// An error on the wire (spec/call.md, table "error kinds").
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct Failure {
+    /// Number of the kind.
+    #[n(1)]
+    pub kind: u16,
+    /// What was being done.
+    #[n(2)]
+    pub operation: String,
+    /// What went wrong.
+    #[n(3)]
+    pub message: String,
+    /// What to do about it.
+    #[n(4)]
+    pub fix: Option<String>,
+    /// Facts, in order.
+    #[n(5)]
+    pub context: Vec<(String, String)>,
+    /// Nothing ran; the same call may be sent again.
+    #[n(6)]
+    pub retryable: bool,
+}
+
+impl From<&Error> for Failure {
+    fn from(error: &Error) -> Self {
+        Failure {
+            kind: error.kind().code(),
+            operation: error.operation().to_owned(),
+            message: error.message().to_owned(),
+            fix: error.advice().map(str::to_owned),
+            context: error.context().iter().map(|(key, value)| (key.to_string(), value.clone())).collect(),
+            retryable: error.is_retryable(),
+        }
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        let kind = ErrorKind::from_code(failure.kind).unwrap_or(ErrorKind::Internal);
+        let mut error = Error::new(kind, failure.operation, failure.message);
+        for (key, value) in failure.context {
+            error = error.with(key, value);
+        }
+        if let Some(fix) = failure.fix {
+            error = error.fix(fix);
+        }
+        if failure.retryable { error.retryable() } else { error }
+    }
+}
+
+/// Credit and acknowledgement, both absolute, so that a repeated one does no harm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct Window {
+    /// Data bytes that the receiver of this message may have sent in all on this channel.
+    #[n(1)]
+    pub credit: u64,
+    /// The next sequence number that its sender expects: everything before is safe.
+    #[n(2)]
+    pub next_sequence: u32,
+}
+
+/// A question about the server.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+#[cbor(flat)]
+pub enum Request {
+    /// The interface of a routine: `name`, `module/name` or an alias.
+    #[n(0)]
+    Interface(#[n(0)] String),
+    /// Everything that is published.
+    #[n(1)]
+    List,
+    /// Executables only: the routines this process serves (encoded by farcall-idl).
+    #[n(2)]
+    Load(#[n(0)] Publication),
+}
+
+/// What an executable is told to serve.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+#[cbor(map)]
+pub struct Publication {
+    /// The module with its implementations, encoded.
+    #[cbor(n(1), with = "minicbor::bytes")]
+    pub module: Vec<u8>,
+    /// Shared libraries to load, in order.
+    #[n(2)]
+    pub libraries: Vec<String>,
+}
+
+/// An interface as it travels.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct InterfaceReply {
+    /// `module/name`.
+    #[n(1)]
+    pub name: String,
+    /// Canonical encoding of the interface.
+    #[cbor(n(2), with = "minicbor::bytes")]
+    pub interface: Vec<u8>,
+    /// Its contract hash.
+    #[cbor(n(3), with = "minicbor::bytes")]
+    pub contract: [u8; 32],
+}
+
+/// The answer to a [`Request`].
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+#[cbor(flat)]
+pub enum Reply {
+    /// It could not be done.
+    #[n(0)]
+    Failed(#[n(0)] Failure),
+    /// The interface asked for.
+    #[n(1)]
+    Interface(#[n(0)] InterfaceReply),
+    /// All interfaces, in order of their full names.
+    #[n(2)]
+    List(#[n(0)] Vec<InterfaceReply>),
+    /// Done, and nothing to say.
+    #[n(3)]
+    Done,
+}
+
+/// News of a running call.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+#[cbor(flat)]
+pub enum Notice {
+    /// The server has the call; this many are before it.
+    #[n(0)]
+    Queued(#[n(0)] u32),
+    /// The routine began.
+    #[n(1)]
+    Started,
+    /// Fraction done, and a word on it.
+    #[n(2)]
+    Progress(#[n(0)] f64, #[n(1)] String),
+    /// A piece of the routine's output: 1 stdout, 2 stderr.
+    #[n(3)]
+    Output(#[n(0)] u8, #[cbor(n(1), with = "minicbor::bytes")] Vec<u8>),
+}
+
+/// Announces a piece of shared memory; the descriptor rides with this frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct Share {
+    /// Its number, chosen by the sender.
+    #[n(1)]
+    pub segment: u32,
+    /// Its size; the memory is sealed against shrinking below it.
+    #[n(2)]
+    pub bytes: u64,
+}
+
+/// Takes a call up again.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct Resume {
+    /// Which call.
+    #[cbor(n(1), with = "call_id")]
+    pub call: CallId,
+    /// The next sequence number that the sender expects from the receiver.
+    #[n(2)]
+    pub next_sequence: u32,
+    /// Extras.
+    #[n(3)]
+    pub attributes: Option<Vec<Attribute>>,
+}
+
+/// The last frame.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct Goodbye {
+    /// Why, unless all is well.
+    #[n(1)]
+    pub failure: Option<Failure>,
+}
+
+/// A size in a message, for people.
+pub fn display_bytes(bytes: u64) -> Bytes {
+    Bytes(bytes)
+}
+
+mod call_id {
+    //! A call id as a CBOR byte string of 16 bytes.
+    use super::CallId;
+    use minicbor::decode::Error as DecodeError;
+    use minicbor::encode::{Error as EncodeError, Write};
+    use minicbor::{Decoder, Encoder};
+
+    pub fn encode<C, W: Write>(id: &CallId, out: &mut Encoder<W>, _: &mut C) -> Result<(), EncodeError<W::Error>> {
+        out.bytes(&id.0)?.ok()
+    }
+
+    pub fn decode<C>(input: &mut Decoder<'_>, _: &mut C) -> Result<CallId, DecodeError> {
+        let id = input.bytes()?.try_into().map_err(|_| DecodeError::message("a call id has 16 bytes"))?;
+        Ok(CallId(id))
+    }
+}
