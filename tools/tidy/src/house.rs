@@ -1,0 +1,112 @@
+//! The house itself, held to its rules. Run it alone with `cargo test -p farcall-tidy`.
+
+use std::fs;
+use std::sync::OnceLock;
+
+use crate::metadata::{Package, packages};
+use crate::tree::{SourceFile, Tree, Violation, repository};
+use crate::{architecture, layers, reach, sizes, text};
+
+fn tree() -> &'static Tree {
+    static TREE: OnceLock<Tree> = OnceLock::new();
+    TREE.get_or_init(repository)
+}
+
+fn workspace() -> &'static [Package] {
+    static PACKAGES: OnceLock<Vec<Package>> = OnceLock::new();
+    PACKAGES.get_or_init(|| packages(&tree().root))
+}
+
+/// Reports everything that is wrong, sorted by place.
+fn assert_holds(mut violations: Vec<Violation>) {
+    violations.sort();
+    let lines: Vec<String> = violations.iter().map(|found| format!("  {}: {}", found.place, found.problem)).collect();
+    assert!(violations.is_empty(), "{} to fix\n{}", violations.len(), lines.join("\n"));
+}
+
+fn each_source(check: impl Fn(&SourceFile) -> Vec<Violation>) {
+    assert!(!tree().sources.is_empty(), "the tree has sources");
+    assert_holds(tree().sources.iter().flat_map(check).collect());
+}
+
+fn list(name: &str) -> String {
+    let path = tree().root.join("tools/tidy").join(name);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()))
+}
+
+#[test]
+fn layers_hold() {
+    assert!(workspace().len() > 10, "cargo lists the workspace");
+    assert_holds(layers::violations(workspace()));
+}
+
+#[test]
+fn first_lines_say_what_a_file_is() {
+    each_source(|file| text::first_line(file).into_iter().collect());
+}
+
+#[test]
+fn no_notes_are_left() {
+    each_source(text::notes);
+}
+
+#[test]
+fn names_say_something() {
+    each_source(text::bags);
+}
+
+#[test]
+fn unwrap_stays_in_tests() {
+    let test_files = reach::test_files(&tree().sources, workspace());
+    each_source(|file| text::unwraps(file, &test_files));
+}
+
+#[test]
+fn unsafe_stays_in_its_rooms() {
+    let rooms = text::read_unsafe_rooms(&list("unsafe.txt"));
+    assert!(rooms.iter().all(|room| room.reason.split_whitespace().count() > 1), "every room has its reason");
+    assert_holds(text::unsafe_code(&tree().sources, &rooms));
+}
+
+#[test]
+fn files_and_functions_are_short() {
+    match sizes::read_exceptions(&list("ratchet.txt")) {
+        Ok(exceptions) => assert_holds(sizes::lengths(&tree().sources, &exceptions)),
+        Err(refused) => assert_holds(refused),
+    }
+}
+
+#[test]
+fn most_functions_are_very_short() {
+    assert_holds(sizes::distribution(&tree().sources));
+}
+
+#[test]
+fn comments_say_why() {
+    assert_holds(sizes::comment_share(&tree().sources));
+}
+
+#[test]
+fn every_rust_file_is_alive() {
+    assert_holds(reach::dead_files(&tree().sources, workspace()));
+}
+
+#[test]
+fn every_crate_has_a_description() {
+    assert_holds(architecture::descriptions(workspace()));
+}
+
+#[test]
+fn plugins_look_alike() {
+    assert_holds(architecture::plugins(tree()));
+}
+
+#[test]
+fn rooms_are_on_the_map() {
+    assert_holds(architecture::rooms(tree(), &architecture::read_map(tree())));
+}
+
+#[test]
+fn one_call_can_be_followed() {
+    assert_holds(architecture::follow_one_call(tree(), &architecture::read_map(tree())));
+}
