@@ -1,4 +1,8 @@
 //! What plugins and transports offer one another: streams, memory, directory, spawner.
+
+pub mod directory;
 pub mod link;
+pub mod mailbox;
 pub mod memory;
+pub mod spawner;
 pub mod stream;

@@ -1,0 +1,161 @@
+//! The directory service: which routines are published, and what a server must start to run them.
+//!
+//! A directory answers from what publishers told it; it reads no interface file and starts nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use farcall_base::Result;
+use farcall_idl::interface::Routine;
+
+use crate::mailbox::{Port, Reply, question};
+
+/// The slot that a directory fills.
+pub const SLOT: &str = "directory";
+
+/// What can be asked of a directory.
+#[derive(Clone, Debug)]
+pub enum Request {
+    /// Make a module's routines known; replaces an older version of the module at once and whole.
+    /// Answer: [`Response::Published`].
+    Publish(Publication),
+    /// Forget a module. Answer: [`Response::Withdrawn`]; `NotFound` when it is not published.
+    Withdraw {
+        /// The module's name.
+        module: String,
+    },
+    /// Find one routine by `module/name`, by a bare name that is unique, or by an alias in either form.
+    /// Answer: [`Response::Resolved`]; `NotFound` with the nearest names, `Ambiguous` with all full names.
+    Resolve {
+        /// The name as the caller wrote it.
+        name: String,
+    },
+    /// Every routine. Answer: [`Response::Listing`].
+    List,
+}
+
+/// The answers.
+#[derive(Clone, Debug)]
+pub enum Response {
+    /// The module is known from now on.
+    Published(Arc<PublishedModule>),
+    /// The module is forgotten; calls that hold its routines may end in their own time.
+    Withdrawn,
+    /// The routine.
+    Resolved(Arc<PublishedRoutine>),
+    /// All routines, sorted by full name.
+    Listing(Vec<Arc<PublishedRoutine>>),
+}
+
+/// A module as its publisher hands it over.
+#[derive(Clone, Debug)]
+pub struct Publication {
+    /// The module's name; empty for routines without a module.
+    pub module: String,
+    /// Its routines; names and aliases are unique among them.
+    pub routines: Vec<RoutineData>,
+    /// What runs them.
+    pub executable: ExecutableImage,
+}
+
+/// A routine with what was computed from it once, at publication.
+#[derive(Clone, Debug)]
+pub struct RoutineData {
+    /// Interface and implementation.
+    pub routine: Arc<Routine>,
+    /// The interface in its canonical encoding: the bytes that travel to clients.
+    pub encoded: Arc<[u8]>,
+    /// Hash of what changes a call (spec/idl.md, section 6).
+    pub contract: [u8; 32],
+}
+
+/// A routine that the directory knows.
+#[derive(Clone, Debug)]
+pub struct PublishedRoutine {
+    /// Interface and implementation.
+    pub routine: Arc<Routine>,
+    /// The interface in its canonical encoding.
+    pub encoded: Arc<[u8]>,
+    /// Hash of what changes a call.
+    pub contract: [u8; 32],
+    /// Where it belongs, and what runs it.
+    pub module: Arc<PublishedModule>,
+}
+
+/// A module that the directory knows.
+#[derive(Clone, Debug)]
+pub struct PublishedModule {
+    /// Its name; empty for routines without a module.
+    pub name: String,
+    /// Grows with every publication on this node; two publications never share one. Executables of an older
+    /// generation must not run routines of a newer one.
+    pub generation: u64,
+    /// What runs its routines.
+    pub executable: ExecutableImage,
+}
+
+/// What a spawner must start for a module, and what the started executable must be told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExecutableImage {
+    /// The program.
+    pub kind: ImageKind,
+    /// Variables set for the executable, on top of the server's own environment.
+    pub environment: Vec<(String, String)>,
+    /// How it is started: empty or `normal`; `MPI`, `BLACS` as the interface file says.
+    pub backend: String,
+    /// The module's routines, encoded for the executable, which reads them from its connection.
+    pub module_text: Arc<[u8]>,
+}
+
+/// Which program runs a module's routines.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ImageKind {
+    /// The generic host loads shared libraries and calls their symbols.
+    GenericHost {
+        /// Libraries in the order of the interface file: paths or names for the dynamic linker.
+        libraries: Vec<String>,
+    },
+    /// A program linked for this module.
+    Linked {
+        /// Its absolute path.
+        path: String,
+    },
+}
+
+/// A request on its way, with the address of its answer.
+pub struct Question {
+    /// What is asked.
+    pub request: Request,
+    /// Where the answer goes.
+    pub reply: Reply<Response>,
+}
+
+/// Sends requests to the directory of this node.
+#[derive(Clone)]
+pub struct DirectoryHandle {
+    port: Port<Question>,
+}
+
+impl DirectoryHandle {
+    /// A handle on whatever serves `port`.
+    pub fn new(port: Port<Question>) -> Self {
+        DirectoryHandle { port }
+    }
+
+    /// Asks; whatever happens, also a directory that is busy or gone, arrives at `reply`.
+    pub fn ask(&self, request: Request, reply: Reply<Response>) {
+        if let Err(refused) = self.port.try_send(Question { request, reply }) {
+            refused.message.reply.answer(Err(refused.refusal.error("ask the directory")));
+        }
+    }
+
+    /// Asks and waits: for start-up code and tests, never for a driver's thread.
+    ///
+    /// # Errors
+    /// The directory's own; `TimedOut`.
+    pub fn ask_and_wait(&self, request: Request, timeout: Duration) -> Result<Response> {
+        let (reply, answer) = question()?;
+        self.ask(request, reply);
+        answer.wait(timeout)
+    }
+}

@@ -1,0 +1,266 @@
+//! Bounded mailboxes between the threads of one node, with a descriptor to wait on beside sockets.
+//!
+//! Three promises hold everywhere: a mailbox never grows beyond its capacity (a full one pushes back), an answer never
+//! gets lost for lack of room (a question reserves the place of its answer before it is sent), and nobody waits for an
+//! answer that cannot come (a dropped [`Reply`] answers with an error).
+
+mod reply;
+mod wake;
+
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use farcall_base::{Error, ErrorKind, Result};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+pub use reply::{Answer, Port, Reply, question};
+use wake::Wake;
+
+/// A mailbox for at most `capacity` messages, reserved places included.
+///
+/// # Errors
+/// `System` when the process is out of descriptors.
+pub fn mailbox<M>(capacity: usize) -> Result<(Sender<M>, Receiver<M>)> {
+    let content = Content { queue: VecDeque::new(), reserved: 0, senders: 1, receiver_lives: true };
+    let shared = Arc::new(Shared { capacity, wake: Wake::new()?, content: Mutex::new(content) });
+    Ok((Sender { shared: shared.clone() }, Receiver { shared }))
+}
+
+/// Puts messages in. Clones share the mailbox.
+pub struct Sender<M> {
+    shared: Arc<Shared<M>>,
+}
+
+/// Takes messages out. There is one per mailbox.
+pub struct Receiver<M> {
+    shared: Arc<Shared<M>>,
+}
+
+/// Room for one message, held until it is sent or dropped.
+pub struct Place<M> {
+    sender: Sender<M>,
+    spent: bool,
+}
+
+/// Why a mailbox takes no message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// At its capacity: slow down and try again.
+    Full,
+    /// Its receiver is gone.
+    Closed,
+}
+
+/// A message that was not taken, and why.
+#[derive(Debug)]
+pub struct Refused<M> {
+    /// Why.
+    pub refusal: Refusal,
+    /// The message, unchanged.
+    pub message: M,
+}
+
+/// Why there is no message to take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoMessage {
+    /// None yet.
+    Empty,
+    /// None, and none can come: every sender and every reserved place is gone.
+    Closed,
+}
+
+struct Shared<M> {
+    capacity: usize,
+    wake: Wake,
+    content: Mutex<Content<M>>,
+}
+
+/// Invariant: `queue.len() + reserved <= capacity`.
+struct Content<M> {
+    queue: VecDeque<M>,
+    reserved: usize,
+    senders: usize,
+    receiver_lives: bool,
+}
+
+impl<M> Shared<M> {
+    fn lock(&self) -> MutexGuard<'_, Content<M>> {
+        // No code that can panic runs under this lock, so that a poisoned one is still whole.
+        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<M> Content<M> {
+    fn room(&self, capacity: usize) -> std::result::Result<(), Refusal> {
+        match self {
+            Content { receiver_lives: false, .. } => Err(Refusal::Closed),
+            _ if self.queue.len() + self.reserved >= capacity => Err(Refusal::Full),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns whether the receiver must be woken: only the first message of a batch costs a system call.
+    fn push(&mut self, message: M) -> bool {
+        self.queue.push_back(message);
+        self.queue.len() == 1
+    }
+}
+
+impl<M> Sender<M> {
+    /// Puts `message` in, or hands it back at once.
+    ///
+    /// # Errors
+    /// [`Refusal::Full`] at capacity, [`Refusal::Closed`] when the receiver is gone.
+    pub fn try_send(&self, message: M) -> std::result::Result<(), Refused<M>> {
+        let mut content = self.shared.lock();
+        if let Err(refusal) = content.room(self.shared.capacity) {
+            return Err(Refused { refusal, message });
+        }
+        let first = content.push(message);
+        drop(content);
+        self.wake_if(first);
+        Ok(())
+    }
+
+    /// Reserves room for one message, so that sending it later cannot fail.
+    ///
+    /// # Errors
+    /// As [`Sender::try_send`].
+    pub fn reserve(&self) -> std::result::Result<Place<M>, Refusal> {
+        let mut content = self.shared.lock();
+        content.room(self.shared.capacity)?;
+        content.reserved += 1;
+        drop(content);
+        Ok(Place { sender: self.clone(), spent: false })
+    }
+
+    fn wake_if(&self, first: bool) {
+        if first {
+            self.shared.wake.signal();
+        }
+    }
+}
+
+impl<M> Clone for Sender<M> {
+    fn clone(&self) -> Self {
+        self.shared.lock().senders += 1;
+        Sender { shared: self.shared.clone() }
+    }
+}
+
+impl<M> Drop for Sender<M> {
+    fn drop(&mut self) {
+        let mut content = self.shared.lock();
+        content.senders -= 1;
+        let last = content.senders == 0;
+        drop(content);
+        self.wake_if(last);
+    }
+}
+
+impl<M> Place<M> {
+    /// Sends into the reserved room. A receiver that is gone drops the message: nobody is left to miss it.
+    pub fn send(mut self, message: M) {
+        self.spent = true;
+        let mut content = self.sender.shared.lock();
+        content.reserved -= 1;
+        if !content.receiver_lives {
+            // The message may hold a reply to this very mailbox: it must not drop under the lock.
+            drop(content);
+            return;
+        }
+        let first = content.push(message);
+        drop(content);
+        self.sender.wake_if(first);
+    }
+}
+
+impl<M> Drop for Place<M> {
+    fn drop(&mut self) {
+        if !self.spent {
+            self.sender.shared.lock().reserved -= 1;
+        }
+    }
+}
+
+impl<M> Receiver<M> {
+    /// The next message, without waiting.
+    ///
+    /// Take until [`NoMessage::Empty`]: only that makes the descriptor unreadable again.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn try_receive(&mut self) -> std::result::Result<M, NoMessage> {
+        let mut content = self.shared.lock();
+        match content.queue.pop_front() {
+            Some(message) => Ok(message),
+            None if content.senders == 0 => Err(NoMessage::Closed),
+            None => {
+                // Under the lock: a message that comes after this signals after this, so that none is overlooked.
+                self.shared.wake.clear();
+                Err(NoMessage::Empty)
+            }
+        }
+    }
+
+    /// The next message; waits for it for at most `timeout`.
+    ///
+    /// # Errors
+    /// [`NoMessage::Empty`] when the time is over, [`NoMessage::Closed`] as soon as nobody can send.
+    pub fn receive_timeout(&mut self, timeout: Duration) -> std::result::Result<M, NoMessage> {
+        let deadline = Instant::now().checked_add(timeout);
+        loop {
+            match self.try_receive() {
+                Err(NoMessage::Empty) => {}
+                outcome => return outcome,
+            }
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
+                return Err(NoMessage::Empty);
+            }
+            self.wait(left);
+        }
+    }
+
+    fn wait(&self, left: Option<Duration>) {
+        let left = left.and_then(|left| Timespec::try_from(left).ok());
+        // An interrupted wait is as good as a short one: the caller looks again.
+        let _ = poll(&mut [PollFd::new(&self.shared.wake, PollFlags::IN)], left.as_ref());
+    }
+}
+
+impl<M> AsFd for Receiver<M> {
+    /// Readable while there is a message or every sender is gone (rarely also once after the last was taken).
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.shared.wake.as_fd()
+    }
+}
+
+impl<M> Drop for Receiver<M> {
+    fn drop(&mut self) {
+        let mut content = self.shared.lock();
+        content.receiver_lives = false;
+        let left_over = std::mem::take(&mut content.queue);
+        // Messages drop outside the lock: a question among them answers, perhaps to this very mailbox.
+        drop(content);
+        drop(left_over);
+    }
+}
+
+impl Refusal {
+    /// The error to report for it: `service` says who did not take the request.
+    pub fn error(self, service: &'static str) -> Error {
+        match self {
+            Refusal::Full => Error::new(ErrorKind::LimitExceeded, service, "too many requests are waiting")
+                .fix("try again in a moment")
+                .retryable(),
+            Refusal::Closed => Error::new(ErrorKind::ShuttingDown, service, "the service has ended"),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -1,0 +1,137 @@
+//! The spawner service: starts executables, hands over the connection to each, and reports how each ended.
+
+use std::fmt;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use farcall_base::{Bytes, ExecutableId};
+
+use crate::directory::ExecutableImage;
+use crate::mailbox::{Port, Reply};
+
+/// The slot that a spawner fills.
+pub const SLOT: &str = "spawner";
+
+/// The environment variable that tells an executable which inherited descriptor is its connection.
+pub const SOCKET_VARIABLE: &str = "FARCALL_SOCKET";
+
+/// What can be asked of a spawner.
+pub enum Request {
+    /// Start an executable.
+    Start(Start),
+    /// End an executable: politely, and after `grace` by force. Its end is reported to the start's `exited`. One that
+    /// is unknown has ended already: nothing happens.
+    Stop {
+        /// Which one.
+        executable: ExecutableId,
+        /// Time between SIGTERM and SIGKILL.
+        grace: Duration,
+    },
+}
+
+/// A start, with the addresses of its two reports.
+pub struct Start {
+    /// The asker's name for it; no other living executable of the asker's node has it.
+    pub executable: ExecutableId,
+    /// What to start.
+    pub image: ExecutableImage,
+    /// What it may use.
+    pub limits: ExecutableLimits,
+    /// Told first: it runs, or why it could not be started.
+    pub started: Reply<Started>,
+    /// Told last, and only if it ran: how it ended. Withdrawn (no message at all) when the start failed.
+    pub exited: Reply<Exited>,
+}
+
+/// What one executable may use; `None` is no limit beyond the server's own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExecutableLimits {
+    /// Address space, shared argument memory included.
+    pub address_space_max: Option<Bytes>,
+    /// Processor time in seconds; on overrun it ends by SIGXCPU.
+    pub processor_seconds_max: Option<u64>,
+}
+
+/// An executable runs.
+#[derive(Debug)]
+pub struct Started {
+    /// Which one.
+    pub executable: ExecutableId,
+    /// Our end of a Unix stream socket pair, blocking and close-on-exec; the executable has the other end as
+    /// descriptor 0.
+    pub stream: OwnedFd,
+    /// Its process id, for people and logs.
+    pub pid: u32,
+}
+
+/// An executable has ended; no process of its group is left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exited {
+    /// Which one.
+    pub executable: ExecutableId,
+    /// By status or by signal.
+    pub how: ExitHow,
+    /// The last lines it wrote to standard error, bounded and free of control characters.
+    pub stderr_tail: String,
+    /// The last lines it wrote to standard output.
+    pub stdout_tail: String,
+}
+
+/// How a process ended. Reads as `exited with status 3` or `killed by signal 11 (SIGSEGV), core dumped`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExitHow {
+    /// It called `exit` with this status, or returned from `main`.
+    Status(i32),
+    /// A signal ended it.
+    Signal {
+        /// The signal's number.
+        number: i32,
+        /// Its name (`SIGSEGV`); `signal` for one without a name.
+        name: &'static str,
+        /// Whether a core file was written.
+        core: bool,
+    },
+}
+
+impl fmt::Display for ExitHow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ExitHow::Status(status) => write!(f, "exited with status {status}"),
+            ExitHow::Signal { number, name, core } => {
+                write!(f, "killed by signal {number} ({name}){}", if *core { ", core dumped" } else { "" })
+            }
+        }
+    }
+}
+
+/// Sends requests to the spawner of this node.
+#[derive(Clone)]
+pub struct SpawnerHandle {
+    port: Port<Request>,
+}
+
+impl SpawnerHandle {
+    /// A handle on whatever serves `port`.
+    pub fn new(port: Port<Request>) -> Self {
+        SpawnerHandle { port }
+    }
+
+    /// Starts an executable; whatever happens, also a spawner that is busy or gone, arrives at `start.started`.
+    pub fn start(&self, start: Start) {
+        let Err(refused) = self.port.try_send(Request::Start(start)) else { return };
+        if let Request::Start(start) = refused.message {
+            start.exited.withdraw();
+            start.started.answer(Err(refused.refusal.error("start an executable")));
+        }
+    }
+
+    /// Ends an executable.
+    ///
+    /// # Errors
+    /// `LimitExceeded` (retryable) when too many requests wait; `ShuttingDown` when the spawner is gone, which ends its
+    /// executables itself.
+    pub fn stop(&self, executable: ExecutableId, grace: Duration) -> farcall_base::Result<()> {
+        let request = Request::Stop { executable, grace };
+        self.port.try_send(request).map_err(|refused| refused.refusal.error("stop an executable"))
+    }
+}
