@@ -206,9 +206,13 @@ pub struct Open {
     /// Contract hash of the interface that the opener marshalled with.
     #[cbor(n(3), with = "minicbor::bytes")]
     pub contract: [u8; 32],
-    /// One per parameter of the interface, WORK ones Absent. An OUT parameter says how it wants its result.
+    /// One per parameter of the interface; OUT and WORK ones Absent.
     #[n(4)]
     pub arguments: Vec<Argument>,
+    /// How the opener wants its results, one per parameter: `Shared` to have it put there, `Absent` for none,
+    /// `Blocks(None)` to have it sent, inline if short. `None`: all of them sent.
+    #[n(11)]
+    pub wanted: Option<Vec<Argument>>,
     /// Time left until the deadline, in microseconds.
     #[n(5)]
     pub remaining_us: Option<u64>,

@@ -1,0 +1,201 @@
+//! Calls and requests that we opened (spec/call.md, section 3).
+
+use std::collections::{BTreeMap, VecDeque};
+
+use farcall_base::{ChannelId, Error, ErrorKind, Result};
+use farcall_wire::message::{decode, encode};
+use farcall_wire::{FrameHeader, FrameKind, HelloLimits, Notice, Open, Reply, Request, Window};
+
+use crate::channel::{Inbound, Outbound, broken};
+use crate::connection::Connection;
+use crate::event::{Event, Side};
+
+#[derive(Debug)]
+struct Call {
+    outbound: Outbound,
+    inbound: Inbound,
+    is_request: bool,
+    /// The outcome came.
+    resulted: bool,
+    cancelled: bool,
+}
+
+impl Call {
+    fn new(is_request: bool) -> Call {
+        Call {
+            outbound: Outbound::default(),
+            inbound: Inbound::default(),
+            is_request,
+            resulted: false,
+            cancelled: false,
+        }
+    }
+}
+
+/// Our open channels.
+#[derive(Debug)]
+pub struct Outgoing {
+    calls: BTreeMap<ChannelId, Call>,
+    next: u32,
+    free: Vec<ChannelId>,
+    channels_max: usize,
+    initial_credit: u64,
+}
+
+impl Outgoing {
+    pub fn new(first: u32) -> Outgoing {
+        Outgoing { calls: BTreeMap::new(), next: first, free: Vec::new(), channels_max: 1, initial_credit: 0 }
+    }
+
+    pub fn len(&self) -> usize {
+        self.calls.len()
+    }
+
+    pub fn set_limits(&mut self, limits: &HelloLimits) {
+        self.channels_max = limits.channels_max as usize;
+        self.initial_credit = limits.initial_credit;
+    }
+
+    pub fn outbound(&mut self, channel: ChannelId) -> Option<&mut Outbound> {
+        self.calls.get_mut(&channel).map(|call| &mut call.outbound)
+    }
+
+    pub fn inbound(&mut self, channel: ChannelId) -> Option<&mut Inbound> {
+        self.calls.get_mut(&channel).map(|call| &mut call.inbound)
+    }
+
+    fn add(&mut self, call: Call) -> Result<ChannelId> {
+        if self.calls.len() >= self.channels_max {
+            return Err(Error::new(ErrorKind::LimitExceeded, "open a call", "too many calls on one connection")
+                .with("channels_max", self.channels_max)
+                .fix("wait for one to finish, or raise channels_max in the server's manifest")
+                .retryable());
+        }
+        let channel = self.free.pop().unwrap_or_else(|| {
+            let channel = ChannelId(self.next);
+            self.next += 2;
+            channel
+        });
+        self.calls.insert(channel, call);
+        Ok(channel)
+    }
+
+    pub fn begin_data(&mut self, header: &FrameHeader) -> Result<bool> {
+        let call = self.calls.get_mut(&header.channel).ok_or_else(|| broken("data for a call that is not open"))?;
+        call.inbound.begin_frame(header).map(|()| true)
+    }
+
+    pub fn data_arrived(&mut self, header: &FrameHeader, done: u32, events: &mut VecDeque<Event>) -> Result<()> {
+        let Some(call) = self.calls.get_mut(&header.channel) else { return Ok(()) };
+        if call.inbound.arrived(header, done)? {
+            self.end_if_over(header.channel, events);
+        }
+        Ok(())
+    }
+
+    fn end_if_over(&mut self, channel: ChannelId, events: &mut VecDeque<Event>) {
+        if self.calls.get(&channel).is_some_and(|call| call.resulted && call.inbound.is_complete()) {
+            self.remove(channel);
+            events.push_back(Event::Finished(channel));
+        }
+    }
+
+    /// Frees the number: frames of ours that are still queued were numbered before and leave before any new one.
+    fn remove(&mut self, channel: ChannelId) {
+        self.calls.remove(&channel);
+        self.free.push(channel);
+    }
+}
+
+impl Connection {
+    /// Asks the peer something; the answer comes as [`Event::Replied`] on the returned channel.
+    ///
+    /// # Errors
+    /// `LimitExceeded` when the peer allows no more channels.
+    pub fn request(&mut self, request: &Request) -> Result<ChannelId> {
+        let channel = self.outgoing.add(Call::new(true))?;
+        self.control(FrameKind::Request, channel, encode(request));
+        Ok(channel)
+    }
+
+    /// Opens a call. Blocks of known length among its arguments are sent as credit allows; the owner gives their bytes
+    /// when [`crate::Transmit::Data`] asks for them.
+    ///
+    /// # Errors
+    /// `LimitExceeded` when the peer allows no more channels or the message is too long for it.
+    pub fn open(&mut self, open: &Open) -> Result<ChannelId> {
+        let body = encode(open);
+        let limit = self.peer.as_ref().map_or(0, |peer| peer.limits.control_bytes_max as usize);
+        if body.len() > limit {
+            return Err(Error::new(ErrorKind::LimitExceeded, "open a call", "the call's small arguments are too long")
+                .with("bytes", body.len())
+                .with("control_bytes_max", limit));
+        }
+        let mut call = Call::new(false);
+        call.outbound.queue(&open.arguments);
+        call.outbound.allow(self.outgoing.initial_credit);
+        let sends = call.outbound.can_send();
+        let channel = self.outgoing.add(call)?;
+        self.control(FrameKind::Open, channel, body);
+        if sends {
+            self.enlist(channel, Side::Arguments);
+        }
+        Ok(channel)
+    }
+
+    /// Asks the peer to end a call of ours. Its outcome still comes.
+    pub fn cancel(&mut self, channel: ChannelId) {
+        let Some(call) = self.outgoing.calls.get_mut(&channel) else { return };
+        if !call.cancelled && !call.resulted {
+            call.cancelled = true;
+            call.outbound.abandon();
+            self.control(FrameKind::Cancel, channel, Vec::new());
+        }
+    }
+
+    pub(crate) fn on_answer(&mut self, kind: FrameKind, header: &FrameHeader, body: &[u8]) -> Result<()> {
+        let channel = header.channel;
+        let call =
+            self.outgoing.calls.get_mut(&channel).ok_or_else(|| broken("an answer on a channel that is not open"))?;
+        if kind == FrameKind::Data {
+            call.inbound.begin_frame(header)?;
+            return self.outgoing.data_arrived(header, 0, &mut self.events);
+        }
+        call.inbound.check_number(header)?;
+        match kind {
+            FrameKind::Reply if call.is_request => {
+                let reply: Reply = decode("Reply", body)?;
+                self.events.push_back(Event::Replied(channel, reply));
+                self.outgoing.remove(channel);
+            }
+            FrameKind::Result if !call.is_request && !call.resulted => self.on_result(channel, body)?,
+            FrameKind::Window => {
+                let window: Window = decode("Window", body)?;
+                call.outbound.allow(window.credit);
+                if call.outbound.can_send() {
+                    self.enlist(channel, Side::Arguments);
+                }
+            }
+            FrameKind::Notice if !call.is_request => {
+                let notice: Notice = decode("Notice", body)?;
+                self.events.push_back(Event::Noticed(channel, notice));
+            }
+            _ => return Err(broken("an answer that does not fit its question").with("kind", header.kind)),
+        }
+        Ok(())
+    }
+
+    fn on_result(&mut self, channel: ChannelId, body: &[u8]) -> Result<()> {
+        let result: Box<farcall_wire::CallResult> = Box::new(decode("Result", body)?);
+        let call = self.outgoing.calls.get_mut(&channel).expect("on_answer found it");
+        call.resulted = true;
+        call.inbound.expect(&result.results, u64::MAX);
+        if call.outbound.abandon() {
+            // The peer still waits for the rest of our data: tell it that none comes.
+            self.control(FrameKind::Cancel, channel, Vec::new());
+        }
+        self.events.push_back(Event::Resulted(channel, result));
+        self.outgoing.end_if_over(channel, &mut self.events);
+        Ok(())
+    }
+}
