@@ -1,0 +1,307 @@
+//! Elements as bytes: width, struct layout, byte order, reading and writing one value (spec/idl.md, section 6).
+
+use farcall_base::{Error, ErrorKind, Result};
+
+use crate::interface::{ElementType, Field, Interface, StructType};
+use crate::scope::Scope;
+
+/// Bytes of one struct at most. Large data belong into arrays.
+pub const STRUCT_BYTES_MAX: u64 = 1 << 24;
+
+/// Bytes of one element in memory. A `String` or `Filename` counts as the 8-byte pointer that the routine gets.
+pub fn element_bytes(interface: &Interface, element: ElementType) -> u64 {
+    interface.scope().element_bytes(element)
+}
+
+/// Changes the byte order of whole elements in place: the receiver's part of "receiver makes right".
+///
+/// Complex numbers swap each half, structs each field. A rest shorter than an element is left as it is.
+pub fn swap_bytes(interface: &Interface, element: ElementType, bytes: &mut [u8]) {
+    match element {
+        ElementType::Struct(index) => {
+            let Some(structure) = interface.structs.get(usize::from(index)) else { return };
+            let size = usize::try_from(structure.size()).unwrap_or(0);
+            if size > 0 {
+                bytes.chunks_exact_mut(size).for_each(|one| swap_struct(structure, one));
+            }
+        }
+        // Text has no byte order.
+        ElementType::String | ElementType::Filename => {}
+        _ => swap_words(element, bytes),
+    }
+}
+
+fn swap_struct(structure: &StructType, bytes: &mut [u8]) {
+    for field in &structure.fields {
+        let start = field.offset as usize;
+        let length = number_bytes(field.element) as usize * field.count as usize;
+        if let Some(part) = bytes.get_mut(start..start.saturating_add(length)) {
+            swap_words(field.element, part);
+        }
+    }
+}
+
+fn swap_words(element: ElementType, bytes: &mut [u8]) {
+    let width = word_bytes(element) as usize;
+    if width > 1 {
+        bytes.chunks_exact_mut(width).for_each(<[u8]>::reverse);
+    }
+}
+
+impl Scope<'_> {
+    /// Bytes of one element in memory; see [`element_bytes`].
+    pub fn element_bytes(self, element: ElementType) -> u64 {
+        match element {
+            ElementType::Struct(index) => self.structs.get(usize::from(index)).map_or(0, StructType::size),
+            _ => number_bytes(element),
+        }
+    }
+
+    /// Alignment of an element in memory, in bytes.
+    pub fn element_alignment(self, element: ElementType) -> u64 {
+        match element {
+            ElementType::Struct(index) => self.structs.get(usize::from(index)).map_or(1, StructType::alignment),
+            _ => word_bytes(element),
+        }
+    }
+}
+
+/// Bytes of an element that is no struct.
+fn number_bytes(element: ElementType) -> u64 {
+    match element {
+        ElementType::Complex64 | ElementType::Complex128 => 2 * word_bytes(element),
+        _ => word_bytes(element),
+    }
+}
+
+/// Bytes of what swaps as a unit and aligns to itself.
+fn word_bytes(element: ElementType) -> u64 {
+    match element {
+        ElementType::Char | ElementType::Int8 | ElementType::UInt8 | ElementType::Struct(_) => 1,
+        ElementType::Int16 | ElementType::UInt16 => 2,
+        ElementType::Int32 | ElementType::UInt32 | ElementType::Float32 | ElementType::Complex64 => 4,
+        ElementType::Int64
+        | ElementType::UInt64
+        | ElementType::Float64
+        | ElementType::Complex128
+        | ElementType::String
+        | ElementType::Filename => 8,
+    }
+}
+
+impl StructType {
+    /// Lays out the fields (name, type, number of elements) as C does: each at the next multiple of its alignment.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for no fields, a field that is no number or character, no elements, or too many bytes.
+    pub fn lay_out(name: &str, fields: impl IntoIterator<Item = (String, ElementType, u32)>) -> Result<StructType> {
+        let wrong = |message: String| Error::new(ErrorKind::InvalidArgument, "lay out a struct", message);
+        let mut structure = StructType { name: name.to_owned(), fields: Vec::new() };
+        let mut end = 0_u64;
+        for (field, element, count) in fields {
+            if matches!(element, ElementType::Struct(_) | ElementType::String | ElementType::Filename) || count == 0 {
+                return Err(wrong(format!("field {field} of struct {name} is no number or fixed array of numbers")));
+            }
+            let offset = end.next_multiple_of(word_bytes(element));
+            end = offset + number_bytes(element) * u64::from(count);
+            if end > STRUCT_BYTES_MAX {
+                return Err(wrong(format!("struct {name} has more than {STRUCT_BYTES_MAX} bytes"))
+                    .fix("pass large fixed arrays as parameters of their own"));
+            }
+            let offset = u32::try_from(offset).expect("bounded by STRUCT_BYTES_MAX");
+            structure.fields.push(Field { name: field, element, count, offset });
+        }
+        if structure.fields.is_empty() {
+            return Err(wrong(format!("struct {name} has no fields")));
+        }
+        Ok(structure)
+    }
+
+    /// Bytes of one struct, padding at its end included.
+    pub fn size(&self) -> u64 {
+        let end = |field: &Field| u64::from(field.offset) + number_bytes(field.element) * u64::from(field.count);
+        self.fields.iter().map(end).max().unwrap_or(0).next_multiple_of(self.alignment())
+    }
+
+    /// Alignment of the struct: that of its most demanding field.
+    pub fn alignment(&self) -> u64 {
+        self.fields.iter().map(|field| word_bytes(field.element)).max().unwrap_or(1)
+    }
+}
+
+/// The value of one scalar.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ScalarValue {
+    /// An integer or a character's code.
+    Integer(i64),
+    /// An unsigned 64-bit integer above `i64::MAX`.
+    Unsigned(u64),
+    /// A real number.
+    Real(f64),
+    /// Real and imaginary part.
+    Complex(f64, f64),
+}
+
+impl ScalarValue {
+    /// Reads element `index` from bytes in this machine's order. `None` if it is outside or no number.
+    pub fn read(element: ElementType, bytes: &[u8], index: u64) -> Option<ScalarValue> {
+        let width = usize::try_from(number_bytes(element)).ok()?;
+        let start = usize::try_from(index).ok()?.checked_mul(width)?;
+        let one = bytes.get(start..start.checked_add(width)?)?;
+        read_one(element, one)
+    }
+
+    /// Writes the value as one element in this machine's order; `bytes` is exactly one element long.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the value does not fit the type: out of range, a fraction for an integer type.
+    pub fn write(self, element: ElementType, bytes: &mut [u8]) -> Result<()> {
+        let mut buffer = [0; 16];
+        let length = self.encode(element, &mut buffer).ok_or_else(|| misfit(self, element))?;
+        if bytes.len() != length {
+            return Err(Error::internal("write a scalar", "the place is not one element long"));
+        }
+        bytes.copy_from_slice(&buffer[..length]);
+        Ok(())
+    }
+
+    fn encode(self, element: ElementType, out: &mut [u8; 16]) -> Option<usize> {
+        match element {
+            ElementType::Char | ElementType::UInt8 => put(out, u8::try_from(self.wide()?).ok()?.to_ne_bytes()),
+            ElementType::Int8 => put(out, i8::try_from(self.wide()?).ok()?.to_ne_bytes()),
+            ElementType::Int16 => put(out, i16::try_from(self.wide()?).ok()?.to_ne_bytes()),
+            ElementType::UInt16 => put(out, u16::try_from(self.wide()?).ok()?.to_ne_bytes()),
+            ElementType::Int32 => put(out, i32::try_from(self.wide()?).ok()?.to_ne_bytes()),
+            ElementType::UInt32 => put(out, u32::try_from(self.wide()?).ok()?.to_ne_bytes()),
+            ElementType::Int64 => put(out, i64::try_from(self.wide()?).ok()?.to_ne_bytes()),
+            ElementType::UInt64 => put(out, u64::try_from(self.wide()?).ok()?.to_ne_bytes()),
+            ElementType::Float32 => put(out, (self.float()? as f32).to_ne_bytes()),
+            ElementType::Float64 => put(out, self.float()?.to_ne_bytes()),
+            ElementType::Complex64 | ElementType::Complex128 => self.encode_complex(element, out),
+            ElementType::Struct(_) | ElementType::String | ElementType::Filename => None,
+        }
+    }
+
+    fn encode_complex(self, element: ElementType, out: &mut [u8; 16]) -> Option<usize> {
+        let (re, im) = match self {
+            ScalarValue::Complex(re, im) => (re, im),
+            _ => (self.float()?, 0.0),
+        };
+        if element == ElementType::Complex128 {
+            out[..8].copy_from_slice(&re.to_ne_bytes());
+            out[8..].copy_from_slice(&im.to_ne_bytes());
+            return Some(16);
+        }
+        out[..4].copy_from_slice(&(re as f32).to_ne_bytes());
+        out[4..8].copy_from_slice(&(im as f32).to_ne_bytes());
+        Some(8)
+    }
+
+    /// The value as a whole number.
+    fn wide(self) -> Option<i128> {
+        match self {
+            ScalarValue::Integer(value) => Some(value.into()),
+            ScalarValue::Unsigned(value) => Some(value.into()),
+            ScalarValue::Real(_) | ScalarValue::Complex(..) => None,
+        }
+    }
+
+    /// The value as a signed 64-bit integer, if it is one.
+    pub fn integer(self) -> Option<i64> {
+        self.wide().and_then(|value| i64::try_from(value).ok())
+    }
+
+    /// The value as a real number, if it is not complex.
+    pub fn float(self) -> Option<f64> {
+        match self {
+            ScalarValue::Real(value) => Some(value),
+            ScalarValue::Complex(..) => None,
+            _ => self.wide().map(|value| value as f64),
+        }
+    }
+
+    /// Whether the type holds the value: in range, and no fraction in an integer type.
+    pub fn fits(self, element: ElementType) -> bool {
+        self.encode(element, &mut [0; 16]).is_some()
+    }
+}
+
+fn put<const N: usize>(out: &mut [u8; 16], bytes: [u8; N]) -> Option<usize> {
+    out[..N].copy_from_slice(&bytes);
+    Some(N)
+}
+
+pub(crate) fn misfit(value: ScalarValue, element: ElementType) -> Error {
+    let text = match value {
+        ScalarValue::Integer(value) => value.to_string(),
+        ScalarValue::Unsigned(value) => value.to_string(),
+        ScalarValue::Real(value) => format!("{value:?}"),
+        ScalarValue::Complex(re, im) => format!("{re:?}{im:+?}i"),
+    };
+    Error::new(ErrorKind::InvalidArgument, "pass a scalar", format!("{text} does not fit {}", element.name()))
+}
+
+/// Reads one element; `one` has exactly its width.
+fn read_one(element: ElementType, one: &[u8]) -> Option<ScalarValue> {
+    let signed = |value: i64| Some(ScalarValue::Integer(value));
+    match element {
+        ElementType::Char | ElementType::UInt8 => signed((*one.first()?).into()),
+        ElementType::Int8 => signed(i8::from_ne_bytes(one.try_into().ok()?).into()),
+        ElementType::Int16 => signed(i16::from_ne_bytes(one.try_into().ok()?).into()),
+        ElementType::UInt16 => signed(u16::from_ne_bytes(one.try_into().ok()?).into()),
+        ElementType::Int32 => signed(i32::from_ne_bytes(one.try_into().ok()?).into()),
+        ElementType::UInt32 => signed(u32::from_ne_bytes(one.try_into().ok()?).into()),
+        ElementType::Int64 => signed(i64::from_ne_bytes(one.try_into().ok()?)),
+        ElementType::UInt64 => {
+            let value = u64::from_ne_bytes(one.try_into().ok()?);
+            Some(i64::try_from(value).map_or(ScalarValue::Unsigned(value), ScalarValue::Integer))
+        }
+        ElementType::Float32 => Some(ScalarValue::Real(f32::from_ne_bytes(one.try_into().ok()?).into())),
+        ElementType::Float64 => Some(ScalarValue::Real(f64::from_ne_bytes(one.try_into().ok()?))),
+        ElementType::Complex64 | ElementType::Complex128 => {
+            let (re, im) = one.split_at(one.len() / 2);
+            let part = if element == ElementType::Complex64 { ElementType::Float32 } else { ElementType::Float64 };
+            Some(ScalarValue::Complex(read_one(part, re)?.float()?, read_one(part, im)?.float()?))
+        }
+        ElementType::Struct(_) | ElementType::String | ElementType::Filename => None,
+    }
+}
+
+impl ElementType {
+    /// The type's shortest name in the IDL; `struct` for all structs.
+    pub fn name(self) -> &'static str {
+        match self {
+            ElementType::Char => "char",
+            ElementType::Int8 => "int8",
+            ElementType::UInt8 => "uint8",
+            ElementType::Int16 => "short",
+            ElementType::UInt16 => "uint16",
+            ElementType::Int32 => "int",
+            ElementType::UInt32 => "uint32",
+            ElementType::Int64 => "long",
+            ElementType::UInt64 => "uint64",
+            ElementType::Float32 => "float",
+            ElementType::Float64 => "double",
+            ElementType::Complex64 => "scomplex",
+            ElementType::Complex128 => "dcomplex",
+            ElementType::Struct(_) => "struct",
+            ElementType::String => "string",
+            ElementType::Filename => "filename",
+        }
+    }
+
+    /// Whether the type is an integer that counts things (not a character).
+    pub fn is_integer(self) -> bool {
+        matches!(
+            self,
+            ElementType::Int8
+                | ElementType::UInt8
+                | ElementType::Int16
+                | ElementType::UInt16
+                | ElementType::Int32
+                | ElementType::UInt32
+                | ElementType::Int64
+                | ElementType::UInt64
+        )
+    }
+}

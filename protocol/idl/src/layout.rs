@@ -1,0 +1,371 @@
+//! Resolves an interface against the values of one call: how large each array is and which of its bytes travel
+//! (spec/idl.md, section 6). Client, server and executable use the same code, and none trusts the other's result.
+
+use farcall_base::{Bytes, Error, ErrorKind, Result};
+
+use crate::evaluate::{Fault, Values, involved};
+use crate::expression::{Expression, Function};
+use crate::interface::{Dimension, ElementType, Interface, Mode, Order, Parameter, Shape};
+use crate::runs::Runs;
+use crate::scope::Scope;
+use crate::values::{Completed, explain};
+
+const OPERATION: &str = "work out sizes";
+
+/// What each parameter of one call is, in interface order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CallLayout {
+    /// One entry per parameter, WORK ones and callbacks included.
+    pub parameters: Vec<ParameterLayout>,
+}
+
+/// What one parameter is in one call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ParameterLayout {
+    /// Its `when` is zero: the routine does not refer to it, nothing travels.
+    Absent,
+    /// One value of this many bytes.
+    Scalar {
+        /// Bytes of the value.
+        bytes: u64,
+    },
+    /// Numbers, characters or structs in memory.
+    Array(ArrayLayout),
+    /// One string or file; its length is its own.
+    Text,
+    /// An array of strings or files.
+    TextArray {
+        /// Number of them.
+        count: u64,
+    },
+    /// A function of the client.
+    Callback,
+}
+
+/// One array of one call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArrayLayout {
+    /// Dimensions, in declared order.
+    pub dimensions: Vec<ResolvedDimension>,
+    /// Storage order.
+    pub order: Order,
+    /// Bytes of one element.
+    pub element_bytes: u64,
+    /// Bytes in the routine's memory.
+    pub full_bytes: u64,
+    /// Bytes that travel; 0 for a WORK array.
+    pub transfer_bytes: u64,
+}
+
+/// One dimension of one call: `0 <= start <= end <= size`, `stride >= 1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResolvedDimension {
+    /// Elements in memory.
+    pub size: u64,
+    /// First index that travels.
+    pub start: u64,
+    /// End (exclusive) of the indexes that travel.
+    pub end: u64,
+    /// Distance between indexes that travel.
+    pub stride: u64,
+    /// Number of indexes that travel.
+    pub count: u64,
+}
+
+impl ArrayLayout {
+    /// The contiguous pieces that travel, in transfer order: (offset from the array's begin, length), both in bytes.
+    /// Transfer order is storage order. The pieces are as long as they can be; none is empty.
+    pub fn runs(&self) -> Runs {
+        Runs::new(self)
+    }
+
+    /// Whether what travels is one piece of memory, or nothing.
+    pub fn is_contiguous(&self) -> bool {
+        self.transfer_bytes == self.full_bytes
+            || self.transfer_bytes == 0
+            || self.runs().next().is_some_and(|(_, length)| length == self.transfer_bytes)
+    }
+
+    /// Distance in bytes between neighbours along each dimension, in declared order.
+    pub fn strides_bytes(&self) -> Vec<u64> {
+        let mut strides = vec![0; self.dimensions.len()];
+        let mut step = self.element_bytes;
+        for index in storage_order(self.order, self.dimensions.len()) {
+            strides[index] = step;
+            // Bounded when the layout was resolved: the product of all sizes but zeros fits.
+            step = step.saturating_mul(self.dimensions[index].size.max(1));
+        }
+        strides
+    }
+}
+
+/// Indexes of the dimensions from the fastest to the slowest in memory.
+pub(crate) fn storage_order(order: Order, rank: usize) -> impl Iterator<Item = usize> {
+    (0..rank).map(move |step| if order == Order::Column { step } else { rank - 1 - step })
+}
+
+impl ResolvedDimension {
+    /// All of `size` elements.
+    pub fn whole(size: u64) -> Self {
+        ResolvedDimension { size, start: 0, end: size, stride: 1, count: size }
+    }
+}
+
+/// Works out every parameter of a call from the values that are known before it.
+///
+/// `values` holds IN and INOUT scalars and whatever else sizes refer to; WORK scalars and defaults are added from the
+/// interface. A range that an OUT value gives counts as the whole dimension: its bound. `limit` bounds the sum of all
+/// arrays, WORK ones included.
+///
+/// # Errors
+/// `InvalidArgument` for sizes that are negative, out of order, overflow or not computable; `LimitExceeded` if the
+/// arrays exceed the limit. Both name the parameter and the values.
+pub fn resolve(interface: &Interface, values: &dyn Values, limit: Bytes) -> Result<CallLayout> {
+    resolve_in(interface.scope(), values, limit)
+}
+
+/// [`resolve`] for any scope, such as the parameters of a callback.
+///
+/// # Errors
+/// As [`resolve`].
+pub fn resolve_in(scope: Scope<'_>, values: &dyn Values, limit: Bytes) -> Result<CallLayout> {
+    let resolver = Resolver { scope, values: &Completed::new(scope, values), after: false };
+    let mut parameters = Vec::with_capacity(scope.parameters.len());
+    let mut total = 0_u64;
+    for parameter in scope.parameters {
+        let layout = resolver.parameter(parameter)?;
+        total = total.saturating_add(layout.full_bytes());
+        if total > limit.0 {
+            return Err(too_large(&resolver, parameter, &layout, limit));
+        }
+        parameters.push(layout);
+    }
+    Ok(CallLayout { parameters })
+}
+
+/// The ranges that travel back, with the values the routine left behind.
+///
+/// `before` is what [`resolve`] gave for the same call. Sizes stay as they were; ranges that refer to OUT or INOUT
+/// parameters are evaluated again with `values_after` and must lie within their dimension.
+///
+/// # Errors
+/// `RoutineFailed` if the routine reported a range that lies outside its bound.
+pub fn resolve_results(interface: &Interface, values_after: &dyn Values, before: &CallLayout) -> Result<CallLayout> {
+    resolve_results_in(interface.scope(), values_after, before)
+}
+
+/// [`resolve_results`] for any scope.
+///
+/// # Errors
+/// As [`resolve_results`].
+pub fn resolve_results_in(scope: Scope<'_>, values_after: &dyn Values, before: &CallLayout) -> Result<CallLayout> {
+    if before.parameters.len() != scope.parameters.len() {
+        return Err(Error::internal(OPERATION, "the layout belongs to another interface"));
+    }
+    let resolver = Resolver { scope, values: &Completed::new(scope, values_after), after: true };
+    let mut layout = before.clone();
+    for (parameter, known) in scope.parameters.iter().zip(&mut layout.parameters) {
+        let (Shape::Array { dimensions, .. }, ParameterLayout::Array(array)) = (&parameter.shape, known) else {
+            continue;
+        };
+        if parameter.mode.is_output() && dimensions.iter().any(|d| resolver.range_depends(d)) {
+            resolver.update(parameter, dimensions, array)?;
+        }
+    }
+    Ok(layout)
+}
+
+impl ParameterLayout {
+    fn full_bytes(&self) -> u64 {
+        match self {
+            ParameterLayout::Array(array) => array.full_bytes,
+            // The routine gets a pointer per text; the texts themselves are bounded where they arrive.
+            ParameterLayout::TextArray { count } => count.saturating_mul(8),
+            ParameterLayout::Scalar { bytes } => *bytes,
+            ParameterLayout::Absent | ParameterLayout::Text | ParameterLayout::Callback => 0,
+        }
+    }
+}
+
+struct Resolver<'a> {
+    scope: Scope<'a>,
+    values: &'a dyn Values,
+    /// Whether the routine has run, so that OUT values are known.
+    after: bool,
+}
+
+impl Resolver<'_> {
+    fn parameter(&self, parameter: &Parameter) -> Result<ParameterLayout> {
+        if let Some(when) = &parameter.when
+            && self.integer(when, parameter)? == 0
+        {
+            return Ok(ParameterLayout::Absent);
+        }
+        let text = matches!(parameter.element, ElementType::String | ElementType::Filename);
+        match &parameter.shape {
+            Shape::Callback { .. } => Ok(ParameterLayout::Callback),
+            Shape::Scalar if text => Ok(ParameterLayout::Text),
+            Shape::Scalar => Ok(ParameterLayout::Scalar { bytes: self.scope.element_bytes(parameter.element) }),
+            Shape::Array { dimensions, .. } if text => {
+                // Ranges mean nothing for texts: all of them travel.
+                dimensions
+                    .iter()
+                    .try_fold(1, |count: u64, d| self.times(parameter, count, self.size(parameter, d)?))
+                    .map(|count| ParameterLayout::TextArray { count })
+            }
+            Shape::Array { dimensions, order } => self.array(parameter, dimensions, *order).map(ParameterLayout::Array),
+        }
+    }
+
+    fn array(&self, parameter: &Parameter, dimensions: &[Dimension], order: Order) -> Result<ArrayLayout> {
+        let element_bytes = self.scope.element_bytes(parameter.element);
+        let mut resolved = Vec::with_capacity(dimensions.len());
+        // The product without zeros: it bounds every stride and offset, also of an array that is empty in one dimension.
+        let mut extent = element_bytes;
+        for dimension in dimensions {
+            let size = self.size(parameter, dimension)?;
+            extent = self.times(parameter, extent, size.max(1))?;
+            resolved.push(self.range(parameter, dimension, size)?);
+        }
+        let mut array = ArrayLayout { dimensions: resolved, order, element_bytes, full_bytes: 0, transfer_bytes: 0 };
+        array.full_bytes = if array.dimensions.iter().any(|d| d.size == 0) { 0 } else { extent };
+        array.transfer_bytes = if parameter.mode == Mode::Work { 0 } else { array.count_transfer() };
+        Ok(array)
+    }
+
+    fn update(&self, parameter: &Parameter, dimensions: &[Dimension], array: &mut ArrayLayout) -> Result<()> {
+        for (dimension, known) in dimensions.iter().zip(&mut array.dimensions) {
+            if self.range_depends(dimension) {
+                *known = self.range(parameter, dimension, known.size)?;
+            }
+        }
+        array.transfer_bytes = array.count_transfer();
+        Ok(())
+    }
+
+    /// Whether the routine itself decides what of this dimension travels back.
+    fn range_depends(&self, dimension: &Dimension) -> bool {
+        [&dimension.start, &dimension.end, &dimension.stride]
+            .into_iter()
+            .flatten()
+            .any(|expression| self.scope.refers_to_output(expression))
+    }
+
+    fn size(&self, parameter: &Parameter, dimension: &Dimension) -> Result<u64> {
+        let size = self.integer(&dimension.size, parameter)?;
+        u64::try_from(size).map_err(|_| self.wrong(parameter, &dimension.size, format!("has the negative size {size}")))
+    }
+
+    /// A bound of a range: `None` where it is absent, or not known before the call.
+    fn bound(&self, parameter: &Parameter, expression: &Option<Expression>) -> Result<Option<i64>> {
+        match expression {
+            Some(expression) if self.after || !self.scope.refers_to_result(expression) => {
+                self.integer(expression, parameter).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn range(&self, parameter: &Parameter, dimension: &Dimension, size: u64) -> Result<ResolvedDimension> {
+        if dimension.start.is_none() && dimension.end.is_none() && dimension.stride.is_none() {
+            return Ok(ResolvedDimension::whole(size));
+        }
+        let start = self.bound(parameter, &dimension.start)?.unwrap_or(0);
+        let end = match self.bound(parameter, &dimension.end)? {
+            Some(0) if self.zero_means_size(dimension) => size as i64,
+            Some(end) => end,
+            None => size as i64,
+        };
+        let stride = self.bound(parameter, &dimension.stride)?.map_or(1, |stride| if stride == 0 { 1 } else { stride });
+        if start < 0 || start > end || end > size as i64 || stride < 1 {
+            return Err(self.wrong_range(parameter, dimension, [start, end, stride], size));
+        }
+        let (start, end, stride) = (start as u64, end as u64, stride as u64);
+        Ok(ResolvedDimension { size, start, end, stride, count: (end - start).div_ceil(stride) })
+    }
+
+    /// An end of 0 means the whole dimension if it is written so, or if it is computed beside a written start, as in
+    /// Ninf-G. `[lda:n]` with n = 0 means no elements: a leading dimension of an empty matrix. So does a count of 0
+    /// that a routine reports.
+    fn zero_means_size(&self, dimension: &Dimension) -> bool {
+        match &dimension.end {
+            Some(Expression::Integer(_)) | None => true,
+            Some(end) => dimension.start.is_some() && !self.scope.refers_to_output(end),
+        }
+    }
+
+    fn integer(&self, expression: &Expression, parameter: &Parameter) -> Result<i64> {
+        match expression {
+            Expression::Integer(value) => Ok(*value),
+            _ => expression.try_integer(self.values).map_err(|fault| self.failed(fault, parameter)),
+        }
+    }
+
+    fn times(&self, parameter: &Parameter, left: u64, right: u64) -> Result<u64> {
+        // Within 63 bits, so that offsets fit pointer arithmetic on every side.
+        left.checked_mul(right).filter(|product| *product <= i64::MAX as u64).ok_or_else(|| {
+            let message = format!("the size of {} overflows 63 bits", self.describe(parameter));
+            self.error(ErrorKind::InvalidArgument, message)
+                .fix("check the sizes passed: no machine holds such an array")
+        })
+    }
+
+    #[cold]
+    fn failed(&self, fault: Fault<'_>, parameter: &Parameter) -> Error {
+        explain(self.scope, self.values, fault).with("parameter", self.declaration(parameter))
+    }
+
+    #[cold]
+    fn wrong(&self, parameter: &Parameter, expression: &Expression, what: String) -> Error {
+        let message =
+            format!("{} {what}{}", self.declaration(parameter), involved(expression, self.values, &self.scope));
+        self.error(ErrorKind::InvalidArgument, message).fix("pass sizes of 0 or more")
+    }
+
+    #[cold]
+    fn wrong_range(&self, parameter: &Parameter, dimension: &Dimension, range: [i64; 3], size: u64) -> Error {
+        let [start, end, stride] = range;
+        let text = self.scope.dimension_text(dimension);
+        let what = format!("start {start}, end {end}, stride {stride}, size {size}");
+        if self.after {
+            let message = format!("the routine reported a range outside {}{text}: {what}", parameter.name);
+            return self.error(ErrorKind::RoutineFailed, message).fix("the routine or its interface is wrong");
+        }
+        let message = format!("{} cannot have the dimension {text}: {what}", self.describe(parameter));
+        self.error(ErrorKind::InvalidArgument, message).fix("0 <= start <= end <= size and stride >= 1 must hold")
+    }
+
+    fn error(&self, kind: ErrorKind, message: String) -> Error {
+        let kind = if self.after && kind == ErrorKind::InvalidArgument { ErrorKind::RoutineFailed } else { kind };
+        Error::new(kind, OPERATION, message)
+    }
+
+    /// `A[lda:n][n]`.
+    fn declaration(&self, parameter: &Parameter) -> String {
+        format!("{}{}", parameter.name, self.scope.dimensions_text(parameter))
+    }
+
+    /// `A[lda:n][n] (lda = 3, n = 4)`.
+    fn describe(&self, parameter: &Parameter) -> String {
+        let Shape::Array { dimensions, .. } = &parameter.shape else { return parameter.name.clone() };
+        let all = Expression::Call(
+            Function::Max,
+            dimensions.iter().flat_map(|d| std::iter::once(&d.size).chain(&d.end)).cloned().collect(),
+        );
+        self.declaration(parameter) + &involved(&all, self.values, &self.scope)
+    }
+}
+
+impl ArrayLayout {
+    fn count_transfer(&self) -> u64 {
+        self.dimensions.iter().fold(self.element_bytes, |bytes, dimension| bytes.saturating_mul(dimension.count))
+    }
+}
+
+#[cold]
+fn too_large(resolver: &Resolver<'_>, parameter: &Parameter, layout: &ParameterLayout, limit: Bytes) -> Error {
+    let needs = Bytes(layout.full_bytes());
+    let message = format!("{} needs {needs}; all arrays of a call may have {limit}", resolver.describe(parameter));
+    Error::new(ErrorKind::LimitExceeded, OPERATION, message)
+        .fix("check the sizes passed, or raise the limit on the bytes of a call's arguments")
+}
