@@ -1,0 +1,96 @@
+//! Tests of the manifest: defaults, places of mistakes, overrides.
+
+use super::*;
+
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Example {
+    workers_max: usize,
+    listen: String,
+}
+
+fn message(file: Result<Manifest>) -> String {
+    file.unwrap_err().to_string()
+}
+
+#[test]
+fn the_kernels_default_text_says_the_defaults() {
+    let manifest = Manifest::of(&[]).unwrap();
+    assert_eq!(manifest.limits, Limits::default());
+    assert_eq!(manifest.node_name, NodeText::default().name);
+    let empty = Manifest::parse("empty", "").unwrap();
+    assert_eq!((empty.limits, empty.node_name), (manifest.limits, manifest.node_name));
+}
+
+#[test]
+fn a_wrong_key_has_file_line_column_and_the_nearest_key() {
+    let text = message(Manifest::parse("farcall.toml", "[node]\nname = \"x\"\n[limits]\n  plugin_max = 3\n"));
+    assert!(text.contains("unknown field `plugin_max`"), "{text}");
+    assert!(text.ends_with("(file: farcall.toml, line: 4, column: 3); did you mean \"plugins_max\"?"), "{text}");
+}
+
+#[test]
+fn wrong_sections_types_hosts_and_syntax_are_refused() {
+    for (text, expected) in [
+        ("[nodes]\n", "did you mean \"node\"?"),
+        ("[limits]\nplugins_max = \"many\"\n", "line: 2, column: 15"),
+        ("[limits]\nplugins_max = -1\n", "line: 2, column: 15"),
+        ("[[plugin]]\nname = \"a\"\nslot = \"b\"\nhost = \"in_thread\"\n", "did you mean \"in-thread\"?"),
+        ("[[plugin]]\nname = \"a\"\n", "missing field `slot`"),
+        ("[node\n", "line: 1, column: 6"),
+        ("[node]\nname = \"a\"\nname = \"b\"\n", "line: 3, column: 1"),
+    ] {
+        let message = message(Manifest::parse("f", text));
+        assert!(message.contains(expected), "{text:?} gave {message}");
+    }
+}
+
+#[test]
+fn options_errors_point_into_the_manifest() {
+    let text = "[[plugin]]\nname = \"a\"\nslot = \"s\"\n[[plugin]]\nname = \"b\"\nslot = \"s\"\n\
+                [plugin.options]\nworkers_max = 3\nlisen = \"x\"\n";
+    let manifest = Manifest::parse("f", text).unwrap();
+    assert_eq!(manifest.plugins[0].options.read::<Example>().unwrap(), Example::default());
+    let error = manifest.plugins[1].options.read::<Example>().unwrap_err().to_string();
+    assert!(error.contains("unknown field `lisen`") && error.contains("line: 9, column: 1"), "{error}");
+    assert!(error.ends_with("did you mean \"listen\"?"), "{error}");
+}
+
+#[test]
+fn overrides_win_and_their_mistakes_carry_their_name() {
+    let text = "[[plugin]]\nname = \"a\"\nslot = \"s\"\noptions = { workers_max = 3, listen = \"x\" }\n";
+    let mut manifest = Manifest::parse("f", text).unwrap();
+    manifest.override_options("a", "--listen", "listen = \"y\"").unwrap();
+    let read: Example = manifest.plugins[0].options.read().unwrap();
+    assert_eq!(read, Example { workers_max: 3, listen: "y".to_string() });
+    manifest.override_options("a", "--workers", "workers_max = true").unwrap();
+    let error = manifest.plugins[0].options.read::<Example>().unwrap_err().to_string();
+    assert!(error.contains("file: --workers"), "{error}");
+    assert_eq!(manifest.override_options("b", "--x", "x = 1").unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(manifest.override_options("a", "--x", "x =").unwrap_err().kind(), ErrorKind::InvalidSource);
+}
+
+#[test]
+fn a_missing_file_is_not_found() {
+    let error = Manifest::load(Path::new("/nonexistent/farcall.toml")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert!(error.to_string().contains("/nonexistent/farcall.toml"), "{error}");
+}
+
+#[test]
+fn damaged_manifests_never_panic() {
+    use farcall_base::{Random, SeededRandom};
+    let whole = Manifest::default_text(&[]) + "[[plugin]]\nname = \"a\"\nslot = \"s\"\n[plugin.options]\nx = 1\n";
+    let mut random = SeededRandom::new(20);
+    for _ in 0..2000 {
+        let mut bytes = whole.clone().into_bytes();
+        for _ in 0..1 + random.next() % 4 {
+            let place = (random.next() % bytes.len() as u64) as usize;
+            bytes[place] = b"[]=\"\n{}#.'x1"[(random.next() % 12) as usize];
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        if let Ok(manifest) = Manifest::parse("f", &text) {
+            manifest.plugins.iter().for_each(|plugin| drop(plugin.options.read::<Example>()));
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What a plugin is to the kernel: a description in the binary, an object with needs, a running driver.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use farcall_base::{Error, Result};
+
+use crate::manifest::Options;
+
+/// Names a slot: the interface that the plugin in it serves (`farcall_interfaces::directory::SLOT`).
+pub type SlotName = &'static str;
+
+/// A plugin that a binary contains. `main()` lists them; there is no other registry.
+#[derive(Clone, Copy)]
+pub struct PluginDescription {
+    /// The name a manifest picks it by.
+    pub name: &'static str,
+    /// The slot it fills by default.
+    pub slot: SlotName,
+    /// Its options with their defaults and what they mean, as the text of a `[plugin.options]` table. Reading it gives
+    /// exactly the options that an empty table gives: a test of the plugin holds that.
+    pub options: &'static str,
+    /// Makes the plugin from its options; starts nothing.
+    pub construct: fn(&Options) -> Result<Box<dyn Plugin>>,
+}
+
+/// A configured plugin that does not run yet.
+pub trait Plugin: Send {
+    /// Its name, for people.
+    fn name(&self) -> &'static str;
+
+    /// The slots it fills.
+    fn provides(&self) -> &'static [SlotName];
+
+    /// The slots whose services it uses; they run before it starts and until it has stopped.
+    fn needs(&self) -> &'static [SlotName];
+
+    /// Takes what the plugin needs (handles, listening sockets) and gives back its driver, not yet running.
+    ///
+    /// # Errors
+    /// Whatever is in the way: then the node does not start.
+    fn start(self: Box<Self>, context: PluginContext) -> Result<RunningPlugin>;
+}
+
+/// The handles of filled slots.
+pub(crate) type Services = BTreeMap<SlotName, Arc<dyn Any + Send + Sync>>;
+
+/// What a starting plugin gets from the kernel.
+pub struct PluginContext {
+    /// The node's name.
+    pub node: Arc<str>,
+    pub(crate) plugin: &'static str,
+    pub(crate) services: Services,
+}
+
+impl PluginContext {
+    /// The handle of the service in `slot`, which [`Plugin::needs`] must name.
+    ///
+    /// # Errors
+    /// `Internal` when the plugin did not declare the need, or the service has a handle of another type.
+    pub fn service<T: Clone + 'static>(&self, slot: SlotName) -> Result<T> {
+        find_service(&self.services, slot).map_err(|error| error.with("plugin", self.plugin))
+    }
+}
+
+pub(crate) fn find_service<T: Clone + 'static>(services: &Services, slot: SlotName) -> Result<T> {
+    let wrong = |message: &str| Error::internal("find a service", message).with("slot", slot);
+    let service = services.get(slot).ok_or_else(|| wrong("not among the needs, or filled without a handle"))?;
+    let handle = service.downcast_ref::<T>().ok_or_else(|| wrong("the service has a handle of another type"))?;
+    Ok(handle.clone())
+}
+
+/// A started plugin: its services, its driver, and how to tell the driver to end.
+pub struct RunningPlugin {
+    pub(crate) services: Services,
+    pub(crate) stop: Box<dyn FnOnce() + Send>,
+    pub(crate) run: Box<dyn FnOnce() -> Result<()> + Send>,
+}
+
+impl RunningPlugin {
+    /// `run` is the driver: its host gives it a thread, and it returns soon after `stop` was called. `stop` must not
+    /// wait and must not fail; a reserved place in the driver's own mailbox is the usual way.
+    pub fn new(stop: impl FnOnce() + Send + 'static, run: impl FnOnce() -> Result<()> + Send + 'static) -> Self {
+        RunningPlugin { services: Services::new(), stop: Box::new(stop), run: Box::new(run) }
+    }
+
+    /// Offers `handle` to the plugins that need `slot`.
+    #[must_use]
+    pub fn provides<T: Send + Sync + 'static>(mut self, slot: SlotName, handle: T) -> Self {
+        self.services.insert(slot, Arc::new(handle));
+        self
+    }
+}
