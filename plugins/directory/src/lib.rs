@@ -1,1 +1,58 @@
-//! Embedded directory: which routines are published and what their interfaces are.
+//! Embedded directory: which routines are published and what their interfaces are. Kept in memory (README.md).
+
+mod driver;
+mod state;
+mod step;
+
+use farcall_base::Result;
+use farcall_interfaces::directory::{DirectoryHandle, SLOT};
+use farcall_interfaces::mailbox::mailbox;
+use farcall_kernel::{Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName};
+
+use state::Limits;
+
+const NAME: &str = "directory";
+
+/// The plugin, for a binary's list.
+pub fn plugin() -> PluginDescription {
+    PluginDescription {
+        name: NAME,
+        slot: SLOT,
+        options: include_str!("options.toml"),
+        construct: |options| Ok(Box::new(Directory { limits: options.read()? })),
+    }
+}
+
+struct Directory {
+    limits: Limits,
+}
+
+impl Plugin for Directory {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn provides(&self) -> &'static [SlotName] {
+        &[SLOT]
+    }
+
+    fn needs(&self) -> &'static [SlotName] {
+        &[]
+    }
+
+    fn start(self: Box<Self>, _context: PluginContext) -> Result<RunningPlugin> {
+        // One place more than the limit: telling the driver to end must not depend on who asks what.
+        let (sender, receiver) = mailbox(self.limits.requests_max.saturating_add(1))?;
+        let stop = sender.reserve().map_err(|refusal| refusal.error("start the directory"))?;
+        let handle = DirectoryHandle::new(sender.port(driver::Message::Question));
+        let run = move || driver::run(self.limits, receiver);
+        Ok(RunningPlugin::new(move || stop.send(driver::Message::Stop), run).provides(SLOT, handle))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod golden;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

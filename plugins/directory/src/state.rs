@@ -1,0 +1,136 @@
+//! The directory's tables: modules, and the index of bare names over all of them. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_interfaces::directory::{PublishedModule, PublishedRoutine};
+use serde::Deserialize;
+
+/// The limits of the manifest; options.toml says what each means.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Limits {
+    pub(crate) modules_max: usize,
+    pub(crate) routines_max: usize,
+    pub(crate) names_per_routine_max: usize,
+    pub(crate) interface_bytes_max: usize,
+    pub(crate) requests_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            modules_max: 256,
+            routines_max: 10_000,
+            names_per_routine_max: 16,
+            interface_bytes_max: 1 << 20,
+            requests_max: 1024,
+        }
+    }
+}
+
+/// What is published.
+///
+/// Invariants: `by_name` holds exactly the names and aliases of all routines, each with the modules that have it;
+/// `routine_count` is the number of routines in all modules; every generation handed out is at most `generation`.
+pub(crate) struct State {
+    pub(crate) limits: Limits,
+    generation: u64,
+    routine_count: usize,
+    modules: BTreeMap<String, ModuleEntry>,
+    by_name: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// A module's routines: in order of publication, and by each of their names.
+pub(crate) struct ModuleEntry {
+    pub(crate) module: Arc<PublishedModule>,
+    pub(crate) routines: Vec<Arc<PublishedRoutine>>,
+    pub(crate) by_name: BTreeMap<String, Arc<PublishedRoutine>>,
+}
+
+impl State {
+    pub(crate) fn new(limits: Limits) -> Self {
+        let (modules, by_name) = (BTreeMap::new(), BTreeMap::new());
+        State { limits, generation: 0, routine_count: 0, modules, by_name }
+    }
+
+    /// A number no publication had before.
+    pub(crate) fn next_generation(&mut self) -> u64 {
+        self.generation += 1;
+        self.generation
+    }
+
+    /// Whether `count` routines fit in place of what `module` has now.
+    pub(crate) fn check_room(&self, module: &str, count: usize) -> Result<()> {
+        let old = self.modules.get(module);
+        let modules = self.modules.len() + usize::from(old.is_none());
+        let routines = self.routine_count - old.map_or(0, |old| old.routines.len()) + count;
+        for (key, wanted, limit) in
+            [("modules_max", modules, self.limits.modules_max), ("routines_max", routines, self.limits.routines_max)]
+        {
+            if wanted > limit {
+                let message = format!("{wanted} would be more than the directory's {key} = {limit}");
+                let error = Error::new(ErrorKind::LimitExceeded, "publish a module", message).with("module", module);
+                return Err(error.fix(format!("raise {key} in the manifest, or withdraw a module")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a module in, in place of an older version of it.
+    pub(crate) fn insert(&mut self, entry: ModuleEntry) {
+        let module = entry.module.name.clone();
+        self.remove(&module);
+        self.routine_count += entry.routines.len();
+        for name in entry.by_name.keys() {
+            self.by_name.entry(name.clone()).or_default().insert(module.clone());
+        }
+        self.modules.insert(module, entry);
+    }
+
+    /// Takes a module out; says whether it was there.
+    pub(crate) fn remove(&mut self, module: &str) -> bool {
+        let Some(entry) = self.modules.remove(module) else { return false };
+        self.routine_count -= entry.routines.len();
+        for name in entry.by_name.keys() {
+            let Some(modules) = self.by_name.get_mut(name) else { continue };
+            modules.remove(module);
+            if modules.is_empty() {
+                self.by_name.remove(name);
+            }
+        }
+        true
+    }
+
+    /// The routine called `name` (or by that alias) in `module`.
+    pub(crate) fn routine(&self, module: &str, name: &str) -> Option<&Arc<PublishedRoutine>> {
+        self.modules.get(module)?.by_name.get(name)
+    }
+
+    /// All routines with this bare name or alias, by module.
+    pub(crate) fn routines_called(&self, name: &str) -> Vec<&Arc<PublishedRoutine>> {
+        let modules = self.by_name.get(name).into_iter().flatten();
+        modules.filter_map(|module| self.routine(module, name)).collect()
+    }
+
+    /// All routines, by module, in order of publication.
+    pub(crate) fn routines(&self) -> impl Iterator<Item = &Arc<PublishedRoutine>> {
+        self.modules.values().flat_map(|entry| &entry.routines)
+    }
+
+    /// The names of all modules.
+    pub(crate) fn module_names(&self) -> impl Iterator<Item = &str> {
+        self.modules.keys().map(String::as_str)
+    }
+
+    /// All bare names and aliases.
+    pub(crate) fn bare_names(&self) -> impl Iterator<Item = &str> {
+        self.by_name.keys().map(String::as_str)
+    }
+
+    /// The names and aliases within one module; none for an unknown module.
+    pub(crate) fn names_in(&self, module: &str) -> impl Iterator<Item = &str> {
+        self.modules.get(module).into_iter().flat_map(|entry| entry.by_name.keys().map(String::as_str))
+    }
+}

@@ -1,0 +1,207 @@
+//! The directory's behaviour: one request in, one answer out. Pure; tests/golden holds its conversations.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use farcall_base::{Error, ErrorKind, Result, nearest};
+use farcall_interfaces::directory::{Publication, PublishedModule, PublishedRoutine, Request, Response, RoutineData};
+
+use crate::state::{ModuleEntry, State};
+
+/// Full names an error lists; an error is for people.
+const NAMES_LISTED_MAX: usize = 10;
+
+/// Nearest names an error offers.
+const NEAREST_MAX: usize = 3;
+
+/// What happens to the directory.
+pub(crate) enum Event {
+    /// Somebody asks; `number` tells requests apart.
+    Asked { number: u64, request: Request },
+    /// The node stops.
+    Stop,
+}
+
+/// What the driver must do.
+pub(crate) enum Action {
+    /// Answer that request.
+    Answer { number: u64, answer: Result<Response> },
+    /// End.
+    Finish,
+}
+
+/// The directory has neither timers nor memory of its askers: every request is answered at once.
+pub(crate) fn step(state: &mut State, event: Event) -> Action {
+    match event {
+        Event::Asked { number, request } => Action::Answer { number, answer: handle(state, request) },
+        Event::Stop => Action::Finish,
+    }
+}
+
+fn handle(state: &mut State, request: Request) -> Result<Response> {
+    match request {
+        Request::Publish(publication) => publish(state, publication).map(Response::Published),
+        Request::Withdraw { module } => withdraw(state, &module),
+        Request::Resolve { name } => resolve(state, &name).map(Response::Resolved),
+        Request::List => Ok(Response::Listing(list(state))),
+    }
+}
+
+/// Checks everything before it changes anything: a refused version leaves the older one in force.
+fn publish(state: &mut State, publication: Publication) -> Result<Arc<PublishedModule>> {
+    let name = publication.module;
+    let refused = |error: Error| error.with("module", &name);
+    check_name("module", &name, MayBeEmpty::Yes).map_err(refused)?;
+    for data in &publication.routines {
+        check_routine(state, &name, data).map_err(refused)?;
+    }
+    state.check_room(&name, publication.routines.len())?;
+    check_unique(&publication.routines).map_err(refused)?;
+    let generation = state.next_generation();
+    let module = Arc::new(PublishedModule { name, generation, executable: publication.executable });
+    let published = |data: RoutineData| {
+        let RoutineData { routine, encoded, contract } = data;
+        Arc::new(PublishedRoutine { routine, encoded, contract, module: module.clone() })
+    };
+    let routines: Vec<_> = publication.routines.into_iter().map(published).collect();
+    let by_name = routines.iter().flat_map(names_with_routine).collect();
+    state.insert(ModuleEntry { module: module.clone(), routines, by_name });
+    Ok(module)
+}
+
+fn names_with_routine(routine: &Arc<PublishedRoutine>) -> impl Iterator<Item = (String, Arc<PublishedRoutine>)> + '_ {
+    let interface = &routine.routine.interface;
+    std::iter::once(&interface.name).chain(&interface.aliases).map(|name| (name.clone(), routine.clone()))
+}
+
+#[derive(PartialEq)]
+enum MayBeEmpty {
+    Yes,
+    No,
+}
+
+/// A slash would make full names ambiguous; control characters would reach people's terminals.
+fn check_name(what: &str, name: &str, empty: MayBeEmpty) -> Result<()> {
+    let bad = |c: char| c == '/' || c.is_control() || c.is_whitespace();
+    if name.len() > 256 || name.contains(bad) || (name.is_empty() && empty == MayBeEmpty::No) {
+        let shown: String = name.chars().take(40).flat_map(char::escape_default).collect();
+        let message = format!("\"{shown}\" is no name for a {what}");
+        let fix = "use 1 to 256 bytes without slash, space and control characters";
+        return Err(Error::new(ErrorKind::InvalidArgument, "publish a module", message).fix(fix));
+    }
+    Ok(())
+}
+
+fn check_routine(state: &State, module: &str, data: &RoutineData) -> Result<()> {
+    let interface = &data.routine.interface;
+    let refused = |kind, message: String| Err(Error::new(kind, "publish a module", message));
+    for name in std::iter::once(&interface.name).chain(&interface.aliases) {
+        check_name("routine", name, MayBeEmpty::No)?;
+    }
+    if interface.module != module {
+        let message = format!("routine {} says that it belongs to module \"{}\"", interface.name, interface.module);
+        return refused(ErrorKind::InvalidArgument, message);
+    }
+    let limits = &state.limits;
+    if interface.aliases.len() + 1 > limits.names_per_routine_max {
+        let message = format!("routine {} has more names than names_per_routine_max", interface.name);
+        return refused(ErrorKind::LimitExceeded, message);
+    }
+    if data.encoded.len() > limits.interface_bytes_max {
+        let message = format!("the interface of {} has more bytes than interface_bytes_max", interface.name);
+        return refused(ErrorKind::LimitExceeded, message);
+    }
+    Ok(())
+}
+
+fn check_unique(routines: &[RoutineData]) -> Result<()> {
+    let mut owners = BTreeMap::new();
+    for data in routines {
+        let interface = &data.routine.interface;
+        for name in std::iter::once(&interface.name).chain(&interface.aliases) {
+            if let Some(first) = owners.insert(name, &interface.name) {
+                let message = format!("\"{name}\" names two routines: {first} and {}", interface.name);
+                let error = Error::new(ErrorKind::InvalidArgument, "publish a module", message);
+                return Err(error.fix("rename one of them, or drop the alias"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn withdraw(state: &mut State, module: &str) -> Result<Response> {
+    if state.remove(module) {
+        return Ok(Response::Withdrawn);
+    }
+    let error = Error::new(ErrorKind::NotFound, "withdraw a module", format!("no module \"{module}\" is published"));
+    Err(advise(error, &nearest(module, state.module_names(), NEAREST_MAX)))
+}
+
+/// A full name leads to one routine or none. A bare name leads to the routine without a module, if there is one, and
+/// else to the only module that has it.
+fn resolve(state: &State, name: &str) -> Result<Arc<PublishedRoutine>> {
+    if let Some((module, bare)) = name.split_once('/') {
+        return state.routine(module, bare).cloned().ok_or_else(|| unknown(state, name));
+    }
+    if let Some(routine) = state.routine("", name) {
+        return Ok(routine.clone());
+    }
+    match state.routines_called(name).as_slice() {
+        [] => Err(unknown(state, name)),
+        [routine] => Ok((*routine).clone()),
+        several => Err(ambiguous(name, several)),
+    }
+}
+
+fn unknown(state: &State, name: &str) -> Error {
+    let shown: String = name.chars().take(80).flat_map(char::escape_debug).collect();
+    let error = Error::new(ErrorKind::NotFound, "find a routine", format!("no routine \"{shown}\" is published"));
+    let near = match name.split_once('/') {
+        None => nearest(name, state.bare_names(), NEAREST_MAX).into_iter().map(str::to_string).collect(),
+        Some((module, bare)) => near_full_names(state, module, bare),
+    };
+    if state.bare_names().next().is_none() {
+        return error.fix("this server has nothing published yet");
+    }
+    advise(error, &near.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// First what the module has under a similar name, then where the bare name really is, then similar modules.
+fn near_full_names(state: &State, module: &str, bare: &str) -> Vec<String> {
+    let within = nearest(bare, state.names_in(module), NEAREST_MAX).into_iter().map(|name| format!("{module}/{name}"));
+    let elsewhere = state.routines_called(bare).into_iter().map(|routine| routine.routine.interface.full_name());
+    let modules = nearest(module, state.module_names().filter(|known| *known != module), NEAREST_MAX);
+    let beside = modules
+        .into_iter()
+        .flat_map(|near| nearest(bare, state.names_in(near), 1).into_iter().map(move |name| format!("{near}/{name}")));
+    let mut near: Vec<String> = Vec::new();
+    for name in within.chain(elsewhere).chain(beside) {
+        if !near.contains(&name) && near.len() < NEAREST_MAX {
+            near.push(name);
+        }
+    }
+    near
+}
+
+fn advise(error: Error, near: &[&str]) -> Error {
+    match near {
+        [] => error,
+        _ => error.fix(format!("did you mean {}?", near.join(" or "))),
+    }
+}
+
+fn ambiguous(name: &str, several: &[&Arc<PublishedRoutine>]) -> Error {
+    let full = several.iter().take(NAMES_LISTED_MAX).map(|routine| routine.routine.interface.full_name());
+    let mut listed = full.collect::<Vec<_>>().join(", ");
+    if several.len() > NAMES_LISTED_MAX {
+        listed += &format!(" and {} more", several.len() - NAMES_LISTED_MAX);
+    }
+    let message = format!("{} modules publish \"{name}\"", several.len());
+    Error::new(ErrorKind::Ambiguous, "find a routine", message).fix(format!("use the full name: {listed}"))
+}
+
+fn list(state: &State) -> Vec<Arc<PublishedRoutine>> {
+    let mut routines: Vec<_> = state.routines().cloned().collect();
+    routines.sort_by_cached_key(|routine| routine.routine.interface.full_name());
+    routines
+}

@@ -1,0 +1,85 @@
+//! Tests of the whole plugin through its handle, and of the table invariants under random requests.
+
+use std::time::Duration;
+
+use farcall_base::{ErrorKind, Random, SeededRandom};
+use farcall_interfaces::directory::{Request, Response};
+use farcall_kernel::{Manifest, Node, Options};
+
+use super::*;
+use crate::golden::publication;
+use crate::state::State;
+use crate::step::{Event, step};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn resolve(name: &str) -> Request {
+    Request::Resolve { name: name.to_string() }
+}
+
+#[test]
+fn options_text_says_the_defaults_and_names_every_key() {
+    let options = Options::from_text("options.toml", plugin().options).unwrap();
+    assert_eq!(options.read::<Limits>().unwrap(), Limits::default());
+    let shown = format!("{:?}", Limits::default());
+    let keys = shown.matches(':').count();
+    assert_eq!(plugin().options.lines().filter(|line| line.contains(" = ")).count(), keys);
+}
+
+#[test]
+fn serves_through_its_handle_until_the_node_stops() {
+    let node = Node::start(&Manifest::of(&[plugin()]).unwrap(), &[plugin()]).unwrap();
+    let directory: DirectoryHandle = node.service(SLOT).unwrap();
+    let publish = Request::Publish(publication("lapack", &["dgesv"]));
+    assert!(matches!(directory.ask_and_wait(publish, PATIENCE), Ok(Response::Published(_))));
+    let found = directory.ask_and_wait(resolve("dgesv"), PATIENCE);
+    assert!(matches!(found, Ok(Response::Resolved(routine)) if routine.module.generation == 1));
+    node.stop().unwrap();
+    let error = directory.ask_and_wait(resolve("dgesv"), PATIENCE).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ShuttingDown, "a handle may outlive its directory");
+}
+
+#[test]
+fn a_wrong_option_is_refused_by_name() {
+    let options = Options::from_text("farcall.toml", "routine_max = 3").unwrap();
+    let error = (plugin().construct)(&options).err().unwrap();
+    assert_eq!(error.advice(), Some("did you mean \"routines_max\"?"));
+}
+
+/// Names from a tiny set, so that modules collide, replace one another and grow ambiguous all the time.
+fn random_request(random: &mut SeededRandom) -> Request {
+    let name = |random: &mut SeededRandom| ["a", "b", "c", "d"][(random.next() % 4) as usize].to_string();
+    let module = ["", "x", "y", "z"][(random.next() % 4) as usize];
+    match random.next() % 5 {
+        0 | 1 => {
+            let routine = format!("{}({})", name(random), name(random));
+            Request::Publish(publication(module, &[routine.as_str(), name(random).as_str()]))
+        }
+        2 => Request::Withdraw { module: module.to_string() },
+        3 => Request::Resolve { name: format!("{module}/{}", name(random)) },
+        _ => Request::Resolve { name: name(random) },
+    }
+}
+
+#[test]
+fn the_index_always_agrees_with_the_modules() {
+    let mut random = SeededRandom::new(7);
+    let mut state = State::new(Limits { modules_max: 3, routines_max: 5, ..Limits::default() });
+    for number in 0..20_000 {
+        let request = random_request(&mut random);
+        step(&mut state, Event::Asked { number, request });
+        let mut listed: Vec<String> = state
+            .routines()
+            .flat_map(|routine| {
+                let interface = routine.routine.interface.clone();
+                std::iter::once(interface.name).chain(interface.aliases)
+            })
+            .collect();
+        let indexed: usize = state.bare_names().map(|name| state.routines_called(name).len()).sum();
+        assert_eq!(listed.len(), indexed, "each name of each routine is in the index once");
+        listed.sort();
+        listed.dedup();
+        assert!(state.bare_names().eq(listed.iter().map(String::as_str)));
+        assert!(state.routines().count() <= 5 && state.module_names().count() <= 3);
+    }
+}
