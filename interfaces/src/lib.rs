@@ -5,4 +5,6 @@ pub mod link;
 pub mod mailbox;
 pub mod memory;
 pub mod spawner;
+pub mod packing;
 pub mod stream;
+pub mod strided;

@@ -18,6 +18,12 @@ pub trait Region: Send + Sync {
 
     /// The descriptor that names it to another process, if it can be shared.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
+
+    /// Tells this memory from any other of this process, for ever: an address may come back after it was unmapped,
+    /// an identity does not. 0 for memory that cannot be shared.
+    fn identity(&self) -> u64 {
+        0
+    }
 }
 
 /// Makes regions.
@@ -57,6 +63,13 @@ impl Block {
         // SAFETY: the check above keeps the offset within the region.
         let base = unsafe { region.base().add(offset) };
         Ok(Block { base, length, _region: Some(region.clone()) })
+    }
+
+    /// The same for bytes that are read at once, while the region is borrowed: nothing keeps the region alive.
+    pub(crate) fn of_unkept(region: &dyn Region, offset: usize, length: usize) -> Result<Block> {
+        check_within(region, offset, length)?;
+        // SAFETY: the check above keeps the offset within the region.
+        Ok(Block { base: unsafe { region.base().add(offset) }, length, _region: None })
     }
 
     /// Bytes of the caller's own.
@@ -133,6 +146,42 @@ fn check_within(region: &dyn Region, offset: usize, length: usize) -> Result<()>
             .with("offset", offset)
             .with("length", length)
             .with("region", region.bytes())),
+    }
+}
+
+/// The caller's own memory as a region, so that transfers treat it like any other.
+pub struct BorrowedRegion {
+    base: *mut u8,
+    bytes: usize,
+}
+
+// SAFETY: only an address range; see HeapRegion.
+unsafe impl Send for BorrowedRegion {}
+// SAFETY: as above.
+unsafe impl Sync for BorrowedRegion {}
+
+impl BorrowedRegion {
+    /// `bytes` bytes from `base` on.
+    ///
+    /// # Safety
+    /// They stay valid, and are written by nobody else, until the region and everything made of it are dropped; for
+    /// memory that is only read from, nobody writes through the region.
+    pub unsafe fn new(base: *mut u8, bytes: usize) -> BorrowedRegion {
+        BorrowedRegion { base, bytes }
+    }
+}
+
+impl Region for BorrowedRegion {
+    fn base(&self) -> *mut u8 {
+        self.base
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
     }
 }
 
