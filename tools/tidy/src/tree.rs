@@ -81,10 +81,11 @@ fn syntax_of(path: &str, text: &str) -> Option<Syntax> {
     }
 }
 
-/// Folders that hold what is made, not what is written. Hidden folders are skipped too, but for `.ci`.
-fn is_skipped(name: &str) -> bool {
-    let made = ["target", "build", "__pycache__", "node_modules"].contains(&name) || name.ends_with(".egg-info");
-    made || (name.starts_with('.') && name != ".ci")
+/// Folders that hold what is made, not what is written: some at the root alone, some anywhere. Hidden folders are
+/// skipped too, but for `.ci`.
+fn is_skipped(name: &str, at_root: bool) -> bool {
+    let made = name == "__pycache__" || name.ends_with(".egg-info");
+    made || (at_root && ["target", "build"].contains(&name)) || (name.starts_with('.') && name != ".ci")
 }
 
 /// This repository, whose root is two folders above this crate.
@@ -101,7 +102,7 @@ fn visit(tree: &mut Tree, folder: &Path) {
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let Ok(kind) = entry.file_type() else { continue };
-        if kind.is_dir() && !is_skipped(&name) {
+        if kind.is_dir() && !is_skipped(&name, folder == tree.root) {
             visit(tree, &entry.path());
         } else if kind.is_file() {
             add_file(tree, &entry.path());

@@ -1,0 +1,51 @@
+# Builds, tests and demonstrates Farcall. `make` alone lists what there is.
+
+PREFIX  ?= /usr/local
+DESTDIR ?=
+STAGE   := $(CURDIR)/build
+PYTHON  := $(STAGE)/venv/bin/python
+
+.PHONY: help build install demo test bench wheel lint fuzz clean
+
+help: ## list the targets
+	@echo "Farcall: call a numerical routine on another machine as if it were local."
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s '|' 2>/dev/null \
+	  || sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1: \2/p' $(firstword $(MAKEFILE_LIST))
+
+build: ## build everything and stage it under build/ (bin, lib, include, share, wheels)
+	@tools/build.sh 6
+
+demo: ## start a server, solve Linpack remotely, check NPB EP, draw a plot
+	@tools/build.sh 7
+	@echo "[7/7] running the demonstration"
+	@FARCALL_STAGE="$(STAGE)" PATH="$(STAGE)/venv/bin:$(STAGE)/bin:$$PATH" "$(PYTHON)" demo/run.py
+
+test: ## run every test; ends with `N passed, N failed`
+	@tools/build.sh 7
+	@echo "[7/7] testing"
+	@tools/test.sh
+
+bench: ## measure against a raw C TCP program, in turn
+	@tools/build.sh 7
+	@echo "[7/7] measuring"
+	@mkdir -p "$(STAGE)/bench"
+	@$(CC) -O2 -o "$(STAGE)/bench/rawserver" bench/raw/rawserver.c
+	@$(CC) -O2 -shared -fPIC -o "$(STAGE)/bench/librawclient.so" bench/raw/rawclient.c
+	@FARCALL_STAGE="$(STAGE)" PATH="$(STAGE)/venv/bin:$(STAGE)/bin:$$PATH" "$(PYTHON)" bench/run.py
+
+install: build ## copy what is staged to PREFIX (default /usr/local), below DESTDIR if set
+	@tools/install.sh "$(STAGE)" "$(DESTDIR)$(PREFIX)"
+
+wheel: ## build the wheel for old systems too (glibc 2.17)
+	@tools/build.sh 7
+	@echo "[7/7] building for glibc 2.17"
+	@tools/build-portable.sh
+
+lint: ## rustfmt and clippy, where they are installed
+	@tools/lint.sh
+
+fuzz: ## the fuzz tests, longer; cargo-fuzz where a nightly toolchain has it
+	@tools/fuzz.sh
+
+clean: ## remove everything that was built
+	rm -rf build target

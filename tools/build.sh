@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Builds everything and stages it under build/, as if that were a prefix: bin, lib, include, share, wheels.
+#
+# Usage: build.sh TOTAL     where TOTAL is the number of steps that the caller announces.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+total=${1:-6}
+stage=$PWD/build
+target=${CARGO_TARGET_DIR:-$PWD/target}
+[ -d "$HOME/.cargo/bin" ] && PATH="$PATH:$HOME/.cargo/bin"
+
+step() {
+    echo "[$1/$total] $2"
+}
+
+step 1 "looking for system packages"
+tools/install-packages.sh
+if ! command -v cargo >/dev/null; then
+    echo "farcall: there is no Rust toolchain (cargo); install a stable one, see https://rustup.rs" >&2
+    exit 1
+fi
+
+step 2 "preparing the Python environment build/venv"
+mkdir -p "$stage"/{bin,lib,include,share/farcall/routines,wheels}
+tools/python-environment.sh
+
+# One profile for build, tests and demonstration: everything is compiled once.
+step 3 "compiling (the first time takes a few minutes)"
+cargo build --quiet --release -p farcall-cli -p libfarcall
+
+step 4 "linking libfarcall.so"
+tools/link-libfarcall.sh "$target/release/libfarcall_all.a" "$stage/lib"
+
+# A running binary cannot be written to; install replaces it instead.
+step 5 "staging under build/"
+install -m 755 "$target/release/farcall" "$stage/bin/farcall"
+find clients/c/include -name '*.h' -exec install -m 644 {} "$stage/include/" \; 2>/dev/null || true
+for library in routines/*/; do
+    find "$library" -maxdepth 1 -type f ! -name 'test_*' -exec install -m 644 {} "$stage/share/farcall/routines/" \;
+done
+
+step 6 "building the Python wheel"
+tools/wheel.sh "$stage" "$stage/wheels"

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Makes the Python environment build/venv that examples, tests and benchmarks run in. Does nothing when it is there.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# Lower bounds: what the code uses. Upper bounds: the next major version, which may take something away.
+packages=("numpy>=1.22,<3" "cffi>=1.15,<3" "pytest>=7,<10" "matplotlib>=3.5,<4" "setuptools>=64" "wheel>=0.37,<1")
+
+venv=build/venv
+stamp=$venv/farcall-packages
+wanted="$(python3 --version) ${packages[*]}"
+
+# The stamp is written last, so a run that was interrupted is repeated; a moved checkout makes its paths wrong.
+if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted $PWD" ] && "$venv/bin/python" -c 'import numpy' 2>/dev/null; then
+    exit 0
+fi
+rm -rf "$venv"
+python3 -m venv "$venv"
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check "${packages[@]}"
+printf '%s' "$wanted $PWD" >"$stamp"
