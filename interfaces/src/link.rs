@@ -182,7 +182,10 @@ impl Link {
                     if !riding.is_empty() && count > 0 {
                         break;
                     }
-                    descriptors = if skip == 0 { riding.iter().map(AsFd::as_fd).collect() } else { descriptors };
+                    // Later pieces carry none; a piece whose first byte is gone has delivered its own.
+                    if count == 0 && skip == 0 {
+                        descriptors = riding.iter().map(AsFd::as_fd).collect();
+                    }
                     bytes
                 }
             };
@@ -377,7 +380,7 @@ impl Link {
     }
 
     fn end_of_stream(&self) -> Result<Received> {
-        if self.current.is_none() && self.begin == self.filled {
+        if self.current.is_none() && self.begin == self.filled && self.reader.between_frames() {
             return Ok(Received::Closed);
         }
         Err(Error::new(ErrorKind::ConnectionLost, "receive", "the peer closed the connection in the middle of a frame")

@@ -29,6 +29,8 @@ pub enum Proof {
     Token(Arc<[u8]>),
     /// We made both ends ourselves (an inherited socket pair, a simulation).
     Inherited,
+    /// Nothing: a server reached over TCP is who its address says.
+    Address,
 }
 
 /// A byte stream between two processes.

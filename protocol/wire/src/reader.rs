@@ -113,6 +113,11 @@ impl FrameReader {
         }
     }
 
+    /// Whether nothing of a frame is outstanding: no data, padding or part of a frame that is being skipped.
+    pub fn between_frames(&self) -> bool {
+        self.data.is_none() && self.skip == 0
+    }
+
     /// Bytes from the end of the current data frame's body that certainly are no array bytes: padding and a header.
     pub fn read_ahead_after_data(header: &FrameHeader) -> usize {
         header.padded_length() - header.length as usize + HEADER_BYTES

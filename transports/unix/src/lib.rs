@@ -1,1 +1,24 @@
 //! Unix socket transport with shared argument memory.
+//!
+//! The default way between client, server and executables on one host: the kernel says who is at the other end
+//! (`SO_PEERCRED`), and descriptors travel, so arrays need not. What only Linux has sits in named modules:
+//! [`memory`] (memfd and seals), `credentials` (`SO_PEERCRED`), [`copy`] (AVX2, with a plain copy elsewhere). A port
+//! replaces those; [`connect`], [`Listener`] and the stream are POSIX but for the close-on-exec flags.
+
+mod connect;
+pub mod copy;
+mod credentials;
+mod directory;
+mod listener;
+pub mod memory;
+mod stream;
+
+pub use connect::{connect, connect_to_user, default_socket_path};
+pub use listener::Listener;
+pub use memory::{MemoryLimits, SharedMemory};
+pub use stream::{DESCRIPTORS_MAX, from_descriptor, pair};
+
+/// The user this process acts as.
+pub fn own_uid() -> u32 {
+    rustix::process::geteuid().as_raw()
+}

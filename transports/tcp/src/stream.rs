@@ -1,0 +1,53 @@
+//! A byte stream over TCP.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::TcpStream;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use farcall_interfaces::stream::{ByteStream, Peer, Proof};
+use rustix::net::{self, RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendFlags};
+
+use crate::loopback;
+
+/// A connected socket between two processes of this machine.
+pub struct TcpByteStream {
+    socket: OwnedFd,
+    peer: Peer,
+}
+
+impl TcpByteStream {
+    pub(crate) fn new(socket: TcpStream, proof: Proof) -> io::Result<TcpByteStream> {
+        let peer = Peer { address: socket.peer_addr()?.to_string(), proof };
+        loopback::tune(&socket)?;
+        Ok(TcpByteStream { socket: socket.into(), peer })
+    }
+}
+
+impl ByteStream for TcpByteStream {
+    fn send(&mut self, parts: &[IoSlice<'_>], descriptors: &[BorrowedFd<'_>]) -> io::Result<usize> {
+        if !descriptors.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "descriptors do not travel over TCP"));
+        }
+        // DONTWAIT per call, whatever the socket's own mode; NOSIGNAL, because a peer that vanished is an error of
+        // this connection and no SIGPIPE for the process.
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        Ok(net::sendmsg(&self.socket, parts, &mut SendAncillaryBuffer::default(), flags)?)
+    }
+
+    fn receive(&mut self, parts: &mut [IoSliceMut<'_>], _: &mut Vec<OwnedFd>) -> io::Result<usize> {
+        let message = net::recvmsg(&self.socket, parts, &mut RecvAncillaryBuffer::default(), RecvFlags::DONTWAIT)?;
+        Ok(message.bytes)
+    }
+
+    fn readiness(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.socket.as_fd())
+    }
+
+    fn passes_descriptors(&self) -> bool {
+        false
+    }
+
+    fn peer(&self) -> &Peer {
+        &self.peer
+    }
+}

@@ -1,0 +1,109 @@
+//! Reaching a server by the path of its socket.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_interfaces::stream::{ByteStream, Peer, Proof};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+
+use crate::stream::UnixStream;
+use crate::{credentials, own_uid};
+
+/// How long a server whose queue of new connections is full is asked again.
+const BUSY_MAX: Duration = Duration::from_secs(5);
+const BUSY_PAUSE: Duration = Duration::from_millis(5);
+
+/// Where a user's server listens by default: `$XDG_RUNTIME_DIR/farcall/server.sock`, or
+/// `/tmp/farcall-<uid>/server.sock` on machines without a login manager.
+///
+/// The path is only computed; [`crate::Listener::bind`] makes and judges the directory, [`connect`] judges the server.
+pub fn default_socket_path() -> PathBuf {
+    socket_path_in(std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from))
+}
+
+pub(crate) fn socket_path_in(runtime_directory: Option<PathBuf>) -> PathBuf {
+    match runtime_directory {
+        // A relative path is to be ignored, says the XDG base directory specification.
+        Some(directory) if directory.is_absolute() => directory.join("farcall/server.sock"),
+        _ => PathBuf::from(format!("/tmp/farcall-{}/server.sock", own_uid())),
+    }
+}
+
+/// Connects to the server that listens on `path`; it must run as this user or as root.
+///
+/// # Errors
+/// `Unreachable` when nobody listens, `PermissionDenied` when we may not connect or another user's process listens.
+pub fn connect(path: &Path) -> Result<Box<dyn ByteStream>> {
+    connect_trusting(path, &[own_uid(), 0])
+}
+
+/// Connects to the server of user `uid`, who is trusted with what the calls carry.
+///
+/// # Errors
+/// As [`connect`].
+pub fn connect_to_user(path: &Path, uid: u32) -> Result<Box<dyn ByteStream>> {
+    connect_trusting(path, &[uid])
+}
+
+fn connect_trusting(path: &Path, trusted: &[u32]) -> Result<Box<dyn ByteStream>> {
+    let socket = connected_socket(path, BUSY_MAX).map_err(|error| explain(path, error))?;
+    let system = |error| Error::system("connect", error).with("path", path.display());
+    let proof = credentials::of_peer(socket.as_fd()).map_err(system)?;
+    match &proof {
+        Proof::User { uid, .. } if trusted.contains(uid) => {}
+        Proof::User { uid, .. } => return Err(foreign_server(path, *uid)),
+        _ => return Err(Error::internal("connect", "a Unix socket proves its user")),
+    }
+    let address = format!("unix:{}", path.display());
+    Ok(Box::new(UnixStream::new(socket, Peer { address, proof })))
+}
+
+/// A server of another user in our place could read and answer every call, so it gets nothing, not even a Hello.
+fn foreign_server(path: &Path, uid: u32) -> Error {
+    Error::new(ErrorKind::PermissionDenied, "connect", format!("the server belongs to another user (uid {uid})"))
+        .with("path", path.display())
+        .with("own uid", own_uid())
+        .fix("name that user explicitly if you trust them, or start a server of your own")
+}
+
+/// Connects without ever blocking for longer than `patience`.
+pub(crate) fn connected_socket(path: &Path, patience: Duration) -> io::Result<OwnedFd> {
+    let address = SocketAddrUnix::new(path)?;
+    // Non-blocking, because connect() to a full queue would wait as long as the server likes.
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    let begin = Instant::now();
+    loop {
+        match rustix::net::connect(&socket, &address) {
+            Ok(()) => return Ok(socket),
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) if begin.elapsed() < patience => std::thread::sleep(BUSY_PAUSE),
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}
+
+fn explain(path: &Path, error: io::Error) -> Error {
+    let (kind, message, fix) = match Errno::from_io_error(&error) {
+        Some(Errno::NOENT) => (ErrorKind::Unreachable, "there is no such socket", "start a server: farcall serve"),
+        Some(Errno::CONNREFUSED) => {
+            (ErrorKind::Unreachable, "the server that made this socket is gone", "start it again: farcall serve")
+        }
+        Some(Errno::ACCESS | Errno::PERM) => {
+            (ErrorKind::PermissionDenied, "the socket belongs to another user", "start a server of your own")
+        }
+        Some(Errno::AGAIN) => (ErrorKind::Unreachable, "the server takes no connections", "look whether it hangs"),
+        Some(Errno::NAMETOOLONG) => {
+            (ErrorKind::InvalidArgument, "the path is too long for a socket", "use one of at most 107 bytes")
+        }
+        Some(Errno::NOTSOCK | Errno::PROTOTYPE) => {
+            (ErrorKind::InvalidArgument, "this is no socket of a server", "check the path")
+        }
+        _ => return Error::system("connect", error).with("path", path.display()),
+    };
+    Error::new(kind, "connect", message).with("path", path.display()).fix(fix).source(error)
+}

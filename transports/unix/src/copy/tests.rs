@@ -1,0 +1,81 @@
+//! Copies are exact for every alignment, tail and stride.
+#![allow(clippy::unwrap_used)]
+
+use farcall_base::{Random, SeededRandom};
+use farcall_interfaces::memory::HeapRegion;
+
+use super::*;
+
+fn pattern(bytes: usize, seed: u64) -> Vec<u8> {
+    let mut random = SeededRandom::new(seed);
+    (0..bytes.div_ceil(8)).flat_map(|_| random.next().to_le_bytes()).take(bytes).collect()
+}
+
+/// Copies with `copy` into the middle of a poisoned buffer and looks at every byte, those around it included.
+fn check(source: &[u8], offset: usize, copy: impl Fn(*mut u8, *const u8, usize)) {
+    let mut target = vec![0xa5; offset + source.len() + 128];
+    copy(target[offset..].as_mut_ptr(), source.as_ptr(), source.len());
+    assert!(target[..offset].iter().all(|byte| *byte == 0xa5), "bytes before the target changed");
+    assert!(target[offset..offset + source.len()] == *source, "offset {offset}, {} bytes", source.len());
+    assert!(target[offset + source.len()..].iter().all(|byte| *byte == 0xa5), "bytes behind the target changed");
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn the_streaming_copy_is_exact_on_all_alignments_and_tails() {
+    if !std::arch::is_x86_feature_detected!("avx2") {
+        return;
+    }
+    let source = pattern(3 * 16_384 + 4096 + 256, 1);
+    for shift in 0..64 {
+        for length in [0, 1, 63, 4095, 16_383, 16_384, 16_385 + shift, 2 * 16_384 + 4096 - shift, 3 * 16_384 + 4096] {
+            // SAFETY: the processor has AVX2, and `check` passes ranges of `length` bytes.
+            check(&source[shift..shift + length], 4096 - shift, |to, from, n| unsafe { streaming::copy(to, from, n) });
+            check(&source[shift..shift + length], 7 * shift, |to, from, n| unsafe { streaming::copy(to, from, n) });
+        }
+    }
+}
+
+#[test]
+fn copies_of_every_size_are_exact() {
+    let source = pattern(STREAM_MIN + 70_000, 2);
+    for length in [0, 1, 4096, STREAM_MIN - 1, STREAM_MIN, STREAM_MIN + 69_999] {
+        // SAFETY: `check` passes ranges of `length` bytes.
+        check(&source[1..=length], 33, |to, from, n| unsafe { copy_bytes(to, from, n) });
+    }
+}
+
+#[test]
+fn what_goes_in_comes_out_and_bounds_hold() {
+    let region = HeapRegion::new(1000).unwrap();
+    let source = pattern(600, 3);
+    copy_in(&region, 400, &source).unwrap();
+    let mut back = vec![0; 600];
+    copy_out(&mut back, &region, 400).unwrap();
+    assert_eq!(back, source);
+    assert!(copy_in(&region, 401, &source).is_err());
+    assert!(copy_out(&mut back, &region, usize::MAX).is_err());
+}
+
+#[test]
+fn strided_copies_pick_and_place_the_right_bytes() {
+    let source = pattern(4096, 4);
+    for bytes in [1, 3, 4, 8, 16, 24] {
+        for stride in [bytes as isize, bytes as isize + 5, 64, -64] {
+            let runs = Runs { count: 40, bytes, stride };
+            let first: usize = if stride < 0 { 4000 } else { 10 };
+            let run = |index: usize| first.wrapping_add_signed(stride * index as isize);
+            let expected: Vec<u8> = (0..runs.count).flat_map(|i| source[run(i)..run(i) + bytes].to_vec()).collect();
+            let mut packed = vec![0; runs.count * bytes];
+            // SAFETY: 40 runs of at most 64 bytes lie within the 4096 on either side of `first`.
+            unsafe { gather(packed.as_mut_ptr(), source.as_ptr().add(first), runs) };
+            assert_eq!(packed, expected, "{runs:?}");
+            let mut spread = vec![0; 4096];
+            // SAFETY: as above.
+            unsafe { scatter(spread.as_mut_ptr().add(first), packed.as_ptr(), runs) };
+            assert!((0..runs.count).all(|i| spread[run(i)..run(i) + bytes] == source[run(i)..run(i) + bytes]));
+            let touched = spread.iter().filter(|byte| **byte != 0).count();
+            assert!(touched <= packed.len(), "nothing between the runs was written");
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Shared argument memory (Linux): pooled memfds, sealed so that nobody can take the bytes away under a reader.
+//!
+//! Making memory is six times as dear as sending it (the kernel clears and the host faults every fresh page), so
+//! regions go back to a pool when their last user drops them, and come out of it with the bytes of their last call.
+//! Therefore **one source serves one principal**: build a source for each, and never hand its regions to another.
+//! A system without memfd uses heap regions and sends array bytes through the stream instead.
+
+mod mapping;
+mod pool;
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use farcall_base::{Bytes, Error, ErrorKind, Result};
+use farcall_interfaces::memory::{MemorySource, Region};
+
+use mapping::Mapping;
+use pool::Pool;
+
+/// How much memory a source may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryLimits {
+    /// Bytes of all regions, in use and idle; adopted ones are counted apart, up to the same number.
+    pub bytes_max: u64,
+    /// Bytes of idle regions kept for the next call.
+    pub idle_bytes_max: u64,
+    /// Number of idle regions kept; each holds a descriptor.
+    pub idle_regions_max: usize,
+}
+
+impl Default for MemoryLimits {
+    fn default() -> Self {
+        MemoryLimits { bytes_max: 1 << 40, idle_bytes_max: 1 << 30, idle_regions_max: 64 }
+    }
+}
+
+/// Makes and adopts shared regions for one principal.
+pub struct SharedMemory {
+    pool: Arc<Mutex<Pool>>,
+}
+
+impl SharedMemory {
+    /// A source that keeps to these limits.
+    pub fn new(limits: MemoryLimits) -> SharedMemory {
+        SharedMemory { pool: Arc::new(Mutex::new(Pool::new(limits))) }
+    }
+
+    /// Gives regions back to the system that nobody has used for this long; returns their bytes.
+    pub fn trim(&self, older_than: Duration) -> u64 {
+        // Unmapping gigabytes takes milliseconds: it happens when `idle` drops, after the lock is gone.
+        let idle = lock(&self.pool).take_older(older_than, Instant::now());
+        idle.iter().map(|mapping| mapping.bytes() as u64).sum()
+    }
+
+    /// Bytes in idle regions.
+    pub fn idle_bytes(&self) -> u64 {
+        lock(&self.pool).idle_bytes()
+    }
+
+    /// Bytes in regions made here, idle ones included.
+    pub fn bytes(&self) -> u64 {
+        lock(&self.pool).bytes()
+    }
+}
+
+impl MemorySource for SharedMemory {
+    fn allocate(&self, bytes: usize) -> Result<Arc<dyn Region>> {
+        let class = pool::size_class(bytes).ok_or_else(|| too_much(bytes as u64, u64::MAX))?;
+        let (pooled, evicted) = lock(&self.pool).take_or_reserve(class)?;
+        drop(evicted);
+        let mapping = match pooled {
+            Some(mapping) => mapping,
+            None => Mapping::create(class).inspect_err(|_| lock(&self.pool).release(class as u64))?,
+        };
+        let home = Home::Pool(Arc::downgrade(&self.pool));
+        Ok(Arc::new(SharedRegion { mapping: Some(mapping), home }))
+    }
+
+    fn adopt(&self, descriptor: OwnedFd, bytes: usize) -> Result<Arc<dyn Region>> {
+        lock(&self.pool).reserve_adopted(bytes as u64)?;
+        let mapping =
+            Mapping::adopt(descriptor, bytes).inspect_err(|_| lock(&self.pool).release_adopted(bytes as u64))?;
+        let home = Home::Peer(Arc::downgrade(&self.pool));
+        Ok(Arc::new(SharedRegion { mapping: Some(mapping), home }))
+    }
+}
+
+fn lock(pool: &Mutex<Pool>) -> MutexGuard<'_, Pool> {
+    // The pool's numbers are changed in single steps, so a panic elsewhere leaves them whole.
+    pool.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn too_much(bytes: u64, limit: u64) -> Error {
+    Error::new(ErrorKind::LimitExceeded, "allocate argument memory", format!("{} are too much", Bytes(bytes)))
+        .with("limit", Bytes(limit))
+        .fix("raise the memory limit of the manifest, or free results that are no longer needed")
+        .retryable()
+}
+
+/// Where a region goes when its last user drops it.
+enum Home {
+    Pool(Weak<Mutex<Pool>>),
+    Peer(Weak<Mutex<Pool>>),
+}
+
+struct SharedRegion {
+    /// `None` only while dropping.
+    mapping: Option<Mapping>,
+    home: Home,
+}
+
+impl SharedRegion {
+    fn mapping(&self) -> &Mapping {
+        self.mapping.as_ref().expect("a region has its mapping until it is dropped")
+    }
+}
+
+impl Region for SharedRegion {
+    fn base(&self) -> *mut u8 {
+        self.mapping().base()
+    }
+
+    fn bytes(&self) -> usize {
+        self.mapping().bytes()
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.mapping().descriptor().as_fd())
+    }
+}
+
+impl Drop for SharedRegion {
+    fn drop(&mut self) {
+        let Some(mapping) = self.mapping.take() else { return };
+        let surplus = match &self.home {
+            // The source is gone, and with it the principal: the memory goes back to the system.
+            Home::Pool(pool) => match pool.upgrade() {
+                Some(pool) => lock(&pool).give_back(mapping, Instant::now()),
+                None => vec![mapping],
+            },
+            Home::Peer(pool) => {
+                if let Some(pool) = pool.upgrade() {
+                    lock(&pool).release_adopted(mapping.bytes() as u64);
+                }
+                vec![mapping]
+            }
+        };
+        // Unmapped here, outside of the lock.
+        drop(surplus);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+//! A byte stream over a Unix socket; descriptors ride along.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_interfaces::stream::{ByteStream, Peer, Proof};
+use rustix::net::{
+    self, AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+};
+
+/// Most descriptors that one send carries. A message with more breaks the connection at the receiver.
+pub const DESCRIPTORS_MAX: usize = 32;
+
+const CONTROL_BYTES: usize = rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX));
+
+/// A connected Unix stream socket. Whether the descriptor itself blocks does not matter: every call says it must not,
+/// so an inherited one keeps the flags that its other users rely on.
+pub struct UnixStream {
+    socket: OwnedFd,
+    peer: Peer,
+}
+
+impl UnixStream {
+    pub(crate) fn new(socket: OwnedFd, peer: Peer) -> UnixStream {
+        UnixStream { socket, peer }
+    }
+}
+
+impl ByteStream for UnixStream {
+    fn send(&mut self, parts: &[IoSlice<'_>], descriptors: &[BorrowedFd<'_>]) -> io::Result<usize> {
+        // NOSIGNAL: a peer that vanished is an error of this connection, not a SIGPIPE for the process.
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        if descriptors.is_empty() {
+            return Ok(net::sendmsg(&self.socket, parts, &mut SendAncillaryBuffer::default(), flags)?);
+        }
+        if descriptors.len() > DESCRIPTORS_MAX || parts.iter().all(|part| part.is_empty()) {
+            // Descriptors without a byte would vanish silently; too many would break the receiver.
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("1 to {DESCRIPTORS_MAX} descriptors ride with at least one byte"),
+            ));
+        }
+        let mut room = [MaybeUninit::uninit(); CONTROL_BYTES];
+        let mut control = SendAncillaryBuffer::new(&mut room);
+        assert!(control.push(SendAncillaryMessage::ScmRights(descriptors)), "the room was made for this many");
+        Ok(net::sendmsg(&self.socket, parts, &mut control, flags)?)
+    }
+
+    fn receive(&mut self, parts: &mut [IoSliceMut<'_>], descriptors: &mut Vec<OwnedFd>) -> io::Result<usize> {
+        let mut room = [MaybeUninit::uninit(); CONTROL_BYTES];
+        let mut control = RecvAncillaryBuffer::new(&mut room);
+        let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+        let message = net::recvmsg(&self.socket, parts, &mut control, flags)?;
+        let arrived = control.drain().filter_map(|item| match item {
+            RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
+            _ => None,
+        });
+        if message.flags.contains(ReturnFlags::CTRUNC) {
+            // The kernel closed what did not fit; dropping the rest closes them too.
+            arrived.flatten().for_each(drop);
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!(
+                    "the peer sent more than {DESCRIPTORS_MAX} descriptors at once, or this process is out of them"
+                ),
+            ));
+        }
+        descriptors.extend(arrived.flatten());
+        Ok(message.bytes)
+    }
+
+    fn readiness(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.socket.as_fd())
+    }
+
+    fn passes_descriptors(&self) -> bool {
+        true
+    }
+
+    fn peer(&self) -> &Peer {
+        &self.peer
+    }
+}
+
+/// Takes over a connected Unix stream socket that somebody else made: an executable's inherited descriptor 0.
+///
+/// # Errors
+/// `InvalidArgument` when it is no Unix stream socket.
+pub fn from_descriptor(descriptor: OwnedFd, proof: Proof) -> Result<Box<dyn ByteStream>> {
+    let wrong = |what: String| {
+        Error::new(ErrorKind::InvalidArgument, "take over a connection", what)
+            .fix("start the program through the server, which gives it a connected socket")
+    };
+    let found = net::sockopt::socket_domain(&descriptor).and_then(|domain| {
+        let kind = net::sockopt::socket_type(&descriptor)?;
+        Ok((domain, kind))
+    });
+    match found {
+        Ok((AddressFamily::UNIX, SocketType::STREAM)) => {}
+        Ok(_) => return Err(wrong("the inherited descriptor is a socket, but no Unix stream socket".into())),
+        Err(errno) => return Err(wrong(format!("the inherited descriptor is no socket: {errno}"))),
+    }
+    rustix::io::fcntl_setfd(&descriptor, rustix::io::FdFlags::CLOEXEC)
+        .map_err(|errno| Error::system("take over a connection", errno.into()))?;
+    Ok(Box::new(UnixStream::new(descriptor, Peer { address: "unix:inherited".into(), proof })))
+}
+
+/// Two connected streams within this process; one usually moves to a child.
+///
+/// # Errors
+/// `System` when the process is out of descriptors.
+pub fn pair() -> Result<(Box<dyn ByteStream>, Box<dyn ByteStream>)> {
+    let (one, other) = net::socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+        .map_err(|errno| Error::system("make a pair of sockets", errno.into()))?;
+    Ok((from_descriptor(one, Proof::Inherited)?, from_descriptor(other, Proof::Inherited)?))
+}
