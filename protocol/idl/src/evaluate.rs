@@ -156,7 +156,7 @@ fn integer_binary(operator: BinaryOperator, left: i64, right: i64) -> std::resul
 
 fn power(base: i64, exponent: i64) -> std::result::Result<i64, Reason> {
     match (base, exponent) {
-        (_, ..0) => Err(Reason::NegativePower),
+        (_, ..=-1) => Err(Reason::NegativePower),
         // These have a value for exponents that do not fit 32 bits.
         (0 | 1, 1..) => Ok(base),
         (-1, _) => Ok(if exponent % 2 == 0 { 1 } else { -1 }),

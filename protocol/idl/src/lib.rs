@@ -1,11 +1,31 @@
 //! The interface language, compiled interfaces and size expressions (spec/idl.md). Pure: no I/O.
 
+pub mod canonical;
+mod check;
+mod compile;
+pub mod decode;
+pub mod diagnostic;
 pub mod element;
+pub mod encode;
 pub mod evaluate;
 pub mod expression;
+mod fortran;
 pub mod interface;
 pub mod layout;
+mod lexer;
+pub mod nearest;
+mod parse;
+mod raw;
+mod reader;
 pub mod runs;
 pub mod scope;
+mod source;
 pub mod text;
+mod token;
+mod validate;
 pub mod values;
+mod words;
+
+pub use compile::{FILE_BYTES_MAX, compile, needs_preprocessor};
+pub use diagnostic::{DIAGNOSTICS_MAX, Diagnostic, Diagnostics};
+pub use nearest::nearest;

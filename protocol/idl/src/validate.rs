@@ -1,0 +1,139 @@
+//! What every interface must fulfil, wherever it came from: after this, no index in it can make later code fail.
+
+use farcall_base::{Error, ErrorKind, Result};
+
+use crate::canonical::{DIMENSIONS_MAX, PARAMETERS_MAX, STRUCTS_MAX};
+use crate::expression::{Expression, Function};
+use crate::interface::{ElementType, Interface, Mode, Parameter, Shape};
+use crate::scope::Scope;
+use crate::values::DEFAULT_CHAIN_MAX;
+
+impl Interface {
+    /// Checks every number that refers to a parameter or struct, the limits, and that defaults are not circular.
+    ///
+    /// # Errors
+    /// `InvalidArgument` that names the parameter.
+    pub fn validate(&self) -> Result<()> {
+        if self.structs.len() > STRUCTS_MAX {
+            return Err(wrong(&self.name, format!("has more than {STRUCTS_MAX} structs")));
+        }
+        validate_scope(self.scope(), &self.name)?;
+        for (index, parameter) in self.parameters.iter().enumerate() {
+            if let Some(scope) = self.callback_scope(index) {
+                validate_callback(scope, &parameter.name)?;
+            }
+        }
+        for expression in self.complexity.iter().chain(&self.processors) {
+            validate_expression(self.scope(), expression).map_err(|what| wrong(&self.name, what))?;
+        }
+        Ok(())
+    }
+}
+
+fn wrong(name: &str, what: String) -> Error {
+    Error::new(ErrorKind::InvalidArgument, "check an interface", format!("{name} {what}"))
+}
+
+fn validate_callback(scope: Scope<'_>, name: &str) -> Result<()> {
+    validate_scope(scope, name)?;
+    let odd = |p: &&Parameter| p.mode == Mode::Work || matches!(p.shape, Shape::Callback { .. });
+    match scope.parameters.iter().find(odd) {
+        Some(parameter) => Err(wrong(name, format!("cannot have {}: WORK or callback", parameter.name))),
+        None => Ok(()),
+    }
+}
+
+fn validate_scope(scope: Scope<'_>, name: &str) -> Result<()> {
+    if scope.parameters.len() > PARAMETERS_MAX {
+        return Err(wrong(name, format!("has more than {PARAMETERS_MAX} parameters")));
+    }
+    for parameter in scope.parameters {
+        validate_parameter(scope, parameter).map_err(|what| wrong(&parameter.name, what))?;
+    }
+    match too_long_chain(scope) {
+        Some(parameter) => {
+            let what = format!("has a default that is circular or begins a chain of more than {DEFAULT_CHAIN_MAX}");
+            Err(wrong(&parameter.name, what))
+        }
+        None => Ok(()),
+    }
+}
+
+fn validate_parameter(scope: Scope<'_>, parameter: &Parameter) -> std::result::Result<(), String> {
+    if let ElementType::Struct(index) = parameter.element
+        && usize::from(index) >= scope.structs.len()
+    {
+        return Err(format!("has struct number {index}, which does not exist"));
+    }
+    match &parameter.shape {
+        Shape::Array { dimensions, .. } if dimensions.is_empty() => return Err("is an array without dimensions".into()),
+        Shape::Array { dimensions, .. } if dimensions.len() > DIMENSIONS_MAX => {
+            return Err(format!("has more than {DIMENSIONS_MAX} dimensions"));
+        }
+        Shape::Scalar if parameter.mode == Mode::Work && parameter.default.is_none() => {
+            return Err("is a WORK scalar without a value".into());
+        }
+        Shape::Scalar | Shape::Array { .. } | Shape::Callback { .. } => {}
+    }
+    parameter.expressions().try_for_each(|expression| validate_expression(scope, expression))
+}
+
+fn validate_expression(scope: Scope<'_>, expression: &Expression) -> std::result::Result<(), String> {
+    let mut problem = None;
+    expression.visit(&mut |one| {
+        let found = match one {
+            Expression::Parameter(index) => check_reference(scope, *index, false),
+            Expression::Element(index, _) => check_reference(scope, *index, true),
+            Expression::Call(function, arguments) => check_arguments(scope, *function, arguments),
+            _ => None,
+        };
+        if problem.is_none() {
+            problem = found;
+        }
+    });
+    problem.map_or(Ok(()), Err)
+}
+
+fn check_reference(scope: Scope<'_>, index: u16, element: bool) -> Option<String> {
+    match scope.parameter(index) {
+        None => Some(format!("refers to parameter number {index}, which does not exist")),
+        Some(Parameter { shape: Shape::Callback { .. }, name, .. }) => Some(format!("refers to the callback {name}")),
+        Some(Parameter { shape: Shape::Scalar, name, .. }) if element => {
+            Some(format!("refers to an element of {name}, which is no array"))
+        }
+        Some(_) => None,
+    }
+}
+
+fn check_arguments(scope: Scope<'_>, function: Function, arguments: &[Expression]) -> Option<String> {
+    let fits = match function {
+        Function::Min | Function::Max => !arguments.is_empty(),
+        Function::Abs | Function::Log | Function::Log2 | Function::Sqrt => arguments.len() == 1,
+        Function::Length => match arguments {
+            [Expression::Parameter(index)] => scope.parameter(*index).is_some_and(|p| p.element == ElementType::String),
+            _ => false,
+        },
+    };
+    (!fits).then(|| format!("calls {} with arguments it does not take", function.name()))
+}
+
+/// The first parameter whose default stands at the begin of too long a chain, or in a circle.
+///
+/// Counts in rounds over all defaults instead of following them, so that layers of defaults that each refer to all of
+/// the next layer cost no more than their text.
+fn too_long_chain(scope: Scope<'_>) -> Option<&Parameter> {
+    let mut lengths = vec![0_usize; scope.parameters.len()];
+    for _ in 0..=DEFAULT_CHAIN_MAX {
+        for (index, parameter) in scope.parameters.iter().enumerate() {
+            let Some(default) = &parameter.default else { continue };
+            let mut longest = 0;
+            default.refers_to(&mut |next| {
+                longest = longest.max(lengths.get(usize::from(next)).copied().unwrap_or(0));
+                false
+            });
+            lengths[index] = (longest + 1).min(DEFAULT_CHAIN_MAX + 1);
+        }
+    }
+    let at = lengths.iter().position(|length| *length > DEFAULT_CHAIN_MAX)?;
+    scope.parameters.get(at)
+}
