@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use farcall_base::{Error, ErrorKind, Result};
+use farcall_wire::message::ARGUMENTS_MAX;
 use farcall_wire::{Argument, Flags, FrameHeader};
 
 /// A slot's share of the data still to be sent.
@@ -11,6 +12,30 @@ struct Pending {
     slot: u16,
     offset: u64,
     left: u64,
+}
+
+/// Refuses a message with more arguments than slots can number.
+///
+/// # Errors
+/// `LimitExceeded`.
+pub fn check_count(arguments: &[Argument]) -> Result<()> {
+    if arguments.len() <= ARGUMENTS_MAX {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::LimitExceeded, "follow a call", "a call has more arguments than the wire allows")
+        .with("arguments", arguments.len())
+        .with("limit", ARGUMENTS_MAX))
+}
+
+/// Bytes of arrays that the arguments claim; saturates, because a hostile sum must not come out small.
+pub fn declared_bytes(arguments: &[Argument]) -> u64 {
+    let claim = |argument: &Argument| match argument {
+        Argument::Inline(bytes) => bytes.len() as u64,
+        Argument::Blocks(length) => length.unwrap_or(0),
+        Argument::Shared(_, _, length) => *length,
+        _ => 0,
+    };
+    arguments.iter().map(claim).fold(0, u64::saturating_add)
 }
 
 /// What one end sends on a channel.
@@ -35,11 +60,9 @@ impl Outbound {
     /// Queues the slots whose arguments are blocks of known length.
     pub fn queue(&mut self, arguments: &[Argument]) {
         for (slot, argument) in arguments.iter().enumerate() {
-            if let Argument::Blocks(Some(left)) = *argument {
-                if left > 0 {
-                    let slot = u16::try_from(slot).expect("an interface has fewer than 65,536 parameters");
-                    self.pending.push_back(Pending { slot, offset: 0, left });
-                }
+            if let Argument::Blocks(Some(left @ 1..)) = *argument {
+                let slot = u16::try_from(slot).expect("check_count let fewer than 65,536 pass");
+                self.pending.push_back(Pending { slot, offset: 0, left });
             }
         }
     }
@@ -109,13 +132,12 @@ pub struct Inbound {
 
 impl Inbound {
     /// Expects the slots whose arguments are blocks.
-    pub fn expect(&mut self, arguments: &[Argument], credit: u64) {
-        self.granted = self.granted.max(credit);
+    pub fn expect(&mut self, arguments: &[Argument]) {
         for (slot, argument) in arguments.iter().enumerate() {
             match *argument {
                 Argument::Blocks(Some(0)) => {}
                 Argument::Blocks(length) => {
-                    let slot = u16::try_from(slot).expect("an interface has fewer than 65,536 parameters");
+                    let slot = u16::try_from(slot).expect("check_count let fewer than 65,536 pass");
                     self.coming.push(Coming { slot, length, received: 0 });
                 }
                 _ => {}
@@ -167,7 +189,8 @@ impl Inbound {
         let length = u64::from(header.length);
         let end = header.flags.contains(Flags::END);
         let fits = match coming.length {
-            Some(declared) => coming.received + length <= declared && end == (coming.received + length == declared),
+            // Subtracting cannot overflow: `received` never passes `declared`.
+            Some(declared) => length <= declared - coming.received && end == (length == declared - coming.received),
             None => true,
         };
         if !fits {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use farcall_base::{ChannelId, Error, ErrorKind, Result};
 use farcall_wire::message::{decode, encode};
-use farcall_wire::{Flags, FrameHeader, FrameKind, Goodbye, Hello, Share};
+use farcall_wire::{Argument, Flags, FrameHeader, FrameKind, Goodbye, HEADER_BYTES, Hello, Share};
 
 use crate::channel::broken;
 use crate::event::{Event, Place, Side, Transmit};
@@ -32,6 +32,18 @@ struct Waiting {
     shares: Option<u32>,
 }
 
+impl Waiting {
+    fn bytes(&self) -> usize {
+        HEADER_BYTES + self.body.len()
+    }
+}
+
+/// Bytes of answers waiting to leave from which on the owner must stop reading: see [`Connection::is_clogged`].
+pub const CLOGGED_BYTES: usize = 4 << 20;
+/// Bytes of answers waiting that end the connection, should the owner read on. Ours for a peer that asks and does not
+/// read; a polite owner never gets here.
+pub const ANSWERS_BYTES_MAX: usize = 64 << 20;
+
 /// One connection's state. See the crate's documentation.
 pub struct Connection {
     pub(crate) hello: Hello,
@@ -41,11 +53,18 @@ pub struct Connection {
     pub(crate) outgoing: Outgoing,
     pub(crate) incoming: Incoming,
     waiting: VecDeque<Waiting>,
+    /// Bytes of all that waits, and of what answers the peer: that part grows by the peer's doing.
+    waiting_bytes: usize,
+    answers_bytes: usize,
+    pong_waits: bool,
+    /// The data frame whose body is coming.
+    receiving: Option<FrameHeader>,
     /// Channels with data to send, in turn: one frame each, so that a big call never starves a small one.
     senders: VecDeque<(ChannelId, Side)>,
     pub(crate) events: VecDeque<Event>,
     segments: BTreeMap<u32, u64>,
     closing: bool,
+    peer_left: bool,
 }
 
 impl Connection {
@@ -58,10 +77,15 @@ impl Connection {
             token: setup.token,
             peer: None,
             waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            answers_bytes: 0,
+            pong_waits: false,
+            receiving: None,
             senders: VecDeque::new(),
             events: VecDeque::new(),
             segments: BTreeMap::new(),
             closing: false,
+            peer_left: false,
             hello: setup.hello,
         };
         let hello = encode(&connection.hello);
@@ -79,6 +103,17 @@ impl Connection {
         self.outgoing.len() + self.incoming.len()
     }
 
+    /// Bytes of control frames that wait to leave.
+    pub fn waiting_bytes(&self) -> usize {
+        self.waiting_bytes
+    }
+
+    /// The peer asks faster than it reads the answers: read no more from it until this is false again. An owner that
+    /// reads on loses the connection at [`ANSWERS_BYTES_MAX`].
+    pub fn is_clogged(&self) -> bool {
+        self.answers_bytes > CLOGGED_BYTES
+    }
+
     /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
@@ -88,7 +123,7 @@ impl Connection {
     pub fn share(&mut self, share: Share) {
         let body = encode(&share);
         let header = FrameHeader::new(FrameKind::Share, ChannelId(0), 0);
-        self.waiting.push_back(Waiting { header, body, shares: Some(share.segment) });
+        self.wait(Waiting { header, body, shares: Some(share.segment) });
     }
 
     /// Takes shared memory back: no later frame names it.
@@ -99,8 +134,8 @@ impl Connection {
     /// Says goodbye, with the reason if there is one; the owner closes the stream once it is sent.
     pub fn goodbye(&mut self, failure: Option<&Error>) {
         if !self.closing {
-            self.closing = true;
             self.control(FrameKind::Goodbye, ChannelId(0), encode(&Goodbye { failure: failure.map(Into::into) }));
+            self.closing = true;
         }
     }
 
@@ -112,7 +147,39 @@ impl Connection {
     pub(crate) fn control(&mut self, kind: FrameKind, channel: ChannelId, body: Vec<u8>) {
         let sequence = if channel.0 == 0 { 0 } else { self.number(channel) };
         let header = FrameHeader { sequence, ..FrameHeader::new(kind, channel, 0) };
-        self.waiting.push_back(Waiting { header, body, shares: None });
+        self.wait(Waiting { header, body, shares: None });
+    }
+
+    /// Queues a frame, unless Goodbye is queued: nothing follows that.
+    fn wait(&mut self, waiting: Waiting) {
+        if self.closing {
+            return;
+        }
+        self.waiting_bytes += waiting.bytes();
+        if self.is_answer(&waiting.header) {
+            self.answers_bytes += waiting.bytes();
+        }
+        self.waiting.push_back(waiting);
+    }
+
+    fn is_answer(&self, header: &FrameHeader) -> bool {
+        header.kind == FrameKind::Pong as u8 || header.channel.0 != 0 && !self.is_ours(header.channel)
+    }
+
+    /// Longest control body that the peer accepts; what every peer accepts while we do not know.
+    pub(crate) fn body_bytes_max(&self) -> usize {
+        self.peer.as_ref().map_or(greeting::CONTROL_BYTES_MIN, |peer| peer.limits.control_bytes_max) as usize
+    }
+
+    /// Refuses to ask more of a peer that is leaving, or that we leave.
+    pub(crate) fn check_open_for_questions(&self) -> Result<()> {
+        if !self.closing && !self.peer_left {
+            return Ok(());
+        }
+        let whose = if self.closing { "this end" } else { "the other end" };
+        Err(Error::new(ErrorKind::ShuttingDown, "open a call", format!("{whose} has said goodbye"))
+            .fix("connect again")
+            .retryable())
     }
 
     /// Puts a channel in line to send data.
@@ -124,8 +191,11 @@ impl Connection {
 
     /// The next frame to send: control first, then the data of each channel in turn.
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
-        if let Some(Waiting { header, body, shares }) = self.waiting.pop_front() {
-            return Some(Transmit::Control { header, body, shares });
+        if let Some(waiting) = self.waiting.pop_front() {
+            return Some(self.transmit_control(waiting));
+        }
+        if self.closing {
+            return None;
         }
         let bytes_max = self.peer.as_ref()?.limits.data_bytes_max;
         while let Some((channel, side)) = self.senders.pop_front() {
@@ -134,6 +204,17 @@ impl Connection {
             }
         }
         None
+    }
+
+    fn transmit_control(&mut self, waiting: Waiting) -> Transmit {
+        self.waiting_bytes -= waiting.bytes();
+        if self.is_answer(&waiting.header) {
+            self.answers_bytes -= waiting.bytes();
+        }
+        if waiting.header.kind == FrameKind::Pong as u8 {
+            self.pong_waits = false;
+        }
+        Transmit::Control { header: waiting.header, body: waiting.body, shares: waiting.shares }
     }
 
     fn next_data(&mut self, channel: ChannelId, side: Side, bytes_max: u32) -> Option<Transmit> {
@@ -165,6 +246,16 @@ impl Connection {
         outbound.map(|outbound| outbound.number()).unwrap_or_default()
     }
 
+    /// Whether anything may be sent now.
+    pub fn has_transmit(&self) -> bool {
+        !self.waiting.is_empty() || (self.peer.is_some() && !self.senders.is_empty())
+    }
+
+    /// Whether a channel is open, in either direction.
+    pub fn is_open(&mut self, channel: ChannelId) -> bool {
+        self.outgoing.outbound(channel).is_some() || self.incoming.outbound(channel).is_some()
+    }
+
     /// Whether a channel was (or would be) opened by us.
     pub(crate) fn is_ours(&self, channel: ChannelId) -> bool {
         (channel.0 % 2 == 1) == self.initiator
@@ -176,34 +267,72 @@ impl Connection {
     /// The peer broke a rule: say [`Connection::goodbye`] with the error and close.
     pub fn handle_control(&mut self, header: &FrameHeader, body: &[u8]) -> Result<()> {
         let Some(kind) = header.known_kind()? else { return Ok(()) };
+        self.check_turn(kind)?;
+        use FrameKind::{Goodbye, Hello, Ping, Pong, Share, Unshare};
+        match (kind, header.channel.0) {
+            (Hello | Goodbye | Ping | Pong | Share | Unshare, 0) => self.on_connection_frame(kind, body),
+            (Hello | Goodbye | Ping | Pong | Share | Unshare, _) => {
+                Err(broken("the peer sent a frame of the connection on a call's channel").with("kind", kind as u8))
+            }
+            (_, 0) => Err(broken("the peer sent a call's frame without a channel")),
+            _ if self.is_ours(header.channel) => self.on_answer(kind, header, body),
+            _ => self.on_question(kind, header, body),
+        }
+    }
+
+    /// May any frame of this kind come now?
+    fn check_turn(&self, kind: FrameKind) -> Result<()> {
         if self.peer.is_none() && !matches!(kind, FrameKind::Hello | FrameKind::Goodbye) {
             return Err(broken("the peer sent frames before its Hello"));
         }
+        if self.peer_left {
+            return Err(broken("the peer sent frames after its Goodbye"));
+        }
+        if self.answers_bytes > ANSWERS_BYTES_MAX {
+            return Err(Error::new(ErrorKind::LimitExceeded, "follow a call", "the peer asks but reads no answers")
+                .with("bytes waiting", self.answers_bytes)
+                .with("limit", ANSWERS_BYTES_MAX));
+        }
+        Ok(())
+    }
+
+    fn on_connection_frame(&mut self, kind: FrameKind, body: &[u8]) -> Result<()> {
         match kind {
-            FrameKind::Hello => self.on_hello(decode("Hello", body)?),
+            FrameKind::Hello => self.on_hello(decode("Hello", body)?)?,
             FrameKind::Goodbye => {
                 let goodbye: Goodbye = decode("Goodbye", body)?;
+                self.peer_left = true;
                 self.events.push_back(Event::Left(goodbye.failure));
-                Ok(())
             }
-            FrameKind::Ping => {
-                // A flood of pings must not grow our queue: one answer stands for many.
-                if !self.waiting.iter().any(|waiting| waiting.header.kind == FrameKind::Pong as u8) {
-                    self.control(FrameKind::Pong, ChannelId(0), Vec::new());
-                }
-                Ok(())
+            // A flood of pings must not grow our queue: one answer stands for many.
+            FrameKind::Ping if !self.pong_waits => {
+                self.pong_waits = !self.closing;
+                self.control(FrameKind::Pong, ChannelId(0), Vec::new());
             }
-            FrameKind::Pong => Ok(()),
-            FrameKind::Share => self.on_share(decode("Share", body)?),
+            FrameKind::Share => self.on_share(decode("Share", body)?)?,
             FrameKind::Unshare => {
                 let segment: u32 = decode("Unshare", body)?;
                 self.segments.remove(&segment).ok_or_else(|| broken("the peer took back memory it never shared"))?;
                 self.events.push_back(Event::Unshared(segment));
-                Ok(())
             }
-            _ if header.channel.0 == 0 => Err(broken("the peer sent a call's frame without a channel")),
-            _ if self.is_ours(header.channel) => self.on_answer(kind, header, body),
-            _ => self.on_question(kind, header, body),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Refuses arguments that lie outside the memory the peer shares with us.
+    pub(crate) fn check_segments(&self, arguments: &[Argument]) -> Result<()> {
+        let outside = |argument: &&Argument| match **argument {
+            Argument::Shared(segment, offset, length) => {
+                let end = offset.checked_add(length);
+                !matches!((end, self.segments.get(&segment)), (Some(end), Some(bytes)) if end <= *bytes)
+            }
+            _ => false,
+        };
+        match arguments.iter().find(outside) {
+            None => Ok(()),
+            Some(argument) => Err(broken("the peer put an argument outside the memory it shares")
+                .with("argument", format!("{argument:?}"))),
         }
     }
 
@@ -240,8 +369,15 @@ impl Connection {
     /// As [`Connection::handle_control`].
     pub fn place(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Place>> {
         let side = if self.is_ours(header.channel) { Side::Results } else { Side::Arguments };
-        if done == 0 && !self.begin_data(header, side)? {
-            return Ok(None);
+        // An owner may ask again before the first byte comes: the frame begins once.
+        let begun = self.receiving.as_ref() == Some(header);
+        if done == 0 && !begun {
+            self.check_turn(FrameKind::Data)?;
+            let wanted = self.begin_data(header, side)?;
+            self.receiving = Some(*header);
+            if !wanted {
+                return Ok(None);
+            }
         }
         let inbound = match side {
             Side::Results => self.outgoing.inbound(header.channel),
@@ -267,6 +403,9 @@ impl Connection {
     /// # Errors
     /// As [`Connection::handle_control`].
     pub fn data_arrived(&mut self, header: &FrameHeader, done: u32) -> Result<()> {
+        if done >= header.length {
+            self.receiving = None;
+        }
         if self.is_ours(header.channel) {
             self.outgoing.data_arrived(header, done, &mut self.events)
         } else {

@@ -5,7 +5,7 @@ use farcall_wire::Hello;
 use farcall_wire::message::check_attributes;
 
 /// Smallest limits that a peer may announce and still be of use.
-const CONTROL_BYTES_MIN: u32 = 4096;
+pub const CONTROL_BYTES_MIN: u32 = 4096;
 const DATA_BYTES_MIN: u32 = 4096;
 
 /// Judges a peer's Hello; `token` is what it must prove to know.

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use farcall_base::{ChannelId, Error, ErrorKind, Result};
+use farcall_base::{Bytes, ChannelId, Error, ErrorKind, Result};
 use farcall_wire::message::{check_attributes, decode, encode};
-use farcall_wire::{CallResult, FrameHeader, FrameKind, Notice, Open, Reply, Request, Resume, Window};
+use farcall_wire::{Argument, CallResult, FrameHeader, FrameKind, Notice, Open, Reply, Request, Resume, Window};
 
-use crate::channel::{Inbound, Outbound, broken};
+use crate::channel::{Inbound, Outbound, broken, check_count, declared_bytes};
 use crate::connection::Connection;
 use crate::event::{Event, Side};
 
@@ -66,6 +66,37 @@ impl Incoming {
             self.calls.remove(&channel);
         }
     }
+}
+
+/// The outcome of a call that did not run.
+fn failed(error: &Error) -> CallResult {
+    CallResult { failure: Some(error.into()), results: Vec::new(), times: Default::default(), attributes: None }
+}
+
+fn too_long(bytes: usize, limit: usize) -> Error {
+    Error::new(ErrorKind::LimitExceeded, "answer the peer", "the answer is longer than the peer accepts")
+        .with("bytes", bytes)
+        .with("control_bytes_max", limit)
+}
+
+/// What an honest peer of a later version, or a greedy one, may ask: it costs that call alone.
+fn check_demands(open: &Open, call_bytes_max: u64) -> Result<()> {
+    check_attributes(open.attributes.as_deref().unwrap_or_default(), &[])?;
+    let bytes = declared_bytes(&open.arguments);
+    if bytes <= call_bytes_max {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::LimitExceeded, "accept a call", "the call's arrays are larger than this server takes")
+        .with("bytes", Bytes(bytes))
+        .with("call_bytes_max", Bytes(call_bytes_max)))
+}
+
+fn check_results(results: &[Argument]) -> Result<()> {
+    check_count(results)?;
+    if results.contains(&Argument::Blocks(None)) {
+        return Err(Error::internal("answer the peer", "a result of unknown length cannot be sent yet"));
+    }
+    Ok(())
 }
 
 impl Connection {
@@ -137,12 +168,17 @@ impl Connection {
 
     fn on_open(&mut self, header: &FrameHeader, body: &[u8]) -> Result<()> {
         let open: Open = decode("Open", body)?;
-        check_attributes(open.attributes.as_deref().unwrap_or_default(), &[])?;
-        let credit = self.hello.limits.initial_credit;
+        self.check_open(&open)?;
+        let limits = self.hello.limits;
         let call = self.add_incoming(header, false)?;
-        call.inbound.expect(&open.arguments, credit);
+        call.inbound.grant(limits.initial_credit);
+        call.inbound.expect(&open.arguments);
         call.outbound.allow(open.result_credit.unwrap_or(u64::MAX));
         let complete = call.inbound.is_complete();
+        if let Err(error) = check_demands(&open, limits.call_bytes_max) {
+            self.respond(header.channel, &failed(&error));
+            return Ok(());
+        }
         self.events.push_back(Event::Opened(header.channel, Box::new(open)));
         if complete {
             self.events.push_back(Event::ArgumentsComplete(header.channel));
@@ -150,57 +186,87 @@ impl Connection {
         Ok(())
     }
 
-    fn on_resume(&mut self, header: &FrameHeader, body: &[u8]) -> Result<()> {
-        let resume: Resume = decode("Resume", body)?;
-        check_attributes(resume.attributes.as_deref().unwrap_or_default(), &[])?;
-        self.add_incoming(header, false)?;
-        let error =
-            Error::new(ErrorKind::NotFound, "resume a call", "no such call is kept here").with("call", resume.call);
-        let failure = Some((&error).into());
-        self.respond(
-            header.channel,
-            &CallResult { failure, results: Vec::new(), times: Default::default(), attributes: None },
-        );
+    /// What ends the connection rather than the call: no honest peer sends it.
+    fn check_open(&self, open: &Open) -> Result<()> {
+        check_count(&open.arguments)?;
+        self.check_segments(&open.arguments)?;
+        if let Some(wanted) = &open.wanted {
+            check_count(wanted)?;
+            self.check_segments(wanted)?;
+        }
         Ok(())
     }
 
-    /// Answers a request.
+    fn on_resume(&mut self, header: &FrameHeader, body: &[u8]) -> Result<()> {
+        let resume: Resume = decode("Resume", body)?;
+        self.add_incoming(header, false)?;
+        let error =
+            Error::new(ErrorKind::NotFound, "resume a call", "no such call is kept here").with("call", resume.call);
+        self.respond(header.channel, &failed(&error));
+        Ok(())
+    }
+
+    /// Answers a request. An answer longer than the peer accepts goes out as a failure that says so.
     pub fn reply(&mut self, channel: ChannelId, reply: &Reply) {
+        let body = encode(reply);
+        let limit = self.body_bytes_max();
         if let Some(call) = self.incoming.calls.get_mut(&channel).filter(|call| call.is_request && !call.resulted) {
             call.resulted = true;
-            self.control(FrameKind::Reply, channel, encode(reply));
+            let fits = body.len() <= limit;
+            let body = if fits { body } else { encode(&Reply::Failed((&too_long(body.len(), limit)).into())) };
+            self.control(FrameKind::Reply, channel, body);
             self.incoming.settle(channel);
         }
     }
 
-    /// Lets the opener send `total` bytes of data on this channel in all.
+    /// Lets the peer send `total` bytes of data on this channel in all: arguments of its call, or results of ours.
     pub fn grant(&mut self, channel: ChannelId, total: u64) {
-        let Some(call) = self.incoming.calls.get_mut(&channel).filter(|call| !call.resulted) else { return };
-        if let Some(credit) = call.inbound.grant(total) {
-            let next_sequence = call.inbound.next_sequence();
+        let inbound =
+            if self.is_ours(channel) { self.outgoing.inbound(channel) } else { self.incoming.inbound(channel) };
+        let Some(inbound) = inbound else { return };
+        if let Some(credit) = inbound.grant(total) {
+            let next_sequence = inbound.next_sequence();
             self.control(FrameKind::Window, channel, encode(&Window { credit, next_sequence }));
         }
     }
 
-    /// Gives the outcome of a call; the data of results that are blocks follows as credit allows.
+    /// Gives the outcome of a call; the data of results that are blocks follows as credit allows. An outcome that the
+    /// peer could not take goes out as a failure that says so: nothing may leave a call without an end.
     pub fn respond(&mut self, channel: ChannelId, result: &CallResult) {
+        let limit = self.body_bytes_max();
+        let body = encode(result);
+        if let Err(error) = check_results(&result.results) {
+            self.respond_encoded(channel, &[], encode(&failed(&error)));
+        } else if body.len() > limit {
+            self.respond_encoded(channel, &[], encode(&failed(&too_long(body.len(), limit))));
+        } else {
+            self.respond_encoded(channel, &result.results, body);
+        }
+    }
+
+    fn respond_encoded(&mut self, channel: ChannelId, results: &[Argument], body: Vec<u8>) {
         let Some(call) = self.incoming.calls.get_mut(&channel).filter(|call| !call.is_request && !call.resulted) else {
             return;
         };
         call.resulted = true;
-        call.outbound.queue(&result.results);
+        call.outbound.queue(results);
         let sends = call.outbound.can_send();
-        self.control(FrameKind::Result, channel, encode(result));
+        self.control(FrameKind::Result, channel, body);
         if sends {
             self.enlist(channel, Side::Results);
         }
         self.incoming.settle(channel);
     }
 
-    /// Tells the opener something about its running call.
+    /// Tells the opener something about its running call. Notices may be lost: one that is longer than the peer accepts,
+    /// or that finds the peer not reading, is dropped.
     pub fn notice(&mut self, channel: ChannelId, notice: &Notice) {
+        let body = encode(notice);
+        if body.len() > self.body_bytes_max() || self.is_clogged() {
+            return;
+        }
         if self.incoming.calls.get(&channel).is_some_and(|call| !call.is_request && !call.resulted) {
-            self.control(FrameKind::Notice, channel, encode(notice));
+            self.control(FrameKind::Notice, channel, body);
         }
     }
 

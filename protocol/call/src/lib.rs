@@ -10,5 +10,5 @@ mod greeting;
 mod incoming;
 mod outgoing;
 
-pub use connection::{Connection, Setup};
+pub use connection::{ANSWERS_BYTES_MAX, CLOGGED_BYTES, Connection, Setup};
 pub use event::{Event, Place, Side, Transmit};

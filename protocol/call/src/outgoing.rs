@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use farcall_base::{ChannelId, Error, ErrorKind, Result};
+use farcall_base::{Bytes, ChannelId, Error, ErrorKind, Result};
 use farcall_wire::message::{decode, encode};
-use farcall_wire::{FrameHeader, FrameKind, HelloLimits, Notice, Open, Reply, Request, Window};
+use farcall_wire::{Argument, FrameHeader, FrameKind, HelloLimits, Notice, Open, Reply, Request, Window};
 
-use crate::channel::{Inbound, Outbound, broken};
+use crate::channel::{Inbound, Outbound, broken, check_count, declared_bytes};
 use crate::connection::Connection;
 use crate::event::{Event, Side};
 
@@ -40,11 +40,19 @@ pub struct Outgoing {
     free: Vec<ChannelId>,
     channels_max: usize,
     initial_credit: u64,
+    call_bytes_max: u64,
 }
 
 impl Outgoing {
     pub fn new(first: u32) -> Outgoing {
-        Outgoing { calls: BTreeMap::new(), next: first, free: Vec::new(), channels_max: 1, initial_credit: 0 }
+        Outgoing {
+            calls: BTreeMap::new(),
+            next: first,
+            free: Vec::new(),
+            channels_max: 1,
+            initial_credit: 0,
+            call_bytes_max: 0,
+        }
     }
 
     pub fn len(&self) -> usize {
@@ -54,6 +62,7 @@ impl Outgoing {
     pub fn set_limits(&mut self, limits: &HelloLimits) {
         self.channels_max = limits.channels_max as usize;
         self.initial_credit = limits.initial_credit;
+        self.call_bytes_max = limits.call_bytes_max;
     }
 
     pub fn outbound(&mut self, channel: ChannelId) -> Option<&mut Outbound> {
@@ -111,10 +120,14 @@ impl Connection {
     /// Asks the peer something; the answer comes as [`Event::Replied`] on the returned channel.
     ///
     /// # Errors
-    /// `LimitExceeded` when the peer allows no more channels.
+    /// `LimitExceeded` when the peer allows no more channels or the message is too long for it; `ShuttingDown` after
+    /// a goodbye.
     pub fn request(&mut self, request: &Request) -> Result<ChannelId> {
+        self.check_open_for_questions()?;
+        let body = encode(request);
+        self.check_body("ask the peer", "the question is too long", &body)?;
         let channel = self.outgoing.add(Call::new(true))?;
-        self.control(FrameKind::Request, channel, encode(request));
+        self.control(FrameKind::Request, channel, body);
         Ok(channel)
     }
 
@@ -122,16 +135,16 @@ impl Connection {
     /// when [`crate::Transmit::Data`] asks for them.
     ///
     /// # Errors
-    /// `LimitExceeded` when the peer allows no more channels or the message is too long for it.
+    /// `LimitExceeded` when the peer allows no more channels, no such sum of arrays, or the message is too long for it;
+    /// `ShuttingDown` after a goodbye; `Internal` before [`Event::Ready`], and for blocks of unknown length, which
+    /// this version receives but does not send.
     pub fn open(&mut self, open: &Open) -> Result<ChannelId> {
+        self.check_open_for_questions()?;
+        self.check_can_send(&open.arguments)?;
         let body = encode(open);
-        let limit = self.peer.as_ref().map_or(0, |peer| peer.limits.control_bytes_max as usize);
-        if body.len() > limit {
-            return Err(Error::new(ErrorKind::LimitExceeded, "open a call", "the call's small arguments are too long")
-                .with("bytes", body.len())
-                .with("control_bytes_max", limit));
-        }
+        self.check_body("open a call", "the call's small arguments are too long", &body)?;
         let mut call = Call::new(false);
+        call.inbound.grant(open.result_credit.unwrap_or(u64::MAX));
         call.outbound.queue(&open.arguments);
         call.outbound.allow(self.outgoing.initial_credit);
         let sends = call.outbound.can_send();
@@ -141,6 +154,34 @@ impl Connection {
             self.enlist(channel, Side::Arguments);
         }
         Ok(channel)
+    }
+
+    fn check_can_send(&self, arguments: &[Argument]) -> Result<()> {
+        if self.peer.is_none() {
+            return Err(Error::internal("open a call", "the peer has not said Hello yet"));
+        }
+        if arguments.contains(&Argument::Blocks(None)) {
+            return Err(Error::internal("open a call", "an argument of unknown length cannot be sent yet"));
+        }
+        check_count(arguments)?;
+        let (bytes, limit) = (declared_bytes(arguments), self.outgoing.call_bytes_max);
+        if bytes <= limit {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::LimitExceeded, "open a call", "the call's arrays are larger than the peer takes")
+            .with("bytes", Bytes(bytes))
+            .with("call_bytes_max", Bytes(limit))
+            .fix("send less at once, or raise call_bytes_max in the server's manifest"))
+    }
+
+    fn check_body(&self, operation: &'static str, message: &'static str, body: &[u8]) -> Result<()> {
+        let limit = self.body_bytes_max();
+        if body.len() <= limit {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::LimitExceeded, operation, message)
+            .with("bytes", body.len())
+            .with("control_bytes_max", limit))
     }
 
     /// Asks the peer to end a call of ours. Its outcome still comes.
@@ -176,7 +217,7 @@ impl Connection {
                     self.enlist(channel, Side::Arguments);
                 }
             }
-            FrameKind::Notice if !call.is_request => {
+            FrameKind::Notice if !call.is_request && !call.resulted => {
                 let notice: Notice = decode("Notice", body)?;
                 self.events.push_back(Event::Noticed(channel, notice));
             }
@@ -188,8 +229,9 @@ impl Connection {
     fn on_result(&mut self, channel: ChannelId, body: &[u8]) -> Result<()> {
         let result: Box<farcall_wire::CallResult> = Box::new(decode("Result", body)?);
         let call = self.outgoing.calls.get_mut(&channel).expect("on_answer found it");
+        check_count(&result.results)?;
         call.resulted = true;
-        call.inbound.expect(&result.results, u64::MAX);
+        call.inbound.expect(&result.results);
         if call.outbound.abandon() {
             // The peer still waits for the rest of our data: tell it that none comes.
             self.control(FrameKind::Cancel, channel, Vec::new());

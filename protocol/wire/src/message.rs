@@ -7,6 +7,12 @@ use minicbor::{Decode, Encode};
 /// Longest control body a receiver accepts unless its Hello says otherwise.
 pub const CONTROL_BYTES_MAX: u32 = 1 << 20;
 
+/// Longest Hello, and longest control body before it, whatever the limits: the sender is still a stranger.
+pub const HELLO_BYTES_MAX: u32 = 1 << 16;
+
+/// Most arguments or results in one message. Slots are 16 bits wide, and a real routine has a few dozen at most.
+pub const ARGUMENTS_MAX: usize = 1024;
+
 /// Encodes a message.
 pub fn encode<T: Encode<()>>(message: &T) -> Vec<u8> {
     minicbor::to_vec(message).expect("encoding into memory cannot fail")
@@ -123,10 +129,15 @@ pub fn check_attributes(attributes: &[Attribute], known: &[&str]) -> Result<()> 
         Some(attribute) => Err(Error::new(
             ErrorKind::Version,
             "read a message",
-            format!("the peer demands \"{}\", which this version does not know", attribute.name),
+            format!("the peer demands \"{}\", which this version does not know", display_name(&attribute.name)),
         )
         .fix("use the same version of Farcall at both ends")),
     }
+}
+
+/// A stranger's name for a thing, short and without control characters: it ends up in logs and on terminals.
+fn display_name(name: &str) -> String {
+    name.chars().take(64).flat_map(char::escape_debug).collect()
 }
 
 /// The first frame of each end.

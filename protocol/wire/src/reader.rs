@@ -3,6 +3,7 @@
 use farcall_base::{Bytes, Error, ErrorKind, Result};
 
 use crate::frame::{FrameHeader, FrameKind, HEADER_BYTES, PREFACE};
+use crate::message::HELLO_BYTES_MAX;
 
 /// What stands at the front of the buffer. `consumed` bytes of it are used up when the step is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +39,8 @@ pub enum Step {
 #[derive(Debug)]
 pub struct FrameReader {
     preface_seen: bool,
+    /// The peer's Hello passed: until then a stranger may make us buffer no more than a Hello's worth.
+    greeted: bool,
     control_bytes_max: u32,
     data_bytes_max: u32,
     data: Option<(FrameHeader, u32)>,
@@ -47,7 +50,7 @@ pub struct FrameReader {
 impl FrameReader {
     /// A reader at the begin of a stream that accepts control and data bodies up to these sizes.
     pub fn new(control_bytes_max: u32, data_bytes_max: u32) -> Self {
-        FrameReader { preface_seen: false, control_bytes_max, data_bytes_max, data: None, skip: 0 }
+        FrameReader { preface_seen: false, greeted: false, control_bytes_max, data_bytes_max, data: None, skip: 0 }
     }
 
     /// Judges the bytes that stand at the front of the caller's buffer.
@@ -86,7 +89,8 @@ impl FrameReader {
                 Some(_) if buffer.len() - at < HEADER_BYTES + header.padded_length() => {
                     return Ok(Step::Need { consumed: at, wanted: HEADER_BYTES + header.padded_length() });
                 }
-                Some(_) => {
+                Some(kind) => {
+                    self.greeted |= kind == FrameKind::Hello;
                     let start = at + HEADER_BYTES;
                     return Ok(Step::Control { header, start, consumed: start + header.padded_length() });
                 }
@@ -126,6 +130,7 @@ impl FrameReader {
     fn check_length(&self, header: &FrameHeader) -> Result<()> {
         let (what, limit) = match FrameKind::from_code(header.kind) {
             Some(FrameKind::Data) => ("data", self.data_bytes_max),
+            _ if !self.greeted => ("first", self.control_bytes_max.min(HELLO_BYTES_MAX)),
             _ => ("control", self.control_bytes_max),
         };
         if header.length <= limit {
