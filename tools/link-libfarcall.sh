@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Links libfarcall.so from the Rust static library and the C parts of the client (docs/decisions/0009).
+# Links libfarcall.so from the Rust static library and the C parts of the client (docs/decisions/0002).
 #
 # Usage: link-libfarcall.sh libfarcall_all.a FOLDER      CC chooses the compiler, as for make.
 # Rust cannot define C variadic functions, and a cdylib does not export symbols of C objects linked into it. So cc links

@@ -60,7 +60,8 @@ impl SourceFile {
 
     /// Whether the whole file is test code by its place.
     pub fn is_test(&self) -> bool {
-        self.path.starts_with("tests/") || self.path.contains("/tests/") || self.name() == "tests.rs"
+        let in_folder = self.path.starts_with("tests/") || self.path.contains("/tests/");
+        in_folder || self.name() == "tests.rs" || self.name().ends_with("_tests.rs")
     }
 }
 
