@@ -1,0 +1,217 @@
+//! The tree to the data model, with every rule that the grammar cannot express (spec/idl.md, sections 3 to 5).
+
+mod constant;
+mod cycles;
+mod parameter;
+mod routine;
+mod scope;
+mod structs;
+mod types;
+
+use std::collections::HashMap;
+
+use crate::diagnostic::{Problems, shown};
+use crate::fortran;
+use crate::interface::{Class, Code, Language, Module, StringConvention, StructType};
+use crate::parse::tree::{self, Define, File, Name};
+use crate::source::{Source, Span};
+
+/// What all routines of a file share.
+pub(crate) struct FileContext<'a> {
+    source: &'a Source<'a>,
+    module: String,
+    structs: Vec<StructType>,
+    struct_names: Vec<&'a str>,
+    fortran_format: String,
+    strings: StringConvention,
+}
+
+impl FileContext<'_> {
+    /// Raw C without its braces, and where it begins.
+    fn raw(&self, span: Span) -> (String, String, u32) {
+        let text = self.source.slice(span);
+        let text = text.strip_prefix('{').unwrap_or(text);
+        let place = self.source.place(span.start + 1);
+        (text.strip_suffix('}').unwrap_or(text).to_string(), place.file, place.line)
+    }
+
+    fn body(&self, span: Span) -> Code {
+        let (text, file, line) = self.raw(span);
+        Code::Body { text, file, line }
+    }
+}
+
+/// Compiles the tree. The result counts only if no problem was reported.
+pub(crate) fn check<'a>(source: &'a Source<'a>, file_name: &str, tree: &'a File, problems: &mut Problems) -> Module {
+    let context = FileContext {
+        source,
+        module: module_name(file_name, &tree.module, problems),
+        structs: structs::compile(&tree.structs, problems),
+        struct_names: tree.structs.iter().map(|structure| structure.name.text.as_str()).collect(),
+        fortran_format: fortran_format(&tree.fortran_format, problems),
+        strings: routine::string_convention(
+            agreed(&tree.fortran_strings, "FortranStringConvention", problems),
+            problems,
+        ),
+    };
+    unique_names(source, tree, problems);
+    let routines = tree.routines.iter().map(|define| {
+        hook_name(define, problems);
+        routine::routine(&context, define, None, problems)
+    });
+    let routines = routines.collect();
+    let classes = tree.classes.iter().map(|class| compile_class(&context, class, problems)).collect();
+    Module {
+        routines,
+        classes,
+        libraries: routine::split(&tree.libraries),
+        globals: tree.globals.iter().map(|span| context.raw(*span)).collect(),
+        compile_options: tree.compile_options.iter().map(|option| option.text.clone()).collect(),
+        compiler: agreed(&tree.compiler, "Compiler", problems).map(|name| name.text.clone()),
+        linker: agreed(&tree.linker, "Linker", problems).map(|name| name.text.clone()),
+        name: context.module,
+    }
+}
+
+/// The value of a declaration that a file makes once; the same value again does no harm (a header read twice).
+fn agreed<'n>(values: &'n [Name], what: &str, problems: &mut Problems) -> Option<&'n Name> {
+    let first = values.first()?;
+    for other in values.iter().filter(|other| other.text != first.text) {
+        problems.add(other.span, format!("a second {what}, different from the first"));
+    }
+    Some(first)
+}
+
+fn module_name(file: &str, given: &[Name], problems: &mut Problems) -> String {
+    if let Some(name) = agreed(given, "Module", problems) {
+        if !is_name(&name.text) {
+            let help = "use letters, digits and '_', and none of them first but letters";
+            problems.add_with_help(name.span, format!("'{}' is no module name", shown(&name.text)), help);
+        }
+        return name.text.clone();
+    }
+    let base = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    let stem = base.split_once('.').map_or(base, |(stem, _)| stem);
+    let clean: String = stem.chars().map(|c| if is_name_part(c) { c } else { '_' }).take(128).collect();
+    if clean.is_empty() { "unnamed".to_string() } else { clean }
+}
+
+/// Names of routines, classes and modules: they become parts of commands, files and attributes.
+fn is_name(text: &str) -> bool {
+    let begins = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    begins && text.len() <= NAME_LENGTH_MAX && text.chars().all(is_name_part)
+}
+
+/// Characters of a name.
+const NAME_LENGTH_MAX: usize = 128;
+
+fn is_name_part(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "_$-".contains(c)
+}
+
+fn fortran_format(given: &[Name], problems: &mut Problems) -> String {
+    let Some(format) = agreed(given, "FortranFormat", problems) else { return fortran::DEFAULT_FORMAT.to_string() };
+    if let Some(wrong) = fortran::wrong_format(&format.text) {
+        let message = format!("this format makes no linker name: {wrong}");
+        problems.add_with_help(format.span, message, "\"%s_\" puts one '_' behind the name; '%l' is upper case");
+        return fortran::DEFAULT_FORMAT.to_string();
+    }
+    format.text.clone()
+}
+
+/// Routines, their aliases and classes share the names of a module.
+fn unique_names(source: &Source<'_>, tree: &File, problems: &mut Problems) {
+    let mut seen: HashMap<&str, Span> = HashMap::new();
+    let routines = tree.routines.iter().flat_map(|define| std::iter::once(&define.name).chain(&define.options.aliases));
+    for name in routines.chain(tree.classes.iter().map(|class| &class.name)) {
+        if !is_name(&name.text) {
+            let help = "use letters, digits, '_' and '-', beginning with a letter";
+            problems.add_with_help(name.span, format!("'{}' is no name for a routine", shown(&name.text)), help);
+        }
+        match seen.get(name.text.as_str()) {
+            Some(first) => {
+                let place = source.place(first.start);
+                let message = format!("'{}' is defined twice", shown(&name.text));
+                problems.add_with_help(
+                    name.span,
+                    message,
+                    format!("the first one is at {}:{}", place.file, place.line),
+                );
+            }
+            None => drop(seen.insert(&name.text, name.span)),
+        }
+    }
+}
+
+/// `_initialize` and `_finalize` mean something in classes alone.
+fn hook_name(define: &Define, problems: &mut Problems) {
+    if HOOKS.contains(&define.name.text.as_str()) {
+        let help = "write it as DefMethod inside a DefClass";
+        problems.add_with_help(define.name.span, format!("'{}' is a method of a class", define.name.text), help);
+    }
+}
+
+const HOOKS: [&str; 2] = ["_initialize", "_finalize"];
+
+fn compile_class(context: &FileContext<'_>, class: &tree::Class, problems: &mut Problems) -> Class {
+    let options = &class.options;
+    let language = options.language.first().and_then(|name| routine::language(name, problems));
+    if let Some(again) = options.language.get(1) {
+        problems.add(again.span, "a second Language");
+    }
+    class_options(class, problems);
+    routine::shrink(&options.shrink, problems);
+    method_names(class, problems);
+    let methods = class.methods.iter().map(|method| routine::routine(context, method, language, problems)).collect();
+    Class {
+        name: class.name.text.clone(),
+        doc: class.doc.as_ref().map(|doc| doc.text.clone()).unwrap_or_default(),
+        state: state(context, &class.states),
+        methods,
+        required: routine::split(&options.required),
+        backend: routine::backend(&options.backend, problems),
+        language: language.unwrap_or(Language::C),
+    }
+}
+
+/// Options that say something about one call belong to a method.
+fn class_options(class: &tree::Class, problems: &mut Problems) {
+    let options = &class.options;
+    let costs = options.complexity.iter().chain(&options.processors).map(|(span, _)| *span);
+    for span in costs.chain(options.aliases.iter().map(|alias| alias.span)) {
+        problems.add(span, "this option belongs to a DefMethod, not to the class");
+    }
+    if options.idempotent {
+        let help = "an object keeps state between calls; mark single methods";
+        problems.add_with_help(class.name.span, "a class cannot be Idempotent", help);
+    }
+}
+
+fn method_names(class: &tree::Class, problems: &mut Problems) {
+    let name = shown(&class.name.text);
+    if class.methods.is_empty() {
+        let help = "add 'DefMethod name(…) { … }'";
+        problems.add_with_help(class.name.span, format!("class '{name}' has no methods"), help);
+    }
+    let mut seen = std::collections::HashSet::new();
+    for method in &class.methods {
+        if !seen.insert(&method.name.text) {
+            let message = format!("a second method named '{}'", shown(&method.name.text));
+            problems.add(method.name.span, message);
+        }
+        if HOOKS.contains(&method.name.text.as_str()) && !method.parameters.is_empty() {
+            problems.add(method.name.span, format!("'{}' takes no parameters", method.name.text));
+        }
+    }
+}
+
+/// Several `DefState`s are one; a line directive keeps the C compiler's messages true.
+fn state(context: &FileContext<'_>, spans: &[Span]) -> Option<(String, String, u32)> {
+    let mut parts = spans.iter().map(|span| context.raw(*span));
+    let mut joined = parts.next()?;
+    for (text, file, line) in parts {
+        let name = file.replace(['\\', '"', '\n'], "_");
+        joined.0.push_str(&format!("\n#line {line} \"{name}\"\n{text}"));
+    }
+    Some(joined)
+}

@@ -1,0 +1,263 @@
+//! Parameters: shapes, modes and clauses (spec/idl.md, sections 3.2 to 3.4 and 3.8).
+
+use super::constant;
+use super::scope::{self, Purpose, Scope, Signature};
+use super::types;
+use crate::diagnostic::{Problems, shown};
+use crate::expression::Expression;
+use crate::interface::{Dimension, ElementType, Mode, Order, Parameter, Shape};
+use crate::parse::tree;
+
+/// A list of parameters that belong together, and what its expressions may refer to.
+pub(super) struct List<'c, 'p> {
+    /// Names of the file's structs.
+    pub structs: &'c [&'c str],
+    /// The parameters of the routine around, if this is a callback's list.
+    pub outer: Option<&'c [Signature]>,
+    /// Some parameter of the list could not be read.
+    pub incomplete: bool,
+    pub problems: &'p mut Problems,
+}
+
+/// Compiles a list of parameters. Where one is wrong, the result holds a stand-in and the problem is reported.
+pub(super) fn parameters(list: &mut List<'_, '_>, parameters: &[tree::Parameter]) -> (Vec<Parameter>, Vec<Signature>) {
+    let signatures: Vec<Signature> = parameters.iter().map(|parameter| list.signature(parameter)).collect();
+    list.duplicates(parameters);
+    list.callbacks_last(parameters);
+    let compiled = parameters.iter().zip(&signatures);
+    let compiled = compiled.map(|(parameter, signature)| list.parameter(parameter, signature, &signatures)).collect();
+    (compiled, signatures)
+}
+
+/// `IN char s[]` is text that ends at its NUL: a string.
+fn is_open_text(parameter: &tree::Parameter, element: Option<ElementType>) -> bool {
+    let input = parameter.mode.is_some_and(|(mode, _)| mode == Mode::In);
+    input
+        && element == Some(ElementType::Char)
+        && matches!(parameter.dimensions.as_slice(), [tree::Dimension::Empty(_)])
+}
+
+impl List<'_, '_> {
+    fn signature(&mut self, parameter: &tree::Parameter) -> Signature {
+        let element = types::element_type(&parameter.types, self.structs, self.problems);
+        let text = is_open_text(parameter, element);
+        let dimensions = &parameter.dimensions;
+        let scalar_result = dimensions.is_empty() && parameter.mode.is_some_and(|(mode, _)| mode.is_output());
+        Signature {
+            name: parameter.name.text.clone(),
+            mode: parameter.mode.map_or(Mode::In, |(mode, _)| mode),
+            element: if text { Some(ElementType::String) } else { element },
+            single: text || dimensions.iter().all(tree::Dimension::is_one),
+            rank: if text { 0 } else { dimensions.len().max(usize::from(scalar_result)) },
+            callback: parameter.callback.is_some(),
+        }
+    }
+
+    fn duplicates(&mut self, parameters: &[tree::Parameter]) {
+        let mut seen = std::collections::HashSet::new();
+        for parameter in parameters {
+            if !seen.insert(&parameter.name.text) {
+                let message = format!("a second parameter named '{}'", shown(&parameter.name.text));
+                self.problems.add(parameter.name.span, message);
+            }
+        }
+    }
+
+    fn callbacks_last(&mut self, parameters: &[tree::Parameter]) {
+        let first = parameters.iter().position(|parameter| parameter.callback.is_some()).unwrap_or(parameters.len());
+        if let Some(late) = parameters[first..].iter().find(|parameter| parameter.callback.is_none()) {
+            self.problems.add_with_help(
+                late.name.span,
+                format!("parameter '{}' stands behind a callback", shown(&late.name.text)),
+                "callbacks come last; Calls may pass them on in any order",
+            );
+        }
+    }
+
+    fn parameter(&mut self, tree: &tree::Parameter, signature: &Signature, all: &[Signature]) -> Parameter {
+        if let Some(callback) = &tree.callback {
+            return self.callback(tree, callback, all);
+        }
+        let parameter = Parameter {
+            name: signature.name.clone(),
+            mode: signature.mode,
+            element: signature.element.unwrap_or(ElementType::Int32),
+            shape: self.shape(tree, signature, all),
+            when: tree.when.as_ref().map(|when| self.condition(tree, when, all)),
+            default: tree.default.as_ref().map(|value| self.value(value, signature, all)),
+            constant: tree.constant.is_some(),
+            doc: tree.doc.as_ref().map(|doc| doc.text.clone()).unwrap_or_default(),
+            unit: tree.unit.as_ref().map(|unit| unit.text.clone()).unwrap_or_default(),
+        };
+        self.mode_and_type(tree, &parameter);
+        self.clauses(tree, &parameter);
+        parameter
+    }
+
+    fn callback(
+        &mut self,
+        tree: &tree::Parameter,
+        list: &(Vec<tree::Parameter>, bool),
+        all: &[Signature],
+    ) -> Parameter {
+        let mut inner =
+            List { structs: self.structs, outer: Some(all), incomplete: list.1, problems: &mut *self.problems };
+        let (compiled, _) = parameters(&mut inner, &list.0);
+        super::cycles::check(&compiled, &list.0, self.problems);
+        Parameter {
+            name: tree.name.text.clone(),
+            mode: Mode::In,
+            // A callback has no elements; `shape` says what it is.
+            element: ElementType::Char,
+            shape: Shape::Callback { parameters: compiled },
+            when: None,
+            default: None,
+            constant: false,
+            doc: tree.doc.as_ref().map(|doc| doc.text.clone()).unwrap_or_default(),
+            unit: String::new(),
+        }
+    }
+
+    /// The compiled expression, or a stand-in after a mistake.
+    fn expression(&mut self, tree: &tree::Expression, purpose: Purpose, all: &[Signature]) -> Expression {
+        let outer = self.outer.unwrap_or_default();
+        let mut scope = Scope { signatures: all, outer, incomplete: self.incomplete, problems: &mut *self.problems };
+        let Some(expression) = scope.resolve(tree, purpose) else { return Expression::Integer(1) };
+        if !purpose.reals
+            && let Err(message) = constant::value(&expression)
+        {
+            self.problems.add(tree.span, message);
+        }
+        expression
+    }
+
+    fn shape(&mut self, tree: &tree::Parameter, signature: &Signature, all: &[Signature]) -> Shape {
+        if is_open_text(tree, Some(ElementType::Char)) && signature.element == Some(ElementType::String) {
+            return Shape::Scalar;
+        }
+        if tree.dimensions.is_empty() {
+            // A file is named by its path, so a result file needs no pointer to a pointer.
+            let scalar = !signature.mode.is_output() || signature.element == Some(ElementType::Filename);
+            return if scalar { Shape::Scalar } else { Shape::Array { dimensions: vec![one()], order: Order::Row } };
+        }
+        let back = signature.mode.is_output();
+        let dimensions = tree.dimensions.iter().map(|dimension| self.dimension(tree, dimension, back, all)).collect();
+        let order = if tree.column.is_some() { Order::Column } else { Order::Row };
+        Shape::Array { dimensions, order }
+    }
+
+    fn dimension(
+        &mut self,
+        parameter: &tree::Parameter,
+        dimension: &tree::Dimension,
+        back: bool,
+        all: &[Signature],
+    ) -> Dimension {
+        match dimension {
+            tree::Dimension::Pointer | tree::Dimension::Broken => one(),
+            tree::Dimension::Empty(span) => {
+                self.empty_dimension(parameter, *span);
+                one()
+            }
+            tree::Dimension::Sized { size, start, end, stride } => {
+                let purpose = if back { scope::RANGE_BACK } else { scope::RANGE };
+                let compiled = Dimension {
+                    size: self.expression(size, scope::SIZE, all),
+                    start: start.as_ref().map(|start| self.expression(start, purpose, all)),
+                    end: end.as_ref().map(|end| self.expression(end, purpose, all)),
+                    stride: stride.as_ref().map(|stride| self.expression(stride, purpose, all)),
+                };
+                constant::check_dimension(&compiled, dimension, self.problems);
+                compiled
+            }
+        }
+    }
+
+    fn empty_dimension(&mut self, parameter: &tree::Parameter, span: crate::source::Span) {
+        let name = shown(&parameter.name.text);
+        self.problems.add_with_help(
+            span,
+            format!("the size of '{name}' is not given"),
+            format!(
+                "write it, as in '{name}[n]' with 'IN int n'; a Fortran routine with assumed shape '{name}(:)' needs a \
+                 wrapper with explicit shape or bind(C) and assumed size; text is 'IN string {name}'"
+            ),
+        );
+    }
+
+    fn condition(&mut self, tree: &tree::Parameter, when: &tree::Expression, all: &[Signature]) -> Expression {
+        let text = tree.types.iter().any(|word| matches!(word.text.as_str(), "string" | "filename"));
+        let output = tree.mode.is_some_and(|(mode, _)| mode.is_output());
+        if tree.dimensions.is_empty() && !text && !output {
+            self.problems.add_with_help(
+                when.span,
+                format!("'{}' is one value; it is always passed", shown(&tree.name.text)),
+                "'when' belongs to arrays, strings, files and results",
+            );
+        }
+        self.expression(when, scope::CONDITION, all)
+    }
+
+    fn value(&mut self, value: &tree::Expression, signature: &Signature, all: &[Signature]) -> Expression {
+        let purpose = match signature.element {
+            Some(ElementType::Float32 | ElementType::Float64 | ElementType::Complex64 | ElementType::Complex128) => {
+                scope::REAL_VALUE
+            }
+            _ => scope::VALUE,
+        };
+        self.expression(value, purpose, all)
+    }
+
+    /// What a mode allows.
+    fn mode_and_type(&mut self, tree: &tree::Parameter, parameter: &Parameter) {
+        let (name, span) = (shown(&parameter.name), tree.name.span);
+        let text = matches!(parameter.element, ElementType::String | ElementType::Filename);
+        if parameter.mode == Mode::Work {
+            if self.outer.is_some() {
+                self.problems.add(span, format!("'{name}' is WORK, which a callback cannot have"));
+            } else if text {
+                let help = "use 'WORK char buffer[size]'";
+                self.problems.add_with_help(span, format!("'{name}' is WORK and needs a size"), help);
+            } else if tree.dimensions.is_empty() && parameter.default.is_none() {
+                let help = format!("write 'WORK int {name} = …'; it is worked out on the server");
+                self.problems.add_with_help(span, format!("WORK scalar '{name}' has no value"), help);
+            }
+        }
+        if let Some(constant) = tree.constant
+            && parameter.mode != Mode::In
+        {
+            self.problems.add(constant, format!("'{name}' is const, so it must be IN"));
+        }
+        if let Some(word) = &tree.distribution
+            && word.text == "broadcast"
+            && !parameter.mode.is_input()
+        {
+            self.problems.add(word.span, format!("'{name}' is not sent, so it cannot be broadcast"));
+        }
+    }
+
+    /// What clauses go with the shape.
+    fn clauses(&mut self, tree: &tree::Parameter, parameter: &Parameter) {
+        let name = shown(&parameter.name);
+        if let Some(column) = tree.column
+            && tree.dimensions.is_empty()
+        {
+            self.problems.add(column, format!("'{name}' is no array, so it has no storage order"));
+        }
+        let Some(value) = &tree.default else { return };
+        let scalar = parameter.shape == Shape::Scalar && matches!(parameter.mode, Mode::In | Mode::Work);
+        let number = !matches!(parameter.element, ElementType::String | ElementType::Filename | ElementType::Struct(_));
+        if self.outer.is_some() {
+            self.problems.add(value.span, "a callback's parameters have no default values");
+        } else if !scalar {
+            let help = "only IN and WORK scalars have one";
+            self.problems.add_with_help(value.span, format!("'{name}' cannot have a value here"), help);
+        } else if !number {
+            self.problems.add(value.span, format!("'{name}' is no number, so it has no default value"));
+        }
+    }
+}
+
+fn one() -> Dimension {
+    Dimension { size: Expression::Integer(1), start: None, end: None, stride: None }
+}

@@ -1,0 +1,120 @@
+//! Declarators: a name with its dimensions, in parentheses or behind `*` (spec/idl.md, section 3.3).
+
+use super::Parser;
+use super::tree::{Dimension, Name};
+use crate::canonical::DIMENSIONS_MAX;
+use crate::token::Kind;
+
+/// Parentheses and stars around a name.
+const NESTING_MAX: usize = 32;
+
+impl Parser<'_, '_> {
+    /// `name`, `(declarator)`, `*declarator`, `declarator[…]`.
+    pub(super) fn declarator(&mut self, depth: usize) -> Option<(Name, Vec<Dimension>)> {
+        if depth > NESTING_MAX {
+            self.problems.add(self.peek().span, format!("more than {NESTING_MAX} parentheses and stars around a name"));
+            return None;
+        }
+        if self.at_symbol("*") {
+            return self.pointer(depth);
+        }
+        let (name, mut dimensions) = if self.eat("(") {
+            let inner = self.declarator(depth + 1)?;
+            if !self.close(")", "to close this parenthesis") {
+                return None;
+            }
+            inner
+        } else {
+            (self.name("the parameter's name")?, Vec::new())
+        };
+        while self.at_symbol("[") {
+            dimensions.push(self.dimension());
+        }
+        if dimensions.len() > DIMENSIONS_MAX {
+            self.problems.add(name.span, format!("an array has at most {DIMENSIONS_MAX} dimensions"));
+            dimensions.truncate(DIMENSIONS_MAX);
+        }
+        Some((name, dimensions))
+    }
+
+    /// `*name` is an array of one element. A pointer to an array would be an array of pointers, which cannot travel.
+    fn pointer(&mut self, depth: usize) -> Option<(Name, Vec<Dimension>)> {
+        let star = self.advance().span;
+        let (name, mut dimensions) = self.declarator(depth + 1)?;
+        if dimensions.is_empty() {
+            dimensions.push(Dimension::Pointer);
+        } else {
+            self.problems.add_with_help(
+                star,
+                "an array of pointers cannot travel",
+                format!("write '{}[…][…]' with the sizes of both dimensions", name.text),
+            );
+        }
+        Some((name, dimensions))
+    }
+
+    /// One `[…]`; after a mistake, everything to its `]` is skipped and the dimension counts as broken.
+    pub(super) fn dimension(&mut self) -> Dimension {
+        let open = self.advance().span;
+        if self.eat("]") {
+            return Dimension::Empty(open.to(self.previous()));
+        }
+        if let Some(dimension) = self.sized() {
+            return dimension;
+        }
+        self.skip_to_bracket();
+        Dimension::Broken
+    }
+
+    fn sized(&mut self) -> Option<Dimension> {
+        if self.at_symbol(":") {
+            let help = "write the size before ':', as in '[lda : n]'";
+            self.problems.add_with_help(self.peek().span, "the size of this dimension is missing", help);
+            return None;
+        }
+        let size = self.expression()?;
+        let (mut start, mut end, mut stride) = (None, None, None);
+        if self.eat(":") {
+            // One value is the end; this is what the reference compiler does and what files mean.
+            end = Some(self.expression()?);
+            if self.eat(",") {
+                start = end.replace(self.expression()?);
+                if self.eat(",") {
+                    stride = Some(self.expression()?);
+                }
+            }
+        }
+        if !self.close("]", "after the dimension") {
+            return None;
+        }
+        Some(Dimension::Sized { size, start, end, stride })
+    }
+
+    /// Skips to behind the `]` that closes the dimension, or to what cannot be inside one.
+    fn skip_to_bracket(&mut self) {
+        let mut open: Vec<&str> = Vec::new();
+        while !self.at_end() && !self.at_declaration() {
+            match self.peek().kind {
+                Kind::Symbol(";") | Kind::Body => return,
+                Kind::Symbol(symbol @ ("[" | "(")) => open.push(symbol),
+                Kind::Symbol("]") if open.is_empty() => {
+                    self.advance();
+                    return;
+                }
+                Kind::Symbol(")") if open.is_empty() => return,
+                Kind::Symbol("]" | ")") => drop(open.pop()),
+                // A mode word begins the next parameter: the bracket was never closed.
+                Kind::Word if crate::words::mode(self.word()).is_some() => return self.step_back_to_comma(),
+                _ => {}
+            }
+            self.advance();
+        }
+    }
+
+    /// The comma in front of a parameter belongs to the list, not to the broken dimension before it.
+    fn step_back_to_comma(&mut self) {
+        if self.at > 0 && self.tokens[self.at - 1].kind == Kind::Symbol(",") {
+            self.at -= 1;
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Expressions by precedence climbing (spec/idl.md, section 5.1).
+
+use super::tree::{Expression, ExpressionKind, Name};
+use super::{Parser, constant};
+use crate::evaluate::EXPRESSION_DEPTH_MAX;
+use crate::expression::{BinaryOperator, UnaryOperator};
+use crate::source::Span;
+use crate::token::Kind;
+
+/// Arguments of `min` and `max`.
+const ARGUMENTS_MAX: usize = 64;
+
+/// The level of comparisons, which do not chain.
+const COMPARISON: u8 = 4;
+
+/// A binary operator and its level; a higher one binds tighter. Power stands above all and is read by `power`.
+fn operator(symbol: &str) -> Option<(BinaryOperator, u8)> {
+    Some(match symbol {
+        "||" => (BinaryOperator::Or, 1),
+        "&&" => (BinaryOperator::And, 2),
+        "&" => (BinaryOperator::BitAnd, 3),
+        "<" => (BinaryOperator::Less, COMPARISON),
+        "<=" => (BinaryOperator::LessEqual, COMPARISON),
+        ">" => (BinaryOperator::Greater, COMPARISON),
+        ">=" => (BinaryOperator::GreaterEqual, COMPARISON),
+        "==" => (BinaryOperator::Equal, COMPARISON),
+        "!=" => (BinaryOperator::NotEqual, COMPARISON),
+        "<<" => (BinaryOperator::ShiftLeft, 5),
+        ">>" => (BinaryOperator::ShiftRight, 5),
+        "+" => (BinaryOperator::Add, 6),
+        "-" => (BinaryOperator::Subtract, 6),
+        "*" => (BinaryOperator::Multiply, 7),
+        "/" => (BinaryOperator::Divide, 7),
+        "%" => (BinaryOperator::Remainder, 7),
+        _ => return None,
+    })
+}
+
+impl Parser<'_, '_> {
+    /// `condition ? a : b`, or anything that binds tighter.
+    pub(super) fn expression(&mut self) -> Option<Expression> {
+        self.nested(|parser| {
+            let condition = parser.binary(1)?;
+            if !parser.eat("?") {
+                return Some(condition);
+            }
+            let then = parser.expression()?;
+            if !parser.close(":", "between the two results of '?'") {
+                return None;
+            }
+            let otherwise = parser.expression()?;
+            let span = condition.span.to(otherwise.span);
+            let height = condition.height.max(then.height).max(otherwise.height) + 1;
+            let kind = ExpressionKind::Select(Box::new(condition), Box::new(then), Box::new(otherwise));
+            parser.build(kind, span, height)
+        })
+    }
+
+    /// Runs `read` one level deeper; refuses when the text nests too deeply.
+    fn nested(&mut self, read: impl FnOnce(&mut Self) -> Option<Expression>) -> Option<Expression> {
+        if self.nesting >= EXPRESSION_DEPTH_MAX {
+            self.too_deep(self.peek().span);
+            return None;
+        }
+        self.nesting += 1;
+        let result = read(self);
+        self.nesting -= 1;
+        result
+    }
+
+    fn too_deep(&mut self, span: Span) {
+        let message = format!("this expression nests more than {EXPRESSION_DEPTH_MAX} levels deep");
+        self.problems.add_with_help(span, message, "compute part of it in a WORK scalar: 'WORK long size = …'");
+    }
+
+    /// A node, unless its tree is too high for those who will walk it.
+    fn build(&mut self, kind: ExpressionKind, span: Span, height: u16) -> Option<Expression> {
+        if usize::from(height) > EXPRESSION_DEPTH_MAX {
+            self.too_deep(span);
+            return None;
+        }
+        Some(Expression { kind, span, height })
+    }
+
+    fn binary(&mut self, level_min: u8) -> Option<Expression> {
+        let mut left = self.unary()?;
+        let mut compared = false;
+        loop {
+            let Kind::Symbol(symbol) = self.peek().kind else { return Some(left) };
+            let Some((operator, level)) = operator(symbol) else {
+                return self.no_operator(symbol, left);
+            };
+            if level < level_min {
+                return Some(left);
+            }
+            let sign = self.advance().span;
+            let right = self.binary(level + 1)?;
+            if level == COMPARISON && compared {
+                self.chained(sign);
+            }
+            compared = level == COMPARISON;
+            let span = left.span.to(right.span);
+            let height = left.height.max(right.height) + 1;
+            left = self.build(ExpressionKind::Binary(operator, Box::new(left), Box::new(right)), span, height)?;
+        }
+    }
+
+    /// `a < b < c` compares 0 or 1 with `c`, which nobody means.
+    fn chained(&mut self, sign: Span) {
+        self.problems.add_with_help(
+            sign,
+            "comparisons do not chain",
+            "write 'a < b && b < c', or parentheses if a truth value is to be compared",
+        );
+    }
+
+    /// What follows an expression is the business of whoever asked for it, except for C's operators we lack.
+    fn no_operator(&mut self, symbol: &str, left: Expression) -> Option<Expression> {
+        let instead = match symbol {
+            "|" => "for \"or\" write '||'",
+            "~" => "bits cannot be inverted here; compute the value in the caller",
+            _ => return Some(left),
+        };
+        let message = format!("'{symbol}' is no operator of this language");
+        self.problems.add_with_help(self.peek().span, message, instead);
+        None
+    }
+
+    fn unary(&mut self) -> Option<Expression> {
+        let operator = match self.peek().kind {
+            Kind::Symbol("-") => Some(UnaryOperator::Negate),
+            Kind::Symbol("!") => Some(UnaryOperator::Not),
+            Kind::Symbol("+") => None,
+            _ => return self.power(),
+        };
+        let sign = self.advance().span;
+        self.nested(|parser| {
+            let operand = parser.unary()?;
+            let Some(operator) = operator else { return Some(operand) };
+            let (span, height) = (sign.to(operand.span), operand.height + 1);
+            parser.build(ExpressionKind::Unary(operator, Box::new(operand)), span, height)
+        })
+    }
+
+    /// `a ^ b`: right associative, and the exponent may have a sign.
+    fn power(&mut self) -> Option<Expression> {
+        let base = self.primary()?;
+        if !self.eat("^") {
+            return Some(base);
+        }
+        self.nested(|parser| {
+            let exponent = parser.unary()?;
+            let span = base.span.to(exponent.span);
+            let height = base.height.max(exponent.height) + 1;
+            let kind = ExpressionKind::Binary(BinaryOperator::Power, Box::new(base), Box::new(exponent));
+            parser.build(kind, span, height)
+        })
+    }
+
+    fn primary(&mut self) -> Option<Expression> {
+        let token = self.peek();
+        match token.kind {
+            Kind::Integer => self.constant(|text| constant::integer(text).map(ExpressionKind::Integer)),
+            Kind::Character => self.constant(|text| constant::character(text).map(ExpressionKind::Integer)),
+            Kind::Real => self.constant(|text| constant::real(text).map(ExpressionKind::Real)),
+            Kind::Word => self.name_or_call(),
+            Kind::Symbol("(") => self.parenthesised(),
+            Kind::Symbol("*") => self.pointee(),
+            _ => {
+                self.expected("a number, a parameter or '('");
+                None
+            }
+        }
+    }
+
+    fn constant(&mut self, decode: impl FnOnce(&str) -> Result<ExpressionKind, &'static str>) -> Option<Expression> {
+        let span = self.advance().span;
+        match decode(self.source.slice(span)) {
+            Ok(kind) => Some(Expression { kind, span, height: 1 }),
+            Err(wrong) => {
+                self.problems.add(span, format!("this constant {wrong}"));
+                // The place of the constant is known, so what surrounds it can still be read.
+                Some(Expression { kind: ExpressionKind::Integer(1), span, height: 1 })
+            }
+        }
+    }
+
+    fn parenthesised(&mut self) -> Option<Expression> {
+        let open = self.advance().span;
+        let mut inner = self.expression()?;
+        if !self.close(")", "to close this parenthesis") {
+            return None;
+        }
+        inner.span = open.to(self.previous());
+        self.indexes(inner)
+    }
+
+    fn pointee(&mut self) -> Option<Expression> {
+        let star = self.advance().span;
+        self.nested(|parser| {
+            let target = parser.primary()?;
+            let (span, height) = (star.to(target.span), target.height + 1);
+            parser.build(ExpressionKind::Pointee(Box::new(target)), span, height)
+        })
+    }
+
+    fn name_or_call(&mut self) -> Option<Expression> {
+        let name = self.take_name();
+        if self.at_symbol("(") {
+            return self.call(name);
+        }
+        let span = name.span;
+        self.indexes(Expression { kind: ExpressionKind::Name(name.text), span, height: 1 })
+    }
+
+    fn indexes(&mut self, mut array: Expression) -> Option<Expression> {
+        while self.eat("[") {
+            let index = self.expression()?;
+            if !self.close("]", "after the index") {
+                return None;
+            }
+            let span = array.span.to(self.previous());
+            let height = array.height.max(index.height) + 1;
+            array = self.build(ExpressionKind::Index(Box::new(array), Box::new(index)), span, height)?;
+        }
+        Some(array)
+    }
+
+    fn call(&mut self, function: Name) -> Option<Expression> {
+        self.advance();
+        let mut arguments = Vec::new();
+        while !self.at_symbol(")") {
+            arguments.push(self.expression()?);
+            if arguments.len() > ARGUMENTS_MAX {
+                self.problems.add(function.span, format!("more than {ARGUMENTS_MAX} arguments"));
+                return None;
+            }
+            if !self.eat(",") {
+                break;
+            }
+        }
+        if !self.close(")", "after the arguments") {
+            return None;
+        }
+        let span = function.span.to(self.previous());
+        let height = arguments.iter().map(|argument| argument.height).max().unwrap_or(0) + 1;
+        self.build(ExpressionKind::Call(function, arguments), span, height)
+    }
+}

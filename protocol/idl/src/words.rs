@@ -1,0 +1,91 @@
+//! The words of the language (spec/idl.md, section 2.3), so that the parser and the advice agree on them.
+
+use crate::interface::{ElementType, Mode};
+
+/// Mode words, in both spellings.
+pub(crate) const MODES: [(&str, Mode); 8] = [
+    ("IN", Mode::In),
+    ("OUT", Mode::Out),
+    ("INOUT", Mode::InOut),
+    ("WORK", Mode::Work),
+    ("mode_in", Mode::In),
+    ("mode_out", Mode::Out),
+    ("mode_inout", Mode::InOut),
+    ("mode_work", Mode::Work),
+];
+
+/// How an argument is spread over the processes of an MPI routine.
+pub(crate) const DISTRIBUTIONS: [&str; 2] = ["allocate", "broadcast"];
+
+/// Type words of Ninf-G: reserved, never names.
+pub(crate) const CORE_TYPES: [&str; 10] =
+    ["char", "short", "int", "long", "float", "double", "string", "scomplex", "dcomplex", "filename"];
+
+/// Type words of ours and of Ninf 1 that stand for one type each.
+pub(crate) const SINGLE_TYPES: [(&str, ElementType); 15] = [
+    ("int8", ElementType::Int8),
+    ("int16", ElementType::Int16),
+    ("int32", ElementType::Int32),
+    ("int64", ElementType::Int64),
+    ("uint8", ElementType::UInt8),
+    ("uint16", ElementType::UInt16),
+    ("uint32", ElementType::UInt32),
+    ("uint64", ElementType::UInt64),
+    ("size_t", ElementType::UInt64),
+    ("longlong", ElementType::Int64),
+    ("logical", ElementType::Int32),
+    ("float32", ElementType::Float32),
+    ("float64", ElementType::Float64),
+    ("complex64", ElementType::Complex64),
+    ("complex128", ElementType::Complex128),
+];
+
+/// Type words that modify another one or are known only to be refused with advice.
+pub(crate) const OTHER_TYPES: [&str; 4] = ["unsigned", "signed", "void", "filepointer"];
+
+/// Words that begin a declaration.
+pub(crate) const DECLARATIONS: [&str; 11] = [
+    "Module",
+    "CompileOptions",
+    "Compiler",
+    "Linker",
+    "Globals",
+    "Library",
+    "FortranFormat",
+    "FortranStringConvention",
+    "Define",
+    "DefClass",
+    "Struct",
+];
+
+/// Words that may follow an interface.
+pub(crate) const OPTIONS: [&str; 10] = [
+    "Required",
+    "Backend",
+    "Shrink",
+    "CalcOrder",
+    "Complexity",
+    "Processors",
+    "Language",
+    "Alias",
+    "Idempotent",
+    "Calls",
+];
+
+/// Words that may follow a declarator.
+pub(crate) const CLAUSES: [&str; 3] = ["column", "when", "unit"];
+
+/// The mode that a word names.
+pub(crate) fn mode(word: &str) -> Option<Mode> {
+    MODES.iter().find(|(name, _)| *name == word).map(|(_, mode)| *mode)
+}
+
+/// Whether a word is a type word of ours that Ninf-G does not reserve.
+pub(crate) fn is_added_type(word: &str) -> bool {
+    OTHER_TYPES.contains(&word) || SINGLE_TYPES.iter().any(|(name, _)| *name == word)
+}
+
+/// Every type word.
+pub(crate) fn types<'a>() -> impl Iterator<Item = &'a str> {
+    CORE_TYPES.into_iter().chain(SINGLE_TYPES.into_iter().map(|(name, _)| name)).chain(["unsigned"])
+}
