@@ -1,1 +1,62 @@
-//! Starts executables as processes of this host and reports their end.
+//! Starts executables as processes of this host and reports their end (README.md).
+
+mod driver;
+mod state;
+mod step;
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_interfaces::mailbox::mailbox;
+use farcall_interfaces::spawner::{SLOT, SpawnerHandle};
+use farcall_kernel::{Options, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName};
+
+use state::Settings;
+
+const NAME: &str = "spawner-local";
+
+/// The plugin, for a binary's list.
+pub fn plugin() -> PluginDescription {
+    PluginDescription { name: NAME, slot: SLOT, options: include_str!("options.toml"), construct }
+}
+
+fn construct(options: &Options) -> Result<Box<dyn Plugin>> {
+    let settings: Settings = options.read()?;
+    if settings.host_command.is_empty() {
+        let error = Error::new(ErrorKind::InvalidSource, "read the manifest", "host_command is empty");
+        return Err(error.fix("name the program of the generic host, or leave the key out"));
+    }
+    Ok(Box::new(SpawnerLocal { settings }))
+}
+
+struct SpawnerLocal {
+    settings: Settings,
+}
+
+impl Plugin for SpawnerLocal {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn provides(&self) -> &'static [SlotName] {
+        &[SLOT]
+    }
+
+    fn needs(&self) -> &'static [SlotName] {
+        &[]
+    }
+
+    fn start(self: Box<Self>, _context: PluginContext) -> Result<RunningPlugin> {
+        // One place more than the limit: telling the driver to end must not depend on who asks what.
+        let (sender, receiver) = mailbox(self.settings.requests_max.saturating_add(1))?;
+        let stop = sender.reserve().map_err(|refusal| refusal.error("start the spawner"))?;
+        let handle = SpawnerHandle::new(sender.port(driver::Message::Request));
+        let run = move || driver::run(self.settings, receiver);
+        Ok(RunningPlugin::new(move || stop.send(driver::Message::Stop), run).provides(SLOT, handle))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod golden;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -1,0 +1,224 @@
+//! The spawner's driver: one thread that waits for requests, outputs and ends of processes, and does what `step` says.
+
+mod process;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use farcall_base::{Clock, Error, ExecutableId, Instant, Result, SystemClock};
+use farcall_interfaces::mailbox::{NoMessage, Receiver, Reply};
+use farcall_interfaces::spawner::{ExecutableLimits, Exited, Request, Start, Started};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::state::{Settings, State};
+use crate::step::{Action, CommandLine, Event, Output, step};
+use process::Process;
+
+/// What arrives in the spawner's mailbox.
+pub(crate) enum Message {
+    Request(Request),
+    Stop,
+}
+
+/// The addresses of a start's two reports.
+struct Reports {
+    /// Until it was used.
+    started: Option<Reply<Started>>,
+    exited: Reply<Exited>,
+}
+
+struct Driver {
+    state: State,
+    clock: SystemClock,
+    receiver: Receiver<Message>,
+    /// Nobody can ask any more: the mailbox has nothing to wait for.
+    receiver_closed: bool,
+    /// Addresses of starts that `step` has not decided on, by the number of the request.
+    asked: BTreeMap<u64, Reports>,
+    requests: u64,
+    /// Addresses of starts that it decided for.
+    reports: BTreeMap<ExecutableId, Reports>,
+    running: BTreeMap<ExecutableId, Process>,
+    /// What has happened and `step` has not seen.
+    events: VecDeque<Event>,
+    finished: bool,
+}
+
+/// Where an event comes from.
+#[derive(Clone, Copy)]
+enum Source {
+    Mailbox,
+    Output(ExecutableId, Output),
+    End(ExecutableId),
+}
+
+pub(crate) fn run(settings: Settings, receiver: Receiver<Message>) -> Result<()> {
+    let mut driver = Driver {
+        state: State::new(settings),
+        clock: SystemClock::new(),
+        receiver,
+        receiver_closed: false,
+        asked: BTreeMap::new(),
+        requests: 0,
+        reports: BTreeMap::new(),
+        running: BTreeMap::new(),
+        events: VecDeque::new(),
+        finished: false,
+    };
+    while !driver.finished {
+        for source in driver.wait()? {
+            driver.collect(source);
+            driver.settle();
+        }
+        driver.events.push_back(Event::Tick);
+        driver.settle();
+    }
+    Ok(())
+}
+
+impl Driver {
+    /// The sources with something to take, outputs before ends, so that a process is reported with all that it wrote.
+    fn wait(&self) -> Result<Vec<Source>> {
+        let sources = self.sources();
+        let mut waiting: Vec<PollFd<'_>> =
+            sources.iter().map(|(_, descriptor)| PollFd::from_borrowed_fd(*descriptor, PollFlags::IN)).collect();
+        let timeout = self.state.next_deadline().map(|deadline| self.time_left(deadline));
+        match poll(&mut waiting, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(Error::system("wait for executables", errno.into())),
+        }
+        let ready = waiting.iter().zip(&sources).filter(|(waited, _)| !waited.revents().is_empty());
+        Ok(ready.map(|(_, (source, _))| *source).collect())
+    }
+
+    fn sources(&self) -> Vec<(Source, BorrowedFd<'_>)> {
+        let mut sources = Vec::with_capacity(1 + 3 * self.running.len());
+        if !self.receiver_closed {
+            sources.push((Source::Mailbox, self.receiver.as_fd()));
+        }
+        for (executable, process) in &self.running {
+            sources.extend(process.pipes().map(|(output, pipe)| (Source::Output(*executable, output), pipe)));
+            sources.push((Source::End(*executable), process.end()));
+        }
+        sources
+    }
+
+    fn time_left(&self, deadline: Instant) -> Timespec {
+        let left = deadline.since(self.clock.now());
+        Timespec::try_from(left).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 })
+    }
+
+    fn collect(&mut self, source: Source) {
+        match source {
+            Source::Mailbox => self.collect_messages(),
+            Source::Output(executable, output) => {
+                let Some(process) = self.running.get_mut(&executable) else { return };
+                let bytes = process.read(output);
+                self.events.push_back(Event::Output { executable, output, bytes });
+            }
+            Source::End(executable) => self.collect_end(executable),
+        }
+    }
+
+    fn collect_messages(&mut self) {
+        loop {
+            match self.receiver.try_receive() {
+                Ok(Message::Request(Request::Start(start))) => self.collect_start(start),
+                Ok(Message::Request(Request::Stop { executable, grace })) => {
+                    self.events.push_back(Event::Stop { executable, grace });
+                }
+                Ok(Message::Stop) => self.events.push_back(Event::Shutdown),
+                Err(NoMessage::Empty) => break,
+                Err(NoMessage::Closed) => {
+                    // As good as being told to stop.
+                    self.receiver_closed = true;
+                    break self.events.push_back(Event::Shutdown);
+                }
+            }
+        }
+    }
+
+    fn collect_start(&mut self, start: Start) {
+        let Start { executable, image, limits, started, exited } = start;
+        self.requests += 1;
+        self.asked.insert(self.requests, Reports { started: Some(started), exited });
+        self.events.push_back(Event::Start { request: self.requests, executable, image, limits });
+    }
+
+    /// Takes what the process still wrote, ends the rest of its group, and reaps it.
+    fn collect_end(&mut self, executable: ExecutableId) {
+        let Some(process) = self.running.get_mut(&executable) else { return };
+        let Some(how) = process.reap() else { return };
+        for output in [Output::Stdout, Output::Stderr] {
+            let bytes = process.drain(output);
+            self.events.push_back(Event::Output { executable, output, bytes });
+        }
+        self.events.push_back(Event::Ended { executable, how });
+    }
+
+    /// Lets `step` see all events, and does what it says.
+    fn settle(&mut self) {
+        while let Some(event) = self.events.pop_front() {
+            for action in step(&mut self.state, self.clock.now(), event) {
+                self.perform(action);
+            }
+        }
+    }
+
+    fn perform(&mut self, action: Action) {
+        match action {
+            Action::Refuse { request, error } => self.asked.remove(&request).expect("starts are asked").fail(error),
+            Action::Spawn { request, executable, command, limits } => {
+                let reports = self.asked.remove(&request).expect("starts are asked");
+                self.reports.insert(executable, reports);
+                self.spawn(executable, &command, limits);
+            }
+            Action::ReportStarted { executable } => self.report_started(executable),
+            Action::ReportFailed { executable, error } => {
+                self.reports.remove(&executable).expect("a spawn has its reports").fail(error);
+            }
+            Action::Signal { executable, signal } => {
+                if let Some(process) = self.running.get(&executable) {
+                    process.signal(signal);
+                }
+            }
+            Action::ReportExited(exited) => self.report_exited(exited),
+            Action::Finish => self.finished = true,
+        }
+    }
+
+    fn spawn(&mut self, executable: ExecutableId, command: &CommandLine, limits: ExecutableLimits) {
+        let event = match Process::launch(command, limits) {
+            Ok(process) => {
+                self.running.insert(executable, process);
+                Event::Spawned { executable }
+            }
+            Err(error) => Event::SpawnFailed { executable, error },
+        };
+        self.events.push_back(event);
+    }
+
+    fn report_started(&mut self, executable: ExecutableId) {
+        let (reports, process) = (self.reports.get_mut(&executable), self.running.get_mut(&executable));
+        let (Some(reports), Some(process)) = (reports, process) else { return };
+        let (Some(started), Some(stream)) = (reports.started.take(), process.take_stream()) else { return };
+        started.answer(Ok(Started { executable, stream, pid: process.pid() }));
+    }
+
+    fn report_exited(&mut self, exited: Exited) {
+        self.running.remove(&exited.executable);
+        if let Some(reports) = self.reports.remove(&exited.executable) {
+            reports.exited.answer(Ok(exited));
+        }
+    }
+}
+
+impl Reports {
+    /// The start failed, so that no end will be reported.
+    fn fail(self, error: Error) {
+        self.exited.withdraw();
+        if let Some(started) = self.started {
+            started.answer(Err(error));
+        }
+    }
+}

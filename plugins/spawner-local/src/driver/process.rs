@@ -1,0 +1,228 @@
+//! One process: launch, pipes, signals, reaping. The OS-specific module of this plugin (pidfd: Linux 5.3).
+
+use std::io::Read;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_interfaces::spawner::{ExecutableLimits, ExitHow};
+use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, kill_process_group, pidfd_open, prlimit};
+
+use crate::step::{CommandLine, Output, Signal};
+
+/// Bytes taken from a pipe at a time: as much as a pipe holds by default.
+const READ_BYTES_MAX: usize = 64 << 10;
+
+/// Reads after a process has ended. Its pipes hold no more; a process that left the group could write for ever.
+const DRAIN_READS_MAX: usize = 4;
+
+/// A process of its own group. Dropped, it is killed and reaped.
+pub(super) struct Process {
+    child: Child,
+    group: Pid,
+    /// Readable when the process has ended; names this process even when its number is used again.
+    pidfd: OwnedFd,
+    stdout: Option<ChildStdout>,
+    stderr: Option<ChildStderr>,
+    /// Our end of its connection, until it is handed over.
+    stream: Option<OwnedFd>,
+    reaped: bool,
+}
+
+impl Process {
+    /// Starts a program with one end of a socket pair as its standard input.
+    ///
+    /// There is no code of ours between fork and exec on purpose: only then does the standard library use
+    /// `posix_spawn`, whose cost does not grow with the server's memory. Hence the socket as descriptor 0, and limits
+    /// that are set from outside right after the start; an executable itself asks to die with its parent.
+    pub(super) fn launch(command: &CommandLine, limits: ExecutableLimits) -> Result<Process> {
+        let (ours, theirs) = UnixStream::pair().map_err(|source| Error::system("make a socket pair", source))?;
+        let environment = command.environment.iter().map(|(name, value)| (name, value));
+        let mut child = Command::new(&command.program)
+            .args(&command.arguments)
+            .envs(environment)
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(|source| cannot_start(&command.program, source))?;
+        let group = Pid::from_child(&child);
+        let pidfd = match pidfd_open(group, PidfdFlags::empty()) {
+            Ok(pidfd) => pidfd,
+            Err(errno) => {
+                // Without a pidfd its end would go unseen.
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(Error::system("watch an executable", errno.into()));
+            }
+        };
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        // From here on, an error drops the process, which ends it.
+        let process = Process { child, group, pidfd, stdout, stderr, stream: Some(ours.into()), reaped: false };
+        process.unblock_pipes()?;
+        process.apply(limits)?;
+        Ok(process)
+    }
+
+    fn unblock_pipes(&self) -> Result<()> {
+        for (_, pipe) in self.pipes() {
+            rustix::io::ioctl_fionbio(pipe, true).map_err(|errno| Error::system("set up a pipe", errno.into()))?;
+        }
+        Ok(())
+    }
+
+    fn apply(&self, limits: ExecutableLimits) -> Result<()> {
+        let wanted = [
+            (Resource::As, limits.address_space_max.map(|bytes| bytes.0)),
+            (Resource::Cpu, limits.processor_seconds_max),
+        ];
+        for (resource, limit) in wanted.into_iter().filter_map(|(resource, limit)| Some((resource, limit?))) {
+            let limit = Rlimit { current: Some(limit), maximum: Some(limit) };
+            prlimit(Some(self.group), resource, limit)
+                .map_err(|errno| Error::system("limit an executable", errno.into()))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(super) fn take_stream(&mut self) -> Option<OwnedFd> {
+        self.stream.take()
+    }
+
+    /// The descriptor that is readable once the process has ended.
+    pub(super) fn end(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_fd()
+    }
+
+    /// The outputs that are still open.
+    pub(super) fn pipes(&self) -> impl Iterator<Item = (Output, BorrowedFd<'_>)> {
+        let stdout = self.stdout.as_ref().map(|pipe| (Output::Stdout, pipe.as_fd()));
+        let stderr = self.stderr.as_ref().map(|pipe| (Output::Stderr, pipe.as_fd()));
+        stdout.into_iter().chain(stderr)
+    }
+
+    /// What is there to read, at most [`READ_BYTES_MAX`]; closes the pipe at its end.
+    pub(super) fn read(&mut self, output: Output) -> Vec<u8> {
+        let mut bytes = vec![0; READ_BYTES_MAX];
+        let outcome = match (output, &mut self.stdout, &mut self.stderr) {
+            (Output::Stdout, Some(pipe), _) => pipe.read(&mut bytes),
+            (Output::Stderr, _, Some(pipe)) => pipe.read(&mut bytes),
+            _ => return Vec::new(),
+        };
+        match outcome {
+            Ok(count) if count > 0 => bytes.truncate(count),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => bytes.clear(),
+            _ => {
+                bytes.clear();
+                self.close(output);
+            }
+        }
+        bytes
+    }
+
+    fn close(&mut self, output: Output) {
+        match output {
+            Output::Stdout => self.stdout = None,
+            Output::Stderr => self.stderr = None,
+        }
+    }
+
+    /// The rest of an output of a process that has ended; closes the pipe.
+    pub(super) fn drain(&mut self, output: Output) -> Vec<u8> {
+        let mut all = Vec::new();
+        for _ in 0..DRAIN_READS_MAX {
+            let bytes = self.read(output);
+            if bytes.is_empty() {
+                break;
+            }
+            all.extend(bytes);
+        }
+        self.close(output);
+        all
+    }
+
+    /// Signals the process and its group. One that has ended meanwhile is no error.
+    pub(super) fn signal(&self, signal: Signal) {
+        if !self.reaped {
+            let signal = match signal {
+                Signal::Terminate => rustix::process::Signal::TERM,
+                Signal::Kill => rustix::process::Signal::KILL,
+            };
+            let _ = kill_process_group(self.group, signal);
+        }
+    }
+
+    /// If the process has ended: ends what it left of its group, reaps it, and says how it ended.
+    ///
+    /// The group is signalled before the reaping: until then no other group can have its number.
+    pub(super) fn reap(&mut self) -> Option<ExitHow> {
+        self.signal(Signal::Kill);
+        let status = self.child.try_wait().ok().flatten()?;
+        self.reaped = true;
+        Some(exit_how(status))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if !self.reaped {
+            self.signal(Signal::Kill);
+            let _ = self.child.wait();
+        }
+    }
+}
+
+fn cannot_start(program: &str, source: std::io::Error) -> Error {
+    let (kind, fix) = match source.kind() {
+        std::io::ErrorKind::NotFound => (ErrorKind::Unavailable, "the program is missing: publish the module again"),
+        std::io::ErrorKind::PermissionDenied => {
+            (ErrorKind::Unavailable, "the program must be executable for the server")
+        }
+        _ => (ErrorKind::System, "see the server's limits of processes, descriptors and memory"),
+    };
+    Error::new(kind, "start an executable", source.to_string()).with("program", program).fix(fix).source(source)
+}
+
+fn exit_how(status: ExitStatus) -> ExitHow {
+    match (status.code(), status.signal()) {
+        (Some(status), _) => ExitHow::Status(status),
+        (None, number) => {
+            let number = number.unwrap_or(0);
+            ExitHow::Signal { number, name: signal_name(number), core: status.core_dumped() }
+        }
+    }
+}
+
+/// The signals that end processes; the numbers differ between systems, the names do not.
+fn signal_name(number: i32) -> &'static str {
+    const NAMES: [(i32, &str); 21] = [
+        (libc::SIGHUP, "SIGHUP"),
+        (libc::SIGINT, "SIGINT"),
+        (libc::SIGQUIT, "SIGQUIT"),
+        (libc::SIGILL, "SIGILL"),
+        (libc::SIGTRAP, "SIGTRAP"),
+        (libc::SIGABRT, "SIGABRT"),
+        (libc::SIGBUS, "SIGBUS"),
+        (libc::SIGFPE, "SIGFPE"),
+        (libc::SIGKILL, "SIGKILL"),
+        (libc::SIGUSR1, "SIGUSR1"),
+        (libc::SIGSEGV, "SIGSEGV"),
+        (libc::SIGUSR2, "SIGUSR2"),
+        (libc::SIGPIPE, "SIGPIPE"),
+        (libc::SIGALRM, "SIGALRM"),
+        (libc::SIGTERM, "SIGTERM"),
+        (libc::SIGXCPU, "SIGXCPU"),
+        (libc::SIGXFSZ, "SIGXFSZ"),
+        (libc::SIGVTALRM, "SIGVTALRM"),
+        (libc::SIGPROF, "SIGPROF"),
+        (libc::SIGIO, "SIGIO"),
+        (libc::SIGSYS, "SIGSYS"),
+    ];
+    NAMES.iter().find(|(known, _)| *known == number).map_or("signal", |(_, name)| name)
+}

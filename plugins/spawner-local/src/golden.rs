@@ -1,0 +1,120 @@
+//! Plays the conversations of tests/golden against `step`. `FARCALL_REWRITE=1` writes what it does into the files:
+//! commit a changed one only when you understand the change.
+//!
+//! Each event is `> TIME_MS EVENT …`; `answer` shows how each is written. A `<` line is one action; the last of each
+//! event gives the next deadline, if there is one.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use farcall_base::{Error, ErrorKind, ExecutableId, Instant};
+use farcall_interfaces::directory::{ExecutableImage, ImageKind};
+use farcall_interfaces::spawner::{ExecutableLimits, ExitHow};
+
+use crate::state::{Settings, State};
+use crate::step::{Action, Event, Output, step};
+
+#[test]
+fn golden_conversations() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let mut played = 0;
+    for file in std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()) {
+        let golden = std::fs::read_to_string(&file).unwrap();
+        let actual = play(&golden);
+        if std::env::var_os("FARCALL_REWRITE").is_some() {
+            std::fs::write(&file, &actual).unwrap();
+        } else {
+            assert_eq!(actual, golden, "{} differs; FARCALL_REWRITE=1 rewrites it", file.display());
+        }
+        played += 1;
+    }
+    assert!(played > 0, "the conversations are gone");
+}
+
+/// The script with its action lines made anew: comments, blank lines and events stay.
+fn play(script: &str) -> String {
+    let settings = Settings { executables_max: 2, output_tail_lines_max: 2, ..Settings::default() };
+    let mut state = State::new(settings);
+    let mut text = String::new();
+    let mut requests = 0;
+    for line in script.lines().filter(|line| !line.starts_with('<')) {
+        text += &format!("{line}\n");
+        if let Some(event) = line.strip_prefix("> ") {
+            requests += 1;
+            text += &answer(&mut state, requests, event);
+        }
+    }
+    text
+}
+
+fn answer(state: &mut State, request: u64, line: &str) -> String {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let now = Instant(words[0].parse::<u64>().unwrap() * 1_000_000);
+    let shown = step(state, now, event(request, &words[1..])).into_iter().map(show);
+    let deadline = state.next_deadline().map(|at| format!("< deadline {}\n", at.0 / 1_000_000));
+    shown.chain(deadline).collect()
+}
+
+fn event(request: u64, words: &[&str]) -> Event {
+    let executable = ExecutableId(words.get(1).map_or(0, |number| number.parse().unwrap()));
+    let limits = ExecutableLimits::default();
+    match words {
+        ["start", _, image @ ..] => Event::Start { request, executable, image: self::image(image), limits },
+        ["stop", _, "grace", grace] => Event::Stop { executable, grace: Duration::from_millis(grace.parse().unwrap()) },
+        ["spawned", _] => Event::Spawned { executable },
+        ["spawn-failed", _] => {
+            Event::SpawnFailed { executable, error: Error::new(ErrorKind::Unavailable, "start", "no such file") }
+        }
+        ["stderr", _, text @ ..] => output(executable, Output::Stderr, text),
+        ["stdout", _, text @ ..] => output(executable, Output::Stdout, text),
+        ["exited", _, status] => Event::Ended { executable, how: ExitHow::Status(status.parse().unwrap()) },
+        ["killed", _, number] => {
+            let number = number.parse().unwrap();
+            Event::Ended { executable, how: ExitHow::Signal { number, name: "SIGNAL", core: false } }
+        }
+        ["tick"] => Event::Tick,
+        ["shutdown"] => Event::Shutdown,
+        _ => panic!("no such event: {words:?}"),
+    }
+}
+
+fn output(executable: ExecutableId, output: Output, words: &[&str]) -> Event {
+    Event::Output { executable, output, bytes: (words.join(" ") + "\n").into_bytes() }
+}
+
+/// `host`, or a path; then `backend=B`, or variables `NAME=VALUE`.
+fn image(words: &[&str]) -> ExecutableImage {
+    let kind = match words[0] {
+        "host" => ImageKind::GenericHost { libraries: Vec::new() },
+        path => ImageKind::Linked { path: path.to_string() },
+    };
+    let mut image =
+        ExecutableImage { kind, environment: Vec::new(), backend: String::new(), module_text: Arc::from([]) };
+    for (name, value) in words[1..].iter().map(|word| word.split_once('=').unwrap()) {
+        match name {
+            "backend" => image.backend = value.to_string(),
+            _ => image.environment.push((name.to_string(), value.to_string())),
+        }
+    }
+    image
+}
+
+fn show(action: Action) -> String {
+    match action {
+        Action::Refuse { error, .. } => format!("< refuse {} {error}\n", error.kind().name()),
+        Action::Spawn { executable, command, .. } => {
+            let variables = command.environment.iter().map(|(name, value)| format!("{name}={value} "));
+            let arguments = command.arguments.iter().map(|argument| format!(" {argument}")).collect::<String>();
+            format!("< spawn {executable}: {}{}{arguments}\n", variables.collect::<String>(), command.program)
+        }
+        Action::ReportStarted { executable } => format!("< report {executable} started\n"),
+        Action::ReportFailed { executable, error } => format!("< report {executable} failed: {error}\n"),
+        Action::Signal { executable, signal } => format!("< signal {executable} {signal:?}\n"),
+        Action::ReportExited(exited) => format!(
+            "< report {} {}; stderr {:?}; stdout {:?}\n",
+            exited.executable, exited.how, exited.stderr_tail, exited.stdout_tail
+        ),
+        Action::Finish => "< finish\n".to_string(),
+    }
+}

@@ -1,0 +1,96 @@
+//! The spawner's table of executables, and the settings of the manifest. Pure.
+
+mod tail;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use farcall_base::{ExecutableId, Instant};
+use serde::Deserialize;
+
+pub(crate) use tail::Tail;
+
+/// The options of the manifest; options.toml says what each means.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Settings {
+    pub(crate) host_command: Vec<String>,
+    pub(crate) environment: BTreeMap<String, String>,
+    pub(crate) executables_max: usize,
+    pub(crate) stop_grace_ms: u64,
+    pub(crate) output_tail_lines_max: usize,
+    pub(crate) output_tail_bytes_max: usize,
+    pub(crate) requests_max: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            host_command: vec!["/proc/self/exe".to_string(), "host".to_string()],
+            environment: BTreeMap::new(),
+            executables_max: 64,
+            stop_grace_ms: 2000,
+            output_tail_lines_max: 20,
+            output_tail_bytes_max: 4096,
+            requests_max: 256,
+        }
+    }
+}
+
+impl Settings {
+    pub(crate) fn stop_grace(&self) -> Duration {
+        Duration::from_millis(self.stop_grace_ms)
+    }
+}
+
+/// Which executables live.
+///
+/// Invariants: `executables` has an entry from the decision to spawn until the end was reported, and never more than
+/// `executables_max`; once `closing`, none is added.
+pub(crate) struct State {
+    pub(crate) settings: Settings,
+    pub(crate) executables: BTreeMap<ExecutableId, Executable>,
+    pub(crate) closing: bool,
+}
+
+/// An executable that lives, or is about to.
+pub(crate) struct Executable {
+    pub(crate) phase: Phase,
+    pub(crate) stdout: Tail,
+    pub(crate) stderr: Tail,
+}
+
+/// How far it has come; only forwards, but from `Starting` also out of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// The driver was told to spawn it.
+    Starting,
+    /// It runs.
+    Running,
+    /// It was asked to end, and is killed at this time.
+    Stopping { kill_at: Instant },
+    /// It was killed; its end will come.
+    Killed,
+}
+
+impl State {
+    pub(crate) fn new(settings: Settings) -> Self {
+        State { settings, executables: BTreeMap::new(), closing: false }
+    }
+
+    /// Adds an entry in phase `Starting`.
+    pub(crate) fn insert(&mut self, executable: ExecutableId) {
+        let Settings { output_tail_lines_max: lines, output_tail_bytes_max: bytes, .. } = self.settings;
+        let (stdout, stderr) = (Tail::new(lines, bytes), Tail::new(lines, bytes));
+        self.executables.insert(executable, Executable { phase: Phase::Starting, stdout, stderr });
+    }
+
+    /// When the next executable must be killed.
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        let kill_at = |executable: &Executable| match executable.phase {
+            Phase::Stopping { kill_at } => Some(kill_at),
+            _ => None,
+        };
+        self.executables.values().filter_map(kill_at).min()
+    }
+}

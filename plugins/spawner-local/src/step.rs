@@ -1,0 +1,227 @@
+//! The spawner's behaviour: what happened and the time in, what to do out. Pure; tests/golden holds its conversations.
+
+use std::time::Duration;
+
+use farcall_base::{Error, ErrorKind, ExecutableId, Instant, Result};
+use farcall_interfaces::directory::{ExecutableImage, ImageKind};
+use farcall_interfaces::spawner::{ExecutableLimits, ExitHow, Exited, SOCKET_VARIABLE};
+
+use crate::state::{Phase, State};
+
+/// The descriptor on which an executable finds its connection: standard input, which the standard library can hand over
+/// without running code of ours between fork and exec.
+const SOCKET_NUMBER: &str = "0";
+
+/// What happens to the spawner.
+pub(crate) enum Event {
+    /// Somebody asks for a start; `request` names the addresses of its reports.
+    Start { request: u64, executable: ExecutableId, image: ExecutableImage, limits: ExecutableLimits },
+    /// Somebody asks for an end.
+    Stop { executable: ExecutableId, grace: Duration },
+    /// A `Spawn` was done.
+    Spawned { executable: ExecutableId },
+    /// A `Spawn` failed, and left nothing behind.
+    SpawnFailed { executable: ExecutableId, error: Error },
+    /// An executable wrote.
+    Output { executable: ExecutableId, output: Output, bytes: Vec<u8> },
+    /// An executable ended; all that it wrote was reported before.
+    Ended { executable: ExecutableId, how: ExitHow },
+    /// Time passed.
+    Tick,
+    /// The node stops.
+    Shutdown,
+}
+
+/// One of the two outputs of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Output {
+    Stdout,
+    Stderr,
+}
+
+/// What the driver must do, in this order.
+pub(crate) enum Action {
+    /// Report to the addresses of `request` that it was refused.
+    Refuse { request: u64, error: Error },
+    /// Start a process and say how that went. The addresses of `request` are now those of `executable`.
+    Spawn { request: u64, executable: ExecutableId, command: CommandLine, limits: ExecutableLimits },
+    /// Report that it runs, and hand over its connection.
+    ReportStarted { executable: ExecutableId },
+    /// Report that it could not be started.
+    ReportFailed { executable: ExecutableId, error: Error },
+    /// Send a signal to it and all of its process group.
+    Signal { executable: ExecutableId, signal: Signal },
+    /// Report its end, and forget it.
+    ReportExited(Exited),
+    /// End: nothing is left.
+    Finish,
+}
+
+/// How to end a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Signal {
+    /// SIGTERM.
+    Terminate,
+    /// SIGKILL.
+    Kill,
+}
+
+/// A program with its arguments and the variables set for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CommandLine {
+    pub(crate) program: String,
+    pub(crate) arguments: Vec<String>,
+    pub(crate) environment: Vec<(String, String)>,
+}
+
+/// Takes one event in.
+pub(crate) fn step(state: &mut State, now: Instant, event: Event) -> Vec<Action> {
+    match event {
+        Event::Start { request, executable, image, limits } => vec![start(state, request, executable, &image, limits)],
+        Event::Stop { executable, grace } => stop(state, now, executable, grace).into_iter().collect(),
+        Event::Spawned { executable } => spawned(state, executable),
+        Event::SpawnFailed { executable, error } => {
+            state.executables.remove(&executable);
+            finish_if_done(state, Action::ReportFailed { executable, error })
+        }
+        Event::Output { executable, output, bytes } => {
+            push_output(state, executable, output, &bytes);
+            Vec::new()
+        }
+        Event::Ended { executable, how } => ended(state, executable, how),
+        Event::Tick => kill_overdue(state, now),
+        Event::Shutdown => shutdown(state, now),
+    }
+}
+
+fn start(
+    state: &mut State,
+    request: u64,
+    executable: ExecutableId,
+    image: &ExecutableImage,
+    limits: ExecutableLimits,
+) -> Action {
+    match check_start(state, executable).and_then(|()| command_line(state, image)) {
+        Ok(command) => {
+            state.insert(executable);
+            Action::Spawn { request, executable, command, limits }
+        }
+        Err(error) => Action::Refuse { request, error },
+    }
+}
+
+fn check_start(state: &State, executable: ExecutableId) -> Result<()> {
+    let refused = |kind, message: String| Error::new(kind, "start an executable", message);
+    if state.closing {
+        return Err(refused(ErrorKind::ShuttingDown, "the node is stopping".to_string()));
+    }
+    if state.executables.contains_key(&executable) {
+        return Err(refused(ErrorKind::Internal, format!("executable {executable} is running already")));
+    }
+    let limit = state.settings.executables_max;
+    if state.executables.len() >= limit {
+        let error = refused(ErrorKind::LimitExceeded, format!("{limit} executables run already"));
+        return Err(error.fix("try again when one has ended, or raise executables_max in the manifest").retryable());
+    }
+    Ok(())
+}
+
+fn command_line(state: &State, image: &ExecutableImage) -> Result<CommandLine> {
+    if !image.backend.is_empty() && !image.backend.eq_ignore_ascii_case("normal") {
+        let message = format!("backend {:?} is not started by spawner-local", image.backend);
+        let error = Error::new(ErrorKind::Unavailable, "start an executable", message);
+        return Err(error.fix("publish the routine with Backend \"normal\""));
+    }
+    let command = match &image.kind {
+        ImageKind::GenericHost { .. } => state.settings.host_command.as_slice(),
+        ImageKind::Linked { path } => std::slice::from_ref(path),
+    };
+    let (program, arguments) = command.split_first().expect("an empty host_command was refused at construction");
+    let environment = environment(state, image);
+    environment.iter().try_for_each(check_variable)?;
+    Ok(CommandLine { program: program.clone(), arguments: arguments.to_vec(), environment })
+}
+
+/// Later ones win: the manifest, then the module, then what an executable needs to find its connection.
+fn environment(state: &State, image: &ExecutableImage) -> Vec<(String, String)> {
+    let manifest = state.settings.environment.iter().map(|(name, value)| (name.clone(), value.clone()));
+    let socket = (SOCKET_VARIABLE.to_string(), SOCKET_NUMBER.to_string());
+    manifest.chain(image.environment.iter().cloned()).chain([socket]).collect()
+}
+
+fn check_variable((name, value): &(String, String)) -> Result<()> {
+    if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+        let message = format!("{name:?} cannot be set as an environment variable");
+        return Err(Error::new(ErrorKind::InvalidArgument, "start an executable", message));
+    }
+    Ok(())
+}
+
+/// A node that began to stop meanwhile ends it at once: it has done nothing yet.
+fn spawned(state: &mut State, executable: ExecutableId) -> Vec<Action> {
+    let Some(entry) = state.executables.get_mut(&executable) else { return Vec::new() };
+    let mut actions = vec![Action::ReportStarted { executable }];
+    if state.closing {
+        entry.phase = Phase::Killed;
+        actions.push(Action::Signal { executable, signal: Signal::Kill });
+    } else {
+        entry.phase = Phase::Running;
+    }
+    actions
+}
+
+/// A second stop may shorten the time that the first one gave, never lengthen it.
+fn stop(state: &mut State, now: Instant, executable: ExecutableId, grace: Duration) -> Option<Action> {
+    let entry = state.executables.get_mut(&executable)?;
+    let kill_at = now + grace;
+    let (phase, signal) = match entry.phase {
+        Phase::Killed => return None,
+        _ if grace.is_zero() => (Phase::Killed, Some(Signal::Kill)),
+        Phase::Stopping { kill_at: earlier } => (Phase::Stopping { kill_at: earlier.min(kill_at) }, None),
+        Phase::Starting | Phase::Running => (Phase::Stopping { kill_at }, Some(Signal::Terminate)),
+    };
+    entry.phase = phase;
+    signal.map(|signal| Action::Signal { executable, signal })
+}
+
+fn push_output(state: &mut State, executable: ExecutableId, output: Output, bytes: &[u8]) {
+    let Some(entry) = state.executables.get_mut(&executable) else { return };
+    match output {
+        Output::Stdout => entry.stdout.push(bytes),
+        Output::Stderr => entry.stderr.push(bytes),
+    }
+}
+
+fn ended(state: &mut State, executable: ExecutableId, how: ExitHow) -> Vec<Action> {
+    let Some(entry) = state.executables.remove(&executable) else { return Vec::new() };
+    let (stderr_tail, stdout_tail) = (entry.stderr.text(), entry.stdout.text());
+    finish_if_done(state, Action::ReportExited(Exited { executable, how, stderr_tail, stdout_tail }))
+}
+
+fn finish_if_done(state: &State, action: Action) -> Vec<Action> {
+    match state.closing && state.executables.is_empty() {
+        true => vec![action, Action::Finish],
+        false => vec![action],
+    }
+}
+
+fn kill_overdue(state: &mut State, now: Instant) -> Vec<Action> {
+    let mut actions = Vec::new();
+    for (executable, entry) in &mut state.executables {
+        if matches!(entry.phase, Phase::Stopping { kill_at } if kill_at <= now) {
+            entry.phase = Phase::Killed;
+            actions.push(Action::Signal { executable: *executable, signal: Signal::Kill });
+        }
+    }
+    actions
+}
+
+fn shutdown(state: &mut State, now: Instant) -> Vec<Action> {
+    state.closing = true;
+    if state.executables.is_empty() {
+        return vec![Action::Finish];
+    }
+    let grace = state.settings.stop_grace();
+    let running: Vec<ExecutableId> = state.executables.keys().copied().collect();
+    running.into_iter().filter_map(|executable| stop(state, now, executable, grace)).collect()
+}
