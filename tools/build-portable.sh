@@ -5,7 +5,7 @@
 # symbol lists of old versions. Static linking is no way out: a static program cannot load shared libraries.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-[ -d "$HOME/.cargo/bin" ] && PATH="$PATH:$HOME/.cargo/bin"
+[ -d "${HOME:-}/.cargo/bin" ] && PATH="$PATH:$HOME/.cargo/bin"
 
 glibc=2.17
 triple=x86_64-unknown-linux-gnu

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 total=${1:-6}
 stage=$PWD/build
 target=${CARGO_TARGET_DIR:-$PWD/target}
-[ -d "$HOME/.cargo/bin" ] && PATH="$PATH:$HOME/.cargo/bin"
+[ -d "${HOME:-}/.cargo/bin" ] && PATH="$PATH:$HOME/.cargo/bin"
 
 step() {
     echo "[$1/$total] $2"

@@ -4,7 +4,7 @@
 # FARCALL_FUZZ_SECONDS (default 60) is the time for each cargo-fuzz target.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-[ -d "$HOME/.cargo/bin" ] && PATH="$PATH:$HOME/.cargo/bin"
+[ -d "${HOME:-}/.cargo/bin" ] && PATH="$PATH:$HOME/.cargo/bin"
 
 if [ -d fuzz ] && cargo +nightly fuzz --version >/dev/null 2>&1; then
     for target in $(cargo +nightly fuzz list); do

@@ -2,7 +2,7 @@
 # Formatting and clippy, each where its component is installed. Ends with `N passed, N failed`.
 set -uo pipefail
 cd "$(dirname "$0")/.."
-[ -d "$HOME/.cargo/bin" ] && PATH="$PATH:$HOME/.cargo/bin"
+[ -d "${HOME:-}/.cargo/bin" ] && PATH="$PATH:$HOME/.cargo/bin"
 
 passed=0
 failed=0

@@ -1,0 +1,124 @@
+"""Tests of the build scripts: what they install, what they count, and what an ELF file needs."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).parent
+PLAIN_TOOLS = ["bash", "cat", "env", "mktemp", "rm", "grep", "id", "awk", "tee"]
+
+
+def write_program(path, text):
+    path.write_text("#!/bin/bash\n" + text)
+    path.chmod(0o755)
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """A folder for PATH: a machine with shell tools, Python and OpenBLAS, but no compiler of any kind."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for tool in PLAIN_TOOLS:
+        (folder / tool).symlink_to(shutil.which(tool))
+    write_program(folder / "python3", "exit 0\n")
+    write_program(folder / "ldconfig", "printf '\\tlibopenblas.so.0 (libc6) => x\\n\\tliblapack.so.3 (libc6) => x\\n'\n")
+    write_program(folder / "id", "echo 0\n")
+    return folder
+
+
+def install_packages(machine):
+    # The script adds /sbin for ldconfig; the machine's own comes first in PATH.
+    command = ["bash", HERE / "install-packages.sh"]
+    return subprocess.run(command, env={"PATH": str(machine)}, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+
+
+def test_without_apt_it_says_what_to_install(machine):
+    result = install_packages(machine)
+    assert result.returncode == 1
+    assert "apt-get install gcc libc6-dev g++ gfortran\n" in result.stderr
+
+
+def test_with_apt_it_updates_once_and_installs_what_is_missing(machine, tmp_path):
+    write_program(machine / "apt-get", f'echo "$*" >>{tmp_path}/log\n')
+    write_program(machine / "gfortran", "exit 0\n")
+    assert install_packages(machine).returncode == 0
+    update, install = (tmp_path / "log").read_text().splitlines()
+    assert update.endswith("update -qq") and "DPkg::Lock::Timeout=600" in update
+    assert install.endswith("--no-install-recommends gcc libc6-dev g++")
+
+
+def test_a_complete_machine_is_left_alone(machine, tmp_path):
+    write_program(machine / "apt-get", f'echo "$*" >>{tmp_path}/log\n')
+    for tool in ("cc", "c++", "gfortran"):
+        write_program(machine / tool, "exit 0\n")
+    assert install_packages(machine).returncode == 0
+    assert not (tmp_path / "log").exists()
+
+
+def test_an_apt_that_fails_is_reported_with_the_packages(machine):
+    write_program(machine / "apt-get", "exit 100\n")
+    result = install_packages(machine)
+    assert result.returncode == 1
+    assert "apt-get update failed" in result.stderr and "gfortran" in result.stderr
+
+
+def run_suites(tmp_path, *suites):
+    """Runs suites given as (name, what the suite prints, its status)."""
+    lines = [f"logs={tmp_path}", f". {HERE}/suites.sh"]
+    for name, output, status in suites:
+        lines.append(f"suite {name} '^(test result:|[0-9]+ passed)' bash -c 'echo \"{output}\"; exit {status}'")
+    return subprocess.run(["bash", "-c", "\n".join([*lines, "summary"])], capture_output=True, text=True)
+
+
+def test_the_numbers_of_all_suites_are_added(tmp_path):
+    rust = ("rust", "test result: ok. 5 passed; 0 failed; 0 ignored", 0)
+    python = ("python", "12 passed, 1 skipped in 0.5s", 0)
+    result = run_suites(tmp_path, rust, python)
+    assert result.returncode == 0
+    assert result.stdout.splitlines()[-1] == "17 passed, 0 failed"
+
+
+@pytest.mark.parametrize(
+    "output, status, last",
+    [
+        ("test result: FAILED. 5 passed; 2 failed; 0 ignored", 101, "5 passed, 2 failed"),
+        # It did not compile: no numbers, but no success either.
+        ("error: could not compile", 101, "0 passed, 1 failed"),
+        # It ran nothing and was content with it.
+        ("nothing to do", 0, "0 passed, 1 failed"),
+        # All tests passed, and then the process crashed.
+        ("test result: ok. 5 passed; 0 failed; 0 ignored", 139, "5 passed, 1 failed"),
+    ],
+)
+def test_every_way_to_fail_is_counted(tmp_path, output, status, last):
+    result = run_suites(tmp_path, ("x", output, status))
+    assert result.returncode == 1
+    assert result.stdout.splitlines()[-1] == last
+
+
+def highest_glibc(path):
+    return subprocess.run([sys.executable, HERE / "highest-glibc.py", path], capture_output=True, text=True)
+
+
+def test_the_highest_glibc_is_that_of_readelf():
+    if not shutil.which("readelf"):
+        pytest.skip("binutils are not installed")
+    for file in (os.path.realpath(sys.executable), shutil.which("bash"), shutil.which("readelf")):
+        shown = subprocess.run(["readelf", "-V", file], capture_output=True, text=True, check=True).stdout
+        versions = [word[6:] for word in shown.split() if word.startswith("GLIBC_") and word[6].isdigit()]
+        expected = max(versions, key=lambda version: tuple(map(int, version.split("."))), default="none")
+        assert highest_glibc(file).stdout.strip() == expected, file
+
+
+def test_a_damaged_file_is_refused_in_words(tmp_path):
+    whole = pathlib.Path(shutil.which("bash")).read_bytes()
+    # Cut within the header, cut before the section headers (which come last), and no ELF at all.
+    for name, content in (("header", whole[:40]), ("cut", whole[: len(whole) // 2]), ("text", b"hello"), ("empty", b"")):
+        (tmp_path / name).write_bytes(content)
+        result = highest_glibc(tmp_path / name)
+        assert result.returncode == 1, name
+        assert result.stderr.startswith("highest-glibc: ") and "Traceback" not in result.stderr
