@@ -50,8 +50,8 @@ fn handle(state: &mut State, request: Request) -> Result<Response> {
 /// Checks everything before it changes anything: a refused version leaves the older one in force.
 fn publish(state: &mut State, publication: Publication) -> Result<Arc<PublishedModule>> {
     let name = publication.module;
+    check_name("module", &name, MayBeEmpty::Yes)?;
     let refused = |error: Error| error.with("module", &name);
-    check_name("module", &name, MayBeEmpty::Yes).map_err(refused)?;
     for data in &publication.routines {
         check_routine(state, &name, data).map_err(refused)?;
     }
@@ -74,6 +74,11 @@ fn names_with_routine(routine: &Arc<PublishedRoutine>) -> impl Iterator<Item = (
     std::iter::once(&interface.name).chain(&interface.aliases).map(|name| (name.clone(), routine.clone()))
 }
 
+/// A name that a stranger chose, as an error may repeat it: bounded, and nothing in it moves a terminal's cursor.
+fn shown(name: &str) -> String {
+    name.chars().take(80).flat_map(char::escape_debug).collect()
+}
+
 #[derive(PartialEq)]
 enum MayBeEmpty {
     Yes,
@@ -84,8 +89,7 @@ enum MayBeEmpty {
 fn check_name(what: &str, name: &str, empty: MayBeEmpty) -> Result<()> {
     let bad = |c: char| c == '/' || c.is_control() || c.is_whitespace();
     if name.len() > 256 || name.contains(bad) || (name.is_empty() && empty == MayBeEmpty::No) {
-        let shown: String = name.chars().take(40).flat_map(char::escape_default).collect();
-        let message = format!("\"{shown}\" is no name for a {what}");
+        let message = format!("\"{}\" is no name for a {what}", shown(name));
         let fix = "use 1 to 256 bytes without slash, space and control characters";
         return Err(Error::new(ErrorKind::InvalidArgument, "publish a module", message).fix(fix));
     }
@@ -133,7 +137,8 @@ fn withdraw(state: &mut State, module: &str) -> Result<Response> {
     if state.remove(module) {
         return Ok(Response::Withdrawn);
     }
-    let error = Error::new(ErrorKind::NotFound, "withdraw a module", format!("no module \"{module}\" is published"));
+    let message = format!("no module \"{}\" is published", shown(module));
+    let error = Error::new(ErrorKind::NotFound, "withdraw a module", message);
     Err(advise(error, &nearest(module, state.module_names(), NEAREST_MAX)))
 }
 
@@ -154,8 +159,8 @@ fn resolve(state: &State, name: &str) -> Result<Arc<PublishedRoutine>> {
 }
 
 fn unknown(state: &State, name: &str) -> Error {
-    let shown: String = name.chars().take(80).flat_map(char::escape_debug).collect();
-    let error = Error::new(ErrorKind::NotFound, "find a routine", format!("no routine \"{shown}\" is published"));
+    let message = format!("no routine \"{}\" is published", shown(name));
+    let error = Error::new(ErrorKind::NotFound, "find a routine", message);
     let near = match name.split_once('/') {
         None => nearest(name, state.bare_names(), NEAREST_MAX).into_iter().map(str::to_string).collect(),
         Some((module, bare)) => near_full_names(state, module, bare),

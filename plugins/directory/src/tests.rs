@@ -9,7 +9,7 @@ use farcall_kernel::{Manifest, Node, Options};
 use super::*;
 use crate::golden::publication;
 use crate::state::State;
-use crate::step::{Event, step};
+use crate::step::{Action, Event, step};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -44,6 +44,19 @@ fn a_wrong_option_is_refused_by_name() {
     let options = Options::from_text("farcall.toml", "routine_max = 3").unwrap();
     let error = (plugin().construct)(&options).err().unwrap();
     assert_eq!(error.advice(), Some("did you mean \"routines_max\"?"));
+}
+
+#[test]
+fn hostile_names_are_repeated_bounded_and_escaped() {
+    let mut state = State::new(Limits::default());
+    // An escape sequence that clears the terminal of whoever reads the error, and a megabyte of name.
+    let hostile = format!("\x1b[2J{}", "x".repeat(1 << 20));
+    let publish = Request::Publish(publication(&hostile, &[]));
+    for request in [publish, Request::Withdraw { module: hostile.clone() }, resolve(&hostile)] {
+        let Action::Answer { answer, .. } = step(&mut state, Event::Asked { number: 1, request }) else { panic!() };
+        let message = answer.unwrap_err().to_string();
+        assert!(message.len() < 300 && !message.contains('\x1b'), "{message}");
+    }
 }
 
 /// Names from a tiny set, so that modules collide, replace one another and grow ambiguous all the time.

@@ -14,6 +14,9 @@ use crate::state::{Settings, State};
 use crate::step::{Action, CommandLine, Event, Output, step};
 use process::Process;
 
+/// Messages taken before outputs and ends have their turn: a flood of requests must not hide them, nor grow `events`.
+const MESSAGES_PER_TURN: usize = 64;
+
 /// What arrives in the spawner's mailbox.
 pub(crate) enum Message {
     Request(Request),
@@ -121,7 +124,7 @@ impl Driver {
     }
 
     fn collect_messages(&mut self) {
-        loop {
+        for _ in 0..MESSAGES_PER_TURN {
             match self.receiver.try_receive() {
                 Ok(Message::Request(Request::Start(start))) => self.collect_start(start),
                 Ok(Message::Request(Request::Stop { executable, grace })) => {

@@ -55,6 +55,8 @@ impl Plugin for SpawnerLocal {
 }
 
 #[cfg(test)]
+mod conversations;
+#[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod golden;
 #[cfg(test)]

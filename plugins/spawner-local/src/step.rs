@@ -157,17 +157,19 @@ fn check_variable((name, value): &(String, String)) -> Result<()> {
     Ok(())
 }
 
-/// A node that began to stop meanwhile ends it at once: it has done nothing yet.
+/// One that was to end before it was there gets its signal now: the first one may have reached nobody.
 fn spawned(state: &mut State, executable: ExecutableId) -> Vec<Action> {
     let Some(entry) = state.executables.get_mut(&executable) else { return Vec::new() };
-    let mut actions = vec![Action::ReportStarted { executable }];
-    if state.closing {
-        entry.phase = Phase::Killed;
-        actions.push(Action::Signal { executable, signal: Signal::Kill });
-    } else {
-        entry.phase = Phase::Running;
-    }
-    actions
+    let signal = match entry.phase {
+        Phase::Starting | Phase::Running => {
+            entry.phase = Phase::Running;
+            None
+        }
+        Phase::Stopping { .. } => Some(Signal::Terminate),
+        Phase::Killed => Some(Signal::Kill),
+    };
+    let signal = signal.map(|signal| Action::Signal { executable, signal });
+    std::iter::once(Action::ReportStarted { executable }).chain(signal).collect()
 }
 
 /// A second stop may shorten the time that the first one gave, never lengthen it.
