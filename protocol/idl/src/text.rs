@@ -232,6 +232,14 @@ impl Scope<'_> {
         text
     }
 
+    /// An element type as the IDL spells it; a struct by its name.
+    pub fn element_text(self, element: ElementType) -> String {
+        match element {
+            ElementType::Struct(index) => self.structs.get(usize::from(index)).map_or("struct", |s| &s.name).to_owned(),
+            _ => element.name().to_owned(),
+        }
+    }
+
     /// All dimensions of a parameter as IDL text: `[lda:n][n]`; empty for what is no array.
     pub fn dimensions_text(self, parameter: &Parameter) -> String {
         match &parameter.shape {

@@ -8,7 +8,7 @@ use farcall_base::{Error, ErrorKind, Result};
 use crate::element::{ScalarValue, misfit};
 use crate::evaluate::{Fault, Reason, Values};
 use crate::expression::Expression;
-use crate::interface::{ElementType, Interface, Parameter, Shape};
+use crate::interface::{ElementType, Interface, Mode, Parameter, Shape};
 use crate::scope::Scope;
 
 /// A WORK scalar or a default may refer to another one, and that to another: at most this many in a chain.
@@ -86,8 +86,14 @@ pub(crate) struct Completed<'a, V: ?Sized> {
 }
 
 impl<'a, V: Values + ?Sized> Completed<'a, V> {
+    /// Adds WORK scalars and the defaults of arguments that were left out.
     pub(crate) fn new(scope: Scope<'a>, values: &'a V) -> Self {
         Completed { scope, values, derived: Derived::default() }
+    }
+
+    /// Adds WORK scalars alone, while it is still open what was left out.
+    pub(crate) fn work_only(scope: Scope<'a>, values: &'a V) -> Self {
+        Completed { scope, values, derived: Derived { work_only: true, ..Derived::default() } }
     }
 }
 
@@ -117,6 +123,7 @@ impl<V: Values + ?Sized> Values for Completed<'_, V> {
 struct Derived {
     states: OnceCell<Box<[Cell<State>]>>,
     depth: Cell<usize>,
+    work_only: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -132,6 +139,9 @@ impl Derived {
     fn value(&self, scope: Scope<'_>, values: &dyn Values, parameter: u16) -> Option<ScalarValue> {
         let declared = scope.parameter(parameter)?;
         let default = declared.default.as_ref().filter(|_| declared.shape == Shape::Scalar)?;
+        if self.work_only && declared.mode != Mode::Work {
+            return None;
+        }
         let states = self.states.get_or_init(|| vec![Cell::default(); scope.parameters.len()].into());
         let state = states.get(usize::from(parameter))?;
         match state.get() {
@@ -180,7 +190,7 @@ pub(crate) fn explain(scope: Scope<'_>, values: &dyn Values, fault: Fault<'_>) -
         match default_value(parameter, default, values) {
             Err(inner) => fault = inner,
             Ok(value) if !value.fits(parameter.element) => {
-                return misfit(value, parameter.element).with("parameter", &parameter.name);
+                return does_not_fit(value, parameter);
             }
             Ok(_) => break,
         }
@@ -189,4 +199,9 @@ pub(crate) fn explain(scope: Scope<'_>, values: &dyn Values, fault: Fault<'_>) -
     let message = format!("{} has no value that a size can use", scope.name(index));
     Error::new(ErrorKind::InvalidArgument, "work out sizes", message)
         .fix(format!("pass a whole number for {}", scope.name(index)))
+}
+
+/// A computed value that its parameter's type cannot hold.
+pub(crate) fn does_not_fit(value: ScalarValue, parameter: &Parameter) -> Error {
+    misfit(value, parameter.element).with("parameter", &parameter.name)
 }

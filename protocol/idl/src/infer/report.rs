@@ -1,0 +1,172 @@
+//! Checks the completed arguments and words what is wrong with them.
+
+use std::fmt::Write as _;
+
+use farcall_base::{Error, Result};
+
+use super::{Extent, Given, Inference, Origin, solve, wrong};
+use crate::expression::Expression;
+use crate::interface::{ElementType, Parameter, Shape};
+use crate::scope::Scope;
+use crate::values::explain;
+
+impl Inference<'_> {
+    /// Every scalar, array, string and file that the routine reads must be there.
+    pub(super) fn require_all(&self) -> Result<()> {
+        let mut missing = Vec::new();
+        for (index, parameter) in self.scope.parameters.iter().enumerate() {
+            let given = self.given[index] != Given::Unset || self.known[index].is_some();
+            if parameter.mode.is_input() && !given && self.is_present(index) != Some(false) && !self.is_empty(index) {
+                missing.push(parameter.name.as_str());
+            }
+        }
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let list = missing.join(", ");
+        let message = format!("{} needs {list}: not given, and nothing given determines it", self.name);
+        Err(wrong(message)
+            .fix(format!("pass {}", missing.iter().map(|m| format!("{m}=…")).collect::<Vec<_>>().join(", "))))
+    }
+
+    /// Whether parameter `index` is an array of which no element travels.
+    fn is_empty(&self, index: usize) -> bool {
+        let Shape::Array { dimensions, .. } = &self.scope.parameters[index].shape else { return false };
+        let values = self.completed();
+        dimensions.iter().filter_map(|d| self.extent_expression(d)).any(|e| matches!(e.try_integer(&values), Ok(0)))
+    }
+
+    /// The extent that travels of each dimension must be the array's own.
+    pub(super) fn check_extents(&self) -> Result<()> {
+        let values = self.completed();
+        for extent in self.extents.iter().filter(|extent| self.is_present(extent.parameter) == Some(true)) {
+            let Some(expression) = self.extent_expression(extent.dimension) else { continue };
+            let wanted = expression.try_integer(&values).map_err(|fault| explain(self.scope, &values, fault))?;
+            if u64::try_from(wanted) != Ok(extent.elements) {
+                return Err(self.disagreement(extent, &expression, wanted));
+            }
+        }
+        Ok(())
+    }
+
+    /// "A has shape (3, 4) but the interface wants A[n][n]: n = 3 from A axis 0, n = 4 from A axis 1".
+    fn disagreement(&self, extent: &Extent<'_>, expression: &Expression, wanted: i64) -> Error {
+        let parameter = &self.scope.parameters[extent.parameter];
+        let (name, axis) = (&parameter.name, extent.axis);
+        let declared = self.scope.dimensions_text(parameter);
+        let shape = self.shape_text(extent.parameter);
+        let mut message = format!("{name} has shape {shape} but the interface wants {name}{declared}: ");
+        let origins = self.origins(expression);
+        match self.other_value(expression, extent.elements) {
+            Some((one, value)) => {
+                let _ = write!(message, "{origins}, {} = {value} from {name} axis {axis}", self.scope.name(one));
+            }
+            None => {
+                let text = self.scope.expression_text(expression);
+                let _ = write!(message, "axis {axis} must have {wanted} elements ({text}), not {}", extent.elements);
+                let _ = if origins.is_empty() { Ok(()) } else { write!(message, "; {origins}") };
+            }
+        }
+        wrong(message).fix(self.advice(extent))
+    }
+
+    fn advice(&self, extent: &Extent<'_>) -> String {
+        let name = &self.scope.parameters[extent.parameter].name;
+        match self.lower_ranks.iter().find(|(parameter, rank)| *parameter == extent.parameter && extent.axis >= *rank) {
+            Some(_) => format!("pass {name} with all its dimensions: one that is left out counts as 1"),
+            None => "pass arrays whose extents agree, or the scalars by name".to_owned(),
+        }
+    }
+
+    /// The value that the only scalar of the expression would need for this extent.
+    fn other_value(&self, expression: &Expression, elements: u64) -> Option<(u16, i64)> {
+        let scalars = self.scalars_of(expression);
+        let [one] = scalars.as_slice() else { return None };
+        solve::solve_for(&self.completed(), expression, *one, elements).map(|value| (*one, value))
+    }
+
+    /// The integer scalars that decide the expression's value; conditions that are settled do not count.
+    fn scalars_of(&self, expression: &Expression) -> Vec<u16> {
+        let mut scalars = Vec::new();
+        expression.refers_to(&mut |index| {
+            if self.scope.parameter(index).is_some_and(|p| p.element != ElementType::Char) && !scalars.contains(&index)
+            {
+                scalars.push(index);
+            }
+            false
+        });
+        scalars
+    }
+
+    /// "n = 3 from A axis 0, m = 2 as given".
+    fn origins(&self, expression: &Expression) -> String {
+        let mut text = String::new();
+        for index in self.scalars_of(expression) {
+            let Some((value, origin)) = self.known[usize::from(index)] else { continue };
+            let Some(value) = value.integer() else { continue };
+            let separator = if text.is_empty() { "" } else { ", " };
+            let _ = write!(text, "{separator}{} = {value} {}", self.scope.name(index), self.origin_text(origin));
+        }
+        text
+    }
+
+    fn origin_text(&self, origin: Origin) -> String {
+        match origin {
+            Origin::Given => "as given".to_owned(),
+            Origin::Axis(parameter, axis) => format!("from {} axis {axis}", self.scope.parameters[parameter].name),
+            Origin::Leading(parameter) => format!("as leading dimension of {}", self.scope.parameters[parameter].name),
+            Origin::Default => "by default".to_owned(),
+        }
+    }
+
+    fn shape_text(&self, parameter: usize) -> String {
+        match &self.given[parameter] {
+            Given::Text(text) => tuple(&[text.len() as u64]),
+            given => tuple(given.shape().unwrap_or(&[])),
+        }
+    }
+}
+
+/// A shape as Python writes it: `(3,)`, `(3, 4)`.
+fn tuple(shape: &[u64]) -> String {
+    match shape {
+        [one] => format!("({one},)"),
+        _ => format!("({})", shape.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+pub(super) fn rank(scope: Scope<'_>, parameter: &Parameter, shape: &[u64]) -> Error {
+    let Shape::Array { dimensions, .. } = &parameter.shape else { return wrong(parameter.name.clone()) };
+    let (name, declared) = (&parameter.name, scope.dimensions_text(parameter));
+    let (rank, wanted) = (shape.len(), dimensions.len());
+    wrong(format!(
+        "{name} has shape {} ({rank} dimensions) but the interface wants {name}{declared} ({wanted})",
+        tuple(shape)
+    ))
+    .fix("reshape the array")
+}
+
+pub(super) fn not_an_array(scope: Scope<'_>, parameter: &Parameter) -> Error {
+    let element = scope.element_text(parameter.element);
+    wrong(format!("{} is an array: {element} {0}{}", parameter.name, scope.dimensions_text(parameter)))
+        .fix("pass an array of that type")
+}
+
+pub(super) fn not_a_scalar(parameter: &Parameter, given: Given<'_>) -> Error {
+    let what = match given {
+        Given::Integer(value) => value.to_string(),
+        Given::Real(value) => format!("{value:?}"),
+        Given::Complex(re, im) => format!("({re:?}, {im:?})"),
+        Given::Text(text) => format!("{:?}", text.chars().take(40).collect::<String>()),
+        Given::Array { shape } | Given::Elements { shape, .. } => format!("an array of shape {}", tuple(shape)),
+        Given::Bytes(bytes) => format!("{} bytes", bytes.len()),
+        Given::Other | Given::Unset => "this".to_owned(),
+    };
+    let element = parameter.element.name();
+    let message = format!("{} is one {element}, and {what} is none", parameter.name);
+    wrong(message).fix(if parameter.element == ElementType::Char {
+        "pass one character"
+    } else {
+        "pass a number in range"
+    })
+}

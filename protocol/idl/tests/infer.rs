@@ -1,0 +1,216 @@
+//! Inference of scalars from array extents, and the signatures that follow from it.
+#![allow(clippy::unwrap_used)]
+
+mod fixture;
+
+use farcall_base::{ErrorKind, Result};
+use farcall_idl::element::ScalarValue;
+use farcall_idl::infer::{Arguments, Given, complete};
+use farcall_idl::interface::{Dimension, ElementType, Interface};
+use farcall_idl::signature::{positional, signature};
+use fixture::*;
+
+/// Completes a call in which only the named parameters are given.
+fn call(interface: &Interface, named: &[(&str, Given<'_>)]) -> Result<Arguments> {
+    let given: Vec<_> = interface
+        .caller_parameters()
+        .map(|(_, parameter)| named.iter().find(|(name, _)| *name == parameter.name).map_or(Given::Unset, |(_, g)| *g))
+        .collect();
+    assert!(named.iter().all(|(name, _)| interface.parameters.iter().any(|p| p.name == *name)));
+    complete(interface, &given)
+}
+
+fn value(interface: &Interface, arguments: &Arguments, name: &str) -> ScalarValue {
+    arguments.scalars[interface.parameters.iter().position(|p| p.name == name).unwrap()].unwrap()
+}
+
+fn integers(interface: &Interface, arguments: &Arguments, names: &[&str]) -> Vec<i64> {
+    names.iter().map(|name| value(interface, arguments, name).integer().unwrap()).collect()
+}
+
+fn shape(shape: &[u64]) -> Given<'_> {
+    Given::Array { shape }
+}
+
+#[test]
+fn dgesv_takes_two_arrays() {
+    let dgesv = dgesv();
+    let names = ["n", "nrhs", "lda", "ldb"];
+    let all = call(&dgesv, &[("A", shape(&[5, 5])), ("B", shape(&[5, 2]))]).unwrap();
+    assert_eq!(integers(&dgesv, &all, &names), [5, 2, 5, 5]);
+    assert_eq!(all.lower_ranks, []);
+    // A vector is one column, and its result is a vector again.
+    let all = call(&dgesv, &[("A", shape(&[5, 5])), ("B", shape(&[5]))]).unwrap();
+    assert_eq!(integers(&dgesv, &all, &names), [5, 1, 5, 5]);
+    assert_eq!(all.lower_ranks, [(5, 1)]);
+    // A leading dimension of the caller's own.
+    let all = call(&dgesv, &[("A", shape(&[5, 5])), ("B", shape(&[5])), ("lda", Given::Integer(8))]).unwrap();
+    assert_eq!(integers(&dgesv, &all, &names), [5, 1, 8, 5]);
+    // Nothing to solve: leading dimensions stay at least 1.
+    let all = call(&dgesv, &[("A", shape(&[0, 0])), ("B", shape(&[0, 2]))]).unwrap();
+    assert_eq!(integers(&dgesv, &all, &names), [0, 2, 1, 1]);
+}
+
+#[test]
+fn disagreements_say_where_each_value_came_from() {
+    let dgesv = dgesv();
+    let error = call(&dgesv, &[("A", shape(&[3, 4])), ("B", shape(&[3]))]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    let wanted = "A has shape (3, 4) but the interface wants A[lda:n][n]: n = 3 from A axis 0, n = 4 from A axis 1";
+    assert_eq!(error.message(), wanted);
+    let error = call(&dgesv, &[("A", shape(&[3, 3])), ("B", shape(&[4]))]).unwrap_err();
+    assert!(error.message().contains("n = 3 from A axis 0, n = 4 from B axis 0"), "{error}");
+    let error = call(&dgesv, &[("n", Given::Integer(2)), ("A", shape(&[3, 3])), ("B", shape(&[3]))]).unwrap_err();
+    assert!(error.message().contains("n = 2 as given, n = 3 from A axis 0"), "{error}");
+    // Too many dimensions, and far too few.
+    let error = call(&dgesv, &[("A", shape(&[3, 3, 1])), ("B", shape(&[3]))]).unwrap_err();
+    assert!(error.message().contains("3 dimensions"), "{error}");
+    let error = call(&dgesv, &[("A", shape(&[9])), ("B", shape(&[9]))]).unwrap_err();
+    assert!(error.to_string().contains("one that is left out counts as 1"), "{error}");
+}
+
+#[test]
+fn gemm_follows_its_conditions() {
+    let dgemm = dgemm();
+    let names = ["m", "n", "k", "lda", "ldb", "ldc"];
+    let arrays = |a: &'static [u64], b: &'static [u64]| [("A", shape(a)), ("B", shape(b)), ("C", shape(&[2, 4]))];
+    let all = call(&dgemm, &arrays(&[2, 3], &[3, 4])).unwrap();
+    assert_eq!(integers(&dgemm, &all, &names), [2, 4, 3, 2, 3, 2]);
+    assert_eq!(value(&dgemm, &all, "alpha"), ScalarValue::Real(1.0));
+    let turned =
+        [&arrays(&[3, 2], &[4, 3])[..], &[("transa", Given::Text("T")), ("transb", Given::Text("T"))]].concat();
+    let all = call(&dgemm, &turned).unwrap();
+    assert_eq!(integers(&dgemm, &all, &names), [2, 4, 3, 3, 4, 2]);
+    // The same arrays without the letters do not fit.
+    assert!(call(&dgemm, &arrays(&[3, 2], &[4, 3])).is_err());
+    assert!(
+        signature(&dgemm).starts_with("dgemm(A, B, C, *, transa='N', transb='N', m=None,"),
+        "{}",
+        signature(&dgemm)
+    );
+}
+
+#[test]
+fn gels_wants_room_for_the_larger_side() {
+    let dgels = dgels();
+    let all = call(&dgels, &[("A", shape(&[6, 3])), ("B", shape(&[6, 2]))]).unwrap();
+    assert_eq!(integers(&dgels, &all, &["m", "n", "nrhs", "lda", "ldb"]), [6, 3, 2, 6, 6]);
+    // Fewer equations than unknowns: B must have room for the solution.
+    let error = call(&dgels, &[("A", shape(&[3, 6])), ("B", shape(&[3, 2]))]).unwrap_err();
+    assert!(error.message().contains("axis 0 must have 6 elements (max(m, n)), not 3"), "{error}");
+    assert!(error.message().contains("m = 3 from A axis 0, n = 6 from A axis 1"), "{error}");
+}
+
+#[test]
+fn gesdd_sizes_results_that_nobody_passes() {
+    let dgesdd = dgesdd();
+    let with = |jobz| {
+        let all = call(&dgesdd, &[("jobz", Given::Text(jobz)), ("A", shape(&[5, 3]))]).unwrap();
+        integers(&dgesdd, &all, &["m", "n", "lda", "ldu", "ldvt"])
+    };
+    assert_eq!(with("S"), [5, 3, 5, 5, 3]);
+    assert_eq!(with("A"), [5, 3, 5, 5, 3]);
+    // U and VT are not referred to: any leading dimension of 1 or more will do.
+    assert_eq!(with("N"), [5, 3, 5, 1, 1]);
+    assert_eq!(positional(&dgesdd), [0, 3]);
+    // jobz is a letter, and one.
+    for wrong in [Given::Text("AB"), Given::Text(""), Given::Integer(1000), Given::Real(1.0)] {
+        assert!(call(&dgesdd, &[("jobz", wrong), ("A", shape(&[5, 3]))]).is_err());
+    }
+}
+
+#[test]
+fn ddot_with_and_without_increment() {
+    let ddot = ddot();
+    let x = shape(&[7]);
+    let all = call(&ddot, &[("x", x), ("y", x)]).unwrap();
+    assert_eq!(integers(&ddot, &all, &["n", "incx", "incy"]), [7, 1, 1]);
+    // Every second element of x, four of them; backwards.
+    let all = call(&ddot, &[("x", x), ("incx", Given::Integer(-2)), ("y", shape(&[4]))]).unwrap();
+    assert_eq!(integers(&ddot, &all, &["n", "incx", "incy"]), [4, -2, 1]);
+    // No whole n makes 1 + (n - 1) * 3 equal 9.
+    assert!(call(&ddot, &[("x", shape(&[9])), ("incx", Given::Integer(3)), ("y", shape(&[4]))]).is_err());
+    assert_eq!(signature(&ddot), "ddot(x, y, *, n=None, incx=1, incy=1) -> dot");
+}
+
+#[test]
+fn increments_without_default_are_never_guessed() {
+    let mut ddot = ddot();
+    ddot.parameters[2].default = None;
+    ddot.parameters[4].default = None;
+    // The sign of an increment cannot be seen in an extent.
+    assert_eq!(positional(&ddot), [1, 2, 3, 4]);
+    let error = call(&ddot, &[("x", shape(&[7])), ("y", shape(&[7]))]).unwrap_err();
+    assert!(error.message().contains("incx") && error.message().contains("incy"), "{error}");
+}
+
+#[test]
+fn dsyev_and_selection() {
+    let dsyev = dsyev();
+    let all = call(&dsyev, &[("A", shape(&[4, 4])), ("jobz", Given::Text("V"))]).unwrap();
+    assert_eq!(integers(&dsyev, &all, &["jobz", "uplo", "n", "lda"]), [86, 85, 4, 4]);
+    assert_eq!(signature(&dsyev), "dsyev(A, *, jobz='N', uplo='U', n=None, lda=None) -> (A, w, info)");
+    let selection = selection();
+    let all = call(&selection, &[("x", shape(&[9]))]).unwrap();
+    assert_eq!(integers(&selection, &all, &["n"]), [9]);
+}
+
+#[test]
+fn dgesv_reads_well() {
+    assert_eq!(positional(&dgesv()), [2, 5]);
+    assert_eq!(signature(&dgesv()), "dgesv(A, B, *, n=None, nrhs=None, lda=None, ldb=None) -> (A, ipiv, B, info)");
+}
+
+#[test]
+fn strides_count_the_elements_that_travel() {
+    let range = Dimension { size: p(0), start: Some(i(1)), end: Some(i(0)), stride: Some(i(2)) };
+    let one = interface("one", vec![int("n"), array(In, Float64, "x", vec![range])]);
+    // n is given: elements 1, 3, 5 of 6.
+    assert!(call(&one, &[("n", Given::Integer(6)), ("x", shape(&[3]))]).is_ok());
+    let error = call(&one, &[("n", Given::Integer(6)), ("x", shape(&[4]))]).unwrap_err();
+    assert!(error.message().contains("n = 6 as given"), "{error}");
+    // A quotient hides the last bit of n: it is not guessed.
+    assert!(call(&one, &[("x", shape(&[3]))]).is_err());
+    assert_eq!(positional(&one), [0, 1]);
+}
+
+#[test]
+fn sizes_from_elements_and_strings() {
+    let medley = medley();
+    let sizes: Vec<u8> = [2_i32, 4, 0].iter().flat_map(|value| value.to_ne_bytes()).collect();
+    let mut named = vec![
+        ("points", shape(&[5])),
+        ("title", Given::Text("hello")),
+        ("sizes", Given::Elements { shape: &[3], bytes: &sizes }),
+        ("names", Given::Other),
+        ("input", Given::Text("data.txt")),
+        ("f", Given::Other),
+    ];
+    let all = call(&medley, &named).unwrap();
+    assert_eq!(integers(&medley, &all, &["n"]), [5]);
+    // The file is missing.
+    named.remove(4);
+    let error = call(&medley, &named).unwrap_err();
+    assert!(error.message().contains("input"), "{error}");
+}
+
+#[test]
+fn values_that_do_not_fit_are_refused() {
+    let dgesv = dgesv();
+    let huge = 3_000_000_000;
+    let error = call(&dgesv, &[("A", shape(&[huge, huge])), ("B", shape(&[huge]))]).unwrap_err();
+    assert!(error.to_string().contains("3000000000 does not fit int"), "{error}");
+    assert!(call(&dgesv, &[("n", Given::Real(2.0))]).is_err());
+    assert!(call(&dgesv, &[("A", Given::Text("abc")), ("B", shape(&[3]))]).is_err());
+    assert!(complete(&dgesv, &[Given::Unset]).unwrap_err().message().contains("takes 8 arguments, not 1"));
+    let unsigned = interface("u", vec![scalar(In, ElementType::UInt8, "k")]);
+    assert!(call(&unsigned, &[("k", Given::Integer(256))]).is_err());
+    assert!(call(&unsigned, &[("k", Given::Integer(255))]).is_ok());
+}
+
+#[test]
+fn what_is_missing_is_listed_at_once() {
+    let error = call(&dgesv(), &[]).unwrap_err();
+    assert!(error.message().contains("n, nrhs, A, lda, B, ldb"), "{error}");
+    assert!(error.advice().unwrap().contains("A=…"), "{error}");
+}
