@@ -135,7 +135,8 @@ impl Driver {
                 Err(NoMessage::Closed) => {
                     // As good as being told to stop.
                     self.receiver_closed = true;
-                    break self.events.push_back(Event::Shutdown);
+                    self.events.push_back(Event::Shutdown);
+                    break;
                 }
             }
         }
