@@ -3,6 +3,8 @@
 mod explain;
 mod options;
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -116,16 +118,7 @@ impl Manifest {
     /// `InvalidSource` with file, line, column and the nearest valid key; `NotFound`; `System`.
     pub fn load(path: &Path) -> Result<Manifest> {
         let file = path.display().to_string();
-        let wrong = |source: std::io::Error| match source.kind() {
-            std::io::ErrorKind::NotFound => Error::new(ErrorKind::NotFound, "read the manifest", "no such file"),
-            _ => Error::system("read the manifest", source),
-        };
-        let size = std::fs::metadata(path).map_err(|source| wrong(source).with("file", &file))?.len();
-        if size > FILE_BYTES_MAX {
-            let message = format!("{size} bytes are too many for a manifest");
-            return Err(Error::new(ErrorKind::InvalidSource, "read the manifest", message).with("file", file));
-        }
-        let text = std::fs::read_to_string(path).map_err(|source| wrong(source).with("file", &file))?;
+        let text = read_bounded(path).map_err(|error| error.with("file", &file))?;
         Manifest::parse(&file, &text)
     }
 
@@ -181,6 +174,20 @@ impl Manifest {
             .options
             .override_with(origin, text)
     }
+}
+
+/// The whole file, but never more than the bound: a device or a log by mistake must not fill the memory.
+fn read_bounded(path: &Path) -> Result<String> {
+    let mut text = String::new();
+    let read = File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text));
+    let (kind, message) = match read.as_ref().map_err(std::io::Error::kind) {
+        Ok(size) if *size as u64 > FILE_BYTES_MAX => (ErrorKind::InvalidSource, "the file is too large for a manifest"),
+        Ok(_) => return Ok(text),
+        Err(std::io::ErrorKind::NotFound) => (ErrorKind::NotFound, "no such file"),
+        Err(std::io::ErrorKind::InvalidData) => (ErrorKind::InvalidSource, "the file is not UTF-8 text"),
+        Err(_) => return Err(Error::system("read the manifest", read.expect_err("it is an error"))),
+    };
+    Err(Error::new(kind, "read the manifest", message))
 }
 
 #[cfg(test)]

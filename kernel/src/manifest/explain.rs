@@ -28,6 +28,10 @@ fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
 
 /// serde says "unknown field `x`, expected one of `a`, `b`": the first quoted word is wrong, the others are right.
 fn advice(message: &str) -> Option<String> {
+    if message.ends_with("expected a sequence") {
+        // The one list of the manifest that TOML lets a person write as a table by mistake.
+        return Some("write [[plugin]] in double brackets, and lists as [\"a\", \"b\"]".to_string());
+    }
     if !message.starts_with("unknown ") {
         return None;
     }

@@ -37,6 +37,7 @@ fn wrong_sections_types_hosts_and_syntax_are_refused() {
         ("[limits]\nplugins_max = -1\n", "line: 2, column: 15"),
         ("[[plugin]]\nname = \"a\"\nslot = \"b\"\nhost = \"in_thread\"\n", "did you mean \"in-thread\"?"),
         ("[[plugin]]\nname = \"a\"\n", "missing field `slot`"),
+        ("[plugin]\nname = \"a\"\n", "write [[plugin]] in double brackets"),
         ("[node\n", "line: 1, column: 6"),
         ("[node]\nname = \"a\"\nname = \"b\"\n", "line: 3, column: 1"),
     ] {
@@ -75,6 +76,18 @@ fn a_missing_file_is_not_found() {
     let error = Manifest::load(Path::new("/nonexistent/farcall.toml")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert!(error.to_string().contains("/nonexistent/farcall.toml"), "{error}");
+}
+
+#[test]
+fn files_that_are_no_manifest_are_refused_without_reading_on() {
+    // Endless, and of size 0 by its metadata.
+    let endless = Manifest::load(Path::new("/dev/zero")).unwrap_err();
+    assert_eq!((endless.kind(), endless.message()), (ErrorKind::InvalidSource, "the file is too large for a manifest"));
+    // A program: not text at all.
+    let program = Manifest::load(&std::env::current_exe().unwrap()).unwrap_err();
+    assert_eq!(program.kind(), ErrorKind::InvalidSource);
+    // A folder.
+    assert_eq!(Manifest::load(Path::new("/")).unwrap_err().kind(), ErrorKind::System);
 }
 
 #[test]
