@@ -1,0 +1,103 @@
+//! Builds the executable of a module that a linker must make: inline bodies, raw C, objects and archives.
+//!
+//! The result is cached by content: the generated C, every option, the compiler, the bytes of objects and archives and of
+//! the headers that the code includes. A second build of the same module finds it in a few milliseconds. Two builds at
+//! once do the work twice and agree on the result.
+
+mod cache;
+mod command;
+mod generate;
+mod headers;
+mod plan;
+mod preprocess;
+mod toolchain;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_idl::interface::{Code, Module};
+
+pub use crate::library::needs_link;
+use crate::signature::Signature;
+use cache::Cache;
+use plan::Plan;
+pub use preprocess::preprocess;
+
+/// Where things are, and how long they may take.
+#[derive(Clone, Debug)]
+pub struct BuildOptions {
+    /// Directory of the cache; made (0700) if absent. It must be the user's own and writable by nobody else.
+    pub directory: PathBuf,
+    /// Directory of `libfarcall.so`; the executable finds it there at run time too.
+    pub library_directory: PathBuf,
+    /// Directories of headers (`grpc_executable.h`, `farcall.h`), searched behind the module's own.
+    pub include_directories: Vec<PathBuf>,
+    /// The IDL file's directory: relative names of objects, libraries and headers start here.
+    pub source_directory: PathBuf,
+    /// Longest time for each run of compiler or linker.
+    pub time_max: Duration,
+}
+
+impl BuildOptions {
+    /// Options for a module whose IDL file lies in `source_directory`; a run of the compiler may take two minutes.
+    pub fn new(directory: PathBuf, library_directory: PathBuf, source_directory: PathBuf) -> BuildOptions {
+        let time_max = Duration::from_secs(120);
+        BuildOptions { directory, library_directory, include_directories: Vec::new(), source_directory, time_max }
+    }
+}
+
+/// A linked executable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Built {
+    /// The program. Its `main` calls `farcall_executable_main` with the table of its routines.
+    pub path: PathBuf,
+    /// Whether an earlier build was found.
+    pub reused: bool,
+    /// What the compiler had to say although it succeeded, at most some kilobytes. Empty for an earlier build.
+    pub warnings: String,
+}
+
+/// Name under which a linked executable's table holds the code of routine number `index`.
+pub fn entry_name(module: &Module, index: usize) -> Option<String> {
+    Some(match &module.routines.get(index)?.implementation.code {
+        Code::Body { .. } => format!("farcall_body_{index}"),
+        Code::Symbol { symbol, .. } => symbol.clone(),
+    })
+}
+
+/// Compiles and links `module`, or finds the earlier result.
+///
+/// Fails with `InvalidSource` where compiler or linker refuse the code (the error has their own words and the command),
+/// with `Unavailable` where they or a named object are missing, and with `TimedOut`.
+pub fn build(module: &Module, options: &BuildOptions) -> Result<Built> {
+    refuse_unserved(module).map_err(|error| error.with("module", &module.name))?;
+    build_served(module, options).map_err(|error| error.with("module", &module.name))
+}
+
+fn build_served(module: &Module, options: &BuildOptions) -> Result<Built> {
+    let plan = Plan::of(module, options)?;
+    let cache = Cache::open(&options.directory)?;
+    if let Some(path) = cache.find(&module.name, plan.key()) {
+        return Ok(Built { path, reused: true, warnings: String::new() });
+    }
+    let workspace = cache.workspace()?;
+    let made = plan.make(workspace.path())?;
+    let path = cache.store(&module.name, plan.key(), &made.executable, &made.headers)?;
+    Ok(Built { path, reused: false, warnings: made.warnings })
+}
+
+/// What this version does not serve, said before a compiler runs.
+fn refuse_unserved(module: &Module) -> Result<()> {
+    if let Some(class) = module.classes.first() {
+        return Err(Error::new(ErrorKind::InvalidSource, "build the module", "this version serves no remote objects")
+            .with("class", &class.name)
+            .fix("publish its methods as routines (`Define`), with the state as INOUT parameters"));
+    }
+    module.routines.iter().try_for_each(|routine| Signature::of(routine).map(drop))
+}
+
+/// An absolute form of `path`, for commands that run in another directory.
+fn absolute(path: &Path) -> Result<PathBuf> {
+    std::path::absolute(path).map_err(|error| Error::system("build the module", error).with("path", path.display()))
+}

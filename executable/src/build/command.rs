@@ -1,0 +1,177 @@
+//! Runs a compiler: no shell, its own process group, bounded time, bounded output.
+
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use farcall_base::{Error, ErrorKind, Result};
+
+/// The first errors are the ones that matter; the rest is read and dropped.
+const MESSAGES_BYTES_MAX: usize = 16 << 10;
+/// How often a running compiler is looked at.
+const POLL: Duration = Duration::from_millis(2);
+
+/// A program, its arguments and its limits.
+#[derive(Clone, Debug)]
+pub(crate) struct Run<'a> {
+    /// Program and arguments.
+    pub words: &'a [String],
+    /// Directory it runs in.
+    pub directory: &'a Path,
+    /// Text for its standard input.
+    pub input: Option<&'a str>,
+    /// Most bytes of standard output.
+    pub output_bytes_max: usize,
+    /// Longest time it may take.
+    pub time_max: Duration,
+}
+
+/// What a program that came to its end has left.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// Standard output.
+    pub output: Vec<u8>,
+    /// Standard error, its first kilobytes.
+    pub messages: String,
+}
+
+impl Run<'_> {
+    /// Runs it. Fails with `Unavailable` where there is no such program, `TimedOut`, and `LimitExceeded` for output.
+    pub fn finish(&self) -> Result<Finished> {
+        let mut child = self.start()?;
+        let mut stdin = child.stdin.take();
+        let stdout = child.stdout.take().expect("standard output is piped");
+        let stderr = child.stderr.take().expect("standard error is piped");
+        let (status, output, messages) = thread::scope(|scope| {
+            // Three pipes, three threads: whichever the program wants to use next, it never waits for us.
+            scope.spawn(move || {
+                if let (Some(pipe), Some(text)) = (&mut stdin, self.input) {
+                    // A compiler that gives up early closes its end; its own message says why.
+                    let _ = std::io::Write::write_all(pipe, text.as_bytes());
+                }
+            });
+            let output = scope.spawn(|| read_bounded(stdout, self.output_bytes_max, Surplus::Stops));
+            let messages = scope.spawn(|| read_bounded(stderr, MESSAGES_BYTES_MAX, Surplus::IsDropped));
+            let status = self.wait(&mut child);
+            (status, output.join().unwrap_or_default(), messages.join().unwrap_or_default())
+        });
+        let status = status?;
+        if output.dropped > 0 {
+            let message = format!("more than {} bytes of output", self.output_bytes_max);
+            return Err(Error::new(ErrorKind::LimitExceeded, "run the compiler", message).with("command", self.shown()));
+        }
+        Ok(Finished { status, output: output.bytes, messages: messages.text() })
+    }
+
+    fn start(&self) -> Result<Child> {
+        let (program, arguments) = self.words.split_first().expect("a command has a program");
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(self.directory);
+        // One language for messages, because some of them are matched; one group, so that a kill reaches cc1 too.
+        command.env("LC_ALL", "C").process_group(0);
+        let input = if self.input.is_some() { Stdio::piped() } else { Stdio::null() };
+        command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().map_err(|error| self.not_started(program, error))
+    }
+
+    fn not_started(&self, program: &str, error: std::io::Error) -> Error {
+        if error.kind() != std::io::ErrorKind::NotFound {
+            return Error::system("run the compiler", error).with("command", self.shown());
+        }
+        if !self.directory.is_dir() {
+            return Error::new(ErrorKind::NotFound, "run the compiler", "its directory does not exist")
+                .with("directory", self.directory.display());
+        }
+        Error::new(ErrorKind::Unavailable, "run the compiler", format!("there is no \"{program}\" on this machine")).fix(
+            "install a compiler (Debian: `apt install gcc g++`; Red Hat: `dnf install gcc gcc-c++`), or publish a shared \
+             library with `Calls`, which needs none",
+        )
+    }
+
+    /// Waits for the end, or brings it about when the time is over.
+    fn wait(&self, child: &mut Child) -> Result<ExitStatus> {
+        let begin = Instant::now();
+        loop {
+            match child.try_wait() {
+                Ok(Some(status)) => return Ok(status),
+                Ok(None) if begin.elapsed() >= self.time_max => break,
+                Ok(None) => thread::sleep(POLL),
+                Err(error) => return Err(Error::system("run the compiler", error)),
+            }
+        }
+        let group = i32::try_from(child.id()).expect("a process id is positive");
+        // SAFETY: a plain system call. The child is not reaped yet, so the group is still its own.
+        unsafe { libc::kill(-group, libc::SIGKILL) };
+        let _ = child.wait();
+        let message = format!("not done after {} s", self.time_max.as_secs_f32());
+        Err(Error::new(ErrorKind::TimedOut, "run the compiler", message)
+            .with("command", self.shown())
+            .fix("look for code that a compiler cannot finish, or allow it more time"))
+    }
+
+    /// The command as one would type it.
+    pub fn shown(&self) -> String {
+        let words = self
+            .words
+            .iter()
+            .map(|word| if word.contains([' ', '\'', '"', '$']) { format!("'{word}'") } else { word.clone() });
+        words.collect::<Vec<_>>().join(" ")
+    }
+}
+
+#[derive(Default)]
+struct Bounded {
+    bytes: Vec<u8>,
+    dropped: usize,
+}
+
+impl Bounded {
+    /// Whole lines, and how much is missing.
+    fn text(&self) -> String {
+        let mut text = String::from_utf8_lossy(&self.bytes).into_owned();
+        if self.dropped > 0 {
+            text.truncate(text.rfind('\n').map_or(text.len(), |end| end + 1));
+            text += &format!("… and {} more bytes\n", self.dropped);
+        }
+        text
+    }
+}
+
+/// What becomes of output beyond its bound.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Surplus {
+    /// It is read and forgotten, so that the program never waits for a full pipe.
+    IsDropped,
+    /// The pipe is closed, and SIGPIPE ends a program that goes on.
+    Stops,
+}
+
+/// Reads to the end and keeps the first `bytes_max`.
+fn read_bounded(mut pipe: impl Read, bytes_max: usize, surplus: Surplus) -> Bounded {
+    let mut kept = Bounded::default();
+    let mut chunk = [0u8; 16 << 10];
+    loop {
+        match pipe.read(&mut chunk) {
+            Ok(0) => return kept,
+            Ok(count) => {
+                let room = (bytes_max - kept.bytes.len()).min(count);
+                kept.bytes.extend_from_slice(&chunk[..room]);
+                kept.dropped += count - room;
+                if kept.dropped > 0 && surplus == Surplus::Stops {
+                    return kept;
+                }
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(_) => return kept,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "command_tests.rs"]
+mod tests;

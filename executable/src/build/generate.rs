@@ -1,0 +1,284 @@
+//! Writes the C of a linked executable: one file per inline body, and one with the table and `main`.
+//!
+//! Each body is a function `farcall_body_<n>` in a file of its own, so that a routine called `sleep` may call libc's
+//! `sleep()`, and statics of one body never meet those of another. Parameters are pointers without extents, as in
+//! Ninf-G: bodies index by hand (`a[i * n + j]`) and hand arrays on to libraries; a VLA type would break both, C++ has
+//! none, and `column` order has no C type at all. `#line` leads the compiler's messages back to the IDL file.
+
+use std::fmt::Write;
+
+use farcall_idl::interface::{
+    Code, ElementType, Field, Interface, Language, Module, Parameter, Routine, Shape, StructType,
+};
+
+use super::entry_name;
+
+/// What bodies take for granted: Ninf-G's generated files included these, and half of all IDL files rely on it.
+const HEADERS: [&str; 15] = [
+    "assert.h",
+    "ctype.h",
+    "errno.h",
+    "limits.h",
+    "math.h",
+    "signal.h",
+    "stdarg.h",
+    "stddef.h",
+    "stdint.h",
+    "stdio.h",
+    "stdlib.h",
+    "string.h",
+    "sys/types.h",
+    "time.h",
+    "unistd.h",
+];
+
+/// A generated file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Source {
+    /// Name without directory: `body_0.c`, `body_1.cc`.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+    /// The compiler it is for.
+    pub language: SourceLanguage,
+}
+
+/// The compiler a file is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SourceLanguage {
+    /// C.
+    C,
+    /// C++.
+    Cpp,
+}
+
+/// All files of the module; the last is the table with `main`.
+pub(crate) fn sources(module: &Module) -> Vec<Source> {
+    let context = Context { structs: all_structs(module), module };
+    let routines = module.routines.iter().enumerate();
+    let mut files: Vec<Source> = routines.filter_map(|(index, routine)| context.routine(index, routine)).collect();
+    files.push(table(module));
+    files
+}
+
+/// How many of the files hold a copy of the module's `Globals`.
+pub(crate) fn copies_of_globals(module: &Module) -> usize {
+    if module.globals.is_empty() {
+        return 0;
+    }
+    let with_file = |routine: &&Routine| {
+        matches!(routine.implementation.code, Code::Body { .. }) || symbol_of_globals(module, routine).is_some()
+    };
+    module.routines.iter().filter(with_file).count()
+}
+
+/// The symbol of a `Calls` that must be seen through `Globals`: a function defined or declared there (perhaps `static`),
+/// or a C++ one, whose linker name only its declaration tells.
+fn symbol_of_globals<'a>(module: &Module, routine: &'a Routine) -> Option<&'a str> {
+    let Code::Symbol { symbol, .. } = &routine.implementation.code else { return None };
+    let declared = module.globals.iter().any(|(text, _, _)| has_word(text, symbol));
+    let cpp = routine.implementation.language == Language::Cpp && !module.globals.is_empty();
+    (declared || cpp).then_some(symbol)
+}
+
+/// Whether `word` stands in `text` as an identifier of its own.
+fn has_word(text: &str, word: &str) -> bool {
+    let inside = |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
+    !word.is_empty()
+        && text
+            .match_indices(word)
+            .any(|(at, _)| !inside(text[..at].chars().next_back()) && !inside(text[at + word.len()..].chars().next()))
+}
+
+/// Every struct of the module once: `Globals` may use any of them in any file.
+fn all_structs(module: &Module) -> Vec<&StructType> {
+    let mut structs: Vec<&StructType> = Vec::new();
+    for found in module.routines.iter().flat_map(|routine| &routine.interface.structs) {
+        if !structs.iter().any(|known| known.name == found.name) {
+            structs.push(found);
+        }
+    }
+    structs
+}
+
+/// A text that knows its own lines, to come back from `#line`.
+struct Text {
+    name: String,
+    text: String,
+}
+
+impl Text {
+    fn line(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    /// Raw text of the IDL file, with the compiler's eyes on that file meanwhile.
+    fn raw(&mut self, raw: &str, file: &str, line: u32) {
+        self.line(&format!("#line {line} \"{}\"", quoted(file)));
+        self.line(raw);
+        let next = self.text.matches('\n').count() + 2;
+        let name = self.name.clone();
+        self.line(&format!("#line {next} \"{name}\""));
+    }
+}
+
+/// The text inside a C string literal.
+fn quoted(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+struct Context<'a> {
+    structs: Vec<&'a StructType>,
+    module: &'a Module,
+}
+
+impl Context<'_> {
+    /// The file of a routine that needs one.
+    fn routine(&self, index: usize, routine: &Routine) -> Option<Source> {
+        let cpp = routine.implementation.language == Language::Cpp;
+        let (language, ending) = if cpp { (SourceLanguage::Cpp, "cc") } else { (SourceLanguage::C, "c") };
+        let mut text = Text { name: format!("routine_{index}.{ending}"), text: String::new() };
+        match &routine.implementation.code {
+            Code::Body { text: body, file, line } => {
+                self.preamble(&mut text, &routine.interface);
+                text.line(&prototype(index, &routine.interface, cpp));
+                text.line("{");
+                text.raw(body, file, *line);
+                text.line("}");
+            }
+            Code::Symbol { .. } => {
+                let symbol = symbol_of_globals(self.module, routine)?;
+                self.preamble(&mut text, &routine.interface);
+                text.line(&format!("{}void (*farcall_address_{index}(void))(void)", linkage(cpp)));
+                text.line(&format!("{{ return (void (*)(void)){symbol}; }}"));
+            }
+        }
+        Some(Source { name: text.name, text: text.text, language })
+    }
+
+    /// Headers, the types of the IDL and the module's `Globals`.
+    fn preamble(&self, text: &mut Text, interface: &Interface) {
+        text.line(&format!("/* Code of {}; generated, the source is the IDL file. */", interface.full_name()));
+        for header in HEADERS {
+            text.line(&format!("#include <{header}>"));
+        }
+        text.line("typedef struct { float r, i; } scomplex;");
+        text.line("typedef struct { double r, i; } dcomplex;");
+        for description in &self.structs {
+            text.line(&struct_type(description));
+        }
+        for (globals, file, line) in &self.module.globals {
+            text.raw(globals, file, *line);
+        }
+    }
+}
+
+fn linkage(cpp: bool) -> &'static str {
+    if cpp { "extern \"C\" " } else { "" }
+}
+
+fn struct_type(description: &StructType) -> String {
+    let mut fields = String::new();
+    for Field { name, element, count, .. } in &description.fields {
+        let extent = if *count == 1 { String::new() } else { format!("[{count}]") };
+        // A fixed array of one element stays a scalar: both lie alike, and the compiled interface does not tell.
+        let _ = write!(fields, " {} {name}{extent};", c_type(*element, &[]));
+    }
+    format!("typedef struct {0} {{{fields} }} {0};", description.name)
+}
+
+fn prototype(index: usize, interface: &Interface, cpp: bool) -> String {
+    let parameters: Vec<String> =
+        interface.parameters.iter().map(|parameter| declaration(parameter, &interface.structs)).collect();
+    let list = if parameters.is_empty() { "void".into() } else { parameters.join(", ") };
+    format!("{}void farcall_body_{index}({list})", linkage(cpp))
+}
+
+/// A parameter as the body sees it; agrees with `Signature::of_body`.
+fn declaration(parameter: &Parameter, structs: &[StructType]) -> String {
+    let scalar = parameter.shape == Shape::Scalar;
+    let by_value = scalar && !parameter.mode.is_output();
+    let stars = match parameter.element {
+        ElementType::Filename => {
+            if scalar {
+                "*"
+            } else {
+                "**"
+            }
+        }
+        ElementType::String => {
+            if by_value {
+                "*"
+            } else {
+                "**"
+            }
+        }
+        _ if by_value => "",
+        _ => "*",
+    };
+    // The promise `const` makes of an array is one that the compiler can hold the body to.
+    let constant = if parameter.constant && stars == "*" { "const " } else { "" };
+    format!("{constant}{} {stars}{}", c_type(parameter.element, structs), parameter.name)
+}
+
+fn c_type(element: ElementType, structs: &[StructType]) -> &str {
+    match element {
+        ElementType::Char | ElementType::String | ElementType::Filename => "char",
+        ElementType::Int8 => "signed char",
+        ElementType::UInt8 => "unsigned char",
+        ElementType::Int16 => "short",
+        ElementType::UInt16 => "unsigned short",
+        ElementType::Int32 => "int",
+        ElementType::UInt32 => "unsigned int",
+        ElementType::Int64 => "long",
+        ElementType::UInt64 => "unsigned long",
+        ElementType::Float32 => "float",
+        ElementType::Float64 => "double",
+        ElementType::Complex64 => "scomplex",
+        ElementType::Complex128 => "dcomplex",
+        ElementType::Struct(index) => structs.get(usize::from(index)).map_or("void", |found| found.name.as_str()),
+    }
+}
+
+/// The table of entries and `main`.
+///
+/// Symbols are declared under names of our own with the linker's name beside it, so that a routine may be called like a
+/// C keyword or a compiler's builtin.
+fn table(module: &Module) -> Source {
+    let (mut declared, mut lines, mut filled) = (String::new(), String::new(), String::new());
+    let mut names: Vec<String> = Vec::new();
+    for (index, routine) in module.routines.iter().enumerate() {
+        let name = entry_name(module, index).expect("index of an existing routine");
+        if names.contains(&name) {
+            continue;
+        }
+        let quoted_name = quoted(&name);
+        if symbol_of_globals(module, routine).is_some() {
+            let _ = writeln!(declared, "extern void (*farcall_address_{index}(void))(void);");
+            let _ = writeln!(lines, "    {{ \"{quoted_name}\", 0 }},");
+            let _ = writeln!(filled, "    farcall_entries[{}].function = farcall_address_{index}();", names.len());
+        } else {
+            let _ = writeln!(declared, "extern void farcall_symbol_{index}(void) __asm__(\"{quoted_name}\");");
+            let _ = writeln!(lines, "    {{ \"{quoted_name}\", farcall_symbol_{index} }},");
+        }
+        names.push(name);
+    }
+    let text = format!(
+        "/* Table of the routines of module {name}; generated. */\n\
+         #include <stddef.h>\n\
+         struct farcall_entry {{ const char *name; void (*function)(void); }};\n\
+         int farcall_executable_main(int argc, char **argv, const struct farcall_entry *entries, size_t count);\n\
+         {declared}\
+         static struct farcall_entry farcall_entries[] = {{\n{lines}    {{ 0, 0 }}\n}};\n\
+         int main(int argc, char **argv)\n{{\n{filled}    \
+         return farcall_executable_main(argc, argv, farcall_entries, {count});\n}}\n",
+        name = module.name,
+        count = names.len(),
+    );
+    Source { name: "table.c".into(), text, language: SourceLanguage::C }
+}
+
+#[cfg(test)]
+#[path = "generate_tests.rs"]
+mod tests;

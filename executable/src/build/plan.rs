@@ -1,0 +1,212 @@
+//! All that a build will do, known before it begins: files, commands and the key they give.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_idl::interface::Module;
+use sha2::{Digest, Sha256};
+
+use super::command::Run;
+use super::generate::{self, Source};
+use super::toolchain::{self, Inputs, Toolchain};
+use super::{BuildOptions, absolute, headers};
+
+/// Changes whenever the same inputs would give another executable.
+const FORMAT: &str = "farcall executable 1";
+/// An object or archive larger than this is a mistake.
+const OBJECT_BYTES_MAX: u64 = 1 << 30;
+/// Most bytes of standard output of a compiler: it has nothing to say there.
+const OUTPUT_BYTES_MAX: usize = 1 << 20;
+
+/// Identity of a build's inputs, but for the headers that only the compiler finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Key(pub [u8; 32]);
+
+/// A build to be made.
+pub(crate) struct Plan {
+    sources: Vec<Source>,
+    toolchain: Toolchain,
+    inputs: Inputs,
+    /// Options that make the linker take copies of `Globals` in several files.
+    duplicates: Vec<String>,
+    /// Run-time libraries of other compilers.
+    run_times: Vec<&'static str>,
+    /// `-I` options.
+    include: Vec<String>,
+    /// Where `libfarcall.so` is.
+    library_directory: PathBuf,
+    base: PathBuf,
+    time_max: std::time::Duration,
+    key: Key,
+}
+
+/// What a build made, still in its workspace.
+pub(crate) struct Made {
+    pub executable: PathBuf,
+    pub headers: Vec<PathBuf>,
+    pub warnings: String,
+}
+
+impl Plan {
+    /// Plans the build of `module`; reads its objects and archives, runs nothing.
+    pub fn of(module: &Module, options: &BuildOptions) -> Result<Plan> {
+        let base = absolute(&options.source_directory)?;
+        let inputs = Inputs::of(module, &base)?;
+        let include = [&base].into_iter().chain(&options.include_directories);
+        let include = include.map(|directory| Ok(format!("-I{}", absolute(directory)?.display())));
+        // Several files hold the same `Globals`: whatever they define is one thing, the first.
+        let copies = generate::copies_of_globals(module);
+        let duplicates = (copies > 1).then(|| "-Wl,--allow-multiple-definition".to_string());
+        let mut plan = Plan {
+            sources: generate::sources(module),
+            toolchain: Toolchain::of(module)?,
+            duplicates: duplicates.into_iter().collect(),
+            run_times: Vec::new(),
+            include: include.collect::<Result<_>>()?,
+            library_directory: absolute(&options.library_directory)?,
+            inputs,
+            base,
+            time_max: options.time_max,
+            key: Key([0; 32]),
+        };
+        plan.read_objects()?;
+        Ok(plan)
+    }
+
+    /// Completes the key, and notes the run-time libraries, from the bytes of the objects.
+    fn read_objects(&mut self) -> Result<()> {
+        let mut hash = Sha256::new();
+        add_text(&mut hash, FORMAT);
+        for source in &self.sources {
+            add_text(&mut hash, &source.name);
+            add_text(&mut hash, &source.text);
+        }
+        let places = format!("{:?} {:?} {:?} {:?}", self.include, self.library_directory, self.base, self.inputs);
+        add_text(&mut hash, &places);
+        add_text(&mut hash, &self.toolchain.identity());
+        for file in &self.inputs.files {
+            let bytes = read_object(file)?;
+            self.run_times.extend(toolchain::run_times(&bytes));
+            hash.update((bytes.len() as u64).to_le_bytes());
+            hash.update(&bytes);
+        }
+        self.key = Key(hash.finalize().into());
+        Ok(())
+    }
+
+    /// Identity of the inputs.
+    pub fn key(&self) -> Key {
+        self.key
+    }
+
+    /// Compiles and links in `workspace`.
+    pub fn make(&self, workspace: &Path) -> Result<Made> {
+        let (mut objects, mut rules, mut warnings) = (Vec::new(), Vec::new(), String::new());
+        for source in &self.sources {
+            let file = workspace.join(&source.name);
+            fs::write(&file, &source.text).map_err(|error| Error::system("write generated code", error))?;
+            let (object, rule) = (file.with_extension("o"), file.with_extension("d"));
+            warnings += &self.run(&self.compile_command(source, &file, &object, &rule), "compile the module")?;
+            rules.push(fs::read_to_string(rule).unwrap_or_default());
+            objects.push(object);
+        }
+        let executable = workspace.join("executable");
+        warnings += &self.link(&objects, &executable)?;
+        Ok(Made { executable, headers: headers::headers(&rules, &self.base, workspace), warnings })
+    }
+
+    fn compile_command(&self, source: &Source, file: &Path, object: &Path, rule: &Path) -> Vec<String> {
+        let mut words = self.toolchain.compile(source.language);
+        words.extend_from_slice(&self.include);
+        let [file, object, rule] = [file, object, rule].map(|path| path.display().to_string());
+        words.extend(["-MMD".into(), "-MF".into(), rule, "-c".into(), file, "-o".into(), object]);
+        words
+    }
+
+    /// Links; an old compiler that never made position-independent executables does not know how to be asked not to.
+    fn link(&self, objects: &[PathBuf], executable: &Path) -> Result<String> {
+        let words = self.link_command(objects, executable, &["-no-pie"])?;
+        match self.run(&words, "link the module") {
+            Err(error) if error.message().contains("unrecognized") && error.message().contains("-no-pie") => {
+                self.run(&self.link_command(objects, executable, &[])?, "link the module")
+            }
+            result => result,
+        }
+    }
+
+    fn link_command(&self, objects: &[PathBuf], executable: &Path, options: &[&str]) -> Result<Vec<String>> {
+        let shown = |path: &Path| path.display().to_string();
+        let mut run_times = self.run_times.clone();
+        for object in objects {
+            run_times.extend(toolchain::run_times(&read_object(object)?));
+        }
+        run_times.sort_unstable();
+        run_times.dedup();
+        let mut words = self.toolchain.linker().to_vec();
+        words.extend(options.iter().map(|option| option.to_string()));
+        words.extend_from_slice(&self.duplicates);
+        words.extend(["-o".into(), shown(executable)]);
+        words.extend(objects.iter().map(|object| shown(object)));
+        // In a group archives may need one another in any order.
+        words.push("-Wl,--start-group".into());
+        words.extend_from_slice(&self.inputs.arguments);
+        words.push("-Wl,--end-group".into());
+        words.extend_from_slice(self.toolchain.link_options());
+        words.extend(run_times.into_iter().map(String::from));
+        let directory = shown(&self.library_directory);
+        words.extend([format!("-L{directory}"), "-lfarcall".into(), "-lm".into()]);
+        words.extend(["-Xlinker", "-rpath", "-Xlinker"].map(String::from));
+        words.push(directory);
+        Ok(words)
+    }
+
+    /// Runs one command; its messages are warnings if it succeeds, the error if not.
+    fn run(&self, words: &[String], operation: &'static str) -> Result<String> {
+        let run = Run {
+            words,
+            directory: &self.base,
+            input: None,
+            output_bytes_max: OUTPUT_BYTES_MAX,
+            time_max: self.time_max,
+        };
+        let finished = run.finish()?;
+        if finished.status.success() {
+            return Ok(finished.messages);
+        }
+        let message = format!("\"{}\" refuses the code ({})\n{}", words[0], finished.status, finished.messages);
+        Err(Error::new(ErrorKind::InvalidSource, operation, message)
+            .with("command", run.shown())
+            .fix(advice(&finished.messages)))
+    }
+}
+
+/// What to do about the commonest refusals.
+fn advice(messages: &str) -> &'static str {
+    let advices = [
+        ("cannot find -lgfortran", "an object is Fortran: install gfortran, or name it with `Linker \"gfortran\"`"),
+        ("cannot find -lfarcall", "libfarcall.so is not where the server looks for it: install Farcall completely"),
+        ("cannot find -l", "install the library's development package, or add its directory: `Library \"-L…\"`"),
+        ("undefined reference", "name the object or library that has the symbol in `Required` or `Library`"),
+        ("No such file or directory", "add the header's directory: `CompileOptions \"-I…\"`"),
+    ];
+    let found = advices.iter().find(|(mark, _)| messages.contains(mark));
+    found.map_or("correct the lines that the compiler names", |(_, advice)| advice)
+}
+
+fn read_object(file: &Path) -> Result<Vec<u8>> {
+    let failed = |error| Error::system("read an object", error).with("path", file.display());
+    let bytes = fs::metadata(file).map_err(failed)?.len();
+    if bytes > OBJECT_BYTES_MAX {
+        return Err(Error::new(ErrorKind::LimitExceeded, "read an object", format!("{bytes} bytes"))
+            .with("path", file.display())
+            .fix("publish it as a shared library, which is loaded and not linked"));
+    }
+    fs::read(file).map_err(failed)
+}
+
+/// Adds a text so that no two sequences of texts give the same bytes.
+fn add_text(hash: &mut Sha256, text: &str) {
+    hash.update((text.len() as u64).to_le_bytes());
+    hash.update(text);
+}

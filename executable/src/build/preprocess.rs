@@ -1,0 +1,127 @@
+//! Runs the C preprocessor over an IDL file that has directives; its line marks keep error positions true.
+//!
+//! `#include` *inside* raw C (`Globals { … }`, bodies) is held back: the compiler of that C will include the header, and
+//! a second, expanded copy of `<math.h>` would define everything twice.
+
+use std::path::Path;
+use std::time::Duration;
+
+use farcall_base::{Error, ErrorKind, Result};
+
+use super::absolute;
+use super::command::Run;
+
+/// Source and result at most this long.
+const TEXT_BYTES_MAX: usize = 32 << 20;
+/// A preprocessor is quick, or stuck.
+const TIME_MAX: Duration = Duration::from_secs(20);
+/// Stands for a held line while the preprocessor runs; the number of the line follows.
+const HELD: &str = "__farcall_held_include_";
+/// Names that a compiler predefines in lower case: an IDL parameter may well be called `unix`.
+const OPTIONS: [&str; 9] = ["-E", "-x", "c", "-DNINFG2", "-DFARCALL", "-Uunix", "-Ulinux", "-Ui386", "-I."];
+
+/// The text of `file` after `cc -E`, with NINFG2 and FARCALL defined and `#include` searched in the file's directory.
+///
+/// Call it only where `farcall_idl::needs_preprocessor` says so. Fails with `NotFound` for the file, `Unavailable` where
+/// there is no compiler, `InvalidSource` with the preprocessor's own words, `LimitExceeded` and `TimedOut`.
+pub fn preprocess(file: &Path) -> Result<String> {
+    let source = read(file)?;
+    let (masked, held) = hold_includes(&source);
+    // The mark makes messages name the file, as it comes through standard input.
+    let input = format!("# 1 \"{}\"\n{masked}", file.display().to_string().replace('\\', "\\\\").replace('"', "\\\""));
+    let directory = absolute(file)?.parent().map(Path::to_path_buf).unwrap_or_default();
+    let words: Vec<String> = ["cc"].iter().chain(&OPTIONS).chain(&["-"]).map(|word| word.to_string()).collect();
+    let run = Run {
+        words: &words,
+        directory: &directory,
+        input: Some(&input),
+        output_bytes_max: TEXT_BYTES_MAX,
+        time_max: TIME_MAX,
+    };
+    let finished = run.finish().map_err(|error| error.with("file", file.display()))?;
+    if !finished.status.success() {
+        return Err(Error::new(ErrorKind::InvalidSource, "preprocess the IDL file", finished.messages)
+            .with("file", file.display())
+            .with("command", run.shown())
+            .fix("correct the directive; headers are looked for in the file's own directory"));
+    }
+    Ok(release_includes(&String::from_utf8_lossy(&finished.output), &held))
+}
+
+fn read(file: &Path) -> Result<String> {
+    let failed = |error: std::io::Error| {
+        let kind = if error.kind() == std::io::ErrorKind::NotFound { ErrorKind::NotFound } else { ErrorKind::System };
+        Error::new(kind, "preprocess the IDL file", error.to_string()).with("file", file.display())
+    };
+    let bytes = std::fs::metadata(file).map_err(failed)?.len();
+    if bytes > TEXT_BYTES_MAX as u64 {
+        return Err(Error::new(ErrorKind::LimitExceeded, "preprocess the IDL file", format!("{bytes} bytes"))
+            .with("file", file.display()));
+    }
+    Ok(String::from_utf8_lossy(&std::fs::read(file).map_err(failed)?).into_owned())
+}
+
+/// Replaces each `#include` line inside braces by a word that the preprocessor leaves alone.
+fn hold_includes(source: &str) -> (String, Vec<&str>) {
+    let (mut masked, mut held, mut scan) = (String::with_capacity(source.len()), Vec::new(), Scan::default());
+    for line in source.split_inclusive('\n') {
+        let directive = line.trim_start().strip_prefix('#').map(str::trim_start);
+        if scan.in_raw_code() && directive.is_some_and(|rest| rest.starts_with("include")) {
+            masked += &format!("{HELD}{}\n", held.len());
+            held.push(line.trim_end());
+        } else {
+            scan.line(line);
+            masked += line;
+        }
+    }
+    (masked, held)
+}
+
+/// Puts the held lines back.
+fn release_includes(text: &str, held: &[&str]) -> String {
+    let lines = text.split_inclusive('\n').map(|line| {
+        let number = line.trim().strip_prefix(HELD).and_then(|number| number.parse::<usize>().ok());
+        match number.and_then(|number| held.get(number)) {
+            Some(original) => format!("{original}\n"),
+            None => line.to_string(),
+        }
+    });
+    lines.collect()
+}
+
+/// How deep in braces the text is, comments and literals left out.
+#[derive(Default)]
+struct Scan {
+    depth: usize,
+    in_comment: bool,
+}
+
+impl Scan {
+    fn in_raw_code(&self) -> bool {
+        self.depth > 0 && !self.in_comment
+    }
+
+    fn line(&mut self, line: &str) {
+        let mut quote: Option<char> = None;
+        let mut letters = line.chars().peekable();
+        while let Some(letter) = letters.next() {
+            match (self.in_comment, quote, letter) {
+                (true, _, '*') if letters.next_if_eq(&'/').is_some() => self.in_comment = false,
+                (true, _, _) => {}
+                (_, Some(_), '\\') => drop(letters.next()),
+                (_, Some(open), _) if letter == open => quote = None,
+                (_, Some(_), _) => {}
+                (_, None, '"' | '\'') => quote = Some(letter),
+                (_, None, '/') if letters.next_if_eq(&'*').is_some() => self.in_comment = true,
+                (_, None, '/') if letters.peek() == Some(&'/') => return,
+                (_, None, '{') => self.depth += 1,
+                (_, None, '}') => self.depth = self.depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "preprocess_tests.rs"]
+mod tests;

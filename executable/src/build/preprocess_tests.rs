@@ -1,0 +1,58 @@
+//! The preprocessor over IDL text: macros, includes, held includes, positions.
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+
+fn preprocessed(name: &str, files: &[(&str, &str)]) -> Result<String> {
+    let directory = std::env::temp_dir().join(format!("farcall-cpp-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    files.iter().for_each(|(name, text)| std::fs::write(directory.join(name), text).unwrap());
+    let result = preprocess(&directory.join(files[0].0));
+    std::fs::remove_dir_all(directory).unwrap();
+    result
+}
+
+#[test]
+fn expands_macros_of_included_files() {
+    let header = "#ifdef NINFG2\n#define OPTIONS Backend \"MPI\"\n#endif\nModule scalapack;\n";
+    let idl = "#include \"g.h\"\n#include <g.h>\nDefine f(IN int n, IN char unix) OPTIONS\n{ x('N', \"#\"); }\n";
+    let text = preprocessed("macros", &[("m.idl", idl), ("g.h", header)]).unwrap();
+    assert!(text.contains("Define f(IN int n, IN char unix) Backend \"MPI\"\n"), "{text}");
+    assert_eq!(text.matches("Module scalapack;").count(), 2);
+    // A mark tells that line 3 of the IDL file follows.
+    let mark = text.lines().filter(|line| line.starts_with("# 3 ") && line.contains("m.idl")).count();
+    assert_eq!(mark, 1, "{text}");
+}
+
+#[test]
+fn holds_includes_of_raw_code() {
+    let idl = "#define N 3\nGlobals {\n  # include <math.h>\n#include \"own.h\" /* why */\n#if N > 2\n int three;\n#endif\n}\n\
+               Define f(IN int n) { /* } */ char c = '}'; \n#include <stdio.h>\n}\n";
+    let text = preprocessed("raw", &[("m.idl", idl)]).unwrap();
+    for kept in ["  # include <math.h>\n", "#include \"own.h\" /* why */\n", " int three;", "#include <stdio.h>\n"] {
+        assert!(text.contains(kept), "{kept}: {text}");
+    }
+    assert!(!text.contains("printf") && !text.contains(HELD));
+}
+
+#[test]
+fn errors_are_the_preprocessors_own() {
+    let error = preprocessed("absent", &[("m.idl", "\n\n#include \"absent.h\"\n")]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidSource);
+    assert!(error.to_string().contains("m.idl:3"), "{error}");
+    let error = preprocess(Path::new("/no/such/file.idl")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+}
+
+#[test]
+fn bounds_what_macros_can_make() {
+    // Hostile: thirty lines that expand to a gigabyte. The pipe is closed long before.
+    let mut idl = String::from("#define A0 xxxxxxxxxxxxxxxxxxxx\n");
+    (1..27).for_each(|i| idl += &format!("#define A{i} A{0} A{0}\n", i - 1));
+    idl += "A26\n";
+    let error = preprocessed("bomb", &[("m.idl", &idl)]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
+    // A file that includes itself: the preprocessor's own limit.
+    let error = preprocessed("self", &[("m.idl", "#include \"m.idl\"\n")]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidSource);
+}

@@ -1,0 +1,90 @@
+//! The dynamic loader: `dlopen`, `dlsym` and `dlinfo` with owned types.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::ptr::NonNull;
+
+use crate::entry::EntryPoint;
+
+/// Who else sees the library's symbols.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Nobody: two libraries may define the same name.
+    Local,
+    /// Libraries opened later.
+    Global,
+}
+
+impl Scope {
+    fn flags(self) -> c_int {
+        // NOW: a missing symbol is an error at publication, not a crash in the middle of a call.
+        libc::RTLD_NOW | if self == Scope::Global { libc::RTLD_GLOBAL } else { libc::RTLD_LOCAL }
+    }
+}
+
+/// An open library. It stays open for the rest of the process: a library that has started threads (OpenBLAS does) or
+/// registered exit hooks cannot be unloaded safely, and the process is there for these libraries alone.
+#[derive(Debug)]
+pub(crate) struct Handle(NonNull<c_void>);
+
+// SAFETY: the loader's functions take a handle from any thread.
+unsafe impl Send for Handle {}
+// SAFETY: as above.
+unsafe impl Sync for Handle {}
+
+impl Handle {
+    /// Opens `name`, or gives the loader's own words.
+    ///
+    /// Runs the library's initialisers: it is code of the administrator's choice, like the routines themselves.
+    pub fn open(name: &Path, scope: Scope) -> Result<Handle, String> {
+        let text = CString::new(name.as_os_str().as_bytes()).map_err(|_| "a NUL in the name".to_string())?;
+        // SAFETY: a NUL-terminated name; what initialisers do is theirs.
+        let handle = unsafe { libc::dlopen(text.as_ptr(), scope.flags()) };
+        NonNull::new(handle).map(Handle).ok_or_else(last_error)
+    }
+
+    /// Shows the library's symbols to libraries that are opened later.
+    pub fn make_global(&self, path: &Path) {
+        let Ok(text) = CString::new(path.as_os_str().as_bytes()) else { return };
+        // SAFETY: NOLOAD changes the flags of what is open already; the extra reference is never given back, as intended.
+        unsafe { libc::dlopen(text.as_ptr(), libc::RTLD_NOLOAD | Scope::Global.flags()) };
+    }
+
+    /// The function `symbol` in this library or in those it depends on.
+    pub fn find(&self, symbol: &str) -> Option<EntryPoint> {
+        let name = CString::new(symbol).ok()?;
+        // SAFETY: an open handle and a NUL-terminated name. The library is never closed, so the function stays.
+        unsafe { EntryPoint::new(libc::dlsym(self.0.as_ptr(), name.as_ptr())) }
+    }
+
+    /// The file behind the handle.
+    pub fn path(&self) -> Option<PathBuf> {
+        let mut map: *const LinkMap = std::ptr::null();
+        // SAFETY: RTLD_DI_LINKMAP stores one pointer; the map lives as long as the library, and its name is
+        // NUL-terminated.
+        unsafe {
+            if libc::dlinfo(self.0.as_ptr(), libc::RTLD_DI_LINKMAP, (&raw mut map).cast()) != 0 || map.is_null() {
+                return None;
+            }
+            let name = CStr::from_ptr((*map).name);
+            (!name.is_empty()).then(|| PathBuf::from(std::ffi::OsStr::from_bytes(name.to_bytes())))
+        }
+    }
+}
+
+/// The public head of glibc's `struct link_map` (link.h).
+#[repr(C)]
+struct LinkMap {
+    address: usize,
+    name: *const c_char,
+}
+
+/// Why the last `dlopen` of this thread failed.
+fn last_error() -> String {
+    // SAFETY: the text is this thread's own until its next call of the loader.
+    unsafe {
+        let text = libc::dlerror();
+        if text.is_null() { "unknown reason".into() } else { CStr::from_ptr(text).to_string_lossy().into_owned() }
+    }
+}
