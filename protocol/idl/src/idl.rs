@@ -1,0 +1,137 @@
+//! A compiled interface as IDL text that compiles to the same interface again.
+
+use std::fmt::Write as _;
+
+use crate::expression::Expression;
+use crate::interface::{ElementType, Interface, Mode, Order, Parameter, Shape, StructType};
+use crate::scope::Scope;
+use crate::text::write_character;
+
+/// The interface as an IDL file of its own. How the server calls the routine is not known here: the text calls a
+/// symbol of the routine's name with all parameters in order.
+pub fn to_idl(interface: &Interface) -> String {
+    let mut text = String::new();
+    if !interface.module.is_empty() {
+        let _ = writeln!(text, "Module {};\n", interface.module);
+    }
+    interface.structs.iter().for_each(|structure| write_struct(&mut text, structure));
+    let _ = writeln!(text, "Define {}({})", interface.name, parameter_list(interface.scope(), "\n    "));
+    write_options(&mut text, interface);
+    let names: Vec<&str> = interface.parameters.iter().filter(|p| !is_callback(p)).map(|p| p.name.as_str()).collect();
+    let _ = writeln!(text, "Calls \"C\" {}({});", interface.name, names.join(", "));
+    text
+}
+
+fn is_callback(parameter: &Parameter) -> bool {
+    matches!(parameter.shape, Shape::Callback { .. })
+}
+
+fn write_struct(text: &mut String, structure: &StructType) {
+    let _ = writeln!(text, "Struct {} {{", structure.name);
+    for field in &structure.fields {
+        let count = if field.count == 1 { String::new() } else { format!("[{}]", field.count) };
+        let _ = writeln!(text, "    {} {}{count};", field.element.name(), field.name);
+    }
+    text.push_str("};\n\n");
+}
+
+fn write_options(text: &mut String, interface: &Interface) {
+    if !interface.doc.is_empty() {
+        let _ = writeln!(text, "{}", quoted(&interface.doc));
+    }
+    if !interface.aliases.is_empty() {
+        let aliases: Vec<_> = interface.aliases.iter().map(|alias| quoted(alias)).collect();
+        let _ = writeln!(text, "Alias {}", aliases.join(", "));
+    }
+    if interface.idempotent {
+        text.push_str("Idempotent\n");
+    }
+    for (word, expression) in [("Complexity", &interface.complexity), ("Processors", &interface.processors)] {
+        if let Some(expression) = expression {
+            let _ = writeln!(text, "{word} {}", interface.expression_text(expression));
+        }
+    }
+}
+
+fn parameter_list(scope: Scope<'_>, separator: &str) -> String {
+    let parameters: Vec<_> =
+        scope.parameters.iter().map(|p| separator.to_owned() + &parameter_text(scope, p)).collect();
+    parameters.join(",")
+}
+
+/// One parameter as the IDL declares it: `INOUT double A[lda:n][n] column`.
+pub fn parameter_text(scope: Scope<'_>, parameter: &Parameter) -> String {
+    let mut text = declarator(scope, parameter);
+    if let Some(default) = &parameter.default {
+        let _ = write!(text, " = {}", default_text(scope, parameter, default));
+    }
+    if let Some(when) = &parameter.when {
+        let _ = write!(text, " when {}", scope.expression_text(when));
+    }
+    if !parameter.unit.is_empty() {
+        let _ = write!(text, " unit {}", quoted(&parameter.unit));
+    }
+    if !parameter.doc.is_empty() {
+        let _ = write!(text, " {}", quoted(&parameter.doc));
+    }
+    text
+}
+
+/// Mode, type, name and shape, without the clauses that people read.
+fn declarator(scope: Scope<'_>, parameter: &Parameter) -> String {
+    let Parameter { name, .. } = parameter;
+    let constant = if parameter.constant { "const " } else { "" };
+    let head = format!("{} {constant}{}", parameter.mode.word(), scope.element_text(parameter.element));
+    match &parameter.shape {
+        Shape::Scalar => format!("{head} {name}"),
+        Shape::Array { order, .. } => {
+            let column = if *order == Order::Column { " column" } else { "" };
+            format!("{head} {name}{}{column}", scope.dimensions_text(parameter))
+        }
+        Shape::Callback { parameters } => {
+            let inner = Scope { parameters, structs: scope.structs };
+            let list = parameter_list(inner, " ");
+            format!("{name}({})", list.trim_start())
+        }
+    }
+}
+
+/// A default as the IDL writes it; the code of a `char` as a character.
+pub(crate) fn default_text(scope: Scope<'_>, parameter: &Parameter, default: &Expression) -> String {
+    match default {
+        Expression::Integer(code) if parameter.element == ElementType::Char => {
+            let mut text = String::new();
+            write_character(&mut text, *code);
+            text
+        }
+        _ => scope.expression_text(default),
+    }
+}
+
+impl Mode {
+    /// The word in the IDL.
+    pub fn word(self) -> &'static str {
+        match self {
+            Mode::In => "IN",
+            Mode::Out => "OUT",
+            Mode::InOut => "INOUT",
+            Mode::Work => "WORK",
+        }
+    }
+}
+
+/// A string constant.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for character in text.chars() {
+        match character {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            '\t' => quoted.push_str("\\t"),
+            other => quoted.push(other),
+        }
+    }
+    quoted.push('"');
+    quoted
+}

@@ -1,0 +1,108 @@
+//! Renderings: IDL text that compiles back, JSON, help pages; golden files in tests/golden/render.
+#![allow(clippy::unwrap_used)]
+
+mod fixture;
+
+use std::path::Path;
+
+use farcall_idl::compile;
+use farcall_idl::expression::{BinaryOperator, Expression};
+use farcall_idl::help::help_page;
+use farcall_idl::idl::to_idl;
+use farcall_idl::interface::Interface;
+use farcall_idl::json::to_json;
+use fixture::*;
+
+/// Compares with a golden file, or writes it if FARCALL_REWRITE is set.
+fn golden(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/render").join(name);
+    if std::env::var_os("FARCALL_REWRITE").is_some() {
+        std::fs::write(&path, text).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).expect("a golden file; run with FARCALL_REWRITE=1 to make it");
+    assert_eq!(text, expected, "{name}: run with FARCALL_REWRITE=1 if the change is meant");
+}
+
+fn compiled(text: &str) -> Interface {
+    let module = compile("x.idl", text).unwrap_or_else(|problems| panic!("{problems}\n{text}"));
+    module.routines.into_iter().next().unwrap().interface
+}
+
+#[test]
+fn idl_text_compiles_to_the_same_interface() {
+    for interface in all() {
+        let text = to_idl(&interface);
+        assert_eq!(compiled(&text), interface, "{text}");
+    }
+}
+
+/// Random expressions over two integer parameters.
+fn random_expression(random: &mut farcall_base::SeededRandom, depth: usize) -> Expression {
+    use farcall_base::Random;
+    const OPERATORS: [BinaryOperator; 17] = [
+        BinaryOperator::Add,
+        BinaryOperator::Subtract,
+        BinaryOperator::Multiply,
+        BinaryOperator::Divide,
+        BinaryOperator::Remainder,
+        BinaryOperator::Power,
+        BinaryOperator::Less,
+        BinaryOperator::LessEqual,
+        BinaryOperator::Greater,
+        BinaryOperator::GreaterEqual,
+        BinaryOperator::Equal,
+        BinaryOperator::NotEqual,
+        BinaryOperator::And,
+        BinaryOperator::Or,
+        BinaryOperator::ShiftLeft,
+        BinaryOperator::ShiftRight,
+        BinaryOperator::BitAnd,
+    ];
+    let kind = if depth == 0 { random.next() % 2 } else { random.next() % 8 };
+    match kind {
+        0 => p((random.next() % 2) as u16),
+        // No constant stands alone: the checker computes constant parts and refuses 1 / 0.
+        1 => subtract(i((random.next() % 5) as i64), p(0)),
+        2 => negate(p(1)),
+        3 => not(random_expression(random, depth - 1)),
+        4 => max(random_expression(random, depth - 1), random_expression(random, depth - 1)),
+        5 => {
+            let condition = random_expression(random, depth - 1);
+            select(condition, random_expression(random, depth - 1), random_expression(random, depth - 1))
+        }
+        _ => {
+            let operator = OPERATORS[(random.next() % 17) as usize];
+            binary(operator, random_expression(random, depth - 1), random_expression(random, depth - 1))
+        }
+    }
+}
+
+#[test]
+fn expression_text_keeps_the_tree() {
+    let mut random = farcall_base::SeededRandom::new(7);
+    for _ in 0..2000 {
+        let size = random_expression(&mut random, 4);
+        let with = interface("f", vec![int("n"), int("m"), array(In, Float64, "x", vec![dim(size)])]);
+        let text = to_idl(&with);
+        assert_eq!(compiled(&text), with, "{text}");
+    }
+}
+
+#[test]
+fn help_pages_read_as_agreed() {
+    for interface in [dgesv(), dgemm(), dgesdd(), medley()] {
+        golden(&format!("{}.txt", interface.name), &help_page(&interface));
+    }
+}
+
+#[test]
+fn idl_text_reads_as_agreed() {
+    golden("medley.idl", &to_idl(&medley()));
+    golden("dgemm.idl", &to_idl(&dgemm()));
+}
+
+#[test]
+fn json_has_the_documented_keys() {
+    let json = serde_json::to_string_pretty(&to_json(&medley())).unwrap() + "\n";
+    golden("medley.json", &json);
+}
