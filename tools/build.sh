@@ -32,12 +32,13 @@ cargo build --quiet --release -p farcall-cli -p libfarcall
 step 4 "linking libfarcall.so"
 tools/link-libfarcall.sh "$target/release/libfarcall_all.a" "$stage/lib"
 
-# A running binary cannot be written to; install replaces it instead.
+# A running binary cannot be written to; install replaces it instead, and only if it differs (-C), so that what was made
+# from it stays up to date.
 step 5 "staging under build/"
-install -m 755 "$target/release/farcall" "$stage/bin/farcall"
-find clients/c/include -name '*.h' -exec install -m 644 {} "$stage/include/" \; 2>/dev/null || true
+install -C -m 755 "$target/release/farcall" "$stage/bin/farcall"
+find clients/c/include -name '*.h' -exec install -C -m 644 {} "$stage/include/" \; 2>/dev/null || true
 for library in routines/*/; do
-    find "$library" -maxdepth 1 -type f ! -name 'test_*' -exec install -m 644 {} "$stage/share/farcall/routines/" \;
+    find "$library" -maxdepth 1 -type f ! -name 'test_*' -exec install -C -m 644 {} "$stage/share/farcall/routines/" \;
 done
 
 step 6 "building the Python wheel"
