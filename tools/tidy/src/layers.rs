@@ -50,8 +50,11 @@ const TABLE: &[Row] = &[
 /// Rooms at the top: they may use anything, and nothing may use them.
 const TOP: &[&str] = &["sim", "bins", "bench", "tests", "tools"];
 
-/// What any crate's tests may use beside its row: the transport without sockets or time.
+/// What any crate's tests may use beside its row: the transport without sockets or time, ...
 const TEST_TRANSPORT: &str = "transports/simulated";
+
+/// ... and a battery: the tests that every implementation of one interface runs.
+const BATTERY: &str = "/battery";
 
 fn room(folder: &str) -> &str {
     folder.split('/').next().expect("split yields at least one piece")
@@ -65,7 +68,7 @@ pub fn violations(packages: &[Package]) -> Vec<Violation> {
 fn forbidden(package: &Package, edge: &Edge) -> Option<Violation> {
     let reason = if TOP.contains(&room(&edge.to)) {
         "nothing may depend on sim, bins, bench, tests or tools".to_string()
-    } else if TOP.contains(&room(&package.folder)) || is_test_transport(edge) {
+    } else if TOP.contains(&room(&package.folder)) || is_for_tests(edge) {
         return None;
     } else {
         rule_broken(room(&package.folder), room(&edge.to))?
@@ -75,8 +78,8 @@ fn forbidden(package: &Package, edge: &Edge) -> Option<Violation> {
     Some(Violation::new(place, format!("{} -> {}: {reason}; {advice}", package.folder, edge.to)))
 }
 
-fn is_test_transport(edge: &Edge) -> bool {
-    edge.kind == Kind::Development && edge.to == TEST_TRANSPORT
+fn is_for_tests(edge: &Edge) -> bool {
+    edge.kind == Kind::Development && (edge.to == TEST_TRANSPORT || edge.to.ends_with(BATTERY))
 }
 
 fn rule_broken(from: &str, to: &str) -> Option<String> {
@@ -124,7 +127,9 @@ mod tests {
     }
 
     #[test]
-    fn only_tests_may_use_the_simulated_transport_freely() {
+    fn only_tests_may_use_batteries_and_the_simulated_transport() {
+        assert!(edge("transports/tcp", "transports/battery", Kind::Development).is_empty());
+        assert_eq!(edge("transports/tcp", "transports/battery", Kind::Normal).len(), 1);
         assert!(edge("protocol/call", TEST_TRANSPORT, Kind::Development).is_empty());
         assert_eq!(edge("protocol/call", TEST_TRANSPORT, Kind::Normal).len(), 1);
         assert_eq!(edge("protocol/call", "transports/tcp", Kind::Development).len(), 1);

@@ -61,7 +61,7 @@ impl SourceFile {
     /// Whether the whole file is test code by its place.
     pub fn is_test(&self) -> bool {
         let in_folder = self.path.starts_with("tests/") || self.path.contains("/tests/");
-        in_folder || self.name() == "tests.rs" || self.name().ends_with("_tests.rs")
+        in_folder || self.path.contains("/battery/") || self.name() == "tests.rs" || self.name().ends_with("_tests.rs")
     }
 }
 
@@ -82,10 +82,10 @@ fn syntax_of(path: &str, text: &str) -> Option<Syntax> {
     }
 }
 
-/// Folders that hold what is made, not what is written: some at the root alone, some anywhere. Hidden folders are
-/// skipped too, but for `.ci`.
+/// Folders that hold what is made or what tests compare with, not what is written: some at the root alone, some
+/// anywhere. Hidden folders are skipped too, but for `.ci`.
 fn is_skipped(name: &str, at_root: bool) -> bool {
-    let made = name == "__pycache__" || name.ends_with(".egg-info");
+    let made = ["__pycache__", "golden"].contains(&name) || name.ends_with(".egg-info");
     made || (at_root && ["target", "build"].contains(&name)) || (name.starts_with('.') && name != ".ci")
 }
 
