@@ -42,6 +42,8 @@ struct Library {
 
 /// A library that the loader found but could not complete.
 struct Unresolved {
+    /// Its place in the order of search.
+    position: usize,
     name: String,
     path: PathBuf,
     reason: String,
@@ -72,46 +74,22 @@ impl Libraries {
             let message = format!("{} libraries; the most is {LIBRARIES_MAX}", names.len());
             return Err(Error::new(ErrorKind::LimitExceeded, "open the libraries", message));
         }
-        let mut libraries = Libraries { named: Vec::new(), always: Vec::new() };
-        let mut unresolved = Vec::new();
-        for name in names {
+        let (mut opened, mut unresolved) = (Vec::new(), Vec::new());
+        for (position, name) in names.iter().enumerate() {
             match open_name(name, names, base)? {
-                Some(Opening::Done(library)) => libraries.named.push(library),
-                Some(Opening::Unresolved(library)) => unresolved.push(library),
+                Some(Opening::Done(library)) => opened.push((position, library)),
+                Some(Opening::Unresolved(library)) => unresolved.push(Unresolved { position, ..library }),
                 None => {}
             }
         }
-        libraries.resolve(unresolved)?;
+        resolve(&mut opened, unresolved)?;
+        opened.sort_by_key(|(position, _)| *position);
+        let named = opened.into_iter().map(|(_, library)| library).collect();
+        let mut libraries = Libraries { named, always: Vec::new() };
         for name in ALWAYS {
             libraries.always.extend(Handle::open(Path::new(name), Scope::Local).ok().map(|h| Library::new(name, h)));
         }
         Ok(libraries)
-    }
-
-    /// Opens libraries that need symbols of the others. Each that opens may be what the next one needs.
-    fn resolve(&mut self, mut unresolved: Vec<Unresolved>) -> Result<()> {
-        if unresolved.is_empty() {
-            return Ok(());
-        }
-        self.named.iter().for_each(Library::make_global);
-        loop {
-            let before = unresolved.len();
-            unresolved.retain_mut(|library| match Handle::open(&library.path, Scope::Global) {
-                Ok(handle) => {
-                    self.named.push(Library::new(&library.name, handle));
-                    false
-                }
-                Err(reason) => {
-                    library.reason = reason;
-                    true
-                }
-            });
-            match unresolved.first() {
-                None => return Ok(()),
-                Some(library) if unresolved.len() == before => return Err(incomplete(library)),
-                Some(_) => {}
-            }
-        }
     }
 
     /// The function `symbol`: in the module's libraries in their order, then in libm and libc.
@@ -164,6 +142,32 @@ impl Library {
             })
         });
         names.unwrap_or_default()
+    }
+}
+
+/// Opens libraries that need symbols of the others. Each that opens may be what the next one needs.
+fn resolve(opened: &mut Vec<(usize, Library)>, mut unresolved: Vec<Unresolved>) -> Result<()> {
+    if unresolved.is_empty() {
+        return Ok(());
+    }
+    opened.iter().for_each(|(_, library)| library.make_global());
+    loop {
+        let before = unresolved.len();
+        unresolved.retain_mut(|library| match Handle::open(&library.path, Scope::Global) {
+            Ok(handle) => {
+                opened.push((library.position, Library::new(&library.name, handle)));
+                false
+            }
+            Err(reason) => {
+                library.reason = reason;
+                true
+            }
+        });
+        match unresolved.first() {
+            None => return Ok(()),
+            Some(library) if unresolved.len() == before => return Err(incomplete(library)),
+            Some(_) => {}
+        }
     }
 }
 
@@ -220,7 +224,7 @@ fn open_first(name: &str, candidates: Vec<PathBuf>) -> Result<Opening> {
         match Handle::open(&path, Scope::Local) {
             Ok(handle) => return Ok(Opening::Done(Library::new(name, handle))),
             Err(reason) if reason.contains("undefined symbol") => {
-                return Ok(Opening::Unresolved(Unresolved { name: name.to_string(), path, reason }));
+                return Ok(Opening::Unresolved(Unresolved { position: 0, name: name.to_string(), path, reason }));
             }
             Err(reason) => reasons.push(reason),
         }

@@ -39,6 +39,8 @@ fn finds_every_spelling() {
     assert_eq!((number(&both, "one"), number(&both, "two")), (1, 2));
     // libc and libm need no name.
     assert!(open(&[], base).unwrap().find("cos").is_ok());
+    // On a machine with development packages `libm.so` is a text for linkers; the library behind it is meant.
+    assert!(open(&["-lm"], base).unwrap().find("cos").is_ok());
 }
 
 #[test]
@@ -71,11 +73,14 @@ fn searches_in_order_and_keeps_libraries_apart() {
 fn libraries_that_need_one_another_meet() {
     let directory = Directory::new("need");
     directory.shared("top.c", "int middle(void); int top(void) { return middle() + 1; }");
-    directory.shared("middle.c", "int base(void); int middle(void) { return base() + 1; }");
-    directory.shared("base.c", "int base(void) { return 1; }");
+    directory
+        .shared("middle.c", "int base(void); int middle(void) { return base() + 1; } int both(void) { return 2; }");
+    directory.shared("base.c", "int base(void) { return 1; } int both(void) { return 1; }");
     // The order of a linker: what needs before what gives.
     let libraries = open(&["libtop.so libmiddle.so libbase.so"], &directory.0).unwrap();
     assert_eq!(number(&libraries, "top"), 3);
+    // The order of search stays that of the IDL, whichever opened first.
+    assert_eq!(number(&libraries, "both"), 2);
 }
 
 #[test]

@@ -95,8 +95,11 @@ fn bodies_keep_to_themselves_and_rely_on_libc() {
             1,
         ),
     ]);
-    module.globals =
-        vec![("static double half(double v) { return v / 2; }\nint shared_count;".into(), "m.idl".into(), 3)];
+    module.globals = vec![(
+        "static double half(double v) { return v / 2; }\nint shared_count; int main() { return 7; }".into(),
+        "m.idl".into(),
+        3,
+    )];
     module.routines.push(c_body("globals", " shared_count += 5; x[0] = half(shared_count); "));
     module.routines.push(c_body("shares", " shared_count += 1; x[0] = shared_count; "));
     let built = site.build(&module).unwrap();

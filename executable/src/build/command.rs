@@ -93,25 +93,27 @@ impl Run<'_> {
         )
     }
 
-    /// Waits for the end, or brings it about when the time is over.
+    /// Waits for the end, or brings it about when the time is over; then ends whatever the program has started, because
+    /// a process left behind would hold the pipes open.
     fn wait(&self, child: &mut Child) -> Result<ExitStatus> {
         let begin = Instant::now();
-        loop {
-            match child.try_wait() {
-                Ok(Some(status)) => return Ok(status),
-                Ok(None) if begin.elapsed() >= self.time_max => break,
-                Ok(None) => thread::sleep(POLL),
-                Err(error) => return Err(Error::system("run the compiler", error)),
-            }
+        let mut ended = has_ended(child);
+        while !ended && begin.elapsed() < self.time_max {
+            thread::sleep(POLL);
+            ended = has_ended(child);
         }
         let group = i32::try_from(child.id()).expect("a process id is positive");
-        // SAFETY: a plain system call. The child is not reaped yet, so the group is still its own.
+        // SAFETY: a plain system call. The child is not reaped yet, so the number is still that of its group.
         unsafe { libc::kill(-group, libc::SIGKILL) };
-        let _ = child.wait();
+        let status = child.wait().map_err(|error| Error::system("run the compiler", error))?;
+        if ended { Ok(status) } else { Err(self.not_done()) }
+    }
+
+    fn not_done(&self) -> Error {
         let message = format!("not done after {} s", self.time_max.as_secs_f32());
-        Err(Error::new(ErrorKind::TimedOut, "run the compiler", message)
+        Error::new(ErrorKind::TimedOut, "run the compiler", message)
             .with("command", self.shown())
-            .fix("look for code that a compiler cannot finish, or allow it more time"))
+            .fix("look for code that a compiler cannot finish, or allow it more time")
     }
 
     /// The command as one would type it.
@@ -121,6 +123,19 @@ impl Run<'_> {
             .iter()
             .map(|word| if word.contains([' ', '\'', '"', '$']) { format!("'{word}'") } else { word.clone() });
         words.collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Whether the child has come to its end; it stays to be waited for, so that its id is nobody else's.
+fn has_ended(child: &Child) -> bool {
+    let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: an all-zero `siginfo_t` is valid, and `waitid` fills it in; `si_pid` stays 0 while the child runs.
+    unsafe {
+        let mut information: libc::siginfo_t = std::mem::zeroed();
+        let result = libc::waitid(libc::P_PID, child.id(), &raw mut information, flags);
+        // An error other than an interruption: `wait` will say what it is.
+        (result == 0 && information.si_pid() != 0)
+            || (result != 0 && std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted)
     }
 }
 

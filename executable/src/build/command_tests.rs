@@ -35,6 +35,8 @@ fn ends_what_does_not_end() {
     // A grandchild keeps the pipes open: only a kill of the whole group closes them.
     let error = run("sleep 600 & sleep 600", None, 10, Duration::from_millis(100)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TimedOut);
+    // A program that ends, and leaves another behind with its pipes.
+    assert!(run("sleep 600 & exit 0", None, 10, PATIENCE).unwrap().status.success());
     assert!(begin.elapsed() < Duration::from_secs(10));
 }
 

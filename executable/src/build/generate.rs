@@ -128,6 +128,11 @@ fn quoted(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
+/// The text inside a C comment: a file's name, hence a module's, may hold anything.
+fn uncommented(text: &str) -> String {
+    text.replace('*', "_").replace(['\n', '\\'], " ")
+}
+
 struct Context<'a> {
     structs: Vec<&'a StructType>,
     module: &'a Module,
@@ -159,7 +164,10 @@ impl Context<'_> {
 
     /// Headers, the types of the IDL and the module's `Globals`.
     fn preamble(&self, text: &mut Text, interface: &Interface) {
-        text.line(&format!("/* Code of {}; generated, the source is the IDL file. */", interface.full_name()));
+        text.line(&format!(
+            "/* Code of {}; generated, the source is the IDL file. */",
+            uncommented(&interface.full_name())
+        ));
         for header in HEADERS {
             text.line(&format!("#include <{header}>"));
         }
@@ -273,7 +281,7 @@ fn table(module: &Module) -> Source {
          static struct farcall_entry farcall_entries[] = {{\n{lines}    {{ 0, 0 }}\n}};\n\
          int main(int argc, char **argv)\n{{\n{filled}    \
          return farcall_executable_main(argc, argv, farcall_entries, {count});\n}}\n",
-        name = module.name,
+        name = uncommented(&module.name),
         count = names.len(),
     );
     Source { name: "table.c".into(), text, language: SourceLanguage::C }

@@ -124,3 +124,12 @@ fn words_are_whole() {
     // Nothing is declared by the empty name.
     assert!(!has_word("anything", ""));
 }
+
+#[test]
+fn names_do_not_break_out_of_comments() {
+    // Hostile: a file called so, whose stem becomes the module's name.
+    let mut module = module(vec![body()], &[]);
+    module.name = "x */ int main(void) { return 1; } /* \\\n y".into();
+    let text = sources(&module).pop().unwrap().text;
+    assert_eq!(text.matches("*/").count(), 1, "{text}");
+}

@@ -111,6 +111,8 @@ impl Plan {
             rules.push(fs::read_to_string(rule).unwrap_or_default());
             objects.push(object);
         }
+        // The table comes first: its `main` is the one that counts, whatever `Globals` may define.
+        objects.rotate_right(1);
         let executable = workspace.join("executable");
         warnings += &self.link(&objects, &executable)?;
         Ok(Made { executable, headers: headers::headers(&rules, &self.base, workspace), warnings })

@@ -1,7 +1,8 @@
 //! Runs the C preprocessor over an IDL file that has directives; its line marks keep error positions true.
 //!
 //! `#include` *inside* raw C (`Globals { … }`, bodies) is held back: the compiler of that C will include the header, and
-//! a second, expanded copy of `<math.h>` would define everything twice.
+//! a second, expanded copy of `<math.h>` would define everything twice. A `#define` in raw C acts on the text of the IDL
+//! file, sizes among it, but not on the headers that are held back; `CompileOptions "-D…"` does.
 
 use std::path::Path;
 use std::time::Duration;
