@@ -4,6 +4,7 @@ use std::fmt;
 
 use farcall_base::{Error, ErrorKind};
 
+use crate::nearest::nearest;
 use crate::source::{Source, Span};
 
 /// More mistakes than this are counted, not kept: nobody reads them, and output stays bounded.
@@ -151,7 +152,7 @@ impl Problems {
         if self.list.iter().any(|problem| problem.span.start == span.start) {
             return;
         }
-        if self.list.len() >= DIAGNOSTICS_MAX {
+        if self.is_full() {
             self.omitted += 1;
         } else {
             self.list.push(Problem { span, message, help });
@@ -161,6 +162,19 @@ impl Problems {
     /// Whether there is any mistake.
     pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()
+    }
+
+    /// Whether further mistakes are only counted: what is costly to say about them need not be worked out.
+    pub(crate) fn is_full(&self) -> bool {
+        self.list.len() >= DIAGNOSTICS_MAX
+    }
+
+    /// `did you mean 'x'?`, if any candidate is near and the advice will be shown.
+    pub(crate) fn did_you_mean<'a>(&self, word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+        if self.is_full() {
+            return None;
+        }
+        nearest(word, candidates).map(|found| format!("did you mean '{}'?", shown(found)))
     }
 
     /// All mistakes with their places.
@@ -197,9 +211,4 @@ pub(crate) fn shown(name: &str) -> String {
         text.push('…');
     }
     text
-}
-
-/// `did you mean 'x'?`, if any candidate is near.
-pub(crate) fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    crate::nearest::nearest(word, candidates).map(|found| format!("did you mean '{}'?", shown(found)))
 }

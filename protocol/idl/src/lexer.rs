@@ -8,6 +8,9 @@ use crate::token::{Kind, SYMBOLS, Token};
 /// More tokens than this make no interface file; the limit bounds memory for a hostile one.
 pub(crate) const TOKENS_MAX: usize = 1_000_000;
 
+/// Bodies without an end behind which declarations are still looked for.
+const OPEN_BODIES_MAX: usize = 16;
+
 /// What the lexer finds.
 #[derive(Default)]
 pub(crate) struct Lexed {
@@ -30,6 +33,10 @@ struct Lexer<'s, 'a> {
     source: &'s mut Source<'a>,
     text: &'a str,
     at: usize,
+    /// One past the last token, or past what was no token.
+    last_end: usize,
+    /// Bodies without an end so far.
+    open_bodies: usize,
     brace: Brace,
     lexed: Lexed,
 }
@@ -37,7 +44,8 @@ struct Lexer<'s, 'a> {
 /// Reads the whole text. Never fails: what is no token is reported and skipped.
 pub(crate) fn scan(source: &mut Source<'_>, problems: &mut Problems) -> Lexed {
     let text = source.text;
-    let mut lexer = Lexer { source, text, at: 0, brace: Brace::Raw, lexed: Lexed::default() };
+    let mut lexer =
+        Lexer { source, text, at: 0, last_end: 0, open_bodies: 0, brace: Brace::Raw, lexed: Lexed::default() };
     while lexer.skip_blank(problems) {
         if lexer.lexed.tokens.len() >= TOKENS_MAX {
             let here = Span::new(lexer.at, lexer.at + 1);
@@ -45,6 +53,7 @@ pub(crate) fn scan(source: &mut Source<'_>, problems: &mut Problems) -> Lexed {
             break;
         }
         lexer.token(problems);
+        lexer.last_end = lexer.at;
     }
     // The end "stands" behind the last token, so that a message about it shows a line with something on it.
     let end = lexer.lexed.tokens.last().map_or(0, |token| token.span.end as usize);
@@ -80,9 +89,9 @@ impl Lexer<'_, '_> {
         }
     }
 
+    /// Whether nothing but blanks and comments stands before, on this line.
     fn begins_line(&self) -> bool {
-        let line = self.text[..self.at].rfind('\n').map_or(0, |at| at + 1);
-        self.text[line..self.at].trim().is_empty()
+        self.last_end == 0 || self.text[self.last_end..self.at].contains('\n')
     }
 
     fn block_comment(&mut self, problems: &mut Problems) {
@@ -164,24 +173,26 @@ impl Lexer<'_, '_> {
 
     fn character(&mut self, problems: &mut Problems) {
         let start = self.at;
-        let line = self.rest().lines().next().unwrap_or("");
-        let Some(end) = raw::quoted_length(line, '\'') else {
-            problems.add_with_help(
-                Span::new(start, start + 1),
-                "this character constant has no end",
-                "write one character between two quotes, such as 'N'",
-            );
-            self.at += line.len().max(1);
-            return;
-        };
-        self.at += end;
-        self.push(Kind::Character, start, start + end);
+        match raw::quoted_in_line(self.text.as_bytes(), start, b'\'') {
+            Ok(end) => {
+                self.at = end;
+                self.push(Kind::Character, start, end);
+            }
+            Err(line_end) => {
+                problems.add_with_help(
+                    Span::new(start, start + 1),
+                    "this character constant has no end",
+                    "write one character between two quotes, such as 'N'",
+                );
+                self.at = line_end.min(self.text.len());
+            }
+        }
     }
 
     /// A string may run over lines, as in Ninf-G; one whose end is missing must not swallow the rest of the file.
     fn string(&mut self, problems: &mut Problems) {
         let start = self.at;
-        let closed = raw::quoted_length(self.rest(), '"').filter(|length| !swallows(&self.rest()[..*length]));
+        let closed = raw::quoted_length(self.rest()).filter(|length| !swallows(&self.rest()[..*length]));
         match closed {
             Some(length) => {
                 self.at += length;
@@ -202,7 +213,9 @@ impl Lexer<'_, '_> {
 
     fn body(&mut self, problems: &mut Problems) {
         let start = self.at;
-        let scanned = raw::scan_body(self.text, start);
+        // Each search for an end that is not there reads the rest of the file.
+        let scanned = raw::scan_body(self.text, start, self.open_bodies < OPEN_BODIES_MAX);
+        self.open_bodies += usize::from(!scanned.closed);
         for line in &scanned.directives {
             let text = &self.text[line.start as usize..line.end as usize];
             if !self.source.take_mark(line.start as usize, text)

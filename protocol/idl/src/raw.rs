@@ -14,13 +14,14 @@ pub(crate) struct Scanned {
     pub directives: Vec<Span>,
 }
 
-/// Length of a quoted text with both quotes; `None` if its end is missing. A backslash protects what follows.
-pub(crate) fn quoted_length(text: &str, quote: char) -> Option<usize> {
+/// Length of a string with both quotes, over line ends too; `None` if its end is missing. A backslash protects what
+/// follows.
+pub(crate) fn quoted_length(text: &str) -> Option<usize> {
     let mut characters = text.char_indices().skip(1);
     while let Some((at, c)) = characters.next() {
         if c == '\\' {
             characters.next();
-        } else if c == quote {
+        } else if c == '"' {
             return Some(at + 1);
         }
     }
@@ -50,8 +51,8 @@ pub(crate) fn defined_name(line: &str) -> Option<Range<usize>> {
 }
 
 /// Finds the end of the C text whose opening brace is at `start`. Braces in strings, characters, comments and
-/// directives do not count.
-pub(crate) fn scan_body(text: &str, start: usize) -> Scanned {
+/// directives do not count. Where the end is missing, `resume` asks to go on at the next declaration.
+pub(crate) fn scan_body(text: &str, start: usize, resume: bool) -> Scanned {
     let bytes = text.as_bytes();
     let mut scanned = Scanned { end: text.len(), closed: false, directives: Vec::new() };
     let mut depth = 0_usize;
@@ -76,7 +77,9 @@ pub(crate) fn scan_body(text: &str, start: usize) -> Scanned {
         line_is_blank = byte == b'\n' || (line_is_blank && byte.is_ascii_whitespace());
         at = skip_one(text, at);
     }
-    scanned.end = resume_after_open_body(text, start);
+    if resume {
+        scanned.end = resume_after_open_body(text, start);
+    }
     scanned.directives.retain(|line| (line.start as usize) < scanned.end);
     scanned
 }
@@ -88,37 +91,38 @@ fn skip_one(text: &str, at: usize) -> usize {
     match (bytes[at], bytes.get(at + 1)) {
         (b'/', Some(b'*')) => behind(text[at + 2..].find("*/").map(|length| length + 4)),
         (b'/', Some(b'/')) => behind(text[at..].find('\n')),
-        (b'"', _) if at > 0 && bytes[at - 1] == b'R' => raw_string_end(text, at).unwrap_or(at + 1),
+        (b'"', _) if at > 0 && bytes[at - 1] == b'R' => raw_string_end(text, at),
         // A digit before the quote makes it a C++ digit separator (1'000).
         (b'\'', _) if at > 0 && bytes[at - 1].is_ascii_digit() => at + 1,
-        (quote @ (b'"' | b'\''), _) => quoted_in_line(bytes, at, quote),
+        (quote @ (b'"' | b'\''), _) => quoted_in_line(bytes, at, quote).unwrap_or_else(|line_end| line_end),
         _ => at + 1,
     }
 }
 
-/// One past a C string or character. A missing end costs one line, not the rest of the file: C has no longer ones.
-fn quoted_in_line(bytes: &[u8], start: usize, quote: u8) -> usize {
+/// One past a C string or character that begins at `start`; the end of its line where the closing quote is missing:
+/// it costs one line, not the rest of the file, because C has no longer ones.
+pub(crate) fn quoted_in_line(bytes: &[u8], start: usize, quote: u8) -> Result<usize, usize> {
     let mut at = start + 1;
     while let Some(byte) = bytes.get(at) {
         match byte {
             b'\\' => at += 1,
-            b'\n' => return at,
-            byte if *byte == quote => return at + 1,
+            b'\n' => return Err(at),
+            byte if *byte == quote => return Ok(at + 1),
             _ => {}
         }
         at += 1;
     }
-    bytes.len()
+    Err(bytes.len())
 }
 
-/// One past a C++ raw string `R"x(…)x"` whose quote is at `at`.
-fn raw_string_end(text: &str, at: usize) -> Option<usize> {
+/// One past a C++ raw string `R"x(…)x"` whose quote is at `at`. One without its end takes the rest, as in C++.
+fn raw_string_end(text: &str, at: usize) -> usize {
     // The standard allows a delimiter of at most 16 characters.
-    let open = text.as_bytes()[at + 1..].iter().take(17).position(|byte| *byte == b'(')?;
-    let delimiter = text.get(at + 1..at + 1 + open)?;
+    let open = text.as_bytes()[at + 1..].iter().take(17).position(|byte| *byte == b'(');
+    let Some(delimiter) = open.and_then(|open| text.get(at + 1..at + 1 + open)) else { return at + 1 };
+    let body = at + 2 + delimiter.len();
     let end = format!("){delimiter}\"");
-    let body = at + 2 + open;
-    text[body..].find(&end).map(|length| body + length + end.len())
+    text[body..].find(&end).map_or(text.len(), |length| body + length + end.len())
 }
 
 /// Where to go on after a body without an end: at the next line that begins with a declaration, so that the mistakes
@@ -134,7 +138,7 @@ mod tests {
     use super::*;
 
     fn body(text: &str) -> &str {
-        let scanned = scan_body(text, 0);
+        let scanned = scan_body(text, 0, true);
         assert!(scanned.closed, "{text}");
         &text[..scanned.end]
     }
@@ -161,10 +165,10 @@ mod tests {
     #[test]
     fn a_body_without_end_stops_at_the_next_declaration() {
         let text = "{ if (x) { \nDefine next() {}";
-        let scanned = scan_body(text, 0);
+        let scanned = scan_body(text, 0, true);
         assert!(!scanned.closed && text[scanned.end..].starts_with("\nDefine"));
         let open = "{ \" \nDefine next() Calls f();";
-        let scanned = scan_body(open, 0);
+        let scanned = scan_body(open, 0, true);
         assert!(!scanned.closed);
         assert!(open[scanned.end..].starts_with("\nDefine"));
     }

@@ -32,8 +32,8 @@ pub(super) fn value(expression: &Expression) -> Result<Option<i64>, String> {
 }
 
 /// Reports what can be known to be wrong: a negative size, a range that leaves the array or runs backwards.
-pub(super) fn check_dimension(compiled: &Dimension, tree: &tree::Dimension, problems: &mut Problems) {
-    let tree::Dimension::Sized { size, end, start, stride } = tree else { return };
+pub(super) fn check_dimension(compiled: &Dimension, tree: &tree::Extent, problems: &mut Problems) {
+    let tree::Extent { size, start, end, stride } = tree;
     let known = |expression: Option<&Expression>| expression.and_then(|e| value(e).ok().flatten());
     let span = |part: &Option<tree::Expression>| part.as_ref().map_or(size.span, |part| part.span);
     let all = known(Some(&compiled.size));

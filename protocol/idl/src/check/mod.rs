@@ -85,7 +85,7 @@ fn agreed<'n>(values: &'n [Name], what: &str, problems: &mut Problems) -> Option
 fn module_name(file: &str, given: &[Name], problems: &mut Problems) -> String {
     if let Some(name) = agreed(given, "Module", problems) {
         if !is_name(&name.text) {
-            let help = "use letters, digits and '_', and none of them first but letters";
+            let help = "use letters, digits, '_' and '-', beginning with a letter";
             problems.add_with_help(name.span, format!("'{}' is no module name", shown(&name.text)), help);
         }
         return name.text.clone();
@@ -129,6 +129,7 @@ fn unique_names(source: &Source<'_>, tree: &File, problems: &mut Problems) {
             problems.add_with_help(name.span, format!("'{}' is no name for a routine", shown(&name.text)), help);
         }
         match seen.get(name.text.as_str()) {
+            Some(_) if problems.is_full() => problems.add(name.span, "defined twice"),
             Some(first) => {
                 let place = source.place(first.start);
                 let message = format!("'{}' is defined twice", shown(&name.text));

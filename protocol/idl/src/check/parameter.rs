@@ -159,15 +159,13 @@ impl List<'_, '_> {
                 self.empty_dimension(parameter, *span);
                 one()
             }
-            tree::Dimension::Sized { size, start, end, stride } => {
+            tree::Dimension::Sized(extent) => {
                 let purpose = if back { scope::RANGE_BACK } else { scope::RANGE };
-                let compiled = Dimension {
-                    size: self.expression(size, scope::SIZE, all),
-                    start: start.as_ref().map(|start| self.expression(start, purpose, all)),
-                    end: end.as_ref().map(|end| self.expression(end, purpose, all)),
-                    stride: stride.as_ref().map(|stride| self.expression(stride, purpose, all)),
-                };
-                constant::check_dimension(&compiled, dimension, self.problems);
+                let mut part = |part: &Option<tree::Expression>| Some(self.expression(part.as_ref()?, purpose, all));
+                let (start, end, stride) = (part(&extent.start), part(&extent.end), part(&extent.stride));
+                let size = self.expression(&extent.size, scope::SIZE, all);
+                let compiled = Dimension { size, start, end, stride };
+                constant::check_dimension(&compiled, extent, self.problems);
                 compiled
             }
         }

@@ -3,7 +3,7 @@
 use super::scope::{self, Scope, Signature};
 use super::{FileContext, cycles, parameter, structs};
 use crate::canonical::INTERFACE_BYTES_MAX;
-use crate::diagnostic::{Problems, did_you_mean, shown};
+use crate::diagnostic::{Problems, shown};
 use crate::encode::encode_interface;
 use crate::expression::Expression;
 use crate::fortran;
@@ -87,7 +87,8 @@ pub(super) fn backend(values: &[Name], problems: &mut Problems) -> String {
     if let Some(known) = BACKENDS.iter().find(|word| word.eq_ignore_ascii_case(&value.text)) {
         return (*known).to_string();
     }
-    let help = did_you_mean(&value.text, BACKENDS)
+    let help = problems
+        .did_you_mean(&value.text, BACKENDS)
         .unwrap_or_else(|| "backends are \"normal\", \"MPI\" and \"BLACS\"".to_string());
     problems.add_with_help(value.span, format!("unknown backend \"{}\"", shown(&value.text)), help);
     BACKENDS[0].to_string()
@@ -100,7 +101,8 @@ pub(super) fn language(name: &Name, problems: &mut Problems) -> Option<Language>
         "c++" | "cpp" | "cxx" => Some(Language::Cpp),
         "fortran" | "fortran77" | "fortran90" | "f77" | "f90" => Some(Language::Fortran),
         other => {
-            let help = did_you_mean(other, ["C", "C++", "Fortran"])
+            let help = problems
+                .did_you_mean(other, ["C", "C++", "Fortran"])
                 .unwrap_or_else(|| "languages are \"C\", \"C++\" and \"Fortran\"".to_string());
             problems.add_with_help(name.span, format!("unknown language \"{}\"", shown(&name.text)), help);
             None
@@ -240,7 +242,8 @@ fn fortran_parameters(define: &Define, parameters: &[Parameter], problems: &mut 
 pub(super) fn string_convention(given: Option<&Name>, problems: &mut Problems) -> StringConvention {
     let Some(name) = given else { return StringConvention::End };
     fortran::convention(&name.text).unwrap_or_else(|| {
-        let help = did_you_mean(&name.text, fortran::conventions())
+        let help = problems
+            .did_you_mean(&name.text, fortran::conventions())
             .unwrap_or_else(|| "conventions are end, after and none".to_string());
         problems.add_with_help(name.span, format!("unknown string convention '{}'", shown(&name.text)), help);
         StringConvention::End

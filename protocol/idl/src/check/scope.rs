@@ -1,6 +1,6 @@
 //! Names to parameter numbers, and what an expression may refer to (spec/idl.md, section 5.2).
 
-use crate::diagnostic::{Problems, did_you_mean, shown};
+use crate::diagnostic::{Problems, shown};
 use crate::expression::{BinaryOperator, Expression, Function};
 use crate::interface::{ElementType, Mode};
 use crate::parse::tree;
@@ -209,7 +209,7 @@ impl Scope<'_, '_> {
             self.problems.add_with_help(span, message, "a callback's sizes use its own parameters: pass it as one");
         } else if !self.incomplete {
             let names = self.signatures.iter().map(|signature| signature.name.as_str());
-            let help = did_you_mean(name, names);
+            let help = self.problems.did_you_mean(name, names);
             self.problems.add_with(span, format!("there is no parameter '{}'", shown(name)), help);
         }
         None
@@ -217,9 +217,10 @@ impl Scope<'_, '_> {
 
     fn call(&mut self, name: &tree::Name, arguments: &[tree::Expression], purpose: Purpose) -> Option<Expression> {
         let Some((_, function)) = FUNCTIONS.iter().find(|(known, _)| *known == name.text) else {
-            let help = did_you_mean(&name.text, FUNCTIONS.into_iter().map(|(known, _)| known)).unwrap_or_else(|| {
-                "functions are min, max, abs, length and, in Complexity, log, log2, sqrt".to_string()
-            });
+            let help =
+                self.problems.did_you_mean(&name.text, FUNCTIONS.into_iter().map(|(known, _)| known)).unwrap_or_else(
+                    || "functions are min, max, abs, length and, in Complexity, log, log2, sqrt".to_string(),
+                );
             self.problems.add_with_help(name.span, format!("unknown function '{}'", shown(&name.text)), help);
             return None;
         };

@@ -24,14 +24,14 @@ pub(super) fn compile(trees: &[tree::Struct], problems: &mut Problems) -> Vec<St
         let name = &structure.name;
         if words::CORE_TYPES.contains(&name.text.as_str()) || words::is_added_type(&name.text) {
             problems.add(name.span, format!("'{}' is a type of the language", shown(&name.text)));
-        } else if !names.insert(&name.text) {
+        } else if !names.insert(name.text.as_str()) {
             problems.add(name.span, format!("a second struct named '{}'", shown(&name.text)));
         }
     }
-    trees.iter().map(|structure| one(structure, problems)).collect()
+    trees.iter().map(|structure| one(structure, &names, problems)).collect()
 }
 
-fn one(tree: &tree::Struct, problems: &mut Problems) -> StructType {
+fn one(tree: &tree::Struct, structs: &HashSet<&str>, problems: &mut Problems) -> StructType {
     let mut names = HashSet::new();
     let mut fields = Vec::new();
     let mut whole = true;
@@ -39,7 +39,7 @@ fn one(tree: &tree::Struct, problems: &mut Problems) -> StructType {
         if !names.insert(&field.name.text) {
             problems.add(field.name.span, format!("a second field named '{}'", shown(&field.name.text)));
         }
-        match (field_type(field, problems), field_count(field, problems)) {
+        match (field_type(field, structs, problems), field_count(field, problems)) {
             (Some(element), Some(count)) => fields.push((field.name.text.clone(), element, count)),
             _ => whole = false,
         }
@@ -57,7 +57,11 @@ fn one(tree: &tree::Struct, problems: &mut Problems) -> StructType {
     }
 }
 
-fn field_type(field: &tree::Field, problems: &mut Problems) -> Option<ElementType> {
+fn field_type(field: &tree::Field, structs: &HashSet<&str>, problems: &mut Problems) -> Option<ElementType> {
+    if let Some(inner) = field.types.first().filter(|word| structs.contains(word.text.as_str())) {
+        problems.add_with_help(inner.span, "a struct cannot hold another struct", "write its fields here");
+        return None;
+    }
     let element = types::element_type(&field.types, &[], problems)?;
     if matches!(element, ElementType::String | ElementType::Filename) {
         let help = format!("use 'char {}[64]' for text of bounded length", shown(&field.name.text));
@@ -71,7 +75,11 @@ fn field_type(field: &tree::Field, problems: &mut Problems) -> Option<ElementTyp
 fn field_count(field: &tree::Field, problems: &mut Problems) -> Option<u32> {
     let mut count = 1_i64;
     for dimension in &field.dimensions {
-        let tree::Dimension::Sized { size, end: None, .. } = dimension else {
+        let constant = match dimension {
+            tree::Dimension::Sized(extent) if extent.end.is_none() => Some(&extent.size),
+            _ => None,
+        };
+        let Some(size) = constant else {
             let message = format!("field '{}' needs constant sizes, as in 'double x[3]'", shown(&field.name.text));
             problems.add(field.name.span, message);
             return None;

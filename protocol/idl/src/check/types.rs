@@ -1,6 +1,6 @@
 //! Type words to element types (spec/idl.md, section 3.2).
 
-use crate::diagnostic::{Problems, did_you_mean, shown};
+use crate::diagnostic::{Problems, shown};
 use crate::interface::ElementType;
 use crate::parse::tree::Name;
 use crate::source::Span;
@@ -35,8 +35,9 @@ fn is_type_word(word: &str) -> bool {
 }
 
 fn unknown_type(word: &Name, structs: &[&str], problems: &mut Problems) {
-    let candidates = words::types().chain(structs.iter().copied());
-    let help = did_you_mean(&word.text, candidates)
+    let candidates = structs.iter().copied().chain(words::types());
+    let help = problems
+        .did_you_mean(&word.text, candidates)
         .unwrap_or_else(|| "types are int, long, double, dcomplex, string, … and the structs of this file".to_string());
     problems.add_with_help(word.span, format!("unknown type '{}'", shown(&word.text)), help);
 }

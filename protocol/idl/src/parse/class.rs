@@ -2,7 +2,6 @@
 
 use super::Parser;
 use super::tree::{Class, Field, File, Name, Struct};
-use crate::diagnostic::did_you_mean;
 use crate::token::Kind;
 use crate::words;
 
@@ -42,7 +41,7 @@ impl Parser<'_, '_> {
                     return;
                 }
                 word => {
-                    let help = did_you_mean(word, ["DefMethod", "DefState"]);
+                    let help = self.problems.did_you_mean(word, ["DefMethod", "DefState"]);
                     let message = format!("expected DefMethod, DefState or '}}', found {}", self.found());
                     self.problems.add_with(self.peek().span, message, help);
                     self.advance();

@@ -1,7 +1,7 @@
 //! Declarators: a name with its dimensions, in parentheses or behind `*` (spec/idl.md, section 3.3).
 
 use super::Parser;
-use super::tree::{Dimension, Name};
+use super::tree::{Dimension, Extent, Name};
 use crate::canonical::DIMENSIONS_MAX;
 use crate::token::Kind;
 
@@ -55,6 +55,7 @@ impl Parser<'_, '_> {
 
     /// One `[…]`; after a mistake, everything to its `]` is skipped and the dimension counts as broken.
     pub(super) fn dimension(&mut self) -> Dimension {
+        let first = self.at;
         let open = self.advance().span;
         if self.eat("]") {
             return Dimension::Empty(open.to(self.previous()));
@@ -62,6 +63,8 @@ impl Parser<'_, '_> {
         if let Some(dimension) = self.sized() {
             return dimension;
         }
+        // From its begin, because the parentheses that are open where the mistake was found are not known there.
+        self.at = first + 1;
         self.skip_to_bracket();
         Dimension::Broken
     }
@@ -87,7 +90,7 @@ impl Parser<'_, '_> {
         if !self.close("]", "after the dimension") {
             return None;
         }
-        Some(Dimension::Sized { size, start, end, stride })
+        Some(Dimension::Sized(Box::new(Extent { size, start, end, stride })))
     }
 
     /// Skips to behind the `]` that closes the dimension, or to what cannot be inside one.
@@ -97,12 +100,15 @@ impl Parser<'_, '_> {
             match self.peek().kind {
                 Kind::Symbol(";") | Kind::Body => return,
                 Kind::Symbol(symbol @ ("[" | "(")) => open.push(symbol),
-                Kind::Symbol("]") if open.is_empty() => {
-                    self.advance();
-                    return;
-                }
+                Kind::Symbol("]") => match open.iter().rposition(|symbol| *symbol == "[") {
+                    Some(inner) => open.truncate(inner),
+                    None => {
+                        self.advance();
+                        return;
+                    }
+                },
                 Kind::Symbol(")") if open.is_empty() => return,
-                Kind::Symbol("]" | ")") => drop(open.pop()),
+                Kind::Symbol(")") if open.last() == Some(&"(") => drop(open.pop()),
                 // A mode word begins the next parameter: the bracket was never closed.
                 Kind::Word if crate::words::mode(self.word()).is_some() => return self.step_back_to_comma(),
                 _ => {}

@@ -10,7 +10,7 @@ mod parameter;
 mod routine;
 pub(crate) mod tree;
 
-use crate::diagnostic::{Problems, did_you_mean, shown};
+use crate::diagnostic::{Problems, shown};
 use crate::source::{Source, Span};
 use crate::token::{Kind, Token};
 use crate::words;
@@ -129,16 +129,18 @@ impl<'a> Parser<'_, 'a> {
         None
     }
 
+    /// One string constant.
     fn string(&mut self, what: &str) -> Option<Name> {
         if self.peek().kind != Kind::Text {
             self.expected(what);
             return None;
         }
-        Some(self.take_string())
+        let span = self.advance().span;
+        Some(Name { text: constant::string(self.source.slice(span)), span })
     }
 
-    /// Takes a string; neighbours without a comma are one, as in C.
-    fn take_string(&mut self) -> Name {
+    /// Takes a description; neighbours without a comma are one, as in C.
+    fn description(&mut self) -> Name {
         let first = self.advance();
         let mut text = constant::string(self.source.slice(first.span));
         while self.peek().kind == Kind::Text {
@@ -185,11 +187,7 @@ impl<'a> Parser<'_, 'a> {
         let takes_name = matches!(word, "Module" | "FortranStringConvention");
         let value = match self.peek().kind {
             Kind::Word if takes_name => Some(self.take_name()),
-            Kind::Text => Some(self.take_string()),
-            _ => {
-                self.expected(if takes_name { "a name" } else { "a string in double quotes" });
-                None
-            }
+            _ => self.string(if takes_name { "a name" } else { "a string in double quotes" }),
         };
         let Some(value) = value else { return self.skip_declaration() };
         let list = match word {
@@ -218,7 +216,7 @@ impl<'a> Parser<'_, 'a> {
     }
 
     fn unknown_declaration(&mut self) {
-        let known = did_you_mean(self.word(), words::DECLARATIONS);
+        let known = self.problems.did_you_mean(self.word(), words::DECLARATIONS);
         let help = match (self.peek().kind, known) {
             (Kind::Word, Some(known)) => known,
             (Kind::Symbol("}"), _) => "this brace closes nothing".to_string(),

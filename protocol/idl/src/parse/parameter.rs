@@ -3,7 +3,7 @@
 use super::Parser;
 use super::tree::{Name, Parameter};
 use crate::canonical::PARAMETERS_MAX;
-use crate::diagnostic::{did_you_mean, shown};
+use crate::diagnostic::shown;
 use crate::nearest::nearest;
 use crate::source::Span;
 use crate::token::Kind;
@@ -165,7 +165,7 @@ impl Parser<'_, '_> {
             column: None,
             when: None,
             default: None,
-            doc: (self.peek().kind == Kind::Text).then(|| self.take_string()),
+            doc: (self.peek().kind == Kind::Text).then(|| self.description()),
             unit: None,
             callback: Some(list),
         })
@@ -207,11 +207,10 @@ impl Parser<'_, '_> {
             return false;
         }
         let word = self.word();
-        let modes = words::MODES.into_iter().map(|(name, _)| name);
-        let nearest_mode = nearest(word, modes);
         let known_type = words::is_added_type(word);
-        match nearest_mode {
-            Some(meant) if specifiers.mode.is_none() && !known_type && !self.nearer_type(word, meant) => {
+        let meant = if specifiers.mode.is_none() && !known_type { self.misspelt_mode(word) } else { None };
+        match meant {
+            Some(meant) => {
                 let message = format!("unknown mode '{}'", shown(word));
                 self.problems.add_with_help(self.peek().span, message, format!("did you mean '{meant}'?"));
                 specifiers.mode_reported = true;
@@ -228,11 +227,15 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Whether a misspelt word is nearer to a type than to the mode `meant`: `itn` is `int`, not `IN`.
-    fn nearer_type(&self, word: &str, meant: &str) -> bool {
+    /// The mode that a word was meant to be, unless it is nearer to a type: `itnn` is `int`, not `IN`.
+    fn misspelt_mode(&self, word: &str) -> Option<&'static str> {
+        if self.problems.is_full() {
+            return None;
+        }
+        let meant = nearest(word, words::MODES.into_iter().map(|(name, _)| name))?;
         // On a tie it is the mode: that is what is missing.
         let both = std::iter::once(meant).chain(words::types());
-        nearest(word, both).is_some_and(|found| found != meant)
+        (nearest(word, both) == Some(meant)).then_some(meant)
     }
 
     /// Reports a missing mode or type at the parameter's begin or name.
@@ -258,7 +261,7 @@ impl Parser<'_, '_> {
         let token = self.peek();
         match (token.kind, self.word()) {
             (Kind::Text, _) => {
-                let doc = self.take_string();
+                let doc = self.description();
                 self.once(parameter.doc.is_some(), doc.span, "a second description");
                 parameter.doc = Some(doc);
             }
@@ -304,7 +307,7 @@ impl Parser<'_, '_> {
     }
 
     fn unknown_clause(&mut self, word: &str) -> Option<bool> {
-        let help = did_you_mean(word, words::CLAUSES).unwrap_or_else(|| {
+        let help = self.problems.did_you_mean(word, words::CLAUSES).unwrap_or_else(|| {
             "after a parameter may stand: column, when …, = value, \"description\", unit \"…\"".to_string()
         });
         self.problems.add_with_help(self.peek().span, format!("unknown word '{}'", shown(word)), help);

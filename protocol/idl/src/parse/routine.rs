@@ -2,7 +2,7 @@
 
 use super::Parser;
 use super::tree::{Calls, Code, Define, File, Name, Options};
-use crate::diagnostic::{did_you_mean, shown};
+use crate::diagnostic::shown;
 use crate::token::Kind;
 use crate::words;
 
@@ -36,7 +36,7 @@ impl Parser<'_, '_> {
             let token = self.peek();
             match (token.kind, self.word()) {
                 (Kind::Text, _) => {
-                    let text = self.take_string();
+                    let text = self.description();
                     if doc.is_some() {
                         self.problems.add_with_help(
                             text.span,
@@ -79,11 +79,7 @@ impl Parser<'_, '_> {
         loop {
             let alias = match self.peek().kind {
                 Kind::Word => self.take_name(),
-                Kind::Text => self.take_string(),
-                _ => {
-                    self.expected("another name of the routine");
-                    return None;
-                }
+                _ => self.string("another name of the routine")?,
             };
             options.aliases.push(alias);
             let next = self.peek_at(1);
@@ -106,8 +102,10 @@ impl Parser<'_, '_> {
     }
 
     fn unknown_option(&mut self, word: &str) {
-        let help =
-            did_you_mean(word, words::OPTIONS).unwrap_or_else(|| format!("options are {}", words::OPTIONS.join(", ")));
+        let help = self
+            .problems
+            .did_you_mean(word, words::OPTIONS)
+            .unwrap_or_else(|| format!("options are {}", words::OPTIONS.join(", ")));
         self.problems.add_with_help(self.peek().span, format!("unknown option '{}'", shown(word)), help);
         self.advance();
         // What belonged to the option goes with it, and only that: a description may follow.
@@ -142,7 +140,7 @@ impl Parser<'_, '_> {
     /// `Calls ["LANGUAGE"] [result =] symbol(names);`
     fn calls(&mut self) -> Option<Calls> {
         self.advance();
-        let language = (self.peek().kind == Kind::Text).then(|| self.take_string());
+        let language = if self.peek().kind == Kind::Text { self.string("the language") } else { None };
         let mut symbol = self.name("the name of the function to call")?;
         let mut result = None;
         if self.eat("=") {

@@ -118,9 +118,17 @@ pub(crate) enum Dimension {
     /// `[]`.
     Empty(Span),
     /// `[size]`, `[size : …]`.
-    Sized { size: Expression, start: Option<Expression>, end: Option<Expression>, stride: Option<Expression> },
+    Sized(Box<Extent>),
     /// Could not be read; reported.
     Broken,
+}
+
+/// The parts of `[size : start, end, stride]`.
+pub(crate) struct Extent {
+    pub size: Expression,
+    pub start: Option<Expression>,
+    pub end: Option<Expression>,
+    pub stride: Option<Expression>,
 }
 
 impl Dimension {
@@ -128,7 +136,7 @@ impl Dimension {
     pub(crate) fn is_one(&self) -> bool {
         match self {
             Dimension::Pointer => true,
-            Dimension::Sized { size, .. } => matches!(size.kind, ExpressionKind::Integer(1)),
+            Dimension::Sized(extent) => matches!(extent.size.kind, ExpressionKind::Integer(1)),
             Dimension::Empty(_) | Dimension::Broken => false,
         }
     }

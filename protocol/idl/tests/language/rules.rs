@@ -1,0 +1,170 @@
+//! Rules that no golden file shows well: limits, places, structured access, and files that are large by nature.
+
+use farcall_base::{Error, ErrorKind};
+use farcall_idl::interface::{Module, Shape};
+use farcall_idl::{DIAGNOSTICS_MAX, Diagnostics, FILE_BYTES_MAX, compile};
+
+fn valid(text: &str) -> Module {
+    compile("test.idl", text).unwrap_or_else(|diagnostics| panic!("{diagnostics}"))
+}
+
+fn wrong(text: &str) -> Diagnostics {
+    compile("test.idl", text).expect_err("the text must be refused")
+}
+
+#[test]
+fn many_globals_and_many_callback_parameters_are_no_problem() {
+    // Ninf-G stops at 100 Globals; its callbacks must take at least 32 parameters.
+    let globals = "Globals { static int k; }\n".repeat(300);
+    let parameters: Vec<String> = (0..64).map(|index| format!("IN int p{index}")).collect();
+    let text = format!("{globals}Define f(IN int n, g({})) {{ }}", parameters.join(", "));
+    let module = valid(&text);
+    assert_eq!(module.globals.len(), 300);
+    let Shape::Callback { parameters } = &module.routines[0].interface.parameters[1].shape else {
+        panic!("no callback")
+    };
+    assert_eq!(parameters.len(), 64);
+}
+
+#[test]
+fn the_module_is_named_by_the_file_where_it_names_none() {
+    for (file, name) in
+        [("a/b/solver.idl", "solver"), ("x.y.idl", "x"), ("", "unnamed"), ("two words.idl", "two_words")]
+    {
+        assert_eq!(compile(file, "").unwrap().name, name);
+    }
+    assert_eq!(valid("Module m;").name, "m");
+    // A header that is read twice says the same twice.
+    assert_eq!(valid("Module m; Module m;").name, "m");
+}
+
+#[test]
+fn diagnostics_give_place_and_help_to_programs() {
+    let found = wrong("Define f(IN int rows,\n\tIN double a[row]) Calls f(rows);");
+    let [diagnostic] = found.list() else { panic!("{found}") };
+    assert_eq!((diagnostic.line, diagnostic.column, diagnostic.length), (2, 14, 3));
+    assert_eq!(diagnostic.file, "test.idl");
+    assert_eq!(diagnostic.message, "there is no parameter 'row'");
+    assert_eq!(diagnostic.help.as_deref(), Some("did you mean 'rows'?"));
+    assert_eq!(diagnostic.source_line, "\tIN double a[row]) Calls f(rows);");
+}
+
+#[test]
+fn diagnostics_become_the_house_error() {
+    let error = Error::from(wrong("Define f(IN double a[k]) Calls g(b);"));
+    assert_eq!(error.kind(), ErrorKind::InvalidSource);
+    let text = error.to_string();
+    assert!(text.contains("there is no parameter 'k'") && text.contains("test.idl:1:22"), "{text}");
+    assert!(text.contains("errors: 2"), "{text}");
+    // The whole list is there for who wants it.
+    assert!(std::error::Error::source(&error).unwrap().to_string().contains("there is no parameter 'b'"));
+}
+
+#[test]
+fn the_caret_stands_under_the_mistake() {
+    let text = wrong("Module m;\nDefine f(IN\tint n) Calls f(nn);").to_string();
+    let lines: Vec<&str> = text.lines().collect();
+    let line = lines.iter().find(|line| line.contains("Calls")).unwrap();
+    let caret = lines.iter().find(|line| line.contains('^')).unwrap();
+    assert_eq!(line.find("nn").unwrap(), caret.find("^^").unwrap());
+}
+
+#[test]
+fn mistakes_beyond_the_limit_are_counted() {
+    let text: String = (0..200).map(|index| format!("Define f{index}(IN double a[k]) Calls f(a);\n")).collect();
+    let found = wrong(&text);
+    assert_eq!(found.list().len(), DIAGNOSTICS_MAX);
+    assert_eq!(found.omitted(), 200 - DIAGNOSTICS_MAX);
+    assert!(found.to_string().ends_with("200 errors, of which the first 50 are shown"));
+}
+
+#[test]
+fn a_file_that_is_too_large_is_refused_unread() {
+    let found = wrong(&" ".repeat(FILE_BYTES_MAX + 1));
+    assert!(found.list()[0].message.contains("bytes"));
+    // At the limit it is read.
+    assert!(compile("test.idl", &" ".repeat(FILE_BYTES_MAX)).is_ok());
+}
+
+#[test]
+fn large_hostile_files_end_quickly() {
+    // Each would overflow the stack or take quadratic time in a careless reader.
+    let size = 1 << 17;
+    let pieces = [
+        "(",
+        "[",
+        "{",
+        "Define f(",
+        "-",
+        "a[",
+        "*",
+        "n^",
+        "\"",
+        "'",
+        "/*",
+        "# 1 \"a\"\n",
+        "Struct a {",
+        "DefClass a {",
+        "Define f(IN int n, ",
+        "IN ",
+        "é",
+        "{ # }",
+        "Define f(){",
+        "when ",
+        "1?",
+        "g(",
+        "Module m;",
+        "f=",
+        "@ ",
+        "Define f(){\n",
+        "Define f()Calls f(a);",
+        "R\"(",
+        "'a' ",
+        "# ",
+        "\"\\\"\n",
+        "IN int a[(",
+        "Define f(IN int a[",
+        "{}",
+        "Define f(){'\n}\n",
+    ];
+    for piece in pieces {
+        let started = std::time::Instant::now();
+        let many = piece.repeat(size / piece.len());
+        for begin in ["", "x ", "Define f(IN int n, IN double a[", "Define f() {"] {
+            let _ = compile("test.idl", &format!("{begin}{many}"));
+        }
+        assert!(started.elapsed().as_secs() < 3, "{piece:?} took {:?}", started.elapsed());
+    }
+}
+
+#[test]
+fn too_many_parameters_are_refused() {
+    let parameters: Vec<String> = (0..1025).map(|index| format!("IN int p{index}")).collect();
+    let found = wrong(&format!("Define f({}) Calls f(p1);\nDefine g(IN int n) Calls g(k);", parameters.join(", ")));
+    assert!(found.list()[0].message.contains("at most 1024 parameters"), "{found}");
+    // The next routine is still looked at.
+    assert!(found.to_string().contains("there is no parameter 'k'"), "{found}");
+}
+
+#[test]
+fn an_interface_that_no_client_would_take_is_refused() {
+    let found = wrong(&format!("Define f(IN int n) \"{}\" Calls f(n);", "x".repeat(300_000)));
+    assert!(found.list()[0].message.contains("bytes"), "{found}");
+}
+
+#[test]
+fn places_in_preprocessed_text_are_those_of_the_headers() {
+    let text =
+        "# 1 \"main.idl\"\n# 30 \"macros.h\" 1\nDefine f(IN int a[k]) {\n# 70 \"body.c\"\n}\nDefine g(IN int a[k]) {}";
+    let found = wrong(text);
+    let places: Vec<(&str, u32)> = found.list().iter().map(|one| (one.file.as_str(), one.line)).collect();
+    // The mark inside the body moves what follows, as it does for the C compiler.
+    assert_eq!(places, [("macros.h", 30), ("body.c", 71)]);
+}
+
+#[test]
+fn lines_of_other_systems_are_lines() {
+    let found = wrong("Module m;\r\nDefine f(IN double a[k]) Calls f(a);\r\n");
+    assert_eq!((found.list()[0].line, found.list()[0].column), (2, 22));
+    assert!(!found.to_string().contains('\r'));
+}
