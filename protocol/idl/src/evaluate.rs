@@ -301,6 +301,11 @@ impl Names for ValueNames<'_> {
 impl Fault<'_> {
     /// The error a person reads: the guilty part as IDL text, what is wrong with it, and the values it came from.
     pub(crate) fn into_error(self, operation: &'static str, values: &dyn Values, names: &dyn Names) -> Error {
+        if self.reason == Reason::TooDeep {
+            // Its text would nest as deeply.
+            let message = format!("an expression nests deeper than {EXPRESSION_DEPTH_MAX} levels");
+            return Error::new(ErrorKind::InvalidArgument, operation, message);
+        }
         let text = expression_text(self.at, names);
         let name = |parameter| names.name_of(parameter).unwrap_or("?").to_owned();
         let message = match self.reason {
@@ -314,8 +319,7 @@ impl Fault<'_> {
             }
             Reason::NotWhole => format!("{text} is no whole number"),
             Reason::NotFinite => format!("{text} is infinite or no number"),
-            Reason::TooDeep => format!("an expression nests deeper than {EXPRESSION_DEPTH_MAX} levels"),
-            Reason::Arguments => format!("{text} has arguments that its function does not take"),
+            Reason::TooDeep | Reason::Arguments => format!("{text} has arguments that its function does not take"),
         };
         Error::new(ErrorKind::InvalidArgument, operation, message + &involved(self.at, values, names))
     }

@@ -281,11 +281,12 @@ impl<'a> Inference<'a> {
     fn infer_leading_dimensions(&mut self) -> bool {
         let mut progress = false;
         for index in 0..self.scope.parameters.len() {
-            if self.is_open(index) && is_only_leading(self.scope, index) {
-                if let Some((value, parameter)) = self.leading_value(index) {
-                    self.set(index, value, Origin::Leading(parameter));
-                    progress = true;
-                }
+            if self.is_open(index)
+                && is_only_leading(self.scope, index)
+                && let Some((value, parameter)) = self.leading_value(index)
+            {
+                self.set(index, value, Origin::Leading(parameter));
+                progress = true;
             }
         }
         progress

@@ -221,7 +221,7 @@ fn random_bytes(random: &mut SeededRandom, interface: &Interface) -> Vec<Option<
     };
     let mut one = |_: &Parameter| {
         let words: Vec<u8> = (0..4).flat_map(|_| draw(random).to_ne_bytes()).collect();
-        (random.next() % 8 != 0).then_some(words)
+        (!random.next().is_multiple_of(8)).then_some(words)
     };
     interface.parameters.iter().map(&mut one).collect()
 }

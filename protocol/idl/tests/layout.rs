@@ -310,3 +310,23 @@ fn an_empty_array_with_a_monstrous_side_is_refused() {
     assert!(resolved(&thin, &[("n", 1 << 62)]).is_err());
     assert!(resolved(&thin, &[("n", 1 << 40)]).is_ok());
 }
+
+/// Prints what resolving a call costs; every call pays it on both sides.
+#[test]
+#[ignore = "a measurement: run with --release -- --ignored --nocapture"]
+fn cost_of_a_small_call() {
+    for (interface, given) in [
+        (ddot(), vec![("n", 4)]),
+        (dgesv(), vec![("n", 3), ("nrhs", 2), ("lda", 5), ("ldb", 3)]),
+        (dgesdd(), vec![("jobz", 65), ("m", 4), ("n", 3), ("lda", 4), ("ldu", 4), ("ldvt", 3)]),
+    ] {
+        let bytes = integers(&interface, &given);
+        let rounds = 200_000;
+        let begin = std::time::Instant::now();
+        for _ in 0..rounds {
+            let values = ByteValues::new(&interface, slices(&bytes));
+            std::hint::black_box(resolve(&interface, &values, LIMIT).unwrap());
+        }
+        println!("{}: {} ns", interface.name, begin.elapsed().as_nanos() / rounds);
+    }
+}
