@@ -22,3 +22,6 @@ pub use stream::{DESCRIPTORS_MAX, from_descriptor, pair};
 pub fn own_uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
+
+#[cfg(test)]
+mod tests;

@@ -42,6 +42,8 @@ impl Listener {
     /// `InvalidArgument` when the path is too long or names something that is no socket.
     pub fn bind(path: &Path) -> Result<Listener> {
         let path = std::path::absolute(path).map_err(|error| Error::system(OPERATION, error))?;
+        // Bound under a short name and renamed, a socket with a long one would exist, and nobody could reach it.
+        SocketAddrUnix::new(&path).map_err(|errno| explain(&path, errno.into()))?;
         let directory = directory::prepare(&path)?;
         // Two servers that start together would both find a dead file and replace each other's fresh one.
         let _lock = directory::lock(&directory)?;

@@ -31,6 +31,7 @@ fn the_streaming_copy_is_exact_on_all_alignments_and_tails() {
         for length in [0, 1, 63, 4095, 16_383, 16_384, 16_385 + shift, 2 * 16_384 + 4096 - shift, 3 * 16_384 + 4096] {
             // SAFETY: the processor has AVX2, and `check` passes ranges of `length` bytes.
             check(&source[shift..shift + length], 4096 - shift, |to, from, n| unsafe { streaming::copy(to, from, n) });
+            // SAFETY: as above.
             check(&source[shift..shift + length], 7 * shift, |to, from, n| unsafe { streaming::copy(to, from, n) });
         }
     }

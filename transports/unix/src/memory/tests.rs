@@ -132,7 +132,11 @@ fn hostile_descriptors_are_refused() {
     let sealed = SealFlags::SHRINK | SealFlags::GROW;
     let (pipe, _other_end) = rustix::pipe::pipe().unwrap();
     let cases: [(&str, OwnedFd, usize); 6] = [
-        ("no seals: the peer could shrink it, and our next read would be a SIGBUS", memfd(8192, SealFlags::empty()), 8192),
+        (
+            "no seals: the peer could shrink it, and our next read would be a SIGBUS",
+            memfd(8192, SealFlags::empty()),
+            8192,
+        ),
         ("only grow is sealed: the same", memfd(8192, SealFlags::GROW), 8192),
         ("smaller than announced: bytes behind the end are a SIGBUS", memfd(4096, sealed), 8192),
         ("sealed against writing: results could not be stored", memfd(8192, sealed | SealFlags::WRITE), 8192),
