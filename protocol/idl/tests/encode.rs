@@ -282,3 +282,32 @@ fn mutated_encodings_never_panic_and_decode_to_one_encoding() {
     // Both ways must have been taken often, or the loop tests nothing.
     assert!(good > 1000 && bad > 1000, "{good} good, {bad} bad");
 }
+
+#[test]
+fn mutated_modules_never_panic() {
+    let mut random = SeededRandom::new(0xe1);
+    let seed = encode_module(&module());
+    let (mut good, mut bad) = (0, 0);
+    for _ in 0..10_000 {
+        let mut bytes = seed.clone();
+        let at = (random.next() % bytes.len() as u64) as usize;
+        match random.next() % 3 {
+            0 => bytes[at] = random.next() as u8,
+            1 => bytes.truncate(at),
+            _ => bytes[at] ^= 1 << (random.next() % 8),
+        }
+        match decode_module(&bytes) {
+            Ok(module) => {
+                good += 1;
+                assert_eq!(decode_module(&encode_module(&module)).unwrap(), module);
+            }
+            Err(_) => bad += 1,
+        }
+    }
+    assert!(good > 500 && bad > 500, "{good} good, {bad} bad");
+    // A symbol called with parameter 200 of 8.
+    let mut wrong = module();
+    wrong.routines[0].implementation.code =
+        Code::Symbol { symbol: "dgesv_".into(), arguments: vec![200], result: None };
+    assert!(decode_module(&encode_module(&wrong)).unwrap_err().to_string().contains("parameter it lacks"));
+}
