@@ -135,6 +135,8 @@ fn resume_after_open_body(text: &str, start: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     fn body(text: &str) -> &str {

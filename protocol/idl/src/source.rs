@@ -143,6 +143,8 @@ fn parse_mark(line: &str) -> Option<(u32, Option<&str>)> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     #[test]
