@@ -1,1 +1,9 @@
 //! The library every executable is built on: the generic host and linked executables.
+
+pub mod build;
+pub mod entry;
+pub mod invoke;
+pub mod library;
+pub mod serve;
+mod signature;
+mod words;

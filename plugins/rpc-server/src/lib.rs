@@ -1,1 +1,94 @@
-//! Accepts connections, checks calls and relays them to executables.
+//! Accepts connections, checks calls and relays them to executables (README.md).
+//!
+//! The plugin knows no transport: the binary that contains it hands over what listens, what adopts a descriptor as a
+//! stream, and what makes argument memory.
+
+mod driver;
+mod options;
+pub mod state;
+pub mod step;
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use farcall_base::Result;
+use farcall_interfaces::directory::{self, DirectoryHandle};
+use farcall_interfaces::mailbox::mailbox;
+use farcall_interfaces::memory::MemorySource;
+use farcall_interfaces::spawner::{self, SpawnerHandle};
+use farcall_interfaces::stream::{ByteStream, Listener, Proof};
+use farcall_kernel::{Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName};
+
+pub use options::Options;
+
+/// The slot that the server fills.
+pub const SLOT: SlotName = "rpc";
+const NAME: &str = "rpc-server";
+
+/// What the server offers to other plugins and to its binary.
+#[derive(Clone, Debug)]
+pub struct RpcHandle {
+    /// Where it listens, as clients write it.
+    pub addresses: Arc<[String]>,
+}
+
+/// The transports that a binary gives its server.
+#[derive(Clone, Copy)]
+pub struct Transports {
+    /// Listens where the options say.
+    pub listen: fn(&Options) -> Result<Vec<Box<dyn Listener>>>,
+    /// Makes a stream of an executable's end of a socket pair.
+    pub adopt: fn(OwnedFd, Proof) -> Result<Box<dyn ByteStream>>,
+    /// Makes argument memory for one principal.
+    pub memory: fn(&Options) -> Arc<dyn MemorySource>,
+    /// The user whose clients may connect.
+    pub own_uid: fn() -> u32,
+    /// What tells this host from others.
+    pub host: fn() -> String,
+}
+
+/// Describes the plugin; `construct` is `|options| farcall_rpc_server::construct(options, TRANSPORTS)`.
+pub fn plugin(construct: fn(&farcall_kernel::Options) -> Result<Box<dyn Plugin>>) -> PluginDescription {
+    PluginDescription { name: NAME, slot: SLOT, options: include_str!("options.toml"), construct }
+}
+
+/// Makes the plugin.
+///
+/// # Errors
+/// `InvalidSource` for wrong options.
+pub fn construct(options: &farcall_kernel::Options, transports: Transports) -> Result<Box<dyn Plugin>> {
+    Ok(Box::new(RpcServer { options: options.read()?, transports }))
+}
+
+struct RpcServer {
+    options: Options,
+    transports: Transports,
+}
+
+impl Plugin for RpcServer {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn provides(&self) -> &'static [SlotName] {
+        &[SLOT]
+    }
+
+    fn needs(&self) -> &'static [SlotName] {
+        &[directory::SLOT, spawner::SLOT]
+    }
+
+    fn start(self: Box<Self>, context: PluginContext) -> Result<RunningPlugin> {
+        let (sender, receiver) = mailbox(self.options.messages_max.saturating_add(1))?;
+        let stop = sender.reserve().map_err(|refusal| refusal.error("start the server"))?;
+        let listeners = (self.transports.listen)(&self.options)?;
+        let addresses = listeners.iter().map(|listener| listener.address()).collect();
+        let services = driver::Services {
+            directory: context.service::<DirectoryHandle>(directory::SLOT)?,
+            spawner: context.service::<SpawnerHandle>(spawner::SLOT)?,
+        };
+        let driver = driver::Driver::new(self.options, self.transports, listeners, services, sender, receiver)?;
+        let running = RunningPlugin::new(move || stop.send(driver::Message::Stop), move || driver.run());
+        Ok(running.provides(SLOT, RpcHandle { addresses }))
+    }
+}

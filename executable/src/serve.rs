@@ -1,0 +1,269 @@
+//! The executable's side of the wire: takes calls from its server one after the other and runs them.
+//!
+//! One thread does everything, because a routine may not be thread-safe and the server sends one call at a time. While a
+//! routine runs nobody reads the connection; a server that wants it ended ends the process.
+
+mod call;
+mod memory;
+mod module;
+mod results;
+mod start;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use farcall_base::{ChannelId, Clock, Error, ErrorKind, Result, SystemClock};
+use farcall_call::{Connection, Event, Setup, Side, Transmit};
+use farcall_interfaces::link::{FrameHandler, Link, Received};
+use farcall_interfaces::memory::{MemorySource, Space};
+use farcall_interfaces::stream::ByteStream;
+use farcall_wire::message::ByteOrder;
+use farcall_wire::{CallResult, CallTimes, FrameHeader, FrameKind, Hello, HelloLimits, Open, Reply, Request, Role};
+
+use crate::entry::LinkedEntries;
+use call::PendingCall;
+use memory::Segments;
+use module::LoadedModule;
+
+pub use module::check_module;
+pub use start::{host_main, linked_main};
+
+/// Largest sum of one call's arrays that an executable accepts; the server's own limit is lower and checked first.
+const CALL_BYTES_MAX: u64 = 1 << 46;
+/// Bytes taken from the stream before frames are answered.
+const RECEIVE_BUDGET: usize = 64 << 20;
+
+/// Serves the connection until the server closes it.
+///
+/// # Errors
+/// When the server breaks the protocol or the connection breaks.
+pub fn serve(stream: Box<dyn ByteStream>, memory: Arc<dyn MemorySource>, entries: Option<LinkedEntries>) -> Result<()> {
+    let limits = HelloLimits { channels_max: 16, call_bytes_max: CALL_BYTES_MAX, ..HelloLimits::default() };
+    let hello = Hello {
+        role: Role::Executable,
+        byte_order: ByteOrder::NATIVE,
+        product: concat!("farcall ", env!("CARGO_PKG_VERSION")).to_owned(),
+        features: Vec::new(),
+        limits,
+        host: String::new(),
+        principal: None,
+        token: None,
+        attributes: Vec::new(),
+    };
+    let mut link = Link::new(stream, limits.control_bytes_max, limits.data_bytes_max);
+    let mut session = Session {
+        connection: Connection::new(Setup { hello, initiator: false, token: None }),
+        clock: SystemClock::new(),
+        segments: Segments::new(memory),
+        module: None,
+        entries,
+        calls: BTreeMap::new(),
+        ready: VecDeque::new(),
+        left: false,
+    };
+    loop {
+        session.send(&mut link)?;
+        match link.receive(&mut session, RECEIVE_BUDGET) {
+            Ok(Received::Closed) => return Ok(()),
+            Ok(Received::Blocked) if session.ready.is_empty() => wait(&link)?,
+            Ok(_) => {}
+            Err(error) => {
+                session.connection.goodbye(Some(&error));
+                // The connection is lost either way; the reason is worth one try.
+                let _ = session.send(&mut link);
+                return Err(error);
+            }
+        }
+        if session.left {
+            return Ok(());
+        }
+        while let Some(channel) = session.ready.pop_front() {
+            session.run(channel);
+            session.send(&mut link)?;
+        }
+    }
+}
+
+/// Waits until the stream can be read, or written when something is queued.
+fn wait(link: &Link) -> Result<()> {
+    use rustix::event::{PollFd, PollFlags, poll};
+    let Some(descriptor) = link.stream().readiness() else { return Ok(()) };
+    let flags = if link.bytes_queued() > 0 { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+    match poll(&mut [PollFd::from_borrowed_fd(descriptor, flags)], None) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(Error::system("wait for the server", error.into())),
+    }
+}
+
+struct Session {
+    connection: Connection,
+    clock: SystemClock,
+    segments: Segments,
+    module: Option<LoadedModule>,
+    entries: Option<LinkedEntries>,
+    calls: BTreeMap<ChannelId, PendingCall>,
+    ready: VecDeque<ChannelId>,
+    left: bool,
+}
+
+impl Session {
+    /// Sends everything that may be sent now.
+    fn send(&mut self, link: &mut Link) -> Result<()> {
+        loop {
+            while link.bytes_queued() < (8 << 20) {
+                match self.connection.poll_transmit() {
+                    Some(Transmit::Control { header, body, .. }) => link.queue_control(header, &body, Vec::new()),
+                    Some(Transmit::Data { header, place }) => {
+                        let call = self.calls.get_mut(&place.channel);
+                        let call = call.ok_or_else(|| Error::internal("send a result", "its call is gone"))?;
+                        link.queue_data(header, call.result_blocks(place.slot, header.length)?);
+                    }
+                    None => break,
+                }
+            }
+            if link.flush()? {
+                if link.bytes_queued() == 0 && !self.has_data_waiting() {
+                    break;
+                }
+            } else {
+                wait_writable(link)?;
+            }
+        }
+        let connection = &mut self.connection;
+        self.calls.retain(|channel, call| !call.answered || connection.is_open(*channel));
+        Ok(())
+    }
+
+    fn has_data_waiting(&self) -> bool {
+        self.connection.has_transmit()
+    }
+
+    fn handle_events(&mut self, descriptors: &mut VecDeque<OwnedFd>) -> Result<()> {
+        while let Some(event) = self.connection.poll_event() {
+            match event {
+                Event::Ready(hello) => check_server(&hello)?,
+                Event::Requested(channel, request) => self.on_request(channel, request),
+                Event::Opened(channel, open) => self.on_open(channel, &open),
+                Event::ArgumentsComplete(channel) => self.ready.push_back(channel),
+                Event::CancelRequested(channel) => self.on_cancel(channel),
+                Event::Shared(share) => {
+                    let descriptor = descriptors.pop_front();
+                    let missing =
+                        || Error::new(ErrorKind::Protocol, "take shared memory", "no descriptor came with it");
+                    self.segments.add(share.segment, descriptor.ok_or_else(missing)?, share.bytes)?;
+                }
+                Event::Unshared(segment) => self.segments.remove(segment),
+                Event::Left(_) => self.left = true,
+                Event::Replied(..) | Event::Resulted(..) | Event::Finished(_) | Event::Noticed(..) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn on_request(&mut self, channel: ChannelId, request: Request) {
+        let reply = match request {
+            Request::Load(publication) => match LoadedModule::load(&publication, self.entries.as_ref()) {
+                Ok(module) => {
+                    self.module = Some(module);
+                    Reply::Done
+                }
+                Err(error) => Reply::Failed((&error).into()),
+            },
+            Request::Interface(_) | Request::List => {
+                let error =
+                    Error::new(ErrorKind::InvalidArgument, "ask an executable", "only its server knows interfaces");
+                Reply::Failed((&error).into())
+            }
+        };
+        self.connection.reply(channel, &reply);
+    }
+
+    fn on_open(&mut self, channel: ChannelId, open: &Open) {
+        let accepted_at = self.clock.now();
+        let module = self.module.as_ref();
+        let call = module
+            .ok_or_else(|| {
+                Error::new(ErrorKind::Protocol, "run a routine", "the server sent no module before the call")
+            })
+            .and_then(|module| PendingCall::new(module, open, &self.segments, accepted_at));
+        match call {
+            Ok(call) => {
+                self.connection.grant(channel, call.announced_bytes);
+                self.calls.insert(channel, call);
+            }
+            Err(error) => self.refuse(channel, &error),
+        }
+    }
+
+    fn on_cancel(&mut self, channel: ChannelId) {
+        self.ready.retain(|ready| *ready != channel);
+        let error = Error::new(ErrorKind::Cancelled, "run a routine", "the call was cancelled before it began");
+        self.refuse(channel, &error);
+        self.calls.remove(&channel);
+    }
+
+    fn refuse(&mut self, channel: ChannelId, error: &Error) {
+        let failure = Some(error.into());
+        let times = CallTimes::default();
+        self.connection.respond(channel, &CallResult { failure, results: Vec::new(), times, attributes: None });
+    }
+
+    fn run(&mut self, channel: ChannelId) {
+        let (Some(call), Some(module)) = (self.calls.get_mut(&channel), self.module.as_ref()) else { return };
+        let since = call.accepted_at;
+        let nanoseconds = |clock: &SystemClock| u64::try_from(clock.now().since(since).as_nanos()).unwrap_or(u64::MAX);
+        let started_ns = nanoseconds(&self.clock);
+        let outcome = call.run(module);
+        let times = CallTimes { queued_ns: started_ns, started_ns, finished_ns: nanoseconds(&self.clock) };
+        call.answered = true;
+        let result = match outcome {
+            Ok(results) => CallResult { failure: None, results, times, attributes: None },
+            Err(error) => CallResult { failure: Some((&error).into()), results: Vec::new(), times, attributes: None },
+        };
+        self.connection.respond(channel, &result);
+    }
+}
+
+fn wait_writable(link: &Link) -> Result<()> {
+    use rustix::event::{PollFd, PollFlags, poll};
+    let Some(descriptor) = link.stream().readiness() else { return Ok(()) };
+    match poll(&mut [PollFd::from_borrowed_fd(descriptor, PollFlags::OUT)], None) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(Error::system("wait for the server", error.into())),
+    }
+}
+
+/// An executable takes calls from servers of its own byte order only; the server makes right for its clients.
+fn check_server(hello: &Hello) -> Result<()> {
+    if hello.byte_order == ByteOrder::NATIVE {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::Version, "greet the server", "the server has another byte order than this machine"))
+}
+
+impl FrameHandler for Session {
+    fn control(&mut self, header: &FrameHeader, body: &[u8], descriptors: &mut VecDeque<OwnedFd>) -> Result<()> {
+        if header.kind == FrameKind::Data as u8 {
+            self.connection.place(header, 0)?;
+        }
+        self.connection.handle_control(header, body)?;
+        self.handle_events(descriptors)
+    }
+
+    fn data_space(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Space>> {
+        let Some(place) = self.connection.place(header, done)?.filter(|place| place.side == Side::Arguments) else {
+            return Ok(None);
+        };
+        let left = (header.length - done) as usize;
+        self.calls.get_mut(&place.channel).map(|call| call.argument_space(place.slot, left)).transpose()
+    }
+
+    fn data_arrived(&mut self, header: &FrameHeader, count: u32, done: u32) -> Result<()> {
+        if let Some(call) = self.calls.get_mut(&header.channel) {
+            call.argument_arrived(header.slot, count as usize)?;
+        }
+        self.connection.data_arrived(header, done)?;
+        self.handle_events(&mut VecDeque::new())
+    }
+}

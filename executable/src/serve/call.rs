@@ -1,0 +1,347 @@
+//! One call: its values laid out in memory as the routine wants them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use farcall_base::{Bytes, Error, ErrorKind, Instant, Result};
+use farcall_idl::interface::{ElementType, Interface, Mode, Parameter};
+use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout, resolve};
+use farcall_idl::values::ByteValues;
+use farcall_interfaces::memory::{Block, Region, Space};
+use farcall_interfaces::packing::Packing;
+use farcall_interfaces::strided::Strided;
+use farcall_wire::{Argument, Open};
+
+use super::CALL_BYTES_MAX;
+use super::memory::{ArenaPlan, Segments};
+use super::module::{LoadedModule, LoadedRoutine};
+use crate::invoke::{Slot, invoke};
+
+/// Memory given for a parameter that is not referenced: enough for a routine that peeks at its first element.
+const ABSENT_BYTES: u64 = 64;
+
+/// Where a parameter's value lies.
+#[derive(Clone)]
+pub enum Place {
+    /// Nowhere.
+    None,
+    /// In a region, from this byte on.
+    Memory(Arc<dyn Region>, usize),
+    /// A C string: begins there; `None` for NULL.
+    Text(Option<usize>, usize),
+    /// An array of C strings: the pointers begin there.
+    Texts(usize),
+}
+
+/// A call on its way through this process.
+pub struct PendingCall {
+    pub accepted_at: Instant,
+    pub answered: bool,
+    /// Bytes of arguments that come as data frames.
+    pub announced_bytes: u64,
+    pub(super) layout: CallLayout,
+    pub(super) places: Vec<Place>,
+    pub(super) wanted: Vec<Argument>,
+    pub(super) arena: Arc<dyn Region>,
+    pub(super) sending: BTreeMap<u16, Packing>,
+    routine: String,
+    receiving: BTreeMap<u16, Packing>,
+}
+
+impl PendingCall {
+    /// Checks the call against its interface and lays out its memory.
+    pub fn new(module: &LoadedModule, open: &Open, segments: &Segments, accepted_at: Instant) -> Result<PendingCall> {
+        let loaded = module.find(&open.routine)?;
+        check_open(loaded, open)?;
+        let interface = &loaded.routine.interface;
+        let given: Vec<Option<&[u8]>> = open
+            .arguments
+            .iter()
+            .map(|argument| match argument {
+                Argument::Inline(bytes) => Some(bytes.as_slice()),
+                _ => None,
+            })
+            .collect();
+        let values = ByteValues::new(interface, given.as_slice());
+        let layout = resolve(interface, &values, Bytes(CALL_BYTES_MAX))?;
+        let mut builder = Builder { interface, open, segments, plan: ArenaPlan::default(), inline: Vec::new() };
+        let mut planned = Vec::with_capacity(interface.parameters.len());
+        for (index, (parameter, layout)) in interface.parameters.iter().zip(&layout.parameters).enumerate() {
+            planned.push(builder.plan(index, parameter, layout)?);
+        }
+        let arena = builder.plan.make()?;
+        let mut call = PendingCall {
+            accepted_at,
+            answered: false,
+            announced_bytes: 0,
+            places: planned.into_iter().map(|planned| planned.in_arena(&arena)).collect(),
+            wanted: wanted(open, interface.parameters.len()),
+            routine: open.routine.clone(),
+            arena,
+            layout,
+            sending: BTreeMap::new(),
+            receiving: BTreeMap::new(),
+        };
+        call.fill(interface, open, &values)?;
+        Ok(call)
+    }
+
+    /// Writes what came inline, and prepares to receive what comes as data.
+    fn fill(&mut self, interface: &Interface, open: &Open, values: &ByteValues<'_>) -> Result<()> {
+        for index in 0..interface.parameters.len() {
+            let parameter = &interface.parameters[index];
+            match (&self.layout.parameters[index], &open.arguments[index], &self.places[index]) {
+                (ParameterLayout::Scalar { bytes }, argument, Place::Memory(region, offset)) => {
+                    let bytes = usize::try_from(*bytes).unwrap_or(0);
+                    let mut space = Space::of(&**region, *offset, bytes)?;
+                    match argument {
+                        Argument::Inline(given) if given.len() == bytes => space.bytes().copy_from_slice(given),
+                        Argument::Inline(given) => return Err(wrong_length(parameter, given.len(), bytes)),
+                        _ if parameter.mode == Mode::Out => {}
+                        _ => values.scalar(index as u16)?.write(parameter.element, space.bytes())?,
+                    }
+                }
+                (ParameterLayout::Array(array), argument, Place::Memory(region, offset)) => {
+                    let mut packing = Packing::new(region.clone(), *offset, &Strided::of_layout(array))?;
+                    match argument {
+                        Argument::Inline(given) => fill_array(parameter, &mut packing, given)?,
+                        Argument::Blocks(length) => {
+                            check_blocks(parameter, *length, array)?;
+                            self.announced_bytes += array.transfer_bytes;
+                            self.receiving.insert(index as u16, packing);
+                        }
+                        _ => {}
+                    }
+                }
+                (ParameterLayout::Text, Argument::Inline(text), Place::Text(Some(offset), _)) => {
+                    Space::of(&*self.arena, *offset, text.len())?.bytes().copy_from_slice(text);
+                }
+                (ParameterLayout::TextArray { .. }, Argument::Texts(texts), Place::Texts(offset)) => {
+                    self.fill_texts(*offset, texts)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn fill_texts(&self, offset: usize, texts: &[Option<minicbor::bytes::ByteVec>]) -> Result<()> {
+        let base = self.arena.base() as usize;
+        let mut text_at = (offset + texts.len() * 8).next_multiple_of(64);
+        for (index, text) in texts.iter().enumerate() {
+            let address = text.as_ref().map_or(0, |_| base + text_at);
+            Space::of(&*self.arena, offset + index * 8, 8)?.bytes().copy_from_slice(&address.to_ne_bytes());
+            if let Some(text) = text {
+                Space::of(&*self.arena, text_at, text.len())?.bytes().copy_from_slice(text);
+                text_at += text.len() + 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the next bytes of an argument go.
+    pub fn argument_space(&mut self, slot: u16, max: usize) -> Result<Space> {
+        let packing = self.receiving.get_mut(&slot);
+        packing.ok_or_else(|| Error::internal("receive an argument", "nobody expects it"))?.space(max)
+    }
+
+    /// They are there.
+    pub fn argument_arrived(&mut self, slot: u16, count: usize) -> Result<()> {
+        self.receiving.get_mut(&slot).map_or(Ok(()), |packing| packing.arrived(count))
+    }
+
+    /// The next bytes of a result.
+    pub fn result_blocks(&mut self, slot: u16, length: u32) -> Result<Vec<Block>> {
+        let packing = self.sending.get_mut(&slot);
+        packing.ok_or_else(|| Error::internal("send a result", "nobody wants it"))?.blocks(length as usize)
+    }
+
+    /// Runs the routine and gathers its results.
+    pub fn run(&mut self, module: &LoadedModule) -> Result<Vec<Argument>> {
+        let loaded = module.find(&self.routine)?;
+        let mut slots = self.slots(&loaded.routine.interface)?;
+        // SAFETY: every slot describes memory of the extent that the layout says; that the code has the interface its
+        // IDL claims is the publisher's word, which is why it runs in this process and not in the server.
+        unsafe { invoke(&loaded.prepared, &mut slots)? };
+        flush_standard_output();
+        self.results(&loaded.routine.interface, &slots)
+    }
+
+    fn slots(&self, interface: &Interface) -> Result<Vec<Slot>> {
+        let slot = |(index, parameter): (usize, &Parameter)| match (&self.places[index], &self.layout.parameters[index])
+        {
+            (Place::Memory(region, offset), layout) => {
+                let bytes = text_extent(parameter, layout);
+                // SAFETY: the place was checked to lie within its region when it was made.
+                Ok(Slot::new(unsafe { region.base().add(*offset) }, bytes))
+            }
+            (Place::Text(Some(offset), length), _) if parameter.mode.is_input() => {
+                // SAFETY: as above, in the arena.
+                Ok(Slot::new(unsafe { self.arena.base().add(*offset) }, *length))
+            }
+            // SAFETY: as above, in the arena.
+            (Place::Texts(offset), _) => Ok(Slot::new(unsafe { self.arena.base().add(*offset) }, 0)),
+            _ => Ok(Slot::null()),
+        };
+        interface.parameters.iter().enumerate().map(slot).collect()
+    }
+}
+
+/// Output of C and Fortran code must have left the process before the call counts as ended.
+fn flush_standard_output() {
+    // SAFETY: NULL means all streams; stdio locks them itself.
+    unsafe { libc::fflush(std::ptr::null_mut()) };
+}
+
+/// Length that Fortran reads of a CHARACTER array: one element's, the extent of the fastest dimension.
+fn text_extent(parameter: &Parameter, layout: &ParameterLayout) -> usize {
+    match layout {
+        ParameterLayout::Array(array) if parameter.element == ElementType::Char => {
+            let strides = array.strides_bytes();
+            let fastest = strides.iter().position(|stride| *stride == 1).unwrap_or(0);
+            array.dimensions.get(fastest).map_or(1, |dimension| dimension.size as usize)
+        }
+        _ => 1,
+    }
+}
+
+fn wanted(open: &Open, count: usize) -> Vec<Argument> {
+    open.wanted.clone().unwrap_or_else(|| vec![Argument::Blocks(None); count])
+}
+
+fn check_open(loaded: &LoadedRoutine, open: &Open) -> Result<()> {
+    let count = loaded.routine.interface.parameters.len();
+    let wanted = open.wanted.as_ref().map_or(count, Vec::len);
+    if open.contract != loaded.contract {
+        return Err(Error::new(ErrorKind::InterfaceChanged, "run a routine", "the interface changed").retryable());
+    }
+    if open.arguments.len() != count || wanted != count {
+        return Err(Error::new(ErrorKind::Protocol, "run a routine", "the call has another number of parameters")
+            .with("interface", count)
+            .with("call", open.arguments.len()));
+    }
+    Ok(())
+}
+
+fn wrong_length(parameter: &Parameter, given: usize, needed: usize) -> Error {
+    Error::new(ErrorKind::Protocol, "run a routine", "a value has the wrong length")
+        .with("parameter", &parameter.name)
+        .with("bytes", given)
+        .with("needed", needed)
+}
+
+fn check_blocks(parameter: &Parameter, length: Option<u64>, array: &ArrayLayout) -> Result<()> {
+    match length {
+        Some(length) if length == array.transfer_bytes => Ok(()),
+        length => Err(wrong_length(parameter, length.unwrap_or(0) as usize, array.transfer_bytes as usize)),
+    }
+}
+
+fn fill_array(parameter: &Parameter, packing: &mut Packing, given: &[u8]) -> Result<()> {
+    if given.len() as u64 != packing.left() {
+        return Err(wrong_length(parameter, given.len(), packing.left() as usize));
+    }
+    let mut done = 0;
+    while done < given.len() {
+        let mut space = packing.space(given.len() - done)?;
+        let count = space.length();
+        space.bytes().copy_from_slice(&given[done..done + count]);
+        packing.arrived(count)?;
+        done += count;
+    }
+    Ok(())
+}
+
+/// A place that may still be an offset in an arena that is not made yet.
+enum Planned {
+    Arena(usize),
+    Ready(Place),
+}
+
+impl Planned {
+    fn in_arena(self, arena: &Arc<dyn Region>) -> Place {
+        match self {
+            Planned::Arena(offset) => Place::Memory(arena.clone(), offset),
+            Planned::Ready(place) => place,
+        }
+    }
+}
+
+struct Builder<'a> {
+    interface: &'a Interface,
+    open: &'a Open,
+    segments: &'a Segments,
+    plan: ArenaPlan,
+    inline: Vec<usize>,
+}
+
+impl Builder<'_> {
+    fn plan(&mut self, index: usize, parameter: &Parameter, layout: &ParameterLayout) -> Result<Planned> {
+        let argument = &self.open.arguments[index];
+        Ok(match layout {
+            ParameterLayout::Absent => Planned::Arena(self.plan.reserve(ABSENT_BYTES)?),
+            ParameterLayout::Scalar { bytes } => Planned::Arena(self.plan.reserve(*bytes)?),
+            ParameterLayout::Array(_) if *argument == Argument::Null => Planned::Ready(Place::None),
+            ParameterLayout::Array(array) => self.plan_array(index, parameter, array)?,
+            ParameterLayout::Text => Planned::Ready(self.plan_text(parameter, argument)?),
+            ParameterLayout::TextArray { count } => Planned::Ready(self.plan_texts(parameter, argument, *count)?),
+            ParameterLayout::Callback => {
+                return Err(Error::new(ErrorKind::InvalidArgument, "run a routine", "it takes a callback")
+                    .with("parameter", &parameter.name)
+                    .fix("this version of Farcall has no callbacks yet"));
+            }
+        })
+    }
+
+    fn plan_array(&mut self, index: usize, parameter: &Parameter, array: &ArrayLayout) -> Result<Planned> {
+        let wanted = self.open.wanted.as_ref().map(|wanted| &wanted[index]);
+        let shared = match (&self.open.arguments[index], wanted) {
+            (Argument::Shared(segment, offset, length), _) if parameter.mode.is_input() => {
+                Some((segment, offset, length))
+            }
+            (_, Some(Argument::Shared(segment, offset, length))) if parameter.mode == Mode::Out => {
+                Some((segment, offset, length))
+            }
+            _ => None,
+        };
+        match shared {
+            Some((segment, offset, length)) => {
+                let (region, at) = self.segments.find(*segment, *offset, *length, array.full_bytes)?;
+                Ok(Planned::Ready(Place::Memory(region, at)))
+            }
+            None => {
+                self.inline.push(index);
+                Ok(Planned::Arena(self.plan.reserve(array.full_bytes)?))
+            }
+        }
+    }
+
+    fn plan_text(&mut self, parameter: &Parameter, argument: &Argument) -> Result<Place> {
+        if parameter.element == ElementType::Filename {
+            return Err(Error::new(ErrorKind::InvalidArgument, "run a routine", "it takes a file")
+                .with("parameter", &parameter.name)
+                .fix("this version of Farcall passes no files yet; pass their content as an array"));
+        }
+        match argument {
+            Argument::Inline(text) => {
+                let offset = self.plan.reserve(text.len() as u64 + 1)?;
+                Ok(Place::Text(Some(offset), text.len()))
+            }
+            _ => Ok(Place::Text(None, 0)),
+        }
+    }
+
+    fn plan_texts(&mut self, parameter: &Parameter, argument: &Argument, count: u64) -> Result<Place> {
+        let bytes = match argument {
+            Argument::Texts(texts) if texts.len() as u64 == count => {
+                texts.iter().flatten().map(|text| text.len() as u64 + 1).sum::<u64>()
+            }
+            Argument::Texts(texts) => return Err(wrong_length(parameter, texts.len(), count as usize)),
+            _ => 0,
+        };
+        let pointers = count.checked_mul(8).filter(|bytes| *bytes < CALL_BYTES_MAX);
+        let pointers = pointers.ok_or_else(|| wrong_length(parameter, 0, count as usize))?;
+        let _ = self.interface;
+        Ok(Place::Texts(self.plan.reserve(pointers + 64 + bytes)?))
+    }
+}

@@ -1,0 +1,142 @@
+//! What a routine left behind, as the answer to its call.
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_idl::interface::{ElementType, Interface, Parameter, Shape};
+use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout, resolve_results};
+use farcall_idl::values::ByteValues;
+use farcall_interfaces::memory::Block;
+use farcall_interfaces::packing::Packing;
+use farcall_interfaces::strided::Strided;
+use farcall_wire::Argument;
+
+use super::call::{PendingCall, Place};
+use crate::invoke::Slot;
+
+/// Arrays up to this many bytes come back inside the answer.
+pub const INLINE_MAX: u64 = 4096;
+/// Longest text a routine may answer.
+const TEXT_BYTES_MAX: usize = 1 << 19;
+
+impl PendingCall {
+    /// One answer per parameter.
+    pub(super) fn results(&mut self, interface: &Interface, slots: &[Slot]) -> Result<Vec<Argument>> {
+        let after = self.layout_after(interface)?;
+        let mut results = Vec::with_capacity(interface.parameters.len());
+        for (index, parameter) in interface.parameters.iter().enumerate() {
+            let result = if parameter.mode.is_output() && self.wanted[index] != Argument::Absent {
+                self.result(index, parameter, after.as_ref().unwrap_or(&self.layout).parameters[index].clone(), slots)?
+            } else {
+                Argument::Absent
+            };
+            results.push(result);
+        }
+        Ok(results)
+    }
+
+    /// The layout with ranges that the routine's own results decide; `None` where there are no such ranges.
+    fn layout_after(&self, interface: &Interface) -> Result<Option<CallLayout>> {
+        let ranged = interface.parameters.iter().filter(|parameter| parameter.mode.is_output()).any(|parameter| {
+            matches!(&parameter.shape, Shape::Array { dimensions, .. }
+                if dimensions.iter().any(|d| d.end.is_some() || d.start.is_some() || d.stride.is_some()))
+        });
+        if !ranged {
+            return Ok(None);
+        }
+        let bytes: Vec<Option<&[u8]>> = self.places.iter().zip(&self.layout.parameters).map(visible_bytes).collect();
+        let values = ByteValues::new(interface, bytes.as_slice());
+        resolve_results(interface, &values, &self.layout).map(Some)
+    }
+
+    fn result(
+        &mut self,
+        index: usize,
+        parameter: &Parameter,
+        layout: ParameterLayout,
+        slots: &[Slot],
+    ) -> Result<Argument> {
+        match (layout, &self.places[index]) {
+            (ParameterLayout::Scalar { bytes }, Place::Memory(region, offset)) => {
+                Ok(Argument::Inline(Block::of(region, *offset, bytes as usize)?.bytes().to_vec()))
+            }
+            (ParameterLayout::Array(array), Place::Memory(region, offset)) => {
+                let packing = Packing::new(region.clone(), *offset, &Strided::of_layout(&array))?;
+                self.array_result(index, &array, packing)
+            }
+            (ParameterLayout::Text, _) => text_result(parameter, slots[index]),
+            (ParameterLayout::TextArray { count }, Place::Texts(offset)) => {
+                self.texts_result(parameter, *offset, count)
+            }
+            (_, Place::None) => Ok(Argument::Null),
+            _ => Ok(Argument::Absent),
+        }
+    }
+
+    fn array_result(&mut self, index: usize, array: &ArrayLayout, mut packing: Packing) -> Result<Argument> {
+        if let Argument::Shared(segment, offset, _) = self.wanted[index] {
+            return Ok(Argument::Shared(segment, offset, array.full_bytes));
+        }
+        if array.transfer_bytes <= INLINE_MAX {
+            let mut bytes = Vec::with_capacity(array.transfer_bytes as usize);
+            for block in packing.blocks(array.transfer_bytes as usize)? {
+                bytes.extend_from_slice(block.bytes());
+            }
+            return Ok(Argument::Inline(bytes));
+        }
+        self.sending.insert(index as u16, packing);
+        Ok(Argument::Blocks(Some(array.transfer_bytes)))
+    }
+
+    fn texts_result(&self, parameter: &Parameter, offset: usize, count: u64) -> Result<Argument> {
+        let pointers = Block::of(&self.arena, offset, count as usize * 8)?;
+        let texts = pointers.bytes().chunks_exact(8).map(|pointer| {
+            let address = usize::from_ne_bytes(pointer.try_into().expect("chunks of eight"));
+            read_text(parameter, address as *const u8)
+        });
+        let texts: Result<Vec<_>> = texts.collect();
+        Ok(Argument::Texts(texts?.into_iter().map(|text| text.map(Into::into)).collect()))
+    }
+}
+
+/// Bytes of values that ranges may refer to: scalars and the first elements of arrays.
+fn visible_bytes<'a>((place, layout): (&'a Place, &ParameterLayout)) -> Option<&'a [u8]> {
+    let Place::Memory(region, offset) = place else { return None };
+    let bytes = match layout {
+        ParameterLayout::Scalar { bytes } => *bytes,
+        ParameterLayout::Array(array) => array.full_bytes,
+        _ => return None,
+    } as usize;
+    let end = offset.checked_add(bytes)?;
+    if end > region.bytes() {
+        return None;
+    }
+    // SAFETY: within the region, which outlives the borrow; nobody writes until the results are gathered, since the
+    // routine has returned.
+    Some(unsafe { std::slice::from_raw_parts(region.base().add(*offset), bytes) })
+}
+
+fn text_result(parameter: &Parameter, slot: Slot) -> Result<Argument> {
+    if parameter.element == ElementType::Filename {
+        return Ok(Argument::Absent);
+    }
+    Ok(read_text(parameter, slot.memory)?.map_or(Argument::Null, Argument::Inline))
+}
+
+/// Copies a routine's text; it may be static or alias an input, so it is never freed.
+fn read_text(parameter: &Parameter, text: *const u8) -> Result<Option<Vec<u8>>> {
+    if text.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the routine's interface says that this is a NUL-terminated text; at most TEXT_BYTES_MAX are looked at.
+    let length = unsafe { libc::strnlen(text.cast(), TEXT_BYTES_MAX) };
+    if length == TEXT_BYTES_MAX {
+        return Err(Error::new(
+            ErrorKind::LimitExceeded,
+            "return a text",
+            "it is longer than half a megabyte, or has no end",
+        )
+        .with("parameter", &parameter.name)
+        .fix("end it with a NUL, or return a char array"));
+    }
+    // SAFETY: strnlen saw that many bytes.
+    Ok(Some(unsafe { std::slice::from_raw_parts(text, length) }.to_vec()))
+}

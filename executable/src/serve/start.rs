@@ -1,0 +1,74 @@
+//! How an executable begins: where its connection is, and what it does before the first call.
+
+use std::sync::Arc;
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_interfaces::stream::{ByteStream, Proof};
+use farcall_transport_unix::{MemoryLimits, SharedMemory, from_descriptor};
+
+use crate::entry::{LinkedEntries, LinkedEntry};
+
+/// Says that descriptor 0 is the connection to the server.
+const SOCKET_VARIABLE: &str = "FARCALL_SOCKET";
+
+/// Runs the generic host; returns the process's exit status.
+pub fn host_main() -> i32 {
+    report(inherited().and_then(|stream| run(stream, None)))
+}
+
+/// Runs a linked executable; returns the process's exit status.
+pub fn linked_main(entries: Result<LinkedEntries>) -> i32 {
+    report(entries.and_then(|entries| inherited().and_then(|stream| run(stream, Some(entries)))))
+}
+
+fn report(outcome: Result<()>) -> i32 {
+    match outcome {
+        Ok(()) => 0,
+        Err(error) => {
+            eprintln!("farcall: {error}");
+            1
+        }
+    }
+}
+
+fn run(stream: Box<dyn ByteStream>, entries: Option<LinkedEntries>) -> Result<()> {
+    // This process only adopts memory, so its own pool may be empty.
+    let limits = MemoryLimits { idle_bytes_max: 0, idle_regions_max: 0, ..MemoryLimits::default() };
+    super::serve(stream, Arc::new(SharedMemory::new(limits)), entries)
+}
+
+/// The connection that the spawner left as descriptor 0. Descriptor 0 becomes /dev/null, so that a routine which reads
+/// its standard input finds an end instead of the protocol.
+fn inherited() -> Result<Box<dyn ByteStream>> {
+    end_with_parent();
+    if std::env::var(SOCKET_VARIABLE).as_deref() != Ok("0") {
+        return Err(Error::new(ErrorKind::InvalidArgument, "start the executable", "it has no connection to a server")
+            .fix("executables are started by `farcall serve`, not by hand"));
+    }
+    let connection = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)
+        .map_err(|error| Error::system("take over the connection", error.into()))?;
+    let null = std::fs::File::open("/dev/null").map_err(|error| Error::system("open /dev/null", error))?;
+    rustix::stdio::dup2_stdin(&null).map_err(|error| Error::system("close standard input", error.into()))?;
+    from_descriptor(connection, Proof::Inherited)
+}
+
+/// A server that dies must not leave its executables behind.
+fn end_with_parent() {
+    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+}
+
+/// `main` of every linked executable ends here (generated C calls it).
+///
+/// # Safety
+/// `entries` is an array of `count` entries with NUL-terminated names.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn farcall_executable_main(
+    _argc: std::ffi::c_int,
+    _argv: *const *const std::ffi::c_char,
+    entries: *const LinkedEntry,
+    count: usize,
+) -> std::ffi::c_int {
+    // SAFETY: the caller's promise, passed on.
+    let entries = unsafe { LinkedEntries::new(entries, count) };
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| linked_main(entries))).unwrap_or(101)
+}

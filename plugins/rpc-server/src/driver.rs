@@ -1,0 +1,352 @@
+//! The server's driver: sockets, memory, other plugins. One thread; the only part that waits.
+
+mod transfers;
+mod world;
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Result};
+use farcall_call::Transmit;
+use farcall_interfaces::directory::{DirectoryHandle, Request, Response};
+use farcall_interfaces::link::{Link, Received};
+use farcall_interfaces::mailbox::{Receiver, Sender};
+use farcall_interfaces::spawner::{Exited, SpawnerHandle, Start, Started};
+use farcall_interfaces::stream::{ByteStream, Listener, Proof};
+use rustix::event::epoll;
+
+use crate::state::{Action, State};
+use crate::step::{Server, Surroundings};
+use crate::{Options, Transports};
+use world::{Taking, World};
+
+/// Data taken from one connection before others have their turn.
+const RECEIVE_BUDGET: usize = 8 << 20;
+/// Bytes queued on a link before more frames are made.
+const QUEUE_BYTES: usize = 8 << 20;
+/// Connections accepted in one turn.
+const ACCEPT_BUDGET: usize = 64;
+/// Marks of what became ready; connections' are their ids, which begin above.
+const INBOX: u64 = 0;
+const FIRST_CONNECTION: u64 = 1 << 16;
+
+/// Services of other plugins.
+pub struct Services {
+    pub directory: DirectoryHandle,
+    pub spawner: SpawnerHandle,
+}
+
+/// What arrives from other plugins.
+pub enum Message {
+    Resolved(ConnectionId, farcall_base::ChannelId, Result<Response>),
+    Listed(ConnectionId, farcall_base::ChannelId, Result<Response>),
+    Started(ExecutableId, Result<Started>),
+    Exited(Result<Exited>),
+    Stop,
+}
+
+struct Wire {
+    link: Link,
+    /// Waits for room to send, or takes nothing more for now.
+    interest: epoll::EventFlags,
+}
+
+/// The driver.
+pub struct Driver {
+    transports: Transports,
+    listeners: Vec<Box<dyn Listener>>,
+    services: Services,
+    sender: Sender<Message>,
+    inbox: Receiver<Message>,
+    poller: std::os::fd::OwnedFd,
+    wires: BTreeMap<ConnectionId, Wire>,
+    server: Server,
+    world: World,
+    next_connection: u64,
+    options: Options,
+}
+
+impl Driver {
+    /// Everything that can fail at the start fails here.
+    pub fn new(
+        options: Options,
+        transports: Transports,
+        listeners: Vec<Box<dyn Listener>>,
+        services: Services,
+        sender: Sender<Message>,
+        inbox: Receiver<Message>,
+    ) -> Result<Driver> {
+        let poller = epoll::create(epoll::CreateFlags::CLOEXEC)
+            .map_err(|error| Error::system("wait for sockets", error.into()))?;
+        let driver = Driver {
+            server: Server::new(State::new(options.limits(), (transports.host)())),
+            world: World::new(transports, options.clone()),
+            transports,
+            listeners,
+            services,
+            sender,
+            inbox,
+            poller,
+            wires: BTreeMap::new(),
+            next_connection: FIRST_CONNECTION,
+            options,
+        };
+        driver.watch(driver.inbox.as_fd(), INBOX)?;
+        for (index, listener) in driver.listeners.iter().enumerate() {
+            if let Some(descriptor) = listener.readiness() {
+                driver.watch(descriptor, 1 + index as u64)?;
+            }
+        }
+        Ok(driver)
+    }
+
+    fn watch(&self, descriptor: BorrowedFd<'_>, mark: u64) -> Result<()> {
+        epoll::add(&self.poller, descriptor, epoll::EventData::new_u64(mark), epoll::EventFlags::IN)
+            .map_err(|error| Error::system("wait for sockets", error.into()))
+    }
+
+    /// Runs until told to stop.
+    pub fn run(mut self) -> Result<()> {
+        let mut events = Vec::with_capacity(256);
+        loop {
+            events.clear();
+            let timeout = self.server.next_tick().map(|at| at.since(self.world.now()) + Duration::from_millis(1));
+            let timeout = timeout.and_then(|left| rustix::event::Timespec::try_from(left).ok());
+            match epoll::wait(&self.poller, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(Error::system("wait for sockets", error.into())),
+            }
+            for event in events.drain(..) {
+                match event.data.u64() {
+                    INBOX if !self.take_messages() => return Ok(()),
+                    INBOX => {}
+                    mark if mark < FIRST_CONNECTION => self.accept(mark as usize - 1),
+                    mark => self.receive(ConnectionId(mark)),
+                }
+            }
+            self.server.tick(&mut self.world);
+            self.settle();
+        }
+    }
+
+    /// False when the node stops.
+    fn take_messages(&mut self) -> bool {
+        while let Ok(message) = self.inbox.try_receive() {
+            match message {
+                Message::Stop => return false,
+                Message::Resolved(connection, channel, answer) => {
+                    self.server.resolved(connection, channel, answer.and_then(world::resolved));
+                }
+                Message::Listed(connection, channel, answer) => {
+                    self.server.listed(connection, channel, answer.and_then(world::listing));
+                }
+                Message::Started(executable, Ok(started)) => self.started(executable, started),
+                Message::Started(executable, Err(error)) => {
+                    self.server.executable_failed(&mut self.world, executable, &error);
+                }
+                Message::Exited(Ok(exited)) => self.server.executable_exited(&mut self.world, &exited),
+                // The spawner ended without a word on its executables: the node is stopping.
+                Message::Exited(Err(_)) => {}
+            }
+        }
+        true
+    }
+
+    fn accept(&mut self, index: usize) {
+        for _ in 0..ACCEPT_BUDGET {
+            // A failed accept concerns a client that is gone already, or a lack of descriptors that may pass.
+            let Ok(Some(stream)) = self.listeners[index].accept() else { return };
+            let peer = stream.peer().clone();
+            let own = (self.transports.own_uid)();
+            let (token, refusal, principal) = match peer.proof {
+                Proof::User { uid, .. } if uid == own || uid == 0 => (None, None, format!("uid {uid}")),
+                Proof::User { uid, .. } => (None, Some(foreign_user(uid, own)), format!("uid {uid}")),
+                Proof::Token(token) => (Some(token), None, "token".to_owned()),
+                Proof::Inherited | Proof::Address => (None, None, "inherited".to_owned()),
+            };
+            let shares = stream.passes_descriptors();
+            let Some(connection) = self.add(stream) else { continue };
+            self.world.set_principal(connection, principal);
+            let now = self.world.now();
+            self.server.accepted(connection, peer.address, shares, token, refusal, now);
+        }
+    }
+
+    fn add(&mut self, stream: Box<dyn ByteStream>) -> Option<ConnectionId> {
+        let connection = ConnectionId(self.next_connection);
+        self.watch(stream.readiness()?, connection.0).ok()?;
+        self.next_connection += 1;
+        let link = Link::new(stream, self.options.control_bytes_max, self.options.data_bytes_max);
+        self.wires.insert(connection, Wire { link, interest: epoll::EventFlags::IN });
+        Some(connection)
+    }
+
+    fn started(&mut self, executable: ExecutableId, started: Started) {
+        let stream = (self.transports.adopt)(started.stream, Proof::Inherited);
+        let added = stream.and_then(|stream| {
+            let shares = stream.passes_descriptors();
+            let refused = || Error::new(ErrorKind::System, "start an executable", "its connection cannot be watched");
+            self.add(stream).map(|connection| (connection, shares)).ok_or_else(refused)
+        });
+        match added {
+            Ok((connection, shares)) => {
+                let now = self.world.now();
+                self.server.executable_started(executable, connection, shares, now);
+            }
+            Err(error) => {
+                // Its exit is reported when the stop is carried out; a failure to stop means that it is gone.
+                let _ = self.services.spawner.stop(executable, Duration::ZERO);
+                self.server.executable_failed(&mut self.world, executable, &error);
+            }
+        }
+    }
+
+    fn receive(&mut self, connection: ConnectionId) {
+        let Some(mut wire) = self.wires.remove(&connection) else { return };
+        let clogged = self.server.is_clogged(connection);
+        let outcome = if clogged {
+            Ok(Received::Blocked)
+        } else {
+            let mut taking = Taking { server: &mut self.server, world: &mut self.world, connection };
+            wire.link.receive(&mut taking, RECEIVE_BUDGET)
+        };
+        self.wires.insert(connection, wire);
+        match outcome {
+            Ok(Received::Blocked | Received::More) => self.flush(connection),
+            Ok(Received::Closed) => self.close(connection),
+            Err(error) if error.kind() == ErrorKind::ConnectionLost => self.close(connection),
+            Err(error) => {
+                self.server.broken(connection, &error);
+                self.flush(connection);
+            }
+        }
+    }
+
+    /// Carries out what the server decided, until nothing is left.
+    fn settle(&mut self) {
+        loop {
+            while let Some(action) = self.server.poll_action() {
+                self.act(action);
+            }
+            let touched: Vec<ConnectionId> = self.server.take_touched().collect();
+            if touched.is_empty() {
+                return;
+            }
+            for connection in touched {
+                self.flush(connection);
+            }
+        }
+    }
+
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::Resolve { connection, channel, name } => {
+                match self.sender.reply(move |answer| Message::Resolved(connection, channel, answer)) {
+                    Ok(reply) => self.services.directory.ask(Request::Resolve { name }, reply),
+                    Err(error) => self.server.resolved(connection, channel, Err(error)),
+                }
+            }
+            Action::List { connection, channel } => {
+                match self.sender.reply(move |answer| Message::Listed(connection, channel, answer)) {
+                    Ok(reply) => self.services.directory.ask(Request::List, reply),
+                    Err(error) => self.server.listed(connection, channel, Err(error)),
+                }
+            }
+            Action::Start { executable, image } => self.start(executable, image),
+            Action::Stop { executable, grace } => {
+                // A spawner that cannot be told is gone, and has ended its executables.
+                let _ = self.services.spawner.stop(executable, grace);
+            }
+            Action::Close(connection) => self.close(connection),
+        }
+    }
+
+    fn start(&mut self, executable: ExecutableId, image: farcall_interfaces::directory::ExecutableImage) {
+        let started = self.sender.reply(move |answer| Message::Started(executable, answer));
+        let exited = self.sender.reply(Message::Exited);
+        match (started, exited) {
+            (Ok(started), Ok(exited)) => {
+                self.services.spawner.start(Start { executable, image, limits: Default::default(), started, exited });
+            }
+            (Err(error), _) | (_, Err(error)) => self.server.executable_failed(&mut self.world, executable, &error),
+        }
+    }
+
+    /// Sends what may be sent now; closes the connection when it is to go and everything is sent.
+    fn flush(&mut self, connection: ConnectionId) {
+        let Some(wire) = self.wires.get_mut(&connection) else { return };
+        let outcome = send_frames(&mut self.server, &mut self.world, connection, &mut wire.link);
+        self.server.settle(&mut self.world, connection);
+        let done = match outcome {
+            Ok(done) => done,
+            Err(_) => return self.close(connection),
+        };
+        if done && self.server.is_leaving(connection) {
+            return self.close(connection);
+        }
+        self.set_interest(connection, done);
+    }
+
+    fn set_interest(&mut self, connection: ConnectionId, done: bool) {
+        let mut interest = if done { epoll::EventFlags::empty() } else { epoll::EventFlags::OUT };
+        if !self.server.is_clogged(connection) {
+            interest |= epoll::EventFlags::IN;
+        }
+        let Some(wire) = self.wires.get_mut(&connection).filter(|wire| wire.interest != interest) else { return };
+        wire.interest = interest;
+        if let Some(descriptor) = wire.link.stream().readiness() {
+            let data = epoll::EventData::new_u64(connection.0);
+            // Cannot fail for a descriptor that was added; if it did, the next event would still close the connection.
+            let _ = epoll::modify(&self.poller, descriptor, data, interest);
+        }
+    }
+
+    fn close(&mut self, connection: ConnectionId) {
+        if let Some(wire) = self.wires.remove(&connection) {
+            if let Some(descriptor) = wire.link.stream().readiness() {
+                let _ = epoll::delete(&self.poller, descriptor);
+            }
+        }
+        self.server.ended(&mut self.world, connection);
+        self.world.forget(connection);
+    }
+}
+
+/// Moves frames from the server's decisions to the link and to the socket; true when all of them left.
+fn send_frames(server: &mut Server, world: &mut World, connection: ConnectionId, link: &mut Link) -> Result<bool> {
+    loop {
+        let mut made = false;
+        while link.bytes_queued() < QUEUE_BYTES {
+            let Some(transmit) = server.poll_transmit(connection) else { break };
+            made = true;
+            match transmit {
+                Transmit::Control { header, body, shares } => {
+                    let descriptors = match shares {
+                        Some(segment) => vec![world.descriptor(server, connection, segment)?],
+                        None => Vec::new(),
+                    };
+                    link.queue_control(header, &body, descriptors);
+                }
+                Transmit::Data { header, place } => {
+                    link.queue_data(header, world.blocks(server, connection, &place, header.length)?);
+                }
+            }
+        }
+        if !link.flush()? {
+            return Ok(false);
+        }
+        if !made {
+            return Ok(true);
+        }
+    }
+}
+
+fn foreign_user(uid: u32, own: u32) -> Error {
+    Error::new(
+        ErrorKind::PermissionDenied,
+        "accept a connection",
+        format!("this server serves user {own} only, not user {uid}"),
+    )
+    .fix("start a server of your own with `farcall serve`")
+}

@@ -1,0 +1,170 @@
+//! What the server's decisions need of the real world: the clock, argument memory, shared descriptors.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use farcall_base::{Clock, ConnectionId, Error, ErrorKind, Instant, Result, SystemClock};
+use farcall_call::{Place, Side};
+use farcall_interfaces::directory::{PublishedRoutine, Response};
+use farcall_interfaces::link::FrameHandler;
+use farcall_interfaces::memory::{Block, MemorySource, Space};
+use farcall_wire::{FrameHeader, FrameKind, Share};
+
+use super::transfers::Transfers;
+use crate::state::{MemoryId, MemorySource as SharedSource};
+use crate::step::{Server, Surroundings};
+use crate::{Options, Transports};
+
+/// Clock, memory and descriptors.
+pub struct World {
+    clock: SystemClock,
+    transports: Transports,
+    options: Options,
+    sources: BTreeMap<String, Arc<dyn MemorySource>>,
+    principals: BTreeMap<ConnectionId, String>,
+    segments: BTreeMap<(ConnectionId, u32), OwnedFd>,
+    transfers: Transfers,
+}
+
+impl World {
+    pub fn new(transports: Transports, options: Options) -> World {
+        World {
+            clock: SystemClock::new(),
+            transports,
+            options,
+            sources: BTreeMap::new(),
+            principals: BTreeMap::new(),
+            segments: BTreeMap::new(),
+            transfers: Transfers::default(),
+        }
+    }
+
+    /// Memory is pooled per principal, so that nobody ever sees another's numbers.
+    pub fn set_principal(&mut self, connection: ConnectionId, principal: String) {
+        self.principals.insert(connection, principal);
+    }
+
+    /// A connection is closed.
+    pub fn forget(&mut self, connection: ConnectionId) {
+        self.transfers.forget(connection);
+        self.segments.retain(|(of, _), _| *of != connection);
+        let Some(principal) = self.principals.remove(&connection) else { return };
+        if !self.principals.values().any(|other| *other == principal) {
+            self.sources.remove(&principal);
+        }
+    }
+
+    /// A descriptor for a Share frame to an executable.
+    pub fn descriptor(&self, server: &Server, connection: ConnectionId, segment: u32) -> Result<OwnedFd> {
+        let gone = || Error::internal("share memory", "the memory is gone");
+        let descriptor = match server.shared_source(connection, segment).ok_or_else(gone)? {
+            SharedSource::Client(client, segment) => {
+                self.segments.get(&(client, segment)).ok_or_else(gone)?.try_clone()
+            }
+            SharedSource::Own(identity) => {
+                let region = self.transfers.by_identity(identity).ok_or_else(gone)?;
+                region.descriptor().ok_or_else(gone)?.try_clone_to_owned()
+            }
+        };
+        descriptor.map_err(|error| Error::system("share memory", error))
+    }
+
+    /// The bytes of a data frame to be sent.
+    pub fn blocks(
+        &mut self,
+        server: &Server,
+        connection: ConnectionId,
+        place: &Place,
+        length: u32,
+    ) -> Result<Vec<Block>> {
+        let memory = if place.offset == 0 { server.memory_of(connection, place) } else { None };
+        self.transfers.blocks(connection, place, memory, length)
+    }
+}
+
+impl Surroundings for World {
+    fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    fn allocate(&mut self, client: ConnectionId, bytes: u64) -> Result<(MemoryId, u64, u64)> {
+        let principal = self.principals.get(&client).cloned().unwrap_or_default();
+        let make = || (self.transports.memory)(&self.options);
+        let source = self.sources.entry(principal).or_insert_with(make);
+        let bytes = usize::try_from(bytes).map_err(|_| {
+            Error::new(ErrorKind::LimitExceeded, "accept a call", "its arrays exceed the address space")
+        })?;
+        let region = source.allocate(bytes)?;
+        let (identity, bytes) = (region.identity(), region.bytes() as u64);
+        Ok((self.transfers.keep(region), identity, bytes))
+    }
+
+    fn release(&mut self, memory: MemoryId) {
+        self.transfers.release(memory);
+    }
+}
+
+/// One connection's frames on their way to the server.
+pub struct Taking<'a> {
+    pub server: &'a mut Server,
+    pub world: &'a mut World,
+    pub connection: ConnectionId,
+}
+
+impl FrameHandler for Taking<'_> {
+    fn control(&mut self, header: &FrameHeader, body: &[u8], descriptors: &mut VecDeque<OwnedFd>) -> Result<()> {
+        if header.kind == FrameKind::Share as u8 {
+            // The descriptor must be at hand before the server learns of the segment.
+            let share: Share = farcall_wire::message::decode("Share", body)?;
+            let missing = || Error::new(ErrorKind::Protocol, "take shared memory", "no descriptor came with it");
+            let descriptor = descriptors.pop_front().ok_or_else(missing)?;
+            self.server.handle_control(self.world, self.connection, header, body)?;
+            self.world.segments.insert((self.connection, share.segment), descriptor);
+            return Ok(());
+        }
+        self.server.handle_control(self.world, self.connection, header, body)?;
+        if header.kind == FrameKind::Unshare as u8 {
+            let segment: u32 = farcall_wire::message::decode("Unshare", body)?;
+            self.world.segments.remove(&(self.connection, segment));
+        }
+        Ok(())
+    }
+
+    fn data_space(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Space>> {
+        let Some(place) = self.server.place(self.connection, header, done)? else { return Ok(None) };
+        let memory = if place.offset == 0 {
+            match self.server.memory_of(self.connection, &place) {
+                Some(memory) => Some(memory),
+                None => return Ok(None),
+            }
+        } else {
+            None
+        };
+        let left = (header.length - done) as usize;
+        self.world.transfers.space(self.connection, &place, memory, left).map(Some)
+    }
+
+    fn data_arrived(&mut self, header: &FrameHeader, count: u32, done: u32) -> Result<()> {
+        for side in [Side::Arguments, Side::Results] {
+            self.world.transfers.arrived((self.connection, header.channel, side, header.slot), count as usize)?;
+        }
+        self.server.data_arrived(self.world, self.connection, header, done)
+    }
+}
+
+/// The directory's answer to a question for one routine.
+pub fn resolved(response: Response) -> Result<Arc<PublishedRoutine>> {
+    match response {
+        Response::Resolved(routine) => Ok(routine),
+        _ => Err(Error::internal("ask the directory", "it answered another question")),
+    }
+}
+
+/// The directory's answer to a question for everything.
+pub fn listing(response: Response) -> Result<Vec<Arc<PublishedRoutine>>> {
+    match response {
+        Response::Listing(routines) => Ok(routines),
+        _ => Err(Error::internal("ask the directory", "it answered another question")),
+    }
+}

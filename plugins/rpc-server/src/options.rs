@@ -1,0 +1,87 @@
+//! The manifest's options of the server; options.toml says what each means.
+
+use std::time::Duration;
+
+use farcall_base::Bytes;
+use farcall_wire::HelloLimits;
+use serde::Deserialize;
+
+use crate::state::Limits;
+
+/// As read from the manifest.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[allow(missing_docs, reason = "options.toml documents each")]
+pub struct Options {
+    pub listen: Vec<String>,
+    pub token_file: String,
+    pub connections_max: usize,
+    pub calls_max: usize,
+    pub executables_max: usize,
+    pub call_bytes_max: u64,
+    pub routines_max: usize,
+    pub stop_grace_ms: u64,
+    pub greeting_ms: u64,
+    pub channels_max: u32,
+    pub control_bytes_max: u32,
+    pub data_bytes_max: u32,
+    pub initial_credit: u64,
+    pub segments_max: u32,
+    pub memory_bytes_max: u64,
+    pub memory_idle_bytes_max: u64,
+    pub memory_idle_regions_max: usize,
+    pub messages_max: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            listen: Vec::new(),
+            token_file: String::new(),
+            connections_max: 10_240,
+            calls_max: 16_384,
+            executables_max: 0,
+            call_bytes_max: 1 << 40,
+            routines_max: 10_000,
+            stop_grace_ms: 500,
+            greeting_ms: 10_000,
+            channels_max: 4096,
+            control_bytes_max: 1 << 20,
+            data_bytes_max: 4 << 20,
+            initial_credit: 1 << 20,
+            segments_max: 1024,
+            memory_bytes_max: 1 << 40,
+            memory_idle_bytes_max: 2 << 30,
+            memory_idle_regions_max: 64,
+            messages_max: 4096,
+        }
+    }
+}
+
+impl Options {
+    /// The limits of the server's state.
+    pub fn limits(&self) -> Limits {
+        let processors = std::thread::available_parallelism().map_or(2, std::num::NonZero::get).max(2);
+        Limits {
+            connections_max: self.connections_max,
+            calls_max: self.calls_max,
+            executables_max: if self.executables_max == 0 { processors } else { self.executables_max },
+            call_bytes_max: Bytes(self.call_bytes_max),
+            routines_max: self.routines_max,
+            stop_grace: Duration::from_millis(self.stop_grace_ms),
+            greeting_max: Duration::from_millis(self.greeting_ms),
+            hello: self.hello(),
+        }
+    }
+
+    fn hello(&self) -> HelloLimits {
+        HelloLimits {
+            control_bytes_max: self.control_bytes_max,
+            data_bytes_max: self.data_bytes_max,
+            channels_max: self.channels_max,
+            initial_credit: self.initial_credit,
+            call_bytes_max: self.call_bytes_max,
+            segments_max: self.segments_max,
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! The tables of the server and what always holds of them.
+//!
+//! - Every call stands in `calls` from its Open until its outcome is queued for the client, or, when the client is gone,
+//!   until nothing works on it any more.
+//! - A call that an executable works on is named by that executable's `phase`, and names it.
+//! - Memory of a call is released only when no process can write to it any more: after the outcome of a call that
+//!   returned, after the exit of an executable that was stopped.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use farcall_base::{Bytes, CallId, ChannelId, ConnectionId, Error, ExecutableId, Instant};
+use farcall_call::Connection;
+use farcall_idl::layout::CallLayout;
+use farcall_interfaces::directory::{ExecutableImage, PublishedRoutine};
+use farcall_wire::{Argument, HelloLimits, Open};
+
+/// The server's limits, each named in the manifest.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Connections at once, executables' included.
+    pub connections_max: usize,
+    /// Calls at once, waiting and running.
+    pub calls_max: usize,
+    /// Executables at once, of all modules.
+    pub executables_max: usize,
+    /// Largest sum of one call's arrays.
+    pub call_bytes_max: Bytes,
+    /// Routines whose interfaces are kept at hand.
+    pub routines_max: usize,
+    /// Time that an executable has to end politely when its call is cancelled.
+    pub stop_grace: Duration,
+    /// Time that a peer has to say Hello.
+    pub greeting_max: Duration,
+    /// What each connection may do.
+    pub hello: HelloLimits,
+}
+
+/// A call's number in this server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CallKey(pub u64);
+
+/// A piece of memory that the driver holds for the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MemoryId(pub u64);
+
+/// Which module, in which version.
+pub type ModuleKey = (String, u64);
+
+/// Memory that can be shared with an executable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum MemorySource {
+    /// A segment that a client shared.
+    Client(ConnectionId, u32),
+    /// Memory of ours, by the identity that stays with it when it is pooled and used again.
+    Own(u64),
+}
+
+/// Memory of ours that a call uses.
+#[derive(Clone, Debug)]
+pub struct OwnMemory {
+    /// The driver's name for it, for this call only.
+    pub id: MemoryId,
+    /// Its identity across calls.
+    pub identity: u64,
+    /// Its size.
+    pub bytes: u64,
+    /// Offset of each parameter that lies in it.
+    pub offsets: BTreeMap<u16, u64>,
+}
+
+/// Who is at the other end of a connection.
+pub enum PeerKind {
+    /// A client.
+    Client {
+        /// Its calls.
+        calls: BTreeMap<ChannelId, CallKey>,
+        /// Sizes of the segments that it shares.
+        segments: BTreeMap<u32, u64>,
+    },
+    /// An executable.
+    Executable(ExecutableId),
+}
+
+/// A connection.
+pub struct Peer {
+    /// Its state machine.
+    pub connection: Connection,
+    /// Whether memory can be shared over it.
+    pub shares_memory: bool,
+    /// Who it is, for people.
+    pub name: String,
+    /// Who it is.
+    pub kind: PeerKind,
+    /// When it must have said Hello; `None` once it has.
+    pub greeting_until: Option<Instant>,
+    /// No more frames are taken; closed as soon as everything is sent.
+    pub leaving: bool,
+}
+
+/// How far an executable has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// The spawner has been asked.
+    Starting,
+    /// It runs and loads its module.
+    Loading(ChannelId),
+    /// It can take a call.
+    Idle,
+    /// It works on a call.
+    Busy(CallKey, ChannelId),
+    /// It was told to end, or its connection is gone; its exit will be reported.
+    Ending,
+}
+
+/// An executable.
+pub struct Executable {
+    /// What it runs.
+    pub module: ModuleKey,
+    /// Its connection, while there is one.
+    pub connection: Option<ConnectionId>,
+    /// How far it has come.
+    pub phase: Phase,
+    /// The call that ends with it, and why if we know better than its exit status.
+    pub last_call: Option<(CallKey, Option<Error>)>,
+    /// Memory shared with it, and under which segment number, oldest first.
+    pub shared: VecDeque<(MemorySource, u32)>,
+    /// The next segment number.
+    pub next_segment: u32,
+}
+
+/// A module's executables and the calls that wait for one.
+pub struct Pool {
+    /// What to start.
+    pub image: ExecutableImage,
+    /// Those that are free, most recently used last.
+    pub idle: Vec<ExecutableId>,
+    /// All that live.
+    pub alive: usize,
+    /// Those that will be free without a call having to end.
+    pub coming: usize,
+    /// Calls that wait, oldest first.
+    pub waiting: VecDeque<CallKey>,
+}
+
+/// A call.
+pub struct Call {
+    /// Its id on every connection.
+    pub id: CallId,
+    /// Where it came from; `None` when the client is gone.
+    pub client: Option<(ConnectionId, ChannelId)>,
+    /// What it calls.
+    pub routine: Arc<PublishedRoutine>,
+    /// The client's request. Argument bytes in it are moved out when the call is passed on.
+    pub open: Open,
+    /// Sizes.
+    pub layout: CallLayout,
+    /// Memory of ours.
+    pub memory: Option<OwnMemory>,
+    /// Who works on it.
+    pub executable: Option<ExecutableId>,
+    /// Results as the executable gave them, and whether their data is complete.
+    pub results: Option<Box<farcall_wire::CallResult>>,
+    /// When its Open came.
+    pub accepted: Instant,
+    /// When its arguments were complete.
+    pub queued: Instant,
+    /// When it was passed to an executable.
+    pub started: Instant,
+    /// When its time is over.
+    pub deadline: Option<Instant>,
+}
+
+/// What the driver is to do, in this order.
+pub enum Action {
+    /// Ask the directory for a routine; tell [`crate::step::Server::resolved`].
+    Resolve {
+        /// Who asks.
+        connection: ConnectionId,
+        /// On which channel.
+        channel: ChannelId,
+        /// The name as asked for.
+        name: String,
+    },
+    /// Ask the directory for everything; tell [`crate::step::Server::listed`].
+    List {
+        /// Who asks.
+        connection: ConnectionId,
+        /// On which channel.
+        channel: ChannelId,
+    },
+    /// Start an executable; tell [`crate::step::Server::executable_started`] or `executable_exited`.
+    Start {
+        /// Its name.
+        executable: ExecutableId,
+        /// What to start.
+        image: ExecutableImage,
+    },
+    /// End an executable.
+    Stop {
+        /// Which.
+        executable: ExecutableId,
+        /// Time to end politely.
+        grace: Duration,
+    },
+    /// Close a connection; what is queued was sent.
+    Close(ConnectionId),
+}
+
+/// The server's whole state.
+pub struct State {
+    pub(crate) limits: Limits,
+    pub(crate) product: String,
+    pub(crate) host: String,
+    pub(crate) peers: BTreeMap<ConnectionId, Peer>,
+    pub(crate) executables: BTreeMap<ExecutableId, Executable>,
+    pub(crate) pools: BTreeMap<ModuleKey, Pool>,
+    pub(crate) calls: BTreeMap<CallKey, Call>,
+    /// Calls whose outcome is given but whose result data has not all left yet.
+    pub(crate) sending: BTreeMap<(ConnectionId, ChannelId), Call>,
+    pub(crate) routines: HashMap<String, Arc<PublishedRoutine>>,
+    pub(crate) deadlines: BTreeSet<(Instant, CallKey)>,
+    pub(crate) actions: VecDeque<Action>,
+    pub(crate) touched: BTreeSet<ConnectionId>,
+    pub(crate) next: u64,
+}
+
+impl State {
+    /// An empty server.
+    pub fn new(limits: Limits, host: String) -> State {
+        State {
+            limits,
+            product: concat!("farcall ", env!("CARGO_PKG_VERSION")).to_owned(),
+            host,
+            peers: BTreeMap::new(),
+            executables: BTreeMap::new(),
+            pools: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            sending: BTreeMap::new(),
+            routines: HashMap::new(),
+            deadlines: BTreeSet::new(),
+            actions: VecDeque::new(),
+            touched: BTreeSet::new(),
+            next: 1,
+        }
+    }
+
+    /// A number that was never given before.
+    pub(crate) fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+}
+
+/// How an argument travels, in a word, for messages.
+pub fn argument_word(argument: &Argument) -> &'static str {
+    match argument {
+        Argument::Absent => "nothing",
+        Argument::Null => "NULL",
+        Argument::Inline(_) => "inline bytes",
+        Argument::Blocks(_) => "blocks",
+        Argument::Shared(..) => "shared memory",
+        Argument::Handle(_) => "a data handle",
+        Argument::Url(_) => "a URL",
+        Argument::Texts(_) => "texts",
+    }
+}

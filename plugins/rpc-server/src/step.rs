@@ -1,0 +1,297 @@
+//! The server's decisions: what happened comes in, what to send and do comes out. Pure.
+//!
+//! [`Server`] owns a state machine per connection and joins them: a call that a client opened becomes a call that we open
+//! on an executable's connection, its memory named and not moved.
+
+mod check;
+mod client;
+mod dispatch;
+mod executable;
+mod place;
+
+use farcall_base::{ConnectionId, Error, ErrorKind, Instant, Result};
+use farcall_call::{Connection, Event, Setup, Transmit};
+use farcall_wire::message::ByteOrder;
+use farcall_wire::{FrameHeader, Hello, Role, Share};
+
+use crate::state::{Action, MemoryId, MemorySource, Peer, PeerKind, State};
+
+pub use place::SlotMemory;
+
+/// What the server needs from its driver while it decides.
+pub trait Surroundings {
+    /// Now.
+    fn now(&self) -> Instant;
+
+    /// Memory for a client's call: its name, its identity and its size.
+    ///
+    /// # Errors
+    /// `LimitExceeded` when the client's share is used up, `System` otherwise.
+    fn allocate(&mut self, client: ConnectionId, bytes: u64) -> Result<(MemoryId, u64, u64)>;
+
+    /// The call is over: the memory may serve another call of the same client.
+    fn release(&mut self, memory: MemoryId);
+}
+
+/// The server.
+pub struct Server {
+    pub(crate) state: State,
+}
+
+impl Server {
+    /// A server with this state.
+    pub fn new(state: State) -> Server {
+        Server { state }
+    }
+
+    /// The state, for people and metrics.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    fn hello(&self) -> Hello {
+        Hello {
+            role: Role::Server,
+            byte_order: ByteOrder::NATIVE,
+            product: self.state.product.clone(),
+            features: Vec::new(),
+            limits: self.state.limits.hello,
+            host: self.state.host.clone(),
+            principal: None,
+            token: None,
+            attributes: Vec::new(),
+        }
+    }
+
+    /// A client connected. `refusal` is why it must go at once, if it must.
+    pub fn accepted(
+        &mut self,
+        connection: ConnectionId,
+        name: String,
+        shares_memory: bool,
+        token: Option<std::sync::Arc<[u8]>>,
+        refusal: Option<Error>,
+        now: Instant,
+    ) {
+        let mut machine = Connection::new(Setup { hello: self.hello(), initiator: false, token });
+        let full = (self.state.peers.len() >= self.state.limits.connections_max).then(|| {
+            Error::new(ErrorKind::LimitExceeded, "accept a connection", "the server has too many connections")
+                .with("connections_max", self.state.limits.connections_max)
+                .fix("try again later, or raise connections_max in farcall.toml")
+                .retryable()
+        });
+        let refusal = refusal.or(full);
+        if let Some(error) = &refusal {
+            machine.goodbye(Some(error));
+        }
+        let peer = Peer {
+            connection: machine,
+            shares_memory,
+            name,
+            kind: PeerKind::Client { calls: Default::default(), segments: Default::default() },
+            greeting_until: Some(now + self.state.limits.greeting_max),
+            leaving: refusal.is_some(),
+        };
+        self.state.peers.insert(connection, peer);
+        self.state.touched.insert(connection);
+    }
+
+    /// Connections that may have something to send or are to be closed.
+    pub fn take_touched(&mut self) -> impl Iterator<Item = ConnectionId> + use<> {
+        std::mem::take(&mut self.state.touched).into_iter()
+    }
+
+    /// The next thing to do.
+    pub fn poll_action(&mut self) -> Option<Action> {
+        self.state.actions.pop_front()
+    }
+
+    /// The next frame to send on a connection.
+    pub fn poll_transmit(&mut self, connection: ConnectionId) -> Option<Transmit> {
+        self.state.peers.get_mut(&connection)?.connection.poll_transmit()
+    }
+
+    /// Whether the connection is to be closed once everything is sent.
+    pub fn is_leaving(&self, connection: ConnectionId) -> bool {
+        self.state.peers.get(&connection).is_none_or(|peer| peer.leaving)
+    }
+
+    /// Whether the peer reads so slowly that nothing more should be taken from it.
+    pub fn is_clogged(&self, connection: ConnectionId) -> bool {
+        self.state.peers.get(&connection).is_some_and(|peer| peer.connection.is_clogged())
+    }
+
+    /// Takes a control frame from a connection.
+    ///
+    /// # Errors
+    /// The peer broke a rule: tell [`Server::broken`].
+    pub fn handle_control(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        connection: ConnectionId,
+        header: &FrameHeader,
+        body: &[u8],
+    ) -> Result<()> {
+        let Some(peer) = self.state.peers.get_mut(&connection).filter(|peer| !peer.leaving) else { return Ok(()) };
+        peer.connection.handle_control(header, body)?;
+        self.state.touched.insert(connection);
+        self.handle_events(surroundings, connection)
+    }
+
+    /// Bytes of a data frame are in place.
+    ///
+    /// # Errors
+    /// As [`Server::handle_control`].
+    pub fn data_arrived(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        connection: ConnectionId,
+        header: &FrameHeader,
+        done: u32,
+    ) -> Result<()> {
+        let Some(peer) = self.state.peers.get_mut(&connection) else { return Ok(()) };
+        peer.connection.data_arrived(header, done)?;
+        self.handle_events(surroundings, connection)
+    }
+
+    fn handle_events(&mut self, surroundings: &mut dyn Surroundings, connection: ConnectionId) -> Result<()> {
+        while let Some(peer) = self.state.peers.get_mut(&connection) {
+            let Some(event) = peer.connection.poll_event() else { break };
+            let executable = match peer.kind {
+                PeerKind::Client { .. } => None,
+                PeerKind::Executable(executable) => Some(executable),
+            };
+            match (executable, event) {
+                (_, Event::Ready(hello)) => self.greeted(connection, &hello)?,
+                (_, Event::Left(_)) => self.leave(connection),
+                (None, event) => self.client_event(surroundings, connection, event)?,
+                (Some(executable), event) => self.executable_event(surroundings, executable, event)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn greeted(&mut self, connection: ConnectionId, hello: &Hello) -> Result<()> {
+        if hello.byte_order != ByteOrder::NATIVE {
+            return Err(Error::new(ErrorKind::Version, "greet the peer", "it has the other byte order")
+                .fix("this version of Farcall joins machines of one byte order only"));
+        }
+        let Some(peer) = self.state.peers.get_mut(&connection) else { return Ok(()) };
+        peer.greeting_until = None;
+        match peer.kind {
+            PeerKind::Executable(executable) => self.load(executable),
+            PeerKind::Client { .. } => Ok(()),
+        }
+    }
+
+    fn leave(&mut self, connection: ConnectionId) {
+        if let Some(peer) = self.state.peers.get_mut(&connection) {
+            peer.leaving = true;
+            self.state.touched.insert(connection);
+        }
+    }
+
+    /// The peer broke a rule: it is told so, and goes.
+    pub fn broken(&mut self, connection: ConnectionId, error: &Error) {
+        if let Some(peer) = self.state.peers.get_mut(&connection) {
+            peer.connection.goodbye(Some(error));
+        }
+        self.leave(connection);
+    }
+
+    /// A connection is gone.
+    pub fn ended(&mut self, surroundings: &mut dyn Surroundings, connection: ConnectionId) {
+        self.state.touched.remove(&connection);
+        let Some(peer) = self.state.peers.remove(&connection) else { return };
+        match peer.kind {
+            PeerKind::Client { calls, segments } => {
+                for key in calls.into_values() {
+                    self.client_gone(surroundings, key);
+                }
+                self.settle(surroundings, connection);
+                for segment in segments.into_keys() {
+                    self.forget_memory(MemorySource::Client(connection, segment));
+                }
+            }
+            PeerKind::Executable(executable) => self.executable_disconnected(executable),
+        }
+    }
+
+    /// Where a segment that is announced in a transmitted Share frame comes from.
+    pub fn shared_source(&self, connection: ConnectionId, segment: u32) -> Option<MemorySource> {
+        let PeerKind::Executable(executable) = self.state.peers.get(&connection)?.kind else { return None };
+        let shared = &self.state.executables.get(&executable)?.shared;
+        shared.iter().find(|(_, number)| *number == segment).map(|(source, _)| *source)
+    }
+
+    /// When [`Server::tick`] must be called at the latest.
+    pub fn next_tick(&self) -> Option<Instant> {
+        let greeting = self.state.peers.values().filter_map(|peer| peer.greeting_until).min();
+        let deadline = self.state.deadlines.first().map(|(at, _)| *at);
+        greeting.into_iter().chain(deadline).min()
+    }
+
+    /// Time went by.
+    pub fn tick(&mut self, surroundings: &mut dyn Surroundings) {
+        let now = surroundings.now();
+        while let Some((at, key)) = self.state.deadlines.first().copied().filter(|(at, _)| *at <= now) {
+            self.state.deadlines.remove(&(at, key));
+            let error =
+                Error::new(ErrorKind::TimedOut, "run a routine", "its time is over").fix("give it a longer timeout");
+            self.abort(surroundings, key, error);
+        }
+        let late: Vec<ConnectionId> = self
+            .state
+            .peers
+            .iter()
+            .filter(|(_, peer)| peer.greeting_until.is_some_and(|until| until <= now))
+            .map(|(connection, _)| *connection)
+            .collect();
+        for connection in late {
+            let error = Error::new(ErrorKind::TimedOut, "greet the peer", "it did not say Hello in time");
+            self.broken(connection, &error);
+            if let Some(peer) = self.state.peers.get_mut(&connection) {
+                peer.greeting_until = None;
+            }
+        }
+    }
+
+    /// Announces memory to an executable unless it knows it; returns the segment's number there.
+    pub(crate) fn share_with(
+        &mut self,
+        executable: farcall_base::ExecutableId,
+        source: MemorySource,
+        bytes: u64,
+    ) -> Option<u32> {
+        let record = self.state.executables.get_mut(&executable)?;
+        if let Some((_, segment)) = record.shared.iter().find(|(known, _)| *known == source) {
+            return Some(*segment);
+        }
+        let connection = record.connection?;
+        let peer = self.state.peers.get_mut(&connection)?;
+        let segments_max = peer.connection.peer().map_or(1, |hello| hello.limits.segments_max as usize);
+        while record.shared.len() >= segments_max {
+            let (_, oldest) = record.shared.pop_front()?;
+            peer.connection.unshare(oldest);
+        }
+        let segment = record.next_segment;
+        record.next_segment += 1;
+        record.shared.push_back((source, segment));
+        peer.connection.share(Share { segment, bytes });
+        self.state.touched.insert(connection);
+        Some(segment)
+    }
+
+    /// Memory is gone for good: executables unmap it.
+    pub fn forget_memory(&mut self, source: MemorySource) {
+        for record in self.state.executables.values_mut() {
+            let Some(at) = record.shared.iter().position(|(known, _)| *known == source) else { continue };
+            let Some((_, segment)) = record.shared.remove(at) else { continue };
+            let Some(connection) = record.connection else { continue };
+            if let Some(peer) = self.state.peers.get_mut(&connection) {
+                peer.connection.unshare(segment);
+                self.state.touched.insert(connection);
+            }
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Is a call what its interface says, and what memory does it need? Nothing of a client's is trusted beyond this.
+
+use std::collections::BTreeMap;
+
+use farcall_base::{Bytes, ConnectionId, Error, ErrorKind, Result};
+use farcall_idl::interface::{Interface, Mode, Parameter};
+use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout, resolve};
+use farcall_idl::values::ByteValues;
+use farcall_wire::{Argument, Open};
+
+use crate::state::{OwnMemory, argument_word};
+use crate::step::Surroundings;
+
+/// Results up to this size come back inside the answer and need no memory of ours.
+pub const INLINE_MAX: u64 = 4096;
+/// Alignment of arrays in memory.
+const ALIGNMENT: u64 = 64;
+
+/// Works out the sizes of a call from its inline values.
+pub fn layout(interface: &Interface, open: &Open, limit: Bytes) -> Result<CallLayout> {
+    let count = interface.parameters.len();
+    if open.arguments.len() != count || open.wanted.as_ref().is_some_and(|wanted| wanted.len() != count) {
+        return Err(Error::new(ErrorKind::InvalidArgument, "accept a call", "wrong number of arguments")
+            .with("routine", interface.full_name())
+            .with("interface", count)
+            .with("call", open.arguments.len()));
+    }
+    let given: Vec<Option<&[u8]>> = open
+        .arguments
+        .iter()
+        .map(|argument| match argument {
+            Argument::Inline(bytes) => Some(bytes.as_slice()),
+            _ => None,
+        })
+        .collect();
+    for (parameter, bytes) in interface.parameters.iter().zip(&given) {
+        check_scalar(interface, parameter, *bytes)?;
+    }
+    resolve(interface, &ByteValues::new(interface, given.as_slice()), limit)
+}
+
+/// A scalar must have its type's size before anything is computed from it.
+fn check_scalar(interface: &Interface, parameter: &Parameter, bytes: Option<&[u8]>) -> Result<()> {
+    if !parameter.is_plain_scalar() || !parameter.mode.is_input() {
+        return Ok(());
+    }
+    let needed = farcall_idl::element::element_bytes(interface, parameter.element);
+    match bytes {
+        Some(bytes) if bytes.len() as u64 == needed => Ok(()),
+        None if parameter.default.is_some() => Ok(()),
+        _ => Err(misfit(parameter, "a value of the wrong size").with("needed", needed)),
+    }
+}
+
+/// What a call needs of the server.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// Bytes of argument data that come as frames.
+    pub announced: u64,
+    offsets: BTreeMap<u16, u64>,
+    bytes: u64,
+}
+
+impl Plan {
+    fn reserve(&mut self, slot: usize, bytes: u64) {
+        // The sum of all arrays was checked against the call's limit; a cache line each cannot overflow it.
+        let offset = self.bytes.next_multiple_of(ALIGNMENT);
+        self.offsets.insert(slot as u16, offset);
+        self.bytes = offset + bytes;
+    }
+
+    /// Gets the memory, if any is needed.
+    pub fn allocate(&self, surroundings: &mut dyn Surroundings, client: ConnectionId) -> Result<Option<OwnMemory>> {
+        if self.offsets.is_empty() {
+            return Ok(None);
+        }
+        let (id, identity, bytes) = surroundings.allocate(client, self.bytes.max(1))?;
+        Ok(Some(OwnMemory { id, identity, bytes, offsets: self.offsets.clone() }))
+    }
+}
+
+/// Checks each argument against its layout and finds those that need memory of the server's.
+pub fn plan(interface: &Interface, open: &Open, layout: &CallLayout, segments: &BTreeMap<u32, u64>) -> Result<Plan> {
+    let mut plan = Plan::default();
+    for (slot, (parameter, layout)) in interface.parameters.iter().zip(&layout.parameters).enumerate() {
+        let argument = &open.arguments[slot];
+        let wanted = open.wanted.as_ref().map_or(&Argument::Blocks(None), |wanted| &wanted[slot]);
+        check_direction(parameter, layout, argument)?;
+        if let ParameterLayout::Array(array) = layout {
+            check_array(parameter, array, argument, segments)?;
+            check_wanted(parameter, array, argument, wanted, segments)?;
+            if let Argument::Blocks(_) = argument {
+                plan.announced += array.transfer_bytes;
+            }
+            if needs_memory(parameter, array, argument, wanted) {
+                plan.reserve(slot, array.full_bytes);
+            }
+        } else {
+            check_value(parameter, layout, argument)?;
+        }
+    }
+    Ok(plan)
+}
+
+fn misfit(parameter: &Parameter, message: &'static str) -> Error {
+    Error::new(ErrorKind::InvalidArgument, "accept a call", message)
+        .with("parameter", &parameter.name)
+        .fix("the client's marshalling does not follow the interface it was given")
+}
+
+fn check_direction(parameter: &Parameter, layout: &ParameterLayout, argument: &Argument) -> Result<()> {
+    let expects = parameter.mode.is_input() && *layout != ParameterLayout::Absent;
+    match argument {
+        Argument::Absent if expects && parameter.default.is_none() => Err(misfit(parameter, "an argument is missing")),
+        Argument::Absent => Ok(()),
+        _ if !expects => Err(misfit(parameter, "an argument for a parameter that takes none")),
+        Argument::Handle(_) | Argument::Url(_) => {
+            Err(misfit(parameter, "a kind of argument that this server does not take")
+                .with("kind", argument_word(argument)))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_array(
+    parameter: &Parameter,
+    array: &ArrayLayout,
+    argument: &Argument,
+    segments: &BTreeMap<u32, u64>,
+) -> Result<()> {
+    match argument {
+        Argument::Absent | Argument::Null => Ok(()),
+        Argument::Inline(bytes) if bytes.len() as u64 == array.transfer_bytes => Ok(()),
+        Argument::Blocks(Some(length)) if *length == array.transfer_bytes => Ok(()),
+        Argument::Inline(_) | Argument::Blocks(_) => Err(misfit(parameter, "an array of the wrong length")
+            .with("needed", array.transfer_bytes)
+            .with("kind", argument_word(argument))),
+        Argument::Shared(segment, offset, length) => {
+            check_shared(parameter, array, (*segment, *offset, *length), segments)
+        }
+        _ => Err(misfit(parameter, "an array came as something else").with("kind", argument_word(argument))),
+    }
+}
+
+fn check_shared(
+    parameter: &Parameter,
+    array: &ArrayLayout,
+    (segment, offset, length): (u32, u64, u64),
+    segments: &BTreeMap<u32, u64>,
+) -> Result<()> {
+    let bytes = *segments.get(&segment).ok_or_else(|| misfit(parameter, "a segment that was never shared"))?;
+    let inside = offset.checked_add(length).is_some_and(|end| end <= bytes);
+    if inside && length >= array.full_bytes && offset % 16 == 0 {
+        return Ok(());
+    }
+    Err(misfit(parameter, "shared memory that does not hold the array")
+        .with("segment bytes", bytes)
+        .with("offset", offset)
+        .with("length", length)
+        .with("needed", array.full_bytes))
+}
+
+fn check_wanted(
+    parameter: &Parameter,
+    array: &ArrayLayout,
+    argument: &Argument,
+    wanted: &Argument,
+    segments: &BTreeMap<u32, u64>,
+) -> Result<()> {
+    match wanted {
+        Argument::Shared(segment, offset, length) if parameter.mode.is_output() => {
+            check_shared(parameter, array, (*segment, *offset, *length), segments)?;
+            if parameter.mode == Mode::InOut && argument != wanted {
+                return Err(misfit(parameter, "an INOUT array that is wanted elsewhere than it came from"));
+            }
+            Ok(())
+        }
+        Argument::Absent | Argument::Null | Argument::Blocks(None) => Ok(()),
+        _ => Err(misfit(parameter, "a result wanted in an impossible way").with("kind", argument_word(wanted))),
+    }
+}
+
+fn check_value(parameter: &Parameter, layout: &ParameterLayout, argument: &Argument) -> Result<()> {
+    let fits = match layout {
+        ParameterLayout::Scalar { bytes } => match argument {
+            Argument::Inline(given) => given.len() as u64 == *bytes,
+            Argument::Absent => true,
+            _ => false,
+        },
+        ParameterLayout::Text => matches!(argument, Argument::Absent | Argument::Null | Argument::Inline(_)),
+        ParameterLayout::TextArray { count } => match argument {
+            Argument::Texts(texts) => texts.len() as u64 == *count,
+            Argument::Absent | Argument::Null => true,
+            _ => false,
+        },
+        _ => *argument == Argument::Absent,
+    };
+    if fits {
+        Ok(())
+    } else {
+        Err(misfit(parameter, "a value that does not fit").with("kind", argument_word(argument)))
+    }
+}
+
+/// Arrays that travel as frames lie in our memory; so do results too long to come inside the answer.
+fn needs_memory(parameter: &Parameter, array: &ArrayLayout, argument: &Argument, wanted: &Argument) -> bool {
+    let comes = matches!(argument, Argument::Blocks(_));
+    let goes = parameter.mode.is_output()
+        && matches!(wanted, Argument::Blocks(None))
+        && array.transfer_bytes > INLINE_MAX
+        && !matches!(argument, Argument::Null);
+    comes || goes
+}

@@ -1,0 +1,214 @@
+//! What clients ask for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, Result};
+use farcall_call::Event;
+use farcall_interfaces::directory::PublishedRoutine;
+use farcall_wire::{CallResult, CallTimes, InterfaceReply, Open, Reply, Request};
+
+use crate::state::{Action, Call, CallKey, MemorySource, PeerKind};
+use crate::step::{Server, Surroundings, check};
+
+impl Server {
+    pub(super) fn client_event(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        connection: ConnectionId,
+        event: Event,
+    ) -> Result<()> {
+        match event {
+            Event::Requested(channel, Request::Interface(name)) => {
+                self.state.actions.push_back(Action::Resolve { connection, channel, name });
+            }
+            Event::Requested(channel, Request::List) => {
+                self.state.actions.push_back(Action::List { connection, channel });
+            }
+            Event::Requested(channel, Request::Load(_)) => {
+                let error = Error::new(
+                    ErrorKind::PermissionDenied,
+                    "load a module",
+                    "only a server may ask this, of an executable",
+                );
+                self.reply(connection, channel, &Reply::Failed((&error).into()));
+            }
+            Event::Opened(channel, open) => self.open(surroundings, connection, channel, *open),
+            Event::ArgumentsComplete(channel) => {
+                if let Some(key) = self.client_call(connection, channel) {
+                    self.enqueue(surroundings, key);
+                }
+            }
+            Event::CancelRequested(channel) => {
+                if let Some(key) = self.client_call(connection, channel) {
+                    let error = Error::new(ErrorKind::Cancelled, "run a routine", "the call was cancelled");
+                    self.abort(surroundings, key, error);
+                }
+            }
+            Event::Shared(share) => {
+                if let Some(PeerKind::Client { segments, .. }) = self.kind_mut(connection) {
+                    segments.insert(share.segment, share.bytes);
+                }
+            }
+            Event::Unshared(segment) => {
+                if let Some(PeerKind::Client { segments, .. }) = self.kind_mut(connection) {
+                    segments.remove(&segment);
+                }
+                self.forget_memory(MemorySource::Client(connection, segment));
+            }
+            // We open no calls on clients' connections yet, so nothing answers one.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn kind_mut(&mut self, connection: ConnectionId) -> Option<&mut PeerKind> {
+        self.state.peers.get_mut(&connection).map(|peer| &mut peer.kind)
+    }
+
+    pub(super) fn client_call(&self, connection: ConnectionId, channel: ChannelId) -> Option<CallKey> {
+        match &self.state.peers.get(&connection)?.kind {
+            PeerKind::Client { calls, .. } => calls.get(&channel).copied(),
+            PeerKind::Executable(_) => None,
+        }
+    }
+
+    fn reply(&mut self, connection: ConnectionId, channel: ChannelId, reply: &Reply) {
+        if let Some(peer) = self.state.peers.get_mut(&connection) {
+            peer.connection.reply(channel, reply);
+            self.state.touched.insert(connection);
+        }
+    }
+
+    /// The directory knows the routine, or not.
+    pub fn resolved(&mut self, connection: ConnectionId, channel: ChannelId, answer: Result<Arc<PublishedRoutine>>) {
+        let reply = match answer {
+            Ok(routine) => {
+                self.remember(&routine);
+                Reply::Interface(interface_reply(&routine))
+            }
+            Err(error) => Reply::Failed((&error).into()),
+        };
+        self.reply(connection, channel, &reply);
+    }
+
+    /// The directory's whole list.
+    pub fn listed(&mut self, connection: ConnectionId, channel: ChannelId, answer: Result<Vec<Arc<PublishedRoutine>>>) {
+        let reply = match answer {
+            Ok(routines) => {
+                routines.iter().for_each(|routine| self.remember(routine));
+                Reply::List(routines.iter().map(|routine| interface_reply(routine)).collect())
+            }
+            Err(error) => Reply::Failed((&error).into()),
+        };
+        self.reply(connection, channel, &reply);
+    }
+
+    /// Keeps a routine at hand, so that its calls need no question to the directory.
+    fn remember(&mut self, routine: &Arc<PublishedRoutine>) {
+        let name = routine.routine.interface.full_name();
+        if self.state.routines.len() >= self.state.limits.routines_max && !self.state.routines.contains_key(&name) {
+            // Whoever calls a forgotten routine is told to ask again, which brings it back.
+            self.state.routines.clear();
+        }
+        self.state.routines.insert(name, routine.clone());
+    }
+
+    fn open(&mut self, surroundings: &mut dyn Surroundings, connection: ConnectionId, channel: ChannelId, open: Open) {
+        match self.admit(surroundings, connection, channel, open) {
+            Ok(announced) => {
+                if let Some(peer) = self.state.peers.get_mut(&connection) {
+                    peer.connection.grant(channel, announced);
+                }
+            }
+            Err(error) => self.refuse(connection, channel, &error),
+        }
+    }
+
+    /// Checks a call and makes room for it; returns the bytes of data that come with it.
+    fn admit(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        connection: ConnectionId,
+        channel: ChannelId,
+        open: Open,
+    ) -> Result<u64> {
+        if self.state.calls.len() >= self.state.limits.calls_max {
+            return Err(Error::new(ErrorKind::LimitExceeded, "accept a call", "the server has too many calls")
+                .with("calls_max", self.state.limits.calls_max)
+                .fix("try again later, or raise calls_max in farcall.toml")
+                .retryable());
+        }
+        let routine = self.routine(&open)?;
+        let layout = check::layout(&routine.routine.interface, &open, self.state.limits.call_bytes_max)?;
+        let Some(peer) = self.state.peers.get(&connection) else { return Ok(0) };
+        let PeerKind::Client { segments, .. } = &peer.kind else { return Ok(0) };
+        let plan = check::plan(&routine.routine.interface, &open, &layout, segments)?;
+        let memory = plan.allocate(surroundings, connection)?;
+        let now = surroundings.now();
+        let deadline = open.remaining_us.map(|us| now + Duration::from_micros(us));
+        let key = CallKey(self.state.number());
+        let call = Call {
+            id: open.call,
+            client: Some((connection, channel)),
+            routine,
+            open,
+            layout,
+            memory,
+            executable: None,
+            results: None,
+            accepted: now,
+            queued: now,
+            started: now,
+            deadline,
+        };
+        if let Some(deadline) = deadline {
+            self.state.deadlines.insert((deadline, key));
+        }
+        self.state.calls.insert(key, call);
+        if let Some(PeerKind::Client { calls, .. }) = self.kind_mut(connection) {
+            calls.insert(channel, key);
+        }
+        Ok(plan.announced)
+    }
+
+    fn routine(&self, open: &Open) -> Result<Arc<PublishedRoutine>> {
+        match self.state.routines.get(&open.routine) {
+            Some(routine) if routine.contract == open.contract => Ok(routine.clone()),
+            known => Err(Error::new(
+                ErrorKind::InterfaceChanged,
+                "accept a call",
+                match known {
+                    Some(_) => format!("the interface of \"{}\" changed since it was fetched", open.routine),
+                    None => format!("the interface of \"{}\" must be fetched first", open.routine),
+                },
+            )
+            .fix("fetch the interface and call again")
+            .retryable()),
+        }
+    }
+
+    fn refuse(&mut self, connection: ConnectionId, channel: ChannelId, error: &Error) {
+        let failure = Some(error.into());
+        self.respond(
+            connection,
+            channel,
+            &CallResult { failure, results: Vec::new(), times: CallTimes::default(), attributes: None },
+        );
+    }
+
+    pub(super) fn respond(&mut self, connection: ConnectionId, channel: ChannelId, result: &CallResult) {
+        if let Some(peer) = self.state.peers.get_mut(&connection) {
+            peer.connection.respond(channel, result);
+            self.state.touched.insert(connection);
+        }
+    }
+}
+
+fn interface_reply(routine: &PublishedRoutine) -> InterfaceReply {
+    InterfaceReply {
+        name: routine.routine.interface.full_name(),
+        interface: routine.encoded.to_vec(),
+        contract: routine.contract,
+    }
+}

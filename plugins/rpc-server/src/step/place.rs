@@ -1,0 +1,58 @@
+//! Where the bytes of data frames belong.
+
+use farcall_base::{ChannelId, ConnectionId, Result};
+use farcall_call::{Place, Side};
+use farcall_idl::layout::ParameterLayout;
+use farcall_interfaces::strided::Strided;
+use farcall_wire::FrameHeader;
+
+use crate::state::{CallKey, MemoryId, PeerKind, Phase};
+use crate::step::Server;
+
+/// An argument's or a result's memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SlotMemory {
+    /// Memory of ours.
+    pub memory: MemoryId,
+    /// Where the array begins in it.
+    pub base: u64,
+    /// Which of its elements travel.
+    pub array: Strided,
+}
+
+impl Server {
+    /// Where a data frame's byte `done` belongs; `None` to throw it away.
+    ///
+    /// # Errors
+    /// The peer broke a rule: tell [`Server::broken`].
+    pub fn place(&mut self, connection: ConnectionId, header: &FrameHeader, done: u32) -> Result<Option<Place>> {
+        match self.state.peers.get_mut(&connection) {
+            Some(peer) if !peer.leaving => peer.connection.place(header, done),
+            _ => Ok(None),
+        }
+    }
+
+    /// The memory that a place lies in; `None` when its call is over.
+    pub fn memory_of(&self, connection: ConnectionId, place: &Place) -> Option<SlotMemory> {
+        let sending = match place.side {
+            Side::Results => self.state.sending.get(&(connection, place.channel)),
+            Side::Arguments => None,
+        };
+        let running = || self.state.calls.get(&self.call_of(connection, place.channel)?);
+        let call = sending.or_else(running)?;
+        let memory = call.memory.as_ref()?;
+        let base = *memory.offsets.get(&place.slot)?;
+        let ParameterLayout::Array(array) = call.layout.parameters.get(usize::from(place.slot))? else { return None };
+        Some(SlotMemory { memory: memory.id, base, array: Strided::of_layout(array) })
+    }
+
+    fn call_of(&self, connection: ConnectionId, channel: ChannelId) -> Option<CallKey> {
+        match &self.state.peers.get(&connection)?.kind {
+            PeerKind::Client { calls, .. } => calls.get(&channel).copied(),
+            PeerKind::Executable(executable) => match self.state.executables.get(executable)?.phase {
+                Phase::Busy(key, busy) if busy == channel => Some(key),
+                _ => None,
+            },
+        }
+    }
+}
