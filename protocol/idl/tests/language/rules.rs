@@ -1,7 +1,7 @@
 //! Rules that no golden file shows well: limits, places, structured access, and files that are large by nature.
 
 use farcall_base::{Error, ErrorKind};
-use farcall_idl::interface::{Module, Shape};
+use farcall_idl::interface::{Mode, Module, Shape};
 use farcall_idl::{DIAGNOSTICS_MAX, Diagnostics, FILE_BYTES_MAX, compile};
 
 fn valid(text: &str) -> Module {
@@ -167,4 +167,20 @@ fn lines_of_other_systems_are_lines() {
     let found = wrong("Module m;\r\nDefine f(IN double a[k]) Calls f(a);\r\n");
     assert_eq!((found.list()[0].line, found.list()[0].column), (2, 22));
     assert!(!found.to_string().contains('\r'));
+}
+
+#[test]
+fn expressions_as_text_compile_to_themselves() {
+    let text = include_str!("../golden/valid/expressions.idl");
+    let first = valid(text);
+    let interface = &first.routines[0].interface;
+    let results = interface.parameters.iter().filter(|parameter| parameter.mode == Mode::Out);
+    let sizes: Vec<String> = results
+        .map(|parameter| format!("OUT double {}{}", parameter.name, interface.scope().dimensions_text(parameter)))
+        .collect();
+    let complexity = interface.expression_text(interface.complexity.as_ref().unwrap());
+    let inputs = "IN int n, IN int m, IN int k, IN int v[n], IN char c, IN double x";
+    let again = valid(&format!("Define precedence({inputs}, {}) Complexity {complexity} {{ }}", sizes.join(", ")));
+    assert_eq!(again.routines[0].interface.parameters, interface.parameters);
+    assert_eq!(again.routines[0].interface.complexity, interface.complexity);
 }
