@@ -148,6 +148,7 @@ impl Problems {
         self.push(span, message.into(), help);
     }
 
+    /// Keeps the mistake, counts it, or drops it as an echo.
     fn push(&mut self, span: Span, message: String, help: Option<String>) {
         if self.list.iter().any(|problem| problem.span.start == span.start) {
             return;
@@ -185,6 +186,7 @@ impl Problems {
     }
 }
 
+/// Looks the place up and takes the line along, so that diagnostics outlive the text.
 fn located(problem: Problem, source: &Source<'_>) -> Diagnostic {
     let place = source.place(problem.span.start);
     let line = source.line_text(problem.span.start);

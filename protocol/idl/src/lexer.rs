@@ -29,6 +29,7 @@ enum Brace {
     Structural,
 }
 
+/// The position in the text, and what decides how the next sign is read.
 struct Lexer<'s, 'a> {
     source: &'s mut Source<'a>,
     text: &'a str,
@@ -94,6 +95,7 @@ impl Lexer<'_, '_> {
         self.last_end == 0 || self.text[self.last_end..self.at].contains('\n')
     }
 
+    /// `/* … */`; one without its end takes the rest of the file, as in C.
     fn block_comment(&mut self, problems: &mut Problems) {
         match self.rest()[2..].find("*/") {
             Some(length) => self.at += length + 4,
@@ -118,6 +120,7 @@ impl Lexer<'_, '_> {
         self.at = end;
     }
 
+    /// One token, or one mistake.
     fn token(&mut self, problems: &mut Problems) {
         let first = self.rest().chars().next().unwrap_or(' ');
         let second = self.rest().chars().nth(1).unwrap_or(' ');
@@ -131,6 +134,7 @@ impl Lexer<'_, '_> {
         }
     }
 
+    /// A word; some of them decide what the next brace means.
     fn word(&mut self) {
         let start = self.at;
         let rest = self.rest();
@@ -171,6 +175,7 @@ impl Lexer<'_, '_> {
         self.push(if real { Kind::Real } else { Kind::Integer }, start, end);
     }
 
+    /// `'c'`. It ends on its line: the quote in a forgotten one must not pair with the next.
     fn character(&mut self, problems: &mut Problems) {
         let start = self.at;
         match raw::quoted_in_line(self.text.as_bytes(), start, b'\'') {
@@ -211,6 +216,7 @@ impl Lexer<'_, '_> {
         }
     }
 
+    /// Raw C as one token, with its line marks and macro names taken note of.
     fn body(&mut self, problems: &mut Problems) {
         let start = self.at;
         // Each search for an end that is not there reads the rest of the file.
@@ -236,6 +242,7 @@ impl Lexer<'_, '_> {
         self.push(Kind::Body, start, scanned.end);
     }
 
+    /// An operator or punctuation mark.
     fn symbol(&mut self, first: char, problems: &mut Problems) {
         let start = self.at;
         let rest = self.rest();

@@ -88,6 +88,7 @@ impl<'a> Source<'a> {
         true
     }
 
+    /// The number of a file, new or known.
     fn file_number(&mut self, name: &str) -> usize {
         // Marks go back and forth between few files: the last entries are the likely ones.
         if let Some(found) = self.files.iter().rposition(|file| file == name) {

@@ -23,6 +23,7 @@ pub(super) fn check(parameters: &[Parameter], trees: &[tree::Parameter], problem
     }
 }
 
+/// Shows the circle itself: which of its parameters is to blame, only its author knows.
 fn report(cycle: &[usize], parameters: &[Parameter], trees: &[tree::Parameter], problems: &mut Problems) {
     const NAMES_MAX: usize = 6;
     let mut names: Vec<String> = cycle.iter().take(NAMES_MAX).map(|index| shown(&parameters[*index].name)).collect();

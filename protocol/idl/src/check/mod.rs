@@ -35,6 +35,7 @@ impl FileContext<'_> {
         (text.strip_suffix('}').unwrap_or(text).to_string(), place.file, place.line)
     }
 
+    /// Inline code.
     fn body(&self, span: Span) -> Code {
         let (text, file, line) = self.raw(span);
         Code::Body { text, file, line }
@@ -82,6 +83,7 @@ fn agreed<'n>(values: &'n [Name], what: &str, problems: &mut Problems) -> Option
     Some(first)
 }
 
+/// The declared name or the file's stem, with everything in it that no name may hold replaced.
 fn module_name(file: &str, given: &[Name], problems: &mut Problems) -> String {
     if let Some(name) = agreed(given, "Module", problems) {
         if !is_name(&name.text) {
@@ -109,6 +111,7 @@ fn is_name_part(c: char) -> bool {
     c.is_ascii_alphanumeric() || "_$-".contains(c)
 }
 
+/// The format of linker names. A wrong one would show only as an undefined symbol on the server.
 fn fortran_format(given: &[Name], problems: &mut Problems) -> String {
     let Some(format) = agreed(given, "FortranFormat", problems) else { return fortran::DEFAULT_FORMAT.to_string() };
     if let Some(wrong) = fortran::wrong_format(&format.text) {
@@ -154,6 +157,7 @@ fn hook_name(define: &Define, problems: &mut Problems) {
 
 const HOOKS: [&str; 2] = ["_initialize", "_finalize"];
 
+/// A class with its methods, which inherit its language.
 fn compile_class(context: &FileContext<'_>, class: &tree::Class, problems: &mut Problems) -> Class {
     let options = &class.options;
     let language = options.language.first().and_then(|name| routine::language(name, problems));
@@ -188,6 +192,7 @@ fn class_options(class: &tree::Class, problems: &mut Problems) {
     }
 }
 
+/// Methods are found by name, and hooks are run without arguments.
 fn method_names(class: &tree::Class, problems: &mut Problems) {
     let name = shown(&class.name.text);
     if class.methods.is_empty() {

@@ -38,6 +38,7 @@ fn is_open_text(parameter: &tree::Parameter, element: Option<ElementType>) -> bo
 }
 
 impl List<'_, '_> {
+    /// What expressions of the whole list may know of a parameter: they may refer to later ones too.
     fn signature(&mut self, parameter: &tree::Parameter) -> Signature {
         let element = types::element_type(&parameter.types, self.structs, self.problems);
         let text = is_open_text(parameter, element);
@@ -53,6 +54,7 @@ impl List<'_, '_> {
         }
     }
 
+    /// Arguments are given by name as well as by position, and sizes refer to names.
     fn duplicates(&mut self, parameters: &[tree::Parameter]) {
         let mut seen = std::collections::HashSet::new();
         for parameter in parameters {
@@ -63,6 +65,7 @@ impl List<'_, '_> {
         }
     }
 
+    /// The order of Ninf-G; clients rely on data arguments being the first ones.
     fn callbacks_last(&mut self, parameters: &[tree::Parameter]) {
         let first = parameters.iter().position(|parameter| parameter.callback.is_some()).unwrap_or(parameters.len());
         if let Some(late) = parameters[first..].iter().find(|parameter| parameter.callback.is_none()) {
@@ -74,6 +77,7 @@ impl List<'_, '_> {
         }
     }
 
+    /// One parameter. The checks of clauses come last: they need the shape.
     fn parameter(&mut self, tree: &tree::Parameter, signature: &Signature, all: &[Signature]) -> Parameter {
         if let Some(callback) = &tree.callback {
             return self.callback(tree, callback, all);
@@ -94,6 +98,7 @@ impl List<'_, '_> {
         parameter
     }
 
+    /// A callback: a list of its own, whose sizes see nothing of the routine around.
     fn callback(
         &mut self,
         tree: &tree::Parameter,
@@ -131,6 +136,7 @@ impl List<'_, '_> {
         expression
     }
 
+    /// Scalar or array. A scalar that comes back is an array of one element, because callers pass a pointer.
     fn shape(&mut self, tree: &tree::Parameter, signature: &Signature, all: &[Signature]) -> Shape {
         if is_open_text(tree, Some(ElementType::Char)) && signature.element == Some(ElementType::String) {
             return Shape::Scalar;
@@ -146,6 +152,7 @@ impl List<'_, '_> {
         Shape::Array { dimensions, order }
     }
 
+    /// One dimension. What is broken or empty has been reported and counts as 1.
     fn dimension(
         &mut self,
         parameter: &tree::Parameter,
@@ -171,6 +178,7 @@ impl List<'_, '_> {
         }
     }
 
+    /// Ninf-G takes `[]` for one element, which sends the wrong data without a word: refused with the ways out.
     fn empty_dimension(&mut self, parameter: &tree::Parameter, span: crate::source::Span) {
         let name = shown(&parameter.name.text);
         self.problems.add_with_help(
@@ -183,6 +191,7 @@ impl List<'_, '_> {
         );
     }
 
+    /// `when`. A number is cheaper to send than a condition on it, and sizes need it in any case.
     fn condition(&mut self, tree: &tree::Parameter, when: &tree::Expression, all: &[Signature]) -> Expression {
         let text = tree.types.iter().any(|word| matches!(word.text.as_str(), "string" | "filename"));
         let output = tree.mode.is_some_and(|(mode, _)| mode.is_output());
@@ -196,6 +205,7 @@ impl List<'_, '_> {
         self.expression(when, scope::CONDITION, all)
     }
 
+    /// A default or WORK value: real arithmetic where the parameter is a real number.
     fn value(&mut self, value: &tree::Expression, signature: &Signature, all: &[Signature]) -> Expression {
         let purpose = match signature.element {
             Some(ElementType::Float32 | ElementType::Float64 | ElementType::Complex64 | ElementType::Complex128) => {
@@ -256,6 +266,7 @@ impl List<'_, '_> {
     }
 }
 
+/// A dimension of one element.
 fn one() -> Dimension {
     Dimension { size: Expression::Integer(1), start: None, end: None, stride: None }
 }

@@ -57,6 +57,7 @@ fn size(interface: &Interface, define: &Define, problems: &mut Problems) {
     }
 }
 
+/// Complexity or processors; one of each.
 fn cost(scope: &mut Scope<'_, '_>, given: &[(Span, tree::Expression)], purpose: scope::Purpose) -> Option<Expression> {
     for (again, _) in given.iter().skip(1) {
         scope.problems.add(*again, format!("a second expression for {}", purpose.what));
@@ -115,6 +116,7 @@ pub(super) fn split(names: &[Name]) -> Vec<String> {
     names.iter().flat_map(|name| name.text.split_whitespace()).map(str::to_string).collect()
 }
 
+/// How the server calls the routine: language, symbol or body, objects, launcher.
 fn implementation(
     context: &FileContext<'_>,
     define: &Define,
@@ -145,6 +147,7 @@ fn implementation(
     Implementation { language, strings: context.strings, code, required, backend: backend(&options.backend, problems) }
 }
 
+/// There is no inline Fortran: its text has no braces to find the end by.
 fn body_in_fortran(span: Span, problems: &mut Problems) {
     problems.add_with_help(
         span,
@@ -165,6 +168,7 @@ fn chosen_language(stated: Option<&Name>, calls: Option<&Name>, problems: &mut P
     Some(first)
 }
 
+/// `Calls`: names to numbers, and the name that the linker knows.
 fn symbol(
     context: &FileContext<'_>,
     define: &Define,

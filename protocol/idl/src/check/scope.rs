@@ -91,6 +91,7 @@ impl Scope<'_, '_> {
         }
     }
 
+    /// A constant with a fraction. A size of 2.5 is a mistake, not a 2.
     fn real(&mut self, value: f64, span: Span, purpose: Purpose) -> Option<Expression> {
         if purpose.reals {
             return Some(Expression::Real(value));
@@ -185,6 +186,7 @@ impl Scope<'_, '_> {
         self.numeric((*element)?, &name, span, purpose)
     }
 
+    /// Whether a type has a value in this expression, with the way out if not.
     fn numeric(&mut self, element: ElementType, name: &str, span: Span, purpose: Purpose) -> Option<()> {
         let help = match element {
             ElementType::Float32 | ElementType::Float64 if purpose.reals => return Some(()),
@@ -215,6 +217,7 @@ impl Scope<'_, '_> {
         None
     }
 
+    /// A built-in function with the right number of arguments.
     fn call(&mut self, name: &tree::Name, arguments: &[tree::Expression], purpose: Purpose) -> Option<Expression> {
         let Some((_, function)) = FUNCTIONS.iter().find(|(known, _)| *known == name.text) else {
             let help =
@@ -262,6 +265,7 @@ impl Scope<'_, '_> {
     }
 }
 
+/// A parameter's number as expressions hold it.
 fn number(index: usize) -> u16 {
     u16::try_from(index).expect("the parser bounds the number of parameters")
 }

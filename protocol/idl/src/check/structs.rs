@@ -31,6 +31,7 @@ pub(super) fn compile(trees: &[tree::Struct], problems: &mut Problems) -> Vec<St
     trees.iter().map(|structure| one(structure, &names, problems)).collect()
 }
 
+/// One struct, laid out as C does.
 fn one(tree: &tree::Struct, structs: &HashSet<&str>, problems: &mut Problems) -> StructType {
     let mut names = HashSet::new();
     let mut fields = Vec::new();
@@ -57,6 +58,7 @@ fn one(tree: &tree::Struct, structs: &HashSet<&str>, problems: &mut Problems) ->
     }
 }
 
+/// Numbers and characters only: a struct travels as one block of memory.
 fn field_type(field: &tree::Field, structs: &HashSet<&str>, problems: &mut Problems) -> Option<ElementType> {
     if let Some(inner) = field.types.first().filter(|word| structs.contains(word.text.as_str())) {
         problems.add_with_help(inner.span, "a struct cannot hold another struct", "write its fields here");
@@ -110,6 +112,7 @@ pub(super) fn used(parameters: &mut [Parameter], all: &[StructType]) -> Vec<Stru
     order.iter().filter_map(|index| all.get(usize::from(*index)).cloned()).collect()
 }
 
+/// Parameters and those of callbacks share the interface's list.
 fn renumber(parameters: &mut [Parameter], order: &mut Vec<u16>) {
     for parameter in parameters {
         if let Shape::Callback { parameters } = &mut parameter.shape {

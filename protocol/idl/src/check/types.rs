@@ -30,10 +30,12 @@ pub(super) fn element_type(types: &[Name], structs: &[&str], problems: &mut Prob
     combined(types, span, problems)
 }
 
+/// Whether a word is or modifies a type.
 fn is_type_word(word: &str) -> bool {
     words::CORE_TYPES.contains(&word) || words::is_added_type(word)
 }
 
+/// The file's own structs come first among the candidates: a slip in them is the likelier one.
 fn unknown_type(word: &Name, structs: &[&str], problems: &mut Problems) {
     let candidates = structs.iter().copied().chain(words::types());
     let help = problems
@@ -73,6 +75,7 @@ fn combined(types: &[Name], span: Span, problems: &mut Problems) -> Option<Eleme
     Some(element)
 }
 
+/// Types that other compilers know are refused with what to use instead.
 fn refuse(words: &[&str], span: Span, problems: &mut Problems) {
     let (message, help) = match words {
         ["double", "long"] => ("'long double' differs from machine to machine", "use double"),

@@ -9,6 +9,7 @@ use crate::words;
 const FIELDS_MAX: usize = 256;
 
 impl Parser<'_, '_> {
+    /// `DefClass`. Its name alone is enough to keep it: routines behind it must not be taken for its members.
     pub(super) fn class(&mut self, file: &mut File) {
         self.advance();
         let Some(name) = self.name("the class's name") else { return self.skip_declaration() };
@@ -23,6 +24,7 @@ impl Parser<'_, '_> {
         file.classes.push(class);
     }
 
+    /// Everything up to `}`. A declaration of the file inside means that the brace was forgotten.
     fn members(&mut self, class: &mut Class) {
         while !self.eat("}") {
             match self.word() {
@@ -51,6 +53,7 @@ impl Parser<'_, '_> {
         }
     }
 
+    /// `DefState { C }`.
     fn state(&mut self, class: &mut Class) {
         self.advance();
         if self.peek().kind == Kind::Body {
@@ -61,6 +64,7 @@ impl Parser<'_, '_> {
         }
     }
 
+    /// Skips to the next member, or to the brace that closes the class.
     fn skip_member(&mut self) {
         while !self.at_end() && !self.at_declaration() && !matches!(self.word(), "DefMethod" | "DefState") {
             if self.at_symbol("}") {
@@ -72,6 +76,7 @@ impl Parser<'_, '_> {
         }
     }
 
+    /// `Struct`. It is kept even if fields are wrong, so that parameters of its type are no further mistakes.
     pub(super) fn structure(&mut self, file: &mut File) {
         self.advance();
         let Some(name) = self.name("the struct's name") else { return self.skip_declaration() };
@@ -127,6 +132,7 @@ impl Parser<'_, '_> {
         Some(types)
     }
 
+    /// Skips to behind the `;` of a field that could not be read.
     fn skip_field(&mut self) {
         while !self.at_end() && !self.at_declaration() && !self.at_symbol("}") {
             if self.advance().kind == Kind::Symbol(";") {

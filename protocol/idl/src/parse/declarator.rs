@@ -69,6 +69,7 @@ impl Parser<'_, '_> {
         Dimension::Broken
     }
 
+    /// What stands between `[` and `]`: a size, perhaps with a range.
     fn sized(&mut self) -> Option<Dimension> {
         if self.at_symbol(":") {
             let help = "write the size before ':', as in '[lda : n]'";

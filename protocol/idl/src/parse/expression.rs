@@ -68,6 +68,7 @@ impl Parser<'_, '_> {
         result
     }
 
+    /// The limit is that of evaluation and of the encoding, so what compiles can be sent and evaluated.
     fn too_deep(&mut self, span: Span) {
         let message = format!("this expression nests more than {EXPRESSION_DEPTH_MAX} levels deep");
         self.problems.add_with_help(span, message, "compute part of it in a WORK scalar: 'WORK long size = …'");
@@ -82,6 +83,9 @@ impl Parser<'_, '_> {
         Some(Expression { kind, span, height })
     }
 
+    /// Operators of level `level_min` and tighter, grouped to the left.
+    ///
+    /// Climbing over levels needs one function where a grammar has one rule per level, and less stack.
     fn binary(&mut self, level_min: u8) -> Option<Expression> {
         let mut left = self.unary()?;
         let mut compared = false;
@@ -126,6 +130,7 @@ impl Parser<'_, '_> {
         None
     }
 
+    /// `-x`, `!x`, `+x`: looser than power, so that `-n^2` is what it is on paper.
     fn unary(&mut self) -> Option<Expression> {
         let operator = match self.peek().kind {
             Kind::Symbol("-") => Some(UnaryOperator::Negate),
@@ -157,6 +162,7 @@ impl Parser<'_, '_> {
         })
     }
 
+    /// What needs no operator: constants, names, calls, parentheses, and `*name`.
     fn primary(&mut self) -> Option<Expression> {
         let token = self.peek();
         match token.kind {
@@ -173,6 +179,7 @@ impl Parser<'_, '_> {
         }
     }
 
+    /// A constant; a wrong one is reported and counts as 1, so that the rest of the expression is still read.
     fn constant(&mut self, decode: impl FnOnce(&str) -> Result<ExpressionKind, &'static str>) -> Option<Expression> {
         let span = self.advance().span;
         match decode(self.source.slice(span)) {
@@ -185,6 +192,7 @@ impl Parser<'_, '_> {
         }
     }
 
+    /// `( … )`. Its place takes in the parentheses, so that carets stand under all of it.
     fn parenthesised(&mut self) -> Option<Expression> {
         let open = self.advance().span;
         let mut inner = self.expression()?;
@@ -195,6 +203,7 @@ impl Parser<'_, '_> {
         self.indexes(inner)
     }
 
+    /// `*name` is `name[0]`, as in files that declare `OUT int *n`.
     fn pointee(&mut self) -> Option<Expression> {
         let star = self.advance().span;
         self.nested(|parser| {
@@ -204,6 +213,7 @@ impl Parser<'_, '_> {
         })
     }
 
+    /// A word before `(` is a function: parameters cannot be called here.
     fn name_or_call(&mut self) -> Option<Expression> {
         let name = self.take_name();
         if self.at_symbol("(") {
@@ -213,6 +223,7 @@ impl Parser<'_, '_> {
         self.indexes(Expression { kind: ExpressionKind::Name(name.text), span, height: 1 })
     }
 
+    /// `a[i]`. Several indexes are read so that the message about them can say what is wrong.
     fn indexes(&mut self, mut array: Expression) -> Option<Expression> {
         while self.eat("[") {
             let index = self.expression()?;
@@ -226,6 +237,7 @@ impl Parser<'_, '_> {
         Some(array)
     }
 
+    /// `function(arguments)`. Which functions there are is the checker's business.
     fn call(&mut self, function: Name) -> Option<Expression> {
         self.advance();
         let mut arguments = Vec::new();

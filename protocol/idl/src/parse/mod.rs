@@ -42,21 +42,25 @@ pub(crate) fn parse<'a>(source: &Source<'a>, tokens: &[Token], problems: &mut Pr
 }
 
 impl<'a> Parser<'_, 'a> {
+    /// The token at the position; at the end it is `End` for ever.
     fn peek(&self) -> Token {
         self.peek_at(0)
     }
 
+    /// A token further on. Two tokens ahead decide everything in this language.
     fn peek_at(&self, ahead: usize) -> Token {
         let last = self.tokens.len() - 1;
         self.tokens[(self.at + ahead).min(last)]
     }
 
+    /// Takes a token. The position never leaves the end token, so that no loop can run past it.
     fn advance(&mut self) -> Token {
         let token = self.peek();
         self.at = (self.at + 1).min(self.tokens.len() - 1);
         token
     }
 
+    /// The place of what was taken last.
     fn previous(&self) -> Span {
         self.tokens[self.at.saturating_sub(1)].span
     }
@@ -103,6 +107,7 @@ impl<'a> Parser<'_, 'a> {
         }
     }
 
+    /// Reports what should stand here instead of what does.
     fn expected(&mut self, what: &str) {
         let message = format!("expected {what}, found {}", self.found());
         let token = self.peek();
@@ -168,6 +173,7 @@ impl<'a> Parser<'_, 'a> {
         }
     }
 
+    /// One declaration, or the mistake in its place.
     fn declaration(&mut self, file: &mut File) {
         let word = self.word();
         match word {
@@ -205,6 +211,7 @@ impl<'a> Parser<'_, 'a> {
         }
     }
 
+    /// `Globals { C }`.
     fn globals(&mut self, file: &mut File) {
         self.advance();
         if self.peek().kind == Kind::Body {
@@ -215,6 +222,7 @@ impl<'a> Parser<'_, 'a> {
         }
     }
 
+    /// Something that begins no declaration: a misspelt word, or a brace or body without an owner.
     fn unknown_declaration(&mut self) {
         let known = self.problems.did_you_mean(self.word(), words::DECLARATIONS);
         let help = match (self.peek().kind, known) {

@@ -95,6 +95,7 @@ impl Parser<'_, '_> {
         }
     }
 
+    /// A parameter with its clauses. `None` only if not even its name could be read.
     fn parameter(&mut self, inside_callback: bool) -> Option<Parameter> {
         if let Some(name) = self.callback_name() {
             return self.callback(name, inside_callback);
@@ -143,6 +144,7 @@ impl Parser<'_, '_> {
         callback.then(|| self.take_name())
     }
 
+    /// `name(parameters)`, behind the name. A callback inside a callback could never be called back.
     fn callback(&mut self, name: Name, inside_callback: bool) -> Option<Parameter> {
         self.advance();
         if inside_callback {
@@ -171,6 +173,7 @@ impl Parser<'_, '_> {
         })
     }
 
+    /// All words before the declarator. Their order is free: `long mode_in int n` is in the papers.
     fn specifiers(&mut self) -> Specifiers {
         let mut specifiers = Specifiers::default();
         while self.peek().kind == Kind::Word && self.specifier(&mut specifiers) {}
@@ -288,6 +291,7 @@ impl Parser<'_, '_> {
         Some(true)
     }
 
+    /// `= value`. Behind `when` it is a comparison with one sign too few.
     fn default_value(&mut self, parameter: &mut Parameter) -> Option<bool> {
         let sign = self.advance().span;
         let after_when = parameter.when.as_ref().is_some_and(|when| when.span.end <= sign.start);
@@ -306,6 +310,7 @@ impl Parser<'_, '_> {
         words::mode(word).is_some() || words::CORE_TYPES.contains(&word) || self.at_declaration() || word == "Calls"
     }
 
+    /// A word that is no clause ends the parameter: what it was meant to begin is not known.
     fn unknown_clause(&mut self, word: &str) -> Option<bool> {
         let help = self.problems.did_you_mean(word, words::CLAUSES).unwrap_or_else(|| {
             "after a parameter may stand: column, when …, = value, \"description\", unit \"…\"".to_string()
@@ -314,6 +319,7 @@ impl Parser<'_, '_> {
         None
     }
 
+    /// Reports a clause that is there already.
     fn once(&mut self, again: bool, span: Span, message: &str) {
         if again {
             self.problems.add(span, message);

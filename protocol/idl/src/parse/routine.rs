@@ -7,6 +7,7 @@ use crate::token::Kind;
 use crate::words;
 
 impl Parser<'_, '_> {
+    /// `Define`. A routine without a body is kept: its names and sizes are still worth checking.
     pub(super) fn define(&mut self, file: &mut File) {
         self.advance();
         match self.routine() {
@@ -101,6 +102,7 @@ impl Parser<'_, '_> {
         }
     }
 
+    /// A word where an option should be.
     fn unknown_option(&mut self, word: &str) {
         let help = self
             .problems
@@ -116,6 +118,7 @@ impl Parser<'_, '_> {
         }
     }
 
+    /// The body, or the report that it is missing.
     fn code(&mut self, routine: &Name) -> Option<Code> {
         if self.peek().kind == Kind::Body {
             return Some(Code::Body(self.advance().span));
@@ -154,6 +157,7 @@ impl Parser<'_, '_> {
         Some(Calls { language, result, symbol, arguments })
     }
 
+    /// Names of parameters up to `)`.
     fn arguments(&mut self) -> Option<Vec<Name>> {
         let mut list = Vec::new();
         if self.eat(")") {
