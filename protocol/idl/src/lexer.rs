@@ -45,8 +45,10 @@ struct Lexer<'s, 'a> {
 /// Reads the whole text. Never fails: what is no token is reported and skipped.
 pub(crate) fn scan(source: &mut Source<'_>, problems: &mut Problems) -> Lexed {
     let text = source.text;
+    // Editors of other systems put a byte order mark in front; it is no part of the language.
+    let begin = text.len() - text.trim_start_matches('\u{feff}').len();
     let mut lexer =
-        Lexer { source, text, at: 0, last_end: 0, open_bodies: 0, brace: Brace::Raw, lexed: Lexed::default() };
+        Lexer { source, text, at: begin, last_end: 0, open_bodies: 0, brace: Brace::Raw, lexed: Lexed::default() };
     while lexer.skip_blank(problems) {
         if lexer.lexed.tokens.len() >= TOKENS_MAX {
             let here = Span::new(lexer.at, lexer.at + 1);

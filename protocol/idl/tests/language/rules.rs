@@ -164,6 +164,7 @@ fn places_in_preprocessed_text_are_those_of_the_headers() {
 
 #[test]
 fn lines_of_other_systems_are_lines() {
+    assert_eq!(valid("\u{feff}Module m;\r\n").name, "m");
     let found = wrong("Module m;\r\nDefine f(IN double a[k]) Calls f(a);\r\n");
     assert_eq!((found.list()[0].line, found.list()[0].column), (2, 22));
     assert!(!found.to_string().contains('\r'));
