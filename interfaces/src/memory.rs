@@ -5,6 +5,7 @@
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
 use farcall_base::{Error, Result};
 
@@ -39,6 +40,15 @@ pub trait MemorySource: Send + Sync {
     /// # Errors
     /// `Protocol` when the descriptor is not sealed memory of that size, `System` otherwise.
     fn adopt(&self, descriptor: OwnedFd, bytes: usize) -> Result<Arc<dyn Region>>;
+
+    /// Identities of regions made here that went back to the system since the last question: whoever told another
+    /// process of one tells it to unmap it.
+    fn freed(&self) -> Vec<u64> {
+        Vec::new()
+    }
+
+    /// Gives pooled memory back to the system that nobody has used for this long.
+    fn trim(&self, _unused_for: Duration) {}
 }
 
 /// Bytes to send that stay where they are until they are sent.

@@ -1,1 +1,33 @@
-//! The client core: connect, look up, marshal, call.
+//! The client core: connect, look up, marshal, call. Every other language stands on it.
+//!
+//! ```no_run
+//! use farcall_client::{Argument, Array, Client};
+//!
+//! let server = Client::connect(None)?;
+//! let a = [4.0, 1.0, 1.0, 3.0]; // two by two, column by column
+//! let b = [1.0, 2.0];
+//! let dgesv = server.routine("lapack/dgesv")?;
+//! let result = dgesv.call([("A", Array::columns(&a, &[2, 2]).into()), ("B", Array::vector(&b).into())])?;
+//! println!("{:?}", result.array::<f64>("B")?);
+//! # Ok::<(), farcall_client::Error>(())
+//! ```
+
+mod address;
+mod array;
+mod client;
+
+mod marshal;
+mod private;
+mod results;
+mod routine;
+mod session;
+
+pub use address::Address;
+pub use array::{Array, ArrayMut, Element, View};
+pub use client::{CallOptions, Client, PendingCall};
+pub use farcall_base::{Error, ErrorKind, Result};
+pub use farcall_idl as idl;
+pub use marshal::{Argument, Destination};
+pub use private::{PrivateServer, ServeOptions};
+pub use results::{Output, Outputs, OwnedArray};
+pub use routine::Routine;

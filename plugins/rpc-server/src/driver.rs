@@ -225,6 +225,9 @@ impl Driver {
 
     /// Carries out what the server decided, until nothing is left.
     fn settle(&mut self) {
+        for identity in self.world.freed() {
+            self.server.forget_memory(crate::state::MemorySource::Own(identity));
+        }
         loop {
             while let Some(action) = self.server.poll_action() {
                 self.act(action);

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use farcall_base::{Bytes, Error, ErrorKind, Result};
 use farcall_interfaces::memory::{MemorySource, Region};
 
-use mapping::Mapping;
+use mapping::{Mapping, Obituaries};
 use pool::Pool;
 
 /// How much memory a source may hold.
@@ -38,12 +38,13 @@ impl Default for MemoryLimits {
 /// Makes and adopts shared regions for one principal.
 pub struct SharedMemory {
     pool: Arc<Mutex<Pool>>,
+    obituaries: Obituaries,
 }
 
 impl SharedMemory {
     /// A source that keeps to these limits.
     pub fn new(limits: MemoryLimits) -> SharedMemory {
-        SharedMemory { pool: Arc::new(Mutex::new(Pool::new(limits))) }
+        SharedMemory { pool: Arc::new(Mutex::new(Pool::new(limits))), obituaries: Obituaries::default() }
     }
 
     /// Gives regions back to the system that nobody has used for this long; returns their bytes.
@@ -71,7 +72,8 @@ impl MemorySource for SharedMemory {
         drop(evicted);
         let mapping = match pooled {
             Some(mapping) => mapping,
-            None => Mapping::create(class).inspect_err(|_| lock(&self.pool).release(class as u64))?,
+            None => Mapping::create(class, self.obituaries.clone())
+                .inspect_err(|_| lock(&self.pool).release(class as u64))?,
         };
         let home = Home::Pool(Arc::downgrade(&self.pool));
         Ok(Arc::new(SharedRegion { mapping: Some(mapping), home }))
@@ -83,6 +85,14 @@ impl MemorySource for SharedMemory {
             Mapping::adopt(descriptor, bytes).inspect_err(|_| lock(&self.pool).release_adopted(bytes as u64))?;
         let home = Home::Peer(Arc::downgrade(&self.pool));
         Ok(Arc::new(SharedRegion { mapping: Some(mapping), home }))
+    }
+
+    fn freed(&self) -> Vec<u64> {
+        std::mem::take(&mut self.obituaries.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn trim(&self, unused_for: Duration) {
+        SharedMemory::trim(self, unused_for);
     }
 }
 
@@ -127,6 +137,10 @@ impl Region for SharedRegion {
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         Some(self.mapping().descriptor().as_fd())
+    }
+
+    fn identity(&self) -> u64 {
+        self.mapping().identity()
     }
 }
 

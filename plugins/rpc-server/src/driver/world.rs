@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use farcall_base::{Clock, ConnectionId, Error, ErrorKind, Instant, Result, SystemClock};
 use farcall_call::{Place, Side};
@@ -51,8 +52,15 @@ impl World {
         self.segments.retain(|(of, _), _| *of != connection);
         let Some(principal) = self.principals.remove(&connection) else { return };
         if !self.principals.values().any(|other| *other == principal) {
-            self.sources.remove(&principal);
+            if let Some(source) = self.sources.get(&principal) {
+                source.trim(Duration::ZERO);
+            }
         }
+    }
+
+    /// Memory that went back to the system, by identity.
+    pub fn freed(&self) -> Vec<u64> {
+        self.sources.values().flat_map(|source| source.freed()).collect()
     }
 
     /// A descriptor for a Share frame to an executable.

@@ -1,0 +1,308 @@
+//! A connection to a server, as programs see it.
+
+use std::collections::HashMap;
+use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_idl::decode::decode_interface;
+use farcall_interfaces::memory::MemorySource;
+use farcall_interfaces::stream::ByteStream;
+use farcall_transport_unix::{MemoryLimits, SharedMemory};
+use farcall_wire::{ByteOrder, Hello, HelloLimits, InterfaceReply, Reply, Request, Role};
+
+use crate::address::Address;
+use crate::marshal::{Argument, Destination};
+use crate::results::Outputs;
+use crate::routine::Routine;
+use crate::session::{Conditions, Contract, Session};
+
+/// Time that questions to the server may take.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+/// The variable that names the file with a TCP server's token.
+const TOKEN_VARIABLE: &str = "FARCALL_TOKEN_FILE";
+/// The variable that names the server to use by default.
+const SERVER_VARIABLE: &str = "FARCALL_SERVER";
+
+/// A connection to a server. Clones share it; it is closed with the last.
+#[derive(Clone)]
+pub struct Client {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    session: Session,
+    address: String,
+    routines: Mutex<HashMap<String, Arc<Contract>>>,
+}
+
+/// How to make one call.
+#[derive(Clone, Debug, Default)]
+pub struct CallOptions {
+    /// Time for the whole call; none by default.
+    pub timeout: Option<Duration>,
+    /// Whether [`Client::next_finished`] tells of its end.
+    pub announced: bool,
+}
+
+impl Client {
+    /// Connects to `address`; without one to `$FARCALL_SERVER`, and without that to this user's default server.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for no address, `Unreachable`, `PermissionDenied`, `Version`.
+    pub fn connect(address: Option<&str>) -> Result<Client> {
+        let named = address.map(str::to_owned).or_else(|| std::env::var(SERVER_VARIABLE).ok());
+        let address = match named.filter(|address| !address.is_empty()) {
+            Some(text) => text.parse()?,
+            None => Address::Unix(farcall_transport_unix::default_socket_path()),
+        };
+        Self::connect_to(&address, None, Duration::from_secs(30))
+    }
+
+    /// Connects within `timeout`; `token_file` is for TCP, `$FARCALL_TOKEN_FILE` by default.
+    ///
+    /// # Errors
+    /// As [`Client::connect`], and `TimedOut`.
+    pub fn connect_to(address: &Address, token_file: Option<PathBuf>, timeout: Duration) -> Result<Client> {
+        let (stream, token, name) = match address {
+            Address::Unix(path) => (farcall_transport_unix::connect(path)?, None, format!("unix:{}", path.display())),
+            Address::Tcp { host, port } => {
+                let token = read_token(token_file)?;
+                (farcall_transport_tcp::connect(host, *port, timeout)?, token, format!("farcall://{host}:{port}"))
+            }
+        };
+        Self::over(stream, token, name, timeout)
+    }
+
+    /// Speaks over a stream that is there already.
+    ///
+    /// # Errors
+    /// As [`Client::connect_to`].
+    pub fn over(
+        stream: Box<dyn ByteStream>,
+        token: Option<Vec<u8>>,
+        address: String,
+        timeout: Duration,
+    ) -> Result<Client> {
+        let source: Arc<dyn MemorySource> = Arc::new(SharedMemory::new(MemoryLimits::default()));
+        let session =
+            Session::new(stream, hello(token), source, timeout).map_err(|error| error.with("server", &address))?;
+        Ok(Client { shared: Arc::new(Shared { session, address, routines: Mutex::default() }) })
+    }
+
+    /// Where the server is.
+    pub fn address(&self) -> &str {
+        &self.shared.address
+    }
+
+    pub(crate) fn session(&self) -> &Session {
+        &self.shared.session
+    }
+
+    /// A routine by `module/name`, by a name that is unique, or by an alias; its interface is fetched once.
+    ///
+    /// # Errors
+    /// `NotFound` with the nearest names, `Ambiguous` with the full ones.
+    pub fn routine(&self, name: &str) -> Result<Routine> {
+        let known = self.shared.routines.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+        match known {
+            Some(contract) => Ok(Routine { client: self.clone(), contract }),
+            None => self.fetch(name),
+        }
+    }
+
+    /// A routine whose interface is fetched again.
+    pub(crate) fn fetch(&self, name: &str) -> Result<Routine> {
+        match self.session().request(&Request::Interface(name.to_owned()), REQUEST_TIMEOUT)? {
+            Reply::Interface(reply) => {
+                let contract = Arc::new(contract(&reply)?);
+                let mut routines = self.shared.routines.lock().unwrap_or_else(PoisonError::into_inner);
+                routines.insert(name.to_owned(), contract.clone());
+                Ok(Routine { client: self.clone(), contract })
+            }
+            Reply::Failed(failure) => Err(Error::from(failure).with("server", self.address())),
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// Every routine, in order of the full names.
+    ///
+    /// # Errors
+    /// `ConnectionLost`, `TimedOut`.
+    pub fn routines(&self) -> Result<Vec<Routine>> {
+        match self.session().request(&Request::List, REQUEST_TIMEOUT)? {
+            Reply::List(replies) => {
+                let routine = |reply| Ok(Routine { client: self.clone(), contract: Arc::new(contract(&reply)?) });
+                replies.into_iter().map(routine).collect()
+            }
+            Reply::Failed(failure) => Err(Error::from(failure)),
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// A descriptor that is readable when [`Client::process`] or [`Client::next_finished`] has something to do: for event
+    /// loops. It belongs to the client.
+    pub fn events(&self) -> BorrowedFd<'_> {
+        self.session().events()
+    }
+
+    /// Handles what has arrived, without waiting.
+    ///
+    /// # Errors
+    /// None today: a lost connection is reported by the calls that it ends.
+    pub fn process(&self) -> Result<()> {
+        self.session().process()
+    }
+
+    /// Waits for the end of a call that was started with [`CallOptions::announced`]; `None` after `timeout`.
+    ///
+    /// # Errors
+    /// `ConnectionLost` when no call is left and the connection is gone.
+    pub fn next_finished(&self, timeout: Option<Duration>) -> Result<Option<u64>> {
+        self.session().next_finished(timeout.and_then(|timeout| Instant::now().checked_add(timeout)))
+    }
+}
+
+fn hello(token: Option<Vec<u8>>) -> Hello {
+    Hello {
+        role: Role::Client,
+        byte_order: ByteOrder::NATIVE,
+        product: concat!("farcall ", env!("CARGO_PKG_VERSION")).to_owned(),
+        features: Vec::new(),
+        limits: HelloLimits { control_bytes_max: 64 << 20, ..HelloLimits::default() },
+        host: String::new(),
+        principal: None,
+        token,
+        attributes: Vec::new(),
+    }
+}
+
+fn read_token(file: Option<PathBuf>) -> Result<Option<Vec<u8>>> {
+    let file = file.or_else(|| std::env::var_os(TOKEN_VARIABLE).map(PathBuf::from));
+    let Some(file) = file.filter(|file| !file.as_os_str().is_empty()) else { return Ok(None) };
+    farcall_transport_tcp::Token::read(&file).map(|token| Some(token.bytes().to_vec()))
+}
+
+fn contract(reply: &InterfaceReply) -> Result<Contract> {
+    let interface = Arc::new(decode_interface(&reply.interface)?);
+    let hash = farcall_idl::encode::contract_hash(&interface);
+    if hash != reply.contract {
+        return Err(Error::new(
+            ErrorKind::Version,
+            "fetch an interface",
+            "the server reckons its contract differently",
+        )
+        .with("routine", &reply.name)
+        .fix("use the same version of Farcall at both ends"));
+    }
+    Ok(Contract { interface, name: reply.name.clone(), hash })
+}
+
+fn unexpected() -> Error {
+    Error::new(ErrorKind::Protocol, "ask the server", "it answered another question")
+}
+
+/// A call under way. Dropping it ends the call and waits until its memory is free.
+pub struct PendingCall {
+    client: Client,
+    number: u64,
+    deadline: Option<Instant>,
+    collected: bool,
+}
+
+impl PendingCall {
+    pub(crate) unsafe fn open(
+        client: Client,
+        contract: &Arc<Contract>,
+        arguments: &[Argument],
+        destinations: &[Destination],
+        options: &CallOptions,
+    ) -> Result<PendingCall> {
+        let deadline = options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let conditions = Conditions { timeout: options.timeout, announced: options.announced };
+        // SAFETY: the caller's promise, passed on.
+        let number = unsafe { client.session().open(contract, arguments, destinations, &conditions) }?;
+        Ok(PendingCall { client, number, deadline, collected: false })
+    }
+
+    /// The call's number, as [`Client::next_finished`] tells it.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Whether the call is over; never waits.
+    ///
+    /// # Errors
+    /// The call's own error if it failed: then it is collected.
+    pub fn poll(&mut self) -> Result<Option<Outputs>> {
+        self.client.process()?;
+        self.collect(Some(Instant::now()))
+    }
+
+    /// Waits for at most `timeout`.
+    ///
+    /// # Errors
+    /// As [`PendingCall::poll`].
+    pub fn wait_for(&mut self, timeout: Duration) -> Result<Option<Outputs>> {
+        self.collect(Instant::now().checked_add(timeout))
+    }
+
+    fn collect(&mut self, until: Option<Instant>) -> Result<Option<Outputs>> {
+        if self.collected {
+            return Err(Error::new(ErrorKind::NotFound, "wait for a call", "its outcome was collected before"));
+        }
+        let until = match (until, self.deadline) {
+            (Some(until), Some(deadline)) => Some(until.min(deadline)),
+            (until, deadline) => until.or(deadline),
+        };
+        match self.client.session().wait(self.number, until)? {
+            Some(outcome) => {
+                self.collected = true;
+                outcome.map(Some)
+            }
+            None if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) => {
+                self.collected = true;
+                timed_out(self.client.session().cancel_and_wait(self.number)).map(Some)
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// Waits for the end.
+    ///
+    /// # Errors
+    /// Whatever became of the call.
+    pub fn wait(mut self) -> Result<Outputs> {
+        let outputs = self.collect(None)?;
+        outputs.ok_or_else(|| Error::internal("wait for a call", "waiting without a deadline ended early"))
+    }
+
+    /// Asks the server to end the call; its outcome is still to be collected.
+    ///
+    /// # Errors
+    /// `ConnectionLost`.
+    pub fn cancel(&self) -> Result<()> {
+        self.client.session().cancel(self.number)
+    }
+}
+
+/// A call that we cancelled because its time was over failed for that reason, whatever the server calls it.
+fn timed_out(outcome: Result<Outputs>) -> Result<Outputs> {
+    match outcome {
+        Err(error) if error.kind() == ErrorKind::Cancelled => {
+            Err(Error::new(ErrorKind::TimedOut, "call", "its time is over").fix("give it a longer timeout"))
+        }
+        outcome => outcome,
+    }
+}
+
+impl Drop for PendingCall {
+    fn drop(&mut self) {
+        if !self.collected {
+            // Whoever drops a call wants neither its results nor its error, but its memory back.
+            let _ = self.client.session().cancel_and_wait(self.number);
+        }
+    }
+}

@@ -1,0 +1,597 @@
+//! From a caller's arguments to a call on the wire: values inline, short arrays inline, long ones by shared memory or as
+//! blocks straight from where they lie.
+
+use std::sync::Arc;
+
+use farcall_base::{Bytes, Error, ErrorKind, Result};
+use farcall_idl::element::ScalarValue;
+use farcall_idl::infer::{self, Given};
+use farcall_idl::interface::{ElementType, Interface, Mode, Order, Parameter, Shape};
+use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout, resolve};
+use farcall_idl::values::ByteValues;
+use farcall_interfaces::memory::{BorrowedRegion, Region};
+use farcall_interfaces::packing::{ArrayPlace, Packing, copy_array};
+use farcall_interfaces::strided::{Axis, Strided};
+use farcall_wire::Argument as WireArgument;
+
+use crate::array::{Array, ArrayMut, View, check_element};
+
+/// Arrays up to this many bytes travel inside the call and its answer.
+pub const INLINE_MAX: u64 = 4096;
+
+/// What a caller passes for one parameter.
+#[derive(Clone, Debug, Default)]
+pub enum Argument {
+    /// Nothing: inferred, defaulted, or a result that the call allocates.
+    #[default]
+    Unset,
+    /// A whole number.
+    Integer(i64),
+    /// A real number.
+    Real(f64),
+    /// A complex number.
+    Complex(f64, f64),
+    /// One value of the parameter's type, as raw bytes of this machine.
+    Raw(Vec<u8>),
+    /// A string.
+    Text(Vec<u8>),
+    /// An array of strings; `None` is NULL.
+    Texts(Vec<Option<Vec<u8>>>),
+    /// NULL.
+    Null,
+    /// An array. For OUT parameters: where the result goes.
+    Array(View),
+}
+
+/// Where the result of an INOUT parameter goes.
+#[derive(Clone, Debug, Default)]
+pub enum Destination {
+    /// Into memory of its own.
+    #[default]
+    New,
+    /// Over the argument.
+    InPlace,
+    /// Into another array.
+    Into(View),
+}
+
+impl From<i64> for Argument {
+    fn from(value: i64) -> Self {
+        Argument::Integer(value)
+    }
+}
+
+impl From<i32> for Argument {
+    fn from(value: i32) -> Self {
+        Argument::Integer(value.into())
+    }
+}
+
+impl From<f64> for Argument {
+    fn from(value: f64) -> Self {
+        Argument::Real(value)
+    }
+}
+
+impl From<char> for Argument {
+    fn from(value: char) -> Self {
+        Argument::Text(value.to_string().into_bytes())
+    }
+}
+
+impl From<&str> for Argument {
+    fn from(value: &str) -> Self {
+        Argument::Text(value.as_bytes().to_vec())
+    }
+}
+
+impl From<Array<'_>> for Argument {
+    fn from(array: Array<'_>) -> Self {
+        Argument::Array(array.view)
+    }
+}
+
+impl From<ArrayMut<'_>> for Argument {
+    fn from(array: ArrayMut<'_>) -> Self {
+        Argument::Array(array.view)
+    }
+}
+
+/// Memory that a parameter of a running call uses on this side.
+pub struct Side {
+    /// Where the interface's array lies: shared memory, or the caller's own.
+    pub region: Arc<dyn Region>,
+    /// The caller's array that the result ends in; `None`: the caller gets the region itself.
+    pub written: Option<View>,
+}
+
+/// A call, ready to be opened.
+pub struct Marshalled {
+    pub layout: CallLayout,
+    pub arguments: Vec<WireArgument>,
+    pub wanted: Vec<WireArgument>,
+    /// What is sent from where, by parameter.
+    pub sending: Vec<Option<Packing>>,
+    /// Memory that results come into, by parameter.
+    pub sides: Vec<Option<Side>>,
+    /// Rank that the caller gave, where it is lower than declared.
+    pub ranks: Vec<Option<usize>>,
+}
+
+/// What marshalling needs of the connection.
+pub trait Memory {
+    /// Whether arrays can be shared with the server.
+    fn shares(&self) -> bool;
+    /// Memory for an array.
+    fn allocate(&mut self, bytes: usize) -> Result<Arc<dyn Region>>;
+    /// Its number for the server, announced before if need be.
+    fn segment(&mut self, region: &Arc<dyn Region>) -> Result<u32>;
+}
+
+/// The caller's values, completed and as bytes.
+struct Values {
+    bytes: Vec<Option<Vec<u8>>>,
+    ranks: Vec<Option<usize>>,
+}
+
+/// Turns arguments (one per parameter, WORK ones `Unset`) into a call.
+///
+/// # Errors
+/// `InvalidArgument` for anything that does not fit the interface; `LimitExceeded` for arrays over `limit`.
+pub fn marshal(
+    interface: &Interface,
+    arguments: &[Argument],
+    destinations: &[Destination],
+    limit: Bytes,
+    memory: &mut dyn Memory,
+) -> Result<Marshalled> {
+    let values = complete(interface, arguments)?;
+    let bytes: Vec<Option<&[u8]>> = values.bytes.iter().map(Option::as_deref).collect();
+    let layout = resolve(interface, &ByteValues::new(interface, bytes.as_slice()), limit)?;
+    let count = interface.parameters.len();
+    let mut call = Marshalled {
+        arguments: vec![WireArgument::Absent; count],
+        wanted: vec![WireArgument::Absent; count],
+        sending: (0..count).map(|_| None).collect(),
+        sides: (0..count).map(|_| None).collect(),
+        ranks: values.ranks,
+        layout,
+    };
+    for (index, parameter) in interface.parameters.iter().enumerate() {
+        if parameter.mode == Mode::Work {
+            continue;
+        }
+        let destination = destinations.get(index).unwrap_or(&Destination::New);
+        let mut one = One { call: &mut call, memory, index, parameter, destination };
+        one.marshal(&arguments[index], values.bytes[index].as_deref())?;
+    }
+    Ok(call)
+}
+
+fn complete(interface: &Interface, arguments: &[Argument]) -> Result<Values> {
+    if arguments.len() != interface.parameters.len() {
+        return Err(Error::internal("call", "one argument per parameter is expected"));
+    }
+    let inline = interface.inline_parameters();
+    let shapes: Vec<Vec<u64>> = arguments.iter().map(shape_of).collect();
+    let contents: Vec<Option<Vec<u8>>> = arguments
+        .iter()
+        .enumerate()
+        .map(|(index, argument)| content_of(interface, argument, index, inline.contains(&index)))
+        .collect::<Result<_>>()?;
+    let given: Vec<Given<'_>> = interface
+        .caller_parameters()
+        .map(|(index, parameter)| given(parameter, &arguments[index], &shapes[index], contents[index].as_deref()))
+        .collect::<Result<_>>()?;
+    let completed = infer::complete(interface, &given)?;
+    let mut ranks = vec![None; arguments.len()];
+    for (index, rank) in completed.lower_ranks {
+        ranks[index] = Some(rank);
+    }
+    let mut bytes = contents;
+    for (index, value) in completed.scalars.iter().enumerate() {
+        if let Some(value) = value {
+            bytes[index] = Some(scalar_bytes(interface, &interface.parameters[index], *value, &arguments[index])?);
+        }
+    }
+    Ok(Values { bytes, ranks })
+}
+
+fn scalar_bytes(interface: &Interface, parameter: &Parameter, value: ScalarValue, given: &Argument) -> Result<Vec<u8>> {
+    if let Argument::Raw(raw) = given {
+        return Ok(raw.clone());
+    }
+    let mut bytes = vec![0; farcall_idl::element::element_bytes(interface, parameter.element) as usize];
+    value.write(parameter.element, &mut bytes).map_err(|error| error.with("parameter", &parameter.name))?;
+    Ok(bytes)
+}
+
+fn shape_of(argument: &Argument) -> Vec<u64> {
+    match argument {
+        Argument::Array(View { shape: Some((shape, _)), .. }) => shape.clone(),
+        _ => Vec::new(),
+    }
+}
+
+/// Bytes of values that sizes may refer to: strings, raw scalars, and the elements of arrays that must travel inline.
+fn content_of(interface: &Interface, argument: &Argument, index: usize, inline: bool) -> Result<Option<Vec<u8>>> {
+    let parameter = &interface.parameters[index];
+    match argument {
+        Argument::Text(text) => Ok(Some(text.clone())),
+        Argument::Raw(raw) => Ok(Some(raw.clone())),
+        Argument::Array(view) if inline && parameter.mode.is_input() => {
+            let Some((shape, strides)) = &view.shape else { return Ok(None) };
+            let array = strided(interface, parameter, shape, strides);
+            let mut packing = packing_of(view, &array)?;
+            let length = packing.left() as usize;
+            if length as u64 > INLINE_MAX * 64 {
+                return Err(Error::new(ErrorKind::LimitExceeded, "call", "an array that sizes refer to is too long")
+                    .with("parameter", &parameter.name)
+                    .with("bytes", length));
+            }
+            let mut bytes = Vec::with_capacity(length);
+            for block in packing.blocks(length)? {
+                bytes.extend_from_slice(block.bytes());
+            }
+            Ok(Some(bytes))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn given<'a>(
+    parameter: &Parameter,
+    argument: &'a Argument,
+    shape: &'a [u64],
+    content: Option<&'a [u8]>,
+) -> Result<Given<'a>> {
+    Ok(match argument {
+        Argument::Unset | Argument::Null => Given::Unset,
+        Argument::Integer(value) => Given::Integer(*value),
+        Argument::Real(value) => Given::Real(*value),
+        Argument::Complex(re, im) => Given::Complex(*re, *im),
+        Argument::Raw(raw) => Given::Bytes(raw),
+        Argument::Text(text) => match std::str::from_utf8(text) {
+            Ok(text) => Given::Text(text),
+            Err(_) => Given::Bytes(text),
+        },
+        Argument::Texts(_) => Given::Other,
+        Argument::Array(view) if view.shape.is_some() => {
+            check_element(&parameter.name, view.element, parameter.element)?;
+            match content {
+                Some(bytes) => Given::Elements { shape, bytes },
+                None => Given::Array { shape },
+            }
+        }
+        Argument::Array(view) => {
+            if matches!(parameter.shape, Shape::Scalar) {
+                return Err(Error::new(
+                    ErrorKind::InvalidArgument,
+                    "call",
+                    "an array where the interface wants one value",
+                )
+                .with("parameter", &parameter.name)
+                .fix("pass the value itself"));
+            }
+            check_element(&parameter.name, view.element, parameter.element)?;
+            Given::Unset
+        }
+    })
+}
+
+/// Axes in transfer order, fastest first, of an array that the caller describes in logical order. Missing trailing
+/// dimensions count as 1.
+fn strided(interface: &Interface, parameter: &Parameter, shape: &[u64], strides: &[i64]) -> Strided {
+    let mut axes: Vec<Axis> =
+        shape.iter().zip(strides).map(|(count, stride)| Axis { count: *count, stride: *stride }).collect();
+    if let Shape::Array { dimensions, order } = &parameter.shape {
+        axes.resize(dimensions.len().max(axes.len()), Axis { count: 1, stride: 0 });
+        if *order == Order::Row {
+            axes.reverse();
+        }
+    }
+    Strided { offset: 0, element_bytes: farcall_idl::element::element_bytes(interface, parameter.element), axes }
+}
+
+/// The caller's memory as a region, and where in it the elements lie.
+fn borrowed(view: &View, array: &Strided) -> (Arc<dyn Region>, Strided) {
+    let (low, high) = array.extent().unwrap_or((0, -1));
+    // SAFETY: the caller says that its array lies there and lends it for the call.
+    let region = unsafe { BorrowedRegion::new(view.base.offset(low as isize), (high - low + 1) as usize) };
+    (Arc::new(region), Strided { offset: array.offset - low, ..array.clone() })
+}
+
+fn packing_of(view: &View, array: &Strided) -> Result<Packing> {
+    let (region, inside) = borrowed(view, array);
+    Packing::new(region, 0, &inside)
+}
+
+/// One parameter on its way.
+struct One<'a> {
+    call: &'a mut Marshalled,
+    memory: &'a mut dyn Memory,
+    index: usize,
+    parameter: &'a Parameter,
+    destination: &'a Destination,
+}
+
+impl One<'_> {
+    fn marshal(&mut self, argument: &Argument, bytes: Option<&[u8]>) -> Result<()> {
+        let layout = self.call.layout.parameters[self.index].clone();
+        match layout {
+            ParameterLayout::Absent => Ok(()),
+            ParameterLayout::Scalar { .. } => self.scalar(bytes),
+            ParameterLayout::Array(array) => self.array(&array, argument, bytes),
+            ParameterLayout::Text | ParameterLayout::TextArray { .. } => self.text(argument),
+            ParameterLayout::Callback => Err(self.wrong("callbacks come with a later version of Farcall")),
+        }
+    }
+
+    fn wrong(&self, message: &'static str) -> Error {
+        Error::new(ErrorKind::InvalidArgument, "call", message).with("parameter", &self.parameter.name)
+    }
+
+    fn want(&mut self, wanted: WireArgument) {
+        if self.parameter.mode.is_output() {
+            self.call.wanted[self.index] = wanted;
+        }
+    }
+
+    fn scalar(&mut self, bytes: Option<&[u8]>) -> Result<()> {
+        if self.parameter.mode.is_input() {
+            let bytes = bytes.ok_or_else(|| self.wrong("no value"))?;
+            self.call.arguments[self.index] = WireArgument::Inline(bytes.to_vec());
+        }
+        self.want(WireArgument::Blocks(None));
+        Ok(())
+    }
+
+    fn text(&mut self, argument: &Argument) -> Result<()> {
+        if self.parameter.element == ElementType::Filename {
+            return Err(self.wrong("files come with a later version of Farcall"));
+        }
+        if self.parameter.mode.is_input() {
+            self.call.arguments[self.index] = match argument {
+                Argument::Text(text) if text.contains(&0) => return Err(self.wrong("a string with a NUL inside")),
+                Argument::Text(text) => WireArgument::Inline(text.clone()),
+                Argument::Texts(texts) => {
+                    WireArgument::Texts(texts.iter().map(|text| text.clone().map(Into::into)).collect())
+                }
+                Argument::Null | Argument::Unset => WireArgument::Null,
+                _ => return Err(self.wrong("the interface wants a string here")),
+            };
+        }
+        self.want(WireArgument::Blocks(None));
+        Ok(())
+    }
+
+    fn array(&mut self, array: &ArrayLayout, argument: &Argument, bytes: Option<&[u8]>) -> Result<()> {
+        let source = match argument {
+            Argument::Array(view) => Some(view.clone()),
+            _ => None,
+        };
+        let mode = self.parameter.mode;
+        let destination = match (mode, self.destination, &source) {
+            (Mode::In, ..) => None,
+            (Mode::Out, _, view) => view.clone(),
+            (_, Destination::InPlace, view) => view.clone(),
+            (_, Destination::Into(view), _) => Some(view.clone()),
+            (_, Destination::New, _) => None,
+        };
+        if let Some(view) = &destination {
+            check_element(&self.parameter.name, view.element, self.parameter.element)?;
+            self.check_destination(array, view)?;
+        }
+        if mode.is_input() && matches!(argument, Argument::Null) {
+            self.call.arguments[self.index] = WireArgument::Null;
+            return Ok(());
+        }
+        let short = array.transfer_bytes <= INLINE_MAX;
+        if let Some(bytes) = bytes.filter(|_| mode.is_input()) {
+            // One number for an array of one, characters for a char array, or an array that sizes refer to.
+            self.inline(array, bytes)?;
+            self.want(WireArgument::Blocks(None));
+            return self.receive_separately(array, destination);
+        }
+        match source.filter(|_| mode.is_input()) {
+            Some(view) if self.memory.shares() && !short => self.share(array, Some(&view), destination),
+            Some(view) => self.send(array, &view, short).and_then(|()| self.receive_separately(array, destination)),
+            None if mode.is_input() => Err(self.wrong("an array is missing")),
+            None if self.memory.shares() && !short => self.share(array, None, destination),
+            None => self.receive_separately(array, destination),
+        }
+    }
+
+    fn check_destination(&self, array: &ArrayLayout, view: &View) -> Result<()> {
+        let Some((shape, _)) = &view.shape else { return Ok(()) };
+        let mut wanted: Vec<u64> = array.dimensions.iter().map(|dimension| dimension.count).collect();
+        while wanted.len() > shape.len() && wanted.last() == Some(&1) {
+            wanted.pop();
+        }
+        if wanted == *shape {
+            return Ok(());
+        }
+        Err(self
+            .wrong("the array for the result has the wrong shape")
+            .with("given", format!("{shape:?}"))
+            .with("needed", format!("{wanted:?}")))
+    }
+
+    fn inline(&mut self, array: &ArrayLayout, bytes: &[u8]) -> Result<()> {
+        if bytes.len() as u64 != array.transfer_bytes {
+            return Err(self
+                .wrong("an array of the wrong length")
+                .with("bytes", bytes.len())
+                .with("needed", array.transfer_bytes));
+        }
+        self.call.arguments[self.index] = WireArgument::Inline(bytes.to_vec());
+        Ok(())
+    }
+
+    /// The caller's elements in transfer order.
+    fn source(&self, array: &ArrayLayout, view: &View) -> Strided {
+        match &view.shape {
+            None => Strided::of_layout(array),
+            Some((shape, strides)) => {
+                let mut axes: Vec<Axis> =
+                    shape.iter().zip(strides).map(|(count, stride)| Axis { count: *count, stride: *stride }).collect();
+                axes.resize(array.dimensions.len(), Axis { count: 1, stride: 0 });
+                if array.order == Order::Row {
+                    axes.reverse();
+                }
+                Strided { offset: 0, element_bytes: array.element_bytes, axes }
+            }
+        }
+    }
+
+    fn send(&mut self, array: &ArrayLayout, view: &View, short: bool) -> Result<()> {
+        let mut packing = packing_of(view, &self.source(array, view))?;
+        let length = packing.left();
+        if length != array.transfer_bytes {
+            return Err(self
+                .wrong("an array of the wrong length")
+                .with("bytes", length)
+                .with("needed", array.transfer_bytes));
+        }
+        if short {
+            let mut bytes = Vec::with_capacity(length as usize);
+            for block in packing.blocks(length as usize)? {
+                bytes.extend_from_slice(block.bytes());
+            }
+            self.call.arguments[self.index] = WireArgument::Inline(bytes);
+        } else {
+            self.call.arguments[self.index] = WireArgument::Blocks(Some(length));
+            self.call.sending[self.index] = Some(packing);
+        }
+        Ok(())
+    }
+
+    /// The argument lies in memory that the server shares; the result comes there too.
+    fn share(&mut self, array: &ArrayLayout, source: Option<&View>, destination: Option<View>) -> Result<()> {
+        let region = self.memory.allocate(array.full_bytes as usize)?;
+        let target = Strided::of_layout(array);
+        if let Some(view) = source {
+            let from = self.source(array, view);
+            if from.bytes() != array.transfer_bytes {
+                return Err(self.wrong("an array of the wrong length"));
+            }
+            copy_view(view, &from, &region, &target, Direction::In)?;
+        }
+        let place = WireArgument::Shared(self.memory.segment(&region)?, 0, array.full_bytes);
+        if source.is_some() {
+            self.call.arguments[self.index] = place.clone();
+        }
+        self.want(place);
+        self.call.sides[self.index] = Some(Side { region, written: destination });
+        Ok(())
+    }
+
+    /// The result comes as bytes: into the caller's array, or into memory of its own.
+    fn receive_separately(&mut self, array: &ArrayLayout, destination: Option<View>) -> Result<()> {
+        if !self.parameter.mode.is_output() {
+            return Ok(());
+        }
+        self.want(WireArgument::Blocks(None));
+        let side = match destination {
+            Some(view) => {
+                let (region, _) = borrowed(&view, &self.source(array, &view));
+                Side { region, written: Some(view) }
+            }
+            None => {
+                let region = self.memory.allocate(array.transfer_bytes as usize)?;
+                Side { region, written: None }
+            }
+        };
+        self.call.sides[self.index] = Some(side);
+        Ok(())
+    }
+}
+
+/// The elements that travel, packed in transfer order.
+pub fn packed(array: &ArrayLayout) -> Strided {
+    let mut axes = Vec::with_capacity(array.dimensions.len());
+    let mut step = array.element_bytes as i64;
+    for position in 0..array.dimensions.len() {
+        let index = if array.order == Order::Column { position } else { array.dimensions.len() - 1 - position };
+        let count = array.dimensions[index].count;
+        axes.push(Axis { count, stride: step });
+        step *= count.max(1) as i64;
+    }
+    Strided { offset: 0, element_bytes: array.element_bytes, axes }
+}
+
+enum Direction {
+    In,
+    Out,
+}
+
+fn copy_view(
+    view: &View,
+    at: &Strided,
+    region: &Arc<dyn Region>,
+    inside: &Strided,
+    direction: Direction,
+) -> Result<()> {
+    if at.bytes() == 0 {
+        return Ok(());
+    }
+    let (own, within) = borrowed(view, at);
+    let own = ArrayPlace { region: &own, base: 0, array: &within };
+    let shared = ArrayPlace { region, base: 0, array: inside };
+    match direction {
+        Direction::In => copy_array(&shared, &own, fast_copy),
+        Direction::Out => copy_array(&own, &shared, fast_copy),
+    }
+}
+
+/// Copies a result that lies in `region` as the interface lays it out into the caller's array.
+pub fn copy_result(region: &Arc<dyn Region>, view: &View, array: &ArrayLayout) -> Result<()> {
+    copy_view(view, &elements_of(view, array), region, &Strided::of_layout(array), Direction::Out)
+}
+
+/// Writes a result that came inline into the caller's array.
+pub fn write_result(bytes: &[u8], view: &View, array: &ArrayLayout) -> Result<()> {
+    let mut packing = packing_of(view, &elements_of(view, array))?;
+    if bytes.len() as u64 != packing.left() {
+        return Err(Error::new(ErrorKind::Protocol, "take a result", "the server sent a result of the wrong length")
+            .with("bytes", bytes.len())
+            .with("needed", packing.left()));
+    }
+    let mut done = 0;
+    while done < bytes.len() {
+        let mut space = packing.space(bytes.len() - done)?;
+        let count = space.length();
+        space.bytes().copy_from_slice(&bytes[done..done + count]);
+        packing.arrived(count)?;
+        done += count;
+    }
+    Ok(())
+}
+
+/// Receives a result into the caller's array.
+pub fn receive_result(view: &View, array: &ArrayLayout) -> Result<Packing> {
+    packing_of(view, &elements_of(view, array))
+}
+
+/// The elements of the caller's array that `array` says travel, in transfer order. A caller that gave a shape gets the
+/// elements at the begin of each dimension.
+fn elements_of(view: &View, array: &ArrayLayout) -> Strided {
+    let Some((_, strides)) = &view.shape else { return Strided::of_layout(array) };
+    let stride = |index: usize| strides.get(index).copied().unwrap_or(0);
+    let mut axes: Vec<Axis> = array
+        .dimensions
+        .iter()
+        .enumerate()
+        .map(|(index, dimension)| Axis { count: dimension.count, stride: stride(index) })
+        .collect();
+    if array.order == Order::Row {
+        axes.reverse();
+    }
+    Strided { offset: 0, element_bytes: array.element_bytes, axes }
+}
+
+fn fast_copy(destination: &mut [u8], source: &[u8]) {
+    debug_assert_eq!(destination.len(), source.len(), "copies have one length");
+    // SAFETY: two slices of one length, one of them exclusive.
+    unsafe { farcall_transport_unix::copy::copy_bytes(destination.as_mut_ptr(), source.as_ptr(), source.len()) }
+}

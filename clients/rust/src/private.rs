@@ -1,0 +1,106 @@
+//! A server of one's own: a `farcall serve` child that ends with this process or value.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use farcall_base::{Error, ErrorKind, Result};
+
+use crate::client::Client;
+
+/// Time that a child has to end when its standard input closes.
+const STOP_GRACE: Duration = Duration::from_secs(5);
+/// The variable that names the `farcall` program.
+const PROGRAM_VARIABLE: &str = "FARCALL_PROGRAM";
+
+/// What a private server is to serve.
+#[derive(Clone, Debug, Default)]
+pub struct ServeOptions {
+    /// The `farcall` program; `$FARCALL_PROGRAM`, or the one on the path, by default.
+    pub program: Option<PathBuf>,
+    /// IDL files; without any, what the installation publishes by default.
+    pub files: Vec<PathBuf>,
+    /// More arguments of `farcall serve`.
+    pub arguments: Vec<String>,
+}
+
+/// A running private server.
+pub struct PrivateServer {
+    child: Child,
+    address: String,
+}
+
+impl PrivateServer {
+    /// Starts one and waits until it listens.
+    ///
+    /// # Errors
+    /// `Unavailable` when the program is missing or does not come up; the message carries what it said.
+    pub fn start(options: &ServeOptions) -> Result<PrivateServer> {
+        let program = options.program.clone().or_else(|| std::env::var_os(PROGRAM_VARIABLE).map(PathBuf::from));
+        let program = program.unwrap_or_else(|| PathBuf::from("farcall"));
+        let mut command = Command::new(&program);
+        command.arg("serve").arg("--private").args(&options.arguments).arg("--").args(&options.files);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| not_started(&program, error))?;
+        match read_address(&mut child) {
+            Some(address) => Ok(PrivateServer { child, address }),
+            None => Err(failed(child)),
+        }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Connects to it.
+    ///
+    /// # Errors
+    /// As [`Client::connect`].
+    pub fn connect(&self) -> Result<Client> {
+        Client::connect(Some(&self.address))
+    }
+}
+
+/// The first line that a private server prints is its address.
+fn read_address(child: &mut Child) -> Option<String> {
+    let mut line = String::new();
+    let stdout = child.stdout.as_mut()?;
+    BufReader::new(stdout.take(4096)).read_line(&mut line).ok()?;
+    let address = line.trim();
+    (!address.is_empty()).then(|| address.to_owned())
+}
+
+fn not_started(program: &Path, error: std::io::Error) -> Error {
+    Error::new(ErrorKind::Unavailable, "start a private server", error.to_string())
+        .with("program", program.display())
+        .fix("install farcall, or name the program in FARCALL_PROGRAM")
+        .source(error)
+}
+
+fn failed(mut child: Child) -> Error {
+    let mut said = String::new();
+    if let Some(stderr) = child.stderr.take() {
+        let _ = stderr.take(16 << 10).read_to_string(&mut said);
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    Error::new(ErrorKind::Unavailable, "start a private server", said.trim().to_owned())
+}
+
+impl Drop for PrivateServer {
+    fn drop(&mut self) {
+        // The end of its standard input tells a private server to go.
+        drop(self.child.stdin.take());
+        let deadline = Instant::now() + STOP_GRACE;
+        while Instant::now() < deadline {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,201 @@
+//! What a call gave back.
+
+use std::sync::Arc;
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_idl::element::ScalarValue;
+use farcall_idl::interface::{ElementType, Interface, Order};
+use farcall_idl::layout::ArrayLayout;
+use farcall_interfaces::memory::{HeapRegion, Region, Space};
+use farcall_interfaces::strided::Strided;
+use farcall_wire::CallTimes;
+
+use crate::array::Element;
+
+/// A result array that the caller owns. It may lie in memory shared with the server, which nobody else writes to any
+/// more; the memory is pooled again when the last clone is dropped.
+#[derive(Clone)]
+pub struct OwnedArray {
+    /// Keeps the memory.
+    pub region: Arc<dyn Region>,
+    /// Byte of the region where the element with all indexes 0 lies.
+    pub offset: usize,
+    /// Type of the elements.
+    pub element: ElementType,
+    /// Extents, in logical order.
+    pub shape: Vec<u64>,
+    /// Bytes between neighbours along each dimension.
+    pub strides: Vec<i64>,
+}
+
+/// The result of one parameter.
+#[derive(Clone)]
+pub enum Output {
+    /// An IN parameter, or one that was not referenced.
+    None,
+    /// NULL.
+    Null,
+    /// An array of its own.
+    Array(OwnedArray),
+    /// The caller's array was written: elements of this shape.
+    Written(Vec<u64>),
+    /// A string; `None` for NULL.
+    Text(Option<Vec<u8>>),
+    /// Strings.
+    Texts(Vec<Option<Vec<u8>>>),
+}
+
+/// All results of a call.
+#[derive(Clone)]
+pub struct Outputs {
+    pub(crate) interface: Arc<Interface>,
+    pub(crate) outputs: Vec<Output>,
+    pub(crate) times: CallTimes,
+}
+
+impl Outputs {
+    /// One per parameter of the interface, in its order.
+    pub fn all(&self) -> &[Output] {
+        &self.outputs
+    }
+
+    /// When the call was queued, started and finished, in nanoseconds since the server accepted it.
+    pub fn times(&self) -> CallTimes {
+        self.times
+    }
+
+    /// The result of parameter `name`.
+    ///
+    /// # Errors
+    /// `NotFound` when there is no such parameter.
+    pub fn get(&self, name: &str) -> Result<&Output> {
+        let index = self.interface.parameters.iter().position(|parameter| parameter.name == name);
+        index.map(|index| &self.outputs[index]).ok_or_else(|| {
+            Error::new(ErrorKind::NotFound, "read a result", format!("no parameter is called \"{name}\""))
+                .with("routine", self.interface.full_name())
+        })
+    }
+
+    /// The elements of an array result, in the interface's storage order.
+    ///
+    /// # Errors
+    /// `NotFound` for no such array, `InvalidArgument` for another element type.
+    pub fn array<T: Element>(&self, name: &str) -> Result<Vec<T>> {
+        let Output::Array(array) = self.get(name)? else {
+            return Err(Error::new(ErrorKind::NotFound, "read a result", format!("\"{name}\" is no array of its own")));
+        };
+        if array.element != T::TYPE {
+            let message = format!("\"{name}\" has elements of type {}", array.element.name());
+            return Err(Error::new(ErrorKind::InvalidArgument, "read a result", message));
+        }
+        let bytes = array.packed(self.order(name))?;
+        let mut elements = vec![T::default(); bytes.len() / std::mem::size_of::<T>()];
+        // SAFETY: as many bytes as the vector holds; element types are plain numbers.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), elements.as_mut_ptr().cast(), bytes.len()) };
+        Ok(elements)
+    }
+
+    fn order(&self, name: &str) -> Order {
+        let parameter = self.interface.parameters.iter().find(|parameter| parameter.name == name);
+        match parameter.map(|parameter| &parameter.shape) {
+            Some(farcall_idl::interface::Shape::Array { order, .. }) => *order,
+            _ => Order::Row,
+        }
+    }
+
+    /// The first element of a result as a number: `info`, a function's value.
+    ///
+    /// # Errors
+    /// As [`Outputs::array`].
+    pub fn scalar<T: Element>(&self, name: &str) -> Result<T> {
+        self.array::<T>(name)?
+            .first()
+            .copied()
+            .ok_or_else(|| Error::new(ErrorKind::NotFound, "read a result", format!("\"{name}\" has no elements")))
+    }
+}
+
+impl OwnedArray {
+    /// A short array that came inside the answer.
+    pub(crate) fn of_bytes(bytes: &[u8], element: ElementType, array: &ArrayLayout) -> Result<OwnedArray> {
+        let region = HeapRegion::new(bytes.len())?;
+        Space::of(&region, 0, bytes.len())?.bytes().copy_from_slice(bytes);
+        Ok(OwnedArray::packed_in(Arc::new(region), element, array))
+    }
+
+    /// An array whose travelling elements lie packed in `region`.
+    pub(crate) fn packed_in(region: Arc<dyn Region>, element: ElementType, array: &ArrayLayout) -> OwnedArray {
+        let shape: Vec<u64> = array.dimensions.iter().map(|dimension| dimension.count).collect();
+        let mut strides = vec![0; shape.len()];
+        let mut step = array.element_bytes as i64;
+        for position in 0..shape.len() {
+            let index = if array.order == Order::Column { position } else { shape.len() - 1 - position };
+            strides[index] = step;
+            step *= shape[index].max(1) as i64;
+        }
+        OwnedArray { region, offset: 0, element, shape, strides }
+    }
+
+    /// An array that lies in `region` as the interface lays it out.
+    pub(crate) fn laid_out_in(region: Arc<dyn Region>, element: ElementType, array: &ArrayLayout) -> OwnedArray {
+        let strides = array.strides_bytes();
+        let offset =
+            array.dimensions.iter().zip(&strides).map(|(dimension, stride)| dimension.start * stride).sum::<u64>();
+        let steps = array.dimensions.iter().zip(&strides).map(|(dimension, stride)| (dimension.stride * stride) as i64);
+        let shape = array.dimensions.iter().map(|dimension| dimension.count).collect();
+        OwnedArray { strides: steps.collect(), region, offset: offset as usize, element, shape }
+    }
+
+    /// Drops dimensions that the caller did not give.
+    pub(crate) fn with_rank(mut self, rank: Option<usize>) -> OwnedArray {
+        if let Some(rank) = rank {
+            self.shape.truncate(rank);
+            self.strides.truncate(rank);
+        }
+        self
+    }
+
+    /// The elements' bytes without gaps, in this order.
+    ///
+    /// # Errors
+    /// `Internal` when the array does not lie in its region.
+    pub fn packed(&self, order: Order) -> Result<Vec<u8>> {
+        let bytes = farcall_idl_element_bytes(self.element, &self.strides);
+        let mut axes: Vec<_> = self
+            .shape
+            .iter()
+            .zip(&self.strides)
+            .map(|(count, stride)| farcall_interfaces::strided::Axis { count: *count, stride: *stride })
+            .collect();
+        if order == Order::Row {
+            axes.reverse();
+        }
+        let array = Strided { offset: 0, element_bytes: bytes, axes };
+        let mut packing = farcall_interfaces::packing::Packing::new(self.region.clone(), self.offset, &array)?;
+        let length = packing.left() as usize;
+        let mut packed = Vec::with_capacity(length);
+        for block in packing.blocks(length)? {
+            packed.extend_from_slice(block.bytes());
+        }
+        Ok(packed)
+    }
+
+    /// The first element, if it is a number.
+    pub fn first(&self) -> Option<ScalarValue> {
+        let bytes = farcall_idl_element_bytes(self.element, &self.strides) as usize;
+        let mut space = Space::of(&*self.region, self.offset, bytes).ok()?;
+        ScalarValue::read(self.element, space.bytes(), 0)
+    }
+}
+
+/// Bytes of an element; of a struct's, the smallest stride says it.
+fn farcall_idl_element_bytes(element: ElementType, strides: &[i64]) -> u64 {
+    match element {
+        ElementType::Struct(_) => strides.iter().map(|stride| stride.unsigned_abs()).min().unwrap_or(0),
+        ElementType::Char | ElementType::Int8 | ElementType::UInt8 => 1,
+        ElementType::Int16 | ElementType::UInt16 => 2,
+        ElementType::Int32 | ElementType::UInt32 | ElementType::Float32 => 4,
+        ElementType::Complex128 => 16,
+        _ => 8,
+    }
+}

@@ -1,0 +1,712 @@
+//! One connection shared by many threads: whoever waits reads for all.
+//!
+//! There is no thread of our own. A thread that waits for its call becomes the reader unless another is; the reader
+//! handles everybody's frames and passes the role on when its own call is over. So a lone caller pays for no hand-over.
+
+use std::collections::{HashMap, VecDeque};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use farcall_base::{Bytes, CallId, ChannelId, Error, ErrorKind, Random, Result, SeededRandom};
+use farcall_call::{Connection, Event, Setup, Side as DataSide, Transmit};
+use farcall_idl::interface::Interface;
+use farcall_idl::layout::{CallLayout, ParameterLayout, resolve_results};
+use farcall_idl::values::ByteValues;
+use farcall_interfaces::link::{FrameHandler, Link, Received};
+use farcall_interfaces::memory::{HeapRegion, MemorySource, Region, Space};
+use farcall_interfaces::packing::Packing;
+use farcall_interfaces::stream::ByteStream;
+use farcall_wire::{
+    Argument as WireArgument, CallResult, FrameHeader, FrameKind, Hello, HelloLimits, Open, Reply, Request, Share,
+};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, epoll, eventfd, poll};
+
+use crate::marshal::{
+    Argument, Destination, Marshalled, Memory, copy_result, marshal, packed, receive_result, write_result,
+};
+use crate::results::{Output, Outputs, OwnedArray};
+
+/// Bytes taken from the stream before waiting threads are looked after.
+const RECEIVE_BUDGET: usize = 64 << 20;
+/// Bytes queued on the link before more frames are made.
+const QUEUE_BYTES: usize = 8 << 20;
+/// Time that a server has to answer a cancelled call before the connection is given up.
+const CANCEL_GRACE: Duration = Duration::from_secs(10);
+
+/// What a call needs to know of its routine.
+pub struct Contract {
+    pub interface: Arc<Interface>,
+    pub name: String,
+    pub hash: [u8; 32],
+}
+
+/// How a call is to be made.
+#[derive(Clone, Debug, Default)]
+pub struct Conditions {
+    /// Time for the whole call.
+    pub timeout: Option<Duration>,
+    /// Whether [`Session::next_finished`] tells of its end.
+    pub announced: bool,
+}
+
+struct InFlight {
+    number: u64,
+    contract: Arc<Contract>,
+    call: Marshalled,
+    result: Option<Box<CallResult>>,
+    after: Option<CallLayout>,
+    receiving: HashMap<u16, (Packing, Option<Arc<dyn Region>>)>,
+    trouble: Option<Error>,
+    announced: bool,
+}
+
+/// Everything but the link, which needs it while it receives.
+struct Tables {
+    connection: Connection,
+    calls: HashMap<ChannelId, InFlight>,
+    channels: HashMap<u64, ChannelId>,
+    finished: HashMap<u64, Result<Outputs>>,
+    announced: VecDeque<u64>,
+    replies: HashMap<ChannelId, Reply>,
+    shares: bool,
+    source: Arc<dyn MemorySource>,
+    /// Identity and number of memory that the server knows.
+    segments: HashMap<u64, u32>,
+    /// Descriptors of segments whose announcement has not left yet.
+    unannounced: HashMap<u32, OwnedFd>,
+    next_segment: u32,
+    ready: bool,
+}
+
+struct Core {
+    link: Link,
+    tables: Tables,
+    reading: bool,
+    dead: Option<Error>,
+    random: SeededRandom,
+    next_number: u64,
+}
+
+/// One connection.
+pub struct Session {
+    core: Mutex<Core>,
+    changed: Condvar,
+    socket: OwnedFd,
+    events: OwnedFd,
+    bell: OwnedFd,
+}
+
+impl Session {
+    /// Greets the server at the other end of `stream`.
+    pub fn new(
+        stream: Box<dyn ByteStream>,
+        hello: Hello,
+        source: Arc<dyn MemorySource>,
+        timeout: Duration,
+    ) -> Result<Session> {
+        let system = |error: rustix::io::Errno| Error::system("connect", error.into());
+        let socket = stream.readiness().ok_or_else(|| Error::internal("connect", "a stream without a descriptor"))?;
+        let socket = socket.try_clone_to_owned().map_err(|error| Error::system("connect", error))?;
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(system)?;
+        let events = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(system)?;
+        for descriptor in [&socket, &bell] {
+            epoll::add(&events, descriptor, epoll::EventData::new_u64(0), epoll::EventFlags::IN).map_err(system)?;
+        }
+        let HelloLimits { control_bytes_max, data_bytes_max, .. } = hello.limits;
+        let tables = Tables {
+            connection: Connection::new(Setup { hello, initiator: true, token: None }),
+            calls: HashMap::new(),
+            channels: HashMap::new(),
+            finished: HashMap::new(),
+            announced: VecDeque::new(),
+            replies: HashMap::new(),
+            shares: stream.passes_descriptors(),
+            source,
+            segments: HashMap::new(),
+            unannounced: HashMap::new(),
+            next_segment: 1,
+            ready: false,
+        };
+        let core = Core {
+            link: Link::new(stream, control_bytes_max, data_bytes_max),
+            tables,
+            reading: false,
+            dead: None,
+            random: SeededRandom::new(fresh_seed()),
+            next_number: 1,
+        };
+        let session = Session { core: Mutex::new(core), changed: Condvar::new(), socket, events, bell };
+        session.send()?;
+        let deadline = Instant::now().checked_add(timeout);
+        match session.wait_until(deadline, |core| core.tables.ready.then_some(()))? {
+            Some(()) => Ok(session),
+            None => Err(Error::new(ErrorKind::TimedOut, "connect", "the server did not greet us in time")),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Core> {
+        // A panic under the lock leaves the protocol in an unknown state; the next frame error ends the connection.
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Readable when [`Session::process`] or [`Session::next_finished`] has something to do.
+    pub fn events(&self) -> BorrowedFd<'_> {
+        self.events.as_fd()
+    }
+
+    /// Asks the server and waits for the answer.
+    pub fn request(&self, request: &Request, timeout: Duration) -> Result<Reply> {
+        let channel = {
+            let mut core = self.lock();
+            core.check_alive()?;
+            core.tables.connection.request(request)?
+        };
+        self.send()?;
+        let deadline = Instant::now().checked_add(timeout);
+        let reply = self.wait_until(deadline, |core| core.tables.replies.remove(&channel))?;
+        reply.ok_or_else(|| Error::new(ErrorKind::TimedOut, "ask the server", "no answer in time"))
+    }
+
+    /// Opens a call; returns its number.
+    ///
+    /// # Safety
+    /// Memory that `arguments` and `destinations` name stays valid until the call is over, and unchanged by others.
+    pub unsafe fn open(
+        &self,
+        contract: &Arc<Contract>,
+        arguments: &[Argument],
+        destinations: &[Destination],
+        conditions: &Conditions,
+    ) -> Result<u64> {
+        let mut core = self.lock();
+        core.check_alive()?;
+        let limit = core.tables.connection.peer().map_or(u64::MAX, |peer| peer.limits.call_bytes_max);
+        let call = marshal(&contract.interface, arguments, destinations, Bytes(limit), &mut core.tables)?;
+        let open = Open {
+            call: CallId(core.random.bytes16()),
+            routine: contract.name.clone(),
+            contract: contract.hash,
+            arguments: call.arguments.clone(),
+            wanted: call.wanted.iter().any(|w| !matches!(w, WireArgument::Blocks(None))).then(|| call.wanted.clone()),
+            remaining_us: conditions.timeout.map(|timeout| u64::try_from(timeout.as_micros()).unwrap_or(u64::MAX)),
+            result_credit: None,
+            parent: None,
+            principal: None,
+            trace: None,
+            attributes: None,
+        };
+        let channel = core.tables.connection.open(&open)?;
+        let number = core.next_number;
+        core.next_number += 1;
+        let flight = InFlight {
+            number,
+            contract: contract.clone(),
+            call,
+            result: None,
+            after: None,
+            receiving: HashMap::new(),
+            trouble: None,
+            announced: conditions.announced,
+        };
+        core.tables.calls.insert(channel, flight);
+        core.tables.channels.insert(number, channel);
+        drop(core);
+        self.send()?;
+        Ok(number)
+    }
+
+    /// Waits for a call's end. `None` when the deadline passed first; the call goes on.
+    pub fn wait(&self, number: u64, deadline: Option<Instant>) -> Result<Option<Result<Outputs>>> {
+        self.wait_until(deadline, |core| core.tables.finished.remove(&number))
+    }
+
+    /// Ends a call whose time is over, and waits until nothing of it is under way: after this its memory is the caller's
+    /// again. The outcome is the server's, or an error if the server does not answer.
+    pub fn cancel_and_wait(&self, number: u64) -> Result<Outputs> {
+        self.cancel(number)?;
+        match self.wait(number, Instant::now().checked_add(CANCEL_GRACE))? {
+            Some(outcome) => outcome,
+            None => {
+                let error = || {
+                    Error::new(
+                        ErrorKind::ConnectionLost,
+                        "cancel a call",
+                        "the server does not answer; the connection was given up",
+                    )
+                };
+                self.lock().die(error());
+                self.changed.notify_all();
+                Err(error())
+            }
+        }
+    }
+
+    /// Asks the server to end a call.
+    pub fn cancel(&self, number: u64) -> Result<()> {
+        {
+            let mut core = self.lock();
+            if let Some(channel) = core.tables.channels.get(&number).copied() {
+                core.tables.connection.cancel(channel);
+            }
+        }
+        self.send()
+    }
+
+    /// Handles whatever has arrived, without waiting.
+    pub fn process(&self) -> Result<()> {
+        let mut core = self.lock();
+        if !core.reading {
+            core.receive();
+        }
+        core.pump();
+        self.ring(&core);
+        drop(core);
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// The number of an announced call that is over. `None` when the deadline passed.
+    pub fn next_finished(&self, deadline: Option<Instant>) -> Result<Option<u64>> {
+        let next = self.wait_until(deadline, |core| core.tables.announced.pop_front());
+        let core = self.lock();
+        self.ring(&core);
+        next
+    }
+
+    /// The bell is rung while announced calls wait to be collected.
+    fn ring(&self, core: &Core) {
+        let mut count = [0; 8];
+        if core.tables.announced.is_empty() {
+            let _ = rustix::io::read(&self.bell, &mut count);
+        } else {
+            let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+        }
+    }
+
+    /// Sends everything that may be sent now, waiting for room in the socket if need be.
+    fn send(&self) -> Result<()> {
+        loop {
+            let mut core = self.lock();
+            core.check_alive()?;
+            core.pump();
+            core.check_alive()?;
+            if core.link.bytes_queued() == 0 || core.reading {
+                // A reader that finds frames queued waits for room too, and sends them on.
+                let unsent = core.link.bytes_queued() > 0;
+                drop(core);
+                if !unsent {
+                    return Ok(());
+                }
+                self.wait_for(PollFlags::OUT, None);
+                continue;
+            }
+            // Both directions: a server that waits for us to read takes nothing more until we do.
+            core.reading = true;
+            drop(core);
+            self.wait_for(PollFlags::OUT | PollFlags::IN, None);
+            let mut core = self.lock();
+            core.reading = false;
+            core.receive();
+            self.ring(&core);
+            drop(core);
+            self.changed.notify_all();
+        }
+    }
+
+    fn wait_for(&self, flags: PollFlags, timeout: Option<Duration>) {
+        let timeout = timeout.and_then(|timeout| rustix::event::Timespec::try_from(timeout).ok());
+        // Errors and interruptions look like readiness: the next receive tells.
+        let _ = poll(&mut [PollFd::new(&self.socket, flags)], timeout.as_ref());
+    }
+
+    /// Waits until `ready` gives something; reads for everybody while nobody else does. `None` past the deadline.
+    fn wait_until<T>(
+        &self,
+        deadline: Option<Instant>,
+        mut ready: impl FnMut(&mut Core) -> Option<T>,
+    ) -> Result<Option<T>> {
+        let mut core = self.lock();
+        loop {
+            if let Some(found) = ready(&mut core) {
+                return Ok(Some(found));
+            }
+            core.check_alive()?;
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
+                return Ok(None);
+            }
+            core = if core.reading { self.follow(core, left) } else { self.lead(core, left) };
+        }
+    }
+
+    fn follow<'a>(&'a self, core: MutexGuard<'a, Core>, left: Option<Duration>) -> MutexGuard<'a, Core> {
+        match left {
+            None => self.changed.wait(core).unwrap_or_else(PoisonError::into_inner),
+            Some(left) => self.changed.wait_timeout(core, left).unwrap_or_else(PoisonError::into_inner).0,
+        }
+    }
+
+    fn lead<'a>(&'a self, mut core: MutexGuard<'a, Core>, left: Option<Duration>) -> MutexGuard<'a, Core> {
+        core.reading = true;
+        let flags = if core.link.bytes_queued() > 0 { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+        drop(core);
+        self.wait_for(flags, left);
+        let mut core = self.lock();
+        core.reading = false;
+        core.receive();
+        core.pump();
+        self.ring(&core);
+        // Others may be ready, or must take over the reading.
+        self.changed.notify_all();
+        core
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let mut core = self.lock();
+        if core.dead.is_none() {
+            core.tables.connection.goodbye(None);
+            core.pump();
+        }
+    }
+}
+
+impl Core {
+    fn check_alive(&self) -> Result<()> {
+        match &self.dead {
+            None => Ok(()),
+            Some(error) => Err(copy_of(error)),
+        }
+    }
+
+    /// The connection is gone: every call ends with the reason.
+    fn die(&mut self, error: Error) {
+        if self.dead.is_some() {
+            return;
+        }
+        for (_, flight) in self.tables.calls.drain() {
+            if flight.announced {
+                self.tables.announced.push_back(flight.number);
+            }
+            self.tables.finished.insert(flight.number, Err(copy_of(&error)));
+        }
+        self.tables.channels.clear();
+        self.dead = Some(error);
+    }
+
+    fn receive(&mut self) {
+        if self.dead.is_some() {
+            return;
+        }
+        match self.link.receive(&mut self.tables, RECEIVE_BUDGET) {
+            Ok(Received::Blocked | Received::More) => {}
+            Ok(Received::Closed) => {
+                self.die(Error::new(
+                    ErrorKind::ConnectionLost,
+                    "wait for the server",
+                    "the server closed the connection",
+                ));
+            }
+            Err(error) => self.die(error),
+        }
+    }
+
+    /// Makes frames and sends what the socket takes.
+    fn pump(&mut self) {
+        if self.dead.is_none() {
+            if let Err(error) = self.try_pump() {
+                // What the server said last may be in the socket still, and says more than a broken pipe.
+                self.receive();
+                self.die(error);
+            }
+        }
+    }
+
+    fn try_pump(&mut self) -> Result<()> {
+        loop {
+            let mut made = false;
+            while self.link.bytes_queued() < QUEUE_BYTES {
+                let Some(transmit) = self.tables.connection.poll_transmit() else { break };
+                made = true;
+                match transmit {
+                    Transmit::Control { header, body, shares } => {
+                        let descriptors = shares.map(|segment| self.tables.descriptor(segment)).transpose()?;
+                        self.link.queue_control(header, &body, descriptors.into_iter().collect());
+                    }
+                    Transmit::Data { header, place } => {
+                        let flight = self.tables.calls.get_mut(&place.channel);
+                        let packing = flight.and_then(|flight| flight.call.sending[usize::from(place.slot)].as_mut());
+                        let gone = || Error::internal("send an argument", "its call is gone");
+                        self.link.queue_data(header, packing.ok_or_else(gone)?.blocks(header.length as usize)?);
+                    }
+                }
+            }
+            if !self.link.flush()? || !made {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl Tables {
+    fn descriptor(&mut self, segment: u32) -> Result<OwnedFd> {
+        self.unannounced.remove(&segment).ok_or_else(|| Error::internal("share memory", "the memory is gone"))
+    }
+
+    fn handle_events(&mut self) -> Result<()> {
+        while let Some(event) = self.connection.poll_event() {
+            match event {
+                Event::Ready(hello) => {
+                    if hello.byte_order != farcall_wire::ByteOrder::NATIVE {
+                        return Err(Error::new(ErrorKind::Version, "connect", "the server has the other byte order"));
+                    }
+                    self.ready = true;
+                }
+                Event::Replied(channel, reply) => {
+                    self.replies.insert(channel, reply);
+                }
+                Event::Resulted(channel, result) => self.resulted(channel, result),
+                Event::Finished(channel) => self.finish(channel),
+                Event::Left(failure) => {
+                    return Err(failure.map_or_else(
+                        || Error::new(ErrorKind::ShuttingDown, "wait for the server", "the server said goodbye"),
+                        Error::from,
+                    ));
+                }
+                // The server opens no calls on our connection yet.
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn resulted(&mut self, channel: ChannelId, result: Box<CallResult>) {
+        if let Some(flight) = self.calls.get_mut(&channel) {
+            flight.result = Some(result);
+            if let Err(error) = flight.prepare_results() {
+                flight.trouble = Some(error);
+            }
+        }
+    }
+
+    fn finish(&mut self, channel: ChannelId) {
+        let Some(flight) = self.calls.remove(&channel) else { return };
+        let (number, announced) = (flight.number, flight.announced);
+        self.channels.remove(&number);
+        self.finished.insert(number, flight.outcome());
+        if announced {
+            self.announced.push_back(number);
+        }
+    }
+}
+
+impl InFlight {
+    /// The answer's head came: where do its data go?
+    fn prepare_results(&mut self) -> Result<()> {
+        let Some(result) = &self.result else { return Ok(()) };
+        if result.failure.is_some() {
+            return Ok(());
+        }
+        let interface = &self.contract.interface;
+        if result.results.len() != interface.parameters.len() {
+            return Err(Error::new(
+                ErrorKind::Protocol,
+                "take the results",
+                "the server sent another number of results",
+            ));
+        }
+        if !interface.inline_results().is_empty() {
+            let bytes: Vec<Option<&[u8]>> = result.results.iter().map(inline_bytes).collect();
+            self.after =
+                Some(resolve_results(interface, &ByteValues::new(interface, bytes.as_slice()), &self.call.layout)?);
+        }
+        let layout = self.after.as_ref().unwrap_or(&self.call.layout);
+        for (slot, (argument, layout)) in result.results.iter().zip(&layout.parameters).enumerate() {
+            let (WireArgument::Blocks(length), ParameterLayout::Array(array)) = (argument, layout) else { continue };
+            let side = self.call.sides[slot].as_ref();
+            let (Some(side), true) = (side, *length == Some(array.transfer_bytes)) else {
+                return Err(Error::new(
+                    ErrorKind::Protocol,
+                    "take the results",
+                    "an array that was not asked for like this",
+                ));
+            };
+            let receiving = match &side.written {
+                Some(view) => (receive_result(view, array)?, None),
+                None => {
+                    let region = side.region.clone();
+                    (Packing::new(region.clone(), 0, &packed(array))?, Some(region))
+                }
+            };
+            self.receiving.insert(slot as u16, receiving);
+        }
+        Ok(())
+    }
+
+    fn outcome(mut self) -> Result<Outputs> {
+        if let Some(error) = self.trouble.take() {
+            return Err(error);
+        }
+        let gone = || Error::internal("take the results", "a call ended without an answer");
+        let result = self.result.take().ok_or_else(gone)?;
+        if let Some(failure) = result.failure {
+            return Err(Error::from(failure).with("routine", &self.contract.name));
+        }
+        let mut outputs = Vec::with_capacity(result.results.len());
+        for (slot, argument) in result.results.into_iter().enumerate() {
+            outputs.push(self.output(slot, argument)?);
+        }
+        Ok(Outputs { interface: self.contract.interface.clone(), outputs, times: result.times })
+    }
+
+    fn output(&mut self, slot: usize, argument: WireArgument) -> Result<Output> {
+        let parameter = &self.contract.interface.parameters[slot];
+        let layout = &self.after.as_ref().unwrap_or(&self.call.layout).parameters[slot];
+        let rank = self.call.ranks[slot];
+        if !parameter.mode.is_output() {
+            return Ok(Output::None);
+        }
+        let array = match layout {
+            ParameterLayout::Array(array) => array,
+            ParameterLayout::Text => {
+                return Ok(Output::Text(match argument {
+                    WireArgument::Inline(bytes) => Some(bytes),
+                    _ => None,
+                }));
+            }
+            ParameterLayout::TextArray { .. } => {
+                return Ok(match argument {
+                    WireArgument::Texts(texts) => Output::Texts(texts.into_iter().map(|t| t.map(Into::into)).collect()),
+                    _ => Output::Null,
+                });
+            }
+            _ => return Ok(Output::None),
+        };
+        let shape = || array.dimensions.iter().map(|dimension| dimension.count).collect();
+        let side = self.call.sides[slot].as_ref();
+        let written = side.and_then(|side| side.written.as_ref());
+        match (argument, written) {
+            (WireArgument::Null | WireArgument::Absent, _) => Ok(Output::Null),
+            (WireArgument::Inline(bytes), Some(view)) => {
+                write_result(&bytes, view, array)?;
+                Ok(Output::Written(shape()))
+            }
+            (WireArgument::Inline(bytes), None) => {
+                if bytes.len() as u64 != array.transfer_bytes {
+                    return Err(Error::new(ErrorKind::Protocol, "take the results", "a result of the wrong length"));
+                }
+                Ok(Output::Array(OwnedArray::of_bytes(&bytes, parameter.element, array)?.with_rank(rank)))
+            }
+            (WireArgument::Shared(..), Some(view)) => {
+                let region = &side.expect("a written side exists").region;
+                copy_result(region, view, array)?;
+                Ok(Output::Written(shape()))
+            }
+            (WireArgument::Shared(..), None) => {
+                let missing =
+                    || Error::new(ErrorKind::Protocol, "take the results", "shared memory that was not offered");
+                let region = side.ok_or_else(missing)?.region.clone();
+                Ok(Output::Array(OwnedArray::laid_out_in(region, parameter.element, array).with_rank(rank)))
+            }
+            (WireArgument::Blocks(_), Some(_)) => Ok(Output::Written(shape())),
+            (WireArgument::Blocks(_), None) => {
+                let region = self.receiving.remove(&(slot as u16)).and_then(|(_, region)| region);
+                let missing = || Error::internal("take the results", "a result without memory");
+                Ok(Output::Array(
+                    OwnedArray::packed_in(region.ok_or_else(missing)?, parameter.element, array).with_rank(rank),
+                ))
+            }
+            _ => Err(Error::new(ErrorKind::Protocol, "take the results", "a result of an unknown kind")),
+        }
+    }
+}
+
+fn inline_bytes(argument: &WireArgument) -> Option<&[u8]> {
+    match argument {
+        WireArgument::Inline(bytes) => Some(bytes),
+        _ => None,
+    }
+}
+
+impl Memory for Tables {
+    fn shares(&self) -> bool {
+        self.shares
+    }
+
+    fn allocate(&mut self, bytes: usize) -> Result<Arc<dyn Region>> {
+        if self.shares && bytes as u64 > crate::marshal::INLINE_MAX {
+            return self.source.allocate(bytes);
+        }
+        Ok(Arc::new(HeapRegion::new(bytes)?))
+    }
+
+    fn segment(&mut self, region: &Arc<dyn Region>) -> Result<u32> {
+        for identity in self.source.freed() {
+            if let Some(number) = self.segments.remove(&identity) {
+                self.connection.unshare(number);
+            }
+        }
+        let identity = region.identity();
+        if let Some(number) = self.segments.get(&identity) {
+            return Ok(*number);
+        }
+        let missing = || Error::internal("share memory", "a region that cannot be shared");
+        let descriptor = region.descriptor().ok_or_else(missing)?.try_clone_to_owned();
+        let descriptor = descriptor.map_err(|error| Error::system("share memory", error))?;
+        let number = self.next_segment;
+        self.next_segment += 1;
+        self.segments.insert(identity, number);
+        self.unannounced.insert(number, descriptor);
+        self.connection.share(Share { segment: number, bytes: region.bytes() as u64 });
+        Ok(number)
+    }
+}
+
+impl FrameHandler for Tables {
+    fn control(&mut self, header: &FrameHeader, body: &[u8], _: &mut VecDeque<OwnedFd>) -> Result<()> {
+        if header.kind == FrameKind::Share as u8 {
+            return Err(Error::new(
+                ErrorKind::Protocol,
+                "follow the server",
+                "a server shares no memory with a client",
+            ));
+        }
+        self.connection.handle_control(header, body)?;
+        self.handle_events()
+    }
+
+    fn data_space(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Space>> {
+        let Some(place) = self.connection.place(header, done)?.filter(|place| place.side == DataSide::Results) else {
+            return Ok(None);
+        };
+        let left = (header.length - done) as usize;
+        let flight = self.calls.get_mut(&place.channel);
+        let receiving = flight.and_then(|flight| flight.receiving.get_mut(&place.slot));
+        receiving.map(|(packing, _)| packing.space(left)).transpose()
+    }
+
+    fn data_arrived(&mut self, header: &FrameHeader, count: u32, done: u32) -> Result<()> {
+        if let Some((packing, _)) = self.calls.get_mut(&header.channel).and_then(|f| f.receiving.get_mut(&header.slot))
+        {
+            packing.arrived(count as usize)?;
+        }
+        self.connection.data_arrived(header, done)?;
+        self.handle_events()
+    }
+}
+
+fn copy_of(error: &Error) -> Error {
+    Error::from(farcall_wire::Failure::from(error))
+}
+
+/// Call ids must not repeat between processes; they are no secrets.
+fn fresh_seed() -> u64 {
+    let mut bytes = [0; 8];
+    if rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).is_ok_and(|count| count == 8) {
+        return u64::from_ne_bytes(bytes);
+    }
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    (now.as_nanos() as u64) ^ (u64::from(std::process::id()) << 32)
+}
