@@ -97,6 +97,20 @@ fn loss_costs_time_and_no_bytes() {
 }
 
 #[test]
+fn nothing_overtakes_a_lost_segment() {
+    let network = Network::new(11);
+    let plan = LinkPlan { loss: 0.2, delay_us: 10, ..LinkPlan::default() };
+    let mut pair = network.pair(plan).unwrap();
+    // One segment each, so that the trace tells which one was lost first.
+    (0..20).for_each(|_| assert_eq!(send(&mut pair.near, &[0; 1460]).unwrap(), 1460));
+    let trace = network.trace();
+    let first_loss = trace.events().iter().position(|(_, event)| matches!(event, Event::Lost { .. })).unwrap();
+    assert!((2..15).contains(&first_loss), "a seed whose first loss is in the middle, not {first_loss}");
+    network.advance_to(Instant(100_000_000));
+    assert_eq!(receive(&mut pair.far).unwrap().len(), (first_loss - 1) * 1460, "what came before the lost one");
+}
+
+#[test]
 fn the_same_seed_gives_the_same_run_and_another_does_not() {
     let run = |seed| {
         let network = Network::new(seed);
