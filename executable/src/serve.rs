@@ -66,7 +66,13 @@ pub fn serve(stream: Box<dyn ByteStream>, memory: Arc<dyn MemorySource>, entries
         session.send(&mut link)?;
         match link.receive(&mut session, RECEIVE_BUDGET) {
             Ok(Received::Closed) => return Ok(()),
-            Ok(Received::Blocked) if session.ready.is_empty() => wait(&link)?,
+            Ok(Received::Blocked) if session.ready.is_empty() => {
+                // What arrived may have answers; only then is there nothing to do but wait.
+                session.send(&mut link)?;
+                if !session.left {
+                    wait(&link)?;
+                }
+            }
             Ok(_) => {}
             Err(error) => {
                 session.connection.goodbye(Some(&error));

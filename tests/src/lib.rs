@@ -1,1 +1,51 @@
-//! End-to-end tests.
+//! What end-to-end tests share: where the program is, and servers of their own.
+
+use std::path::PathBuf;
+
+use farcall_client::{Client, PrivateServer, ServeOptions};
+
+/// The repository's root.
+pub fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ lies in the root").to_path_buf()
+}
+
+/// The `farcall` program of this build.
+///
+/// # Panics
+/// When it was not built.
+pub fn program() -> PathBuf {
+    let test = std::env::current_exe().expect("a test has a path");
+    let folder = test.parent().and_then(|deps| deps.parent()).expect("tests lie in target/PROFILE/deps");
+    let program = folder.join("farcall");
+    assert!(program.exists(), "{} is missing: cargo build -p farcall-cli first", program.display());
+    program
+}
+
+/// A server of this build that publishes `files`, paths from the root.
+///
+/// # Panics
+/// When it does not start.
+pub fn server(files: &[&str]) -> PrivateServer {
+    server_with(files, &[])
+}
+
+/// The same with more arguments of `farcall serve`.
+///
+/// # Panics
+/// When it does not start.
+pub fn server_with(files: &[&str], arguments: &[&str]) -> PrivateServer {
+    let options = ServeOptions {
+        program: Some(program()),
+        files: files.iter().map(|file| root().join(file)).collect(),
+        arguments: arguments.iter().map(|argument| (*argument).to_owned()).collect(),
+    };
+    PrivateServer::start(&options).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A client of a server.
+///
+/// # Panics
+/// When it cannot connect.
+pub fn client(server: &PrivateServer) -> Client {
+    server.connect().unwrap_or_else(|error| panic!("{error}"))
+}

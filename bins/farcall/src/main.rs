@@ -1,2 +1,32 @@
-//! The `farcall` command.
-fn main() {}
+//! The `farcall` command: one program that serves, calls and checks.
+
+mod commands;
+mod inherited;
+mod publish;
+mod serve;
+mod transports;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use commands::Command;
+
+/// Calls numerical routines that live elsewhere as if they were local.
+#[derive(Parser)]
+#[command(name = "farcall", version, about, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+fn main() -> ExitCode {
+    inherited::close_on_exec();
+    let arguments = Arguments::parse();
+    match commands::run(arguments.command) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("farcall: {error}");
+            commands::exit_code(&error)
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! The subcommands and what they exit with.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use farcall_base::{Error, ErrorKind, Result};
+
+use crate::publish::check_from_stdin;
+use crate::serve::{ServeArguments, serve};
+
+/// What to do.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Publish routines and serve them
+    Serve(ServeArguments),
+    /// Run a module's routines for a server; started by servers only
+    #[command(hide = true)]
+    Host(HostArguments),
+}
+
+/// How the generic host is started.
+#[derive(Args)]
+pub struct HostArguments {
+    /// Only check that the module on standard input can be loaded
+    #[arg(long)]
+    check: bool,
+}
+
+/// Runs a subcommand.
+pub fn run(command: Command) -> Result<ExitCode> {
+    match command {
+        Command::Serve(arguments) => serve(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::Host(HostArguments { check: false }) => {
+            Ok(ExitCode::from(u8::try_from(farcall_executable::serve::host_main()).unwrap_or(1)))
+        }
+        Command::Host(HostArguments { check: true }) => Ok(host_check()),
+    }
+}
+
+fn host_check() -> ExitCode {
+    let Err(error) = check_from_stdin() else { return ExitCode::SUCCESS };
+    let failure = farcall_wire::message::encode(&farcall_wire::Failure::from(&error));
+    let _ = std::io::stdout().write_all(&failure);
+    ExitCode::FAILURE
+}
+
+/// The process's exit status for an error: 2 for what the user wrote, 3 for what is not there, 4 for a routine that
+/// failed, 1 for everything else.
+pub fn exit_code(error: &Error) -> ExitCode {
+    ExitCode::from(match error.kind() {
+        ErrorKind::InvalidArgument | ErrorKind::InvalidSource | ErrorKind::Ambiguous => 2,
+        ErrorKind::NotFound | ErrorKind::Unreachable | ErrorKind::Unavailable => 3,
+        ErrorKind::RoutineCrashed | ErrorKind::RoutineExited | ErrorKind::RoutineFailed => 4,
+        _ => 1,
+    })
+}

@@ -1,0 +1,178 @@
+//! From an IDL file to a module that a server can run.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_executable::build::{BuildOptions, build, needs_link, preprocess};
+use farcall_executable::library::library_names;
+use farcall_idl::encode::{contract_hash, encode_interface, encode_module};
+use farcall_idl::interface::{Code, Module};
+use farcall_interfaces::directory::{ExecutableImage, ImageKind, Publication, RoutineData};
+use farcall_wire::Publication as HostPublication;
+
+/// Longest IDL file, before preprocessing.
+const FILE_BYTES_MAX: u64 = 4 << 20;
+/// The variable that names the folder with `libfarcall.so`, where it is not beside the program.
+const LIBRARY_DIRECTORY_VARIABLE: &str = "FARCALL_LIBRARY_DIRECTORY";
+/// The variable that names the folder with the routines published by default.
+const ROUTINES_VARIABLE: &str = "FARCALL_ROUTINES";
+
+/// Reads and compiles an IDL file, preprocessing it if it has a directive.
+///
+/// # Errors
+/// `NotFound`, or `InvalidSource` with every mistake of the file as its source.
+pub fn compile(file: &Path) -> Result<Module> {
+    let text = read(file)?;
+    let text = if farcall_idl::needs_preprocessor(&text) { preprocess(file)? } else { text };
+    farcall_idl::compile(&file.display().to_string(), &text).map_err(Error::from)
+}
+
+fn read(file: &Path) -> Result<String> {
+    let failed = |error: std::io::Error| {
+        let kind = if error.kind() == std::io::ErrorKind::NotFound { ErrorKind::NotFound } else { ErrorKind::System };
+        Error::new(kind, "read an interface file", error.to_string()).with("file", file.display())
+    };
+    let size = std::fs::metadata(file).map_err(failed)?.len();
+    if size > FILE_BYTES_MAX {
+        return Err(Error::new(ErrorKind::LimitExceeded, "read an interface file", "it is longer than 4 MiB")
+            .with("file", file.display()));
+    }
+    let bytes = std::fs::read(file).map_err(failed)?;
+    String::from_utf8(bytes).map_err(|_| {
+        Error::new(ErrorKind::InvalidSource, "read an interface file", "it is not UTF-8 text")
+            .with("file", file.display())
+    })
+}
+
+/// Compiles an IDL file, links its code if it has any, and checks that its routines can be called.
+///
+/// # Errors
+/// As [`compile`]; `Unavailable` for a missing library, symbol or compiler.
+pub fn publication(file: &Path) -> Result<(Publication, String)> {
+    let module = compile(file)?;
+    if let Some(class) = module.classes.first() {
+        return Err(Error::new(
+            ErrorKind::InvalidSource,
+            "publish",
+            "remote objects come with a later version of Farcall",
+        )
+        .with("class", &class.name)
+        .with("file", file.display()));
+    }
+    let folder =
+        std::path::absolute(file).ok().and_then(|file| file.parent().map(Path::to_path_buf)).unwrap_or_default();
+    let has_body = module.routines.iter().any(|r| matches!(r.implementation.code, Code::Body { .. }));
+    let (kind, warnings) = if has_body || needs_link(&module) {
+        let mut options = BuildOptions::new(cache_directory()?, library_directory()?, folder);
+        options.include_directories = include_directories();
+        let built = build(&module, &options)?;
+        (ImageKind::Linked { path: built.path.display().to_string() }, built.warnings)
+    } else {
+        let libraries = library_names(&module, &folder);
+        check_in_child(&module, &libraries)?;
+        (ImageKind::GenericHost { libraries }, String::new())
+    };
+    let backend = module.routines.first().map(|r| r.implementation.backend.clone()).unwrap_or_default();
+    let executable =
+        ExecutableImage { kind, environment: Vec::new(), backend, module_text: encode_module(&module).into() };
+    let routines = module.routines.into_iter().map(|routine| RoutineData {
+        encoded: encode_interface(&routine.interface).into(),
+        contract: contract_hash(&routine.interface),
+        routine: Arc::new(routine),
+    });
+    Ok((Publication { module: module.name, routines: routines.collect(), executable }, warnings))
+}
+
+/// Opens the libraries and finds every symbol in a process of its own: a library runs code when it is opened.
+fn check_in_child(module: &Module, libraries: &[String]) -> Result<()> {
+    let system = |error: std::io::Error| Error::system("check a module", error);
+    let message = HostPublication { module: encode_module(module), libraries: libraries.to_vec() };
+    let mut child = Command::new("/proc/self/exe")
+        .args(["host", "--check"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit())
+        .spawn()
+        .map_err(system)?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // A child that ends early says why on its output; a broken pipe here says less.
+        let _ = stdin.write_all(&farcall_wire::message::encode(&message));
+    }
+    let output = child.wait_with_output().map_err(system)?;
+    if output.status.success() {
+        return Ok(());
+    }
+    match farcall_wire::message::decode::<farcall_wire::Failure>("failure", &output.stdout) {
+        Ok(failure) => Err(Error::from(failure)),
+        Err(_) => Err(Error::new(ErrorKind::Unavailable, "check a module", "loading its libraries ended the process")
+            .with("status", output.status)
+            .with("module", &module.name)),
+    }
+}
+
+/// The other end of [`check_in_child`]: reads a module from standard input, answers with a failure if there is one.
+pub fn check_from_stdin() -> Result<()> {
+    use std::io::Read;
+    let mut bytes = Vec::new();
+    std::io::stdin().take(256 << 20).read_to_end(&mut bytes).map_err(|error| Error::system("check a module", error))?;
+    let publication: HostPublication = farcall_wire::message::decode("module", &bytes)?;
+    farcall_executable::serve::check_module(&publication)
+}
+
+fn program_directory() -> PathBuf {
+    std::env::current_exe().ok().and_then(|path| path.parent().map(Path::to_path_buf)).unwrap_or_default()
+}
+
+fn library_directory() -> Result<PathBuf> {
+    let named = std::env::var_os(LIBRARY_DIRECTORY_VARIABLE).map(PathBuf::from);
+    let here = program_directory();
+    let places = [named, Some(here.join("../lib")), Some(here.clone())];
+    let found = places.into_iter().flatten().find(|place| place.join("libfarcall.so").exists());
+    found.map(|place| std::fs::canonicalize(&place).unwrap_or(place)).ok_or_else(|| {
+        Error::new(ErrorKind::Unavailable, "link an executable", "libfarcall.so is not beside the farcall program")
+            .with("looked in", here.join("../lib").display())
+            .fix(format!("install Farcall whole, or name its folder in {LIBRARY_DIRECTORY_VARIABLE}"))
+    })
+}
+
+fn include_directories() -> Vec<PathBuf> {
+    let include = program_directory().join("../include");
+    if include.is_dir() { vec![include] } else { Vec::new() }
+}
+
+fn cache_directory() -> Result<PathBuf> {
+    let cache = std::env::var_os("XDG_CACHE_HOME").filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home =
+        std::env::var_os("HOME").filter(|value| !value.is_empty()).map(|home| PathBuf::from(home).join(".cache"));
+    let base = cache.or(home).unwrap_or_else(|| {
+        farcall_transport_unix::default_socket_path().parent().map(Path::to_path_buf).unwrap_or_default()
+    });
+    let folder = base.join("farcall");
+    std::fs::create_dir_all(&folder)
+        .map_err(|error| Error::system("make the build cache", error).with("folder", folder.display()))?;
+    Ok(folder.join("executables"))
+}
+
+/// The IDL files that this installation publishes by default, in order of their names.
+pub fn default_files() -> Vec<PathBuf> {
+    let named = std::env::var_os(ROUTINES_VARIABLE).map(PathBuf::from);
+    let folder = named.unwrap_or_else(|| program_directory().join("../share/farcall/routines"));
+    let mut files = Vec::new();
+    collect(&folder, &mut files, 2);
+    files.sort();
+    files
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>, depth: usize) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if path.is_dir() && depth > 0 {
+            collect(&path, files, depth - 1);
+        } else if path.extension().is_some_and(|extension| extension == "idl") {
+            files.push(path);
+        }
+    }
+}

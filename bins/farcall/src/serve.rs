@@ -1,0 +1,244 @@
+//! `farcall serve`: a node with directory, spawner and server, and the modules it publishes.
+
+use std::io::Write;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_interfaces::directory::{self, DirectoryHandle, Request, Response};
+use farcall_kernel::{Manifest, Node, PluginDescription};
+use farcall_rpc_server::RpcHandle;
+use rustix::event::{PollFd, PollFlags, poll};
+
+use crate::publish::{default_files, publication};
+use crate::transports::TRANSPORTS;
+
+/// Time that the directory has for one publication.
+const PUBLISH_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Publishes routines and serves them.
+#[derive(Args)]
+pub struct ServeArguments {
+    /// Interface files; without any, the routines that come with Farcall
+    files: Vec<PathBuf>,
+    /// Where to listen: unix:PATH or tcp:127.0.0.1:PORT; may be repeated
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Vec<String>,
+    /// File with the token of TCP clients; made if it does not exist
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<String>,
+    /// The manifest
+    #[arg(long, value_name = "FILE")]
+    manifest: Option<PathBuf>,
+    /// Listen at a socket of my own and end when standard input ends: for programs that start their own server
+    #[arg(long)]
+    private: bool,
+}
+
+/// The plugins in this binary; the manifest picks among them.
+pub fn plugins() -> [PluginDescription; 3] {
+    [
+        farcall_directory::plugin(),
+        farcall_spawner_local::plugin(),
+        farcall_rpc_server::plugin(|options| farcall_rpc_server::construct(options, TRANSPORTS)),
+    ]
+}
+
+/// Serves until a signal comes, or standard input ends for a private server.
+pub fn serve(arguments: &ServeArguments) -> Result<()> {
+    let signals = signals()?;
+    let plugins = plugins();
+    let mut manifest = match &arguments.manifest {
+        Some(path) => Manifest::load(path)?,
+        None => Manifest::of(&plugins)?,
+    };
+    let folder = if arguments.private { Some(PrivateFolder::new()?) } else { None };
+    override_options(&mut manifest, arguments, folder.as_ref())?;
+    let publications = compile_all(arguments)?;
+    let mut node = Node::start(&manifest, &plugins)?;
+    let published = publish_all(&node, publications)?;
+    let addresses = node.service::<RpcHandle>(farcall_rpc_server::SLOT)?.addresses;
+    announce(&addresses, &published, arguments.private);
+    let outcome = wait_for_end(&mut node, &signals, arguments.private);
+    node.stop()?;
+    outcome
+}
+
+fn override_options(manifest: &mut Manifest, arguments: &ServeArguments, folder: Option<&PrivateFolder>) -> Result<()> {
+    let mut listen = arguments.listen.clone();
+    if let Some(folder) = folder.filter(|_| listen.is_empty()) {
+        listen.push(format!("unix:{}", folder.0.join("s").display()));
+    }
+    if !listen.is_empty() {
+        manifest.override_options("rpc-server", "--listen", &format!("listen = {}", toml_list(&listen)))?;
+    }
+    if let Some(file) = &arguments.token_file {
+        manifest.override_options("rpc-server", "--token-file", &format!("token_file = {}", toml_text(file)))?;
+    }
+    Ok(())
+}
+
+fn toml_text(text: &str) -> String {
+    let escaped: String = text
+        .chars()
+        .map(|c| match c {
+            '"' | '\\' => format!("\\{c}"),
+            c if c.is_control() => format!("\\u{:04X}", c as u32),
+            c => c.to_string(),
+        })
+        .collect();
+    format!("\"{escaped}\"")
+}
+
+fn toml_list(texts: &[String]) -> String {
+    format!("[{}]", texts.iter().map(|text| toml_text(text)).collect::<Vec<_>>().join(", "))
+}
+
+type Compiled = farcall_interfaces::directory::Publication;
+
+/// All files named must compile. Of the default ones, those whose libraries this machine lacks are left out.
+fn compile_all(arguments: &ServeArguments) -> Result<Vec<Compiled>> {
+    let named = !arguments.files.is_empty();
+    let files = if named { arguments.files.clone() } else { default_files() };
+    let mut publications = Vec::new();
+    let mut failed = None;
+    for file in files {
+        match publication(&file) {
+            Ok((publication, warnings)) => {
+                if !warnings.trim().is_empty() {
+                    eprintln!("{}", warnings.trim_end());
+                }
+                publications.push(publication);
+            }
+            Err(error) if named => return Err(error),
+            Err(error) => {
+                eprintln!("farcall: {} is left out: {error}", file.display());
+                failed = Some(error);
+            }
+        }
+    }
+    match failed {
+        Some(error) if publications.is_empty() => Err(error),
+        _ if publications.is_empty() => Err(Error::new(ErrorKind::NotFound, "serve", "there is nothing to publish")
+            .fix("name an interface file: farcall serve FILE.idl")),
+        _ => Ok(publications),
+    }
+}
+
+/// Module names with their number of routines.
+fn publish_all(node: &Node, publications: Vec<Compiled>) -> Result<Vec<(String, usize)>> {
+    let directory = node.service::<DirectoryHandle>(directory::SLOT)?;
+    let mut published = Vec::new();
+    for publication in publications {
+        let (name, count) = (publication.module.clone(), publication.routines.len());
+        if published.iter().any(|(known, _)| *known == name) {
+            return Err(Error::new(
+                ErrorKind::InvalidSource,
+                "serve",
+                format!("two files publish the module \"{name}\""),
+            )
+            .fix("give one of them another name in its Module line"));
+        }
+        match directory.ask_and_wait(Request::Publish(publication), PUBLISH_TIMEOUT)? {
+            Response::Published(_) => published.push((name, count)),
+            _ => return Err(Error::internal("serve", "the directory answered another question")),
+        }
+    }
+    Ok(published)
+}
+
+/// Addresses go to standard output, for programs; the rest is for people.
+fn announce(addresses: &[String], published: &[(String, usize)], private: bool) {
+    let mut out = std::io::stdout().lock();
+    for address in addresses {
+        // Nobody may be reading: a server serves all the same.
+        let _ = writeln!(out, "{address}");
+    }
+    let _ = out.flush();
+    if !private {
+        let modules = published.iter().map(|(name, count)| format!("{name} ({count})")).collect::<Vec<_>>().join(", ");
+        eprintln!("farcall: serving {modules}; end with Ctrl-C");
+    }
+}
+
+fn signals() -> Result<OwnedFd> {
+    let system = |error: std::io::Error| Error::system("watch for signals", error);
+    let (reader, writer) =
+        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC | rustix::pipe::PipeFlags::NONBLOCK)
+            .map_err(|error| system(error.into()))?;
+    for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT, signal_hook::consts::SIGHUP] {
+        let writer = writer.try_clone().map_err(system)?;
+        signal_hook::low_level::pipe::register(signal, writer).map_err(system)?;
+    }
+    Ok(reader)
+}
+
+fn wait_for_end(node: &mut Node, signals: &OwnedFd, private: bool) -> Result<()> {
+    loop {
+        let stdin = rustix::stdio::stdin();
+        let mut watched = vec![PollFd::new(signals, PollFlags::IN)];
+        let node_descriptor = node.as_fd();
+        watched.push(PollFd::from_borrowed_fd(node_descriptor, PollFlags::IN));
+        if private {
+            watched.push(PollFd::from_borrowed_fd(stdin, PollFlags::IN));
+        }
+        match poll(&mut watched, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(Error::system("wait for the end", error.into())),
+        }
+        let ready: Vec<bool> = watched.iter().map(|entry| !entry.revents().is_empty()).collect();
+        drop(watched);
+        if ready[0] {
+            return Ok(());
+        }
+        if ready[1] {
+            if let Some(error) = node.wait(Duration::ZERO) {
+                return Err(error);
+            }
+        }
+        if private && ready[2] && ended(stdin) {
+            return Ok(());
+        }
+    }
+}
+
+/// Whether standard input is at its end; whatever is written to it is thrown away.
+fn ended(stdin: std::os::fd::BorrowedFd<'_>) -> bool {
+    let mut buffer = [0; 4096];
+    matches!(rustix::io::read(stdin, &mut buffer), Ok(0) | Err(_))
+}
+
+/// A folder only this user can enter, removed with its socket at the end.
+struct PrivateFolder(PathBuf);
+
+impl PrivateFolder {
+    fn new() -> Result<PrivateFolder> {
+        let base = std::env::var_os("XDG_RUNTIME_DIR").filter(|value| !value.is_empty()).map(PathBuf::from);
+        let base = base.filter(|base| base.is_dir()).unwrap_or_else(std::env::temp_dir);
+        for attempt in 0..100_u32 {
+            let folder = base.join(format!("farcall-{}-{attempt}", std::process::id()));
+            match std::fs::DirBuilder::new().mode(0o700).create(&folder) {
+                Ok(()) => return Ok(PrivateFolder(folder)),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => {
+                    return Err(Error::system("make a private folder", error).with("folder", folder.display()));
+                }
+            }
+        }
+        Err(Error::new(ErrorKind::System, "make a private folder", "every name is taken").with("in", base.display()))
+    }
+}
+
+impl Drop for PrivateFolder {
+    fn drop(&mut self) {
+        remove(&self.0);
+    }
+}
+
+fn remove(folder: &Path) {
+    // What is left of it after a crash lies in a temporary folder and harms nobody.
+    let _ = std::fs::remove_dir_all(folder);
+}
