@@ -1,0 +1,87 @@
+//! The Rust client under measurement: reads commands on standard input, answers each with one line.
+//!
+//! ```text
+//! roundtrip BYTES MODE   MODE: inplace (one ordinary array both ways) or mapped (the result stays in shared memory)
+//!                        answer: seconds
+//! pingpong COUNT         answer: seconds per call
+//! cpu                    answer: user and system seconds of this process so far
+//! ```
+
+use std::io::{BufRead, Write};
+use std::time::Instant;
+
+use farcall_client::{Argument, ArrayMut, CallOptions, Client, Destination, Error, ErrorKind, Result, Routine};
+
+struct Bench {
+    touch: Routine,
+    add: Routine,
+    array: Vec<f64>,
+}
+
+fn main() -> Result<()> {
+    let address = std::env::args().nth(1);
+    let client = Client::connect(address.as_deref())?;
+    let mut bench = Bench { touch: client.routine("bench/touch")?, add: client.routine("bench/add")?, array: Vec::new() };
+    for line in std::io::stdin().lock().lines() {
+        let line = line.map_err(|error| Error::system("read a command", error))?;
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let answer = bench.answer(&words)?;
+        println!("{answer}");
+        std::io::stdout().flush().map_err(|error| Error::system("answer", error))?;
+    }
+    Ok(())
+}
+
+impl Bench {
+    fn answer(&mut self, words: &[&str]) -> Result<String> {
+        let number = |text: &str| text.parse::<usize>().map_err(|_| wrong(words));
+        match words {
+            ["roundtrip", bytes, mode] => self.roundtrip(number(bytes)?, *mode == "inplace").map(|s| format!("{s:.9}")),
+            ["pingpong", count] => self.pingpong(number(count)?).map(|seconds| format!("{seconds:.9}")),
+            ["cpu"] => Ok(cpu()),
+            _ => Err(wrong(words)),
+        }
+    }
+
+    fn roundtrip(&mut self, bytes: usize, in_place: bool) -> Result<f64> {
+        let count = bytes / 8;
+        if self.array.len() != count {
+            self.array = (0..count).map(|index| index as f64).collect();
+        }
+        let destinations = [Destination::New, if in_place { Destination::InPlace } else { Destination::New }];
+        let begin = Instant::now();
+        let arguments = [Argument::Integer(count as i64), ArrayMut::vector(&mut self.array).into()];
+        // SAFETY: the array is this value's own and untouched until the call is over.
+        let outputs = unsafe { self.touch.call_positional(&arguments, &destinations, &CallOptions::default()) }?;
+        let seconds = begin.elapsed().as_secs_f64();
+        drop(outputs);
+        match self.array.get(count / 2) {
+            Some(value) if *value != (count / 2) as f64 => Err(Error::internal("bench", "the array came back changed")),
+            _ => Ok(seconds),
+        }
+    }
+
+    fn pingpong(&self, count: usize) -> Result<f64> {
+        let begin = Instant::now();
+        for index in 0..count {
+            let arguments = [Argument::Real(index as f64), Argument::Real(1.0), Argument::Unset];
+            // SAFETY: no arrays are passed.
+            let outputs = unsafe { self.add.call_positional(&arguments, &[], &CallOptions::default()) }?;
+            if index == 0 && outputs.scalar::<f64>("z")? != 1.0 {
+                return Err(Error::internal("bench", "0 + 1 is not 1"));
+            }
+        }
+        Ok(begin.elapsed().as_secs_f64() / count as f64)
+    }
+}
+
+fn cpu() -> String {
+    // Fields 14 and 15 of /proc/self/stat, in ticks of a hundredth of a second; the name before them has no blanks.
+    let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let ticks: Vec<f64> = text.split_whitespace().skip(13).take(2).filter_map(|field| field.parse().ok()).collect();
+    format!("{:.2} {:.2}", ticks.first().unwrap_or(&0.0) / 100.0, ticks.get(1).unwrap_or(&0.0) / 100.0)
+}
+
+fn wrong(words: &[&str]) -> Error {
+    Error::new(ErrorKind::InvalidArgument, "bench", format!("\"{}\" is no command", words.join(" ")))
+}

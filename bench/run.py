@@ -1,0 +1,221 @@
+# Measures Farcall against a raw C program that moves the same bytes, in turn, and prints ratios.
+"""Usage: bench/run.py [--quick] [--stage DIRECTORY] [--client rust|c]...
+
+Method. Client, server and executable are processes of their own, pinned: `0 | 1` means client on core 0, everything
+else on core 1; `one core` means all on core 0. Every round runs raw, Farcall and raw again; the ratio of the two raw
+runs is the null: what the machine's noise alone gives. Figures are medians of the rounds' ratios; above 1 is better
+for speeds, below 1 for latencies and CPU. The raw program receives all, then sends all, with reused buffers. The
+routine takes one INOUT array and returns at once. Both TCP sides use the congestion control that is printed.
+"""
+
+import argparse
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CONGESTION = "reno"
+LARGE = 128 << 20
+
+
+class Client:
+    """A process that answers commands line by line."""
+
+    def __init__(self, command, core):
+        self.process = subprocess.Popen(
+            ["taskset", "-c", str(core), *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def ask(self, *words):
+        print(*words, file=self.process.stdin, flush=True)
+        answer = self.process.stdout.readline().strip()
+        if not answer:
+            raise SystemExit(f"bench: {self.process.args[3]} ended while asked to {' '.join(map(str, words))}")
+        return answer
+
+    def number(self, *words):
+        return float(self.ask(*words))
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(timeout=20)
+
+
+class RawServer:
+    """The raw C server on one core."""
+
+    def __init__(self, folder, core):
+        self.process = subprocess.Popen(
+            ["taskset", "-c", str(core), folder / "rawserver", CONGESTION], stdout=subprocess.PIPE, text=True
+        )
+        self.port = int(self.process.stdout.readline().split()[1])
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait(timeout=10)
+
+
+class FarcallServer:
+    """A private `farcall serve` on one core, with the bench's routines."""
+
+    def __init__(self, stage, core, listen, folder):
+        self.token = folder / "token"
+        command = ["taskset", "-c", str(core), stage / "bin/farcall", "serve", "--private"]
+        if listen == "tcp":
+            command += ["--listen", "tcp:127.0.0.1:0", "--token-file", str(self.token)]
+        environment = dict(os.environ, FARCALL_LIBRARY_DIRECTORY=str(stage / "lib"))
+        self.process = subprocess.Popen(
+            [*command, "--", ROOT / "bench/routines/bench.idl"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
+        )
+        self.address = self.process.stdout.readline().strip()
+        if not self.address:
+            raise SystemExit("bench: farcall serve did not start")
+
+    def processes(self):
+        """The server and its executables."""
+        found = [self.process.pid]
+        for pid in found:
+            for task in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
+                try:
+                    found += [int(child) for child in task.read_text().split()]
+                except OSError:
+                    pass
+        return found
+
+    def cpu(self):
+        """User and system seconds of all of them."""
+        total = 0.0
+        for pid in self.processes():
+            try:
+                fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1].split()
+                total += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+            except OSError:
+                pass
+        return total
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(timeout=20)
+
+
+def client_command(kind, stage):
+    """The program of a client under measurement, or None where it was not built."""
+    program = {"rust": stage / "libexec/farcall-bench-client", "c": stage / "libexec/farcall-bench-client-c"}[kind]
+    return [str(program)] if program.exists() else None
+
+
+def start(kind, stage, server, core):
+    if server.address.startswith(("tcp:", "farcall:")):
+        os.environ["FARCALL_TOKEN_FILE"] = str(server.token)
+    return Client([*client_command(kind, stage), server.address], core)
+
+
+def compare(raw, ours, rounds, words, raw_words=None):
+    """Medians of raw/ours and of the null, from interleaved rounds."""
+    ratios, nulls = [], []
+    for _ in range(2):
+        raw.number(*(raw_words or words))
+        ours.number(*words)
+    for _ in range(rounds):
+        first = raw.number(*(raw_words or words))
+        mine = ours.number(*words)
+        second = raw.number(*(raw_words or words))
+        ratios.append((first + second) / 2 / mine)
+        nulls.append(first / second)
+    return statistics.median(ratios), statistics.median(nulls), max(nulls) - min(nulls)
+
+
+def cpu_ratio(raw, ours, server, rounds, words):
+    """CPU of client and server together, ours over raw, for the same bytes."""
+    raw_before, our_before = cpu_of(raw), cpu_of(ours) + server.cpu()
+    for _ in range(rounds):
+        raw.number(*words)
+        ours.number(*words)
+    raw_used, our_used = cpu_of(raw) - raw_before, cpu_of(ours) + server.cpu() - our_before
+    gigabytes = rounds * 2 * int(words[1]) / 1e9
+    return our_used / raw_used, our_used / gigabytes, raw_used / gigabytes
+
+
+def cpu_of(client):
+    return sum(map(float, client.ask("cpu").split()))
+
+
+def row(text, figure, null, spread, want):
+    print(f"{text:<64} {figure:7.2f} {null:8.2f} ± {spread / 2:4.2f}   {want}", flush=True)
+
+
+def measure(stage, folder, kinds, rounds):
+    print(f"congestion control on both sides: {CONGESTION}; {rounds} rounds; null = raw against raw\n")
+    print(f"{'row':<64} {'figure':>7} {'null':>8}          wanted")
+    for kind in kinds:
+        for listen in ("tcp", "unix"):
+            large(stage, folder, kind, listen, rounds)
+        for listen in ("tcp", "unix"):
+            small(stage, folder, kind, listen, rounds)
+
+
+def large(stage, folder, kind, listen, rounds):
+    raw_server, server = RawServer(folder, 1), FarcallServer(stage, 1, listen, folder)
+    raw = Client([sys.executable, str(ROOT / "bench/clients/raw.py"), str(folder / "librawclient.so"),
+                  str(raw_server.port), CONGESTION], 0)
+    ours = start(kind, stage, server, 0)
+    place = "TCP" if listen == "tcp" else "shared memory"
+    words = ("roundtrip", LARGE, "inplace")
+    ratio, null, spread = compare(raw, ours, rounds, words)
+    row(f"128 MB there and back, {place}, {kind}, 0 | 1: speed over raw", ratio, null, spread,
+        ">= 0.75" if listen == "tcp" else ">= 1")
+    if listen == "unix":
+        mapped = ("roundtrip", LARGE, "mapped")
+        ratio, null, spread = compare(raw, ours, rounds, mapped, words)
+        row(f"the same, result mapped, {kind}: speed over raw", ratio, null, spread, ">= 1.6")
+    ratio, mine, theirs = cpu_ratio(raw, ours, server, rounds, words)
+    row(f"CPU per GB, {place}, {kind}: {mine:.2f} s over raw's {theirs:.2f} s", ratio, 1, 0, "<= 1.2")
+    for one in (raw, ours, server, raw_server):
+        one.close()
+
+
+def small(stage, folder, kind, listen, rounds):
+    for where, (client_core, server_core) in {"one core": (0, 0), "0 | 1": (0, 1)}.items():
+        raw_server, server = RawServer(folder, server_core), FarcallServer(stage, server_core, listen, folder)
+        raw = Client([sys.executable, str(ROOT / "bench/clients/raw.py"), str(folder / "librawclient.so"),
+                      str(raw_server.port), CONGESTION], client_core)
+        ours = start(kind, stage, server, client_core)
+        ratio, null, spread = compare(raw, ours, rounds, ("pingpong", 2000))
+        row(f"small call, {listen}, {kind}, {where}: time over raw ping-pong", 1 / ratio, null, spread,
+            "<= 5" if where == "one core" else "")
+        for one in (raw, ours, server, raw_server):
+            one.close()
+
+
+def build_raw(folder):
+    flags = ["-O2", "-Wall", "-I", str(ROOT / "bench/raw")]
+    for source, output, extra in (("rawserver.c", "rawserver", []), ("rawclient.c", "librawclient.so", ["-shared", "-fPIC"])):
+        subprocess.run(["cc", *flags, *extra, "-o", folder / output, ROOT / "bench/raw" / source], check=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Farcall against a raw C program, in turn.")
+    parser.add_argument("--quick", action="store_true", help="three rounds")
+    parser.add_argument("--stage", type=pathlib.Path, default=ROOT / "build", help="where Farcall was built")
+    parser.add_argument("--client", action="append", choices=("rust", "c"), help="clients to measure")
+    options = parser.parse_args()
+    if os.cpu_count() < 2 or shutil.which("taskset") is None:
+        raise SystemExit("bench: needs two cores and taskset (util-linux)")
+    kinds = [kind for kind in options.client or ("c", "rust") if client_command(kind, options.stage)]
+    if not kinds:
+        raise SystemExit(f"bench: no client under {options.stage}/libexec; run make bench")
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        build_raw(pathlib.Path(folder))
+        measure(options.stage, pathlib.Path(folder), kinds, 3 if options.quick else 9)
+    print(f"\n{time.monotonic() - began:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
