@@ -1,0 +1,351 @@
+/* The C interface of Farcall: call numerical routines that run on a server (spec/c-abi.md).
+ *
+ *     farcall_error *error;
+ *     farcall_client *client;
+ *     if (farcall_connect(NULL, &client, &error) != FARCALL_OK) { puts(farcall_error_message(error)); exit(1); }
+ *     farcall_call(client, &error, "lapack/dgesv", n, nrhs, a, lda, ipiv, b, ldb, &info);
+ *
+ * Rules for all functions:
+ *
+ * - Functions that can fail return FARCALL_OK (0) or the number of the kind of error (enum farcall_status). Waiting
+ *   functions may also return FARCALL_PENDING. `error` may be NULL; otherwise *error becomes NULL on success and an
+ *   error object on failure, which the caller frees with farcall_error_free. What *error held before is not looked
+ *   at.
+ * - On failure, other results (`client`, `routine`, `call`, `results`, …) are NULL.
+ * - Each object is freed once, by the function that is named after it (farcall_client by farcall_disconnect, a
+ *   server by farcall_server_stop). Freeing NULL does nothing. NULL for any other object gives
+ *   FARCALL_INVALID_ARGUMENT, or 0 or NULL from functions that return no status. Objects may be freed in any order:
+ *   each keeps alive what it stands on.
+ * - Text that goes in is NUL-terminated UTF-8 unless a length stands beside it. Text that comes out is
+ *   NUL-terminated and belongs to the object that it was asked of, as long as that lives.
+ * - Every function may be called from any thread. Clients, routines, errors, results and memory may be used by
+ *   several threads at once; so may calls and servers, but for freeing. An object may be freed when no other thread
+ *   uses it.
+ * - Nothing throws or raises a signal. After fork() the child must not use what the parent opened.
+ */
+#ifndef FARCALL_H
+#define FARCALL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The version of this header. The library's own is farcall_version(). */
+#define FARCALL_VERSION_MAJOR 0
+#define FARCALL_VERSION_MINOR 1
+
+/* Kinds of errors: a closed set whose numbers never change their meaning. */
+enum farcall_status {
+    FARCALL_PENDING = -1,           /* no error: what is waited for has not happened yet */
+    FARCALL_OK = 0,
+    FARCALL_INVALID_ARGUMENT = 1,   /* count, type, rank, size, order or value of an argument */
+    FARCALL_NOT_FOUND = 2,          /* no such routine, parameter or file */
+    FARCALL_AMBIGUOUS = 3,          /* several modules publish the name */
+    FARCALL_PERMISSION_DENIED = 4,  /* another user, or a wrong token */
+    FARCALL_UNREACHABLE = 5,        /* nobody listens at the address */
+    FARCALL_CONNECTION_LOST = 6,    /* the connection ended while something was under way */
+    FARCALL_PROTOCOL = 7,           /* the server broke the wire protocol */
+    FARCALL_VERSION = 8,            /* the server speaks another version */
+    FARCALL_LIMIT_EXCEEDED = 9,     /* a named limit of the server or the interface */
+    FARCALL_TIMED_OUT = 10,         /* the call's time was over */
+    FARCALL_CANCELLED = 11,         /* farcall_call_cancel ended the call */
+    FARCALL_ROUTINE_CRASHED = 12,   /* the routine ended by a signal */
+    FARCALL_ROUTINE_EXITED = 13,    /* the routine called exit() */
+    FARCALL_ROUTINE_FAILED = 14,    /* the routine itself reported failure */
+    FARCALL_INTERFACE_CHANGED = 15, /* the routine was published anew: look it up again */
+    FARCALL_INVALID_SOURCE = 16,    /* mistakes in an interface file */
+    FARCALL_UNAVAILABLE = 17,       /* a library, symbol, compiler or program is missing */
+    FARCALL_SHUTTING_DOWN = 18,     /* the server is going away */
+    FARCALL_SYSTEM = 19,            /* a system call failed */
+    FARCALL_INTERNAL = 20           /* a mistake of Farcall itself: please report it */
+};
+
+/* Types of elements. */
+enum farcall_element {
+    FARCALL_VOID = 0,      /* whatever the interface says: memory whose type the caller vouches for */
+    FARCALL_CHAR = 1,      /* one byte of text */
+    FARCALL_INT8 = 2,
+    FARCALL_UINT8 = 3,
+    FARCALL_INT16 = 4,
+    FARCALL_UINT16 = 5,
+    FARCALL_INT32 = 6,
+    FARCALL_UINT32 = 7,
+    FARCALL_INT64 = 8,
+    FARCALL_UINT64 = 9,
+    FARCALL_FLOAT32 = 10,
+    FARCALL_FLOAT64 = 11,
+    FARCALL_COMPLEX64 = 12, /* two float: real, imaginary */
+    FARCALL_COMPLEX128 = 13, /* two double */
+    FARCALL_STRUCT = 14    /* the struct that the interface declares for the parameter */
+};
+
+typedef struct farcall_client farcall_client;   /* a connection to a server */
+typedef struct farcall_server farcall_server;   /* a private server: a child of this process */
+typedef struct farcall_routine farcall_routine; /* a routine's interface, and the client it came from */
+typedef struct farcall_call farcall_call;         /* a call under way; with arguments in parentheses, the native call */
+typedef struct farcall_results farcall_results; /* what a call gave back */
+typedef struct farcall_memory farcall_memory;   /* the memory of one result array */
+typedef struct farcall_error farcall_error;     /* what went wrong */
+
+/* The library's version, "0.1.0"; never freed. */
+const char *farcall_version(void);
+
+/* ---- Errors: immutable, freed by farcall_error_free. ------------------------------------------------------------- */
+
+/* enum farcall_status; 0 for NULL. */
+int farcall_error_kind(const farcall_error *error);
+/* The kind as text: "invalid-argument". */
+const char *farcall_error_kind_name(const farcall_error *error);
+/* All of it for a person: "operation: message (key: value, …); advice". Never NULL. */
+const char *farcall_error_message(const farcall_error *error);
+/* Parts of the message: what was tried, and what to do about it (NULL if nobody knows). */
+const char *farcall_error_operation(const farcall_error *error);
+const char *farcall_error_advice(const farcall_error *error);
+/* 1 if nothing ran and the same request may succeed later. */
+int farcall_error_retryable(const farcall_error *error);
+void farcall_error_free(farcall_error *error);
+
+/* ---- Connections ------------------------------------------------------------------------------------------------- */
+
+/* Connects to `address`: "unix:PATH" or "farcall://HOST:PORT". NULL: $FARCALL_SERVER, or this user's default server.
+ * A TCP server's token is read from the file that $FARCALL_TOKEN_FILE names. Waits for at most 30 seconds. */
+int farcall_connect(const char *address, farcall_client **client, farcall_error **error);
+
+typedef struct farcall_connect_options {
+    size_t size;             /* sizeof(farcall_connect_options) */
+    const char *address;     /* as for farcall_connect */
+    const char *token_file;  /* NULL: $FARCALL_TOKEN_FILE */
+    double timeout_seconds;  /* 0: 30 seconds */
+} farcall_connect_options;
+
+int farcall_connect_with(const farcall_connect_options *options, farcall_client **client, farcall_error **error);
+
+/* Frees the client. The connection closes when the last routine and call of it is freed too. */
+void farcall_disconnect(farcall_client *client);
+
+/* Where the server is; belongs to the client. */
+const char *farcall_address(const farcall_client *client);
+
+typedef struct farcall_server_options {
+    size_t size;                   /* sizeof(farcall_server_options) */
+    const char *program;           /* NULL: $FARCALL_PROGRAM, or `farcall` on the path */
+    const char *const *files;      /* interface files to publish; none: what Farcall comes with */
+    size_t file_count;
+    const char *const *arguments;  /* more arguments of `farcall serve` */
+    size_t argument_count;
+} farcall_server_options;
+
+/* Starts a server of one's own and waits until it listens. It ends with farcall_server_stop or with this process.
+ * NULL options: all defaults. */
+int farcall_server_start(const farcall_server_options *options, farcall_server **server, farcall_error **error);
+/* Where it listens, for farcall_connect; belongs to the server. */
+const char *farcall_server_address(const farcall_server *server);
+/* Ends the server, waiting for it (at most 5 seconds, then it is killed), and frees it. */
+void farcall_server_stop(farcall_server *server);
+
+/* ---- Routines ---------------------------------------------------------------------------------------------------- */
+
+/* Finds a routine by "module/name", by its bare name where that is unique, or by an alias. The client keeps
+ * interfaces: only the first look-up of a name asks the server. */
+int farcall_lookup(farcall_client *client, const char *name, farcall_routine **routine, farcall_error **error);
+void farcall_routine_free(farcall_routine *routine);
+
+/* The interfaces of all routines as a JSON array of objects as farcall_routine_json gives them, in order of their
+ * full names. The caller frees *json with farcall_text_free. */
+int farcall_list(farcall_client *client, char **json, farcall_error **error);
+void farcall_text_free(char *text);
+
+/* Text about a routine; belongs to it. */
+const char *farcall_routine_name(const farcall_routine *routine);      /* "lapack/dgesv" */
+const char *farcall_routine_json(const farcall_routine *routine);      /* the interface (spec/idl.md, section 7) */
+const char *farcall_routine_help(const farcall_routine *routine);      /* a page for people */
+const char *farcall_routine_signature(const farcall_routine *routine); /* "dgesv(a, b, *, n=None, …) -> (…)" */
+/* 32 bytes: hash of what changes a call. */
+const uint8_t *farcall_routine_contract(const farcall_routine *routine);
+/* Number of parameters, WORK ones included: what `count` of farcall_call_arguments must be. */
+size_t farcall_routine_parameters(const farcall_routine *routine);
+/* Index of the parameter, or -1. */
+int farcall_routine_find(const farcall_routine *routine, const char *parameter);
+/* Indexes of the parameters that go by position in languages with keywords (arrays and what they do not determine).
+ * Writes at most `capacity` of them and returns how many there are. */
+size_t farcall_routine_positional(const farcall_routine *routine, uint32_t *indexes, size_t capacity);
+/* How a C call passes each parameter but the WORK ones, in order: tags as in farcall-native.h. As above. */
+size_t farcall_routine_passing(const farcall_routine *routine, uint32_t *tags, size_t capacity);
+
+/* ---- Calls with an array of arguments: for bindings, and where shapes are known --------------------------------- */
+
+enum farcall_argument_kind {
+    FARCALL_UNSET = 0,   /* inferred, defaulted, WORK, or a result that the call allocates */
+    FARCALL_INTEGER = 1, /* value.integer */
+    FARCALL_REAL = 2,    /* value.real */
+    FARCALL_COMPLEX = 3, /* value.complex */
+    FARCALL_RAW = 4,     /* value.text: the bytes of one value of the parameter's type (a struct, an unsigned 64-bit) */
+    FARCALL_TEXT = 5,    /* value.text */
+    FARCALL_TEXTS = 6,   /* value.texts */
+    FARCALL_NULL = 7,    /* a NULL string or array */
+    FARCALL_ARRAY = 8    /* data, element, rank, shape, strides; of OUT parameters: where the result goes */
+};
+
+enum farcall_destination {
+    FARCALL_NEW = 0,      /* the result gets memory of its own */
+    FARCALL_IN_PLACE = 1, /* an INOUT result goes over the argument */
+    FARCALL_INTO = 2      /* an INOUT result goes to `into` */
+};
+
+/* `bytes` of a farcall_text whose end a NUL marks. */
+#define FARCALL_NUL_TERMINATED SIZE_MAX
+/* Rank of an array in the interface's own layout, leading dimensions included: a plain C or Fortran pointer. */
+#define FARCALL_RAW_LAYOUT (-1)
+/* Arrays have at most this many dimensions. */
+#define FARCALL_RANK_MAX 32
+
+typedef struct farcall_text {
+    const void *data; /* NULL is the NULL string */
+    size_t bytes;     /* without the NUL, or FARCALL_NUL_TERMINATED */
+} farcall_text;
+
+typedef struct farcall_complex {
+    double real;
+    double imaginary;
+} farcall_complex;
+
+typedef struct farcall_texts {
+    const farcall_text *items;
+    size_t count;
+} farcall_texts;
+
+/* One argument: 128 bytes, all of them zero for an unset one. Offsets are in spec/c-abi.md. */
+typedef struct farcall_argument {
+    uint32_t kind;               /* enum farcall_argument_kind */
+    uint32_t element;            /* enum farcall_element, of arrays */
+    union {
+        int64_t integer;
+        double real;
+        farcall_complex complex;
+        farcall_text text;
+        farcall_texts texts;
+    } value;
+    void *data;                  /* the element whose indexes are all 0 */
+    int64_t rank;                /* number of dimensions, or FARCALL_RAW_LAYOUT */
+    const uint64_t *shape;       /* `rank` extents in logical order; what travels, leading dimensions left out */
+    const int64_t *strides;      /* `rank` distances in bytes; NULL: no gaps, in the parameter's storage order */
+    uint32_t destination;        /* enum farcall_destination, of INOUT arrays */
+    uint32_t into_element;       /* element, data, rank, shape and strides of the other array for FARCALL_INTO */
+    void *into;
+    int64_t into_rank;
+    const uint64_t *into_shape;
+    const int64_t *into_strides;
+    uint64_t reserved[4];        /* zero */
+} farcall_argument;
+
+typedef struct farcall_call_options {
+    size_t size;             /* sizeof(farcall_call_options) */
+    double timeout_seconds;  /* for the whole call; 0: none. FARCALL_TIMED_OUT when it is over */
+    uint32_t announced;      /* 1: farcall_next_finished tells of the call's end */
+    uint32_t reserved;       /* zero */
+} farcall_call_options;
+
+/* Calls a routine with one argument per parameter of its interface, in order, WORK ones FARCALL_UNSET, and waits for
+ * its end. `options` and `results` may be NULL. The caller frees *results with farcall_results_free. Arrays must
+ * stay valid and unchanged by others until this returns; only results are written to. */
+int farcall_call_arguments(const farcall_routine *routine, const farcall_argument *arguments, size_t count,
+                           const farcall_call_options *options, farcall_results **results, farcall_error **error);
+
+/* Starts such a call. The argument array, shapes, strides, numbers and text are copied; the memory of arrays must
+ * stay valid and unchanged by others until the call is over or freed. The caller frees *call with farcall_call_free. */
+int farcall_start_arguments(const farcall_routine *routine, const farcall_argument *arguments, size_t count,
+                            const farcall_call_options *options, farcall_call **call, farcall_error **error);
+
+/* Waits for the call's end, for ever if timeout_seconds < 0. FARCALL_PENDING if it is not over by then; it goes on.
+ * At its end, its outcome is given once: results (which may be NULL), or the error that ended it. */
+int farcall_call_wait(farcall_call *call, double timeout_seconds, farcall_results **results,
+                      farcall_error **error);
+/* The same without waiting. */
+int farcall_call_poll(farcall_call *call, farcall_results **results, farcall_error **error);
+/* Asks the server to end the call, while another thread waits or not. Its outcome still comes by farcall_call_wait:
+ * FARCALL_CANCELLED, or results if it was over before. */
+int farcall_call_cancel(farcall_call *call, farcall_error **error);
+/* The call's number in its client, from 1; 0 for NULL. */
+uint64_t farcall_call_number(const farcall_call *call);
+/* Frees a call. If it is not over, it is cancelled, and this waits until its memory is no longer used (at most 10
+ * seconds; then the connection is given up). Nothing is written to its arrays after this. */
+void farcall_call_free(farcall_call *call);
+
+/* ---- Event loops ------------------------------------------------------------------------------------------------- */
+
+/* A descriptor that poll() finds readable when farcall_process has something to do or farcall_next_finished
+ * something to tell. It belongs to the client: never read from it or close it. -1 for NULL. */
+int farcall_events(const farcall_client *client);
+/* Handles what has arrived; never waits. */
+int farcall_process(farcall_client *client, farcall_error **error);
+/* The number of an announced call that is over: each is told once, whether collected already or not. FARCALL_PENDING
+ * after timeout_seconds (< 0: for ever; 0: at once, after what farcall_process does). */
+int farcall_next_finished(farcall_client *client, double timeout_seconds, uint64_t *number, farcall_error **error);
+
+/* ---- Results: immutable ------------------------------------------------------------------------------------------ */
+
+enum farcall_result_kind {
+    FARCALL_RESULT_NONE = 0,    /* of an IN parameter, or of one that was not referenced */
+    FARCALL_RESULT_NULL = 1,    /* NULL */
+    FARCALL_RESULT_ARRAY = 2,   /* an array in memory of its own; OUT scalars are arrays of one element */
+    FARCALL_RESULT_WRITTEN = 3, /* the caller's array was written */
+    FARCALL_RESULT_TEXT = 4,    /* a string */
+    FARCALL_RESULT_TEXTS = 5    /* strings */
+};
+
+/* Where an array lies: 536 bytes. */
+typedef struct farcall_array_view {
+    void *data;                         /* the element whose indexes are all 0; aligned for its type */
+    uint32_t element;                   /* enum farcall_element */
+    uint32_t rank;
+    uint64_t element_bytes;
+    uint64_t shape[FARCALL_RANK_MAX];   /* `rank` extents, in logical order */
+    int64_t strides[FARCALL_RANK_MAX];  /* `rank` distances in bytes */
+} farcall_array_view;
+
+/* Server's times in nanoseconds since it accepted the call. */
+typedef struct farcall_times {
+    uint64_t queued;
+    uint64_t started;
+    uint64_t finished;
+} farcall_times;
+
+/* enum farcall_result_kind of the result of a parameter, by its index; FARCALL_RESULT_NONE outside the interface. */
+int farcall_results_kind(const farcall_results *results, size_t parameter);
+/* Describes an array result. Its memory is the results': it lives until farcall_results_free. The caller may write
+ * to it. Of FARCALL_RESULT_WRITTEN, data is NULL and the strides are 0. FARCALL_NOT_FOUND for everything else. */
+int farcall_results_array(const farcall_results *results, size_t parameter, farcall_array_view *view,
+                          farcall_error **error);
+/* The same for FARCALL_RESULT_ARRAY alone, and a handle that keeps the memory after the results are freed. The
+ * caller frees *memory with farcall_memory_free. May be done more than once; all handles name the same memory. */
+int farcall_results_take(const farcall_results *results, size_t parameter, farcall_array_view *view,
+                         farcall_memory **memory, farcall_error **error);
+void farcall_memory_free(farcall_memory *memory);
+/* A string result: `index` 0 of FARCALL_RESULT_TEXT, any of FARCALL_RESULT_TEXTS. NULL for NULL and for no such
+ * string. A NUL follows the text; *bytes (unless NULL) is its length. Belongs to the results. */
+const char *farcall_results_text(const farcall_results *results, size_t parameter, size_t index, size_t *bytes);
+/* Number of strings: 1 for FARCALL_RESULT_TEXT, 0 for what is no text. */
+size_t farcall_results_text_count(const farcall_results *results, size_t parameter);
+int farcall_results_times(const farcall_results *results, farcall_times *times);
+void farcall_results_free(farcall_results *results);
+
+/* ---- The plain variadic call ------------------------------------------------------------------------------------- */
+
+/* For function pointers and other languages. Arguments are all parameters but the WORK ones, in interface order: IN
+ * scalars by value with C's promotions (complex ones as struct { float r, i; } or struct { double r, i; }),
+ * everything else by pointer. NOTHING TELLS HOW MANY ARGUMENTS THERE ARE AND OF WHICH TYPES: a mistake is undefined
+ * behaviour, as for printf. The native call of farcall-native.h checks. */
+int farcall_call_variadic(farcall_client *client, farcall_error **error, const char *name, ...);
+/* Starts one; see farcall_start_arguments for the life of arrays, which holds for strings' places (char **) too. */
+int farcall_start_variadic(farcall_client *client, farcall_error **error, farcall_call **call, const char *name, ...);
+
+#ifdef __cplusplus
+}
+#endif
+
+#include "farcall-native.h"
+
+#endif
