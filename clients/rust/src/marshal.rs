@@ -246,7 +246,10 @@ fn given<'a>(
     content: Option<&'a [u8]>,
 ) -> Result<Given<'a>> {
     Ok(match argument {
-        Argument::Unset | Argument::Null => Given::Unset,
+        Argument::Unset => Given::Unset,
+        // NULL is a value of texts and arrays; it says nothing of sizes.
+        Argument::Null if parameter.shape != Shape::Scalar || parameter.element == ElementType::String => Given::Other,
+        Argument::Null => Given::Unset,
         Argument::Integer(value) => Given::Integer(*value),
         Argument::Real(value) => Given::Real(*value),
         Argument::Complex(re, im) => Given::Complex(*re, *im),
@@ -274,7 +277,8 @@ fn given<'a>(
                 .fix("pass the value itself"));
             }
             check_element(&parameter.name, view.element, parameter.element)?;
-            Given::Unset
+            // It is there; its extents follow from the other arguments.
+            Given::Other
         }
     })
 }
