@@ -1,8 +1,17 @@
-//! What end-to-end tests share: where the program is, and servers of their own.
+//! What end-to-end tests share: where the program is, servers of their own, what they publish, and peers that speak the
+//! wire by hand.
+
+mod fixture;
+mod raw;
+mod server;
 
 use std::path::PathBuf;
 
 use farcall_client::{Client, PrivateServer, ServeOptions};
+
+pub use fixture::{Directory, battery, compile, fortran, has_fortran, inline, trouble};
+pub use raw::{Raw, failure_of};
+pub use server::{Server, Transport, alive, eventually};
 
 /// The repository's root.
 pub fn root() -> PathBuf {

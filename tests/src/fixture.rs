@@ -1,0 +1,141 @@
+//! What the tests publish: the files of tests/routines, compiled and put beside their libraries.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::{program, root};
+
+/// A directory of a test's own, removed at its end.
+#[derive(Debug)]
+pub struct Directory(pub PathBuf);
+
+impl Directory {
+    /// A fresh one.
+    ///
+    /// # Panics
+    /// When it cannot be made.
+    pub fn new() -> Directory {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let unique = format!("farcall-test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(unique);
+        std::fs::create_dir_all(&path).expect("temporary directories can be made");
+        Directory(path)
+    }
+
+    /// Writes a file.
+    ///
+    /// # Panics
+    /// When it cannot be written.
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).expect("a temporary file can be written");
+        path
+    }
+}
+
+impl Default for Directory {
+    fn default() -> Self {
+        Directory::new()
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Runs a compiler: `source` of tests/routines into `output`, with the compiler for its ending.
+///
+/// # Panics
+/// When it fails.
+pub fn compile(source: &str, output: &Path, options: &[&str]) {
+    let compiler = if source.ends_with(".c") { "cc" } else { "gfortran" };
+    // Beside and then moved over: another test program may be using the last one.
+    let new = output.with_extension(format!("new-{}", std::process::id()));
+    let mut command = Command::new(compiler);
+    command.arg(root().join("tests/routines").join(source)).arg("-o").arg(&new).args(options).arg("-O1");
+    // gfortran leaves module files where it runs.
+    command.current_dir(output.parent().expect("outputs lie in a directory"));
+    let done = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(done.status.success(), "{command:?}: {}", String::from_utf8_lossy(&done.stderr));
+    std::fs::rename(&new, output).expect("what was compiled can be moved");
+}
+
+/// Whether the machine can compile Fortran; tests of it say so and pass where it cannot.
+pub fn has_fortran() -> bool {
+    let found = Command::new("gfortran").arg("--version").output().is_ok();
+    if !found {
+        eprintln!("skipped: no gfortran on this machine");
+    }
+    found
+}
+
+/// Where compiled fixtures of this build lie.
+fn folder(name: &str) -> PathBuf {
+    let folder = program().with_file_name("end-to-end").join(name);
+    std::fs::create_dir_all(&folder).expect("the build directory can be written");
+    folder
+}
+
+/// Puts an interface file beside its code, under whose name it finds it.
+fn place(idl: &str, folder: &Path, marker: &str, code: &str) -> PathBuf {
+    let text = std::fs::read_to_string(root().join("tests/routines").join(idl)).expect("the interface file exists");
+    let (file, new) = (folder.join(idl), folder.join(format!("{idl}.new-{}", std::process::id())));
+    std::fs::write(&new, text.replace(marker, code)).expect("the build directory can be written");
+    std::fs::rename(&new, &file).expect("files can be moved");
+    file
+}
+
+fn shared_or_linked(stem: &str, ending: &str, marker: &str, linked: bool) -> PathBuf {
+    let folder = folder(if linked { "linked" } else { "generic" });
+    let code = if linked { format!("{stem}.o") } else { format!("lib{stem}.so") };
+    let options: &[&str] = if linked { &["-c", "-fPIC"] } else { &["-shared", "-fPIC"] };
+    compile(&format!("{stem}.{ending}"), &folder.join(&code), options);
+    // A shared library beside the interface file is named by path; a bare name is looked up where the system looks.
+    let code = if linked { code } else { format!("./{code}") };
+    place(&format!("{stem}.idl"), &folder, marker, &code)
+}
+
+/// battery.idl: for the generic host, or linked.
+///
+/// # Panics
+/// When it cannot be compiled.
+pub fn battery(linked: bool) -> PathBuf {
+    static FILES: [OnceLock<PathBuf>; 2] = [OnceLock::new(), OnceLock::new()];
+    FILES[usize::from(linked)].get_or_init(|| shared_or_linked("battery", "c", "BATTERY_CODE", linked)).clone()
+}
+
+/// trouble.idl: for the generic host, or linked.
+///
+/// # Panics
+/// When it cannot be compiled.
+pub fn trouble(linked: bool) -> PathBuf {
+    static FILES: [OnceLock<PathBuf>; 2] = [OnceLock::new(), OnceLock::new()];
+    FILES[usize::from(linked)].get_or_init(|| shared_or_linked("trouble", "c", "TROUBLE_CODE", linked)).clone()
+}
+
+/// fortran.idl: for the generic host, or linked.
+///
+/// # Panics
+/// When it cannot be compiled.
+pub fn fortran(linked: bool) -> PathBuf {
+    static FILES: [OnceLock<PathBuf>; 2] = [OnceLock::new(), OnceLock::new()];
+    FILES[usize::from(linked)].get_or_init(|| shared_or_linked("fortran", "f90", "FORTRAN_CODE", linked)).clone()
+}
+
+/// inline.idl with the object that it requires.
+///
+/// # Panics
+/// When it cannot be compiled.
+pub fn inline() -> PathBuf {
+    static FILE: OnceLock<PathBuf> = OnceLock::new();
+    let make = || {
+        let folder = folder("inline");
+        compile("object.c", &folder.join("object.o"), &["-c", "-fPIC"]);
+        place("inline.idl", &folder, "nothing to replace", "")
+    };
+    FILE.get_or_init(make).clone()
+}

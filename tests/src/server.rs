@@ -1,0 +1,204 @@
+//! A `farcall serve` of a test's own, watched from outside: its processes, descriptors and what it says.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use farcall_client::{Client, Result};
+
+use crate::{Directory, program, root};
+
+/// How clients reach the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// A Unix socket with shared memory.
+    Unix,
+    /// TCP on the loopback with a token.
+    Tcp,
+}
+
+/// A running server; ended with this value.
+pub struct Server {
+    child: Child,
+    address: String,
+    token: Option<PathBuf>,
+    log: Arc<Mutex<String>>,
+    /// Holds the token; removed after the server's end.
+    _directory: Directory,
+}
+
+impl Server {
+    /// Starts a server that publishes `files`; `options` are more arguments of `farcall serve`.
+    ///
+    /// # Panics
+    /// When it does not start; the message is what it said.
+    pub fn start(transport: Transport, files: &[PathBuf], options: &[&str]) -> Server {
+        let directory = Directory::new();
+        let token = (transport == Transport::Tcp).then(|| directory.0.join("token"));
+        let mut command = Self::command();
+        command.arg("--private").args(options);
+        if let Some(token) = &token {
+            command.args(["--listen", "tcp:127.0.0.1:0", "--token-file"]).arg(token);
+        }
+        command.arg("--").args(files).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let mut server = Server { child, address: String::new(), token, log: Arc::default(), _directory: directory };
+        server.read_log();
+        server.address = server.read_address();
+        assert!(!server.address.is_empty(), "farcall serve: {}", server.log());
+        server
+    }
+
+    /// `farcall serve` of this build, with what it needs to link executables.
+    pub fn command() -> Command {
+        let mut command = Command::new(program());
+        command.arg("serve").env("FARCALL_LIBRARY_DIRECTORY", library_directory());
+        command.env("XDG_CACHE_HOME", program().with_file_name("end-to-end").join("cache"));
+        command
+    }
+
+    /// Runs a `farcall serve` that is expected to end by itself.
+    ///
+    /// # Panics
+    /// When it cannot be run.
+    pub fn refused(arguments: &[&str]) -> Output {
+        let mut command = Self::command();
+        command.arg("--private").args(arguments).stdin(Stdio::null());
+        command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
+    }
+
+    /// Takes what the server says as it says it: a full pipe would stop it.
+    fn read_log(&mut self) {
+        let (stderr, log) = (self.child.stderr.take().expect("stderr is piped"), self.log.clone());
+        std::thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(std::result::Result::ok) {
+                let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+                log.push_str(&line);
+                log.push('\n');
+            }
+        });
+    }
+
+    fn read_address(&mut self) -> String {
+        let mut line = String::new();
+        let stdout = self.child.stdout.as_mut().expect("stdout is piped");
+        let _ = BufReader::new(stdout.take(4096)).read_line(&mut line);
+        if line.is_empty() {
+            // It ended: what it said is on its way.
+            let _ = self.child.wait();
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        line.trim().to_owned()
+    }
+
+    /// What it said so far.
+    pub fn log(&self) -> String {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// The file with its token, over TCP.
+    pub fn token(&self) -> Option<&Path> {
+        self.token.as_deref()
+    }
+
+    /// Connects.
+    ///
+    /// # Errors
+    /// As `Client::connect_to`.
+    pub fn connect(&self) -> Result<Client> {
+        Client::connect_to(&self.address.parse()?, self.token.clone(), Duration::from_secs(20))
+    }
+
+    /// Connects.
+    ///
+    /// # Panics
+    /// When it cannot.
+    pub fn client(&self) -> Client {
+        self.connect().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Descriptors that it has open.
+    pub fn descriptors(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.pid())).map_or(0, Iterator::count)
+    }
+
+    /// Pages that it has mapped as shared memory, by the lines of its map.
+    pub fn mappings(&self) -> usize {
+        let maps = std::fs::read_to_string(format!("/proc/{}/maps", self.pid())).unwrap_or_default();
+        maps.lines().filter(|line| line.contains("memfd:")).count()
+    }
+
+    /// Its executables.
+    pub fn children(&self) -> Vec<u32> {
+        let own = self.pid().to_string();
+        let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        pids.filter(|pid| parent(*pid).is_some_and(|parent| parent == own)).collect()
+    }
+}
+
+/// The parent's pid: the second field behind the name, which may hold anything.
+fn parent(pid: u32) -> Option<String> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    status.rsplit_once(')')?.1.split_whitespace().nth(1).map(str::to_owned)
+}
+
+/// Whether a process lives: one that ended and was not reaped does not.
+pub fn alive(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    status.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
+}
+
+/// Waits until `done`, for at most five seconds; whether it came true.
+pub fn eventually(mut done: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while !done() {
+        if Instant::now() > deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    true
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // The end of its standard input tells a private server to go.
+        drop(self.child.stdin.take());
+        let child = &mut self.child;
+        if !eventually(|| !matches!(child.try_wait(), Ok(None))) {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Where `libfarcall.so` of this build lies; linked from this build's archive, or the staged one.
+fn library_directory() -> PathBuf {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(find_library).clone()
+}
+
+fn find_library() -> PathBuf {
+    let archive = program().with_file_name("libfarcall_all.a");
+    if !archive.exists() {
+        return std::env::var_os("FARCALL_STAGE").map_or_else(|| root().join("build"), PathBuf::from).join("lib");
+    }
+    let folder = program().with_file_name("end-to-end").join("lib");
+    let mut command = Command::new(root().join("tools/link-libfarcall.sh"));
+    let done = command.arg(archive).arg(&folder).output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(done.status.success(), "{command:?}: {}", String::from_utf8_lossy(&done.stderr));
+    folder
+}
