@@ -1,7 +1,7 @@
 //! The transports in this binary, as the server wants them.
 
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
@@ -29,8 +29,13 @@ fn listen_at(address: &str, options: &Options) -> Result<Box<dyn Listener>> {
     let Some((host, port)) = rest.and_then(|rest| rest.rsplit_once(':')) else { return Err(wrong(address)) };
     let port = port.parse().map_err(|_| wrong(address))?;
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    let token = farcall_transport_tcp::Token::create(&token_file(options))?;
+    let token = token(&token_file(options))?;
     Ok(Box::new(farcall_transport_tcp::Listener::bind(host, port, token)?))
+}
+
+/// The token in the file, or a fresh one where there is no file.
+fn token(file: &Path) -> Result<farcall_transport_tcp::Token> {
+    if file.exists() { farcall_transport_tcp::Token::read(file) } else { farcall_transport_tcp::Token::create(file) }
 }
 
 fn unix(path: PathBuf) -> Result<Box<dyn Listener>> {
