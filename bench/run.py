@@ -51,12 +51,13 @@ class RawServer:
 
     def __init__(self, folder, core):
         self.process = subprocess.Popen(
-            ["taskset", "-c", str(core), folder / "rawserver", CONGESTION], stdout=subprocess.PIPE, text=True
+            ["taskset", "-c", str(core), folder / "rawserver", CONGESTION],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )
         self.port = int(self.process.stdout.readline().split()[1])
 
     def close(self):
-        self.process.terminate()
+        self.process.stdin.close()
         self.process.wait(timeout=10)
 
 
