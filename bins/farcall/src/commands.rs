@@ -1,10 +1,16 @@
 //! The subcommands and what they exit with.
 
+mod call;
+mod check;
+mod ls;
+mod show;
+
 use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use farcall_base::{Error, ErrorKind, Result};
+use farcall_idl::Diagnostics;
 
 use crate::publish::check_from_stdin;
 use crate::serve::{ServeArguments, serve};
@@ -12,8 +18,16 @@ use crate::serve::{ServeArguments, serve};
 /// What to do.
 #[derive(Subcommand)]
 pub enum Command {
+    /// List the routines of a server
+    Ls(ls::LsArguments),
+    /// Show what a routine takes, gives and does
+    Show(show::ShowArguments),
+    /// Call a routine
+    Call(call::CallArguments),
     /// Publish routines and serve them
     Serve(ServeArguments),
+    /// Check interface files
+    Check(check::CheckArguments),
     /// Run a module's routines for a server; started by servers only
     #[command(hide = true)]
     Host(HostArguments),
@@ -29,8 +43,13 @@ pub struct HostArguments {
 
 /// Runs a subcommand.
 pub fn run(command: Command) -> Result<ExitCode> {
+    let success = |()| ExitCode::SUCCESS;
     match command {
-        Command::Serve(arguments) => serve(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::Ls(arguments) => ls::ls(&arguments).map(success),
+        Command::Show(arguments) => show::show(&arguments).map(success),
+        Command::Call(arguments) => call::call(&arguments).map(success),
+        Command::Serve(arguments) => serve(&arguments).map(success),
+        Command::Check(arguments) => check::check(&arguments),
         Command::Host(HostArguments { check: false }) => {
             Ok(ExitCode::from(u8::try_from(farcall_executable::serve::host_main()).unwrap_or(1)))
         }
@@ -43,6 +62,16 @@ fn host_check() -> ExitCode {
     let failure = farcall_wire::message::encode(&farcall_wire::Failure::from(&error));
     let _ = std::io::stdout().write_all(&failure);
     ExitCode::FAILURE
+}
+
+/// Tells the person what is wrong: every mistake of an interface file, or what, where and the fix.
+pub fn explain(error: &Error) {
+    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<Diagnostics>());
+    // Nobody may be reading: there is nobody to tell that either.
+    let _ = match source {
+        Some(diagnostics) => writeln!(std::io::stderr(), "{diagnostics}"),
+        None => writeln!(std::io::stderr(), "farcall: {error}"),
+    };
 }
 
 /// The process's exit status for an error: 2 for what the user wrote, 3 for what is not there, 4 for a routine that

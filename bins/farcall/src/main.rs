@@ -1,10 +1,15 @@
 //! The `farcall` command: one program that serves, calls and checks.
 
 mod commands;
+mod connection;
+mod data;
+mod files;
 mod inherited;
+mod output;
 mod publish;
 mod serve;
 mod transports;
+mod values;
 
 use std::process::ExitCode;
 
@@ -25,7 +30,7 @@ fn main() -> ExitCode {
     match commands::run(arguments.command) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("farcall: {error}");
+            commands::explain(&error);
             commands::exit_code(&error)
         }
     }

@@ -1,0 +1,205 @@
+//! `farcall call`: one call with arguments from the command line and files.
+
+mod json;
+mod readable;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_client::{Argument, CallOptions, Output, Outputs, OwnedArray, Routine};
+use farcall_idl::interface::{Interface, Mode, Order, Parameter, Shape};
+use farcall_idl::nearest;
+use farcall_idl::signature::{positional, results, signature};
+
+use crate::connection::ServerArguments;
+use crate::data::Data;
+use crate::files::Pending;
+use crate::output::print;
+use crate::values::{Value, value};
+
+/// Calls a routine.
+#[derive(Args)]
+pub struct CallArguments {
+    /// The routine: its full name, or its own one where that is unique
+    name: String,
+    /// Arguments in the order of `farcall show`, and name=value ones: 3, 0.5, 1+2j, N, [[1,2],[3,4]], @file.npy,
+    /// @file.mtx, @- for a NumPy file on standard input
+    #[arg(value_name = "ARGUMENT", allow_negative_numbers = true)]
+    arguments: Vec<String>,
+    /// Write a result to a file (.npy or .mtx) instead of printing it; may be repeated
+    #[arg(long, value_name = "NAME=FILE")]
+    out: Vec<String>,
+    /// Time for the call
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    timeout: Option<Duration>,
+    /// Print the results as one JSON object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    server: ServerArguments,
+}
+
+fn seconds(text: &str) -> std::result::Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "it is no number of seconds".to_owned())?;
+    Duration::try_from_secs_f64(seconds)
+        .ok()
+        .filter(|duration| !duration.is_zero())
+        .ok_or_else(|| "a timeout is a positive number of seconds".to_owned())
+}
+
+/// A result that goes into a file, by parameter.
+type Files = Vec<(usize, Pending)>;
+
+/// Reads the arguments, makes the call, prints its results.
+pub fn call(arguments: &CallArguments) -> Result<()> {
+    let connection = arguments.server.connect()?;
+    let routine = connection.client.routine(&arguments.name)?;
+    let interface = routine.interface();
+    let mut values: Vec<(usize, Value)> = Vec::new();
+    for (index, text) in assign(interface, &arguments.arguments)? {
+        values.push((index, value(interface, &interface.parameters[index], text)?));
+    }
+    let files = destinations(interface, &arguments.out)?;
+    let outputs = invoke(&routine, &values, arguments.timeout)?;
+    let written: Vec<(usize, PathBuf)> =
+        files.iter().map(|(index, file)| (*index, file.path().to_path_buf())).collect();
+    for (index, file) in files {
+        file.write(&data_of(interface, &outputs, index)?)?;
+    }
+    print(|out| match arguments.json {
+        true => json::write(out, interface, &outputs, &written),
+        false => readable::write(out, interface, &outputs, &written),
+    })
+}
+
+fn invoke(routine: &Routine, values: &[(usize, Value)], timeout: Option<Duration>) -> Result<Outputs> {
+    let parameters = &routine.interface().parameters;
+    let named = values.iter().map(|(index, value)| (parameters[*index].name.as_str(), value.argument.clone()));
+    routine.call_with(named.collect::<Vec<(&str, Argument)>>(), &CallOptions { timeout, announced: false })
+}
+
+fn wrong(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::InvalidArgument, "call", message)
+}
+
+/// Which parameter each argument is for.
+fn assign<'a>(interface: &Interface, arguments: &'a [String]) -> Result<Vec<(usize, &'a str)>> {
+    let order = positional(interface);
+    let mut next = order.iter().copied();
+    let mut assigned: Vec<(usize, &str)> = Vec::new();
+    for argument in arguments {
+        let (index, text) = match named(argument) {
+            Some((name, text)) => (input(interface, name)?, text),
+            None => (next.next().ok_or_else(|| too_many(interface, order.len()))?, argument.as_str()),
+        };
+        if assigned.iter().any(|(known, _)| *known == index) {
+            return Err(wrong(format!("{} is given twice", interface.parameters[index].name)));
+        }
+        assigned.push((index, text));
+    }
+    let given = |index: &usize| assigned.iter().any(|(known, _)| known == index);
+    match order.iter().find(|index| !given(index)) {
+        Some(missing) => Err(wrong(format!("{} is missing", interface.parameters[*missing].name))
+            .with("usage", signature(interface))
+            .fix(format!("`farcall show {}` says what it is", interface.full_name()))),
+        None => Ok(assigned),
+    }
+}
+
+/// `name=value`, where the name could be a parameter's.
+fn named(argument: &str) -> Option<(&str, &str)> {
+    let (name, text) = argument.split_once('=')?;
+    let word = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    (word && !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit())).then_some((name, text))
+}
+
+fn too_many(interface: &Interface, count: usize) -> Error {
+    let arguments = if count == 1 { "argument" } else { "arguments" };
+    wrong(format!("{} takes {count} {arguments} by position", interface.full_name()))
+        .with("usage", signature(interface))
+        .fix("give all others as name=value")
+}
+
+fn input(interface: &Interface, name: &str) -> Result<usize> {
+    let takes = |p: &Parameter| p.mode.is_input() || matches!(p.shape, Shape::Callback { .. });
+    let (index, parameter) = find(interface, name)?;
+    if takes(parameter) {
+        return Ok(index);
+    }
+    Err(wrong(format!("{name} is a result of {}", interface.full_name()))
+        .fix(format!("write it to a file with --out {name}=FILE.npy")))
+}
+
+fn find<'a>(interface: &'a Interface, name: &str) -> Result<(usize, &'a Parameter)> {
+    let mut all = interface.caller_parameters();
+    all.find(|(_, parameter)| parameter.name == name).ok_or_else(|| {
+        let names = || interface.caller_parameters().map(|(_, parameter)| parameter.name.as_str());
+        let error = wrong(format!("{} has no parameter \"{name}\"", interface.full_name()));
+        match nearest(name, names()) {
+            Some(near) => error.fix(format!("did you mean {near}?")),
+            None => error.fix(format!("it has {}", names().collect::<Vec<_>>().join(", "))),
+        }
+    })
+}
+
+/// The files of `--out`, made before the call: it must not be lost for a wrong folder.
+fn destinations(interface: &Interface, out: &[String]) -> Result<Files> {
+    let mut files: Files = Vec::new();
+    for text in out {
+        let Some((name, path)) = text.split_once('=').filter(|(_, path)| !path.is_empty()) else {
+            return Err(wrong(format!("--out {text} names no file")).fix("write --out NAME=FILE.npy"));
+        };
+        let (index, parameter) = find(interface, name)?;
+        if !parameter.mode.is_output() || parameter.mode == Mode::Work {
+            let names: Vec<_> = results(interface).map(|(_, parameter)| parameter.name.as_str()).collect();
+            return Err(wrong(format!("{name} is no result of {}", interface.full_name()))
+                .fix(format!("its results are {}", names.join(", "))));
+        }
+        files.push((index, Pending::create(path.as_ref())?));
+    }
+    Ok(files)
+}
+
+/// A result as an array of this program, in its storage order.
+fn data_of(interface: &Interface, outputs: &Outputs, index: usize) -> Result<Data> {
+    let parameter = &interface.parameters[index];
+    let Some(Output::Array(array)) = outputs.all().get(index) else {
+        return Err(wrong("the result is no array: it was not computed, or is text").with("result", &parameter.name));
+    };
+    let order = match &parameter.shape {
+        Shape::Array { order, .. } if array.shape.len() > 1 => *order,
+        _ => Order::Row,
+    };
+    let bytes = array.packed(order)?;
+    Ok(Data { element: array.element, shape: array.shape.clone(), order, bytes, decimal: false })
+}
+
+/// What both ways of printing need: the elements by rows, and how many there are.
+struct Elements<'a> {
+    interface: &'a Interface,
+    array: &'a OwnedArray,
+    bytes: Vec<u8>,
+}
+
+impl<'a> Elements<'a> {
+    fn of(interface: &'a Interface, array: &'a OwnedArray) -> std::io::Result<Elements<'a>> {
+        let bytes = array.packed(Order::Row).map_err(std::io::Error::other)?;
+        Ok(Elements { interface, array, bytes })
+    }
+
+    fn width(&self) -> usize {
+        farcall_idl::element::element_bytes(self.interface, self.array.element) as usize
+    }
+
+    /// The bytes of one element; none for a place outside.
+    fn one(&self, index: u64) -> &[u8] {
+        let start = (index as usize).saturating_mul(self.width());
+        self.bytes.get(start..start.saturating_add(self.width())).unwrap_or_default()
+    }
+
+    fn count(&self) -> u64 {
+        self.array.shape.iter().product()
+    }
+}

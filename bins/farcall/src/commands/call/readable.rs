@@ -1,0 +1,172 @@
+//! Results as a person reads them: values, short arrays in full, of long ones the corners.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use farcall_client::{Output, Outputs, OwnedArray};
+use farcall_idl::element::ScalarValue;
+use farcall_idl::interface::{ElementType, Interface};
+use farcall_idl::signature::results;
+
+use super::Elements;
+
+/// Arrays with more elements are abridged.
+const WHOLE_MAX: u64 = 200;
+/// Of an abridged dimension this many positions are shown at either end.
+const EDGE: u64 = 3;
+/// Stands for what is left out.
+const GAP: &str = "…";
+
+/// One result after another, in the order of the interface.
+pub fn write(
+    out: &mut dyn Write,
+    interface: &Interface,
+    outputs: &Outputs,
+    written: &[(usize, PathBuf)],
+) -> io::Result<()> {
+    for (index, parameter) in results(interface) {
+        let name = &parameter.name;
+        let file = written.iter().find(|(known, _)| *known == index).map(|(_, path)| path.display());
+        match (outputs.all().get(index).unwrap_or(&Output::None), file) {
+            (Output::Array(array), Some(file)) => writeln!(out, "{name}: {}, in {file}", kind(interface, array))?,
+            (Output::Array(array), None) => write_array(out, interface, name, array)?,
+            (Output::None, _) => writeln!(out, "{name}: not computed")?,
+            (Output::Null, _) | (Output::Text(None), _) => writeln!(out, "{name} = null")?,
+            (Output::Written(shape), _) => writeln!(out, "{name}: {shape:?}")?,
+            (Output::Text(Some(text)), _) => writeln!(out, "{name} = {}", quoted(text))?,
+            (Output::Texts(texts), _) => {
+                let texts: Vec<_> =
+                    texts.iter().map(|text| text.as_deref().map_or_else(|| "null".to_owned(), quoted)).collect();
+                writeln!(out, "{name} = [{}]", texts.join(", "))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn quoted(text: &[u8]) -> String {
+    format!("\"{}\"", text.escape_ascii())
+}
+
+/// `double[1000][3]`.
+fn kind(interface: &Interface, array: &OwnedArray) -> String {
+    let extents: String = array.shape.iter().map(|extent| format!("[{extent}]")).collect();
+    interface.scope().element_text(array.element) + &extents
+}
+
+fn write_array(out: &mut dyn Write, interface: &Interface, name: &str, array: &OwnedArray) -> io::Result<()> {
+    let elements = Elements::of(interface, array)?;
+    match array.shape.as_slice() {
+        [] => writeln!(out, "{name} = {}", element(&elements, 0)),
+        [_] if array.element == ElementType::Char => writeln!(out, "{name} = {}", quoted(&elements.bytes)),
+        shape => {
+            let abridged = elements.count() > WHOLE_MAX;
+            let note = if abridged { ", the corners" } else { "" };
+            writeln!(out, "{name}: {}{note}", kind(interface, array))?;
+            write_level(out, &elements, shape, 0, "", abridged)
+        }
+    }
+}
+
+/// The positions of a dimension that are shown; `None` for a gap.
+fn positions(extent: u64, abridged: bool) -> Vec<Option<u64>> {
+    if !abridged || extent <= 2 * EDGE + 1 {
+        return (0..extent).map(Some).collect();
+    }
+    let (begin, end) = ((0..EDGE).map(Some), (extent - EDGE..extent).map(Some));
+    begin.chain([None]).chain(end).collect()
+}
+
+/// Matrices as tables, with a line before each that says which one of a higher array it is.
+fn write_level(
+    out: &mut dyn Write,
+    elements: &Elements<'_>,
+    shape: &[u64],
+    first: u64,
+    place: &str,
+    abridged: bool,
+) -> io::Result<()> {
+    match shape {
+        [] => Ok(()),
+        [columns] => write_table(out, elements, [1, *columns], first, abridged),
+        [rows, columns] => write_table(out, elements, [*rows, *columns], first, abridged),
+        [extent, inner @ ..] => {
+            let step: u64 = inner.iter().product();
+            for position in positions(*extent, abridged) {
+                let Some(position) = position else {
+                    writeln!(out, "  {GAP}")?;
+                    continue;
+                };
+                let place = format!("{place}{position}, ");
+                if inner.len() == 2 {
+                    writeln!(out, "  [{place}:, :]")?;
+                }
+                write_level(out, elements, inner, first + position * step, &place, abridged)?;
+            }
+            Ok(())
+        }
+    }
+}
+
+fn write_table(
+    out: &mut dyn Write,
+    elements: &Elements<'_>,
+    [rows, columns]: [u64; 2],
+    first: u64,
+    abridged: bool,
+) -> io::Result<()> {
+    let cell = |row: u64, column: Option<u64>| match column {
+        Some(column) => element(elements, first + row * columns + column),
+        None => GAP.to_owned(),
+    };
+    let line = |row: Option<u64>| match row {
+        Some(row) => positions(columns, abridged).into_iter().map(|column| cell(row, column)).collect(),
+        None => vec![GAP.to_owned()],
+    };
+    let lines: Vec<Vec<String>> = positions(rows, abridged).into_iter().map(line).collect();
+    let width = lines.iter().flatten().map(|cell| cell.chars().count()).max().unwrap_or(0);
+    for line in lines {
+        let text: String = line.iter().map(|cell| format!("  {cell:>width$}")).collect();
+        writeln!(out, "{text}")?;
+    }
+    Ok(())
+}
+
+fn element(elements: &Elements<'_>, index: u64) -> String {
+    let bytes = elements.one(index);
+    let ElementType::Struct(structure) = elements.array.element else {
+        return scalar(elements.array.element, bytes, 0);
+    };
+    let Some(structure) = elements.interface.structs.get(usize::from(structure)) else { return "?".to_owned() };
+    let fields = structure.fields.iter().map(|field| {
+        let part = bytes.get(field.offset as usize..).unwrap_or_default();
+        let values: Vec<_> = (0..field.count).map(|one| scalar(field.element, part, one.into())).collect();
+        let value = if field.count == 1 { values.concat() } else { format!("[{}]", values.join(", ")) };
+        format!("{} {value}", field.name)
+    });
+    format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
+}
+
+fn scalar(element: ElementType, bytes: &[u8], index: u64) -> String {
+    match ScalarValue::read(element, bytes, index) {
+        None => "?".to_owned(),
+        Some(ScalarValue::Integer(code)) if element == ElementType::Char => {
+            format!("'{}'", (code as u8).escape_ascii())
+        }
+        Some(ScalarValue::Integer(value)) => value.to_string(),
+        Some(ScalarValue::Unsigned(value)) => value.to_string(),
+        Some(ScalarValue::Real(value)) => real(element, value),
+        Some(ScalarValue::Complex(re, im)) => {
+            let sign = if im.is_sign_negative() { "" } else { "+" };
+            format!("{}{sign}{}j", real(element, re), real(element, im))
+        }
+    }
+}
+
+/// The shortest text that is this number again.
+fn real(element: ElementType, value: f64) -> String {
+    match element {
+        ElementType::Float32 | ElementType::Complex64 => format!("{:?}", value as f32),
+        _ => format!("{value:?}"),
+    }
+}

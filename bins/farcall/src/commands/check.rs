@@ -1,0 +1,90 @@
+//! `farcall check`: whether interface files compile, and what is wrong with them.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use farcall_base::{Error, Result};
+use farcall_idl::interface::{Module, Routine};
+use farcall_idl::signature::signature;
+use farcall_idl::{Diagnostic, Diagnostics};
+use serde_json::{Value, json};
+
+use super::{exit_code, explain};
+use crate::output::{print, table};
+use crate::publish::compile;
+
+/// Checks interface files.
+#[derive(Args)]
+pub struct CheckArguments {
+    /// Interface files
+    #[arg(required = true, value_name = "FILE.idl")]
+    files: Vec<PathBuf>,
+    /// The mistakes as a JSON array of objects; empty if there are none
+    #[arg(long)]
+    json: bool,
+}
+
+/// Compiles every file; prints all mistakes, or the routines.
+pub fn check(arguments: &CheckArguments) -> Result<ExitCode> {
+    let mut code = ExitCode::SUCCESS;
+    let mut mistakes = Vec::new();
+    for file in &arguments.files {
+        match compile(file) {
+            Ok(module) if !arguments.json => summarise(file, &module)?,
+            Ok(_) => {}
+            Err(error) => {
+                code = exit_code(&error);
+                if arguments.json {
+                    mistakes.extend(values(file, &error));
+                } else {
+                    explain(&error);
+                }
+            }
+        }
+    }
+    if arguments.json {
+        print(|out| writeln!(out, "{:#}", Value::from(mistakes)))?;
+    }
+    Ok(code)
+}
+
+fn summarise(file: &Path, module: &Module) -> Result<()> {
+    let row = |routine: &Routine| (format!("  {}", routine.interface.full_name()), signature(&routine.interface));
+    let mut rows: Vec<_> = module.routines.iter().map(row).collect();
+    for class in &module.classes {
+        let methods = class.methods.iter().map(|method| method.interface.name.as_str()).collect::<Vec<_>>();
+        rows.push((format!("  {}/{}", module.name, class.name), format!("class with {}", methods.join(", "))));
+    }
+    print(|out| {
+        writeln!(out, "{}: module {}, no mistakes", file.display(), module.name)?;
+        table(out, &rows)
+    })
+}
+
+/// A file that cannot be read counts as one mistake at line 0.
+fn values(file: &Path, error: &Error) -> Vec<Value> {
+    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<Diagnostics>());
+    match source {
+        Some(diagnostics) => diagnostics.list().iter().map(value).collect(),
+        None => vec![json!({
+            "file": file.display().to_string(),
+            "line": 0,
+            "column": 0,
+            "length": 0,
+            "message": error.message(),
+            "help": error.advice(),
+        })],
+    }
+}
+
+fn value(diagnostic: &Diagnostic) -> Value {
+    json!({
+        "file": diagnostic.file,
+        "line": diagnostic.line,
+        "column": diagnostic.column,
+        "length": diagnostic.length,
+        "message": diagnostic.message,
+        "help": diagnostic.help,
+    })
+}

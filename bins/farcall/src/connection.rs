@@ -1,0 +1,74 @@
+//! Which server the commands talk to.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_client::{Address, Client, PrivateServer, ServeOptions};
+
+use crate::output::notice;
+use crate::publish::compile;
+
+/// Time to connect.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+/// The variable that names the server to use by default.
+const SERVER_VARIABLE: &str = "FARCALL_SERVER";
+
+/// How a server is found.
+#[derive(Args)]
+pub struct ServerArguments {
+    /// The server: unix:PATH or farcall://HOST:PORT [default: $FARCALL_SERVER, this user's server, or a private one]
+    #[arg(long, value_name = "ADDRESS")]
+    server: Option<String>,
+    /// File with the token of a TCP server [default: $FARCALL_TOKEN_FILE]
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Start a private server for this command that publishes FILE; may be repeated
+    #[arg(long, value_name = "FILE.idl", conflicts_with = "server")]
+    publish: Vec<PathBuf>,
+}
+
+/// A connection, and the server behind it if it is our own.
+pub struct Connection {
+    /// The client; dropped before its server.
+    pub client: Client,
+    _own: Option<PrivateServer>,
+}
+
+impl ServerArguments {
+    /// Connects to the server that is named, or to this user's; starts a private one where there is none.
+    ///
+    /// # Errors
+    /// As [`Client::connect_to`] and [`PrivateServer::start`]; `InvalidSource` for the files to publish.
+    pub fn connect(&self) -> Result<Connection> {
+        if !self.publish.is_empty() {
+            return self.private();
+        }
+        let variable = std::env::var(SERVER_VARIABLE).ok().filter(|address| !address.is_empty());
+        if let Some(named) = self.server.clone().or(variable) {
+            return self.connect_to(&named.parse()?);
+        }
+        match self.connect_to(&Address::Unix(farcall_transport_unix::default_socket_path())) {
+            Err(error) if error.kind() == ErrorKind::Unreachable => {
+                notice("no server is running: starting one for this command alone (`farcall serve` keeps one running)");
+                self.private()
+            }
+            outcome => outcome,
+        }
+    }
+
+    fn connect_to(&self, address: &Address) -> Result<Connection> {
+        let client = Client::connect_to(address, self.token_file.clone(), CONNECT_TIMEOUT)?;
+        Ok(Connection { client, _own: None })
+    }
+
+    fn private(&self) -> Result<Connection> {
+        // Compiled here first: mistakes are shown as `farcall check` shows them.
+        self.publish.iter().try_for_each(|file| compile(file).map(drop))?;
+        let program = std::env::current_exe().map_err(|error| Error::system("find the farcall program", error))?;
+        let options = ServeOptions { program: Some(program), files: self.publish.clone(), arguments: Vec::new() };
+        let own = PrivateServer::start(&options)?;
+        Ok(Connection { client: own.connect()?, _own: Some(own) })
+    }
+}

@@ -1,0 +1,138 @@
+//! Arrays in files: NumPy's and Matrix Market's formats, by the file's ending.
+
+pub mod mtx;
+pub mod npy;
+
+use std::fs::File;
+use std::io::{BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+use farcall_base::{Error, ErrorKind, Result};
+
+use crate::data::{ARRAY_BYTES_MAX, Data};
+
+/// Bytes of a Matrix Market file at most.
+const TEXT_BYTES_MAX: u64 = 4 << 30;
+
+/// The formats that have an ending.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Format {
+    NumPy,
+    MatrixMarket,
+}
+
+fn format_of(path: &Path) -> Result<Format> {
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or("").to_ascii_lowercase();
+    match ending.as_str() {
+        "npy" => Ok(Format::NumPy),
+        "mtx" => Ok(Format::MatrixMarket),
+        _ => Err(Error::new(ErrorKind::InvalidArgument, "name a file", "its name ends neither in .npy nor in .mtx")
+            .with("file", path.display())
+            .fix("save the array with numpy.save or scipy.io.mmwrite")),
+    }
+}
+
+/// Reads the array of a file; `-` is standard input, in NumPy's format.
+///
+/// # Errors
+/// `NotFound`, `InvalidArgument` for a file that is not what its name says, `LimitExceeded`.
+pub fn read(path: &Path) -> Result<Data> {
+    if path == Path::new("-") {
+        let bytes = bounded(&mut std::io::stdin().lock(), ARRAY_BYTES_MAX, path)?;
+        return npy::read(&mut bytes.as_slice(), bytes.len() as u64).map_err(|error| error.with("file", "-"));
+    }
+    let format = format_of(path)?;
+    let mut file = File::open(path).map_err(|error| unreadable(path, error))?;
+    let about = file.metadata().map_err(|error| unreadable(path, error))?;
+    let data = match format {
+        Format::NumPy if about.is_file() => npy::read(&mut file, about.len()),
+        Format::NumPy => {
+            // A pipe has no length: its bytes are counted first.
+            let bytes = bounded(&mut file, ARRAY_BYTES_MAX, path)?;
+            npy::read(&mut bytes.as_slice(), bytes.len() as u64)
+        }
+        Format::MatrixMarket => mtx::read(&text(bounded(&mut file, TEXT_BYTES_MAX, path)?, path)?),
+    };
+    data.map_err(|error| error.with("file", path.display()))
+}
+
+fn bounded(source: &mut dyn Read, limit: u64, path: &Path) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    source.take(limit + 1).read_to_end(&mut bytes).map_err(|error| unreadable(path, error))?;
+    if bytes.len() as u64 > limit {
+        return Err(Error::new(ErrorKind::LimitExceeded, "read a file", format!("it has more than {limit} bytes"))
+            .with("file", path.display()));
+    }
+    Ok(bytes)
+}
+
+fn text(bytes: Vec<u8>, path: &Path) -> Result<String> {
+    String::from_utf8(bytes).map_err(|_| {
+        Error::new(ErrorKind::InvalidArgument, "read a Matrix Market file", "it is not text")
+            .with("file", path.display())
+    })
+}
+
+fn unreadable(path: &Path, error: std::io::Error) -> Error {
+    let kind = match error.kind() {
+        std::io::ErrorKind::NotFound => ErrorKind::NotFound,
+        std::io::ErrorKind::PermissionDenied => ErrorKind::PermissionDenied,
+        _ => ErrorKind::System,
+    };
+    Error::new(kind, "read a file", error.to_string()).with("file", path.display())
+}
+
+/// A file that is made before the call, so that nothing can hinder it afterwards, and gets its name with its content.
+pub struct Pending {
+    path: PathBuf,
+    partial: PathBuf,
+    file: Option<File>,
+    format: Format,
+}
+
+impl Pending {
+    /// Makes it beside the place where it is to be.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an unknown ending; `System` when there is no such folder or it is not ours.
+    pub fn create(path: &Path) -> Result<Pending> {
+        let format = format_of(path)?;
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".partial-{}", std::process::id()));
+        let partial = path.with_file_name(name);
+        let file = File::create(&partial).map_err(|error| unwritable(path, error))?;
+        Ok(Pending { path: path.to_path_buf(), partial, file: Some(file), format })
+    }
+
+    /// Where it will be.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes the array and puts the file in its place.
+    ///
+    /// # Errors
+    /// `System` when the disk is full; `InvalidArgument` for an array that the format cannot hold.
+    pub fn write(mut self, data: &Data) -> Result<()> {
+        let Some(file) = self.file.take() else { return Ok(()) };
+        let mut out = BufWriter::new(file);
+        match self.format {
+            Format::NumPy => npy::write(&mut out, data),
+            Format::MatrixMarket => mtx::write(&mut out, data),
+        }
+        .map_err(|error| error.with("file", self.path.display()))?;
+        let done = out.flush().and_then(|()| std::fs::rename(&self.partial, &self.path));
+        done.map_err(|error| unwritable(&self.path, error))
+    }
+}
+
+fn unwritable(path: &Path, error: std::io::Error) -> Error {
+    Error::system("write a file", error).with("file", path.display())
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        // After success there is nothing of that name any more.
+        let _ = std::fs::remove_file(&self.partial);
+    }
+}

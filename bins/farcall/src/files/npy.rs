@@ -1,0 +1,275 @@
+//! NumPy's file format, versions 1 to 3 (numpy.lib.format): a magic string, a header that is a Python literal, and the
+//! elements without gaps.
+
+use std::io::{Read, Write};
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_idl::interface::{ElementType, Order};
+
+use crate::data::{Data, bytes_of, element_bytes, zeros};
+
+const MAGIC: &[u8; 6] = b"\x93NUMPY";
+/// Bytes of a header at most: ours have 128, NumPy itself refuses more than 10 000.
+const HEADER_BYTES_MAX: usize = 64 << 10;
+/// Dimensions at most, as in NumPy 1.
+const RANK_MAX: usize = 32;
+
+fn wrong(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::InvalidArgument, "read a NumPy file", message)
+}
+
+/// Reads an array from a file of `length` bytes, all of which belong to it.
+///
+/// # Errors
+/// `InvalidArgument` for anything but one array of numbers; `LimitExceeded`.
+pub fn read(source: &mut dyn Read, length: u64) -> Result<Data> {
+    let (text, start) = read_header(source)?;
+    let header = Header::parse(&text)?;
+    let bytes = bytes_of(&header.shape, header.element)?;
+    let present = length.saturating_sub(start);
+    // Compared before any memory is asked for: the header may announce what was never there.
+    if bytes != present {
+        return Err(wrong("its length is not what its header says")
+            .with("bytes of elements", present)
+            .with("announced", bytes)
+            .fix("save it again: it was cut off or written to twice"));
+    }
+    let mut elements = zeros(bytes)?;
+    source.read_exact(&mut elements).map_err(cut_off)?;
+    if header.big_endian != cfg!(target_endian = "big") {
+        swap(header.element, &mut elements);
+    }
+    let Header { element, shape, order, .. } = header;
+    Ok(Data { element, shape, order, bytes: elements, decimal: false })
+}
+
+fn cut_off(error: std::io::Error) -> Error {
+    if error.kind() == std::io::ErrorKind::UnexpectedEof {
+        return wrong("it is cut off").fix("save it again");
+    }
+    Error::system("read a NumPy file", error)
+}
+
+/// The header's text, and where the elements begin.
+fn read_header(source: &mut dyn Read) -> Result<(String, u64)> {
+    let mut begin = [0; 8];
+    source.read_exact(&mut begin).map_err(cut_off)?;
+    if begin[..6] != *MAGIC {
+        return Err(wrong("it does not begin as NumPy files do").fix("save the array with numpy.save"));
+    }
+    let (length, fixed) = match begin[6] {
+        1 => {
+            let mut length = [0; 2];
+            source.read_exact(&mut length).map_err(cut_off)?;
+            (usize::from(u16::from_le_bytes(length)), 10)
+        }
+        2 | 3 => {
+            let mut length = [0; 4];
+            source.read_exact(&mut length).map_err(cut_off)?;
+            (u32::from_le_bytes(length) as usize, 12)
+        }
+        version => return Err(wrong(format!("version {version} of the format is unknown"))),
+    };
+    if length > HEADER_BYTES_MAX {
+        return Err(wrong(format!("a header of {length} bytes; the limit is {HEADER_BYTES_MAX}")));
+    }
+    let mut text = vec![0; length];
+    source.read_exact(&mut text).map_err(cut_off)?;
+    let text = String::from_utf8(text).map_err(|_| wrong("its header is not text"))?;
+    Ok((text, (fixed + length) as u64))
+}
+
+struct Header {
+    element: ElementType,
+    big_endian: bool,
+    order: Order,
+    shape: Vec<u64>,
+}
+
+impl Header {
+    /// `{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }`, in any order of the keys.
+    fn parse(text: &str) -> Result<Header> {
+        let mut literal = Literal { rest: text.trim() };
+        let (mut kind, mut fortran, mut shape) = (None, None, None);
+        literal.expect('{')?;
+        while !literal.take('}') {
+            let key = literal.quoted()?;
+            literal.expect(':')?;
+            match key {
+                "descr" => kind = Some(element_of(literal.description()?)?),
+                "fortran_order" => fortran = Some(literal.boolean()?),
+                "shape" => shape = Some(literal.shape()?),
+                other => return Err(wrong(format!("its header has an unknown key \"{}\"", other.escape_debug()))),
+            }
+            if !literal.take(',') {
+                literal.expect('}')?;
+                break;
+            }
+        }
+        if !literal.rest.is_empty() {
+            return Err(wrong("something follows its header"));
+        }
+        match (kind, fortran, shape) {
+            (Some((element, big_endian)), Some(fortran), Some(shape)) => {
+                let order = if fortran { Order::Column } else { Order::Row };
+                Ok(Header { element, big_endian, order, shape })
+            }
+            _ => Err(wrong("its header lacks descr, fortran_order or shape")),
+        }
+    }
+}
+
+/// A cursor over the few Python literals that headers are made of.
+struct Literal<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Literal<'a> {
+    fn take(&mut self, one: char) -> bool {
+        self.rest = self.rest.trim_start();
+        let Some(rest) = self.rest.strip_prefix(one) else { return false };
+        self.rest = rest.trim_start();
+        true
+    }
+
+    fn expect(&mut self, one: char) -> Result<()> {
+        if self.take(one) {
+            return Ok(());
+        }
+        let found: String = self.rest.chars().take(12).flat_map(char::escape_debug).collect();
+        Err(wrong(format!("its header is malformed: '{one}' was expected before \"{found}\"")))
+    }
+
+    fn quoted(&mut self) -> Result<&'a str> {
+        let quote = if self.rest.starts_with('"') { '"' } else { '\'' };
+        self.expect(quote)?;
+        let (text, rest) = self.rest.split_once(quote).ok_or_else(|| wrong("its header ends within a string"))?;
+        self.rest = rest;
+        Ok(text)
+    }
+
+    fn description(&mut self) -> Result<&'a str> {
+        if self.rest.starts_with('[') || self.rest.starts_with('(') {
+            return Err(wrong("its elements are records").fix("save one field of them: numpy.save(file, a['field'])"));
+        }
+        self.quoted()
+    }
+
+    fn boolean(&mut self) -> Result<bool> {
+        for (word, value) in [("True", true), ("False", false)] {
+            if let Some(rest) = self.rest.strip_prefix(word) {
+                self.rest = rest;
+                return Ok(value);
+            }
+        }
+        Err(wrong("its header is malformed: fortran_order is neither True nor False"))
+    }
+
+    fn shape(&mut self) -> Result<Vec<u64>> {
+        let mut shape = Vec::new();
+        self.expect('(')?;
+        while !self.take(')') {
+            let digits = self.rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(self.rest.len());
+            let (number, rest) = self.rest.split_at(digits);
+            shape.push(number.parse().map_err(|_| wrong("its shape is malformed: an extent is no number"))?);
+            self.rest = rest;
+            // NumPy 1 under Python 2 wrote long integers with an L.
+            self.take('L');
+            if shape.len() > RANK_MAX {
+                return Err(wrong(format!("it has more than {RANK_MAX} dimensions")));
+            }
+            if !self.take(',') {
+                self.expect(')')?;
+                break;
+            }
+        }
+        Ok(shape)
+    }
+}
+
+/// Element type and whether it is stored with the high byte first.
+fn element_of(description: &str) -> Result<(ElementType, bool)> {
+    let order = description.chars().next().filter(|c| "<>|=".contains(*c));
+    let kind = if order.is_some() { &description[1..] } else { description };
+    let element = match kind {
+        "i1" => ElementType::Int8,
+        "u1" | "b1" | "?" => ElementType::UInt8,
+        "S1" => ElementType::Char,
+        "i2" => ElementType::Int16,
+        "u2" => ElementType::UInt16,
+        "i4" => ElementType::Int32,
+        "u4" => ElementType::UInt32,
+        "i8" => ElementType::Int64,
+        "u8" => ElementType::UInt64,
+        "f4" => ElementType::Float32,
+        "f8" => ElementType::Float64,
+        "c8" => ElementType::Complex64,
+        "c16" => ElementType::Complex128,
+        "O" => return Err(wrong("its elements are Python objects").fix("convert it: a.astype(float)")),
+        _ => {
+            let message = format!("its elements are of type '{}', which no routine takes", description.escape_debug());
+            return Err(wrong(message).fix("convert it before saving, as in a.astype(numpy.float64)"));
+        }
+    };
+    let big_endian = match order {
+        Some('>') => true,
+        Some('<') => false,
+        _ => cfg!(target_endian = "big"),
+    };
+    Ok((element, big_endian))
+}
+
+fn swap(element: ElementType, bytes: &mut [u8]) {
+    let complex = matches!(element, ElementType::Complex64 | ElementType::Complex128);
+    let word = element_bytes(element) as usize / if complex { 2 } else { 1 };
+    bytes.chunks_exact_mut(word).for_each(<[u8]>::reverse);
+}
+
+/// Writes an array as version 1 of the format.
+///
+/// # Errors
+/// `InvalidArgument` for elements that NumPy has no name for; `System`.
+pub fn write(out: &mut dyn Write, data: &Data) -> Result<()> {
+    let kind = description(data.element)
+        .ok_or_else(|| Error::new(ErrorKind::InvalidArgument, "write a NumPy file", "its elements are no numbers"))?;
+    let end = if cfg!(target_endian = "big") { '>' } else { '<' };
+    let end = if element_bytes(data.element) == 1 { '|' } else { end };
+    let fortran = if data.order == Order::Column { "True" } else { "False" };
+    let mut extents: Vec<String> = data.shape.iter().map(u64::to_string).collect();
+    if let [one] = extents.as_mut_slice() {
+        one.push(',');
+    }
+    let mut header =
+        format!("{{'descr': '{end}{kind}', 'fortran_order': {fortran}, 'shape': ({}), }}", extents.join(", "));
+    // The elements begin at a multiple of 64 bytes, as NumPy's own do.
+    let length = (header.len() + 11).next_multiple_of(64) - 10;
+    header = format!("{header:width$}\n", width = length - 1);
+    let system = |error| Error::system("write a NumPy file", error);
+    let length = u16::try_from(length).map_err(|_| wrong("its header would be too long"))?;
+    out.write_all(MAGIC).and_then(|()| out.write_all(&[1, 0])).map_err(system)?;
+    out.write_all(&length.to_le_bytes()).and_then(|()| out.write_all(header.as_bytes())).map_err(system)?;
+    out.write_all(&data.bytes).map_err(system)
+}
+
+fn description(element: ElementType) -> Option<&'static str> {
+    Some(match element {
+        ElementType::Char => "S1",
+        ElementType::Int8 => "i1",
+        ElementType::UInt8 => "u1",
+        ElementType::Int16 => "i2",
+        ElementType::UInt16 => "u2",
+        ElementType::Int32 => "i4",
+        ElementType::UInt32 => "u4",
+        ElementType::Int64 => "i8",
+        ElementType::UInt64 => "u8",
+        ElementType::Float32 => "f4",
+        ElementType::Float64 => "f8",
+        ElementType::Complex64 => "c8",
+        ElementType::Complex128 => "c16",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+#[path = "npy_tests.rs"]
+mod tests;

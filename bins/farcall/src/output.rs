@@ -1,0 +1,34 @@
+//! Standard output that a reader may close at any time: `farcall ls | head -1`.
+
+use std::io::{self, BufWriter, ErrorKind, Write};
+
+use farcall_base::{Error, Result};
+
+/// Writes to standard output; a reader that has seen enough is no error.
+///
+/// # Errors
+/// `System` for anything else, such as a full disk.
+pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let done = write(&mut out).and_then(|()| out.flush());
+    // What is left in the buffer must not be written again when it is dropped.
+    drop(out.into_parts());
+    match done {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Error::system("write the output", error)),
+        _ => Ok(()),
+    }
+}
+
+/// Says something to the person, not to the program that reads the output.
+pub fn notice(text: &str) {
+    let _ = writeln!(io::stderr(), "farcall: {text}");
+}
+
+/// Two columns, the first as wide as its widest entry.
+pub fn table(out: &mut dyn Write, rows: &[(String, String)]) -> io::Result<()> {
+    let width = rows.iter().map(|(first, _)| first.chars().count()).max().unwrap_or(0);
+    rows.iter().try_for_each(|(first, second)| {
+        let line = format!("{first:width$}  {second}");
+        writeln!(out, "{}", line.trim_end())
+    })
+}

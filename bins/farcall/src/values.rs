@@ -1,0 +1,252 @@
+//! Values as people write them on the command line: `3`, `1e-6`, `1+2j`, `[[1, 2], [3, 4]]`, `@matrix.npy`.
+
+use std::path::Path;
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_client::Argument;
+use farcall_idl::element::ScalarValue;
+use farcall_idl::interface::{ElementType, Interface, Order, Parameter, Shape};
+
+use crate::data::{Data, check_range, element_bytes};
+use crate::files;
+
+/// Dimensions of an inline array at most: brackets nest this deep.
+const DEPTH_MAX: usize = 16;
+
+/// An argument of a call, and the array that it refers to.
+pub struct Value {
+    /// What the call gets.
+    pub argument: Argument,
+    /// Its memory, to be kept until the call is over.
+    _memory: Option<Data>,
+}
+
+impl From<Argument> for Value {
+    fn from(argument: Argument) -> Value {
+        Value { argument, _memory: None }
+    }
+}
+
+fn wrong(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::InvalidArgument, "read a value", message)
+}
+
+/// The value that `text` means for a parameter.
+///
+/// # Errors
+/// `InvalidArgument` that names the parameter and says what it takes; `NotFound` for a file.
+pub fn value(interface: &Interface, parameter: &Parameter, text: &str) -> Result<Value> {
+    value_for(parameter, text).map_err(|error| {
+        let takes =
+            farcall_idl::idl::parameter_text(interface.scope(), &Parameter { doc: String::new(), ..parameter.clone() });
+        error.with("parameter", takes)
+    })
+}
+
+fn value_for(parameter: &Parameter, text: &str) -> Result<Value> {
+    let array = matches!(parameter.shape, Shape::Array { .. });
+    match (parameter.element, &parameter.shape) {
+        (_, Shape::Callback { .. }) => {
+            Err(wrong("a function cannot be given on the command line").fix("call the routine from a program"))
+        }
+        (ElementType::Struct(_), _) => {
+            Err(wrong("a struct cannot be given on the command line").fix("call the routine from a program"))
+        }
+        (ElementType::Filename, _) => Err(wrong("files come with a later version of Farcall")),
+        (ElementType::String, Shape::Scalar) => Ok(Argument::Text(text.as_bytes().to_vec()).into()),
+        (ElementType::String, _) => texts(text),
+        (_, Shape::Array { dimensions, .. }) if text.starts_with('@') => {
+            of_file(parameter, dimensions.len(), &text[1..])
+        }
+        (ElementType::Char, _) => character(array, text),
+        _ if text.starts_with('@') => of_file(parameter, 0, &text[1..]),
+        _ if array && text == "null" => Ok(Argument::Null.into()),
+        _ => numbers(parameter, text),
+    }
+}
+
+fn character(array: bool, text: &str) -> Result<Value> {
+    if !array && text.len() != 1 {
+        return Err(wrong(format!("\"{}\" is not one character", text.escape_debug())));
+    }
+    Ok(Argument::Text(text.as_bytes().to_vec()).into())
+}
+
+fn texts(text: &str) -> Result<Value> {
+    let texts: Vec<Option<String>> = serde_json::from_str(text)
+        .map_err(|error| wrong(error.to_string()).fix("write an array of strings as JSON: '[\"one\", \"two\"]'"))?;
+    Ok(Argument::Texts(texts.into_iter().map(|text| text.map(String::into_bytes)).collect()).into())
+}
+
+fn of_file(parameter: &Parameter, rank: usize, path: &str) -> Result<Value> {
+    let mut data = files::read(Path::new(path))?;
+    // Matrix Market knows matrices only: a vector is one with a single column (or row).
+    if data.decimal && rank < 2 && data.shape.contains(&1) {
+        data.shape.retain(|extent| *extent != 1);
+        data.shape.resize(rank, 1);
+    }
+    let data = data.converted(parameter.element).map_err(|error| error.with("file", path))?;
+    if rank > 0 {
+        return Ok(Value { argument: data.argument(), _memory: Some(data) });
+    }
+    if !data.shape.is_empty() {
+        return Err(wrong(format!("the file holds an array of shape {:?}, one number is needed", data.shape))
+            .with("file", path));
+    }
+    Ok(Argument::Raw(data.bytes).into())
+}
+
+fn numbers(parameter: &Parameter, text: &str) -> Result<Value> {
+    let data = inline(parameter.element, text)?;
+    match parameter.shape {
+        Shape::Scalar if data.shape.is_empty() => Ok(Argument::Raw(data.bytes).into()),
+        Shape::Scalar => Err(wrong("an array where one number is needed")),
+        _ => {
+            // One number stands for an array of one.
+            let shape = if data.shape.is_empty() { vec![1] } else { data.shape };
+            let data = Data { shape, ..data };
+            Ok(Value { argument: data.argument(), _memory: Some(data) })
+        }
+    }
+}
+
+/// Numbers in nested brackets, separated by commas; numbers may be quoted as in JSON.
+fn inline(element: ElementType, text: &str) -> Result<Data> {
+    let mut reader = Brackets { rest: text.trim(), element, bytes: Vec::new(), shape: Vec::new(), seen: false };
+    reader.item(0)?;
+    if !reader.rest.is_empty() {
+        return Err(wrong(format!("\"{}\" follows the value", shown(reader.rest))));
+    }
+    let Brackets { bytes, shape, .. } = reader;
+    Ok(Data { element, shape, order: Order::Row, bytes, decimal: true })
+}
+
+fn shown(text: &str) -> String {
+    text.chars().take(24).flat_map(char::escape_debug).collect()
+}
+
+struct Brackets<'a> {
+    rest: &'a str,
+    element: ElementType,
+    bytes: Vec<u8>,
+    /// Extents of the first list at each depth; every other one must have them too.
+    shape: Vec<u64>,
+    /// Whether a number was read: then the number of dimensions is known.
+    seen: bool,
+}
+
+impl Brackets<'_> {
+    fn take(&mut self, one: char) -> bool {
+        let Some(rest) = self.rest.strip_prefix(one) else { return false };
+        self.rest = rest.trim_start();
+        true
+    }
+
+    fn item(&mut self, depth: usize) -> Result<()> {
+        if !self.take('[') {
+            return self.number(depth);
+        }
+        if depth == DEPTH_MAX {
+            return Err(wrong(format!("brackets nest deeper than {DEPTH_MAX}")));
+        }
+        let first = self.shape.len() == depth;
+        if first && self.seen {
+            return Err(wrong("a list where other rows have a number"));
+        }
+        if first {
+            self.shape.push(u64::MAX);
+        }
+        let count = self.items(depth + 1)?;
+        let known = &mut self.shape[depth];
+        if *known != u64::MAX && *known != count {
+            return Err(wrong(format!("rows of different lengths: {known} and {count}")));
+        }
+        *known = count;
+        Ok(())
+    }
+
+    fn items(&mut self, depth: usize) -> Result<u64> {
+        let mut count = 0;
+        while !self.take(']') {
+            self.item(depth)?;
+            count += 1;
+            if !self.take(',') && !self.rest.starts_with(']') {
+                let message = if self.rest.is_empty() {
+                    "a ] is missing".to_owned()
+                } else {
+                    format!("a comma is missing before \"{}\"", shown(self.rest))
+                };
+                return Err(wrong(message));
+            }
+        }
+        Ok(count)
+    }
+
+    fn number(&mut self, depth: usize) -> Result<()> {
+        if self.shape.len() != depth {
+            return Err(wrong("a number where other rows have a list"));
+        }
+        self.seen = true;
+        let end = self.rest.find([',', '[', ']']).unwrap_or(self.rest.len());
+        let (word, rest) = self.rest.split_at(end);
+        let word = word.trim();
+        let bare = word.strip_prefix('"').and_then(|word| word.strip_suffix('"')).unwrap_or(word);
+        let value = number(bare)?;
+        let start = self.bytes.len();
+        self.bytes.resize(start + element_bytes(self.element) as usize, 0);
+        value.write(self.element, &mut self.bytes[start..])?;
+        check_range(value, self.element, &self.bytes[start..])?;
+        self.rest = rest;
+        Ok(())
+    }
+}
+
+/// A number as C, Fortran or Python write it.
+fn number(word: &str) -> Result<ScalarValue> {
+    if let Ok(value) = word.parse::<i64>() {
+        return Ok(ScalarValue::Integer(value));
+    }
+    if let Ok(value) = word.parse::<u64>() {
+        return Ok(ScalarValue::Unsigned(value));
+    }
+    if let Some(value) = real(word) {
+        return Ok(ScalarValue::Real(value));
+    }
+    complex(word).ok_or_else(|| {
+        let message = if word.is_empty() {
+            "a number is missing".to_owned()
+        } else {
+            format!("\"{}\" is no number", shown(word))
+        };
+        wrong(message).fix("write 3, 0.5, 1e-6, 1+2j, [1, 2, 3], [[1, 2], [3, 4]] or @file.npy")
+    })
+}
+
+fn real(word: &str) -> Option<f64> {
+    // Fortran writes exponents with a D; "infinity" has one that is none.
+    let digits = word.bytes().any(|byte| byte.is_ascii_digit());
+    word.parse().ok().or_else(|| digits.then(|| word.replace(['d', 'D'], "e").parse().ok()).flatten())
+}
+
+/// `1+2j`, `-0.5e-3j`, `2-j`; i does as well as j.
+fn complex(word: &str) -> Option<ScalarValue> {
+    let body = word.strip_suffix(['j', 'i', 'J', 'I'])?;
+    let bytes = body.as_bytes();
+    // The last sign that is not an exponent's begins the imaginary part.
+    let sign = |at: &usize| {
+        matches!(bytes[*at], b'+' | b'-') && !matches!(bytes[at.saturating_sub(1)], b'e' | b'E' | b'd' | b'D')
+    };
+    let split = (0..bytes.len()).rev().find(sign).unwrap_or(0);
+    let (re, im) = body.split_at(split);
+    let im = match im {
+        "" | "+" => 1.0,
+        "-" => -1.0,
+        digits => real(digits)?,
+    };
+    let re = if re.is_empty() { 0.0 } else { real(re)? };
+    Some(ScalarValue::Complex(re, im))
+}
+
+#[cfg(test)]
+#[path = "values_tests.rs"]
+mod tests;

@@ -1,0 +1,89 @@
+//! Values on the command line: every notation, mistakes with their reasons, and damage at random.
+
+#![allow(clippy::unwrap_used)]
+
+use farcall_base::{Random, SeededRandom};
+
+use super::*;
+
+fn reals(text: &str) -> (Vec<u64>, Vec<f64>) {
+    let data = inline(ElementType::Float64, text).unwrap();
+    let numbers = data.bytes.chunks_exact(8).map(|one| f64::from_ne_bytes(one.try_into().unwrap())).collect();
+    (data.shape, numbers)
+}
+
+#[test]
+fn arrays_are_nested_lists() {
+    assert_eq!(reals("3"), (vec![], vec![3.0]));
+    assert_eq!(reals(" [1, 2.5 ,-3e2]"), (vec![3], vec![1.0, 2.5, -300.0]));
+    assert_eq!(reals("[[1,2],[3,4],[5,6]]"), (vec![3, 2], vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]));
+    assert_eq!(reals("[]"), (vec![0], vec![]));
+    assert_eq!(reals("[[],[]]"), (vec![2, 0], vec![]));
+    let (_, odd) = reals("[\"NaN\", \"-Infinity\", inf, 1D-2]");
+    assert!(odd[0].is_nan());
+    assert_eq!(odd[1..], [f64::NEG_INFINITY, f64::INFINITY, 0.01]);
+}
+
+#[test]
+fn complex_numbers_are_written_as_in_python() {
+    for (text, re, im) in [
+        ("1+2j", 1.0, 2.0),
+        ("-1e-3-2.5e+2j", -1e-3, -250.0),
+        ("2j", 0.0, 2.0),
+        ("-j", 0.0, -1.0),
+        ("1-i", 1.0, -1.0),
+        ("1e+5j", 0.0, 1e5),
+        ("+.5-.5J", 0.5, -0.5),
+    ] {
+        assert_eq!(number(text).unwrap(), ScalarValue::Complex(re, im), "{text}");
+    }
+    assert_eq!(inline(ElementType::Complex64, "[1+2j, 3]").unwrap().bytes.len(), 16);
+}
+
+#[test]
+fn mistakes_say_what_is_wrong() {
+    let cases = [
+        (ElementType::Float64, "", "missing"),
+        (ElementType::Float64, "one", "\"one\" is no number"),
+        (ElementType::Float64, "[1, two]", "\"two\" is no number"),
+        (ElementType::Float64, "[1,,2]", "missing"),
+        (ElementType::Float64, "[1, 2", "] is missing"),
+        (ElementType::Float64, "[1 2]", "no number"),
+        (ElementType::Float64, "[[1] [2]]", "comma"),
+        (ElementType::Float64, "[1]]", "follows"),
+        (ElementType::Float64, "[[1, 2], [3]]", "different lengths: 2 and 1"),
+        (ElementType::Float64, "[1, [2]]", "a list where"),
+        (ElementType::Float64, "[[1], 2]", "a number where"),
+        (ElementType::Float64, "[[], 2]", "a number where"),
+        (ElementType::Float64, "1+2j", "does not fit double"),
+        (ElementType::Int32, "1.5", "does not fit int"),
+        (ElementType::Int32, "[1, 2147483648]", "does not fit int"),
+        (ElementType::UInt8, "-1", "does not fit"),
+        // Finite in the text, infinite as a float.
+        (ElementType::Float32, "1e39", "too large"),
+        (ElementType::Complex64, "1+1e39j", "too large"),
+        (ElementType::Float64, "1+j+j", "no number"),
+        (ElementType::Float64, "é", "no number"),
+    ];
+    for (element, text, reason) in cases {
+        let error = inline(element, text).unwrap_err().to_string();
+        assert!(error.contains(reason), "{text}: {error} should say \"{reason}\"");
+    }
+    // Brackets that would overflow the stack of a recursive reader.
+    assert!(inline(ElementType::Float64, &"[".repeat(100_000)).is_err());
+}
+
+#[test]
+fn damage_at_random_never_panics() {
+    let mut random = SeededRandom::new(3);
+    let letters = b"[[[]]],,,0123456789.eEdDjJ+-\"naif \xc3\xa9";
+    for _ in 0..50_000 {
+        let length = random.next() % 24;
+        let bytes: Vec<u8> = (0..length).map(|_| letters[(random.next() % letters.len() as u64) as usize]).collect();
+        let text = String::from_utf8_lossy(&bytes);
+        if let Ok(data) = inline(ElementType::Complex128, &text) {
+            let count: u64 = data.shape.iter().product();
+            assert_eq!(data.bytes.len() as u64, 16 * count, "{text}");
+        }
+    }
+}
