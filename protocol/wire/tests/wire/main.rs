@@ -1,0 +1,11 @@
+//! Tests of the wire's codec (spec/wire.md): vectors, round trips, explained malformed inputs, the reader, fuzz.
+#![allow(clippy::unwrap_used)]
+
+mod body;
+mod fuzz;
+mod malformed;
+mod random;
+mod reader;
+mod round_trip;
+mod samples;
+mod vectors;

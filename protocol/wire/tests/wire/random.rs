@@ -1,0 +1,183 @@
+//! Random messages from a seed: every optional key present or not, every form of argument.
+
+use farcall_base::{CallId, Random, SeededRandom};
+use farcall_wire::*;
+
+use crate::body::Body;
+
+/// Draws messages.
+pub struct Draw(pub SeededRandom);
+
+impl Draw {
+    pub fn new(seed: u64) -> Draw {
+        Draw(SeededRandom::new(seed))
+    }
+
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.0.next() % end
+    }
+
+    /// A number of any magnitude: CBOR writes small ones in fewer bytes.
+    pub fn number(&mut self) -> u64 {
+        let shift = self.below(64);
+        self.0.next() >> shift
+    }
+
+    pub fn number32(&mut self) -> u32 {
+        (self.number() >> 32) as u32 >> self.below(32)
+    }
+
+    pub fn bytes(&mut self, end: u64) -> Vec<u8> {
+        (0..self.below(end)).map(|_| self.0.next() as u8).collect()
+    }
+
+    fn text(&mut self) -> String {
+        let letters = ['a', '/', '_', '9', ' ', '"', '\0', '\u{e9}', '\u{65e5}', '\u{1f980}'];
+        (0..self.below(30)).map(|_| letters[self.below(10) as usize]).collect()
+    }
+
+    fn maybe<T>(&mut self, make: impl FnOnce(&mut Draw) -> T) -> Option<T> {
+        (self.below(2) == 1).then(|| make(self))
+    }
+
+    fn some<T>(&mut self, end: u64, mut make: impl FnMut(&mut Draw) -> T) -> Vec<T> {
+        (0..self.below(end)).map(|_| make(self)).collect()
+    }
+
+    fn hash(&mut self) -> [u8; 32] {
+        [self.0.bytes16(), self.0.bytes16()].concat().try_into().unwrap()
+    }
+
+    fn attribute(&mut self) -> Attribute {
+        Attribute { name: self.text(), critical: self.below(2) == 1, value: self.bytes(40) }
+    }
+
+    pub fn argument(&mut self) -> Argument {
+        match self.below(8) {
+            0 => Argument::Absent,
+            1 => Argument::Null,
+            2 => Argument::Inline(self.bytes(300)),
+            3 => Argument::Blocks(self.maybe(Draw::number)),
+            4 => Argument::Shared(self.number32(), self.number(), self.number()),
+            5 => Argument::Handle(self.bytes(20)),
+            6 => Argument::Url(self.text()),
+            _ => Argument::Texts(self.some(4, |draw| draw.maybe(|draw| draw.bytes(9).into()))),
+        }
+    }
+
+    fn limits(&mut self) -> HelloLimits {
+        HelloLimits {
+            control_bytes_max: self.number32(),
+            data_bytes_max: self.number32(),
+            channels_max: self.number32(),
+            initial_credit: self.number(),
+            call_bytes_max: self.number(),
+            segments_max: self.number32(),
+        }
+    }
+
+    fn hello(&mut self) -> Hello {
+        Hello {
+            role: [Role::Client, Role::Server, Role::Executable][self.below(3) as usize],
+            byte_order: [ByteOrder::Little, ByteOrder::Big][self.below(2) as usize],
+            product: self.text(),
+            features: self.some(4, Draw::text),
+            limits: self.limits(),
+            host: self.text(),
+            principal: self.maybe(Draw::text),
+            token: self.maybe(|draw| draw.bytes(33)),
+            attributes: self.some(3, Draw::attribute),
+        }
+    }
+
+    fn open(&mut self) -> Open {
+        Open {
+            call: CallId(self.0.bytes16()),
+            routine: self.text(),
+            contract: self.hash(),
+            arguments: self.some(12, Draw::argument),
+            wanted: self.maybe(|draw| draw.some(12, Draw::argument)),
+            remaining_us: self.maybe(Draw::number),
+            result_credit: self.maybe(Draw::number),
+            parent: self.maybe(|draw| draw.bytes(17).into()),
+            principal: self.maybe(Draw::text),
+            trace: self.maybe(Draw::text),
+            attributes: self.maybe(|draw| draw.some(3, Draw::attribute)),
+        }
+    }
+
+    fn failure(&mut self) -> Failure {
+        Failure {
+            kind: self.number32() as u16,
+            operation: self.text(),
+            message: self.text(),
+            fix: self.maybe(Draw::text),
+            context: self.some(4, |draw| (draw.text(), draw.text())),
+            retryable: self.below(2) == 1,
+        }
+    }
+
+    fn result(&mut self) -> CallResult {
+        CallResult {
+            failure: self.maybe(Draw::failure),
+            results: self.some(12, Draw::argument),
+            times: CallTimes { queued_ns: self.number(), started_ns: self.number(), finished_ns: self.number() },
+            attributes: self.maybe(|draw| draw.some(3, Draw::attribute)),
+        }
+    }
+
+    fn interface(&mut self) -> InterfaceReply {
+        InterfaceReply { name: self.text(), interface: self.bytes(200), contract: self.hash() }
+    }
+
+    fn request(&mut self) -> Request {
+        match self.below(3) {
+            0 => Request::Interface(self.text()),
+            1 => Request::List,
+            _ => Request::Load(Publication { module: self.bytes(200), libraries: self.some(4, Draw::text) }),
+        }
+    }
+
+    fn reply(&mut self) -> Reply {
+        match self.below(4) {
+            0 => Reply::Failed(self.failure()),
+            1 => Reply::Interface(self.interface()),
+            2 => Reply::List(self.some(4, Draw::interface)),
+            _ => Reply::Done,
+        }
+    }
+
+    fn notice(&mut self) -> Notice {
+        match self.below(4) {
+            0 => Notice::Queued(self.number32()),
+            1 => Notice::Started,
+            2 => Notice::Progress(self.number32() as f64 / 7.0, self.text()),
+            _ => Notice::Output(self.below(256) as u8, self.bytes(100)),
+        }
+    }
+
+    /// Any frame's body.
+    pub fn body(&mut self) -> Body {
+        match self.below(15) {
+            0 => Body::Hello(self.hello()),
+            1 => Body::Goodbye(Goodbye { failure: self.maybe(Draw::failure) }),
+            2 => Body::Request(self.request()),
+            3 => Body::Reply(self.reply()),
+            4 => Body::Open(self.open()),
+            5 => Body::Data(self.bytes(500)),
+            6 => Body::Window(Window { credit: self.number(), next_sequence: self.number32() }),
+            7 => Body::Result(self.result()),
+            8 => Body::Notice(self.notice()),
+            9 => Body::Share(Share { segment: self.number32(), bytes: self.number() }),
+            10 => Body::Unshare(self.number32()),
+            11 => Body::Resume(Resume {
+                call: CallId(self.0.bytes16()),
+                next_sequence: self.number32(),
+                attributes: self.maybe(|draw| draw.some(3, Draw::attribute)),
+            }),
+            12 => Body::Empty(FrameKind::Ping),
+            13 => Body::Empty(FrameKind::Pong),
+            _ => Body::Empty(FrameKind::Cancel),
+        }
+    }
+}

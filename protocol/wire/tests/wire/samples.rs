@@ -1,0 +1,166 @@
+//! The well-formed frames of `spec/vectors/wire.json`: one of each shape that a message can take.
+
+use farcall_base::{CallId, ChannelId, Error, ErrorKind};
+use farcall_wire::*;
+
+use crate::body::Body;
+
+/// A frame with a name and what it says.
+pub struct Sample {
+    pub name: &'static str,
+    pub means: &'static str,
+    pub header: FrameHeader,
+    pub body: Body,
+}
+
+fn sample(name: &'static str, means: &'static str, channel: u32, sequence: u32, body: Body) -> Sample {
+    let header = FrameHeader { sequence, ..FrameHeader::new(body.kind(), ChannelId(channel), 0) };
+    Sample { name, means, header, body }
+}
+
+fn data(name: &'static str, means: &'static str, sequence: u32, flags: Flags, bytes: &[u8]) -> Sample {
+    let mut sample = sample(name, means, 1, sequence, Body::Data(bytes.to_vec()));
+    sample.header.slot = 2;
+    sample.header.flags = flags;
+    sample
+}
+
+/// All of them, in the order of the file.
+pub fn samples() -> Vec<Sample> {
+    [connection(), questions(), opens(), streams(), outcomes()].into_iter().flatten().collect()
+}
+
+pub fn hello() -> Hello {
+    Hello {
+        role: Role::Client,
+        byte_order: ByteOrder::Little,
+        product: "farcall 0.1.0".into(),
+        features: vec![],
+        limits: HelloLimits::default(),
+        host: "".into(),
+        principal: None,
+        token: None,
+        attributes: vec![],
+    }
+}
+
+fn failure() -> Failure {
+    let error = Error::new(ErrorKind::NotFound, "call", "no routine \"dgesw\"").with("server", "unix:/run/farcall");
+    Failure::from(&error.fix("did you mean lapack/dgesv?"))
+}
+
+fn connection() -> Vec<Sample> {
+    let full = Hello {
+        role: Role::Server,
+        byte_order: ByteOrder::Big,
+        features: vec!["shared-memory".into(), "resume".into()],
+        host: "boot 5f1c user-namespace 4026531837".into(),
+        principal: Some("uid 1000".into()),
+        token: Some(b"sixteen letters.".to_vec()),
+        attributes: vec![Attribute { name: "x-site".into(), critical: false, value: vec![1, 2] }],
+        ..hello()
+    };
+    vec![
+        sample("hello/client", "the least a client says", 0, 0, Body::Hello(hello())),
+        sample("hello/full", "a big-endian server with every key", 0, 0, Body::Hello(full)),
+        sample("goodbye/in-order", "all is well", 0, 0, Body::Goodbye(Goodbye { failure: None })),
+        sample("goodbye/because", "an error ends it", 0, 0, Body::Goodbye(Goodbye { failure: Some(failure()) })),
+        sample("ping", "are you there?", 0, 0, Body::Empty(FrameKind::Ping)),
+        sample("pong", "I am", 0, 0, Body::Empty(FrameKind::Pong)),
+        sample("share", "segment 3 of 128 MiB", 0, 0, Body::Share(Share { segment: 3, bytes: 128 << 20 })),
+        sample("unshare", "segment 3 is taken back", 0, 0, Body::Unshare(3)),
+    ]
+}
+
+fn interface(name: &str) -> InterfaceReply {
+    InterfaceReply { name: name.into(), interface: vec![0xa0], contract: [0xc0; 32] }
+}
+
+fn questions() -> Vec<Sample> {
+    let load = Publication { module: vec![0xa1, 1, 2], libraries: vec!["liblapack.so.3".into()] };
+    let list = vec![interface("blas/ddot"), interface("lapack/dgesv")];
+    vec![
+        sample("request/interface", "what is dgesv?", 1, 0, Body::Request(Request::Interface("dgesv".into()))),
+        sample("request/list", "what is there?", 3, 0, Body::Request(Request::List)),
+        sample("request/load", "serve this module", 1, 0, Body::Request(Request::Load(load))),
+        sample("reply/failed", "no", 1, 0, Body::Reply(Reply::Failed(failure()))),
+        sample("reply/interface", "this", 1, 0, Body::Reply(Reply::Interface(interface("lapack/dgesv")))),
+        sample("reply/list", "two routines", 3, 0, Body::Reply(Reply::List(list))),
+        sample("reply/done", "done", 1, 0, Body::Reply(Reply::Done)),
+    ]
+}
+
+pub fn open() -> Open {
+    Open {
+        call: CallId(*b"0123456789abcdef"),
+        routine: "lapack/dgesv".into(),
+        contract: [0xc0; 32],
+        arguments: vec![],
+        wanted: None,
+        remaining_us: None,
+        result_credit: None,
+        parent: None,
+        principal: None,
+        trace: None,
+        attributes: None,
+    }
+}
+
+fn opens() -> Vec<Sample> {
+    let arguments = vec![
+        Argument::Absent,
+        Argument::Null,
+        Argument::Inline(7i32.to_le_bytes().to_vec()),
+        Argument::Inline(vec![]),
+        Argument::Blocks(Some(1 << 40)),
+        Argument::Blocks(None),
+        Argument::Shared(3, 4096, 800),
+        Argument::Handle(vec![9, 8, 7]),
+        Argument::Url("https://example.org/a.npy".into()),
+        Argument::Texts(vec![Some(b"text".to_vec().into()), None, Some(vec![].into())]),
+    ];
+    let full = Open {
+        wanted: Some(vec![Argument::Absent, Argument::Blocks(None), Argument::Shared(3, 8192, 800)]),
+        remaining_us: Some(5_000_000),
+        result_credit: Some(1 << 20),
+        parent: Some(b"fedcba9876543210".to_vec().into()),
+        principal: Some("anna".into()),
+        trace: Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".into()),
+        attributes: Some(vec![Attribute { name: "x-priority".into(), critical: true, value: vec![5] }]),
+        ..open()
+    };
+    vec![
+        sample("open/smallest", "a call without arguments", 5, 0, Body::Open(open())),
+        sample("open/arguments", "every form of argument", 5, 0, Body::Open(Open { arguments, ..open() })),
+        sample("open/full", "every key", 0xffff_ffff, 0, Body::Open(full)),
+    ]
+}
+
+fn streams() -> Vec<Sample> {
+    let window = Window { credit: u64::MAX, next_sequence: 7 };
+    let resume = Resume { call: open().call, next_sequence: 7, attributes: None };
+    vec![
+        data("data/piece", "five bytes of argument 2, more follow", 1, Flags::default(), &[1, 2, 3, 4, 5]),
+        data("data/last", "the last eight bytes", u32::MAX, Flags::END, &[1, 2, 3, 4, 5, 6, 7, 8]),
+        data("data/end-mark", "a stream of unknown length ends", 0, Flags::END, &[]),
+        sample("window", "credit without bound, 7 expected", 1, 2, Body::Window(window)),
+        sample("cancel", "end it", 1, 3, Body::Empty(FrameKind::Cancel)),
+        sample("resume", "take the call up again", 7, 0, Body::Resume(resume)),
+    ]
+}
+
+fn outcomes() -> Vec<Sample> {
+    let times = CallTimes { queued_ns: 10, started_ns: 2_000, finished_ns: 3_000_000_000 };
+    let results = vec![Argument::Absent, Argument::Inline(vec![0; 4]), Argument::Blocks(Some(80))];
+    let returned = CallResult { failure: None, results, times, attributes: None };
+    let attributes = Some(vec![Attribute { name: "x-peak-memory".into(), critical: false, value: vec![0xff] }]);
+    let failed = CallResult { failure: Some(failure()), results: vec![], times: CallTimes::default(), attributes };
+    vec![
+        sample("result/returned", "one inline, one that follows", 5, 0, Body::Result(returned)),
+        sample("result/failed", "it did not run", 5, 0, Body::Result(failed)),
+        sample("notice/queued", "four before it", 5, 0, Body::Notice(Notice::Queued(4))),
+        sample("notice/started", "it runs", 5, 1, Body::Notice(Notice::Started)),
+        sample("notice/progress", "half done", 5, 2, Body::Notice(Notice::Progress(0.5, "sweep 50 of 100".into()))),
+        sample("notice/output", "a line on stderr", 5, 3, Body::Notice(Notice::Output(2, b"singular\n".to_vec()))),
+    ]
+}
