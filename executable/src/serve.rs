@@ -62,18 +62,12 @@ pub fn serve(stream: Box<dyn ByteStream>, memory: Arc<dyn MemorySource>, entries
         ready: VecDeque::new(),
         left: false,
     };
-    loop {
+    while !session.left {
         session.send(&mut link)?;
+        wait(&link)?;
         match link.receive(&mut session, RECEIVE_BUDGET) {
             Ok(Received::Closed) => return Ok(()),
-            Ok(Received::Blocked) if session.ready.is_empty() => {
-                // What arrived may have answers; only then is there nothing to do but wait.
-                session.send(&mut link)?;
-                if !session.left {
-                    wait(&link)?;
-                }
-            }
-            Ok(_) => {}
+            Ok(Received::Blocked | Received::More) => {}
             Err(error) => {
                 session.connection.goodbye(Some(&error));
                 // The connection is lost either way; the reason is worth one try.
@@ -81,14 +75,12 @@ pub fn serve(stream: Box<dyn ByteStream>, memory: Arc<dyn MemorySource>, entries
                 return Err(error);
             }
         }
-        if session.left {
-            return Ok(());
-        }
         while let Some(channel) = session.ready.pop_front() {
             session.run(channel);
             session.send(&mut link)?;
         }
     }
+    Ok(())
 }
 
 /// Waits until the stream can be read, or written when something is queued.

@@ -222,12 +222,22 @@ impl Link {
     /// What the handler or the frames' rules say, or `ConnectionLost`.
     pub fn receive(&mut self, handler: &mut dyn FrameHandler, budget: usize) -> Result<Received> {
         let mut taken = 0;
+        let mut drained = false;
         loop {
             self.dispatch(handler)?;
+            if drained && self.current.is_none() {
+                return Ok(Received::Blocked);
+            }
             if taken >= budget {
                 return Ok(Received::More);
             }
-            match self.receive_some(handler) {
+            // Less than there was room for means that nothing more is there: asking again would cost a system call per
+            // small message only to hear so. Whatever comes later makes the stream ready again.
+            let room = self.buffer.len() - self.filled;
+            let control = self.current.is_none();
+            let outcome = self.receive_some(handler);
+            drained = control && matches!(outcome, Ok(count) if count > 0 && count < room);
+            match outcome {
                 Ok(0) => return self.end_of_stream(),
                 Ok(count) => taken += count,
                 Err(Trouble::Stream(error)) if error.kind() == IoErrorKind::WouldBlock => return Ok(Received::Blocked),

@@ -83,6 +83,10 @@ struct Core {
     link: Link,
     tables: Tables,
     reading: bool,
+    /// Threads that wait for the reader to do their work.
+    followers: usize,
+    /// Whether the bell was rung and not silenced.
+    rung: bool,
     dead: Option<Error>,
     random: SeededRandom,
     next_number: u64,
@@ -132,6 +136,8 @@ impl Session {
             link: Link::new(stream, control_bytes_max, data_bytes_max),
             tables,
             reading: false,
+            followers: 0,
+            rung: false,
             dead: None,
             random: SeededRandom::new(fresh_seed()),
             next_number: 1,
@@ -235,8 +241,10 @@ impl Session {
                         "the server does not answer; the connection was given up",
                     )
                 };
-                self.lock().die(error());
-                self.changed.notify_all();
+                let mut core = self.lock();
+                core.die(error());
+                self.wake_followers(&core);
+                drop(core);
                 Err(error())
             }
         }
@@ -260,27 +268,33 @@ impl Session {
             core.receive();
         }
         core.pump();
-        self.ring(&core);
-        drop(core);
-        self.changed.notify_all();
+        self.ring(&mut core);
+        self.wake_followers(&core);
         Ok(())
     }
 
     /// The number of an announced call that is over. `None` when the deadline passed.
     pub fn next_finished(&self, deadline: Option<Instant>) -> Result<Option<u64>> {
         let next = self.wait_until(deadline, |core| core.tables.announced.pop_front());
-        let core = self.lock();
-        self.ring(&core);
+        self.ring(&mut self.lock());
         next
     }
 
     /// The bell is rung while announced calls wait to be collected.
-    fn ring(&self, core: &Core) {
-        let mut count = [0; 8];
-        if core.tables.announced.is_empty() {
-            let _ = rustix::io::read(&self.bell, &mut count);
-        } else {
+    fn ring(&self, core: &mut Core) {
+        let wanted = !core.tables.announced.is_empty();
+        if wanted && !core.rung {
             let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+        } else if !wanted && core.rung {
+            let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+        }
+        core.rung = wanted;
+    }
+
+    /// Others may be ready, or must take over the reading.
+    fn wake_followers(&self, core: &Core) {
+        if core.followers > 0 {
+            self.changed.notify_all();
         }
     }
 
@@ -308,9 +322,8 @@ impl Session {
             let mut core = self.lock();
             core.reading = false;
             core.receive();
-            self.ring(&core);
-            drop(core);
-            self.changed.notify_all();
+            self.ring(&mut core);
+            self.wake_followers(&core);
         }
     }
 
@@ -340,11 +353,14 @@ impl Session {
         }
     }
 
-    fn follow<'a>(&'a self, core: MutexGuard<'a, Core>, left: Option<Duration>) -> MutexGuard<'a, Core> {
-        match left {
+    fn follow<'a>(&'a self, mut core: MutexGuard<'a, Core>, left: Option<Duration>) -> MutexGuard<'a, Core> {
+        core.followers += 1;
+        let mut core = match left {
             None => self.changed.wait(core).unwrap_or_else(PoisonError::into_inner),
             Some(left) => self.changed.wait_timeout(core, left).unwrap_or_else(PoisonError::into_inner).0,
-        }
+        };
+        core.followers -= 1;
+        core
     }
 
     fn lead<'a>(&'a self, mut core: MutexGuard<'a, Core>, left: Option<Duration>) -> MutexGuard<'a, Core> {
@@ -356,9 +372,8 @@ impl Session {
         core.reading = false;
         core.receive();
         core.pump();
-        self.ring(&core);
-        // Others may be ready, or must take over the reading.
-        self.changed.notify_all();
+        self.ring(&mut core);
+        self.wake_followers(&core);
         core
     }
 }
