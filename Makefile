@@ -28,9 +28,6 @@ test: ## run every test; ends with `N passed, N failed`
 bench: ## measure against a raw C TCP program, in turn
 	@tools/build.sh 7
 	@echo "[7/7] measuring"
-	@mkdir -p "$(STAGE)/bench"
-	@$(CC) -O2 -o "$(STAGE)/bench/rawserver" bench/raw/rawserver.c
-	@$(CC) -O2 -shared -fPIC -o "$(STAGE)/bench/librawclient.so" bench/raw/rawclient.c
 	@FARCALL_STAGE="$(STAGE)" PATH="$(STAGE)/venv/bin:$(STAGE)/bin:$$PATH" "$(PYTHON)" bench/run.py
 
 install: build ## copy what is staged to PREFIX (default /usr/local), below DESTDIR if set

@@ -22,12 +22,12 @@ if ! command -v cargo >/dev/null; then
 fi
 
 step 2 "preparing the Python environment build/venv"
-mkdir -p "$stage"/{bin,lib,include,share/farcall/routines,wheels}
+mkdir -p "$stage"/{bin,lib,libexec,include,share/farcall/routines,wheels}
 tools/python-environment.sh
 
 # One profile for build, tests and demonstration: everything is compiled once.
 step 3 "compiling (the first time takes a few minutes)"
-cargo build --quiet --release -p farcall-cli -p libfarcall
+cargo build --quiet --release -p farcall-cli -p libfarcall -p farcall-bench
 
 step 4 "linking libfarcall.so"
 tools/link-libfarcall.sh "$target/release/libfarcall_all.a" "$stage/lib"
@@ -40,6 +40,11 @@ find clients/c/include -name '*.h' -exec install -C -m 644 {} "$stage/include/" 
 for library in routines/*/; do
     find "$library" -maxdepth 1 -type f ! -name 'test_*' -exec install -C -m 644 {} "$stage/share/farcall/routines/" \;
 done
+
+# The clients that `make bench` measures.
+install -C -m 755 "$target/release/farcall-bench-client" "$stage/libexec/farcall-bench-client"
+"${CC:-cc}" -O2 -std=gnu11 -I"$stage/include" -o "$stage/libexec/farcall-bench-client-c" bench/clients/c/main.c \
+    -L"$stage/lib" "-Wl,-rpath,$stage/lib" -lfarcall
 
 step 6 "building the Python wheel"
 tools/wheel.sh "$stage" "$stage/wheels"

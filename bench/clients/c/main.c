@@ -1,0 +1,88 @@
+/* The C client under measurement: the same commands as the Rust one (bench/clients/rust/main.rs). */
+#include <farcall.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static void must(int status, farcall_error *error)
+{
+    if (status == FARCALL_OK)
+        return;
+    fprintf(stderr, "farcall-bench-client-c: %s\n", farcall_error_message(error));
+    exit(1);
+}
+
+/* One ordinary array both ways: it comes back over itself. */
+static double roundtrip(farcall_client *client, size_t bytes)
+{
+    static double *array;
+    static size_t length;
+    farcall_error *error = NULL;
+    long n = (long)(bytes / sizeof *array);
+
+    if (length != bytes) {
+        free(array);
+        array = malloc(bytes);
+        length = bytes;
+        for (long i = 0; array != NULL && i < n; i++)
+            array[i] = (double)i;
+    }
+    if (array == NULL)
+        exit(1);
+    double begin = now();
+    must(farcall_call(client, &error, "bench/touch", n, array), error);
+    double seconds = now() - begin;
+    if (n > 0 && array[n / 2] != (double)(n / 2)) {
+        fputs("farcall-bench-client-c: the array came back changed\n", stderr);
+        exit(1);
+    }
+    return seconds;
+}
+
+static double pingpong(farcall_client *client, int count)
+{
+    farcall_error *error = NULL;
+    double sum = 0, begin = now();
+
+    for (int i = 0; i < count; i++)
+        must(farcall_call(client, &error, "bench/add", (double)i, 1.0, &sum), error);
+    return (now() - begin) / count;
+}
+
+static double cpu_seconds(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
+int main(int argc, char **argv)
+{
+    farcall_client *client = NULL;
+    farcall_error *error = NULL;
+    char line[256];
+
+    must(farcall_connect(argc > 1 ? argv[1] : NULL, &client, &error), error);
+    while (fgets(line, sizeof line, stdin) != NULL) {
+        if (strncmp(line, "roundtrip ", 10) == 0)
+            printf("%.9f\n", roundtrip(client, strtoull(line + 10, NULL, 10)));
+        else if (strncmp(line, "pingpong ", 9) == 0)
+            printf("%.9f\n", pingpong(client, atoi(line + 9)));
+        else
+            printf("%.6f 0\n", cpu_seconds());
+        fflush(stdout);
+    }
+    farcall_disconnect(client);
+    return 0;
+}
