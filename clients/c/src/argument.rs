@@ -1,0 +1,265 @@
+//! `farcall_argument`: what bindings pass for each parameter.
+
+use std::ffi::{c_char, c_void};
+
+use farcall_client::idl::element::element_bytes;
+use farcall_client::idl::interface::{ElementType, Interface, Order, Parameter, Shape};
+use farcall_client::{Argument, Destination, Error, ErrorKind, Result, View};
+
+use crate::boundary::elements;
+use crate::element::of_number;
+
+/// `FARCALL_RAW_LAYOUT`: a pointer to an array as the interface lays it out.
+const RAW_LAYOUT: i64 = -1;
+/// `FARCALL_RANK_MAX`.
+pub const RANK_MAX: usize = 32;
+/// More strings than this in one argument are a mistake.
+const TEXTS_MAX: usize = 1 << 24;
+
+/// `farcall_text`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct RawText {
+    data: *const c_void,
+    bytes: usize,
+}
+
+/// `farcall_complex`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct RawComplex {
+    real: f64,
+    imaginary: f64,
+}
+
+/// `farcall_texts`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct RawTexts {
+    items: *const RawText,
+    count: usize,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+union RawValue {
+    integer: i64,
+    real: f64,
+    complex: RawComplex,
+    text: RawText,
+    texts: RawTexts,
+}
+
+/// `farcall_argument`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct RawArgument {
+    kind: u32,
+    element: u32,
+    value: RawValue,
+    data: *mut u8,
+    rank: i64,
+    shape: *const u64,
+    strides: *const i64,
+    destination: u32,
+    into_element: u32,
+    into: *mut u8,
+    into_rank: i64,
+    into_shape: *const u64,
+    into_strides: *const i64,
+    reserved: [u64; 4],
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<RawArgument>() == 128, "farcall.h says 128 bytes");
+
+/// The members that describe an array, of the argument or of its destination.
+struct RawArray {
+    data: *mut u8,
+    element: u32,
+    rank: i64,
+    shape: *const u64,
+    strides: *const i64,
+}
+
+/// Reads one argument per parameter.
+///
+/// # Safety
+/// What the arguments point to is as farcall.h says.
+pub unsafe fn read_all(interface: &Interface, given: &[RawArgument]) -> Result<(Vec<Argument>, Vec<Destination>)> {
+    if given.len() != interface.parameters.len() {
+        return Err(Error::new(ErrorKind::InvalidArgument, "call", "the wrong number of arguments")
+            .with("routine", interface.full_name())
+            .with("given", given.len())
+            .with("parameters", interface.parameters.len())
+            .fix("pass one per parameter, FARCALL_UNSET for WORK ones"));
+    }
+    let mut all = (Vec::with_capacity(given.len()), Vec::with_capacity(given.len()));
+    for (parameter, raw) in interface.parameters.iter().zip(given) {
+        let reading = Reading { interface, parameter, raw };
+        // SAFETY: the caller's promise, here and below.
+        let argument = unsafe { reading.argument() };
+        // SAFETY: as above.
+        let destination = unsafe { reading.destination() };
+        let named = |error: Error| error.with("parameter", &parameter.name);
+        all.0.push(argument.map_err(named)?);
+        all.1.push(destination.map_err(named)?);
+    }
+    Ok(all)
+}
+
+fn wrong(message: &'static str) -> Error {
+    Error::new(ErrorKind::InvalidArgument, "call", message)
+}
+
+struct Reading<'a> {
+    interface: &'a Interface,
+    parameter: &'a Parameter,
+    raw: &'a RawArgument,
+}
+
+impl Reading<'_> {
+    /// # Safety
+    /// What the argument points to is as farcall.h says.
+    unsafe fn argument(&self) -> Result<Argument> {
+        let raw = self.raw;
+        if raw.reserved != [0; 4] {
+            return Err(wrong("reserved members of farcall_argument are not zero").fix("set unused members to zero"));
+        }
+        // SAFETY: all members are plain words, of which any bits are values; `kind` says which one the caller set. What
+        // pointers among them point to is the caller's promise.
+        unsafe {
+            Ok(match raw.kind {
+                0 => Argument::Unset,
+                1 => Argument::Integer(raw.value.integer),
+                2 => Argument::Real(raw.value.real),
+                3 => Argument::Complex(raw.value.complex.real, raw.value.complex.imaginary),
+                4 => Argument::Raw(self.raw_value(raw.value.text)?),
+                5 => read_text(raw.value.text)?.map_or(Argument::Null, Argument::Text),
+                6 => read_texts(raw.value.texts)?,
+                7 => Argument::Null,
+                8 => self.view(&raw.array())?.map_or(Argument::Null, Argument::Array),
+                kind => return Err(wrong("no such kind of argument").with("kind", kind)),
+            })
+        }
+    }
+
+    /// # Safety
+    /// As for [`Reading::argument`].
+    unsafe fn destination(&self) -> Result<Destination> {
+        match self.raw.destination {
+            0 => Ok(Destination::New),
+            1 => Ok(Destination::InPlace),
+            // SAFETY: the caller's promise.
+            2 => match unsafe { self.view(&self.raw.into_array()) }? {
+                Some(view) => Ok(Destination::Into(view)),
+                None => Err(wrong("the array for the result is NULL")),
+            },
+            other => Err(wrong("no such destination").with("destination", other)),
+        }
+    }
+
+    /// The bytes of one value, as many as the parameter's type has.
+    ///
+    /// # Safety
+    /// As for [`Reading::argument`].
+    unsafe fn raw_value(&self, text: RawText) -> Result<Vec<u8>> {
+        let needed = match self.parameter.element {
+            ElementType::String | ElementType::Filename => return Err(wrong("a raw value where text is wanted")),
+            element => element_bytes(self.interface, element),
+        };
+        // SAFETY: the caller's promise.
+        let bytes = unsafe { read_text(text) }?.ok_or_else(|| wrong("a raw value without data"))?;
+        if bytes.len() as u64 == needed {
+            return Ok(bytes);
+        }
+        Err(wrong("a raw value of the wrong length").with("bytes", bytes.len()).with("needed", needed))
+    }
+
+    /// `None` for a NULL pointer that is not just an array without elements.
+    ///
+    /// # Safety
+    /// As for [`Reading::argument`].
+    unsafe fn view(&self, raw: &RawArray) -> Result<Option<View>> {
+        let element = of_number(raw.element, self.parameter.element)
+            .ok_or_else(|| wrong("no such type of elements").with("element", raw.element))?;
+        if raw.rank == RAW_LAYOUT {
+            return Ok((!raw.data.is_null()).then_some(View { base: raw.data, element, shape: None }));
+        }
+        let rank = usize::try_from(raw.rank).ok().filter(|rank| *rank <= RANK_MAX);
+        let rank = rank.ok_or_else(|| wrong("an impossible rank").with("rank", raw.rank))?;
+        // SAFETY: the caller's promise, here and below.
+        let shape = unsafe { elements(raw.shape, rank, "the shape") }?.to_vec();
+        let strides = if raw.strides.is_null() {
+            self.packed_strides(&shape)
+                .ok_or_else(|| wrong("an impossible shape").with("shape", format!("{shape:?}")))?
+        } else {
+            // SAFETY: as above.
+            unsafe { elements(raw.strides, rank, "the strides") }?.to_vec()
+        };
+        if raw.data.is_null() && !shape.contains(&0) {
+            return Ok(None);
+        }
+        let base = if raw.data.is_null() { std::ptr::dangling_mut() } else { raw.data };
+        Ok(Some(View { base, element, shape: Some((shape, strides)) }))
+    }
+
+    /// Distances without gaps, in the parameter's order; `None` when they do not fit 64 bits.
+    fn packed_strides(&self, shape: &[u64]) -> Option<Vec<i64>> {
+        let column = matches!(self.parameter.shape, Shape::Array { order: Order::Column, .. });
+        let mut strides = vec![0; shape.len()];
+        let mut step = i64::try_from(element_bytes(self.interface, self.parameter.element)).ok()?;
+        for position in 0..shape.len() {
+            let index = if column { position } else { shape.len() - 1 - position };
+            strides[index] = step;
+            step = step.checked_mul(i64::try_from(shape[index].max(1)).ok()?)?;
+        }
+        Some(strides)
+    }
+}
+
+impl RawArgument {
+    fn array(&self) -> RawArray {
+        let (data, element, rank, shape, strides) = (self.data, self.element, self.rank, self.shape, self.strides);
+        RawArray { data, element, rank, shape, strides }
+    }
+
+    fn into_array(self) -> RawArray {
+        RawArray {
+            data: self.into,
+            element: self.into_element,
+            rank: self.into_rank,
+            shape: self.into_shape,
+            strides: self.into_strides,
+        }
+    }
+}
+
+/// `None` for NULL.
+///
+/// # Safety
+/// As long as it says, or NUL-terminated.
+unsafe fn read_text(text: RawText) -> Result<Option<Vec<u8>>> {
+    if text.data.is_null() {
+        return Ok(None);
+    }
+    if text.bytes == usize::MAX {
+        // SAFETY: the caller's promise, here and below.
+        return Ok(Some(unsafe { std::ffi::CStr::from_ptr(text.data.cast::<c_char>()) }.to_bytes().to_vec()));
+    }
+    // SAFETY: as above.
+    Ok(Some(unsafe { elements(text.data.cast::<u8>(), text.bytes, "text") }?.to_vec()))
+}
+
+/// # Safety
+/// As many strings as it says.
+unsafe fn read_texts(texts: RawTexts) -> Result<Argument> {
+    if texts.count > TEXTS_MAX {
+        return Err(wrong("too many strings").with("count", texts.count).with("limit", TEXTS_MAX));
+    }
+    // SAFETY: the caller's promise, here and below.
+    let items = unsafe { elements(texts.items, texts.count, "the strings") }?;
+    // SAFETY: as above.
+    let read: Result<Vec<_>> = items.iter().map(|item| unsafe { read_text(*item) }).collect();
+    Ok(Argument::Texts(read?))
+}

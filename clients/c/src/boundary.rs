@@ -1,0 +1,193 @@
+//! The edge itself: panics, pointers and text between C and Rust.
+
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use farcall_client::{Error, ErrorKind, Result};
+
+use crate::error::ErrorObject;
+
+/// What a waiting entry returns when the time is over (`FARCALL_PENDING`).
+pub const PENDING: c_int = -1;
+/// `FARCALL_OK`.
+pub const OK: c_int = 0;
+
+/// Runs an entry that can fail: its error, or its panic, goes to `*error`.
+pub fn guard(error: *mut *mut ErrorObject, body: impl FnOnce() -> Result<c_int>) -> c_int {
+    let outcome = catch_unwind(AssertUnwindSafe(body));
+    let outcome = outcome.unwrap_or_else(|_| Err(Error::internal("call Farcall", "it panicked; please report this")));
+    let (status, object) = match outcome {
+        Ok(status) => (status, std::ptr::null_mut()),
+        Err(error) => (c_int::from(error.kind().code()), Box::into_raw(Box::new(ErrorObject::from(error)))),
+    };
+    if !error.is_null() {
+        // SAFETY: not NULL, so it is the caller's place for the error.
+        unsafe { error.write(object) };
+    } else if !object.is_null() {
+        // SAFETY: made above, and nobody else has it.
+        drop(unsafe { Box::from_raw(object) });
+    }
+    status
+}
+
+/// Runs an entry that has no way to report: a panic gives `otherwise`.
+pub fn quietly<T>(otherwise: T, body: impl FnOnce() -> T) -> T {
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or(otherwise)
+}
+
+fn missing(what: &str) -> Error {
+    Error::new(ErrorKind::InvalidArgument, "call Farcall", format!("{what} is NULL"))
+}
+
+/// An object that the caller holds.
+///
+/// # Safety
+/// NULL, or an object that lives through `'a`.
+pub unsafe fn object<'a, T>(pointer: *const T, what: &str) -> Result<&'a T> {
+    // SAFETY: the caller's promise.
+    unsafe { pointer.as_ref() }.ok_or_else(|| missing(what))
+}
+
+/// A place for a result. It holds NULL until [`Place::fill`].
+pub struct Place<T>(*mut *mut T);
+
+impl<T> Place<T> {
+    /// # Safety
+    /// NULL, or a place that may be written to.
+    pub unsafe fn new(place: *mut *mut T, what: &str) -> Result<Place<T>> {
+        // SAFETY: the caller's promise.
+        let optional = unsafe { Place::optional(place) };
+        if place.is_null() { Err(missing(what)) } else { Ok(optional) }
+    }
+
+    /// A place that the caller may leave out.
+    ///
+    /// # Safety
+    /// As for [`Place::new`].
+    pub unsafe fn optional(place: *mut *mut T) -> Place<T> {
+        if !place.is_null() {
+            // SAFETY: not NULL, so it may be written to.
+            unsafe { place.write(std::ptr::null_mut()) };
+        }
+        Place(place)
+    }
+
+    /// Hands an object to the caller.
+    pub fn fill(self, value: T) {
+        if !self.0.is_null() {
+            // SAFETY: not NULL, and `new` was promised that it may be written to.
+            unsafe { self.0.write(Box::into_raw(Box::new(value))) };
+        }
+    }
+}
+
+/// Frees an object that the caller gives back.
+///
+/// # Safety
+/// NULL, or what [`Place::fill`] handed out, used by nobody any more.
+pub unsafe fn free<T>(pointer: *mut T) {
+    if !pointer.is_null() {
+        // SAFETY: the caller's promise.
+        quietly((), || drop(unsafe { Box::from_raw(pointer) }));
+    }
+}
+
+/// NUL-terminated UTF-8 text.
+///
+/// # Safety
+/// NULL, or NUL-terminated text that stays through `'a`.
+pub unsafe fn text<'a>(pointer: *const c_char, what: &str) -> Result<&'a str> {
+    if pointer.is_null() {
+        return Err(missing(what));
+    }
+    // SAFETY: not NULL, so it is text.
+    let bytes = unsafe { CStr::from_ptr(pointer) };
+    bytes.to_str().map_err(|_| {
+        Error::new(ErrorKind::InvalidArgument, "call Farcall", format!("{what} is not UTF-8"))
+            .with("text", bytes.to_string_lossy())
+            .fix("pass UTF-8 text")
+    })
+}
+
+/// Text that may be NULL.
+///
+/// # Safety
+/// As for [`text`].
+pub unsafe fn optional_text<'a>(pointer: *const c_char, what: &str) -> Result<Option<&'a str>> {
+    if pointer.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { text(pointer, what) }.map(Some)
+}
+
+/// `count` elements; none for NULL and 0.
+///
+/// # Safety
+/// NULL, or that many elements that stay through `'a`.
+pub unsafe fn elements<'a, T>(pointer: *const T, count: usize, what: &str) -> Result<&'a [T]> {
+    if count == 0 {
+        return Ok(&[]);
+    }
+    if pointer.is_null() {
+        return Err(missing(what).with("count", count));
+    }
+    if count > isize::MAX as usize / size_of::<T>().max(1) {
+        let message = format!("{what} cannot have that many elements");
+        return Err(Error::new(ErrorKind::InvalidArgument, "call Farcall", message).with("count", count));
+    }
+    // SAFETY: not NULL, of a length that memory can have; the rest is the caller's promise.
+    Ok(unsafe { std::slice::from_raw_parts(pointer, count) })
+}
+
+/// A structure of options that begins with its size, so that later versions may add members: a caller's structure may be
+/// longer than ours if nothing is set that we do not know.
+///
+/// # Safety
+/// NULL, or a structure as long as its first member says; all bit patterns are values of `T`.
+pub unsafe fn options<T: Copy>(pointer: *const T, what: &str) -> Result<Option<T>> {
+    if pointer.is_null() {
+        return Ok(None);
+    }
+    let wrong = |message: &str| {
+        Error::new(ErrorKind::InvalidArgument, "call Farcall", format!("{what}: {message}"))
+            .fix("set all of it to zero and its size to sizeof")
+    };
+    // SAFETY: every such structure begins with its size.
+    let size = unsafe { pointer.cast::<usize>().read() };
+    if !(size_of::<T>()..=4096).contains(&size) {
+        return Err(wrong("its size is not set").with("size", size));
+    }
+    // SAFETY: the structure is as long as its first member says.
+    let rest = unsafe { std::slice::from_raw_parts(pointer.cast::<u8>().add(size_of::<T>()), size - size_of::<T>()) };
+    if rest.iter().any(|byte| *byte != 0) {
+        return Err(wrong("something is set that this version of Farcall does not know").with("size", size));
+    }
+    // SAFETY: long enough, and checked above.
+    Ok(Some(unsafe { pointer.read() }))
+}
+
+/// Seconds that limit something: none for 0.
+pub fn limit(seconds: f64) -> Result<Option<Duration>> {
+    if seconds.is_nan() || seconds < 0.0 {
+        return Err(Error::new(ErrorKind::InvalidArgument, "call Farcall", "a negative timeout")
+            .with("seconds", seconds)
+            .fix("0 means none"));
+    }
+    // More than a `Duration` holds is no limit either.
+    Ok(Duration::try_from_secs_f64(seconds).ok().filter(|limit| !limit.is_zero()))
+}
+
+/// Seconds to wait: `None` is for ever.
+pub fn patience(seconds: f64) -> Result<Option<Duration>> {
+    if seconds.is_nan() {
+        return Err(Error::new(ErrorKind::InvalidArgument, "call Farcall", "a timeout that is no number"));
+    }
+    Ok(Duration::try_from_secs_f64(seconds).ok())
+}
+
+/// Text for C: a NUL inside, which C would take for the end, becomes U+FFFD.
+pub fn c_text(text: &str) -> CString {
+    CString::new(text.replace('\0', "\u{fffd}")).expect("no NUL is left")
+}

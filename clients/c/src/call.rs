@@ -1,0 +1,203 @@
+//! Calls: blocking ones, and those under way.
+
+use std::ffi::c_int;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use farcall_client::{Argument, CallOptions, Client, Destination, ErrorKind, Outputs, PendingCall, Result, Routine};
+
+use crate::argument::{RawArgument, read_all};
+use crate::boundary::{OK, PENDING, Place, elements, free, guard, limit, object, options, patience};
+use crate::error::ErrorObject;
+use crate::results::ResultsObject;
+use crate::routine::RoutineObject;
+use crate::strings::{TextPlace, fill_all};
+
+/// `farcall_call`. Whoever waits holds the lock; cancelling needs none.
+pub struct CallObject {
+    client: Client,
+    routine: Routine,
+    number: u64,
+    pending: Mutex<PendingCall>,
+    places: Vec<TextPlace>,
+}
+
+/// `farcall_call_options`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct RawOptions {
+    size: usize,
+    timeout_seconds: f64,
+    announced: u32,
+    reserved: u32,
+}
+
+/// What a call needs beside its routine.
+pub struct Prepared {
+    pub arguments: Vec<Argument>,
+    pub destinations: Vec<Destination>,
+    pub places: Vec<TextPlace>,
+}
+
+/// # Safety
+/// NULL, or options with their size.
+unsafe fn read_options(given: *const RawOptions) -> Result<CallOptions> {
+    // SAFETY: the caller's promise.
+    let Some(given) = unsafe { options(given, "farcall_call_options") }? else { return Ok(CallOptions::default()) };
+    Ok(CallOptions { timeout: limit(given.timeout_seconds)?, announced: given.announced != 0 })
+}
+
+/// Calls and waits.
+///
+/// # Safety
+/// All memory that the arguments name is valid, and nobody else changes it meanwhile.
+pub unsafe fn call(routine: &Routine, prepared: &Prepared, options: &CallOptions) -> Result<Outputs> {
+    // SAFETY: the caller's promise, here and below.
+    let outputs = unsafe { routine.call_positional(&prepared.arguments, &prepared.destinations, options) }?;
+    // SAFETY: as above.
+    unsafe { fill_all(&prepared.places, &outputs) }?;
+    Ok(outputs)
+}
+
+/// Starts a call.
+///
+/// # Safety
+/// As for [`call`], until the call is over or freed.
+pub unsafe fn start(
+    client: &Client,
+    routine: &Routine,
+    prepared: Prepared,
+    options: &CallOptions,
+) -> Result<CallObject> {
+    // SAFETY: the caller's promise.
+    let pending = unsafe { routine.start(&prepared.arguments, &prepared.destinations, options) }?;
+    Ok(CallObject {
+        client: client.clone(),
+        routine: routine.clone(),
+        number: pending.number(),
+        pending: Mutex::new(pending),
+        places: prepared.places,
+    })
+}
+
+/// # Safety
+/// As farcall.h says of `farcall_call_arguments`.
+unsafe fn prepare(routine: &Routine, arguments: *const RawArgument, count: usize) -> Result<Prepared> {
+    // SAFETY: the caller's promise, here and below.
+    let arguments = unsafe { elements(arguments, count, "the arguments") }?;
+    // SAFETY: as above.
+    let (arguments, destinations) = unsafe { read_all(routine.interface(), arguments) }?;
+    Ok(Prepared { arguments, destinations, places: Vec::new() })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_call_arguments(
+    routine: *const RoutineObject,
+    arguments: *const RawArgument,
+    count: usize,
+    given: *const RawOptions,
+    results: *mut *mut ResultsObject,
+    error: *mut *mut ErrorObject,
+) -> c_int {
+    guard(error, || {
+        // SAFETY: farcall.h says what all of them are, here and below.
+        let place = unsafe { Place::optional(results) };
+        let routine = &unsafe { object(routine, "the routine") }?.routine;
+        let prepared = unsafe { prepare(routine, arguments, count) }?;
+        // SAFETY: as above.
+        let outputs = unsafe { call(routine, &prepared, &read_options(given)?) }?;
+        place.fill(ResultsObject::new(routine, outputs));
+        Ok(OK)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_start_arguments(
+    routine: *const RoutineObject,
+    arguments: *const RawArgument,
+    count: usize,
+    given: *const RawOptions,
+    started: *mut *mut CallObject,
+    error: *mut *mut ErrorObject,
+) -> c_int {
+    guard(error, || {
+        // SAFETY: farcall.h says what all of them are, here and below.
+        let place = unsafe { Place::new(started, "the place for the call") }?;
+        let routine = &unsafe { object(routine, "the routine") }?.routine;
+        let prepared = unsafe { prepare(routine, arguments, count) }?;
+        // SAFETY: as above.
+        place.fill(unsafe { start(routine.client(), routine, prepared, &read_options(given)?) }?);
+        Ok(OK)
+    })
+}
+
+/// Gives the call's outcome if it is over.
+///
+/// # Safety
+/// As farcall.h says of `farcall_call_wait`.
+unsafe fn collect(
+    call: *const CallObject,
+    patience: Option<Duration>,
+    results: *mut *mut ResultsObject,
+) -> Result<c_int> {
+    // SAFETY: the caller's promise, here and below.
+    let place = unsafe { Place::optional(results) };
+    let call = unsafe { object(call, "the call") }?;
+    let mut pending = call.pending.lock().unwrap_or_else(PoisonError::into_inner);
+    let outputs = match patience {
+        Some(Duration::ZERO) => pending.poll()?,
+        // More than a clock can tell is for ever.
+        patience => pending.wait_for(patience.unwrap_or(Duration::MAX))?,
+    };
+    let Some(outputs) = outputs else { return Ok(PENDING) };
+    // SAFETY: as above.
+    unsafe { fill_all(&call.places, &outputs) }?;
+    place.fill(ResultsObject::new(&call.routine, outputs));
+    Ok(OK)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_call_wait(
+    call: *const CallObject,
+    timeout_seconds: f64,
+    results: *mut *mut ResultsObject,
+    error: *mut *mut ErrorObject,
+) -> c_int {
+    // SAFETY: farcall.h says what all of them are.
+    guard(error, || unsafe { collect(call, patience(timeout_seconds)?, results) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_call_poll(
+    call: *const CallObject,
+    results: *mut *mut ResultsObject,
+    error: *mut *mut ErrorObject,
+) -> c_int {
+    // SAFETY: farcall.h says what all of them are.
+    guard(error, || unsafe { collect(call, Some(Duration::ZERO), results) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_call_cancel(call: *const CallObject, error: *mut *mut ErrorObject) -> c_int {
+    guard(error, || {
+        // SAFETY: farcall.h: a call.
+        let call = unsafe { object(call, "the call") }?;
+        match call.client.cancel(call.number) {
+            // Then the call is over, and its outcome says so.
+            Err(error) if error.kind() == ErrorKind::ConnectionLost => Ok(OK),
+            outcome => outcome.map(|()| OK),
+        }
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_call_number(call: *const CallObject) -> u64 {
+    // SAFETY: farcall.h: NULL or a call.
+    unsafe { call.as_ref() }.map_or(0, |call| call.number)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_call_free(call: *mut CallObject) {
+    // SAFETY: farcall.h: NULL or a call that the caller gives up.
+    unsafe { free(call) }
+}

@@ -1,0 +1,186 @@
+//! Connections, look-ups and event loops.
+
+use std::ffi::{CString, c_char, c_int};
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use farcall_client::idl::json::to_json;
+use farcall_client::{Address, Client, Error, ErrorKind, Result};
+
+use crate::boundary::{OK, PENDING, Place, c_text, free, guard, limit, object, optional_text, options, patience, text};
+use crate::error::ErrorObject;
+use crate::routine::RoutineObject;
+
+/// Time to connect unless the caller says another.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// `farcall_client`.
+pub struct ClientObject {
+    pub client: Client,
+    address: CString,
+}
+
+impl ClientObject {
+    fn new(client: Client) -> ClientObject {
+        let address = c_text(client.address());
+        ClientObject { client, address }
+    }
+}
+
+/// `farcall_connect_options`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct ConnectOptions {
+    size: usize,
+    address: *const c_char,
+    token_file: *const c_char,
+    timeout_seconds: f64,
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn farcall_version() -> *const c_char {
+    const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
+    VERSION.as_ptr().cast()
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_connect(
+    address: *const c_char,
+    client: *mut *mut ClientObject,
+    error: *mut *mut ErrorObject,
+) -> c_int {
+    guard(error, || {
+        // SAFETY: farcall.h: a place for the client.
+        let place = unsafe { Place::new(client, "the place for the client") }?;
+        // SAFETY: farcall.h: text or NULL.
+        let address = unsafe { optional_text(address, "the address") }?;
+        place.fill(ClientObject::new(Client::connect(address)?));
+        Ok(OK)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_connect_with(
+    given: *const ConnectOptions,
+    client: *mut *mut ClientObject,
+    error: *mut *mut ErrorObject,
+) -> c_int {
+    guard(error, || {
+        // SAFETY: farcall.h: a place for the client.
+        let place = unsafe { Place::new(client, "the place for the client") }?;
+        // SAFETY: farcall.h: options with their size, or NULL; the pointers in them are text or NULL.
+        let connected = match unsafe { options(given, "farcall_connect_options") }? {
+            Some(given) => unsafe { connect_with(&given) }?,
+            None => Client::connect(None)?,
+        };
+        place.fill(ClientObject::new(connected));
+        Ok(OK)
+    })
+}
+
+/// # Safety
+/// The pointers are text or NULL.
+unsafe fn connect_with(given: &ConnectOptions) -> Result<Client> {
+    // SAFETY: the caller's promise, here and below.
+    let address = unsafe { optional_text(given.address, "the address") }?;
+    // SAFETY: as above.
+    let token_file = unsafe { optional_text(given.token_file, "the token's file") }?.map(PathBuf::from);
+    let timeout = limit(given.timeout_seconds)?.unwrap_or(CONNECT_TIMEOUT);
+    let address = Address::given_or_default(address)?;
+    Client::connect_to(&address, token_file, timeout)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_disconnect(client: *mut ClientObject) {
+    // SAFETY: farcall.h: NULL or a client that the caller gives up.
+    unsafe { free(client) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_address(client: *const ClientObject) -> *const c_char {
+    // SAFETY: farcall.h: NULL or a client.
+    unsafe { client.as_ref() }.map_or(std::ptr::null(), |client| client.address.as_ptr())
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_lookup(
+    client: *const ClientObject,
+    name: *const c_char,
+    routine: *mut *mut RoutineObject,
+    error: *mut *mut ErrorObject,
+) -> c_int {
+    guard(error, || {
+        // SAFETY: farcall.h: a place for the routine, a client, and text.
+        let place = unsafe { Place::new(routine, "the place for the routine") }?;
+        let client = unsafe { object(client, "the client") }?;
+        let name = unsafe { text(name, "the routine's name") }?;
+        place.fill(RoutineObject::new(client.client.routine(name)?));
+        Ok(OK)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_list(
+    client: *const ClientObject,
+    json: *mut *mut c_char,
+    error: *mut *mut ErrorObject,
+) -> c_int {
+    guard(error, || {
+        // SAFETY: farcall.h: a client.
+        let client = unsafe { object(client, "the client") }?;
+        if json.is_null() {
+            return Err(Error::new(ErrorKind::InvalidArgument, "call Farcall", "the place for the list is NULL"));
+        }
+        // SAFETY: not NULL, so it is a place for text.
+        unsafe { json.write(std::ptr::null_mut()) };
+        let routines = client.client.routines()?;
+        let all: Vec<String> = routines.iter().map(|routine| to_json(routine.interface()).to_string()).collect();
+        // SAFETY: as above.
+        unsafe { json.write(c_text(&format!("[{}]", all.join(","))).into_raw()) };
+        Ok(OK)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_text_free(text: *mut c_char) {
+    if !text.is_null() {
+        // SAFETY: farcall.h: text that `farcall_list` made and the caller gives up.
+        drop(unsafe { CString::from_raw(text) });
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_events(client: *const ClientObject) -> c_int {
+    // SAFETY: farcall.h: NULL or a client.
+    unsafe { client.as_ref() }.map_or(-1, |client| client.client.events().as_raw_fd())
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_process(client: *const ClientObject, error: *mut *mut ErrorObject) -> c_int {
+    // SAFETY: farcall.h: a client.
+    guard(error, || unsafe { object(client, "the client") }?.client.process().map(|()| OK))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_next_finished(
+    client: *const ClientObject,
+    timeout_seconds: f64,
+    number: *mut u64,
+    error: *mut *mut ErrorObject,
+) -> c_int {
+    guard(error, || {
+        // SAFETY: farcall.h: a client.
+        let client = &unsafe { object(client, "the client") }?.client;
+        let timeout = patience(timeout_seconds)?;
+        if timeout.is_some_and(|timeout| timeout.is_zero()) {
+            client.process()?;
+        }
+        let found = client.next_finished(timeout)?;
+        if !number.is_null() {
+            // SAFETY: not NULL, so it is a place for the number.
+            unsafe { number.write(found.unwrap_or(0)) };
+        }
+        Ok(if found.is_some() { OK } else { PENDING })
+    })
+}

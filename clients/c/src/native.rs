@@ -1,0 +1,372 @@
+//! The native call: tagged values checked against the interface, and turned into arguments.
+
+use std::ffi::{CStr, c_char, c_int};
+
+use farcall_client::idl::element::{ScalarValue, element_bytes};
+use farcall_client::idl::interface::{ElementType, Interface, Mode, Order, Parameter, Shape};
+use farcall_client::idl::values::ByteValues;
+use farcall_client::{Argument, CallOptions, Client, Destination, Error, ErrorKind, Result, Routine, View};
+
+use crate::boundary::{OK, Place, elements, guard, object, text};
+use crate::call::{CallObject, Prepared, call, start};
+use crate::client::ClientObject;
+use crate::element::{is_complex, is_real, is_unsigned, is_whole};
+use crate::error::ErrorObject;
+use crate::passing::{ELEMENT, OTHER, POINTER, TEXT, c_type, fits, passing};
+use crate::strings::TextPlace;
+
+/// More strings than this in one argument are a mistake.
+const TEXTS_MAX: u64 = 1 << 24;
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+union Untagged {
+    integer: i64,
+    natural: u64,
+    real: [f64; 2],
+    pointer: *mut u8,
+}
+
+/// `farcall_value`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct TaggedValue {
+    tag: u32,
+    reserved: u32,
+    value: Untagged,
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<TaggedValue>() == 24, "farcall-native.h says 24 bytes");
+
+impl TaggedValue {
+    fn integer(&self) -> i64 {
+        // SAFETY: any bits are a value of a plain number, here and below; the tag says which one is meant.
+        unsafe { self.value.integer }
+    }
+
+    fn natural(&self) -> u64 {
+        // SAFETY: as above.
+        unsafe { self.value.natural }
+    }
+
+    fn real(&self) -> [f64; 2] {
+        // SAFETY: as above. Of real numbers, the second is 0 or unset bits, and not looked at.
+        unsafe { self.value.real }
+    }
+
+    fn pointer(&self) -> *mut u8 {
+        // SAFETY: as above; what it points to is another matter.
+        unsafe { self.value.pointer }
+    }
+}
+
+/// The arguments of a call, in the making.
+struct Making<'a> {
+    interface: &'a Interface,
+    prepared: Prepared,
+}
+
+/// Turns one value per parameter that a caller passes into arguments.
+///
+/// # Safety
+/// Pointers point to what their tags say, and to as many elements as the interface says.
+unsafe fn prepare(routine: &Routine, values: &[TaggedValue]) -> Result<Prepared> {
+    let interface = routine.interface();
+    check_count(interface, values.len())?;
+    let count = interface.parameters.len();
+    let (arguments, destinations) = (vec![Argument::Unset; count], vec![Destination::InPlace; count]);
+    let mut making = Making { interface, prepared: Prepared { arguments, destinations, places: Vec::new() } };
+    for (position, ((index, parameter), value)) in interface.caller_parameters().zip(values).enumerate() {
+        check_tag(interface, position, parameter, value.tag)?;
+        // SAFETY: the caller's promise, and the tag is the one that the interface wants.
+        let argument = unsafe { making.argument(index, parameter, value) };
+        making.prepared.arguments[index] = argument.map_err(|error| error.with("argument", position + 1))?;
+    }
+    // Now that all scalars are known, so are the extents of what has to be read here.
+    for ((index, parameter), value) in interface.caller_parameters().zip(values) {
+        // SAFETY: as above.
+        unsafe { making.read_ahead(index, parameter, value) }?;
+    }
+    Ok(making.prepared)
+}
+
+fn check_count(interface: &Interface, given: usize) -> Result<()> {
+    let names: Vec<&str> = interface.caller_parameters().map(|(_, parameter)| parameter.name.as_str()).collect();
+    if names.len() == given {
+        return Ok(());
+    }
+    let arguments = if names.len() == 1 { "argument" } else { "arguments" };
+    let message = format!("{} takes {} {arguments}, not {given}", interface.full_name(), names.len());
+    let takes = if names.is_empty() { "pass none".to_owned() } else { format!("pass {}", names.join(", ")) };
+    Err(Error::new(ErrorKind::InvalidArgument, "call", message).fix(takes))
+}
+
+fn check_tag(interface: &Interface, position: usize, parameter: &Parameter, given: u32) -> Result<()> {
+    let wanted = passing(parameter);
+    if matches!(parameter.shape, Shape::Callback { .. }) {
+        let message = format!("argument {} ({}) is a function", position + 1, parameter.name);
+        return Err(Error::new(ErrorKind::InvalidArgument, "call", message)
+            .with("routine", interface.full_name())
+            .fix("callbacks come with a later version of Farcall"));
+    }
+    if fits(given, wanted) {
+        return Ok(());
+    }
+    let (position, name, given_type) = (position + 1, &parameter.name, c_type(given));
+    let message = format!("argument {position} ({name}) is {given_type}, the interface wants {}", c_type(wanted));
+    let error = Error::new(ErrorKind::InvalidArgument, "call", message).with("routine", interface.full_name());
+    Err(error.fix(advice(given, wanted)))
+}
+
+/// What to do about a tag that does not fit.
+fn advice(given: u32, wanted: u32) -> String {
+    match (given & POINTER != 0, wanted & POINTER != 0) {
+        (true, false) if wanted & ELEMENT == 1 => "pass a character by value: 'N', not \"N\"".to_owned(),
+        (true, false) => "pass the value itself".to_owned(),
+        (false, true) => format!("pass its address as {}", c_type(wanted)),
+        (false, false) => format!("convert it to {}", c_type(wanted)),
+        (true, true) if fits(given & !super::passing::CONST, wanted) => {
+            "the routine writes to it: pass memory that is not const".to_owned()
+        }
+        (true, true) if given & OTHER != 0 => format!("cast it to {} or void * if it is one", c_type(wanted)),
+        (true, true) => format!("pass {}", c_type(wanted)),
+    }
+}
+
+impl Making<'_> {
+    /// # Safety
+    /// As for [`prepare`]; the tag fits.
+    unsafe fn argument(&mut self, index: usize, parameter: &Parameter, value: &TaggedValue) -> Result<Argument> {
+        let wanted = passing(parameter);
+        if wanted & POINTER == 0 {
+            return scalar(parameter, value);
+        }
+        if matches!(parameter.element, ElementType::String | ElementType::Filename) {
+            // SAFETY: the caller's promise, here and below.
+            return unsafe { self.string(index, parameter, value.pointer(), wanted) };
+        }
+        match (&parameter.shape, value.pointer().is_null()) {
+            // An OUT array that is NULL: the result is not wanted.
+            (_, true) if parameter.mode == Mode::Out => Ok(Argument::Unset),
+            (_, true) => Ok(Argument::Null),
+            (Shape::Scalar, false) => {
+                let bytes = element_bytes(self.interface, parameter.element) as usize;
+                // SAFETY: as above: a pointer to a struct of the interface's.
+                Ok(Argument::Raw(unsafe { std::slice::from_raw_parts(value.pointer(), bytes) }.to_vec()))
+            }
+            (_, false) => Ok(Argument::Array(View { base: value.pointer(), element: parameter.element, shape: None })),
+        }
+    }
+
+    /// # Safety
+    /// As for [`prepare`].
+    unsafe fn string(
+        &mut self,
+        index: usize,
+        parameter: &Parameter,
+        pointer: *mut u8,
+        wanted: u32,
+    ) -> Result<Argument> {
+        if pointer.is_null() {
+            return Ok(if parameter.mode.is_input() { Argument::Null } else { Argument::Unset });
+        }
+        if wanted & TEXT == 0 {
+            // SAFETY: the caller's promise: text, here and below.
+            return Ok(Argument::Text(unsafe { CStr::from_ptr(pointer.cast()) }.to_bytes().to_vec()));
+        }
+        let place: *mut *mut c_char = pointer.cast();
+        if parameter.mode.is_output() {
+            self.prepared.places.push(TextPlace { parameter: index, place, count: 1 });
+        }
+        match (&parameter.shape, parameter.mode.is_input()) {
+            // SAFETY: as above: the place of a string, which is NULL or text.
+            (Shape::Scalar, true) => Ok(unsafe { copied(place.read()) }.map_or(Argument::Null, Argument::Text)),
+            // An array of strings is read when its length is known.
+            _ => Ok(Argument::Unset),
+        }
+    }
+
+    /// Reads what is needed before the call: strings of arrays, and the extents of arrays that sizes refer to.
+    ///
+    /// # Safety
+    /// As for [`prepare`].
+    unsafe fn read_ahead(&mut self, index: usize, parameter: &Parameter, value: &TaggedValue) -> Result<()> {
+        let Shape::Array { order, .. } = &parameter.shape else { return Ok(()) };
+        if value.pointer().is_null() {
+            return Ok(());
+        }
+        if matches!(parameter.element, ElementType::String | ElementType::Filename) {
+            // SAFETY: the caller's promise.
+            return unsafe { self.read_texts(index, parameter, value.pointer().cast()) };
+        }
+        let inline = parameter.mode.is_input() && self.interface.inline_parameters().contains(&index);
+        // Where an extent is not known, the client finds out and says why.
+        if let (true, Ok(shape)) = (inline, self.extents(parameter)) {
+            if let Argument::Array(view) = &mut self.prepared.arguments[index] {
+                let strides = packed(&shape, element_bytes(self.interface, parameter.element), *order);
+                view.shape = strides.map(|strides| (shape, strides));
+            }
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    /// As many places of strings as the interface says.
+    unsafe fn read_texts(&mut self, index: usize, parameter: &Parameter, place: *mut *mut c_char) -> Result<()> {
+        let count = self.extents(parameter)?.into_iter().try_fold(1_u64, u64::checked_mul).unwrap_or(u64::MAX);
+        if count > TEXTS_MAX {
+            return Err(Error::new(ErrorKind::LimitExceeded, "call", "too many strings")
+                .with("parameter", &parameter.name)
+                .with("count", count)
+                .with("limit", TEXTS_MAX));
+        }
+        for one in self.prepared.places.iter_mut().filter(|one| one.parameter == index) {
+            one.count = count;
+        }
+        if parameter.mode.is_input() {
+            // SAFETY: the caller's promise: that many places, each NULL or text.
+            let texts = (0..count as usize).map(|at| unsafe { copied(place.add(at).read()) }).collect();
+            self.prepared.arguments[index] = Argument::Texts(texts);
+        }
+        Ok(())
+    }
+
+    /// The declared extents of an array without ranges, from the scalars.
+    fn extents(&self, parameter: &Parameter) -> Result<Vec<u64>> {
+        let Shape::Array { dimensions, .. } = &parameter.shape else { return Ok(Vec::new()) };
+        if dimensions.iter().any(|one| one.start.is_some() || one.end.is_some() || one.stride.is_some()) {
+            return Err(Error::internal("call", "an array with ranges that sizes refer to"));
+        }
+        let known: Vec<Option<Vec<u8>>> = (0..self.interface.parameters.len()).map(|index| self.known(index)).collect();
+        let known: Vec<Option<&[u8]>> = known.iter().map(Option::as_deref).collect();
+        let values = ByteValues::new(self.interface, known.as_slice());
+        let extent = |size: i64| {
+            u64::try_from(size).map_err(|_| {
+                Error::new(
+                    ErrorKind::InvalidArgument,
+                    "call",
+                    format!("{} has the negative size {size}", parameter.name),
+                )
+            })
+        };
+        dimensions.iter().map(|one| one.size.evaluate_integer(&values).and_then(extent)).collect()
+    }
+
+    /// The bytes of a scalar or string that was passed.
+    fn known(&self, index: usize) -> Option<Vec<u8>> {
+        let parameter = &self.interface.parameters[index];
+        let value = match &self.prepared.arguments[index] {
+            Argument::Text(text) | Argument::Raw(text) => return Some(text.clone()),
+            Argument::Integer(value) => ScalarValue::Integer(*value),
+            Argument::Real(value) => ScalarValue::Real(*value),
+            Argument::Complex(re, im) => ScalarValue::Complex(*re, *im),
+            _ => return None,
+        };
+        let mut bytes = vec![0; element_bytes(self.interface, parameter.element) as usize];
+        value.write(parameter.element, &mut bytes).ok()?;
+        Some(bytes)
+    }
+}
+
+/// A value of the parameter's type or one that converts to it.
+fn scalar(parameter: &Parameter, given: &TaggedValue) -> Result<Argument> {
+    let element = given.tag & ELEMENT;
+    if is_complex(element) {
+        let [re, im] = given.real();
+        return Ok(Argument::Complex(re, im));
+    }
+    if is_real(element) {
+        return Ok(Argument::Real(given.real()[0]));
+    }
+    if !is_whole(element) {
+        return Err(Error::internal("call", "a value with an unknown tag"));
+    }
+    if !is_unsigned(element) {
+        return Ok(Argument::Integer(given.integer()));
+    }
+    match (i64::try_from(given.natural()), parameter.element) {
+        (Ok(value), _) => Ok(Argument::Integer(value)),
+        (Err(_), ElementType::UInt64) => Ok(Argument::Raw(given.natural().to_ne_bytes().to_vec())),
+        (Err(_), one) if !one.is_integer() => Ok(Argument::Real(given.natural() as f64)),
+        (Err(_), one) => {
+            let message = format!("{} does not fit {}", given.natural(), one.name());
+            Err(Error::new(ErrorKind::InvalidArgument, "call", message).with("parameter", &parameter.name))
+        }
+    }
+}
+
+/// # Safety
+/// NULL or text.
+unsafe fn copied(text: *const c_char) -> Option<Vec<u8>> {
+    // SAFETY: not NULL, so it is text.
+    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_bytes().to_vec())
+}
+
+/// Distances without gaps; `None` when they do not fit 64 bits.
+fn packed(shape: &[u64], bytes: u64, order: Order) -> Option<Vec<i64>> {
+    let mut strides = vec![0; shape.len()];
+    let mut step = i64::try_from(bytes).ok()?;
+    for position in 0..shape.len() {
+        let index = if order == Order::Column { position } else { shape.len() - 1 - position };
+        strides[index] = step;
+        step = step.checked_mul(i64::try_from(shape[index].max(1)).ok()?)?;
+    }
+    Some(strides)
+}
+
+/// Looks the routine up that the first value names, and prepares a call with the others.
+///
+/// # Safety
+/// As farcall-native.h says.
+unsafe fn look_up(client: &Client, values: *const TaggedValue, count: usize) -> Result<(Routine, Prepared)> {
+    // SAFETY: the caller's promise, here and below.
+    let values = unsafe { elements(values, count, "the arguments") }?;
+    let name = values.first().filter(|name| fits(name.tag, 1 | POINTER | super::passing::CONST));
+    let name = name.ok_or_else(|| {
+        Error::new(ErrorKind::InvalidArgument, "call", "the routine's name is missing")
+            .fix("pass it before the arguments")
+    })?;
+    // SAFETY: as above.
+    let routine = client.routine(unsafe { text(name.pointer().cast(), "the routine's name") }?)?;
+    // SAFETY: as above.
+    let prepared = unsafe { prepare(&routine, &values[1..]) }?;
+    Ok((routine, prepared))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_call_tagged(
+    client: *const ClientObject,
+    error: *mut *mut ErrorObject,
+    values: *const TaggedValue,
+    count: usize,
+) -> c_int {
+    guard(error, || {
+        // SAFETY: farcall-native.h says what all of them are, here and below.
+        let client = &unsafe { object(client, "the client") }?.client;
+        let (routine, prepared) = unsafe { look_up(client, values, count) }?;
+        // SAFETY: as above.
+        unsafe { call(&routine, &prepared, &CallOptions::default()) }?;
+        Ok(OK)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_start_tagged(
+    client: *const ClientObject,
+    error: *mut *mut ErrorObject,
+    started: *mut *mut CallObject,
+    values: *const TaggedValue,
+    count: usize,
+) -> c_int {
+    guard(error, || {
+        // SAFETY: farcall-native.h says what all of them are, here and below.
+        let place = unsafe { Place::new(started, "the place for the call") }?;
+        let client = &unsafe { object(client, "the client") }?.client;
+        let (routine, prepared) = unsafe { look_up(client, values, count) }?;
+        let options = CallOptions { announced: true, ..CallOptions::default() };
+        // SAFETY: as above.
+        place.fill(unsafe { start(client, &routine, prepared, &options) }?);
+        Ok(OK)
+    })
+}

@@ -1,0 +1,68 @@
+//! Places of strings (`char **`): where a native call wants text, made with the C library's `malloc`.
+
+use std::ffi::{c_char, c_void};
+
+use farcall_client::{Error, ErrorKind, Output, Outputs, Result};
+
+unsafe extern "C" {
+    /// The C library's: callers free what it gives with `free`.
+    fn malloc(bytes: usize) -> *mut c_void;
+}
+
+/// Where the strings of one parameter go.
+pub struct TextPlace {
+    /// Index of the parameter.
+    pub parameter: usize,
+    /// The first place.
+    pub place: *mut *mut c_char,
+    /// How many there are.
+    pub count: u64,
+}
+
+/// Fills the places of strings with a call's results.
+///
+/// # Safety
+/// The places may be written to.
+pub unsafe fn fill_all(places: &[TextPlace], outputs: &Outputs) -> Result<()> {
+    for place in places {
+        let texts: Vec<Option<&[u8]>> = match outputs.all().get(place.parameter) {
+            Some(Output::Text(text)) => vec![text.as_deref()],
+            Some(Output::Texts(texts)) => texts.iter().map(Option::as_deref).collect(),
+            _ => Vec::new(),
+        };
+        if texts.len() as u64 > place.count {
+            return Err(Error::new(ErrorKind::Protocol, "take the results", "more strings than the interface says")
+                .with("strings", texts.len())
+                .with("declared", place.count));
+        }
+        // SAFETY: as many places as `count` says may be written to, by the caller's promise.
+        unsafe { fill(place.place, &texts) }?;
+    }
+    Ok(())
+}
+
+/// # Safety
+/// As many places as texts.
+unsafe fn fill(place: *mut *mut c_char, texts: &[Option<&[u8]>]) -> Result<()> {
+    for (index, text) in texts.iter().enumerate() {
+        let copied = text.map_or(Ok(std::ptr::null_mut()), copy)?;
+        // SAFETY: the caller's promise.
+        unsafe { place.add(index).write(copied) };
+    }
+    Ok(())
+}
+
+/// A copy that ends with a NUL.
+fn copy(text: &[u8]) -> Result<*mut c_char> {
+    // SAFETY: `malloc` takes any size.
+    let memory = unsafe { malloc(text.len() + 1) }.cast::<u8>();
+    if memory.is_null() {
+        return Err(Error::system("take the results", std::io::ErrorKind::OutOfMemory.into()));
+    }
+    // SAFETY: the memory has one byte more than the text, and is new.
+    unsafe {
+        std::ptr::copy_nonoverlapping(text.as_ptr(), memory, text.len());
+        memory.add(text.len()).write(0);
+    }
+    Ok(memory.cast())
+}
