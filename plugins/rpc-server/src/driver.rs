@@ -1,6 +1,5 @@
 //! The server's driver: sockets, memory, other plugins. One thread; the only part that waits.
 
-mod transfers;
 mod world;
 
 use std::collections::BTreeMap;
@@ -306,10 +305,10 @@ impl Driver {
     }
 
     fn close(&mut self, connection: ConnectionId) {
-        if let Some(wire) = self.wires.remove(&connection) {
-            if let Some(descriptor) = wire.link.stream().readiness() {
-                let _ = epoll::delete(&self.poller, descriptor);
-            }
+        if let Some(wire) = self.wires.remove(&connection)
+            && let Some(descriptor) = wire.link.stream().readiness()
+        {
+            let _ = epoll::delete(&self.poller, descriptor);
         }
         self.server.ended(&mut self.world, connection);
         self.world.forget(connection);

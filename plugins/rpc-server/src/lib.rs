@@ -4,9 +4,13 @@
 //! stream, and what makes argument memory.
 
 mod driver;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod golden;
 mod options;
 pub mod state;
 pub mod step;
+pub mod transfers;
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -32,11 +36,14 @@ pub struct RpcHandle {
     pub addresses: Arc<[String]>,
 }
 
+/// What accepts clients.
+pub type Listeners = Vec<Box<dyn Listener>>;
+
 /// The transports that a binary gives its server.
 #[derive(Clone, Copy)]
 pub struct Transports {
     /// Listens where the options say.
-    pub listen: fn(&Options) -> Result<Vec<Box<dyn Listener>>>,
+    pub listen: fn(&Options) -> Result<Listeners>,
     /// Makes a stream of an executable's end of a socket pair.
     pub adopt: fn(OwnedFd, Proof) -> Result<Box<dyn ByteStream>>,
     /// Makes argument memory for one principal.

@@ -93,8 +93,8 @@ pub struct Peer {
     pub name: String,
     /// Who it is.
     pub kind: PeerKind,
-    /// When it must have said Hello; `None` once it has.
-    pub greeting_until: Option<Instant>,
+    /// When it must have said Hello, or, if it is leaving, read what it was told. `None` when nothing is due.
+    pub patience_until: Option<Instant>,
     /// No more frames are taken; closed as soon as everything is sent.
     pub leaving: bool,
 }
@@ -122,6 +122,10 @@ pub struct Executable {
     pub connection: Option<ConnectionId>,
     /// How far it has come.
     pub phase: Phase,
+    /// Whether it ever could take a call.
+    pub loaded: bool,
+    /// Why it could not, where we know better than its exit status.
+    pub trouble: Option<Error>,
     /// The call that ends with it, and why if we know better than its exit status.
     pub last_call: Option<(CallKey, Option<Error>)>,
     /// Memory shared with it, and under which segment number, oldest first.

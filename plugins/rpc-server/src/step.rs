@@ -8,6 +8,8 @@ mod client;
 mod dispatch;
 mod executable;
 mod place;
+mod pool;
+mod translate;
 
 use farcall_base::{ConnectionId, Error, ErrorKind, Instant, Result};
 use farcall_call::{Connection, Event, Setup, Transmit};
@@ -89,7 +91,7 @@ impl Server {
             shares_memory,
             name,
             kind: PeerKind::Client { calls: Default::default(), segments: Default::default() },
-            greeting_until: Some(now + self.state.limits.greeting_max),
+            patience_until: Some(now + self.state.limits.greeting_max),
             leaving: refusal.is_some(),
         };
         self.state.peers.insert(connection, peer);
@@ -177,24 +179,29 @@ impl Server {
                 .fix("this version of Farcall joins machines of one byte order only"));
         }
         let Some(peer) = self.state.peers.get_mut(&connection) else { return Ok(()) };
-        peer.greeting_until = None;
+        peer.patience_until = None;
         match peer.kind {
             PeerKind::Executable(executable) => self.load(executable),
             PeerKind::Client { .. } => Ok(()),
         }
     }
 
+    /// Takes no more from a connection. An executable that leaves can take no call, so it is told to end at once.
     fn leave(&mut self, connection: ConnectionId) {
-        if let Some(peer) = self.state.peers.get_mut(&connection) {
-            peer.leaving = true;
-            self.state.touched.insert(connection);
+        let Some(peer) = self.state.peers.get_mut(&connection) else { return };
+        peer.leaving = true;
+        self.state.touched.insert(connection);
+        if let PeerKind::Executable(executable) = peer.kind {
+            self.stop_executable(executable, None);
         }
     }
 
     /// The peer broke a rule: it is told so, and goes.
     pub fn broken(&mut self, connection: ConnectionId, error: &Error) {
-        if let Some(peer) = self.state.peers.get_mut(&connection) {
-            peer.connection.goodbye(Some(error));
+        let Some(peer) = self.state.peers.get_mut(&connection) else { return };
+        peer.connection.goodbye(Some(error));
+        if let PeerKind::Executable(executable) = peer.kind {
+            self.executable_broke(executable, error);
         }
         self.leave(connection);
     }
@@ -226,9 +233,9 @@ impl Server {
 
     /// When [`Server::tick`] must be called at the latest.
     pub fn next_tick(&self) -> Option<Instant> {
-        let greeting = self.state.peers.values().filter_map(|peer| peer.greeting_until).min();
+        let patience = self.state.peers.values().filter_map(|peer| peer.patience_until).min();
         let deadline = self.state.deadlines.first().map(|(at, _)| *at);
-        greeting.into_iter().chain(deadline).min()
+        patience.into_iter().chain(deadline).min()
     }
 
     /// Time went by.
@@ -240,20 +247,28 @@ impl Server {
                 Error::new(ErrorKind::TimedOut, "run a routine", "its time is over").fix("give it a longer timeout");
             self.abort(surroundings, key, error);
         }
-        let late: Vec<ConnectionId> = self
-            .state
-            .peers
-            .iter()
-            .filter(|(_, peer)| peer.greeting_until.is_some_and(|until| until <= now))
-            .map(|(connection, _)| *connection)
-            .collect();
-        for connection in late {
-            let error = Error::new(ErrorKind::TimedOut, "greet the peer", "it did not say Hello in time");
-            self.broken(connection, &error);
-            if let Some(peer) = self.state.peers.get_mut(&connection) {
-                peer.greeting_until = None;
-            }
+        for peer in self.state.peers.values_mut().filter(|peer| peer.leaving && peer.patience_until.is_none()) {
+            peer.patience_until = Some(now + self.state.limits.greeting_max);
         }
+        let late = |peer: &Peer| peer.patience_until.is_some_and(|until| until <= now);
+        let late: Vec<ConnectionId> =
+            self.state.peers.iter().filter(|(_, peer)| late(peer)).map(|(connection, _)| *connection).collect();
+        for connection in late {
+            self.lose_patience(connection, now);
+        }
+    }
+
+    /// A peer that does not greet is told so; one that was told to go and does not read that is cut off.
+    fn lose_patience(&mut self, connection: ConnectionId, now: Instant) {
+        let Some(peer) = self.state.peers.get_mut(&connection) else { return };
+        if peer.leaving {
+            peer.patience_until = None;
+            self.state.actions.push_back(Action::Close(connection));
+            return;
+        }
+        peer.patience_until = Some(now + self.state.limits.greeting_max);
+        let error = Error::new(ErrorKind::TimedOut, "greet the peer", "it did not say Hello in time");
+        self.broken(connection, &error);
     }
 
     /// Announces memory to an executable unless it knows it; returns the segment's number there.

@@ -12,7 +12,7 @@ use farcall_interfaces::link::FrameHandler;
 use farcall_interfaces::memory::{Block, MemorySource, Space};
 use farcall_wire::{FrameHeader, FrameKind, Share};
 
-use super::transfers::Transfers;
+use crate::transfers::Transfers;
 use crate::state::{MemoryId, MemorySource as SharedSource};
 use crate::step::{Server, Surroundings};
 use crate::{Options, Transports};
@@ -51,10 +51,10 @@ impl World {
         self.transfers.forget(connection);
         self.segments.retain(|(of, _), _| *of != connection);
         let Some(principal) = self.principals.remove(&connection) else { return };
-        if !self.principals.values().any(|other| *other == principal) {
-            if let Some(source) = self.sources.get(&principal) {
-                source.trim(Duration::ZERO);
-            }
+        if !self.principals.values().any(|other| *other == principal)
+            && let Some(source) = self.sources.get(&principal)
+        {
+            source.trim(Duration::ZERO);
         }
     }
 

@@ -63,10 +63,10 @@ pub struct Plan {
 
 impl Plan {
     fn reserve(&mut self, slot: usize, bytes: u64) {
-        // The sum of all arrays was checked against the call's limit; a cache line each cannot overflow it.
-        let offset = self.bytes.next_multiple_of(ALIGNMENT);
+        // The sum of all arrays was checked against the call's limit; should that be near 2^64, there is no such memory.
+        let offset = self.bytes.checked_next_multiple_of(ALIGNMENT).unwrap_or(u64::MAX);
         self.offsets.insert(slot as u16, offset);
-        self.bytes = offset + bytes;
+        self.bytes = offset.saturating_add(bytes);
     }
 
     /// Gets the memory, if any is needed.
@@ -97,6 +97,7 @@ pub fn plan(interface: &Interface, open: &Open, layout: &CallLayout, segments: &
             }
         } else {
             check_value(parameter, layout, argument)?;
+            check_wanted_value(parameter, wanted)?;
         }
     }
     Ok(plan)
@@ -170,14 +171,31 @@ fn check_wanted(
     match wanted {
         Argument::Shared(segment, offset, length) if parameter.mode.is_output() => {
             check_shared(parameter, array, (*segment, *offset, *length), segments)?;
-            if parameter.mode == Mode::InOut && argument != wanted {
-                return Err(misfit(parameter, "an INOUT array that is wanted elsewhere than it came from"));
-            }
-            Ok(())
+            if parameter.mode == Mode::InOut && argument != wanted { Err(elsewhere(parameter)) } else { Ok(()) }
+        }
+        // The routine works on the memory that the argument came in: nothing of ours holds the result.
+        Argument::Blocks(None) if parameter.mode == Mode::InOut && matches!(argument, Argument::Shared(..)) => {
+            Err(elsewhere(parameter))
         }
         Argument::Absent | Argument::Null | Argument::Blocks(None) => Ok(()),
-        _ => Err(misfit(parameter, "a result wanted in an impossible way").with("kind", argument_word(wanted))),
+        _ => Err(wanted_impossibly(parameter, wanted)),
     }
+}
+
+fn elsewhere(parameter: &Parameter) -> Error {
+    misfit(parameter, "an INOUT array that is wanted elsewhere than it came from")
+}
+
+/// Values come back inside the answer, and nowhere else.
+fn check_wanted_value(parameter: &Parameter, wanted: &Argument) -> Result<()> {
+    match wanted {
+        Argument::Absent | Argument::Null | Argument::Blocks(None) => Ok(()),
+        _ => Err(wanted_impossibly(parameter, wanted)),
+    }
+}
+
+fn wanted_impossibly(parameter: &Parameter, wanted: &Argument) -> Error {
+    misfit(parameter, "a result wanted in an impossible way").with("kind", argument_word(wanted))
 }
 
 fn check_value(parameter: &Parameter, layout: &ParameterLayout, argument: &Argument) -> Result<()> {

@@ -73,7 +73,7 @@ impl Server {
         }
     }
 
-    fn reply(&mut self, connection: ConnectionId, channel: ChannelId, reply: &Reply) {
+    pub(super) fn reply(&mut self, connection: ConnectionId, channel: ChannelId, reply: &Reply) {
         if let Some(peer) = self.state.peers.get_mut(&connection) {
             peer.connection.reply(channel, reply);
             self.state.touched.insert(connection);
@@ -133,7 +133,8 @@ impl Server {
         channel: ChannelId,
         open: Open,
     ) -> Result<u64> {
-        if self.state.calls.len() >= self.state.limits.calls_max {
+        // Calls whose results wait for a slow reader hold memory too.
+        if self.state.calls.len() + self.state.sending.len() >= self.state.limits.calls_max {
             return Err(Error::new(ErrorKind::LimitExceeded, "accept a call", "the server has too many calls")
                 .with("calls_max", self.state.limits.calls_max)
                 .fix("try again later, or raise calls_max in farcall.toml")
@@ -188,7 +189,7 @@ impl Server {
         }
     }
 
-    fn refuse(&mut self, connection: ConnectionId, channel: ChannelId, error: &Error) {
+    pub(super) fn refuse(&mut self, connection: ConnectionId, channel: ChannelId, error: &Error) {
         let failure = Some(error.into());
         self.respond(
             connection,

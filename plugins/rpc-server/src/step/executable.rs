@@ -1,13 +1,19 @@
 //! Executables: from the spawner's word that one runs to the report of its end.
 
-use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Result};
+use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Result};
 use farcall_call::{Connection, Event, Setup};
 use farcall_interfaces::directory::ImageKind;
 use farcall_interfaces::spawner::{ExitHow, Exited};
 use farcall_wire::{Publication, Reply, Request};
 
-use crate::state::{Action, CallKey, Executable, ModuleKey, Peer, PeerKind, Phase};
+use crate::state::{Action, CallKey, ModuleKey, Peer, PeerKind, Phase};
 use crate::step::{Server, Surroundings};
+
+/// What an executable asked of us.
+enum Question {
+    Call,
+    Request,
+}
 
 impl Server {
     /// An executable runs, and this is the connection to it.
@@ -27,7 +33,7 @@ impl Server {
             shares_memory,
             name,
             kind: PeerKind::Executable(executable),
-            greeting_until: Some(now + self.state.limits.greeting_max),
+            patience_until: Some(now + self.state.limits.greeting_max),
             leaving: false,
         };
         self.state.peers.insert(connection, peer);
@@ -42,16 +48,25 @@ impl Server {
     ) -> Result<()> {
         match event {
             Event::Replied(channel, reply) => self.loaded(surroundings, executable, channel, reply),
-            Event::Resulted(_, result) => {
-                if let Some(call) = self.busy_call(executable).and_then(|key| self.state.calls.get_mut(&key)) {
-                    call.results = Some(result);
-                }
-            }
+            Event::Resulted(_, result) => self.call_resulted(executable, result),
             Event::Finished(_) => self.call_finished(surroundings, executable),
-            // Executables open no calls yet; a frame of one that does is refused by the rules of the connection.
+            Event::Opened(channel, _) => self.refuse_executable(executable, channel, Question::Call),
+            Event::Requested(channel, _) => self.refuse_executable(executable, channel, Question::Request),
             _ => {}
         }
         Ok(())
+    }
+
+    /// Callbacks come with a later version: until then whoever asks is told so, and not left waiting.
+    fn refuse_executable(&mut self, executable: ExecutableId, channel: ChannelId, question: Question) {
+        let Some(connection) = self.state.executables.get(&executable).and_then(|record| record.connection) else {
+            return;
+        };
+        let error = Error::new(ErrorKind::Unavailable, "call back", "this server takes no calls from executables");
+        match question {
+            Question::Call => self.refuse(connection, channel, &error),
+            Question::Request => self.reply(connection, channel, &Reply::Failed((&error).into())),
+        }
     }
 
     /// The executable said Hello: it is told what to serve.
@@ -76,7 +91,7 @@ impl Server {
         &mut self,
         surroundings: &mut dyn Surroundings,
         executable: ExecutableId,
-        channel: farcall_base::ChannelId,
+        channel: ChannelId,
         reply: Reply,
     ) {
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
@@ -86,50 +101,48 @@ impl Server {
         let module = record.module.clone();
         match reply {
             Reply::Done => {
-                record.phase = Phase::Idle;
-                if let Some(pool) = self.state.pools.get_mut(&module) {
-                    pool.coming = pool.coming.saturating_sub(1);
-                    pool.idle.push(executable);
-                }
-                self.serve_pool(surroundings, &module);
+                record.loaded = true;
+                self.state.leave_pool(executable);
+                self.free(executable);
+                self.serve_all(surroundings, &module);
             }
             Reply::Failed(failure) => {
-                let error = Error::from(failure);
-                self.fail_waiting(surroundings, &module, &error);
+                record.trouble = Some(Error::from(failure.clone()));
+                self.fail_waiting(surroundings, &module, &Error::from(failure));
                 self.stop_executable(executable, None);
             }
             _ => self.stop_executable(executable, None),
         }
     }
 
-    fn busy_call(&self, executable: ExecutableId) -> Option<CallKey> {
+    pub(super) fn busy_call(&self, executable: ExecutableId) -> Option<CallKey> {
         match self.state.executables.get(&executable)?.phase {
             Phase::Busy(key, _) => Some(key),
             _ => None,
         }
     }
 
-    /// A module cannot be run: every call that waits for it fails with the reason.
-    fn fail_waiting(&mut self, surroundings: &mut dyn Surroundings, module: &ModuleKey, error: &Error) {
-        let Some(pool) = self.state.pools.get_mut(module) else { return };
-        for key in std::mem::take(&mut pool.waiting) {
-            let copy = Error::from(farcall_wire::Failure::from(error));
-            self.finish(surroundings, key, Err(copy));
-        }
-    }
-
     /// Tells an executable to end; `why` is reported for the call it works on.
     pub(super) fn stop_executable(&mut self, executable: ExecutableId, why: Option<Error>) {
+        self.state.leave_pool(executable);
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
         if record.phase == Phase::Ending {
             return;
         }
-        leave_pool(&mut self.state.pools, record, executable);
         if let Phase::Busy(key, _) = record.phase {
             record.last_call = Some((key, why));
         }
         record.phase = Phase::Ending;
         self.state.actions.push_back(Action::Stop { executable, grace: self.state.limits.stop_grace });
+    }
+
+    /// It broke a rule of the wire: that, and not how we ended it, is what its call or those that wait are told.
+    pub(super) fn executable_broke(&mut self, executable: ExecutableId, error: &Error) {
+        let copy = || Error::from(farcall_wire::Failure::from(error));
+        if let Some(record) = self.state.executables.get_mut(&executable) {
+            record.trouble.get_or_insert_with(copy);
+        }
+        self.stop_executable(executable, Some(copy()));
     }
 
     /// Its connection ended: it ends too, by itself or by force.
@@ -142,73 +155,59 @@ impl Server {
 
     /// An executable could not be started.
     pub fn executable_failed(&mut self, surroundings: &mut dyn Surroundings, executable: ExecutableId, error: &Error) {
-        let Some(record) = self.state.executables.get_mut(&executable) else { return };
-        let module = record.module.clone();
-        leave_pool(&mut self.state.pools, record, executable);
-        self.state.executables.remove(&executable);
-        self.forget(&module);
-        self.fail_waiting(surroundings, &module, error);
+        self.state.leave_pool(executable);
+        let Some(record) = self.state.executables.remove(&executable) else { return };
+        self.fail_waiting(surroundings, &record.module, error);
+        self.forget(&record.module);
+        self.serve_every_pool(surroundings);
     }
 
     /// An executable has ended; nothing of it is left, so memory it could write to is free now.
     pub fn executable_exited(&mut self, surroundings: &mut dyn Surroundings, exited: &Exited) {
+        self.state.leave_pool(exited.executable);
         let Some(mut record) = self.state.executables.remove(&exited.executable) else { return };
-        let was_coming = matches!(record.phase, Phase::Starting | Phase::Loading(_));
-        if record.phase != Phase::Ending {
-            leave_pool(&mut self.state.pools, &record, exited.executable);
-        }
         if let Phase::Busy(key, _) = record.phase {
             record.last_call = Some((key, None));
         }
         if let Some(connection) = record.connection {
             self.leave(connection);
         }
-        self.forget(&record.module);
         if let Some((key, why)) = record.last_call {
             let error = why.unwrap_or_else(|| end_of_routine(exited));
             self.finish(surroundings, key, Err(error));
         }
-        if was_coming {
-            let error = end_of_routine(exited).with("while", "the executable started");
+        if !record.loaded {
+            // Another one would end the same way: starting again and again helps nobody.
+            let error = record.trouble.unwrap_or_else(|| end_at_start(exited, &record.module));
             self.fail_waiting(surroundings, &record.module, &error);
         }
-        let modules: Vec<ModuleKey> =
-            self.state.pools.iter().filter(|(_, p)| !p.waiting.is_empty()).map(|(module, _)| module.clone()).collect();
-        for module in modules {
-            self.serve_pool(surroundings, &module);
-        }
-    }
-
-    /// An executable of the module is gone.
-    fn forget(&mut self, module: &ModuleKey) {
-        if let Some(pool) = self.state.pools.get_mut(module) {
-            pool.alive = pool.alive.saturating_sub(1);
-            if pool.alive == 0 && pool.waiting.is_empty() {
-                self.state.pools.remove(module);
-            }
-        }
+        self.forget(&record.module);
+        self.serve_every_pool(surroundings);
     }
 }
 
-/// Takes an executable that will do no more work out of its pool's reckoning.
-fn leave_pool(
-    pools: &mut std::collections::BTreeMap<ModuleKey, crate::state::Pool>,
-    record: &Executable,
-    executable: ExecutableId,
-) {
-    let Some(pool) = pools.get_mut(&record.module) else { return };
-    pool.idle.retain(|idle| *idle != executable);
-    if matches!(record.phase, Phase::Starting | Phase::Loading(_)) {
-        pool.coming = pool.coming.saturating_sub(1);
+/// What those that wait are told of an executable that never came to take a call.
+fn end_at_start(exited: &Exited, module: &ModuleKey) -> Error {
+    let message = format!("its executable {} before it could take a call", end_words(exited));
+    with_stderr(Error::new(ErrorKind::Unavailable, "start an executable", message).with("module", &module.0), exited)
+}
+
+fn end_words(exited: &Exited) -> String {
+    match exited.how {
+        ExitHow::Signal { .. } => format!("was {}", exited.how),
+        ExitHow::Status(_) => exited.how.to_string(),
     }
+}
+
+fn with_stderr(error: Error, exited: &Exited) -> Error {
+    if exited.stderr_tail.trim().is_empty() { error } else { error.with("stderr", exited.stderr_tail.trim_end()) }
 }
 
 /// What the caller is told of a routine that ended its process.
 fn end_of_routine(exited: &Exited) -> Error {
-    let (kind, message) = match exited.how {
-        ExitHow::Signal { .. } => (ErrorKind::RoutineCrashed, format!("the routine was {}", exited.how)),
-        ExitHow::Status(_) => (ErrorKind::RoutineExited, format!("the routine {}", exited.how)),
+    let kind = match exited.how {
+        ExitHow::Signal { .. } => ErrorKind::RoutineCrashed,
+        ExitHow::Status(_) => ErrorKind::RoutineExited,
     };
-    let error = Error::new(kind, "run a routine", message);
-    if exited.stderr_tail.trim().is_empty() { error } else { error.with("stderr", exited.stderr_tail.trim_end()) }
+    with_stderr(Error::new(kind, "run a routine", format!("the routine {}", end_words(exited))), exited)
 }

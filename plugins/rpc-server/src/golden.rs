@@ -1,0 +1,204 @@
+//! Plays the conversations of tests/golden against `step`. `FARCALL_REWRITE=1` writes what it does into the files:
+//! commit a changed one only when you understand the change.
+//!
+//! Each event is `> TIME_MS EVENT …`; `Play::event` shows how each is written. A `<` line is something that a client or
+//! an executable saw, memory that was taken or given back, an action, or the next tick.
+
+mod peers;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use farcall_base::{Bytes, ConnectionId, Error, ErrorKind, ExecutableId, Instant};
+use farcall_idl::encode::{contract_hash, encode_interface, encode_module};
+use farcall_interfaces::directory::{ExecutableImage, ImageKind, PublishedModule, PublishedRoutine};
+use farcall_interfaces::spawner::{ExitHow, Exited};
+use farcall_wire::HelloLimits;
+
+use crate::state::{Limits, MemorySource, State};
+use crate::step::Server;
+use peers::{Memory, Peers};
+
+const IDL: &str = include_str!("golden/routines.idl");
+
+#[test]
+fn golden_conversations() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let mut played = 0;
+    for file in std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()) {
+        let golden = std::fs::read_to_string(&file).unwrap();
+        let actual = Play::new(&golden).play(&golden);
+        if std::env::var_os("FARCALL_REWRITE").is_some() {
+            std::fs::write(&file, &actual).unwrap();
+        } else {
+            assert_eq!(actual, golden, "{} differs; FARCALL_REWRITE=1 rewrites it", file.display());
+        }
+        played += 1;
+    }
+    assert!(played > 20, "the conversations are gone");
+}
+
+/// The routines of routines.idl as a directory gives them.
+fn published(module: &str, generation: u64) -> Vec<Arc<PublishedRoutine>> {
+    let compiled = farcall_idl::compile("routines.idl", &IDL.replace("MODULE", module)).unwrap();
+    let image = ExecutableImage {
+        kind: ImageKind::GenericHost { libraries: compiled.libraries.clone() },
+        environment: Vec::new(),
+        backend: String::new(),
+        module_text: encode_module(&compiled).into(),
+    };
+    let of = Arc::new(PublishedModule { name: compiled.name.clone(), generation, executable: image });
+    let routines = compiled.routines.into_iter().map(|routine| PublishedRoutine {
+        encoded: encode_interface(&routine.interface).into(),
+        contract: contract_hash(&routine.interface),
+        routine: Arc::new(routine),
+        module: of.clone(),
+    });
+    routines.map(Arc::new).collect()
+}
+
+/// The first line of a script names the limits that differ: `! executables_max=1 calls_max=2`.
+fn limits(script: &str) -> Limits {
+    let mut limits = Limits {
+        connections_max: 8,
+        calls_max: 8,
+        executables_max: 2,
+        call_bytes_max: Bytes(1 << 20),
+        routines_max: 16,
+        stop_grace: Duration::from_millis(500),
+        greeting_max: Duration::from_secs(10),
+        hello: HelloLimits { segments_max: 8, ..HelloLimits::default() },
+    };
+    let words = script.lines().filter_map(|line| line.strip_prefix("! ")).flat_map(str::split_whitespace);
+    for (name, value) in words.map(|word| word.split_once('=').unwrap()) {
+        let value = value.parse().unwrap();
+        match name {
+            "connections_max" => limits.connections_max = value,
+            "calls_max" => limits.calls_max = value,
+            "executables_max" => limits.executables_max = value,
+            _ => panic!("no such limit: {name}"),
+        }
+    }
+    limits
+}
+
+/// One conversation.
+struct Play {
+    server: Server,
+    memory: Memory,
+    peers: Peers,
+    routines: Vec<Arc<PublishedRoutine>>,
+}
+
+impl Play {
+    fn new(script: &str) -> Play {
+        let server = Server::new(State::new(limits(script), "host".to_owned()));
+        let routines = published("m", 1).into_iter().chain(published("other", 2)).collect();
+        Play { server, memory: Memory::default(), peers: Peers::default(), routines }
+    }
+
+    /// The script with its `<` lines made anew: comments, blank lines and events stay.
+    fn play(mut self, script: &str) -> String {
+        let mut text = String::new();
+        for line in script.lines().filter(|line| !line.starts_with('<')) {
+            text += &format!("{line}\n");
+            let Some(event) = line.strip_prefix("> ") else { continue };
+            let words: Vec<&str> = event.split_whitespace().collect();
+            self.memory.now = Instant(words[0].parse::<u64>().unwrap() * 1_000_000);
+            self.event(&words[1..]);
+            self.peers.pump(&mut self.server, &mut self.memory);
+            for said in self.memory.said.drain(..) {
+                text += &format!("< {said}\n");
+            }
+            if let Some(at) = self.server.next_tick() {
+                text += &format!("< tick at {}\n", at.0 / 1_000_000);
+            }
+        }
+        self.peers.check_over(&self.server, &self.memory);
+        text
+    }
+
+    fn event(&mut self, words: &[&str]) {
+        let number = words.get(1).and_then(|word| word.parse().ok()).unwrap_or(0);
+        match words[0] {
+            "accept" | "connect" | "hello" | "hold" | "send" | "ask" | "list" | "load" | "open" | "cancel"
+            | "share" | "unshare" | "gone" | "bad" | "goodbye" => self.client_event(ConnectionId(number), words),
+            "start-ok" | "start-failed" | "load-ok" | "load-failed" | "return" | "fail" | "exit" | "kill" | "lost"
+            | "callback" => self.executable_event(ExecutableId(number), words),
+            "resolve" => self.resolve(words[1]),
+            "listing" => {
+                let (connection, channel) = self.peers.questions.pop_front().unwrap();
+                self.server.listed(connection, channel, Ok(self.routines.clone()));
+            }
+            "republish" => self.routines = published("m", 3),
+            "freed" => self.server.forget_memory(MemorySource::Own(number)),
+            "tick" => self.server.tick(&mut self.memory),
+            _ => panic!("no such event: {words:?}"),
+        }
+    }
+
+    fn client_event(&mut self, client: ConnectionId, words: &[&str]) {
+        let rest = &words[2..];
+        match words[0] {
+            "accept" | "connect" => {
+                let refusal = rest.contains(&"foreign").then(|| {
+                    Error::new(ErrorKind::PermissionDenied, "accept a connection", "this server serves user 1 only")
+                });
+                let token = rest.contains(&"token").then(|| Arc::from(*b"secret"));
+                let now = self.memory.now;
+                self.server.accepted(client, format!("client {client}"), true, token, refusal, now);
+                self.peers.client(client, words[0] == "connect");
+            }
+            "hello" => self.peers.release(client),
+            "hold" => self.peers.hold(client),
+            "send" => self.peers.send(client),
+            "gone" => {
+                self.peers.remove(client);
+                self.server.ended(&mut self.memory, client);
+            }
+            "bad" => self.server.broken(client, &Error::new(ErrorKind::Protocol, "follow a call", "nonsense")),
+            _ => self.peers.client_does(client, words[0], rest, &self.routines),
+        }
+    }
+
+    fn executable_event(&mut self, executable: ExecutableId, words: &[&str]) {
+        let rest = &words[2..];
+        let connection = ConnectionId(100 + executable.0);
+        match words[0] {
+            "start-ok" => {
+                let shares = !rest.contains(&"tcp");
+                self.server.executable_started(executable, connection, shares, self.memory.now);
+                self.peers.executable(connection, executable, !rest.contains(&"mute"));
+            }
+            "start-failed" => {
+                let error = Error::new(ErrorKind::Unavailable, "start an executable", rest.join(" "));
+                self.server.executable_failed(&mut self.memory, executable, &error);
+            }
+            "exit" | "kill" => {
+                let number = rest[0].parse().unwrap();
+                let how = match words[0] {
+                    "exit" => ExitHow::Status(number),
+                    _ => ExitHow::Signal { number, name: "SIGSEGV", core: false },
+                };
+                self.peers.remove(connection);
+                let (stderr_tail, stdout_tail) = (rest[1..].join(" "), String::new());
+                let exited = Exited { executable, how, stderr_tail, stdout_tail };
+                self.server.executable_exited(&mut self.memory, &exited);
+                self.server.ended(&mut self.memory, connection);
+            }
+            "lost" => {
+                self.peers.cut(connection);
+                self.server.ended(&mut self.memory, connection);
+            }
+            _ => self.peers.executable_does(connection, words[0], rest),
+        }
+    }
+
+    fn resolve(&mut self, name: &str) {
+        let (connection, channel) = self.peers.questions.pop_front().expect("somebody asked the directory");
+        let found = self.routines.iter().find(|routine| routine.routine.interface.full_name() == name);
+        let missing = || Error::new(ErrorKind::NotFound, "find a routine", "no such routine");
+        self.server.resolved(connection, channel, found.cloned().ok_or_else(missing));
+    }
+}

@@ -1,0 +1,450 @@
+//! The other ends: clients and executables with state machines of their own, joined to the server without a stream.
+//! They fail on anything that breaks the rules of the wire.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use farcall_base::{CallId, ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
+use farcall_call::{Connection, Event, Setup, Transmit};
+use farcall_interfaces::directory::PublishedRoutine;
+use farcall_wire::{Argument, ByteOrder, CallResult, CallTimes, Failure, Hello, HelloLimits, Open, Reply, Request};
+use farcall_wire::{Publication, Role, Share};
+
+use crate::state::{Action, MemoryId, MemorySource};
+use crate::step::{Server, Surroundings};
+
+/// The clock, and memory that says what happens to it.
+#[derive(Default)]
+pub struct Memory {
+    pub now: Instant,
+    pub said: Vec<String>,
+    taken: BTreeMap<MemoryId, u64>,
+    released: Vec<MemoryId>,
+    next: u64,
+}
+
+impl Surroundings for Memory {
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    fn allocate(&mut self, _: ConnectionId, bytes: u64) -> Result<(MemoryId, u64, u64)> {
+        self.next += 1;
+        self.taken.insert(MemoryId(self.next), bytes);
+        self.said.push(format!("take memory {}: {bytes} bytes", self.next));
+        Ok((MemoryId(self.next), self.next, bytes))
+    }
+
+    fn release(&mut self, memory: MemoryId) {
+        assert!(self.taken.remove(&memory).is_some(), "{memory:?} was released twice");
+        self.released.push(memory);
+        self.said.push(format!("release memory {}", memory.0));
+    }
+}
+
+struct Other {
+    name: String,
+    machine: Connection,
+    executable: Option<ExecutableId>,
+    /// What was opened here, by name and channel.
+    calls: BTreeMap<String, ChannelId>,
+    /// What waits for an answer of ours: calls with their slots, and the request to load.
+    running: BTreeMap<ChannelId, Open>,
+    load: Option<ChannelId>,
+    /// Nothing leaves it; data frames alone do not.
+    mute: bool,
+    held: bool,
+    /// Its stream is gone, its process lives.
+    cut: bool,
+}
+
+/// All other ends.
+#[derive(Default)]
+pub struct Peers {
+    others: BTreeMap<ConnectionId, Other>,
+    /// Questions to the directory, oldest first.
+    pub questions: VecDeque<(ConnectionId, ChannelId)>,
+    calls: u8,
+    stopped: BTreeSet<ExecutableId>,
+}
+
+impl Peers {
+    fn add(&mut self, connection: ConnectionId, name: String, executable: Option<ExecutableId>, greets: bool) {
+        let role = if executable.is_some() { Role::Executable } else { Role::Client };
+        let hello = Hello {
+            role,
+            byte_order: ByteOrder::NATIVE,
+            product: "golden".to_owned(),
+            features: Vec::new(),
+            limits: HelloLimits { segments_max: 4, ..HelloLimits::default() },
+            host: "host".to_owned(),
+            principal: None,
+            token: None,
+            attributes: Vec::new(),
+        };
+        let machine = Connection::new(Setup { hello, initiator: executable.is_none(), token: None });
+        let (calls, running) = (BTreeMap::new(), BTreeMap::new());
+        let other =
+            Other { name, machine, executable, calls, running, load: None, mute: !greets, held: false, cut: false };
+        self.others.insert(connection, other);
+    }
+
+    pub fn client(&mut self, connection: ConnectionId, greets: bool) {
+        self.add(connection, format!("client {connection}"), None, greets);
+    }
+
+    pub fn executable(&mut self, connection: ConnectionId, executable: ExecutableId, greets: bool) {
+        self.add(connection, format!("executable {executable}"), Some(executable), greets);
+    }
+
+    fn other(&mut self, connection: ConnectionId) -> &mut Other {
+        self.others.get_mut(&connection).expect("the script names a peer that exists")
+    }
+
+    pub fn release(&mut self, connection: ConnectionId) {
+        self.other(connection).mute = false;
+    }
+
+    pub fn hold(&mut self, connection: ConnectionId) {
+        self.other(connection).held = true;
+    }
+
+    pub fn send(&mut self, connection: ConnectionId) {
+        self.other(connection).held = false;
+    }
+
+    pub fn cut(&mut self, connection: ConnectionId) {
+        self.other(connection).cut = true;
+    }
+
+    pub fn remove(&mut self, connection: ConnectionId) {
+        self.others.remove(&connection);
+    }
+
+    /// Something a client does, in the words of the script.
+    pub fn client_does(
+        &mut self,
+        client: ConnectionId,
+        what: &str,
+        words: &[&str],
+        routines: &[Arc<PublishedRoutine>],
+    ) {
+        self.calls += 1;
+        let call = CallId([self.calls; 16]);
+        let other = self.other(client);
+        match what {
+            "ask" => {
+                other.machine.request(&Request::Interface(words[0].to_owned())).unwrap();
+            }
+            "list" => {
+                other.machine.request(&Request::List).unwrap();
+            }
+            "load" => {
+                let publication = Publication { module: Vec::new(), libraries: Vec::new() };
+                other.machine.request(&Request::Load(publication)).unwrap();
+            }
+            "open" => {
+                let channel = other.machine.open(&open(call, &words[1..], routines)).unwrap();
+                // A channel's number is used again for the next call.
+                other.calls.retain(|_, of| *of != channel);
+                other.calls.insert(words[0].to_owned(), channel);
+            }
+            "cancel" => other.machine.cancel(other.calls[words[0]]),
+            "share" => {
+                let (segment, bytes) = (words[0].parse().unwrap(), words[1].parse().unwrap());
+                other.machine.share(Share { segment, bytes });
+            }
+            "unshare" => other.machine.unshare(words[0].parse().unwrap()),
+            "goodbye" => other.machine.goodbye(None),
+            _ => panic!("clients do not {what}"),
+        }
+    }
+
+    /// Something an executable does, in the words of the script.
+    pub fn executable_does(&mut self, connection: ConnectionId, what: &str, words: &[&str]) {
+        let other = self.other(connection);
+        let error = || Error::new(ErrorKind::RoutineFailed, "run a routine", words.join(" "));
+        match what {
+            "load-ok" => other.machine.reply(other.load.take().expect("it was told to load"), &Reply::Done),
+            "load-failed" => {
+                let error = Error::new(ErrorKind::Unavailable, "load a module", words.join(" "));
+                let channel = other.load.take().expect("it was told to load");
+                other.machine.reply(channel, &Reply::Failed((&error).into()));
+            }
+            "callback" => {
+                other.machine.request(&Request::List).unwrap();
+            }
+            _ => {
+                let (channel, _) = other.running.pop_first().expect("it has a call");
+                let (failure, results) = match what {
+                    "return" => (None, words.iter().map(|word| argument(word)).collect()),
+                    "fail" => (Some(Failure::from(&error())), Vec::new()),
+                    _ => panic!("executables do not {what}"),
+                };
+                let times = CallTimes { queued_ns: 0, started_ns: 0, finished_ns: u64::MAX };
+                other.machine.respond(channel, &CallResult { failure, results, times, attributes: None });
+            }
+        }
+    }
+
+    /// Carries frames to and fro, and takes actions, until nothing moves.
+    pub fn pump(&mut self, server: &mut Server, memory: &mut Memory) {
+        loop {
+            let mut moved = false;
+            while let Some(action) = server.poll_action() {
+                moved = true;
+                self.act(server, memory, action);
+            }
+            let touched: Vec<ConnectionId> = server.take_touched().collect();
+            for connection in touched.into_iter().chain(self.others.keys().copied().collect::<Vec<_>>()) {
+                moved |= self.carry_to_peer(server, memory, connection);
+                moved |= self.carry_to_server(server, memory, connection);
+            }
+            self.check_released(server, memory);
+            if !moved {
+                return;
+            }
+        }
+    }
+
+    fn act(&mut self, server: &mut Server, memory: &mut Memory, action: Action) {
+        let said = match action {
+            Action::Resolve { connection, channel, name } => {
+                self.questions.push_back((connection, channel));
+                format!("resolve {name}")
+            }
+            Action::List { connection, channel } => {
+                self.questions.push_back((connection, channel));
+                "list".to_owned()
+            }
+            Action::Start { executable, .. } => format!("start {executable}"),
+            Action::Stop { executable, grace } => {
+                assert!(self.stopped.insert(executable), "executable {executable} is stopped twice");
+                format!("stop {executable}, grace {grace:?}")
+            }
+            Action::Close(connection) => {
+                self.others.remove(&connection);
+                server.ended(memory, connection);
+                format!("close {connection}")
+            }
+        };
+        memory.said.push(said);
+    }
+
+    fn carry_to_peer(&mut self, server: &mut Server, memory: &mut Memory, connection: ConnectionId) -> bool {
+        let mut moved = false;
+        while let Some(transmit) = server.poll_transmit(connection) {
+            moved = true;
+            if let Transmit::Control { shares: Some(segment), .. } = &transmit {
+                // The driver would close the connection where there is no descriptor to send.
+                assert!(server.shared_source(connection, *segment).is_some(), "segment {segment} has no memory");
+            }
+            if let Transmit::Data { place, .. } = &transmit {
+                let from = server.memory_of(connection, place).expect("data come from memory");
+                assert!(memory.taken.contains_key(&from.memory), "data come from memory that was given back");
+            }
+            let Some(other) = self.others.get_mut(&connection).filter(|other| !other.cut) else { continue };
+            other.take(transmit, memory);
+        }
+        server.settle(memory, connection);
+        if server.is_leaving(connection) && self.others.get(&connection).is_some_and(|other| !other.cut && !other.mute)
+        {
+            memory.said.push(format!("{} is disconnected", self.other(connection).name));
+            self.other(connection).cut = true;
+            server.ended(memory, connection);
+            moved = true;
+        }
+        moved
+    }
+
+    fn carry_to_server(&mut self, server: &mut Server, memory: &mut Memory, connection: ConnectionId) -> bool {
+        let mut moved = false;
+        while let Some(other) = self.others.get_mut(&connection).filter(|other| !other.mute && !other.cut) {
+            // A peer that holds its data back still sends control frames: they come first.
+            if other.held && other.machine.waiting_bytes() == 0 {
+                break;
+            }
+            let Some(transmit) = other.machine.poll_transmit() else { break };
+            moved = true;
+            match transmit {
+                Transmit::Control { header, body, .. } => {
+                    if let Err(error) = server.handle_control(memory, connection, &header, &body) {
+                        memory.said.push(format!("{} breaks a rule", other.name));
+                        server.broken(connection, &error);
+                    }
+                }
+                Transmit::Data { header, .. } => {
+                    if let Some(place) = server.place(connection, &header, 0).unwrap() {
+                        let to = server.memory_of(connection, &place);
+                        let to = to.map(|to| memory.taken.contains_key(&to.memory));
+                        memory.said.push(format!("{} bytes come to slot {}: {to:?}", header.length, place.slot));
+                    }
+                    server.data_arrived(memory, connection, &header, header.length).unwrap();
+                }
+            }
+        }
+        moved
+    }
+
+    /// Memory was given back: no living executable may still have a call that names it.
+    fn check_released(&self, server: &Server, memory: &mut Memory) {
+        for released in memory.released.drain(..) {
+            for (connection, other) in self.others.iter().filter(|(_, other)| other.executable.is_some()) {
+                for argument in
+                    other.running.values().flat_map(|open| open.arguments.iter().chain(open.wanted.iter().flatten()))
+                {
+                    let Argument::Shared(segment, ..) = argument else { continue };
+                    let source = server.shared_source(*connection, *segment);
+                    assert_ne!(source, Some(MemorySource::Own(released.0)), "{} still writes to it", other.name);
+                }
+            }
+        }
+    }
+
+    /// At the end of a conversation nothing is left over but what still runs.
+    pub fn check_over(&self, server: &Server, memory: &Memory) {
+        let state = server.state();
+        assert!(self.questions.is_empty(), "a question was not answered");
+        if state.calls.is_empty() {
+            assert!(
+                memory.taken.is_empty() && state.deadlines.is_empty() && state.sending.is_empty(),
+                "something leaks"
+            );
+        }
+        let lines = state.pools.values().map(|pool| pool.waiting.len()).sum::<usize>();
+        assert!(lines <= state.calls.len(), "calls that are over stand in line");
+        assert!(state.pools.values().all(|pool| pool.alive > 0 || !pool.waiting.is_empty()), "an empty pool stays");
+    }
+}
+
+impl Other {
+    fn take(&mut self, transmit: Transmit, memory: &mut Memory) {
+        match transmit {
+            Transmit::Control { header, body, .. } => self.machine.handle_control(&header, &body).unwrap(),
+            Transmit::Data { header, .. } => {
+                let place = self.machine.place(&header, 0).unwrap().expect("data are for an open call");
+                memory.said.push(format!("{}: {} bytes of slot {}", self.name, header.length, place.slot));
+                self.machine.data_arrived(&header, header.length).unwrap();
+            }
+        }
+        while let Some(event) = self.machine.poll_event() {
+            let said = self.show(event);
+            memory.said.push(format!("{}: {said}", self.name));
+        }
+    }
+
+    fn show(&mut self, event: Event) -> String {
+        match event {
+            Event::Ready(_) => "is greeted".to_owned(),
+            Event::Requested(channel, Request::Load(publication)) => {
+                self.load = Some(channel);
+                format!("load a module with {}", publication.libraries.join(" "))
+            }
+            Event::Replied(_, reply) => match reply {
+                Reply::Failed(failure) => format!("is told: {}", full(failure)),
+                Reply::Interface(interface) => format!("gets the interface of {}", interface.name),
+                Reply::List(list) => format!("gets {} interfaces", list.len()),
+                other => format!("gets {other:?}"),
+            },
+            Event::Opened(channel, open) => {
+                let granted = open.arguments.iter().map(|argument| match argument {
+                    Argument::Blocks(Some(bytes)) => *bytes,
+                    _ => 0,
+                });
+                self.machine.grant(channel, granted.sum());
+                let words = |arguments: &[Argument]| arguments.iter().map(word).collect::<Vec<_>>().join(" ");
+                let wanted = open.wanted.as_deref().map(words).unwrap_or_default();
+                let said = format!("call {} {} | {wanted}", open.routine, words(&open.arguments));
+                self.running.insert(channel, *open);
+                said
+            }
+            Event::ArgumentsComplete(_) => "has its arguments".to_owned(),
+            Event::Resulted(channel, result) => {
+                let name = self.calls.iter().find(|(_, of)| **of == channel).map_or("?", |(name, _)| name);
+                match result.failure {
+                    Some(failure) => format!("{name} failed: {}", full(failure)),
+                    None => {
+                        format!("{name} returned {}", result.results.iter().map(word).collect::<Vec<_>>().join(" "))
+                    }
+                }
+            }
+            Event::Finished(channel) => {
+                let name = self.calls.iter().find(|(_, of)| **of == channel).map_or("?", |(name, _)| name);
+                format!("{name} is over")
+            }
+            Event::Shared(share) => format!("shares segment {}: {} bytes", share.segment, share.bytes),
+            Event::Unshared(segment) => format!("unshares segment {segment}"),
+            Event::Left(failure) => {
+                format!("goodbye{}", failure.map_or_else(String::new, |f| format!(": {}", full(f))))
+            }
+            other => panic!("{} does not expect {other:?}", self.name),
+        }
+    }
+}
+
+fn full(failure: Failure) -> String {
+    let error = Error::from(failure);
+    let again = if error.is_retryable() { ", may be retried" } else { "" };
+    format!("{} {error}{again}", error.kind().name()).replace('\n', " / ")
+}
+
+/// `ROUTINE ARGUMENT … [| WANTED …] [in MILLISECONDS] [changed]`.
+fn open(call: CallId, words: &[&str], routines: &[Arc<PublishedRoutine>]) -> Open {
+    let routine = routines.iter().find(|routine| routine.routine.interface.full_name() == words[0]);
+    let mut contract = routine.map_or([0; 32], |routine| routine.contract);
+    let (mut arguments, mut wanted, mut remaining_us) = (Vec::new(), None, None);
+    let mut words = words[1..].iter();
+    while let Some(word) = words.next() {
+        match *word {
+            "|" => wanted = Some(Vec::new()),
+            "in" => remaining_us = words.next().map(|ms| ms.parse::<u64>().unwrap() * 1000),
+            "changed" => contract[0] ^= 1,
+            word => wanted.as_mut().unwrap_or(&mut arguments).push(argument(word)),
+        }
+    }
+    Open {
+        call,
+        routine: routine.map_or("m/none".to_owned(), |routine| routine.routine.interface.full_name()),
+        contract,
+        arguments,
+        wanted,
+        remaining_us,
+        result_credit: None,
+        parent: None,
+        principal: None,
+        trace: None,
+        attributes: None,
+    }
+}
+
+/// `-` absent, `null`, `i7` an int, `z16` zero bytes inline, `b800` blocks, `b` wanted as blocks, `s1,0,800` shared.
+fn argument(word: &str) -> Argument {
+    let numbers = || word[1..].split(',').map(|number| number.parse::<u64>().unwrap()).collect::<Vec<_>>();
+    match word.as_bytes()[0] {
+        b'-' => Argument::Absent,
+        b'n' => Argument::Null,
+        b'i' => Argument::Inline(word[1..].parse::<i32>().unwrap().to_ne_bytes().to_vec()),
+        b'z' => Argument::Inline(vec![0; numbers()[0] as usize]),
+        b'b' if word.len() == 1 => Argument::Blocks(None),
+        b'b' => Argument::Blocks(Some(numbers()[0])),
+        b's' => Argument::Shared(numbers()[0] as u32, numbers()[1], numbers()[2]),
+        b'u' => Argument::Url(word[1..].to_owned()),
+        b't' => Argument::Texts(vec![None; numbers()[0] as usize]),
+        _ => panic!("no such argument: {word}"),
+    }
+}
+
+fn word(argument: &Argument) -> String {
+    match argument {
+        Argument::Absent => "-".to_owned(),
+        Argument::Null => "null".to_owned(),
+        Argument::Inline(bytes) if bytes.len() == 4 => {
+            format!("i{}", i32::from_ne_bytes(bytes.as_slice().try_into().unwrap()))
+        }
+        Argument::Inline(bytes) => format!("z{}", bytes.len()),
+        Argument::Blocks(None) => "b".to_owned(),
+        Argument::Blocks(Some(bytes)) => format!("b{bytes}"),
+        Argument::Shared(segment, offset, length) => format!("s{segment},{offset},{length}"),
+        other => format!("{other:?}"),
+    }
+}

@@ -1,0 +1,192 @@
+//! Lines of waiting calls and the executables that take from them.
+
+use farcall_base::{Error, ExecutableId};
+
+use crate::state::{Action, Call, CallKey, Executable, ModuleKey, Phase, Pool, State};
+use crate::step::{Server, Surroundings};
+
+impl Server {
+    /// A call's arguments are complete: it takes its place in its module's line.
+    pub(super) fn enqueue(&mut self, surroundings: &mut dyn Surroundings, key: CallKey) {
+        let Some(call) = self.state.calls.get_mut(&key) else { return };
+        call.queued = surroundings.now();
+        let module = module_key(call);
+        let pool = self.state.pools.entry(module.clone()).or_insert_with(|| Pool {
+            image: call.routine.module.executable.clone(),
+            idle: Vec::new(),
+            alive: 0,
+            coming: 0,
+            waiting: Default::default(),
+        });
+        pool.waiting.push_back(key);
+        self.serve_pool(surroundings, &module);
+        self.retire_outdated(&module);
+    }
+
+    /// Gives waiting calls to free executables, and starts more if calls still wait.
+    pub(super) fn serve_pool(&mut self, surroundings: &mut dyn Surroundings, module: &ModuleKey) {
+        while let Some((key, executable)) = self.state.pools.get_mut(module).and_then(Pool::next_pair) {
+            if let Err(error) = self.dispatch(surroundings.now(), key, executable) {
+                self.finish(surroundings, key, Err(error));
+                self.free(executable);
+            }
+        }
+        self.start_executables(module);
+        self.drop_empty(module);
+    }
+
+    /// An executable can take a call again.
+    pub(super) fn free(&mut self, executable: ExecutableId) {
+        let Some(record) = self.state.executables.get_mut(&executable) else { return };
+        record.phase = Phase::Idle;
+        if let Some(pool) = self.state.pools.get_mut(&record.module) {
+            pool.idle.push(executable);
+        }
+    }
+
+    /// An executable became free: it serves its own line, unless an older call waits for a module that has no executable
+    /// and gets none while all places are taken.
+    pub(super) fn serve_all(&mut self, surroundings: &mut dyn Surroundings, module: &ModuleKey) {
+        let own = self.oldest_waiting(module);
+        match self.starving() {
+            Some((oldest, starving)) if own.is_none_or(|own| oldest < own) => {
+                self.start_executables(&starving);
+                self.serve_pool(surroundings, module);
+            }
+            _ => self.serve_pool(surroundings, module),
+        }
+        self.retire_outdated(module);
+    }
+
+    /// Serves every line, the one with the oldest call first: a place may have become free.
+    pub(super) fn serve_every_pool(&mut self, surroundings: &mut dyn Surroundings) {
+        let pools = self.state.pools.iter();
+        let mut lines: Vec<(CallKey, ModuleKey)> =
+            pools.filter_map(|(module, pool)| Some((*pool.waiting.front()?, module.clone()))).collect();
+        lines.sort();
+        for (_, module) in lines {
+            self.serve_pool(surroundings, &module);
+        }
+    }
+
+    /// Executables of a module's older publications end when they have nothing to do: no new call is theirs.
+    fn retire_outdated(&mut self, (name, _): &ModuleKey) {
+        if self.state.pools.len() < 2 {
+            return;
+        }
+        let mut pools = self.state.pools.range((name.clone(), 0)..=(name.clone(), u64::MAX)).map(|(_, pool)| pool);
+        pools.next_back();
+        let idle: Vec<ExecutableId> = pools.flat_map(|pool| pool.idle.iter().copied()).collect();
+        for executable in idle {
+            self.stop_executable(executable, None);
+        }
+    }
+
+    fn oldest_waiting(&self, module: &ModuleKey) -> Option<CallKey> {
+        self.state.pools.get(module)?.waiting.front().copied()
+    }
+
+    /// The module without an executable whose first call came first.
+    fn starving(&self) -> Option<(CallKey, ModuleKey)> {
+        let starving = self.state.pools.iter().filter(|(_, pool)| pool.alive == 0);
+        starving.filter_map(|(module, pool)| Some((*pool.waiting.front()?, module.clone()))).min()
+    }
+
+    /// Starts executables until as many come as calls wait, within the limit for all modules.
+    fn start_executables(&mut self, module: &ModuleKey) {
+        while self.state.pools.get(module).is_some_and(|pool| pool.coming < pool.waiting.len()) {
+            if self.state.executables.len() >= self.state.limits.executables_max {
+                return self.retire_idle(module);
+            }
+            let executable = ExecutableId(self.state.number());
+            let Some(pool) = self.state.pools.get_mut(module) else { return };
+            pool.alive += 1;
+            pool.coming += 1;
+            self.state.actions.push_back(Action::Start { executable, image: pool.image.clone() });
+            let record = Executable {
+                module: module.clone(),
+                connection: None,
+                phase: Phase::Starting,
+                loaded: false,
+                trouble: None,
+                last_call: None,
+                shared: Default::default(),
+                next_segment: 1,
+            };
+            self.state.executables.insert(executable, record);
+        }
+    }
+
+    /// At the limit, an executable of another module that does nothing makes room for a module that has none. The place
+    /// is free when its exit is reported; whoever waits is served then.
+    fn retire_idle(&mut self, wanting: &ModuleKey) {
+        if self.state.pools.get(wanting).is_none_or(|pool| pool.alive > 0) {
+            return;
+        }
+        // One that is on its way out already makes the room: asking for more would empty the other pools.
+        if self.state.executables.values().any(|record| record.phase == Phase::Ending) {
+            return;
+        }
+        let others = self.state.pools.iter().filter(|(module, _)| *module != wanting);
+        let idle = others.filter_map(|(_, pool)| pool.idle.first()).next().copied();
+        if let Some(executable) = idle {
+            self.stop_executable(executable, None);
+        }
+    }
+
+    /// A module cannot be run: every call that waits for it fails with the reason.
+    pub(super) fn fail_waiting(&mut self, surroundings: &mut dyn Surroundings, module: &ModuleKey, error: &Error) {
+        let Some(pool) = self.state.pools.get_mut(module) else { return };
+        for key in std::mem::take(&mut pool.waiting) {
+            let copy = Error::from(farcall_wire::Failure::from(error));
+            self.finish(surroundings, key, Err(copy));
+        }
+    }
+
+    /// An executable of the module is gone.
+    pub(super) fn forget(&mut self, module: &ModuleKey) {
+        if let Some(pool) = self.state.pools.get_mut(module) {
+            pool.alive = pool.alive.saturating_sub(1);
+        }
+        self.drop_empty(module);
+    }
+
+    fn drop_empty(&mut self, module: &ModuleKey) {
+        if self.state.pools.get(module).is_some_and(|pool| pool.alive == 0 && pool.waiting.is_empty()) {
+            self.state.pools.remove(module);
+        }
+    }
+
+    /// A call that ends while it waits leaves its line at once: lines would grow without bound otherwise.
+    pub(super) fn leave_line(&mut self, key: CallKey, call: &Call) {
+        let module = module_key(call);
+        if let Some(pool) = self.state.pools.get_mut(&module) {
+            pool.waiting.retain(|waiting| *waiting != key);
+        }
+        self.drop_empty(&module);
+    }
+}
+
+impl Pool {
+    /// The oldest waiting call and the executable that was busy last, whose memory is warm.
+    fn next_pair(&mut self) -> Option<(CallKey, ExecutableId)> {
+        let executable = if self.waiting.is_empty() { None } else { self.idle.pop() }?;
+        Some((self.waiting.pop_front()?, executable))
+    }
+}
+
+impl State {
+    /// Takes an executable that will do no more work out of its pool's reckoning.
+    pub(super) fn leave_pool(&mut self, executable: ExecutableId) {
+        let Some(record) = self.executables.get(&executable) else { return };
+        let Some(pool) = self.pools.get_mut(&record.module) else { return };
+        pool.idle.retain(|idle| *idle != executable);
+        if matches!(record.phase, Phase::Starting | Phase::Loading(_)) {
+            pool.coming = pool.coming.saturating_sub(1);
+        }
+    }
+}
+
+fn module_key(call: &Call) -> ModuleKey {
+    (call.routine.module.name.clone(), call.routine.module.generation)
+}

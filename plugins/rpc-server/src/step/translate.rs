@@ -1,0 +1,196 @@
+//! One call in two peers' terms: the client's request as the executable gets it, and the executable's answer as the
+//! client gets it. Values stay, memory changes its name.
+
+use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
+use farcall_idl::interface::Parameter;
+use farcall_idl::layout::{CallLayout, ParameterLayout, resolve_results};
+use farcall_idl::values::ByteValues;
+use farcall_wire::{Argument, CallResult, CallTimes, Open};
+
+use crate::state::{Call, CallKey, MemorySource, PeerKind};
+use crate::step::Server;
+
+/// Where an array lies: memory, its size, and the array's part of it.
+struct Lies {
+    source: MemorySource,
+    bytes: u64,
+    offset: u64,
+    length: u64,
+}
+
+impl Server {
+    /// The client's request in the executable's terms: same values, memory under the executable's names.
+    pub(super) fn translate(&mut self, key: CallKey, executable: ExecutableId, shares: bool) -> Result<Open> {
+        let call = self.state.calls.get_mut(&key).ok_or_else(gone)?;
+        let routine = call.routine.clone();
+        let given = std::mem::take(&mut call.open.arguments);
+        let (mut arguments, mut wanted) = (Vec::with_capacity(given.len()), Vec::with_capacity(given.len()));
+        for (slot, argument) in given.into_iter().enumerate() {
+            let place = match self.lies(key, slot, &argument)? {
+                Some(lies) if shares => Some(self.share_place(executable, &lies)?),
+                Some(Lies { source: MemorySource::Client(..), .. }) => return Err(shares_nothing()),
+                _ => None,
+            };
+            let call = self.state.calls.get(&key).ok_or_else(gone)?;
+            let (argument, want) =
+                in_executables_terms(&routine.routine.interface.parameters[slot], argument, want(call, slot), place);
+            arguments.push(argument);
+            wanted.push(want);
+        }
+        let call = self.state.calls.get(&key).ok_or_else(gone)?;
+        Ok(Open {
+            call: call.id,
+            routine: routine.routine.interface.full_name(),
+            contract: routine.contract,
+            arguments,
+            wanted: Some(wanted),
+            remaining_us: None,
+            result_credit: None,
+            parent: None,
+            principal: None,
+            trace: call.open.trace.clone(),
+            attributes: None,
+        })
+    }
+
+    /// The memory of an argument or its result, ours or the client's; `None` for what needs none.
+    fn lies(&self, key: CallKey, slot: usize, argument: &Argument) -> Result<Option<Lies>> {
+        let call = self.state.calls.get(&key).ok_or_else(gone)?;
+        let own = call.memory.as_ref().and_then(|memory| Some((memory, *memory.offsets.get(&(slot as u16))?)));
+        if let Some((memory, offset)) = own {
+            let length = full_bytes(&call.layout.parameters[slot]);
+            return Ok(Some(Lies { source: MemorySource::Own(memory.identity), bytes: memory.bytes, offset, length }));
+        }
+        let ((Argument::Shared(segment, offset, length), _) | (_, Argument::Shared(segment, offset, length))) =
+            (argument, want(call, slot))
+        else {
+            return Ok(None);
+        };
+        let (client, _) = call.client.ok_or_else(gone)?;
+        let bytes = self.segment_bytes(client, *segment)?;
+        // The client may have taken the segment back since it was checked, and given its number to a smaller one.
+        if offset.checked_add(*length).is_none_or(|end| end > bytes) {
+            return Err(memory_gone());
+        }
+        let source = MemorySource::Client(client, *segment);
+        Ok(Some(Lies { source, bytes, offset: *offset, length: *length }))
+    }
+
+    fn share_place(&mut self, executable: ExecutableId, lies: &Lies) -> Result<Argument> {
+        let segment = self.share_with(executable, lies.source, lies.bytes).ok_or_else(gone)?;
+        Ok(Argument::Shared(segment, lies.offset, lies.length))
+    }
+
+    fn segment_bytes(&self, connection: ConnectionId, segment: u32) -> Result<u64> {
+        match &self.state.peers.get(&connection).ok_or_else(memory_gone)?.kind {
+            PeerKind::Client { segments, .. } => segments.get(&segment).copied().ok_or_else(memory_gone),
+            PeerKind::Executable(_) => Err(memory_gone()),
+        }
+    }
+}
+
+/// An argument, and how its result is wanted, for an executable that finds both at `place` if there is one.
+fn in_executables_terms(
+    parameter: &Parameter,
+    argument: Argument,
+    want: &Argument,
+    place: Option<Argument>,
+) -> (Argument, Argument) {
+    let comes_in_memory = matches!(argument, Argument::Blocks(_) | Argument::Shared(..));
+    let is_input = parameter.mode.is_input();
+    let want = match &place {
+        _ if !parameter.mode.is_output() || *want == Argument::Absent => Argument::Absent,
+        Some(place) if comes_in_memory || !is_input => place.clone(),
+        // A short INOUT array that came inline goes back inline; the executable keeps it in memory of its own.
+        _ => Argument::Blocks(None),
+    };
+    match place {
+        Some(place) if is_input && comes_in_memory => (place, want),
+        _ => (argument, want),
+    }
+}
+
+/// How the client wants a result.
+fn want(call: &Call, slot: usize) -> &Argument {
+    call.open.wanted.as_ref().map_or(&Argument::Blocks(None), |wanted| &wanted[slot])
+}
+
+fn full_bytes(layout: &ParameterLayout) -> u64 {
+    match layout {
+        ParameterLayout::Array(array) => array.full_bytes,
+        _ => 0,
+    }
+}
+
+fn gone() -> Error {
+    Error::internal("pass a call on", "the call or its executable is gone")
+}
+
+fn memory_gone() -> Error {
+    Error::new(ErrorKind::ConnectionLost, "pass a call on", "the client took back memory that its call needs")
+        .fix("keep memory shared until its calls are over")
+}
+
+fn shares_nothing() -> Error {
+    Error::new(ErrorKind::Unavailable, "pass a call on", "this executable shares no memory")
+        .fix("call this server over TCP")
+}
+
+/// The executable's results in the client's terms.
+pub(super) fn answer(call: &Call, results: Vec<Argument>, times: CallTimes) -> Result<CallResult> {
+    let parameters = &call.routine.routine.interface.parameters;
+    if results.len() != parameters.len() {
+        return Err(Error::internal("pass a result on", "the executable answered with another number of results"));
+    }
+    let results: Result<Vec<Argument>> =
+        results.into_iter().enumerate().map(|(slot, result)| in_clients_terms(call, slot, result)).collect();
+    // A routine that wrote over its process's memory may have left any number in them.
+    let since = |at: Instant| u64::try_from(at.since(call.accepted).as_nanos()).unwrap_or(u64::MAX);
+    let begun = since(call.started);
+    let times = CallTimes {
+        queued_ns: since(call.queued),
+        started_ns: begun.saturating_add(times.started_ns),
+        finished_ns: begun.saturating_add(times.finished_ns),
+    };
+    Ok(CallResult { failure: None, results: results?, times, attributes: None })
+}
+
+fn in_clients_terms(call: &Call, slot: usize, result: Argument) -> Result<Argument> {
+    let (Argument::Shared(..) | Argument::Blocks(_)) = result else { return Ok(result) };
+    let parameter = &call.routine.routine.interface.parameters[slot];
+    let has_memory = call.memory.as_ref().is_some_and(|memory| memory.offsets.contains_key(&(slot as u16)));
+    match (want(call, slot), &call.layout.parameters[slot]) {
+        (wanted @ Argument::Shared(..), ParameterLayout::Array(_)) => Ok(wanted.clone()),
+        (Argument::Blocks(None), ParameterLayout::Array(array)) if has_memory && parameter.mode.is_output() => {
+            Ok(match array.transfer_bytes {
+                0 => Argument::Inline(Vec::new()),
+                bytes => Argument::Blocks(Some(bytes)),
+            })
+        }
+        _ => Err(Error::internal("pass a result on", "the executable sent an array that was not asked for")
+            .with("parameter", &parameter.name)),
+    }
+}
+
+/// The layout that results decide, where they do.
+pub(super) fn layout_after(call: &Call, results: &[Argument]) -> Result<Option<CallLayout>> {
+    let interface = &call.routine.routine.interface;
+    if interface.inline_results().is_empty() || results.len() != interface.parameters.len() {
+        return Ok(None);
+    }
+    let bytes: Vec<Option<&[u8]>> = results
+        .iter()
+        .map(|result| match result {
+            Argument::Inline(bytes) => Some(bytes.as_slice()),
+            _ => None,
+        })
+        .collect();
+    resolve_results(interface, &ByteValues::new(interface, bytes.as_slice()), &call.layout).map(Some)
+}
+
+/// The answer to a call that has no results.
+pub(super) fn failed(call: &Call, error: &Error, now: Instant) -> CallResult {
+    let finished_ns = u64::try_from(now.since(call.accepted).as_nanos()).unwrap_or(u64::MAX);
+    let times = CallTimes { finished_ns, ..CallTimes::default() };
+    CallResult { failure: Some(error.into()), results: Vec::new(), times, attributes: None }
+}
