@@ -19,6 +19,23 @@ pub enum Address {
     },
 }
 
+/// The variable that names the server to use by default.
+const SERVER_VARIABLE: &str = "FARCALL_SERVER";
+
+impl Address {
+    /// The address in `text`; without one `$FARCALL_SERVER`'s, and without that this user's default server's.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for no address.
+    pub fn given_or_default(text: Option<&str>) -> Result<Address> {
+        let named = text.map(str::to_owned).or_else(|| std::env::var(SERVER_VARIABLE).ok());
+        match named.filter(|address| !address.is_empty()) {
+            Some(text) => text.parse(),
+            None => Ok(Address::Unix(farcall_transport_unix::default_socket_path())),
+        }
+    }
+}
+
 impl FromStr for Address {
     type Err = Error;
 

@@ -23,8 +23,6 @@ use crate::session::{Conditions, Contract, Session};
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 /// The variable that names the file with a TCP server's token.
 const TOKEN_VARIABLE: &str = "FARCALL_TOKEN_FILE";
-/// The variable that names the server to use by default.
-const SERVER_VARIABLE: &str = "FARCALL_SERVER";
 
 /// A connection to a server. Clones share it; it is closed with the last.
 #[derive(Clone)]
@@ -53,12 +51,7 @@ impl Client {
     /// # Errors
     /// `InvalidArgument` for no address, `Unreachable`, `PermissionDenied`, `Version`.
     pub fn connect(address: Option<&str>) -> Result<Client> {
-        let named = address.map(str::to_owned).or_else(|| std::env::var(SERVER_VARIABLE).ok());
-        let address = match named.filter(|address| !address.is_empty()) {
-            Some(text) => text.parse()?,
-            None => Address::Unix(farcall_transport_unix::default_socket_path()),
-        };
-        Self::connect_to(&address, None, Duration::from_secs(30))
+        Self::connect_to(&Address::given_or_default(address)?, None, Duration::from_secs(30))
     }
 
     /// Connects within `timeout`; `token_file` is for TCP, `$FARCALL_TOKEN_FILE` by default.
@@ -154,6 +147,15 @@ impl Client {
     /// None today: a lost connection is reported by the calls that it ends.
     pub fn process(&self) -> Result<()> {
         self.session().process()
+    }
+
+    /// Asks the server to end the call of this number ([`PendingCall::number`]), while its owner waits for it or not. Its
+    /// outcome is still to be collected; a call that is over stays as it is.
+    ///
+    /// # Errors
+    /// `ConnectionLost`.
+    pub fn cancel(&self, number: u64) -> Result<()> {
+        self.session().cancel(number)
     }
 
     /// Waits for the end of a call that was started with [`CallOptions::announced`]; `None` after `timeout`.

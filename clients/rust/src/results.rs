@@ -146,6 +146,11 @@ impl OwnedArray {
         OwnedArray { strides: steps.collect(), region, offset: offset as usize, element, shape }
     }
 
+    /// Address of the element whose indexes are all 0: valid while the region, or a clone of this array, lives.
+    pub fn address(&self) -> *mut u8 {
+        self.region.base().wrapping_add(self.offset)
+    }
+
     /// Drops dimensions that the caller did not give.
     pub(crate) fn with_rank(mut self, rank: Option<usize>) -> OwnedArray {
         if let Some(rank) = rank {

@@ -23,6 +23,11 @@ impl Routine {
         &self.contract.interface
     }
 
+    /// The connection it came from.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
     /// `module/name`.
     pub fn name(&self) -> &str {
         &self.contract.name

@@ -224,7 +224,7 @@ impl Session {
 
     /// Waits for a call's end. `None` when the deadline passed first; the call goes on.
     pub fn wait(&self, number: u64, deadline: Option<Instant>) -> Result<Option<Result<Outputs>>> {
-        self.wait_until(deadline, |core| core.tables.finished.remove(&number))
+        self.wait_until(deadline, |core| core.tables.take_finished(number))
     }
 
     /// Ends a call whose time is over, and waits until nothing of it is under way: after this its memory is the caller's
@@ -504,6 +504,13 @@ impl Tables {
                 flight.trouble = Some(error);
             }
         }
+    }
+
+    /// The outcome of a call that is over. Who has it needs no announcement any more.
+    fn take_finished(&mut self, number: u64) -> Option<Result<Outputs>> {
+        let outcome = self.finished.remove(&number)?;
+        self.announced.retain(|announced| *announced != number);
+        Some(outcome)
     }
 
     fn finish(&mut self, channel: ChannelId) {
