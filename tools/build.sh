@@ -27,7 +27,7 @@ tools/python-environment.sh
 
 # One profile for build, tests and demonstration: everything is compiled once.
 step 3 "compiling (the first time takes a few minutes)"
-cargo build --quiet --release -p farcall-cli -p libfarcall -p farcall-bench
+cargo build --quiet --release -p farcall-cli -p libfarcall -p farcall-bench -p farcall-example
 
 step 4 "linking libfarcall.so"
 tools/link-libfarcall.sh "$target/release/libfarcall_all.a" "$stage/lib"
@@ -41,8 +41,9 @@ for library in routines/*/; do
     find "$library" -maxdepth 1 -type f ! -name 'test_*' -exec install -C -m 644 {} "$stage/share/farcall/routines/" \;
 done
 
-# The clients that `make bench` measures.
+# The clients that `make bench` measures, and the README's example in Rust.
 install -C -m 755 "$target/release/farcall-bench-client" "$stage/libexec/farcall-bench-client"
+install -C -m 755 "$target/release/farcall-example" "$stage/libexec/farcall-example"
 "${CC:-cc}" -O2 -std=gnu11 -I"$stage/include" -o "$stage/libexec/farcall-bench-client-c" bench/clients/c/main.c \
     -L"$stage/lib" "-Wl,-rpath,$stage/lib" -lfarcall
 
