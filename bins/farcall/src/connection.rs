@@ -68,7 +68,9 @@ impl ServerArguments {
         self.publish.iter().try_for_each(|file| compile(file).map(drop))?;
         let program = std::env::current_exe().map_err(|error| Error::system("find the farcall program", error))?;
         let options = ServeOptions { program: Some(program), files: self.publish.clone(), arguments: Vec::new() };
-        let own = PrivateServer::start(&options)?;
+        let own = PrivateServer::start(&options).map_err(|error| {
+            if self.publish.is_empty() { error.fix("or name one here: --publish FILE.idl") } else { error }
+        })?;
         Ok(Connection { client: own.connect()?, _own: Some(own) })
     }
 }

@@ -55,7 +55,7 @@ impl Data {
     /// Fails where a conversion would lose something of some numbers, even if not of these.
     fn check_kinds(&self, wanted: ElementType) -> Result<()> {
         let (from, to) = (Class::of(self.element), Class::of(wanted));
-        let narrower = to.rank == from.rank && to.bits < from.bits || to.rank > from.rank && to.bits < from.bits;
+        let narrower = to.rank >= from.rank && to.bits < from.bits;
         let loses = from.rank > to.rank || (narrower && from.rank > 0 && !self.decimal);
         if to.rank < 0 || from.rank < 0 || loses {
             let message = format!("an array of {} cannot become one of {}", self.element.name(), wanted.name());

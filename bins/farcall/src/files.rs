@@ -74,12 +74,19 @@ fn text(bytes: Vec<u8>, path: &Path) -> Result<String> {
 }
 
 fn unreadable(path: &Path, error: std::io::Error) -> Error {
-    let kind = match error.kind() {
-        std::io::ErrorKind::NotFound => ErrorKind::NotFound,
-        std::io::ErrorKind::PermissionDenied => ErrorKind::PermissionDenied,
-        _ => ErrorKind::System,
+    failed("read a file", path, error)
+}
+
+fn failed(operation: &'static str, path: &Path, error: std::io::Error) -> Error {
+    let (kind, message) = match error.kind() {
+        std::io::ErrorKind::NotFound if operation == "write a file" => {
+            (ErrorKind::NotFound, "there is no such folder".to_owned())
+        }
+        std::io::ErrorKind::NotFound => (ErrorKind::NotFound, "there is no such file".to_owned()),
+        std::io::ErrorKind::PermissionDenied => (ErrorKind::PermissionDenied, error.to_string()),
+        _ => (ErrorKind::System, error.to_string()),
     };
-    Error::new(kind, "read a file", error.to_string()).with("file", path.display())
+    Error::new(kind, operation, message).with("file", path.display()).source(error)
 }
 
 /// A file that is made before the call, so that nothing can hinder it afterwards, and gets its name with its content.
@@ -127,7 +134,7 @@ impl Pending {
 }
 
 fn unwritable(path: &Path, error: std::io::Error) -> Error {
-    Error::system("write a file", error).with("file", path.display())
+    failed("write a file", path, error)
 }
 
 impl Drop for Pending {

@@ -1,5 +1,6 @@
 //! `farcall call`: one call with arguments from the command line and files.
 
+mod elements;
 mod json;
 mod readable;
 
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_client::{Argument, CallOptions, Output, Outputs, OwnedArray, Routine};
+use farcall_client::{Argument, CallOptions, Output, Outputs, Routine};
 use farcall_idl::interface::{Interface, Mode, Order, Parameter, Shape};
 use farcall_idl::nearest;
 use farcall_idl::signature::{positional, results, signature};
@@ -174,32 +175,4 @@ fn data_of(interface: &Interface, outputs: &Outputs, index: usize) -> Result<Dat
     };
     let bytes = array.packed(order)?;
     Ok(Data { element: array.element, shape: array.shape.clone(), order, bytes, decimal: false })
-}
-
-/// What both ways of printing need: the elements by rows, and how many there are.
-struct Elements<'a> {
-    interface: &'a Interface,
-    array: &'a OwnedArray,
-    bytes: Vec<u8>,
-}
-
-impl<'a> Elements<'a> {
-    fn of(interface: &'a Interface, array: &'a OwnedArray) -> std::io::Result<Elements<'a>> {
-        let bytes = array.packed(Order::Row).map_err(std::io::Error::other)?;
-        Ok(Elements { interface, array, bytes })
-    }
-
-    fn width(&self) -> usize {
-        farcall_idl::element::element_bytes(self.interface, self.array.element) as usize
-    }
-
-    /// The bytes of one element; none for a place outside.
-    fn one(&self, index: u64) -> &[u8] {
-        let start = (index as usize).saturating_mul(self.width());
-        self.bytes.get(start..start.saturating_add(self.width())).unwrap_or_default()
-    }
-
-    fn count(&self) -> u64 {
-        self.array.shape.iter().product()
-    }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use farcall_base::{Error, Result};
+use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::interface::{Module, Routine};
 use farcall_idl::signature::signature;
 use farcall_idl::{Diagnostic, Diagnostics};
@@ -27,26 +27,27 @@ pub struct CheckArguments {
 
 /// Compiles every file; prints all mistakes, or the routines.
 pub fn check(arguments: &CheckArguments) -> Result<ExitCode> {
-    let mut code = ExitCode::SUCCESS;
+    let mut worst: Option<Error> = None;
     let mut mistakes = Vec::new();
     for file in &arguments.files {
         match compile(file) {
             Ok(module) if !arguments.json => summarise(file, &module)?,
             Ok(_) => {}
             Err(error) => {
-                code = exit_code(&error);
                 if arguments.json {
                     mistakes.extend(values(file, &error));
                 } else {
                     explain(&error);
                 }
+                // A file with mistakes counts for more than one that is not there.
+                worst = Some(worst.filter(|worst| worst.kind() == ErrorKind::InvalidSource).unwrap_or(error));
             }
         }
     }
     if arguments.json {
         print(|out| writeln!(out, "{:#}", Value::from(mistakes)))?;
     }
-    Ok(code)
+    Ok(worst.as_ref().map_or(ExitCode::SUCCESS, exit_code))
 }
 
 fn summarise(file: &Path, module: &Module) -> Result<()> {

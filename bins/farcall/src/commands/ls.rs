@@ -1,6 +1,5 @@
 //! `farcall ls`: what a server publishes.
 
-
 use clap::Args;
 use farcall_base::Result;
 use farcall_client::Routine;

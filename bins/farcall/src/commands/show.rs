@@ -1,6 +1,5 @@
 //! `farcall show`: what a routine takes, gives and does.
 
-
 use clap::Args;
 use farcall_base::Result;
 use farcall_idl::help::help_page;

@@ -1,17 +1,17 @@
 //! Results as JSON, written as they are read: an array of any size needs no second copy as a tree.
 //!
 //! Arrays are nested lists in logical order, complex numbers are [re, im], and what JSON has no number for is the
-//! string "NaN", "Infinity" or "-Infinity".
+//! string "NaN", "Infinity" or "-Infinity". What was not computed is null.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 use farcall_client::{Output, Outputs};
 use farcall_idl::element::ScalarValue;
-use farcall_idl::interface::{ElementType, Interface};
+use farcall_idl::interface::{ElementType, Interface, Parameter};
 use farcall_idl::signature::results;
 
-use super::Elements;
+use super::elements::{Elements, Notation, is_single, shortest};
 
 /// One object with a key per result, in the order of the interface.
 pub fn write(
@@ -27,7 +27,7 @@ pub fn write(
         let output = outputs.all().get(index).unwrap_or(&Output::None);
         match written.iter().find(|(known, _)| *known == index) {
             Some((_, path)) => write!(out, "{{\"file\": {}}}", quoted(&path.display().to_string()))?,
-            None => write_output(out, interface, output)?,
+            None => write_output(out, interface, parameter, output)?,
         }
     }
     writeln!(out, "{}", if separator == "{" { "{}" } else { "\n}" })
@@ -45,17 +45,20 @@ fn optional_text(bytes: &Option<Vec<u8>>) -> String {
     bytes.as_deref().map_or_else(|| "null".to_owned(), text)
 }
 
-fn write_output(out: &mut dyn Write, interface: &Interface, output: &Output) -> io::Result<()> {
+fn write_output(out: &mut dyn Write, interface: &Interface, parameter: &Parameter, output: &Output) -> io::Result<()> {
     match output {
         Output::None | Output::Null | Output::Written(_) => write!(out, "null"),
         Output::Text(bytes) => write!(out, "{}", optional_text(bytes)),
+        Output::Texts(texts) if is_single(parameter, texts.len() as u64) => {
+            write!(out, "{}", texts.iter().map(optional_text).collect::<String>())
+        }
         Output::Texts(texts) => {
             write!(out, "[{}]", texts.iter().map(optional_text).collect::<Vec<_>>().join(", "))
         }
         Output::Array(array) => {
             let elements = Elements::of(interface, array)?;
-            let mut next = 0;
-            write_level(out, &elements, &array.shape, &mut next)
+            let shape: &[u64] = if is_single(parameter, array.shape.iter().product()) { &[] } else { &array.shape };
+            write_level(out, &elements, shape, &mut 0)
         }
     }
 }
@@ -64,14 +67,14 @@ fn write_level(out: &mut dyn Write, elements: &Elements<'_>, shape: &[u64], next
     match shape {
         [] => {
             *next += 1;
-            out.write_all(element(elements, *next - 1).as_bytes())
+            out.write_all(elements.text(*next - 1, &Json).as_bytes())
         }
         // Characters in a row are text.
-        [count] if elements.array.element == ElementType::Char => {
-            let start = (*next as usize).min(elements.bytes.len());
-            let end = (start + *count as usize).min(elements.bytes.len());
+        [count] if elements.element() == ElementType::Char => {
+            let start = (*next as usize).min(elements.bytes().len());
+            let end = (start + *count as usize).min(elements.bytes().len());
             *next += count;
-            out.write_all(text(&elements.bytes[start..end]).as_bytes())
+            out.write_all(text(&elements.bytes()[start..end]).as_bytes())
         }
         [count, inner @ ..] => {
             write!(out, "[")?;
@@ -86,30 +89,22 @@ fn write_level(out: &mut dyn Write, elements: &Elements<'_>, shape: &[u64], next
     }
 }
 
-/// One element; a struct is an object of its fields.
-fn element(elements: &Elements<'_>, index: u64) -> String {
-    let bytes = elements.one(index);
-    let ElementType::Struct(structure) = elements.array.element else {
-        return scalar(elements.array.element, bytes, 0);
-    };
-    let Some(structure) = elements.interface.structs.get(usize::from(structure)) else { return "null".to_owned() };
-    let fields = structure.fields.iter().map(|field| {
-        let part = bytes.get(field.offset as usize..).unwrap_or_default();
-        let values: Vec<_> = (0..field.count).map(|one| scalar(field.element, part, one.into())).collect();
-        let value = if field.count == 1 { values.concat() } else { format!("[{}]", values.join(", ")) };
-        format!("{}: {value}", quoted(&field.name))
-    });
-    format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
-}
+struct Json;
 
-fn scalar(element: ElementType, bytes: &[u8], index: u64) -> String {
-    match ScalarValue::read(element, bytes, index) {
-        None => "null".to_owned(),
-        Some(ScalarValue::Integer(code)) if element == ElementType::Char => text(&[code as u8]),
-        Some(ScalarValue::Integer(value)) => value.to_string(),
-        Some(ScalarValue::Unsigned(value)) => value.to_string(),
-        Some(ScalarValue::Real(value)) => real(element, value),
-        Some(ScalarValue::Complex(re, im)) => format!("[{}, {}]", real(element, re), real(element, im)),
+impl Notation for Json {
+    fn scalar(&self, element: ElementType, value: ScalarValue) -> String {
+        match value {
+            ScalarValue::Integer(code) if element == ElementType::Char => text(&[code as u8]),
+            ScalarValue::Integer(value) => value.to_string(),
+            ScalarValue::Unsigned(value) => value.to_string(),
+            ScalarValue::Real(value) => real(element, value),
+            ScalarValue::Complex(re, im) => format!("[{}, {}]", real(element, re), real(element, im)),
+        }
+    }
+
+    fn fields(&self, fields: &[(&str, String)]) -> String {
+        let fields: Vec<_> = fields.iter().map(|(name, value)| format!("{}: {value}", quoted(name))).collect();
+        format!("{{{}}}", fields.join(", "))
     }
 }
 
@@ -120,9 +115,5 @@ fn real(element: ElementType, value: f64) -> String {
     if value.is_infinite() {
         return if value > 0.0 { "\"Infinity\"" } else { "\"-Infinity\"" }.to_owned();
     }
-    match element {
-        // The shortest text that is this float again.
-        ElementType::Float32 | ElementType::Complex64 => format!("{:?}", value as f32),
-        _ => format!("{value:?}"),
-    }
+    shortest(element, value)
 }

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use farcall_client::{Output, Outputs, OwnedArray};
 use farcall_idl::element::ScalarValue;
-use farcall_idl::interface::{ElementType, Interface};
+use farcall_idl::interface::{ElementType, Interface, Parameter};
 use farcall_idl::signature::results;
 
-use super::Elements;
+use super::elements::{Elements, Notation, is_single, shortest};
 
 /// Arrays with more elements are abridged.
 const WHOLE_MAX: u64 = 200;
@@ -29,7 +29,7 @@ pub fn write(
         let file = written.iter().find(|(known, _)| *known == index).map(|(_, path)| path.display());
         match (outputs.all().get(index).unwrap_or(&Output::None), file) {
             (Output::Array(array), Some(file)) => writeln!(out, "{name}: {}, in {file}", kind(interface, array))?,
-            (Output::Array(array), None) => write_array(out, interface, name, array)?,
+            (Output::Array(array), None) => write_array(out, interface, parameter, array)?,
             (Output::None, _) => writeln!(out, "{name}: not computed")?,
             (Output::Null, _) | (Output::Text(None), _) => writeln!(out, "{name} = null")?,
             (Output::Written(shape), _) => writeln!(out, "{name}: {shape:?}")?,
@@ -37,7 +37,10 @@ pub fn write(
             (Output::Texts(texts), _) => {
                 let texts: Vec<_> =
                     texts.iter().map(|text| text.as_deref().map_or_else(|| "null".to_owned(), quoted)).collect();
-                writeln!(out, "{name} = [{}]", texts.join(", "))?;
+                match texts.as_slice() {
+                    [one] if is_single(parameter, 1) => writeln!(out, "{name} = {one}")?,
+                    several => writeln!(out, "{name} = [{}]", several.join(", "))?,
+                }
             }
         }
     }
@@ -54,13 +57,19 @@ fn kind(interface: &Interface, array: &OwnedArray) -> String {
     interface.scope().element_text(array.element) + &extents
 }
 
-fn write_array(out: &mut dyn Write, interface: &Interface, name: &str, array: &OwnedArray) -> io::Result<()> {
+fn write_array(
+    out: &mut dyn Write,
+    interface: &Interface,
+    parameter: &Parameter,
+    array: &OwnedArray,
+) -> io::Result<()> {
+    let (name, single) = (&parameter.name, is_single(parameter, array.shape.iter().product()));
     let elements = Elements::of(interface, array)?;
     match array.shape.as_slice() {
-        [] => writeln!(out, "{name} = {}", element(&elements, 0)),
-        [_] if array.element == ElementType::Char => writeln!(out, "{name} = {}", quoted(&elements.bytes)),
+        _ if single => writeln!(out, "{name} = {}", elements.text(0, &Readable { short: false })),
+        [_] if array.element == ElementType::Char => writeln!(out, "{name} = {}", quoted(elements.bytes())),
         shape => {
-            let abridged = elements.count() > WHOLE_MAX;
+            let abridged = shape.iter().product::<u64>() > WHOLE_MAX;
             let note = if abridged { ", the corners" } else { "" };
             writeln!(out, "{name}: {}{note}", kind(interface, array))?;
             write_level(out, &elements, shape, 0, "", abridged)
@@ -116,7 +125,7 @@ fn write_table(
     abridged: bool,
 ) -> io::Result<()> {
     let cell = |row: u64, column: Option<u64>| match column {
-        Some(column) => element(elements, first + row * columns + column),
+        Some(column) => elements.text(first + row * columns + column, &Readable { short: abridged }),
         None => GAP.to_owned(),
     };
     let line = |row: Option<u64>| match row {
@@ -124,49 +133,48 @@ fn write_table(
         None => vec![GAP.to_owned()],
     };
     let lines: Vec<Vec<String>> = positions(rows, abridged).into_iter().map(line).collect();
-    let width = lines.iter().flatten().map(|cell| cell.chars().count()).max().unwrap_or(0);
-    for line in lines {
-        let text: String = line.iter().map(|cell| format!("  {cell:>width$}")).collect();
+    let cells = |column: usize| lines.iter().filter_map(move |line| line.get(column));
+    let count = lines.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column| cells(column).map(|cell| cell.chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..count).map(width).collect();
+    for line in &lines {
+        let text: String = line.iter().zip(&widths).map(|(cell, width)| format!("  {cell:>width$}")).collect();
         writeln!(out, "{text}")?;
     }
     Ok(())
 }
 
-fn element(elements: &Elements<'_>, index: u64) -> String {
-    let bytes = elements.one(index);
-    let ElementType::Struct(structure) = elements.array.element else {
-        return scalar(elements.array.element, bytes, 0);
-    };
-    let Some(structure) = elements.interface.structs.get(usize::from(structure)) else { return "?".to_owned() };
-    let fields = structure.fields.iter().map(|field| {
-        let part = bytes.get(field.offset as usize..).unwrap_or_default();
-        let values: Vec<_> = (0..field.count).map(|one| scalar(field.element, part, one.into())).collect();
-        let value = if field.count == 1 { values.concat() } else { format!("[{}]", values.join(", ")) };
-        format!("{} {value}", field.name)
-    });
-    format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
+/// Numbers for people: in full, or with six digits.
+struct Readable {
+    short: bool,
 }
 
-fn scalar(element: ElementType, bytes: &[u8], index: u64) -> String {
-    match ScalarValue::read(element, bytes, index) {
-        None => "?".to_owned(),
-        Some(ScalarValue::Integer(code)) if element == ElementType::Char => {
-            format!("'{}'", (code as u8).escape_ascii())
+impl Notation for Readable {
+    fn scalar(&self, element: ElementType, value: ScalarValue) -> String {
+        match value {
+            ScalarValue::Integer(code) if element == ElementType::Char => format!("'{}'", (code as u8).escape_ascii()),
+            ScalarValue::Integer(value) => value.to_string(),
+            ScalarValue::Unsigned(value) => value.to_string(),
+            ScalarValue::Real(value) => self.real(element, value),
+            ScalarValue::Complex(re, im) => {
+                let sign = if im.is_sign_negative() { "" } else { "+" };
+                format!("{}{sign}{}j", self.real(element, re), self.real(element, im))
+            }
         }
-        Some(ScalarValue::Integer(value)) => value.to_string(),
-        Some(ScalarValue::Unsigned(value)) => value.to_string(),
-        Some(ScalarValue::Real(value)) => real(element, value),
-        Some(ScalarValue::Complex(re, im)) => {
-            let sign = if im.is_sign_negative() { "" } else { "+" };
-            format!("{}{sign}{}j", real(element, re), real(element, im))
-        }
+    }
+
+    fn fields(&self, fields: &[(&str, String)]) -> String {
+        let fields: Vec<_> = fields.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        format!("{{{}}}", fields.join(", "))
     }
 }
 
-/// The shortest text that is this number again.
-fn real(element: ElementType, value: f64) -> String {
-    match element {
-        ElementType::Float32 | ElementType::Complex64 => format!("{:?}", value as f32),
-        _ => format!("{value:?}"),
+impl Readable {
+    fn real(&self, element: ElementType, value: f64) -> String {
+        let size = value.abs();
+        if !self.short || !value.is_finite() || size == 0.0 {
+            return shortest(element, value);
+        }
+        if (1e-3..1e6).contains(&size) { format!("{value:.6}") } else { format!("{value:.6e}") }
     }
 }

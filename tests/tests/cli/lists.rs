@@ -1,0 +1,78 @@
+//! `farcall ls` and `farcall show`.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use farcall_tests::{root, server};
+
+use crate::Shell;
+
+const BLAS: &str = "\
+blas/daxpy  Adds a multiple of a vector to another: y := alpha*x + y.
+blas/ddot   Dot product of two real vectors.
+blas/dgemm  Matrix product: C := alpha*op(A)*op(B) + beta*C.
+blas/zdotu  Dot product of two complex vectors, without conjugation.
+";
+
+#[test]
+fn ls_is_a_sorted_table_of_a_named_server() {
+    let server = server(&["routines/lapack/blas.idl"]);
+    let shell = Shell::new();
+    assert_eq!(shell.good(&["ls", "--server", server.address()]), BLAS);
+    let variable = shell.command(&["ls"]).env("FARCALL_SERVER", server.address()).output().unwrap();
+    assert_eq!(String::from_utf8(variable.stdout).unwrap(), BLAS);
+    assert!(variable.stderr.is_empty(), "nothing is started where a server is named");
+    let json = shell.good(&["ls", "--json", "--server", server.address()]);
+    assert!(json.contains("\"full_name\": \"blas/daxpy\""), "{json}");
+    assert!(json.contains("\"signature\": \"daxpy(n, x, y, *, alpha=1.0, incx=1, incy=1) -> y\""), "{json}");
+}
+
+#[test]
+fn without_a_server_a_private_one_serves_the_command() {
+    let shell = Shell::new();
+    let said = shell.run(&["ls"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.out.contains("lapack/dgesv "), "{}", said.out);
+    assert!(said.err.contains("no server is running"), "the person is told: {}", said.err);
+    let blas = root().join("routines/lapack/blas.idl");
+    let said = shell.run(&["ls", "--publish", blas.to_str().unwrap()]);
+    assert_eq!(said.out, BLAS, "only what was named");
+    assert_eq!(said.err, "");
+}
+
+#[test]
+fn show_explains_a_routine_to_people_and_programs() {
+    let shell = Shell::new();
+    let page = shell.good(&["show", "daxpy"]);
+    assert!(page.starts_with("blas/daxpy\n\n    daxpy(n, x, y, *, alpha=1.0, incx=1, incy=1) -> y\n"), "{page}");
+    let json = shell.good(&["show", "--json", "blas/daxpy"]);
+    for part in ["\"full_name\": \"blas/daxpy\"", "\"positional\": [", "\"contract_hash\": \""] {
+        assert!(json.contains(part), "{json}");
+    }
+    // The IDL that is shown is IDL: it compiles, and to the same interface.
+    let idl = shell.good(&["show", "--idl", "daxpy"]);
+    shell.folder.write("daxpy.idl", &idl);
+    assert!(shell.good(&["check", "daxpy.idl"]).contains("blas/daxpy"));
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let shell = Shell::new();
+    let mut command = shell.command(&["check"]);
+    command.arg(root().join("routines/lapack/lapack.idl")).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut line = String::new();
+    // The pipe is closed after one line, or before the first is written.
+    let mut reader = BufReader::with_capacity(16, child.stdout.take().unwrap());
+    reader.read_line(&mut line).unwrap();
+    drop(reader);
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "", "no panic, no complaint");
+    // Nobody reads at all: standard output is closed from the start.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let said = crate::said(shell.command(&["ls", "--json"]).stdout(writer).output().unwrap());
+    assert_eq!(said.code, 0);
+    assert!(!said.err.contains("panic"), "{}", said.err);
+}
