@@ -181,7 +181,7 @@ enum farcall_argument_kind {
     FARCALL_UNSET = 0,   /* inferred, defaulted, WORK, or a result that the call allocates */
     FARCALL_INTEGER = 1, /* value.integer */
     FARCALL_REAL = 2,    /* value.real */
-    FARCALL_COMPLEX = 3, /* value.complex */
+    FARCALL_COMPLEX = 3, /* value.parts */
     FARCALL_RAW = 4,     /* value.text: the bytes of one value of the parameter's type (a struct, an unsigned 64-bit) */
     FARCALL_TEXT = 5,    /* value.text */
     FARCALL_TEXTS = 6,   /* value.texts */
@@ -224,7 +224,7 @@ typedef struct farcall_argument {
     union {
         int64_t integer;
         double real;
-        farcall_complex complex;
+        farcall_complex parts;
         farcall_text text;
         farcall_texts texts;
     } value;
