@@ -105,6 +105,8 @@ fn every_kind_of_value_comes_and_goes() {
     assert_eq!(call(&["greet", "", "--json"]), "{\n  \"greeting\": null,\n  \"length\": 0\n}\n");
     assert_eq!(call(&["defaults", "n=2"]), "y: double[2]\n  0.0  2.5\nd = 'q'\n", "all arguments have defaults");
     assert_eq!(call(&["swap_char", "s", "abc", "xyz", "--json"]).matches("\"abc\"").count(), 1, "characters are text");
+    assert_eq!(call(&["touch", "[]"]), "x: double[0]\n");
+    assert_eq!(call(&["transpose", "[[1,2],[3,4],[5,6]]"]), "b: double[2][3]\n  1.0  3.0  5.0\n  2.0  4.0  6.0\n");
     let odd = call(&["f_double", "nan", "--json"]);
     assert_eq!(odd, "{\n  \"r\": \"NaN\"\n}\n", "JSON has no such number");
     let unsigned = call(&["swap_uint64", "1", "[18446744073709551615]", "[0]"]);

@@ -1,9 +1,10 @@
 //! `farcall ls` and `farcall show`.
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
-use farcall_tests::{root, server};
+use farcall_tests::{root, server, server_with};
 
 use crate::Shell;
 
@@ -75,4 +76,20 @@ fn a_reader_that_has_seen_enough_is_no_error() {
     let said = crate::said(shell.command(&["ls", "--json"]).stdout(writer).output().unwrap());
     assert_eq!(said.code, 0);
     assert!(!said.err.contains("panic"), "{}", said.err);
+}
+
+#[test]
+fn a_tcp_server_is_named_with_its_token() {
+    let shell = Shell::new();
+    let token = shell.path("token");
+    let options = ["--listen", "tcp:127.0.0.1:0", "--token-file", token.to_str().unwrap()];
+    let server = server_with(&["routines/lapack/blas.idl"], &options);
+    let listed = shell.good(&["ls", "--server", server.address(), "--token-file", token.to_str().unwrap()]);
+    assert_eq!(listed, BLAS);
+    // No token, another one, and a file that is not there.
+    shell.bad(&["ls", "--server", server.address()], 1, &["token"]);
+    let other = shell.folder.write("other", &"0".repeat(64));
+    std::fs::set_permissions(&other, std::fs::Permissions::from_mode(0o600)).unwrap();
+    shell.bad(&["ls", "--server", server.address(), "--token-file", other.to_str().unwrap()], 1, &["token"]);
+    shell.bad(&["ls", "--server", server.address(), "--token-file", "nothing"], 3, &["nothing"]);
 }

@@ -72,7 +72,8 @@ fn write_array(
             let abridged = shape.iter().product::<u64>() > WHOLE_MAX;
             let note = if abridged { ", the corners" } else { "" };
             writeln!(out, "{name}: {}{note}", kind(interface, array))?;
-            write_level(out, &elements, shape, 0, "", abridged)
+            // Of nothing there is nothing to show: the extents say it.
+            if shape.contains(&0) { Ok(()) } else { write_level(out, &elements, shape, 0, "", abridged) }
         }
     }
 }
