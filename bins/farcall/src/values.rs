@@ -43,6 +43,7 @@ pub fn value(interface: &Interface, parameter: &Parameter, text: &str) -> Result
     })
 }
 
+/// By what the parameter is, and not by what the text looks like: `3` is a number, a character or a text.
 fn value_for(parameter: &Parameter, text: &str) -> Result<Value> {
     let array = matches!(parameter.shape, Shape::Array { .. });
     match (parameter.element, &parameter.shape) {
@@ -65,6 +66,7 @@ fn value_for(parameter: &Parameter, text: &str) -> Result<Value> {
     }
 }
 
+/// One character, or as many as an array has. They are bytes: what is not ASCII counts as several.
 fn character(array: bool, text: &str) -> Result<Value> {
     if !array && text.len() != 1 {
         return Err(wrong(format!("\"{}\" is not one character", text.escape_debug())));
@@ -72,12 +74,14 @@ fn character(array: bool, text: &str) -> Result<Value> {
     Ok(Argument::Text(text.as_bytes().to_vec()).into())
 }
 
+/// Strings may contain anything, so they are quoted as in JSON.
 fn texts(text: &str) -> Result<Value> {
     let texts: Vec<Option<String>> = serde_json::from_str(text)
         .map_err(|error| wrong(error.to_string()).fix("write an array of strings as JSON: '[\"one\", \"two\"]'"))?;
     Ok(Argument::Texts(texts.into_iter().map(|text| text.map(String::into_bytes)).collect()).into())
 }
 
+/// The array of a file, or its only number for a parameter without dimensions.
 fn of_file(parameter: &Parameter, rank: usize, path: &str) -> Result<Value> {
     let mut data = files::read(Path::new(path))?;
     // Matrix Market knows matrices only: a vector is one with a single column (or row).
@@ -96,6 +100,7 @@ fn of_file(parameter: &Parameter, rank: usize, path: &str) -> Result<Value> {
     Ok(Argument::Raw(data.bytes).into())
 }
 
+/// Numbers are read into the parameter's own type at once: text has no type to convert from.
 fn numbers(parameter: &Parameter, text: &str) -> Result<Value> {
     let data = inline(parameter.element, text)?;
     match parameter.shape {
@@ -121,6 +126,7 @@ fn inline(element: ElementType, text: &str) -> Result<Data> {
     Ok(Data { element, shape, order: Order::Row, bytes, decimal: true })
 }
 
+/// A piece of what was typed, for a message: short, and without control characters.
 fn shown(text: &str) -> String {
     text.chars().take(24).flat_map(char::escape_debug).collect()
 }
@@ -142,6 +148,7 @@ impl Brackets<'_> {
         true
     }
 
+    /// A list or a number. Depth is bounded before it costs stack.
     fn item(&mut self, depth: usize) -> Result<()> {
         if !self.take('[') {
             return self.number(depth);
@@ -165,6 +172,7 @@ impl Brackets<'_> {
         Ok(())
     }
 
+    /// The rest of a list behind its bracket; a comma may precede the closing one.
     fn items(&mut self, depth: usize) -> Result<u64> {
         let mut count = 0;
         while !self.take(']') {
@@ -182,6 +190,7 @@ impl Brackets<'_> {
         Ok(count)
     }
 
+    /// A number, which must stand as deep as every other one.
     fn number(&mut self, depth: usize) -> Result<()> {
         if self.shape.len() != depth {
             return Err(wrong("a number where other rows have a list"));
@@ -222,6 +231,7 @@ fn number(word: &str) -> Result<ScalarValue> {
     })
 }
 
+/// A real number; also as Fortran prints it.
 fn real(word: &str) -> Option<f64> {
     // Fortran writes exponents with a D; "infinity" has one that is none.
     let digits = word.bytes().any(|byte| byte.is_ascii_digit());

@@ -42,6 +42,7 @@ pub struct CallArguments {
     server: ServerArguments,
 }
 
+/// A timeout; zero would end every call before it begins.
 fn seconds(text: &str) -> std::result::Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "it is no number of seconds".to_owned())?;
     Duration::try_from_secs_f64(seconds)
@@ -75,6 +76,7 @@ pub fn call(arguments: &CallArguments) -> Result<()> {
     })
 }
 
+/// Waits for the call. The arrays belong to `values`, which outlive it.
 fn invoke(routine: &Routine, values: &[(usize, Value)], timeout: Option<Duration>) -> Result<Outputs> {
     let parameters = &routine.interface().parameters;
     let named = values.iter().map(|(index, value)| (parameters[*index].name.as_str(), value.argument.clone()));
@@ -123,6 +125,7 @@ fn too_many(interface: &Interface, count: usize) -> Error {
         .fix("give all others as name=value")
 }
 
+/// The parameter of a named argument, if it is one that a caller gives.
 fn input(interface: &Interface, name: &str) -> Result<usize> {
     let takes = |p: &Parameter| p.mode.is_input() || matches!(p.shape, Shape::Callback { .. });
     let (index, parameter) = find(interface, name)?;
@@ -133,6 +136,7 @@ fn input(interface: &Interface, name: &str) -> Result<usize> {
         .fix(format!("write it to a file with --out {name}=FILE.npy")))
 }
 
+/// A parameter by its name, or the error that suggests the nearest.
 fn find<'a>(interface: &'a Interface, name: &str) -> Result<(usize, &'a Parameter)> {
     let mut all = interface.caller_parameters();
     all.find(|(_, parameter)| parameter.name == name).ok_or_else(|| {

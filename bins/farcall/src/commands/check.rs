@@ -50,6 +50,7 @@ pub fn check(arguments: &CheckArguments) -> Result<ExitCode> {
     Ok(worst.as_ref().map_or(ExitCode::SUCCESS, exit_code))
 }
 
+/// What the file publishes: one line for each routine.
 fn summarise(file: &Path, module: &Module) -> Result<()> {
     let row = |routine: &Routine| (format!("  {}", routine.interface.full_name()), signature(&routine.interface));
     let mut rows: Vec<_> = module.routines.iter().map(row).collect();
@@ -79,6 +80,7 @@ fn values(file: &Path, error: &Error) -> Vec<Value> {
     }
 }
 
+/// One mistake; the keys are stable.
 fn value(diagnostic: &Diagnostic) -> Value {
     json!({
         "file": diagnostic.file,

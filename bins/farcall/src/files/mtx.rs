@@ -12,10 +12,12 @@ use crate::data::{Data, bytes_of, element_bytes, zeros};
 /// Bytes of a dense matrix at most: a few lines of a sparse file may ask for any number.
 const DENSE_BYTES_MAX: u64 = 4 << 30;
 
+/// A mistake of the file, at a line from 1.
 fn wrong(line: usize, message: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidArgument, "read a Matrix Market file", message).with("line", line)
 }
 
+/// Which entries are left out because others imply them.
 #[derive(Clone, Copy, PartialEq)]
 enum Symmetry {
     General,
@@ -24,6 +26,7 @@ enum Symmetry {
     Hermitian,
 }
 
+/// What an entry's value is.
 #[derive(Clone, Copy, PartialEq)]
 enum Field {
     Real,
@@ -33,6 +36,7 @@ enum Field {
     Pattern,
 }
 
+/// The first line.
 struct Banner {
     sparse: bool,
     field: Field,
@@ -139,6 +143,7 @@ impl Place {
         Place { row: u64::from(banner.symmetry == Symmetry::Skew), column: 0 }
     }
 
+    /// Goes on by one: down the column, then to the first stored row of the next.
     fn take(&mut self, rows: u64, symmetry: Symmetry) -> (u64, u64) {
         let taken = (self.row, self.column);
         self.row += 1;
@@ -154,6 +159,7 @@ impl Place {
     }
 }
 
+/// The matrix as it fills up, by columns.
 struct Dense {
     rows: u64,
     columns: u64,
@@ -162,6 +168,7 @@ struct Dense {
 }
 
 impl Dense {
+    /// All zero. Its size is judged first: it costs the file nothing to ask for much.
     fn new(rows: u64, columns: u64, banner: &Banner) -> Result<Dense> {
         let element = match banner.field {
             Field::Real => ElementType::Float64,
@@ -181,6 +188,7 @@ impl Dense {
         Ok(Dense { rows, columns, element, bytes: zeros(bytes)? })
     }
 
+    /// Takes a line with one entry, and mirrors it where the matrix is symmetric.
     fn entry(&mut self, line: usize, text: &str, banner: &Banner, place: &mut Place) -> Result<()> {
         let mut words = text.split_whitespace();
         let (row, column) = match banner.sparse {
@@ -200,6 +208,7 @@ impl Dense {
         Ok(())
     }
 
+    /// Row and column, counted from 0; the file counts from 1.
     fn indexes<'a>(&self, line: usize, words: &mut impl Iterator<Item = &'a str>) -> Result<(u64, u64)> {
         let mut index = |limit: u64, what: &str| {
             let number = words.next().and_then(|word| word.parse::<u64>().ok());
@@ -211,6 +220,7 @@ impl Dense {
         Ok((index(self.rows, "row")?, index(self.columns, "column")?))
     }
 
+    /// Fails for entries that a symmetry forbids: adding them would give another matrix than was meant.
     fn check_triangle(&self, line: usize, row: u64, column: u64, value: ScalarValue, symmetry: Symmetry) -> Result<()> {
         let diagonal = row == column;
         match symmetry {
@@ -254,6 +264,7 @@ fn mirrored(value: ScalarValue, symmetry: Symmetry) -> Option<ScalarValue> {
     })
 }
 
+/// The value behind the indexes.
 fn value_of<'a>(line: usize, words: &mut impl Iterator<Item = &'a str>, field: Field) -> Result<ScalarValue> {
     let mut real = || {
         let word = words.next().ok_or_else(|| wrong(line, "the entry has no value"))?;

@@ -39,10 +39,12 @@ pub fn read(source: &mut dyn Read, length: u64) -> Result<Data> {
     if header.big_endian != cfg!(target_endian = "big") {
         swap(header.element, &mut elements);
     }
+    // The elements stay in the order they have: a call takes either.
     let Header { element, shape, order, .. } = header;
     Ok(Data { element, shape, order, bytes: elements, decimal: false })
 }
 
+/// A file that ends too early is the file's fault, everything else the system's.
 fn cut_off(error: std::io::Error) -> Error {
     if error.kind() == std::io::ErrorKind::UnexpectedEof {
         return wrong("it is cut off").fix("save it again");
@@ -79,6 +81,7 @@ fn read_header(source: &mut dyn Read) -> Result<(String, u64)> {
     Ok((text, (fixed + length) as u64))
 }
 
+/// What a header says.
 struct Header {
     element: ElementType,
     big_endian: bool,
@@ -125,6 +128,7 @@ struct Literal<'a> {
 }
 
 impl<'a> Literal<'a> {
+    /// Passes over a character with the blanks around it, if it is next.
     fn take(&mut self, one: char) -> bool {
         self.rest = self.rest.trim_start();
         let Some(rest) = self.rest.strip_prefix(one) else { return false };
@@ -132,6 +136,7 @@ impl<'a> Literal<'a> {
         true
     }
 
+    /// Passes over a character that must be next.
     fn expect(&mut self, one: char) -> Result<()> {
         if self.take(one) {
             return Ok(());
@@ -140,6 +145,7 @@ impl<'a> Literal<'a> {
         Err(wrong(format!("its header is malformed: '{one}' was expected before \"{found}\"")))
     }
 
+    /// A string in either kind of quotes. No string of a header has an escape in it.
     fn quoted(&mut self) -> Result<&'a str> {
         let quote = if self.rest.starts_with('"') { '"' } else { '\'' };
         self.expect(quote)?;
@@ -148,6 +154,7 @@ impl<'a> Literal<'a> {
         Ok(text)
     }
 
+    /// The type of the elements; records have a list in its place.
     fn description(&mut self) -> Result<&'a str> {
         if self.rest.starts_with('[') || self.rest.starts_with('(') {
             return Err(wrong("its elements are records").fix("save one field of them: numpy.save(file, a['field'])"));
@@ -165,6 +172,7 @@ impl<'a> Literal<'a> {
         Err(wrong("its header is malformed: fortran_order is neither True nor False"))
     }
 
+    /// `()`, `(3,)`, `(2, 3)`.
     fn shape(&mut self) -> Result<Vec<u64>> {
         let mut shape = Vec::new();
         self.expect('(')?;
@@ -219,6 +227,7 @@ fn element_of(description: &str) -> Result<(ElementType, bool)> {
     Ok((element, big_endian))
 }
 
+/// Turns elements of the other byte order into this machine's; complex ones by halves.
 fn swap(element: ElementType, bytes: &mut [u8]) {
     let complex = matches!(element, ElementType::Complex64 | ElementType::Complex128);
     let word = element_bytes(element) as usize / if complex { 2 } else { 1 };
@@ -251,6 +260,7 @@ pub fn write(out: &mut dyn Write, data: &Data) -> Result<()> {
     out.write_all(&data.bytes).map_err(system)
 }
 
+/// NumPy's letter and bytes of an element type; none for text of any length and structs.
 fn description(element: ElementType) -> Option<&'static str> {
     Some(match element {
         ElementType::Char => "S1",

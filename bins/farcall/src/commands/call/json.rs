@@ -37,6 +37,7 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
+/// Bytes that are no UTF-8 are replaced: JSON has no other text.
 fn text(bytes: &[u8]) -> String {
     quoted(&String::from_utf8_lossy(bytes))
 }
@@ -45,6 +46,7 @@ fn optional_text(bytes: &Option<Vec<u8>>) -> String {
     bytes.as_deref().map_or_else(|| "null".to_owned(), text)
 }
 
+/// The value of one key.
 fn write_output(out: &mut dyn Write, interface: &Interface, parameter: &Parameter, output: &Output) -> io::Result<()> {
     match output {
         Output::None | Output::Null | Output::Written(_) => write!(out, "null"),
@@ -63,6 +65,7 @@ fn write_output(out: &mut dyn Write, interface: &Interface, parameter: &Paramete
     }
 }
 
+/// The list of one dimension; `next` is the element that comes next, by rows.
 fn write_level(out: &mut dyn Write, elements: &Elements<'_>, shape: &[u64], next: &mut u64) -> io::Result<()> {
     match shape {
         [] => {
@@ -89,6 +92,7 @@ fn write_level(out: &mut dyn Write, elements: &Elements<'_>, shape: &[u64], next
     }
 }
 
+/// Numbers and structs as JSON.
 struct Json;
 
 impl Notation for Json {
@@ -108,6 +112,7 @@ impl Notation for Json {
     }
 }
 
+/// A number that JSON has, or its name in quotes.
 fn real(element: ElementType, value: f64) -> String {
     if value.is_nan() {
         return "\"NaN\"".to_owned();

@@ -47,6 +47,7 @@ pub fn write(
     Ok(())
 }
 
+/// Text with its control characters escaped: a result must not drive the terminal.
 fn quoted(text: &[u8]) -> String {
     format!("\"{}\"", text.escape_ascii())
 }
@@ -57,6 +58,7 @@ fn kind(interface: &Interface, array: &OwnedArray) -> String {
     interface.scope().element_text(array.element) + &extents
 }
 
+/// One value on the line of its name, an array below it.
 fn write_array(
     out: &mut dyn Write,
     interface: &Interface,
@@ -118,6 +120,7 @@ fn write_level(
     }
 }
 
+/// A matrix, each column as wide as its widest number.
 fn write_table(
     out: &mut dyn Write,
     elements: &Elements<'_>,
@@ -171,6 +174,7 @@ impl Notation for Readable {
 }
 
 impl Readable {
+    /// In full it is the shortest text that reads back as the same number; six digits are for looking at.
     fn real(&self, element: ElementType, value: f64) -> String {
         let size = value.abs();
         if !self.short || !value.is_finite() || size == 0.0 {
