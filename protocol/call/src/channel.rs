@@ -194,7 +194,7 @@ impl Inbound {
             None => true,
         };
         if !fits {
-            return Err(broken("the peer sent data beyond an argument's declared length, or ended it early")
+            return Err(broken("the peer sent data beyond an argument's declared length, or ended it elsewhere")
                 .with("slot", header.slot)
                 .with("channel", header.channel));
         }
@@ -228,6 +228,13 @@ impl Inbound {
         }
         Ok(self.coming.is_empty())
     }
+}
+
+/// An error that means: the peer speaks of a call that is not open.
+pub fn no_call(header: &FrameHeader) -> Error {
+    broken("the peer sent a frame for a call that is not open")
+        .with("channel", header.channel)
+        .with("kind", header.kind)
 }
 
 /// An error that means: the peer breaks the rules.

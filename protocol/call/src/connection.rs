@@ -68,7 +68,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A fresh connection; our Hello is the first thing to transmit.
+    /// A fresh connection. The end that made it says Hello first; the other answers once it has judged that, so that
+    /// whoever reads our Hello knows that it was let in.
     pub fn new(setup: Setup) -> Connection {
         let mut connection = Connection {
             outgoing: Outgoing::new(if setup.initiator { 1 } else { 2 }),
@@ -88,9 +89,15 @@ impl Connection {
             peer_left: false,
             hello: setup.hello,
         };
-        let hello = encode(&connection.hello);
-        connection.control(FrameKind::Hello, ChannelId(0), hello);
+        if connection.initiator {
+            connection.greet();
+        }
         connection
+    }
+
+    fn greet(&mut self) {
+        let hello = encode(&self.hello);
+        self.control(FrameKind::Hello, ChannelId(0), hello);
     }
 
     /// The peer's Hello, once it came.
@@ -341,6 +348,9 @@ impl Connection {
             return Err(broken("the peer sent a second Hello"));
         }
         greeting::judge(&hello, self.token.as_deref())?;
+        if !self.initiator {
+            self.greet();
+        }
         self.outgoing.set_limits(&hello.limits);
         self.peer = Some(Box::new(hello.clone()));
         self.events.push_back(Event::Ready(Box::new(hello)));

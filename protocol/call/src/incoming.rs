@@ -6,7 +6,7 @@ use farcall_base::{Bytes, ChannelId, Error, ErrorKind, Result};
 use farcall_wire::message::{check_attributes, decode, encode};
 use farcall_wire::{Argument, CallResult, FrameHeader, FrameKind, Notice, Open, Reply, Request, Resume, Window};
 
-use crate::channel::{Inbound, Outbound, broken, check_count, declared_bytes};
+use crate::channel::{Inbound, Outbound, broken, check_count, declared_bytes, no_call};
 use crate::connection::Connection;
 use crate::event::{Event, Side};
 
@@ -40,7 +40,7 @@ impl Incoming {
 
     /// False when the frame's bytes are to be thrown away.
     pub fn begin_data(&mut self, header: &FrameHeader) -> Result<bool> {
-        let call = self.calls.get_mut(&header.channel).ok_or_else(|| broken("data for a call that is not open"))?;
+        let call = self.calls.get_mut(&header.channel).ok_or_else(|| no_call(header))?;
         call.inbound.begin_frame(header)?;
         Ok(!call.resulted)
     }
@@ -110,7 +110,7 @@ impl Connection {
                 let Some(call) = self.incoming.calls.get_mut(&channel) else {
                     // Our outcome may have crossed the opener's last words; anything else comes out of nowhere.
                     let crossed = matches!(kind, FrameKind::Cancel | FrameKind::Window);
-                    return if crossed { Ok(()) } else { Err(broken("a frame for a call that is not open")) };
+                    return if crossed { Ok(()) } else { Err(no_call(header)) };
                 };
                 if kind == FrameKind::Data {
                     call.inbound.begin_frame(header)?;

@@ -6,7 +6,7 @@ use farcall_base::{Bytes, ChannelId, Error, ErrorKind, Result};
 use farcall_wire::message::{decode, encode};
 use farcall_wire::{Argument, FrameHeader, FrameKind, HelloLimits, Notice, Open, Reply, Request, Window};
 
-use crate::channel::{Inbound, Outbound, broken, check_count, declared_bytes};
+use crate::channel::{Inbound, Outbound, broken, check_count, declared_bytes, no_call};
 use crate::connection::Connection;
 use crate::event::{Event, Side};
 
@@ -90,7 +90,7 @@ impl Outgoing {
     }
 
     pub fn begin_data(&mut self, header: &FrameHeader) -> Result<bool> {
-        let call = self.calls.get_mut(&header.channel).ok_or_else(|| broken("data for a call that is not open"))?;
+        let call = self.calls.get_mut(&header.channel).ok_or_else(|| no_call(header))?;
         call.inbound.begin_frame(header).map(|()| true)
     }
 
@@ -196,8 +196,7 @@ impl Connection {
 
     pub(crate) fn on_answer(&mut self, kind: FrameKind, header: &FrameHeader, body: &[u8]) -> Result<()> {
         let channel = header.channel;
-        let call =
-            self.outgoing.calls.get_mut(&channel).ok_or_else(|| broken("an answer on a channel that is not open"))?;
+        let call = self.outgoing.calls.get_mut(&channel).ok_or_else(|| no_call(header))?;
         if kind == FrameKind::Data {
             call.inbound.begin_frame(header)?;
             return self.outgoing.data_arrived(header, 0, &mut self.events);
