@@ -10,6 +10,9 @@ use farcall_client::{Client, Result};
 
 use crate::{Directory, program, root};
 
+/// The variable that tells a server's processes from others.
+const MARK: &str = "FARCALL_TEST_SERVER";
+
 /// How clients reach the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
@@ -25,6 +28,7 @@ pub struct Server {
     address: String,
     token: Option<PathBuf>,
     log: Arc<Mutex<String>>,
+    mark: String,
     /// Holds the token; removed after the server's end.
     _directory: Directory,
 }
@@ -38,13 +42,16 @@ impl Server {
         let directory = Directory::new();
         let token = (transport == Transport::Tcp).then(|| directory.0.join("token"));
         let mut command = Self::command();
-        command.arg("--private").args(options);
+        // Executables inherit it: so a test finds all processes of its server, wherever they went.
+        let mark = format!("{MARK}={}", directory.0.display());
+        command.env(MARK, &directory.0).arg("--private").args(options);
         if let Some(token) = &token {
             command.args(["--listen", "tcp:127.0.0.1:0", "--token-file"]).arg(token);
         }
         command.arg("--").args(files).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        let mut server = Server { child, address: String::new(), token, log: Arc::default(), _directory: directory };
+        let mut server =
+            Server { child, address: String::new(), token, log: Arc::default(), mark, _directory: directory };
         server.read_log();
         server.address = server.read_address();
         assert!(!server.address.is_empty(), "farcall serve: {}", server.log());
@@ -140,19 +147,25 @@ impl Server {
         maps.lines().filter(|line| line.contains("memfd:")).count()
     }
 
-    /// Its executables.
-    pub fn children(&self) -> Vec<u32> {
-        let own = self.pid().to_string();
+    /// All processes that it started, directly or not, and that still live.
+    pub fn processes(&self) -> Vec<u32> {
         let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
         let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-        pids.filter(|pid| parent(*pid).is_some_and(|parent| parent == own)).collect()
+        pids.filter(|pid| *pid != self.pid() && self.is_ours(*pid)).collect()
     }
-}
 
-/// The parent's pid: the second field behind the name, which may hold anything.
-fn parent(pid: u32) -> Option<String> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    status.rsplit_once(')')?.1.split_whitespace().nth(1).map(str::to_owned)
+    /// Zombies have no environment left, so they count only as `children`.
+    fn is_ours(&self, pid: u32) -> bool {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable == self.mark.as_bytes())
+    }
+
+    /// Its direct children, zombies included.
+    pub fn children(&self) -> Vec<u32> {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.pid())).into_iter().flatten().flatten();
+        let lists = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+        lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect()
+    }
 }
 
 /// Whether a process lives: one that ended and was not reaped does not.

@@ -1,0 +1,133 @@
+//! Who may connect: this user over the Unix socket, whoever can read the token file over TCP, nobody from afar.
+
+#![allow(clippy::unwrap_used)]
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use farcall_base::ErrorKind;
+use farcall_client::{Address, Client, Error};
+use farcall_tests::{Directory, Raw, Server, Transport, battery};
+use farcall_wire::{FrameKind, Hello, PREFACE};
+
+fn refusal(address: &str, token: Option<PathBuf>) -> Error {
+    let address: Address = address.parse().unwrap();
+    match Client::connect_to(&address, token, Duration::from_secs(10)) {
+        Ok(_) => panic!("nobody should get in"),
+        Err(error) => error,
+    }
+}
+
+#[test]
+fn a_tcp_server_lets_in_who_shows_its_token() {
+    let server = Server::start(Transport::Tcp, &[battery(false)], &[]);
+    assert!(server.client().routine("touch").is_ok());
+    let mode = std::fs::metadata(server.token().unwrap()).unwrap().permissions().mode();
+    assert_eq!(mode & 0o7777, 0o600, "the server made its token for its user alone");
+    let error = refusal(server.address(), None);
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+    assert!(error.to_string().contains("token"), "{error}");
+    let directory = Directory::new();
+    let wrong = directory.write("token", &format!("{}\n", "a7".repeat(32)));
+    std::fs::set_permissions(&wrong, PermissionsExt::from_mode(0o600)).unwrap();
+    let error = refusal(server.address(), Some(wrong.clone()));
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+    assert!(error.to_string().contains("token"), "{error}");
+    // A file that others can read is no secret: the client does not even try.
+    std::fs::set_permissions(&wrong, PermissionsExt::from_mode(0o644)).unwrap();
+    let error = refusal(server.address(), Some(wrong));
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+    assert!(error.to_string().contains("644"), "{error}");
+    assert!(server.client().routine("touch").is_ok());
+}
+
+#[test]
+fn tokens_of_every_wrong_length_are_refused() {
+    let server = Server::start(Transport::Tcp, &[battery(false)], &[]);
+    for length in [0, 1, 31, 33, 1000] {
+        let mut raw = Raw::connect(&server);
+        raw.send(&PREFACE);
+        let hello = Hello { token: Some(vec![7; length]), ..raw.hello() };
+        raw.message(FrameKind::Hello, 0, &hello);
+        let error = raw.goodbye().expect("a reason");
+        assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+    }
+}
+
+#[test]
+fn a_server_keeps_the_token_that_is_there() {
+    let first = Server::start(Transport::Tcp, &[battery(false)], &[]);
+    let token = first.token().unwrap();
+    let before = std::fs::read(token).unwrap();
+    // A second server, or the same one after a restart, with the same file: clients need no new one.
+    let file = token.to_str().unwrap();
+    let options = ["--listen", "tcp:127.0.0.1:0", "--token-file", file];
+    let second = Server::start(Transport::Unix, &[battery(false)], &options);
+    assert_eq!(std::fs::read(token).unwrap(), before);
+    let address: Address = second.address().parse().unwrap();
+    Client::connect_to(&address, Some(token.to_path_buf()), Duration::from_secs(10)).unwrap();
+}
+
+#[test]
+fn a_token_that_others_can_read_is_not_served_with() {
+    let directory = Directory::new();
+    let token = directory.write("token", &format!("{}\n", "a7".repeat(32)));
+    std::fs::set_permissions(&token, PermissionsExt::from_mode(0o644)).unwrap();
+    let file = battery(false);
+    let arguments = ["--listen", "tcp:127.0.0.1:0", "--token-file", token.to_str().unwrap(), file.to_str().unwrap()];
+    let output = Server::refused(&arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success());
+    assert!(said.contains("644") && said.contains(token.to_str().unwrap()), "{said}");
+}
+
+#[test]
+fn nobody_listens_beyond_the_loopback() {
+    let directory = Directory::new();
+    let (token, file) = (directory.0.join("token"), battery(false));
+    for host in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
+        let listen = format!("tcp:{host}");
+        let token = token.to_str().unwrap();
+        let output = Server::refused(&["--listen", &listen, "--token-file", token, file.to_str().unwrap()]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{host}");
+        assert!(said.contains("127.0.0.1") && said.contains("ssh -L"), "{host}: {said}");
+    }
+}
+
+/// Run again as another user by the test below: tries to get in, and prints how it was received.
+#[test]
+fn as_another_user() {
+    let Ok(address) = std::env::var("FARCALL_TEST_ADDRESS") else { return };
+    let error = refusal(&address, None);
+    println!("refused as {:?}: {error}", error.kind());
+}
+
+#[test]
+fn another_user_is_refused() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: only root can be somebody else");
+        return;
+    }
+    // A place that everybody can reach, so that the uid is what keeps the stranger out, and not a folder.
+    let directory = Directory::new();
+    let socket = directory.0.join("server.sock");
+    let listen = format!("unix:{}", socket.display());
+    let server = Server::start(Transport::Unix, &[battery(false)], &["--listen", &listen]);
+    for path in [&directory.0, &socket] {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o777)).unwrap();
+    }
+    // The test program may lie where the stranger cannot go.
+    let program = directory.0.join("test");
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let mut stranger = Command::new("setpriv");
+    stranger.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]).arg(program);
+    stranger.args(["as_another_user", "--exact", "--nocapture"]).env("FARCALL_TEST_ADDRESS", server.address());
+    let output = stranger.current_dir("/").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains("refused as PermissionDenied") && said.contains("65534"), "{said}");
+    assert!(server.client().routine("touch").is_ok(), "its own user still gets in");
+}

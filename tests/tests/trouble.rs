@@ -1,0 +1,222 @@
+//! Routines that crash, exit, loop or shout: each is reported as what it was, and harms nobody else.
+
+#![allow(clippy::unwrap_used)]
+
+use std::time::{Duration, Instant};
+
+use farcall_client::{Argument, Array, CallOptions, Client, Destination, Error, ErrorKind, View};
+use farcall_tests::{Server, Transport, alive, eventually, trouble};
+
+/// Each test over each transport.
+macro_rules! over_both {
+    ($($test:ident)*) => {
+        mod unix {
+            $(#[test] fn $test() { super::$test(farcall_tests::Transport::Unix); })*
+        }
+        mod tcp {
+            $(#[test] fn $test() { super::$test(farcall_tests::Transport::Tcp); })*
+        }
+    };
+}
+
+over_both! {
+    a_crash_is_named_with_the_last_words
+    a_linked_routine_crashes_alike
+    exit_and_abort_are_told_apart
+    floods_on_standard_error_pass
+    standard_output_is_not_the_protocol
+    a_timeout_ends_a_loop
+    a_cancelled_loop_ends_and_others_go_on
+    a_dropped_call_ends
+    what_a_routine_leaves_behind_ends_too
+    a_call_that_waits_can_be_cancelled
+    crashes_by_the_dozen_leak_nothing
+}
+
+fn start(transport: Transport) -> (Server, Client) {
+    let server = Server::start(transport, &[trouble(false)], &[]);
+    let client = server.client();
+    (server, client)
+}
+
+fn fine(client: &Client) {
+    let outputs = client.routine("fine").unwrap().call([("n", 7.into())]).unwrap();
+    assert_eq!(outputs.scalar::<i32>("m").unwrap(), 7);
+}
+
+fn fails(client: &Client, name: &str, arguments: &[(&'static str, i64)]) -> Error {
+    let arguments = arguments.iter().map(|(name, value)| (*name, Argument::Integer(*value)));
+    client.routine(name).unwrap().call(arguments).err().unwrap_or_else(|| panic!("{name} does not return"))
+}
+
+fn crash_is_reported(client: &Client) {
+    let error = fails(client, "crash", &[("n", 42)]);
+    assert_eq!(error.kind(), ErrorKind::RoutineCrashed, "{error}");
+    let text = error.to_string();
+    assert!(text.contains("SIGSEGV") && text.contains("about to crash, n = 42"), "{text}");
+    assert!(text.contains("trouble/crash"), "{text}");
+    assert!(!error.is_retryable(), "the routine may have had an effect: {text}");
+    fine(client);
+}
+
+fn a_crash_is_named_with_the_last_words(transport: Transport) {
+    let (server, client) = start(transport);
+    crash_is_reported(&client);
+    // The call in between started an executable; the crashed one is gone.
+    assert!(server.children().iter().all(|pid| alive(*pid)), "no zombies");
+}
+
+fn a_linked_routine_crashes_alike(transport: Transport) {
+    let server = Server::start(transport, &[trouble(true)], &[]);
+    crash_is_reported(&server.client());
+}
+
+fn exit_and_abort_are_told_apart(transport: Transport) {
+    let (_server, client) = start(transport);
+    for status in [3, 0, 255] {
+        let error = fails(&client, "leave", &[("status", status)]);
+        assert_eq!(error.kind(), ErrorKind::RoutineExited, "{error}");
+        assert!(error.to_string().contains(&format!("status {status}")), "{error}");
+        assert!(error.to_string().contains("no licence found"), "{error}");
+        fine(&client);
+    }
+    let error = fails(&client, "give_up", &[]);
+    assert_eq!(error.kind(), ErrorKind::RoutineCrashed, "{error}");
+    assert!(error.to_string().contains("SIGABRT"), "{error}");
+    fine(&client);
+}
+
+fn floods_on_standard_error_pass(transport: Transport) {
+    let (_server, client) = start(transport);
+    // Some megabytes: far more than a pipe holds.
+    let flood = client.routine("flood").unwrap();
+    let outputs = flood.call_with([("lines", 50_000.into())], &within(20)).unwrap();
+    assert_eq!(outputs.scalar::<i32>("done").unwrap(), 50_000);
+    fine(&client);
+}
+
+fn standard_output_is_not_the_protocol(transport: Transport) {
+    let (_server, client) = start(transport);
+    let print = client.routine("print").unwrap();
+    let outputs = print.call_with([("lines", 50_000.into())], &within(20)).unwrap();
+    assert_eq!(outputs.scalar::<i32>("done").unwrap(), 50_000, "standard input is at its end");
+    fine(&client);
+}
+
+fn within(seconds: u64) -> CallOptions {
+    CallOptions { timeout: Some(Duration::from_secs(seconds)), ..CallOptions::default() }
+}
+
+fn a_timeout_ends_a_loop(transport: Transport) {
+    let (server, client) = start(transport);
+    let forever = client.routine("forever").unwrap();
+    for deaf in [0, 1] {
+        let begun = Instant::now();
+        let options = CallOptions { timeout: Some(Duration::from_millis(300)), ..CallOptions::default() };
+        let error = forever.call_with([("deaf", deaf.into())], &options).err().unwrap();
+        let took = begun.elapsed();
+        assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
+        assert!(took >= Duration::from_millis(300) && took < Duration::from_millis(2300), "{took:?}");
+        fine(&client);
+    }
+    // Whoever ignored SIGTERM is gone as well: one executable remains, the one that `fine` ran in.
+    assert!(eventually(|| server.children().len() == 1), "{:?}", server.children());
+}
+
+fn a_cancelled_loop_ends_and_others_go_on(transport: Transport) {
+    let (_server, client) = start(transport);
+    let (forever, hold) = (client.routine("forever").unwrap(), client.routine("hold").unwrap());
+    for deaf in [0, 1] {
+        let mut x = vec![1.0; 100_000];
+        let held = [Argument::Unset, Argument::Array(view(&mut x)), 700.into()];
+        // SAFETY: `x` outlives the call, which is waited for.
+        let other = unsafe { hold.start(&held, &new(3), &CallOptions::default()) }.unwrap();
+        // SAFETY: no arrays.
+        let call = unsafe { forever.start(&[deaf.into()], &new(1), &CallOptions::default()) }.unwrap();
+        std::thread::sleep(Duration::from_millis(200));
+        let begun = Instant::now();
+        call.cancel().unwrap();
+        let error = call.wait().err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
+        assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+        assert_eq!(other.wait().unwrap().array::<f64>("x").unwrap()[0], 2.0);
+    }
+}
+
+fn new(count: usize) -> Vec<Destination> {
+    vec![Destination::New; count]
+}
+
+fn view(elements: &mut [f64]) -> View {
+    let shape = Some((vec![elements.len() as u64], vec![8]));
+    View { base: elements.as_mut_ptr().cast(), element: <f64 as farcall_client::Element>::TYPE, shape }
+}
+
+fn a_dropped_call_ends(transport: Transport) {
+    let (server, client) = start(transport);
+    let forever = client.routine("forever").unwrap();
+    // SAFETY: no arrays.
+    let call = unsafe { forever.start(&[1.into()], &new(1), &CallOptions::default()) }.unwrap();
+    assert!(eventually(|| server.children().len() == 1));
+    std::thread::sleep(Duration::from_millis(100));
+    drop(call);
+    assert!(eventually(|| server.children().is_empty()), "{:?}", server.children());
+    fine(&client);
+}
+
+fn what_a_routine_leaves_behind_ends_too(transport: Transport) {
+    let (server, client) = start(transport);
+    let error = fails(&client, "breed", &[]);
+    assert_eq!(error.kind(), ErrorKind::RoutineCrashed, "{error}");
+    // Nothing lives on but, perhaps, an executable that was started for the next call.
+    assert!(eventually(|| server.processes().len() <= server.children().len()), "{:?}", server.processes());
+    fine(&client);
+}
+
+fn a_call_that_waits_can_be_cancelled(transport: Transport) {
+    let directory = farcall_tests::Directory::new();
+    let manifest = directory.write("farcall.toml", &one_executable());
+    let server = Server::start(transport, &[trouble(false)], &["--manifest", manifest.to_str().unwrap()]);
+    let client = server.client();
+    let (forever, routine) = (client.routine("forever").unwrap(), client.routine("fine").unwrap());
+    // SAFETY: no arrays in any of these calls.
+    let running = unsafe { forever.start(&[0.into()], &new(1), &CallOptions::default()) }.unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    // SAFETY: as above.
+    let waiting = unsafe { routine.start(&[7.into(), Argument::Unset], &new(2), &CallOptions::default()) }.unwrap();
+    // SAFETY: as above.
+    let last = unsafe { routine.start(&[7.into(), Argument::Unset], &new(2), &CallOptions::default()) }.unwrap();
+    waiting.cancel().unwrap();
+    assert_eq!(waiting.wait().err().unwrap().kind(), ErrorKind::Cancelled);
+    running.cancel().unwrap();
+    assert_eq!(running.wait().err().unwrap().kind(), ErrorKind::Cancelled);
+    // The one behind it has its turn.
+    assert_eq!(last.wait().unwrap().scalar::<i32>("m").unwrap(), 7);
+}
+
+/// A manifest with room for one executable.
+fn one_executable() -> String {
+    let plugins = [("directory", "directory"), ("spawner-local", "spawner"), ("rpc-server", "rpc")];
+    let section = |(name, slot): &(&str, &str)| {
+        let options = if *slot == "rpc" { "executables_max = 1\n" } else { "" };
+        format!("[[plugin]]\nname = \"{name}\"\nslot = \"{slot}\"\n[plugin.options]\n{options}\n")
+    };
+    plugins.iter().map(section).collect()
+}
+
+fn crashes_by_the_dozen_leak_nothing(transport: Transport) {
+    let (server, client) = start(transport);
+    let x = vec![1.0; 50_000];
+    let hold = client.routine("hold").unwrap();
+    let round = || {
+        fails(&client, "give_up", &[]);
+        let arguments = [("x", Array::vector(&x).into()), ("milliseconds", 0.into())];
+        hold.call(arguments).unwrap();
+    };
+    round();
+    let (descriptors, mappings) = (server.descriptors(), server.mappings());
+    (0..12).for_each(|_| round());
+    // The executable that ran the last call is as alive as the one before the dozen.
+    assert!(eventually(|| server.descriptors() <= descriptors), "{} after {descriptors}", server.descriptors());
+    assert!(server.mappings() <= mappings, "{} after {mappings}", server.mappings());
+}
