@@ -1,0 +1,129 @@
+/* The native call: every kind of argument, LAPACK, strings, structs, and the plain variadic call. */
+#include <complex.h>
+
+#include "check.h"
+
+static void lapack(farcall_client *client)
+{
+    /* Columns of a 2 by 2 matrix in memory for 3 rows: the third one must stay as it is. */
+    double a[2][3] = {{4, 1, -7}, {1, 3, -7}}, b[3] = {1, 2, -7};
+    int ipiv[2] = {0, 0}, info = 99;
+    farcall_error *error;
+    CHECK_OK(farcall_call(client, &error, "lapack/dgesv", 2, 1, a, 3, ipiv, b, 3, &info), error);
+    CHECK(info == 0 && ipiv[0] == 1 && ipiv[1] == 2);
+    CHECK(b[0] > 1 / 11.0 - 1e-12 && b[0] < 1 / 11.0 + 1e-12 && b[1] > 7 / 11.0 - 1e-12 && b[1] < 7 / 11.0 + 1e-12);
+    CHECK(a[0][2] == -7 && a[1][2] == -7 && b[2] == -7);
+}
+
+static void blas(farcall_client *client)
+{
+    const double x[3] = {1, 2, 3}, y[3] = {4, 5, 6};
+    const double complex z[2] = {1 + 2 * I, 3 - 1 * I};
+    double complex dot = 0;
+    double value = 0;
+    farcall_error *error;
+    CHECK_OK(farcall_call(client, &error, "ddot", 3, x, 1, y, 1, &value), error);
+    CHECK(value == 32);
+    CHECK_OK(farcall_call(client, &error, "blas/zdotu", 2, z, 1, z, 1, &dot), error);
+    CHECK(creal(dot) == -3 + 8 && cimag(dot) == 4 - 6);
+}
+
+static void numbers(farcall_client *client)
+{
+    double seen[11], sum = 0;
+    int n = 41;
+    farcall_error *error;
+    CHECK_OK(farcall_call(client, &error, "nothing"), error);
+    CHECK_OK(farcall_call(client, &error, "checks/add", 2, 0.5, &sum), error);
+    CHECK(sum == 2.5);
+    CHECK_OK(farcall_call(client, &error, "add", (char)3, 4, &sum), error); /* an integer stands for a real number */
+    CHECK(sum == 7);
+    CHECK_OK(farcall_call(client, &error, "kinds", 'A', (short)-2, -3, -4L, 1UL << 62, 0.25f, 1e300,
+                          (float complex)(1 + 2 * I), 3 + 4 * I, seen), error);
+    CHECK(seen[0] == 65 && seen[1] == -2 && seen[2] == -3 && seen[3] == -4 && seen[4] == 0x1p62 && seen[5] == 0.25);
+    CHECK(seen[6] == 1e300 && seen[7] == 1 && seen[8] == 2 && seen[9] == 3 && seen[10] == 4);
+    CHECK_OK(farcall_call(client, &error, "grow", &n), error);
+    CHECK(n == 42);
+}
+
+static void arrays(farcall_client *client, int n, int m)
+{
+    double a[2][3] = {{1, 2, 3}, {4, 5, 6}}, b[3][2], variable[n][m];
+    float x[3] = {1, 2, 3};
+    farcall_error *error;
+    CHECK_OK(farcall_call(client, &error, "transpose", 2, 3, a, b), error);
+    CHECK(b[0][1] == 4 && b[2][0] == 3 && b[2][1] == 6);
+    CHECK_OK(farcall_call(client, &error, "transpose", m, n, b, variable), error); /* arrays of variable length too */
+    CHECK(memcmp(variable, a, sizeof a) == 0);
+    CHECK_OK(farcall_call(client, &error, "doubled", 3, x), error);
+    CHECK(x[0] == 2 && x[2] == 6);
+    CHECK_OK(farcall_call(client, &error, "doubled", 3, (void *)x), error); /* on trust */
+    CHECK(x[0] == 4);
+    CHECK_OK(farcall_call(client, &error, "doubled", 0, x), error); /* no elements at all */
+}
+
+static void strings(farcall_client *client)
+{
+    char *greeting = NULL;
+    const char *words[] = {"one", NULL, "three"};
+    int bytes = 0;
+    farcall_error *error;
+    CHECK_OK(farcall_call(client, &error, "greet", "w\xc3\xb6rld", &greeting), error);
+    CHECK(greeting && strcmp(greeting, "hello, w\xc3\xb6rld") == 0);
+    free(greeting);
+    CHECK_OK(farcall_call(client, &error, "greet", NULL, &greeting), error);
+    CHECK(greeting && strcmp(greeting, "hello, nobody") == 0);
+    free(greeting);
+    CHECK_OK(farcall_call(client, &error, "join", 3, words, &bytes), error);
+    CHECK(bytes == 1008);
+}
+
+static void structs(farcall_client *client)
+{
+    struct point { double x, y; int tag; } p = {1, 2, 3}, q = {0, 0, 0};
+    farcall_error *error;
+    CHECK_OK(farcall_call(client, &error, "mirror", &p, &q), error);
+    CHECK(q.x == 2 && q.y == 1 && q.tag == -3);
+}
+
+/* GridRPC's complex numbers. */
+struct single_complex { float r, i; };
+struct double_complex { double r, i; };
+
+static void variadic(farcall_client *client)
+{
+    int (*call)(farcall_client *, farcall_error **, const char *, ...) = farcall_call_variadic;
+    struct single_complex z = {1, 2};
+    struct double_complex w = {3, 4};
+    double a[4] = {4, 1, 1, 3}, b[2] = {1, 2}, seen[11];
+    int ipiv[2], info = 99;
+    char *greeting = NULL;
+    farcall_call *pending;
+    farcall_error *error;
+    CHECK_OK(call(client, &error, "lapack/dgesv", 2, 1, a, 2, ipiv, b, 2, &info), error);
+    CHECK(info == 0 && b[1] > 7 / 11.0 - 1e-12 && b[1] < 7 / 11.0 + 1e-12);
+    CHECK_OK(call(client, &error, "kinds", 'A', -2, -3, -4L, 1UL << 62, 0.25f, 1e300, z, w, seen), error);
+    CHECK(seen[0] == 65 && seen[1] == -2 && seen[3] == -4 && seen[4] == 0x1p62 && seen[5] == 0.25);
+    CHECK(seen[7] == 1 && seen[8] == 2 && seen[9] == 3 && seen[10] == 4);
+    CHECK_OK(call(client, &error, "greet", "you", &greeting), error);
+    CHECK(greeting && strcmp(greeting, "hello, you") == 0);
+    free(greeting);
+    CHECK_ERROR(call(client, &error, "dgesw", 1), error, FARCALL_NOT_FOUND, "dgesv");
+    CHECK_OK(farcall_start_variadic(client, &error, &pending, "nothing"), error);
+    CHECK_OK(farcall_call_wait(pending, -1, NULL, &error), error);
+    farcall_call_free(pending);
+}
+
+int main(void)
+{
+    farcall_client *client;
+    farcall_server *server = check_begin(&client);
+    lapack(client);
+    blas(client);
+    numbers(client);
+    arrays(client, 2, 3);
+    strings(client);
+    structs(client);
+    variadic(client);
+    return check_end(server, client);
+}

@@ -1,0 +1,154 @@
+/* Mistakes of callers: each is an error that says what and where, and none ends the program. */
+#include "check.h"
+
+static void counts(farcall_client *client)
+{
+    double a[4] = {1, 0, 0, 1}, b[2] = {1, 1};
+    int ipiv[2], info;
+    farcall_error *error;
+    CHECK_ERROR(farcall_call(client, &error, "dgesv", 2, 1, a, 2, ipiv, b, 2), error, FARCALL_INVALID_ARGUMENT,
+                "lapack/dgesv takes 8 arguments, not 7");
+    CHECK_ERROR(farcall_call(client, &error, "dgesv", 2, 1, a, 2, ipiv, b, 2, &info, 0), error, FARCALL_INVALID_ARGUMENT,
+                "pass n, nrhs, a, lda, ipiv, b, ldb, info");
+    CHECK_ERROR(farcall_call(client, &error, "nothing", 1), error, FARCALL_INVALID_ARGUMENT, "takes 0 arguments, not 1");
+    CHECK_ERROR(farcall_call(client, &error, "dgesv"), error, FARCALL_INVALID_ARGUMENT, "not 0");
+}
+
+static void types(farcall_client *client)
+{
+    double a[4] = {1, 0, 0, 1}, b[2] = {1, 1}, sum;
+    const double fixed[2] = {1, 1};
+    float single[4] = {1, 0, 0, 1};
+    int ipiv[2], info;
+    unsigned natural[2];
+    char *text = NULL;
+    FILE *stream = stdout;
+    farcall_error *error;
+    /* Half the bytes that the routine reads and writes. */
+    CHECK_ERROR(farcall_call(client, &error, "dgesv", 2, 1, single, 2, ipiv, b, 2, &info), error,
+                FARCALL_INVALID_ARGUMENT, "argument 3 (a) is float *, the interface wants double *");
+    /* A number where an address is wanted, and the other way round: each would crash a local call. */
+    CHECK_ERROR(farcall_call(client, &error, "dgesv", 2, 1, a, 2, ipiv, b, 2, info = 0), error,
+                FARCALL_INVALID_ARGUMENT, "argument 8 (info) is int, the interface wants int *");
+    CHECK_ERROR(farcall_call(client, &error, "dgesv", &info, 1, a, 2, ipiv, b, 2, &info), error,
+                FARCALL_INVALID_ARGUMENT, "argument 1 (n) is int *, the interface wants int");
+    CHECK_ERROR(farcall_call(client, &error, "dgesv", 2, 1, a, 2, natural, b, 2, &info), error,
+                FARCALL_INVALID_ARGUMENT, "argument 5 (ipiv) is unsigned int *");
+    /* Memory that the routine would write to. */
+    CHECK_ERROR(farcall_call(client, &error, "dgesv", 2, 1, a, 2, ipiv, fixed, 2, &info), error,
+                FARCALL_INVALID_ARGUMENT, "pass memory that is not const");
+    /* A fraction would be lost. */
+    CHECK_ERROR(farcall_call(client, &error, "add", 2.5, 1.0, &sum), error, FARCALL_INVALID_ARGUMENT,
+                "argument 1 (a) is double, the interface wants int");
+    CHECK_ERROR(farcall_call(client, &error, "add", 1, 1.0, stream), error, FARCALL_INVALID_ARGUMENT,
+                "argument 3 (sum) is a pointer to something else");
+    CHECK_ERROR(farcall_call(client, &error, "greet", "x", text), error, FARCALL_INVALID_ARGUMENT,
+                "argument 2 (greeting) is char *, the interface wants char **");
+    CHECK_ERROR(farcall_call(client, &error, "dlange", "F", 1, 1, a, 1, &sum), error, FARCALL_INVALID_ARGUMENT,
+                "'N', not \"N\"");
+}
+
+static void values(farcall_client *client)
+{
+    double a[4] = {1, 0, 0, 1}, b[2] = {1, 1}, sum;
+    int ipiv[2], info;
+    farcall_error *error;
+    CHECK_ERROR(farcall_call(client, &error, "add", 1L << 40, 1.0, &sum), error, FARCALL_INVALID_ARGUMENT, "1099511627776");
+    CHECK_ERROR(farcall_call(client, &error, "add", ~0UL, 1.0, &sum), error, FARCALL_INVALID_ARGUMENT,
+                "18446744073709551615 does not fit int");
+    /* A negative extent, and a leading dimension too short for its rows. */
+    CHECK_ERROR(farcall_call(client, &error, "dgesv", -2, 1, a, 2, ipiv, b, 2, &info), error, FARCALL_INVALID_ARGUMENT,
+                "-2");
+    CHECK_ERROR(farcall_call(client, &error, "dgesv", 2, 1, a, 1, ipiv, b, 2, &info), error, FARCALL_INVALID_ARGUMENT,
+                "a");
+}
+
+static void names(farcall_client *client)
+{
+    farcall_error *error;
+    farcall_routine *routine = (farcall_routine *)&error;
+    CHECK_ERROR(farcall_call(client, &error, "lapack/dgesw", 1), error, FARCALL_NOT_FOUND, "dgesv");
+    CHECK_ERROR(farcall_lookup(client, "no \xff text", &routine, &error), error, FARCALL_INVALID_ARGUMENT, "is not UTF-8");
+    CHECK(routine == NULL);
+    CHECK_ERROR(farcall_lookup(client, NULL, &routine, &error), error, FARCALL_INVALID_ARGUMENT, "name is NULL");
+    CHECK_ERROR(farcall_lookup(client, "", &routine, &error), error, FARCALL_NOT_FOUND, "");
+    CHECK_ERROR(farcall_lookup(NULL, "dgesv", &routine, &error), error, FARCALL_INVALID_ARGUMENT, "client is NULL");
+    CHECK(farcall_call(client, NULL, "dgesw") == FARCALL_NOT_FOUND); /* nobody wants the error object */
+}
+
+static void addresses(void)
+{
+    farcall_client *client;
+    farcall_error *error;
+    farcall_connect_options options = {0, "unix:/nowhere", NULL, 0};
+    CHECK_ERROR(farcall_connect("nonsense", &client, &error), error, FARCALL_INVALID_ARGUMENT, "unix:PATH");
+    CHECK_ERROR(farcall_connect("unix:/nowhere/at/all", &client, &error), error, FARCALL_UNREACHABLE, "/nowhere/at/all");
+    CHECK_ERROR(farcall_connect_with(&options, &client, &error), error, FARCALL_INVALID_ARGUMENT, "size is not set");
+    options.size = sizeof options;
+    options.timeout_seconds = -1;
+    CHECK_ERROR(farcall_connect_with(&options, &client, &error), error, FARCALL_INVALID_ARGUMENT, "negative timeout");
+    options.timeout_seconds = 1;
+    CHECK_ERROR(farcall_connect_with(&options, &client, &error), error, FARCALL_UNREACHABLE, "/nowhere");
+    CHECK_ERROR(farcall_connect("x", NULL, &error), error, FARCALL_INVALID_ARGUMENT, "is NULL");
+}
+
+static void servers(void)
+{
+    static const char *const missing[] = {"/nowhere.idl"};
+    farcall_server_options options = {sizeof options, "/nowhere/farcall", NULL, 0, NULL, 0};
+    farcall_server *server;
+    farcall_error *error;
+    CHECK_ERROR(farcall_server_start(&options, &server, &error), error, FARCALL_UNAVAILABLE, "/nowhere/farcall");
+    options.program = NULL;
+    options.files = missing;
+    options.file_count = 1;
+    CHECK_ERROR(farcall_server_start(&options, &server, &error), error, FARCALL_UNAVAILABLE, "/nowhere.idl");
+    CHECK(server == NULL);
+}
+
+/* NULL for every object: no crash. */
+static void nulls(void)
+{
+    farcall_error *error;
+    farcall_results *results;
+    farcall_array_view view;
+    CHECK(farcall_error_kind(NULL) == 0 && farcall_error_message(NULL) && !farcall_error_advice(NULL));
+    CHECK(!farcall_routine_name(NULL) && !farcall_routine_json(NULL) && farcall_routine_find(NULL, "n") == -1);
+    CHECK(farcall_events(NULL) == -1 && farcall_call_number(NULL) == 0 && !farcall_address(NULL));
+    CHECK(farcall_results_kind(NULL, 0) == 0 && !farcall_results_text(NULL, 0, 0, NULL));
+    CHECK_ERROR(farcall_call_wait(NULL, 0, &results, &error), error, FARCALL_INVALID_ARGUMENT, "call is NULL");
+    CHECK_ERROR(farcall_results_array(NULL, 0, &view, &error), error, FARCALL_INVALID_ARGUMENT, "NULL");
+    CHECK_ERROR(farcall_call_tagged(NULL, &error, NULL, 0), error, FARCALL_INVALID_ARGUMENT, "NULL");
+    farcall_error_free(NULL);
+    farcall_disconnect(NULL);
+    farcall_server_stop(NULL);
+    farcall_routine_free(NULL);
+    farcall_call_free(NULL);
+    farcall_results_free(NULL);
+    farcall_memory_free(NULL);
+    farcall_text_free(NULL);
+}
+
+static void crashes(farcall_client *client)
+{
+    double sum = 0;
+    farcall_error *error;
+    CHECK_ERROR(farcall_call(client, &error, "crash"), error, FARCALL_ROUTINE_CRASHED, "crash");
+    CHECK_OK(farcall_call(client, &error, "add", 1, 1.0, &sum), error); /* and it harmed nothing else */
+    CHECK(sum == 2);
+}
+
+int main(void)
+{
+    farcall_client *client;
+    farcall_server *server = check_begin(&client);
+    counts(client);
+    types(client);
+    values(client);
+    names(client);
+    addresses();
+    servers();
+    nulls();
+    crashes(client);
+    return check_end(server, client);
+}
