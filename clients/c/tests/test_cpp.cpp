@@ -21,8 +21,8 @@ static void calls(farcall_client *client)
     CHECK(seen[0] == 65 && seen[4] == 0x1p62 && seen[5] == 0.25 && seen[8] == 2 && seen[9] == 3);
     char *greeting = nullptr;
     CHECK_OK(farcall_call(client, &error, "greet", nullptr, &greeting), error);
-    CHECK(greeting && std::strcmp(greeting, "hello, nobody") == 0);
-    std::free(greeting);
+    CHECK(greeting && strcmp(greeting, "hello, nobody") == 0);
+    free(greeting);
     double matrix[2][3] = {{1, 2, 3}, {4, 5, 6}}, transposed[3][2];
     CHECK_OK(farcall_call(client, &error, "transpose", 2, 3, matrix, transposed), error);
     CHECK(transposed[0][1] == 4 && transposed[2][1] == 6);
