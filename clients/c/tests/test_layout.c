@@ -1,0 +1,110 @@
+/* The C ABI's structures lie in memory as spec/vectors/c-abi.txt says; bindings in other languages rely on it. */
+#include "check.h"
+
+struct line {
+    const char *structure, *member;
+    size_t offset, bytes;
+};
+
+#define WHOLE(type) {#type, "-", 0, sizeof(type)}
+#define MEMBER(type, member) {#type, #member, offsetof(type, member), sizeof(((type *)0)->member)}
+
+static const struct line lines[] = {
+    WHOLE(farcall_argument),
+    MEMBER(farcall_argument, kind),
+    MEMBER(farcall_argument, element),
+    MEMBER(farcall_argument, value),
+    MEMBER(farcall_argument, value.integer),
+    MEMBER(farcall_argument, value.real),
+    MEMBER(farcall_argument, value.parts.real),
+    MEMBER(farcall_argument, value.parts.imaginary),
+    MEMBER(farcall_argument, value.text.data),
+    MEMBER(farcall_argument, value.text.bytes),
+    MEMBER(farcall_argument, value.texts.items),
+    MEMBER(farcall_argument, value.texts.count),
+    MEMBER(farcall_argument, data),
+    MEMBER(farcall_argument, rank),
+    MEMBER(farcall_argument, shape),
+    MEMBER(farcall_argument, strides),
+    MEMBER(farcall_argument, destination),
+    MEMBER(farcall_argument, into_element),
+    MEMBER(farcall_argument, into),
+    MEMBER(farcall_argument, into_rank),
+    MEMBER(farcall_argument, into_shape),
+    MEMBER(farcall_argument, into_strides),
+    MEMBER(farcall_argument, reserved),
+    WHOLE(farcall_text),
+    MEMBER(farcall_text, data),
+    MEMBER(farcall_text, bytes),
+    WHOLE(farcall_value),
+    MEMBER(farcall_value, tag),
+    MEMBER(farcall_value, reserved),
+    MEMBER(farcall_value, value),
+    WHOLE(farcall_array_view),
+    MEMBER(farcall_array_view, data),
+    MEMBER(farcall_array_view, element),
+    MEMBER(farcall_array_view, rank),
+    MEMBER(farcall_array_view, element_bytes),
+    MEMBER(farcall_array_view, shape),
+    MEMBER(farcall_array_view, strides),
+    WHOLE(farcall_times),
+    MEMBER(farcall_times, queued),
+    MEMBER(farcall_times, started),
+    MEMBER(farcall_times, finished),
+    WHOLE(farcall_call_options),
+    MEMBER(farcall_call_options, size),
+    MEMBER(farcall_call_options, timeout_seconds),
+    MEMBER(farcall_call_options, announced),
+    MEMBER(farcall_call_options, reserved),
+    WHOLE(farcall_connect_options),
+    MEMBER(farcall_connect_options, size),
+    MEMBER(farcall_connect_options, address),
+    MEMBER(farcall_connect_options, token_file),
+    MEMBER(farcall_connect_options, timeout_seconds),
+    WHOLE(farcall_server_options),
+    MEMBER(farcall_server_options, size),
+    MEMBER(farcall_server_options, program),
+    MEMBER(farcall_server_options, files),
+    MEMBER(farcall_server_options, file_count),
+    MEMBER(farcall_server_options, arguments),
+    MEMBER(farcall_server_options, argument_count),
+};
+
+static const struct line *find(const char *structure, const char *member)
+{
+    size_t index;
+    for (index = 0; index < sizeof lines / sizeof *lines; index++)
+        if (strcmp(lines[index].structure, structure) == 0 && strcmp(lines[index].member, member) == 0)
+            return &lines[index];
+    return NULL;
+}
+
+static size_t compare(FILE *file)
+{
+    char text[200], structure[80], member[80];
+    size_t offset, bytes, read = 0;
+    while (fgets(text, sizeof text, file)) {
+        const struct line *line;
+        if (text[0] == '#' || sscanf(text, "%79s %79s %zu %zu", structure, member, &offset, &bytes) != 4)
+            continue;
+        read++;
+        line = find(structure, member);
+        CHECK(line && line->offset == offset && line->bytes == bytes);
+        if (!line || line->offset != offset || line->bytes != bytes)
+            printf("    %s", text);
+    }
+    return read;
+}
+
+int main(void)
+{
+    FILE *file = fopen("spec/vectors/c-abi.txt", "r");
+    CHECK(file != NULL);
+    if (file) {
+        CHECK(compare(file) == sizeof lines / sizeof *lines); /* and none is missing there */
+        fclose(file);
+    }
+    CHECK(FARCALL_INTERNAL == 20 && FARCALL_STRUCT == 14 && FARCALL_ARRAY == 8 && FARCALL_RESULT_TEXTS == 5);
+    printf("%d passed, %d failed\n", check_passed, check_failed);
+    return check_failed ? 1 : 0;
+}

@@ -1,0 +1,41 @@
+"""libfarcall.so exports what the headers declare, and nothing else (spec/c-abi.md, section 8)."""
+
+import os
+import pathlib
+import re
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+LIBRARY = pathlib.Path(os.environ.get("FARCALL_STAGE", ROOT / "build")) / "lib/libfarcall.so.0"
+COMMENT = re.compile(r"/\*.*?\*/", re.S)
+# A declaration begins in the first column and has no body; inline functions begin with `static`, C++ ones have a body.
+DECLARATION = re.compile(r"^(?!static|typedef|template|struct|#|\s)[^;{}#=]*?\b(farcall_\w+)\([^;{}]*\);", re.M)
+
+
+def declared():
+    names = set()
+    for header in sorted((ROOT / "clients/c/include").glob("*.h")):
+        names |= set(DECLARATION.findall(COMMENT.sub("", header.read_text())))
+    return names
+
+
+def exported():
+    listing = subprocess.run(["nm", "-D", "--defined-only", LIBRARY], check=True, capture_output=True, text=True).stdout
+    names = [line.split()[-1] for line in listing.splitlines()]
+    return {name for name in names if not name.startswith("FARCALL_")}
+
+
+def test_the_library_exports_what_the_headers_declare():
+    names = {name.split("@")[0] for name in exported()}
+    assert "farcall_executable_main" in names, "linked executables begin there"
+    assert len(names) > 40, "the headers were not read"
+    assert names == declared()
+
+
+def test_every_symbol_has_a_version():
+    assert {name.partition("@@")[2] for name in exported()} == {"FARCALL_0"}
+
+
+def test_the_library_has_its_name():
+    header = subprocess.run(["readelf", "-d", LIBRARY], check=True, capture_output=True, text=True).stdout
+    assert "soname: [libfarcall.so.0]" in header
