@@ -97,19 +97,32 @@ impl Surroundings for World {
     }
 
     fn allocate(&mut self, client: ConnectionId, bytes: u64) -> Result<(MemoryId, u64, u64)> {
-        let principal = self.principals.get(&client).cloned().unwrap_or_default();
-        let make = || (self.transports.memory)(&self.options);
-        let source = self.sources.entry(principal).or_insert_with(make);
         let bytes = usize::try_from(bytes).map_err(|_| {
             Error::new(ErrorKind::LimitExceeded, "accept a call", "its arrays exceed the address space")
         })?;
-        let region = source.allocate(bytes)?;
+        let region = self.source(client).allocate(bytes)?;
         let (identity, bytes) = (region.identity(), region.bytes() as u64);
         Ok((self.transfers.keep(region), identity, bytes))
     }
 
     fn release(&mut self, memory: MemoryId) {
         self.transfers.release(memory);
+    }
+}
+
+impl World {
+    fn source(&mut self, client: ConnectionId) -> &Arc<dyn MemorySource> {
+        let principal = self.principals.get(&client).cloned().unwrap_or_default();
+        let make = || (self.transports.memory)(&self.options);
+        self.sources.entry(principal).or_insert_with(make)
+    }
+
+    /// Memory that is not what it is said to be would end the executable that maps it, and with it somebody's call. Once
+    /// per segment; no page of it is touched.
+    fn check_shared(&mut self, client: ConnectionId, descriptor: &OwnedFd, bytes: u64) -> Result<()> {
+        let descriptor = descriptor.try_clone().map_err(|error| Error::system("take shared memory", error))?;
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        self.source(client).adopt(descriptor, bytes).map(|_| ())
     }
 }
 
@@ -127,6 +140,7 @@ impl FrameHandler for Taking<'_> {
             let share: Share = farcall_wire::message::decode("Share", body)?;
             let missing = || Error::new(ErrorKind::Protocol, "take shared memory", "no descriptor came with it");
             let descriptor = descriptors.pop_front().ok_or_else(missing)?;
+            self.world.check_shared(self.connection, &descriptor, share.bytes)?;
             self.server.handle_control(self.world, self.connection, header, body)?;
             self.world.segments.insert((self.connection, share.segment), descriptor);
             return Ok(());
