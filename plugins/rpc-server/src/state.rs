@@ -250,6 +250,33 @@ impl State {
         }
     }
 
+    /// Memory of ours that calls hold, and whose it is: for whoever checks that none is lost.
+    pub fn memory_in_use(&self) -> impl Iterator<Item = (MemoryId, CallId)> {
+        let calls = self.calls.values().chain(self.sending.values());
+        calls.filter_map(|call| Some((call.memory.as_ref()?.id, call.id)))
+    }
+
+    /// What is there when no client is: nothing, or the names of tables that leak.
+    pub fn left_over(&self) -> Vec<&'static str> {
+        let clients = self.peers.values().any(|peer| matches!(peer.kind, PeerKind::Client { .. }));
+        let waiting = self.pools.values().any(|pool| !pool.waiting.is_empty());
+        let empty = self.pools.values().any(|pool| pool.alive == 0);
+        let tables = [
+            ("clients", clients),
+            ("calls", !self.calls.is_empty()),
+            ("sending", !self.sending.is_empty()),
+            ("deadlines", !self.deadlines.is_empty()),
+            ("lines of waiting calls", waiting),
+            ("pools without executables", empty),
+        ];
+        tables.into_iter().filter(|(_, leaks)| *leaks).map(|(name, _)| name).collect()
+    }
+
+    /// Executables that were started and have not ended.
+    pub fn executables_alive(&self) -> usize {
+        self.executables.len()
+    }
+
     /// A number that was never given before.
     pub(crate) fn number(&mut self) -> u64 {
         self.next += 1;

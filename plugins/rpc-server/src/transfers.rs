@@ -60,15 +60,25 @@ impl Transfers {
         found.ok_or_else(|| Error::internal("move an array", "its begin was never seen"))
     }
 
-    /// Where the bytes at `place` go, at most `max`.
+    /// Where the bytes at `place` go, at most `max`; `None` to throw them away, because their call is over or has no
+    /// memory for them. `memory` is that of the argument's first byte.
     pub fn space(
         &mut self,
         connection: ConnectionId,
         place: &Place,
         memory: Option<SlotMemory>,
         max: usize,
-    ) -> Result<Space> {
-        self.packing(connection, place, memory)?.space(max)
+    ) -> Result<Option<Space>> {
+        let key = (connection, place.channel, place.side, place.slot);
+        let begins = place.offset == 0;
+        if begins && memory.is_none() {
+            // What an earlier call left under this number must not take the rest of these bytes.
+            self.packings.remove(&key);
+        }
+        if memory.is_none() && !self.packings.contains_key(&key) {
+            return Ok(None);
+        }
+        self.packing(connection, place, memory)?.space(max).map(Some)
     }
 
     /// `count` of them came.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{Clock, ConnectionId, Error, ErrorKind, Instant, Result, SystemClock};
-use farcall_call::{Place, Side};
+use farcall_call::Place;
 use farcall_interfaces::directory::{PublishedRoutine, Response};
 use farcall_interfaces::link::FrameHandler;
 use farcall_interfaces::memory::{Block, MemorySource, Space};
@@ -155,22 +155,14 @@ impl FrameHandler for Taking<'_> {
 
     fn data_space(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Space>> {
         let Some(place) = self.server.place(self.connection, header, done)? else { return Ok(None) };
-        let memory = if place.offset == 0 {
-            match self.server.memory_of(self.connection, &place) {
-                Some(memory) => Some(memory),
-                None => return Ok(None),
-            }
-        } else {
-            None
-        };
+        let memory = if place.offset == 0 { self.server.memory_of(self.connection, &place) } else { None };
         let left = (header.length - done) as usize;
-        self.world.transfers.space(self.connection, &place, memory, left).map(Some)
+        self.world.transfers.space(self.connection, &place, memory, left)
     }
 
     fn data_arrived(&mut self, header: &FrameHeader, count: u32, done: u32) -> Result<()> {
-        for side in [Side::Arguments, Side::Results] {
-            self.world.transfers.arrived((self.connection, header.channel, side, header.slot), count as usize)?;
-        }
+        let side = self.server.side_received(self.connection);
+        self.world.transfers.arrived((self.connection, header.channel, side, header.slot), count as usize)?;
         self.server.data_arrived(self.world, self.connection, header, done)
     }
 }

@@ -46,13 +46,26 @@ impl Server {
         Some(SlotMemory { memory: memory.id, base, array: Strided::of_layout(array) })
     }
 
+    /// Whose data come over a connection: we open the calls on executables' connections, clients those on theirs.
+    pub fn side_received(&self, connection: ConnectionId) -> Side {
+        match self.state.peers.get(&connection).map(|peer| &peer.kind) {
+            Some(PeerKind::Executable(_)) => Side::Results,
+            _ => Side::Arguments,
+        }
+    }
+
     fn call_of(&self, connection: ConnectionId, channel: ChannelId) -> Option<CallKey> {
         match &self.state.peers.get(&connection)?.kind {
             PeerKind::Client { calls, .. } => calls.get(&channel).copied(),
-            PeerKind::Executable(executable) => match self.state.executables.get(executable)?.phase {
-                Phase::Busy(key, busy) if busy == channel => Some(key),
-                _ => None,
-            },
+            PeerKind::Executable(executable) => {
+                let record = self.state.executables.get(executable)?;
+                match record.phase {
+                    Phase::Busy(key, busy) if busy == channel => Some(key),
+                    // Its memory stays until it has ended: what is under way may go on.
+                    Phase::Ending => record.last_call.as_ref().map(|(key, _)| *key),
+                    _ => None,
+                }
+            }
         }
     }
 }

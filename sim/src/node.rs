@@ -1,0 +1,183 @@
+//! The server's node: the shipped decisions, driven in virtual time as `farcall_rpc_server`'s driver drives them.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::os::fd::OwnedFd;
+
+use farcall_base::{Clock, ConnectionId, Error, ErrorKind, Instant, Result};
+use farcall_call::Transmit;
+use farcall_interfaces::link::{FrameHandler, Link, Received};
+use farcall_interfaces::memory::{MemorySource, Space};
+use farcall_interfaces::stream::ByteStream;
+use farcall_rpc_server::state::{Action, MemoryId, State};
+use farcall_rpc_server::step::{Server, Surroundings};
+use farcall_rpc_server::transfers::Transfers;
+use farcall_transport_simulated::{HeapMemory, Network};
+use farcall_wire::FrameHeader;
+
+use crate::plan::{Plan, hello_limits};
+
+/// Clock and memory.
+pub struct Memory {
+    network: Network,
+    source: HeapMemory,
+    transfers: Transfers,
+    /// What is not released yet.
+    pub held: BTreeSet<MemoryId>,
+    /// What was released since somebody looked.
+    pub released: Vec<MemoryId>,
+}
+
+impl Surroundings for Memory {
+    fn now(&self) -> Instant {
+        self.network.now()
+    }
+
+    fn allocate(&mut self, _: ConnectionId, bytes: u64) -> Result<(MemoryId, u64, u64)> {
+        let region = self.source.allocate(usize::try_from(bytes).unwrap_or(usize::MAX))?;
+        let memory = self.transfers.keep(region);
+        self.held.insert(memory);
+        Ok((memory, memory.0, bytes))
+    }
+
+    fn release(&mut self, memory: MemoryId) {
+        assert!(self.held.remove(&memory), "{memory:?} was released twice");
+        self.released.push(memory);
+        self.transfers.release(memory);
+    }
+}
+
+/// The server with its connections.
+pub struct Node {
+    pub server: Server,
+    pub memory: Memory,
+    links: BTreeMap<ConnectionId, Link>,
+    next: u64,
+}
+
+impl Node {
+    pub fn new(plan: &Plan, network: &Network) -> Node {
+        let memory = Memory {
+            network: network.clone(),
+            source: HeapMemory::new(1 << 30),
+            transfers: Transfers::default(),
+            held: BTreeSet::new(),
+            released: Vec::new(),
+        };
+        let server = Server::new(State::new(plan.limits(), "simulated".to_owned()));
+        Node { server, memory, links: BTreeMap::new(), next: 0 }
+    }
+
+    /// A new connection; the server must be told whose.
+    pub fn add(&mut self, stream: Box<dyn ByteStream>) -> ConnectionId {
+        self.next += 1;
+        let limits = hello_limits();
+        let link = Link::new(stream, limits.control_bytes_max, limits.data_bytes_max);
+        self.links.insert(ConnectionId(self.next), link);
+        ConnectionId(self.next)
+    }
+
+    pub fn connections(&self) -> usize {
+        self.links.len()
+    }
+
+    /// Lets every connection do what it can; what the world has to do, and whether anything moved.
+    pub fn work(&mut self) -> (Vec<Action>, bool) {
+        let mut moved = false;
+        self.server.tick(&mut self.memory);
+        for connection in self.links.keys().copied().collect::<Vec<_>>() {
+            moved |= self.receive(connection);
+        }
+        let mut actions = Vec::new();
+        loop {
+            while let Some(action) = self.server.poll_action() {
+                match action {
+                    Action::Close(connection) => self.close(connection),
+                    action => actions.push(action),
+                }
+            }
+            let touched: Vec<ConnectionId> = self.server.take_touched().collect();
+            if touched.is_empty() {
+                return (actions, moved);
+            }
+            moved = true;
+            touched.into_iter().for_each(|connection| self.flush(connection));
+        }
+    }
+
+    fn receive(&mut self, connection: ConnectionId) -> bool {
+        let Some(link) = self.links.get_mut(&connection) else { return false };
+        let mut taking = Taking { server: &mut self.server, memory: &mut self.memory, connection, moved: false };
+        let outcome = link.receive(&mut taking, 1 << 16);
+        let moved = taking.moved;
+        match outcome {
+            Ok(Received::Blocked | Received::More) => self.flush(connection),
+            Ok(Received::Closed) => self.close(connection),
+            Err(error) if error.kind() == ErrorKind::ConnectionLost => self.close(connection),
+            Err(error) => panic!("peers of this world break no rule: {error}"),
+        }
+        moved
+    }
+
+    fn flush(&mut self, connection: ConnectionId) {
+        let Some(link) = self.links.get_mut(&connection) else { return };
+        let outcome = send_frames(&mut self.server, &mut self.memory, connection, link);
+        self.server.settle(&mut self.memory, connection);
+        match outcome {
+            Ok(done) if done && self.server.is_leaving(connection) => self.close(connection),
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::ConnectionLost => self.close(connection),
+            Err(error) => panic!("the server sends what it has: {error}"),
+        }
+    }
+
+    fn close(&mut self, connection: ConnectionId) {
+        self.links.remove(&connection);
+        self.server.ended(&mut self.memory, connection);
+        self.memory.transfers.forget(connection);
+    }
+}
+
+fn send_frames(server: &mut Server, memory: &mut Memory, connection: ConnectionId, link: &mut Link) -> Result<bool> {
+    while link.flush()? {
+        let Some(transmit) = server.poll_transmit(connection) else { return Ok(true) };
+        match transmit {
+            Transmit::Control { shares: Some(_), .. } => {
+                return Err(Error::internal("share memory", "no descriptor travels in this world"));
+            }
+            Transmit::Control { header, body, .. } => link.queue_control(header, &body, Vec::new()),
+            Transmit::Data { header, place } => {
+                let from = if place.offset == 0 { server.memory_of(connection, &place) } else { None };
+                link.queue_data(header, memory.transfers.blocks(connection, &place, from, header.length)?);
+            }
+        }
+    }
+    Ok(false)
+}
+
+struct Taking<'a> {
+    server: &'a mut Server,
+    memory: &'a mut Memory,
+    connection: ConnectionId,
+    moved: bool,
+}
+
+impl FrameHandler for Taking<'_> {
+    fn control(&mut self, header: &FrameHeader, body: &[u8], _: &mut VecDeque<OwnedFd>) -> Result<()> {
+        self.moved = true;
+        self.server.handle_control(self.memory, self.connection, header, body)
+    }
+
+    fn data_space(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Space>> {
+        let Some(place) = self.server.place(self.connection, header, done)? else { return Ok(None) };
+        let memory = if place.offset == 0 { self.server.memory_of(self.connection, &place) } else { None };
+        let left = (header.length - done) as usize;
+        self.memory.transfers.space(self.connection, &place, memory, left)
+    }
+
+    fn data_arrived(&mut self, header: &FrameHeader, count: u32, done: u32) -> Result<()> {
+        self.moved = true;
+        let side = self.server.side_received(self.connection);
+        self.memory.transfers.arrived((self.connection, header.channel, side, header.slot), count as usize)?;
+        self.server.data_arrived(self.memory, self.connection, header, done)
+    }
+}

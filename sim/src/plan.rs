@@ -1,0 +1,133 @@
+//! An experiment as data: `sim/plans/*.toml`.
+
+use std::time::Duration;
+
+use farcall_base::{Bytes, Error, ErrorKind, Result};
+use farcall_rpc_server::state::Limits;
+use farcall_transport_simulated::LinkPlan;
+use farcall_wire::HelloLimits;
+use serde::Deserialize;
+
+/// What happens in a world. Chances are from 0 to 1; times are virtual.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Plan {
+    /// Seed of the first run.
+    pub seed: u64,
+    /// Runs, each with the next seed.
+    pub seeds: u64,
+    /// Time from a client to the server, in microseconds.
+    pub delay_us: u64,
+    /// Bytes per second between a client and the server; 0 means at once.
+    pub rate_bytes_per_s: u64,
+    /// Chance that a segment is lost and sent again.
+    pub loss: f64,
+    /// Clients.
+    pub clients: usize,
+    /// Calls of each.
+    pub calls: usize,
+    /// Longest time between a client's calls, in microseconds.
+    pub interval_us: u64,
+    /// Most elements of a call's array.
+    pub elements_max: u64,
+    /// Longest run of a routine, in microseconds.
+    pub run_us: u64,
+    /// Longest start of an executable, in microseconds.
+    pub start_us: u64,
+    /// Time that each call has, in microseconds; 0 for no end.
+    pub timeout_us: u64,
+    /// Chance that a call is cancelled within `run_us`.
+    pub cancel: f64,
+    /// Chance that a routine crashes.
+    pub crash: f64,
+    /// Chance that a routine calls `exit`.
+    pub exit: f64,
+    /// Chance that a routine never returns.
+    pub hang: f64,
+    /// Chance that an executable cannot be started.
+    pub start_failure: f64,
+    /// Chance that an executable crashes while it loads.
+    pub load_crash: f64,
+    /// Chance that a client ends in the middle of its work.
+    pub client_crash: f64,
+    /// Chance that a client's connection is reset in the middle of its work.
+    pub reset: f64,
+    /// Modules among which the clients choose.
+    pub modules: usize,
+    /// The server's limits of the same name.
+    pub executables_max: usize,
+    /// Calls at once.
+    pub calls_max: usize,
+    /// Kinds of failure that this experiment shows: every one, and no other.
+    pub failures: Vec<String>,
+}
+
+impl Default for Plan {
+    fn default() -> Plan {
+        Plan {
+            seed: 1,
+            seeds: 40,
+            delay_us: 100,
+            rate_bytes_per_s: 100_000_000,
+            loss: 0.0,
+            clients: 3,
+            calls: 6,
+            interval_us: 2_000,
+            elements_max: 3_000,
+            run_us: 3_000,
+            start_us: 5_000,
+            timeout_us: 0,
+            cancel: 0.0,
+            crash: 0.0,
+            exit: 0.0,
+            hang: 0.0,
+            start_failure: 0.0,
+            load_crash: 0.0,
+            client_crash: 0.0,
+            reset: 0.0,
+            modules: 1,
+            executables_max: 2,
+            calls_max: 100,
+            failures: Vec::new(),
+        }
+    }
+}
+
+impl Plan {
+    /// Reads a plan.
+    ///
+    /// # Errors
+    /// `InvalidSource` with line and column, also for a key that does not exist.
+    pub fn read(text: &str) -> Result<Plan> {
+        toml::from_str(text).map_err(|error| Error::new(ErrorKind::InvalidSource, "read a plan", error.to_string()))
+    }
+
+    /// The link between a client and the server.
+    pub fn link(&self) -> LinkPlan {
+        LinkPlan {
+            delay_us: self.delay_us,
+            rate_bytes_per_s: self.rate_bytes_per_s,
+            loss: self.loss,
+            queue_bytes: 64 << 10,
+        }
+    }
+
+    /// The server's limits.
+    pub fn limits(&self) -> Limits {
+        Limits {
+            connections_max: 64,
+            calls_max: self.calls_max,
+            executables_max: self.executables_max,
+            call_bytes_max: Bytes(1 << 30),
+            routines_max: 64,
+            stop_grace: Duration::from_millis(5),
+            greeting_max: Duration::from_secs(60),
+            hello: hello_limits(),
+        }
+    }
+}
+
+/// Small frames and little credit, so that a call takes many steps.
+pub fn hello_limits() -> HelloLimits {
+    HelloLimits { data_bytes_max: 4096, initial_credit: 8192, call_bytes_max: 1 << 30, ..HelloLimits::default() }
+}
