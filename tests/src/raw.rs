@@ -92,17 +92,14 @@ impl Raw {
         }
     }
 
-    /// Sends bytes with a descriptor.
-    ///
-    /// # Panics
-    /// When the socket does not take it.
-    pub fn send_with(&mut self, bytes: &[u8], descriptor: BorrowedFd<'_>) {
+    /// Sends bytes with a descriptor; false when the server closed already.
+    pub fn send_with(&mut self, bytes: &[u8], descriptor: BorrowedFd<'_>) -> bool {
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         let descriptors = [descriptor];
         assert!(control.push(SendAncillaryMessage::ScmRights(&descriptors)));
         let parts = [std::io::IoSlice::new(bytes)];
-        sendmsg(&self.socket, &parts, &mut control, SendFlags::NOSIGNAL).expect("the socket takes a frame");
+        sendmsg(&self.socket, &parts, &mut control, SendFlags::NOSIGNAL).is_ok()
     }
 
     /// A frame with any header, padded.
