@@ -21,7 +21,8 @@ struct Bench {
 fn main() -> Result<()> {
     let address = std::env::args().nth(1);
     let client = Client::connect(address.as_deref())?;
-    let mut bench = Bench { touch: client.routine("bench/touch")?, add: client.routine("bench/add")?, array: Vec::new() };
+    let mut bench =
+        Bench { touch: client.routine("bench/touch")?, add: client.routine("bench/add")?, array: Vec::new() };
     for line in std::io::stdin().lock().lines() {
         let line = line.map_err(|error| Error::system("read a command", error))?;
         let words: Vec<&str> = line.split_whitespace().collect();

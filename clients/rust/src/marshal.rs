@@ -1,6 +1,9 @@
 //! From a caller's arguments to a call on the wire: values inline, short arrays inline, long ones by shared memory or as
 //! blocks straight from where they lie.
 
+mod argument;
+mod views;
+
 use std::sync::Arc;
 
 use farcall_base::{Bytes, Error, ErrorKind, Result};
@@ -9,12 +12,15 @@ use farcall_idl::infer::{self, Given};
 use farcall_idl::interface::{ElementType, Interface, Mode, Order, Parameter, Shape};
 use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout, resolve};
 use farcall_idl::values::ByteValues;
-use farcall_interfaces::memory::{BorrowedRegion, Region};
-use farcall_interfaces::packing::{ArrayPlace, Packing, copy_array};
+use farcall_interfaces::memory::Region;
+use farcall_interfaces::packing::Packing;
 use farcall_interfaces::strided::{Axis, Strided};
 use farcall_wire::Argument as WireArgument;
 
-use crate::array::{Array, ArrayMut, View, check_element};
+use crate::array::{View, check_element};
+
+use views::{Direction, borrowed, copy_view, packing_of};
+pub use views::{copy_result, packed, receive_result, write_result};
 
 /// Arrays up to this many bytes travel inside the call and its answer.
 pub const INLINE_MAX: u64 = 4096;
@@ -53,48 +59,6 @@ pub enum Destination {
     InPlace,
     /// Into another array.
     Into(View),
-}
-
-impl From<i64> for Argument {
-    fn from(value: i64) -> Self {
-        Argument::Integer(value)
-    }
-}
-
-impl From<i32> for Argument {
-    fn from(value: i32) -> Self {
-        Argument::Integer(value.into())
-    }
-}
-
-impl From<f64> for Argument {
-    fn from(value: f64) -> Self {
-        Argument::Real(value)
-    }
-}
-
-impl From<char> for Argument {
-    fn from(value: char) -> Self {
-        Argument::Text(value.to_string().into_bytes())
-    }
-}
-
-impl From<&str> for Argument {
-    fn from(value: &str) -> Self {
-        Argument::Text(value.as_bytes().to_vec())
-    }
-}
-
-impl From<Array<'_>> for Argument {
-    fn from(array: Array<'_>) -> Self {
-        Argument::Array(array.view)
-    }
-}
-
-impl From<ArrayMut<'_>> for Argument {
-    fn from(array: ArrayMut<'_>) -> Self {
-        Argument::Array(array.view)
-    }
 }
 
 /// Memory that a parameter of a running call uses on this side.
@@ -297,19 +261,6 @@ fn strided(interface: &Interface, parameter: &Parameter, shape: &[u64], strides:
     Strided { offset: 0, element_bytes: farcall_idl::element::element_bytes(interface, parameter.element), axes }
 }
 
-/// The caller's memory as a region, and where in it the elements lie.
-fn borrowed(view: &View, array: &Strided) -> (Arc<dyn Region>, Strided) {
-    let (low, high) = array.extent().unwrap_or((0, -1));
-    // SAFETY: the caller says that its array lies there and lends it for the call.
-    let region = unsafe { BorrowedRegion::new(view.base.offset(low as isize), (high - low + 1) as usize) };
-    (Arc::new(region), Strided { offset: array.offset - low, ..array.clone() })
-}
-
-fn packing_of(view: &View, array: &Strided) -> Result<Packing> {
-    let (region, inside) = borrowed(view, array);
-    Packing::new(region, 0, &inside)
-}
-
 /// One parameter on its way.
 struct One<'a> {
     call: &'a mut Marshalled,
@@ -509,93 +460,4 @@ impl One<'_> {
         self.call.sides[self.index] = Some(side);
         Ok(())
     }
-}
-
-/// The elements that travel, packed in transfer order.
-pub fn packed(array: &ArrayLayout) -> Strided {
-    let mut axes = Vec::with_capacity(array.dimensions.len());
-    let mut step = array.element_bytes as i64;
-    for position in 0..array.dimensions.len() {
-        let index = if array.order == Order::Column { position } else { array.dimensions.len() - 1 - position };
-        let count = array.dimensions[index].count;
-        axes.push(Axis { count, stride: step });
-        step *= count.max(1) as i64;
-    }
-    Strided { offset: 0, element_bytes: array.element_bytes, axes }
-}
-
-enum Direction {
-    In,
-    Out,
-}
-
-fn copy_view(
-    view: &View,
-    at: &Strided,
-    region: &Arc<dyn Region>,
-    inside: &Strided,
-    direction: Direction,
-) -> Result<()> {
-    if at.bytes() == 0 {
-        return Ok(());
-    }
-    let (own, within) = borrowed(view, at);
-    let own = ArrayPlace { region: &own, base: 0, array: &within };
-    let shared = ArrayPlace { region, base: 0, array: inside };
-    match direction {
-        Direction::In => copy_array(&shared, &own, fast_copy),
-        Direction::Out => copy_array(&own, &shared, fast_copy),
-    }
-}
-
-/// Copies a result that lies in `region` as the interface lays it out into the caller's array.
-pub fn copy_result(region: &Arc<dyn Region>, view: &View, array: &ArrayLayout) -> Result<()> {
-    copy_view(view, &elements_of(view, array), region, &Strided::of_layout(array), Direction::Out)
-}
-
-/// Writes a result that came inline into the caller's array.
-pub fn write_result(bytes: &[u8], view: &View, array: &ArrayLayout) -> Result<()> {
-    let mut packing = packing_of(view, &elements_of(view, array))?;
-    if bytes.len() as u64 != packing.left() {
-        return Err(Error::new(ErrorKind::Protocol, "take a result", "the server sent a result of the wrong length")
-            .with("bytes", bytes.len())
-            .with("needed", packing.left()));
-    }
-    let mut done = 0;
-    while done < bytes.len() {
-        let mut space = packing.space(bytes.len() - done)?;
-        let count = space.length();
-        space.bytes().copy_from_slice(&bytes[done..done + count]);
-        packing.arrived(count)?;
-        done += count;
-    }
-    Ok(())
-}
-
-/// Receives a result into the caller's array.
-pub fn receive_result(view: &View, array: &ArrayLayout) -> Result<Packing> {
-    packing_of(view, &elements_of(view, array))
-}
-
-/// The elements of the caller's array that `array` says travel, in transfer order. A caller that gave a shape gets the
-/// elements at the begin of each dimension.
-fn elements_of(view: &View, array: &ArrayLayout) -> Strided {
-    let Some((_, strides)) = &view.shape else { return Strided::of_layout(array) };
-    let stride = |index: usize| strides.get(index).copied().unwrap_or(0);
-    let mut axes: Vec<Axis> = array
-        .dimensions
-        .iter()
-        .enumerate()
-        .map(|(index, dimension)| Axis { count: dimension.count, stride: stride(index) })
-        .collect();
-    if array.order == Order::Row {
-        axes.reverse();
-    }
-    Strided { offset: 0, element_bytes: array.element_bytes, axes }
-}
-
-fn fast_copy(destination: &mut [u8], source: &[u8]) {
-    debug_assert_eq!(destination.len(), source.len(), "copies have one length");
-    // SAFETY: two slices of one length, one of them exclusive.
-    unsafe { farcall_transport_unix::copy::copy_bytes(destination.as_mut_ptr(), source.as_ptr(), source.len()) }
 }

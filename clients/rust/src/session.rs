@@ -3,29 +3,27 @@
 //! There is no thread of our own. A thread that waits for its call becomes the reader unless another is; the reader
 //! handles everybody's frames and passes the role on when its own call is over. So a lone caller pays for no hand-over.
 
+mod flight;
+mod tables;
+
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use farcall_base::{Bytes, CallId, ChannelId, Error, ErrorKind, Random, Result, SeededRandom};
-use farcall_call::{Connection, Event, Setup, Side as DataSide, Transmit};
+use farcall_base::{Bytes, CallId, Error, ErrorKind, Random, Result, SeededRandom};
+use farcall_call::{Connection, Setup, Transmit};
 use farcall_idl::interface::Interface;
-use farcall_idl::layout::{CallLayout, ParameterLayout, resolve_results};
-use farcall_idl::values::ByteValues;
-use farcall_interfaces::link::{FrameHandler, Link, Received};
-use farcall_interfaces::memory::{HeapRegion, MemorySource, Region, Space};
-use farcall_interfaces::packing::Packing;
+use farcall_interfaces::link::{Link, Received};
+use farcall_interfaces::memory::MemorySource;
 use farcall_interfaces::stream::ByteStream;
-use farcall_wire::{
-    Argument as WireArgument, CallResult, FrameHeader, FrameKind, Hello, HelloLimits, Open, Reply, Request, Share,
-};
+use farcall_wire::{Argument as WireArgument, Hello, HelloLimits, Open, Reply, Request};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, epoll, eventfd, poll};
 
-use crate::marshal::{
-    Argument, Destination, Marshalled, Memory, copy_result, marshal, packed, receive_result, write_result,
-};
-use crate::results::{Output, Outputs, OwnedArray};
+use crate::marshal::{Argument, Destination, marshal};
+use crate::results::Outputs;
+use flight::InFlight;
+use tables::Tables;
 
 /// Bytes taken from the stream before waiting threads are looked after.
 const RECEIVE_BUDGET: usize = 64 << 20;
@@ -48,35 +46,6 @@ pub struct Conditions {
     pub timeout: Option<Duration>,
     /// Whether [`Session::next_finished`] tells of its end.
     pub announced: bool,
-}
-
-struct InFlight {
-    number: u64,
-    contract: Arc<Contract>,
-    call: Marshalled,
-    result: Option<Box<CallResult>>,
-    after: Option<CallLayout>,
-    receiving: HashMap<u16, (Packing, Option<Arc<dyn Region>>)>,
-    trouble: Option<Error>,
-    announced: bool,
-}
-
-/// Everything but the link, which needs it while it receives.
-struct Tables {
-    connection: Connection,
-    calls: HashMap<ChannelId, InFlight>,
-    channels: HashMap<u64, ChannelId>,
-    finished: HashMap<u64, Result<Outputs>>,
-    announced: VecDeque<u64>,
-    replies: HashMap<ChannelId, Reply>,
-    shares: bool,
-    source: Arc<dyn MemorySource>,
-    /// Identity and number of memory that the server knows.
-    segments: HashMap<u64, u32>,
-    /// Descriptors of segments whose announcement has not left yet.
-    unannounced: HashMap<u32, OwnedFd>,
-    next_segment: u32,
-    ready: bool,
 }
 
 struct Core {
@@ -462,260 +431,6 @@ impl Core {
                 return Ok(());
             }
         }
-    }
-}
-
-impl Tables {
-    fn descriptor(&mut self, segment: u32) -> Result<OwnedFd> {
-        self.unannounced.remove(&segment).ok_or_else(|| Error::internal("share memory", "the memory is gone"))
-    }
-
-    fn handle_events(&mut self) -> Result<()> {
-        while let Some(event) = self.connection.poll_event() {
-            match event {
-                Event::Ready(hello) => {
-                    if hello.byte_order != farcall_wire::ByteOrder::NATIVE {
-                        return Err(Error::new(ErrorKind::Version, "connect", "the server has the other byte order"));
-                    }
-                    self.ready = true;
-                }
-                Event::Replied(channel, reply) => {
-                    self.replies.insert(channel, reply);
-                }
-                Event::Resulted(channel, result) => self.resulted(channel, result),
-                Event::Finished(channel) => self.finish(channel),
-                Event::Left(failure) => {
-                    return Err(failure.map_or_else(
-                        || Error::new(ErrorKind::ShuttingDown, "wait for the server", "the server said goodbye"),
-                        Error::from,
-                    ));
-                }
-                // The server opens no calls on our connection yet.
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    fn resulted(&mut self, channel: ChannelId, result: Box<CallResult>) {
-        if let Some(flight) = self.calls.get_mut(&channel) {
-            flight.result = Some(result);
-            if let Err(error) = flight.prepare_results() {
-                flight.trouble = Some(error);
-            }
-        }
-    }
-
-    /// The outcome of a call that is over. Who has it needs no announcement any more.
-    fn take_finished(&mut self, number: u64) -> Option<Result<Outputs>> {
-        let outcome = self.finished.remove(&number)?;
-        self.announced.retain(|announced| *announced != number);
-        Some(outcome)
-    }
-
-    fn finish(&mut self, channel: ChannelId) {
-        let Some(flight) = self.calls.remove(&channel) else { return };
-        let (number, announced) = (flight.number, flight.announced);
-        self.channels.remove(&number);
-        self.finished.insert(number, flight.outcome());
-        if announced {
-            self.announced.push_back(number);
-        }
-    }
-}
-
-impl InFlight {
-    /// The answer's head came: where do its data go?
-    fn prepare_results(&mut self) -> Result<()> {
-        let Some(result) = &self.result else { return Ok(()) };
-        if result.failure.is_some() {
-            return Ok(());
-        }
-        let interface = &self.contract.interface;
-        if result.results.len() != interface.parameters.len() {
-            return Err(Error::new(
-                ErrorKind::Protocol,
-                "take the results",
-                "the server sent another number of results",
-            ));
-        }
-        if !interface.inline_results().is_empty() {
-            let bytes: Vec<Option<&[u8]>> = result.results.iter().map(inline_bytes).collect();
-            self.after =
-                Some(resolve_results(interface, &ByteValues::new(interface, bytes.as_slice()), &self.call.layout)?);
-        }
-        let layout = self.after.as_ref().unwrap_or(&self.call.layout);
-        for (slot, (argument, layout)) in result.results.iter().zip(&layout.parameters).enumerate() {
-            let (WireArgument::Blocks(length), ParameterLayout::Array(array)) = (argument, layout) else { continue };
-            let side = self.call.sides[slot].as_ref();
-            let (Some(side), true) = (side, *length == Some(array.transfer_bytes)) else {
-                return Err(Error::new(
-                    ErrorKind::Protocol,
-                    "take the results",
-                    "an array that was not asked for like this",
-                ));
-            };
-            let receiving = match &side.written {
-                Some(view) => (receive_result(view, array)?, None),
-                None => {
-                    let region = side.region.clone();
-                    (Packing::new(region.clone(), 0, &packed(array))?, Some(region))
-                }
-            };
-            self.receiving.insert(slot as u16, receiving);
-        }
-        Ok(())
-    }
-
-    fn outcome(mut self) -> Result<Outputs> {
-        if let Some(error) = self.trouble.take() {
-            return Err(error);
-        }
-        let gone = || Error::internal("take the results", "a call ended without an answer");
-        let result = self.result.take().ok_or_else(gone)?;
-        if let Some(failure) = result.failure {
-            return Err(Error::from(failure).with("routine", &self.contract.name));
-        }
-        let mut outputs = Vec::with_capacity(result.results.len());
-        for (slot, argument) in result.results.into_iter().enumerate() {
-            outputs.push(self.output(slot, argument)?);
-        }
-        Ok(Outputs { interface: self.contract.interface.clone(), outputs, times: result.times })
-    }
-
-    fn output(&mut self, slot: usize, argument: WireArgument) -> Result<Output> {
-        let parameter = &self.contract.interface.parameters[slot];
-        let layout = &self.after.as_ref().unwrap_or(&self.call.layout).parameters[slot];
-        let rank = self.call.ranks[slot];
-        if !parameter.mode.is_output() {
-            return Ok(Output::None);
-        }
-        let array = match layout {
-            ParameterLayout::Array(array) => array,
-            ParameterLayout::Text => {
-                return Ok(Output::Text(match argument {
-                    WireArgument::Inline(bytes) => Some(bytes),
-                    _ => None,
-                }));
-            }
-            ParameterLayout::TextArray { .. } => {
-                return Ok(match argument {
-                    WireArgument::Texts(texts) => Output::Texts(texts.into_iter().map(|t| t.map(Into::into)).collect()),
-                    _ => Output::Null,
-                });
-            }
-            _ => return Ok(Output::None),
-        };
-        let shape = || array.dimensions.iter().map(|dimension| dimension.count).collect();
-        let side = self.call.sides[slot].as_ref();
-        let written = side.and_then(|side| side.written.as_ref());
-        match (argument, written) {
-            (WireArgument::Null | WireArgument::Absent, _) => Ok(Output::Null),
-            (WireArgument::Inline(bytes), Some(view)) => {
-                write_result(&bytes, view, array)?;
-                Ok(Output::Written(shape()))
-            }
-            (WireArgument::Inline(bytes), None) => {
-                if bytes.len() as u64 != array.transfer_bytes {
-                    return Err(Error::new(ErrorKind::Protocol, "take the results", "a result of the wrong length"));
-                }
-                Ok(Output::Array(OwnedArray::of_bytes(&bytes, parameter.element, array)?.with_rank(rank)))
-            }
-            (WireArgument::Shared(..), Some(view)) => {
-                let region = &side.expect("a written side exists").region;
-                copy_result(region, view, array)?;
-                Ok(Output::Written(shape()))
-            }
-            (WireArgument::Shared(..), None) => {
-                let missing =
-                    || Error::new(ErrorKind::Protocol, "take the results", "shared memory that was not offered");
-                let region = side.ok_or_else(missing)?.region.clone();
-                Ok(Output::Array(OwnedArray::laid_out_in(region, parameter.element, array).with_rank(rank)))
-            }
-            (WireArgument::Blocks(_), Some(_)) => Ok(Output::Written(shape())),
-            (WireArgument::Blocks(_), None) => {
-                let region = self.receiving.remove(&(slot as u16)).and_then(|(_, region)| region);
-                let missing = || Error::internal("take the results", "a result without memory");
-                Ok(Output::Array(
-                    OwnedArray::packed_in(region.ok_or_else(missing)?, parameter.element, array).with_rank(rank),
-                ))
-            }
-            _ => Err(Error::new(ErrorKind::Protocol, "take the results", "a result of an unknown kind")),
-        }
-    }
-}
-
-fn inline_bytes(argument: &WireArgument) -> Option<&[u8]> {
-    match argument {
-        WireArgument::Inline(bytes) => Some(bytes),
-        _ => None,
-    }
-}
-
-impl Memory for Tables {
-    fn shares(&self) -> bool {
-        self.shares
-    }
-
-    fn allocate(&mut self, bytes: usize) -> Result<Arc<dyn Region>> {
-        if self.shares && bytes as u64 > crate::marshal::INLINE_MAX {
-            return self.source.allocate(bytes);
-        }
-        Ok(Arc::new(HeapRegion::new(bytes)?))
-    }
-
-    fn segment(&mut self, region: &Arc<dyn Region>) -> Result<u32> {
-        for identity in self.source.freed() {
-            if let Some(number) = self.segments.remove(&identity) {
-                self.connection.unshare(number);
-            }
-        }
-        let identity = region.identity();
-        if let Some(number) = self.segments.get(&identity) {
-            return Ok(*number);
-        }
-        let missing = || Error::internal("share memory", "a region that cannot be shared");
-        let descriptor = region.descriptor().ok_or_else(missing)?.try_clone_to_owned();
-        let descriptor = descriptor.map_err(|error| Error::system("share memory", error))?;
-        let number = self.next_segment;
-        self.next_segment += 1;
-        self.segments.insert(identity, number);
-        self.unannounced.insert(number, descriptor);
-        self.connection.share(Share { segment: number, bytes: region.bytes() as u64 });
-        Ok(number)
-    }
-}
-
-impl FrameHandler for Tables {
-    fn control(&mut self, header: &FrameHeader, body: &[u8], _: &mut VecDeque<OwnedFd>) -> Result<()> {
-        if header.kind == FrameKind::Share as u8 {
-            return Err(Error::new(
-                ErrorKind::Protocol,
-                "follow the server",
-                "a server shares no memory with a client",
-            ));
-        }
-        self.connection.handle_control(header, body)?;
-        self.handle_events()
-    }
-
-    fn data_space(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Space>> {
-        let Some(place) = self.connection.place(header, done)?.filter(|place| place.side == DataSide::Results) else {
-            return Ok(None);
-        };
-        let left = (header.length - done) as usize;
-        let flight = self.calls.get_mut(&place.channel);
-        let receiving = flight.and_then(|flight| flight.receiving.get_mut(&place.slot));
-        receiving.map(|(packing, _)| packing.space(left)).transpose()
-    }
-
-    fn data_arrived(&mut self, header: &FrameHeader, count: u32, done: u32) -> Result<()> {
-        if let Some((packing, _)) = self.calls.get_mut(&header.channel).and_then(|f| f.receiving.get_mut(&header.slot))
-        {
-            packing.arrived(count as usize)?;
-        }
-        self.connection.data_arrived(header, done)?;
-        self.handle_events()
     }
 }
 

@@ -44,6 +44,7 @@ const TABLE: &[Row] = &[
         reason: "a client never contains the kernel, a plugin or an executable",
     },
     Row { room: "routines", may_use: &["clients"], reason: "published routines are users of Farcall" },
+    Row { room: "examples", may_use: &["clients"], reason: "an example shows what a user of Farcall writes" },
     Row { room: "apps", may_use: &["clients"], reason: "an application is a user of Farcall" },
 ];
 

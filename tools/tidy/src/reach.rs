@@ -69,9 +69,30 @@ fn declaration(file: &SourceFile, at: usize, root: bool) -> Option<Declared> {
     let (own, folder) = folders(&file.path, root);
     let candidates = match quoted_after(attributes, "path = ") {
         Some(path) => vec![format!("{folder}/{path}")],
-        None => vec![format!("{own}/{name}.rs"), format!("{own}/{name}/mod.rs")],
+        None => {
+            let inline = inline_modules_around(code, at);
+            let own = std::iter::once(own).chain(inline).collect::<Vec<_>>().join("/");
+            vec![format!("{own}/{name}.rs"), format!("{own}/{name}/mod.rs")]
+        }
     };
     Some(Declared { candidates, only_tests: attributes.contains("cfg(test)") })
+}
+
+/// Names of the `mod name { … }` blocks that hold position `at`, outermost first: each is a folder of its own.
+fn inline_modules_around(code: &str, at: usize) -> Vec<String> {
+    let mut open: Vec<Option<String>> = Vec::new();
+    for (position, byte) in code.bytes().enumerate().take(at) {
+        match byte {
+            b'{' => {
+                let head = code[..position].rsplit([';', '{', '}']).next().unwrap_or("").trim();
+                let name = head.rsplit_once("mod ").map(|(_, name)| name.trim().to_string());
+                open.push(name.filter(|name| name.chars().all(|c| c.is_alphanumeric() || c == '_')));
+            }
+            b'}' => drop(open.pop()),
+            _ => {}
+        }
+    }
+    open.into_iter().flatten().collect()
 }
 
 /// Files taken in by `include!("…")`.
@@ -103,7 +124,8 @@ mod tests {
     #[test]
     fn files_that_no_module_declares_are_dead() {
         let files = [
-            file("a/src/lib.rs", "mod one;\n#[path = \"odd.rs\"]\nmod two;\nmod inline { fn f() {} }"),
+            file("a/src/lib.rs", "mod one;\n#[path = \"odd.rs\"]\nmod two;\nmod inline { fn f() {} mod inner; }"),
+            file("a/src/inline/inner.rs", ""),
             file("a/src/one.rs", "pub mod deep;"),
             file("a/src/one/deep.rs", ""),
             file("a/src/odd.rs", ""),

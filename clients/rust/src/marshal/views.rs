@@ -1,0 +1,114 @@
+//! The caller's arrays as memory: to send from, to receive into, to copy from and to.
+
+use std::sync::Arc;
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_idl::interface::Order;
+use farcall_idl::layout::ArrayLayout;
+use farcall_interfaces::memory::{BorrowedRegion, Region};
+use farcall_interfaces::packing::{ArrayPlace, Packing, copy_array};
+use farcall_interfaces::strided::{Axis, Strided};
+
+use crate::array::View;
+
+/// The caller's memory as a region, and where in it the elements lie.
+pub fn borrowed(view: &View, array: &Strided) -> (Arc<dyn Region>, Strided) {
+    let (low, high) = array.extent().unwrap_or((0, -1));
+    // SAFETY: the caller says that its array lies there and lends it for the call.
+    let region = unsafe { BorrowedRegion::new(view.base.offset(low as isize), (high - low + 1) as usize) };
+    (Arc::new(region), Strided { offset: array.offset - low, ..array.clone() })
+}
+
+pub fn packing_of(view: &View, array: &Strided) -> Result<Packing> {
+    let (region, inside) = borrowed(view, array);
+    Packing::new(region, 0, &inside)
+}
+
+/// The elements that travel, packed in transfer order.
+pub fn packed(array: &ArrayLayout) -> Strided {
+    let mut axes = Vec::with_capacity(array.dimensions.len());
+    let mut step = array.element_bytes as i64;
+    for position in 0..array.dimensions.len() {
+        let index = if array.order == Order::Column { position } else { array.dimensions.len() - 1 - position };
+        let count = array.dimensions[index].count;
+        axes.push(Axis { count, stride: step });
+        step *= count.max(1) as i64;
+    }
+    Strided { offset: 0, element_bytes: array.element_bytes, axes }
+}
+
+pub enum Direction {
+    In,
+    Out,
+}
+
+pub fn copy_view(
+    view: &View,
+    at: &Strided,
+    region: &Arc<dyn Region>,
+    inside: &Strided,
+    direction: Direction,
+) -> Result<()> {
+    if at.bytes() == 0 {
+        return Ok(());
+    }
+    let (own, within) = borrowed(view, at);
+    let own = ArrayPlace { region: &own, base: 0, array: &within };
+    let shared = ArrayPlace { region, base: 0, array: inside };
+    match direction {
+        Direction::In => copy_array(&shared, &own, fast_copy),
+        Direction::Out => copy_array(&own, &shared, fast_copy),
+    }
+}
+
+/// Copies a result that lies in `region` as the interface lays it out into the caller's array.
+pub fn copy_result(region: &Arc<dyn Region>, view: &View, array: &ArrayLayout) -> Result<()> {
+    copy_view(view, &elements_of(view, array), region, &Strided::of_layout(array), Direction::Out)
+}
+
+/// Writes a result that came inline into the caller's array.
+pub fn write_result(bytes: &[u8], view: &View, array: &ArrayLayout) -> Result<()> {
+    let mut packing = packing_of(view, &elements_of(view, array))?;
+    if bytes.len() as u64 != packing.left() {
+        return Err(Error::new(ErrorKind::Protocol, "take a result", "the server sent a result of the wrong length")
+            .with("bytes", bytes.len())
+            .with("needed", packing.left()));
+    }
+    let mut done = 0;
+    while done < bytes.len() {
+        let mut space = packing.space(bytes.len() - done)?;
+        let count = space.length();
+        space.bytes().copy_from_slice(&bytes[done..done + count]);
+        packing.arrived(count)?;
+        done += count;
+    }
+    Ok(())
+}
+
+/// Receives a result into the caller's array.
+pub fn receive_result(view: &View, array: &ArrayLayout) -> Result<Packing> {
+    packing_of(view, &elements_of(view, array))
+}
+
+/// The elements of the caller's array that `array` says travel, in transfer order. A caller that gave a shape gets the
+/// elements at the begin of each dimension.
+pub fn elements_of(view: &View, array: &ArrayLayout) -> Strided {
+    let Some((_, strides)) = &view.shape else { return Strided::of_layout(array) };
+    let stride = |index: usize| strides.get(index).copied().unwrap_or(0);
+    let mut axes: Vec<Axis> = array
+        .dimensions
+        .iter()
+        .enumerate()
+        .map(|(index, dimension)| Axis { count: dimension.count, stride: stride(index) })
+        .collect();
+    if array.order == Order::Row {
+        axes.reverse();
+    }
+    Strided { offset: 0, element_bytes: array.element_bytes, axes }
+}
+
+fn fast_copy(destination: &mut [u8], source: &[u8]) {
+    debug_assert_eq!(destination.len(), source.len(), "copies have one length");
+    // SAFETY: two slices of one length, one of them exclusive.
+    unsafe { farcall_transport_unix::copy::copy_bytes(destination.as_mut_ptr(), source.as_ptr(), source.len()) }
+}

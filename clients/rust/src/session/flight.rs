@@ -1,0 +1,155 @@
+//! A call under way on the client's side: where its results go, and what became of it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_idl::layout::{CallLayout, ParameterLayout, resolve_results};
+use farcall_idl::values::ByteValues;
+use farcall_interfaces::memory::Region;
+use farcall_interfaces::packing::Packing;
+use farcall_wire::{Argument as WireArgument, CallResult};
+
+use super::Contract;
+use crate::marshal::{Marshalled, copy_result, packed, receive_result, write_result};
+use crate::results::{Output, Outputs, OwnedArray};
+
+/// A call under way.
+pub struct InFlight {
+    pub number: u64,
+    pub contract: Arc<Contract>,
+    pub call: Marshalled,
+    pub result: Option<Box<CallResult>>,
+    pub after: Option<CallLayout>,
+    pub receiving: HashMap<u16, (Packing, Option<Arc<dyn Region>>)>,
+    pub trouble: Option<Error>,
+    pub announced: bool,
+}
+
+impl InFlight {
+    /// The answer's head came: where do its data go?
+    pub fn prepare_results(&mut self) -> Result<()> {
+        let Some(result) = &self.result else { return Ok(()) };
+        if result.failure.is_some() {
+            return Ok(());
+        }
+        let interface = &self.contract.interface;
+        if result.results.len() != interface.parameters.len() {
+            return Err(Error::new(
+                ErrorKind::Protocol,
+                "take the results",
+                "the server sent another number of results",
+            ));
+        }
+        if !interface.inline_results().is_empty() {
+            let bytes: Vec<Option<&[u8]>> = result.results.iter().map(inline_bytes).collect();
+            self.after =
+                Some(resolve_results(interface, &ByteValues::new(interface, bytes.as_slice()), &self.call.layout)?);
+        }
+        let layout = self.after.as_ref().unwrap_or(&self.call.layout);
+        for (slot, (argument, layout)) in result.results.iter().zip(&layout.parameters).enumerate() {
+            let (WireArgument::Blocks(length), ParameterLayout::Array(array)) = (argument, layout) else { continue };
+            let side = self.call.sides[slot].as_ref();
+            let (Some(side), true) = (side, *length == Some(array.transfer_bytes)) else {
+                return Err(Error::new(
+                    ErrorKind::Protocol,
+                    "take the results",
+                    "an array that was not asked for like this",
+                ));
+            };
+            let receiving = match &side.written {
+                Some(view) => (receive_result(view, array)?, None),
+                None => {
+                    let region = side.region.clone();
+                    (Packing::new(region.clone(), 0, &packed(array))?, Some(region))
+                }
+            };
+            self.receiving.insert(slot as u16, receiving);
+        }
+        Ok(())
+    }
+
+    pub fn outcome(mut self) -> Result<Outputs> {
+        if let Some(error) = self.trouble.take() {
+            return Err(error);
+        }
+        let gone = || Error::internal("take the results", "a call ended without an answer");
+        let result = self.result.take().ok_or_else(gone)?;
+        if let Some(failure) = result.failure {
+            return Err(Error::from(failure).with("routine", &self.contract.name));
+        }
+        let mut outputs = Vec::with_capacity(result.results.len());
+        for (slot, argument) in result.results.into_iter().enumerate() {
+            outputs.push(self.output(slot, argument)?);
+        }
+        Ok(Outputs { interface: self.contract.interface.clone(), outputs, times: result.times })
+    }
+
+    fn output(&mut self, slot: usize, argument: WireArgument) -> Result<Output> {
+        let parameter = &self.contract.interface.parameters[slot];
+        let layout = &self.after.as_ref().unwrap_or(&self.call.layout).parameters[slot];
+        let rank = self.call.ranks[slot];
+        if !parameter.mode.is_output() {
+            return Ok(Output::None);
+        }
+        let array = match layout {
+            ParameterLayout::Array(array) => array,
+            ParameterLayout::Text => {
+                return Ok(Output::Text(match argument {
+                    WireArgument::Inline(bytes) => Some(bytes),
+                    _ => None,
+                }));
+            }
+            ParameterLayout::TextArray { .. } => {
+                return Ok(match argument {
+                    WireArgument::Texts(texts) => Output::Texts(texts.into_iter().map(|t| t.map(Into::into)).collect()),
+                    _ => Output::Null,
+                });
+            }
+            _ => return Ok(Output::None),
+        };
+        let shape = || array.dimensions.iter().map(|dimension| dimension.count).collect();
+        let side = self.call.sides[slot].as_ref();
+        let written = side.and_then(|side| side.written.as_ref());
+        match (argument, written) {
+            (WireArgument::Null | WireArgument::Absent, _) => Ok(Output::Null),
+            (WireArgument::Inline(bytes), Some(view)) => {
+                write_result(&bytes, view, array)?;
+                Ok(Output::Written(shape()))
+            }
+            (WireArgument::Inline(bytes), None) => {
+                if bytes.len() as u64 != array.transfer_bytes {
+                    return Err(Error::new(ErrorKind::Protocol, "take the results", "a result of the wrong length"));
+                }
+                Ok(Output::Array(OwnedArray::of_bytes(&bytes, parameter.element, array)?.with_rank(rank)))
+            }
+            (WireArgument::Shared(..), Some(view)) => {
+                let region = &side.expect("a written side exists").region;
+                copy_result(region, view, array)?;
+                Ok(Output::Written(shape()))
+            }
+            (WireArgument::Shared(..), None) => {
+                let missing =
+                    || Error::new(ErrorKind::Protocol, "take the results", "shared memory that was not offered");
+                let region = side.ok_or_else(missing)?.region.clone();
+                Ok(Output::Array(OwnedArray::laid_out_in(region, parameter.element, array).with_rank(rank)))
+            }
+            (WireArgument::Blocks(_), Some(_)) => Ok(Output::Written(shape())),
+            (WireArgument::Blocks(_), None) => {
+                let region = self.receiving.remove(&(slot as u16)).and_then(|(_, region)| region);
+                let missing = || Error::internal("take the results", "a result without memory");
+                Ok(Output::Array(
+                    OwnedArray::packed_in(region.ok_or_else(missing)?, parameter.element, array).with_rank(rank),
+                ))
+            }
+            _ => Err(Error::new(ErrorKind::Protocol, "take the results", "a result of an unknown kind")),
+        }
+    }
+}
+
+fn inline_bytes(argument: &WireArgument) -> Option<&[u8]> {
+    match argument {
+        WireArgument::Inline(bytes) => Some(bytes),
+        _ => None,
+    }
+}

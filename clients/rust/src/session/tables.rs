@@ -1,0 +1,160 @@
+//! What one connection knows: its calls, its shared memory, its answers. Takes the frames that arrive.
+
+use std::collections::{HashMap, VecDeque};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use farcall_base::{ChannelId, Error, ErrorKind, Result};
+use farcall_call::{Connection, Event, Side as DataSide};
+use farcall_interfaces::link::FrameHandler;
+use farcall_interfaces::memory::{HeapRegion, MemorySource, Region, Space};
+use farcall_wire::{CallResult, FrameHeader, FrameKind, Reply, Share};
+
+use super::flight::InFlight;
+use crate::marshal::Memory;
+use crate::results::Outputs;
+
+/// Everything but the link, which needs it while it receives.
+pub struct Tables {
+    pub connection: Connection,
+    pub calls: HashMap<ChannelId, InFlight>,
+    pub channels: HashMap<u64, ChannelId>,
+    pub finished: HashMap<u64, Result<Outputs>>,
+    pub announced: VecDeque<u64>,
+    pub replies: HashMap<ChannelId, Reply>,
+    pub shares: bool,
+    pub source: Arc<dyn MemorySource>,
+    /// Identity and number of memory that the server knows.
+    pub segments: HashMap<u64, u32>,
+    /// Descriptors of segments whose announcement has not left yet.
+    pub unannounced: HashMap<u32, OwnedFd>,
+    pub next_segment: u32,
+    pub ready: bool,
+}
+
+impl Tables {
+    /// The descriptor for a Share frame that leaves now.
+    pub fn descriptor(&mut self, segment: u32) -> Result<OwnedFd> {
+        self.unannounced.remove(&segment).ok_or_else(|| Error::internal("share memory", "the memory is gone"))
+    }
+
+    fn handle_events(&mut self) -> Result<()> {
+        while let Some(event) = self.connection.poll_event() {
+            match event {
+                Event::Ready(hello) => {
+                    if hello.byte_order != farcall_wire::ByteOrder::NATIVE {
+                        return Err(Error::new(ErrorKind::Version, "connect", "the server has the other byte order"));
+                    }
+                    self.ready = true;
+                }
+                Event::Replied(channel, reply) => {
+                    self.replies.insert(channel, reply);
+                }
+                Event::Resulted(channel, result) => self.resulted(channel, result),
+                Event::Finished(channel) => self.finish(channel),
+                Event::Left(failure) => {
+                    return Err(failure.map_or_else(
+                        || Error::new(ErrorKind::ShuttingDown, "wait for the server", "the server said goodbye"),
+                        Error::from,
+                    ));
+                }
+                // The server opens no calls on our connection yet.
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn resulted(&mut self, channel: ChannelId, result: Box<CallResult>) {
+        if let Some(flight) = self.calls.get_mut(&channel) {
+            flight.result = Some(result);
+            if let Err(error) = flight.prepare_results() {
+                flight.trouble = Some(error);
+            }
+        }
+    }
+
+    /// The outcome of a call that is over. Who has it needs no announcement any more.
+    pub fn take_finished(&mut self, number: u64) -> Option<Result<Outputs>> {
+        let outcome = self.finished.remove(&number)?;
+        self.announced.retain(|announced| *announced != number);
+        Some(outcome)
+    }
+
+    fn finish(&mut self, channel: ChannelId) {
+        let Some(flight) = self.calls.remove(&channel) else { return };
+        let (number, announced) = (flight.number, flight.announced);
+        self.channels.remove(&number);
+        self.finished.insert(number, flight.outcome());
+        if announced {
+            self.announced.push_back(number);
+        }
+    }
+}
+
+impl Memory for Tables {
+    fn shares(&self) -> bool {
+        self.shares
+    }
+
+    fn allocate(&mut self, bytes: usize) -> Result<Arc<dyn Region>> {
+        if self.shares && bytes as u64 > crate::marshal::INLINE_MAX {
+            return self.source.allocate(bytes);
+        }
+        Ok(Arc::new(HeapRegion::new(bytes)?))
+    }
+
+    fn segment(&mut self, region: &Arc<dyn Region>) -> Result<u32> {
+        for identity in self.source.freed() {
+            if let Some(number) = self.segments.remove(&identity) {
+                self.connection.unshare(number);
+            }
+        }
+        let identity = region.identity();
+        if let Some(number) = self.segments.get(&identity) {
+            return Ok(*number);
+        }
+        let missing = || Error::internal("share memory", "a region that cannot be shared");
+        let descriptor = region.descriptor().ok_or_else(missing)?.try_clone_to_owned();
+        let descriptor = descriptor.map_err(|error| Error::system("share memory", error))?;
+        let number = self.next_segment;
+        self.next_segment += 1;
+        self.segments.insert(identity, number);
+        self.unannounced.insert(number, descriptor);
+        self.connection.share(Share { segment: number, bytes: region.bytes() as u64 });
+        Ok(number)
+    }
+}
+
+impl FrameHandler for Tables {
+    fn control(&mut self, header: &FrameHeader, body: &[u8], _: &mut VecDeque<OwnedFd>) -> Result<()> {
+        if header.kind == FrameKind::Share as u8 {
+            return Err(Error::new(
+                ErrorKind::Protocol,
+                "follow the server",
+                "a server shares no memory with a client",
+            ));
+        }
+        self.connection.handle_control(header, body)?;
+        self.handle_events()
+    }
+
+    fn data_space(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Space>> {
+        let Some(place) = self.connection.place(header, done)?.filter(|place| place.side == DataSide::Results) else {
+            return Ok(None);
+        };
+        let left = (header.length - done) as usize;
+        let flight = self.calls.get_mut(&place.channel);
+        let receiving = flight.and_then(|flight| flight.receiving.get_mut(&place.slot));
+        receiving.map(|(packing, _)| packing.space(left)).transpose()
+    }
+
+    fn data_arrived(&mut self, header: &FrameHeader, count: u32, done: u32) -> Result<()> {
+        if let Some((packing, _)) = self.calls.get_mut(&header.channel).and_then(|f| f.receiving.get_mut(&header.slot))
+        {
+            packing.arrived(count as usize)?;
+        }
+        self.connection.data_arrived(header, done)?;
+        self.handle_events()
+    }
+}
