@@ -8,7 +8,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// What went wrong, as a closed set: programs match on it, the wire and the C ABI carry its number.
 ///
-/// The numbers are part of `spec/call.md` (table "error kinds") and never change their meaning.
+/// The numbers are part of `spec/wire.md` (section 10) and never change their meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u16)]
 pub enum ErrorKind {
@@ -262,9 +262,6 @@ mod tests {
         let error = Error::new(ErrorKind::NotFound, "call", "no routine \"dgesw\"")
             .with("server", "unix:/run/x")
             .fix("did you mean dgesv?");
-        assert_eq!(
-            error.to_string(),
-            "call: no routine \"dgesw\" (server: unix:/run/x); did you mean dgesv?"
-        );
+        assert_eq!(error.to_string(), "call: no routine \"dgesw\" (server: unix:/run/x); did you mean dgesv?");
     }
 }

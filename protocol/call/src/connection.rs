@@ -378,6 +378,10 @@ impl Connection {
     /// # Errors
     /// As [`Connection::handle_control`].
     pub fn place(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Place>> {
+        // A frame of no bytes has nowhere to go; it begins in `handle_control`.
+        if header.length == 0 {
+            return Ok(None);
+        }
         let side = if self.is_ours(header.channel) { Side::Results } else { Side::Arguments };
         // An owner may ask again before the first byte comes: the frame begins once.
         let begun = self.receiving.as_ref() == Some(header);

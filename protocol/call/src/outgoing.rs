@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use farcall_base::{Bytes, ChannelId, Error, ErrorKind, Result};
-use farcall_wire::message::{decode, encode};
+use farcall_wire::message::{check_attributes, decode, encode};
 use farcall_wire::{Argument, FrameHeader, FrameKind, HelloLimits, Notice, Open, Reply, Request, Window};
 
 use crate::channel::{Inbound, Outbound, broken, check_count, declared_bytes, no_call};
@@ -229,6 +229,7 @@ impl Connection {
         let result: Box<farcall_wire::CallResult> = Box::new(decode("Result", body)?);
         let call = self.outgoing.calls.get_mut(&channel).expect("on_answer found it");
         check_count(&result.results)?;
+        check_attributes(result.attributes.as_deref().unwrap_or_default(), &[])?;
         call.resulted = true;
         call.inbound.expect(&result.results);
         if call.outbound.abandon() {

@@ -277,7 +277,7 @@ pub struct CallResult {
     pub attributes: Option<Vec<Attribute>>,
 }
 
-/// An error on the wire (spec/call.md, table "error kinds").
+/// An error on the wire (spec/wire.md, section 10).
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct Failure {

@@ -122,3 +122,16 @@ fn more_results_than_slots() {
     let mut connection = greeted();
     assert!(connection.open(&open(vec![Argument::Blocks(Some(1)); 70_000])).is_err());
 }
+
+/// An owner that asks where a frame of no bytes goes must not make it count twice.
+#[test]
+fn a_data_frame_of_no_bytes_may_be_asked_about() {
+    let mut connection = greeted();
+    connection.handle_control(&frame(FrameKind::Open, 1), &encode(&open(vec![Argument::Blocks(None)]))).unwrap();
+    let data = FrameHeader { sequence: 1, flags: Flags::END, ..frame(FrameKind::Data, 1) };
+    assert_eq!(connection.place(&data, 0).unwrap(), None);
+    connection.handle_control(&data, &[]).unwrap();
+    assert!(
+        std::iter::from_fn(|| connection.poll_event()).any(|event| event == Event::ArgumentsComplete(ChannelId(1)))
+    );
+}

@@ -8,4 +8,5 @@ mod random;
 mod reader;
 mod round_trip;
 mod samples;
+mod specification;
 mod vectors;
