@@ -4,7 +4,7 @@ pub mod directory;
 pub mod link;
 pub mod mailbox;
 pub mod memory;
-pub mod spawner;
 pub mod packing;
+pub mod spawner;
 pub mod stream;
 pub mod strided;

@@ -369,7 +369,10 @@ impl Link {
         };
         let room = space.length().min(left);
         if room == 0 {
-            return Err(Trouble::Handler(Error::internal("receive an array", "no room was given for bytes that are due")));
+            return Err(Trouble::Handler(Error::internal(
+                "receive an array",
+                "no room was given for bytes that are due",
+            )));
         }
         let ahead = if room == left { padding(header.length) + HEADER_BYTES } else { 0 };
         let mut parts = [IoSliceMut::new(&mut space.bytes()[..room]), IoSliceMut::new(&mut self.buffer[..ahead])];

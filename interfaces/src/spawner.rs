@@ -57,8 +57,8 @@ pub struct ExecutableLimits {
 pub struct Started {
     /// Which one.
     pub executable: ExecutableId,
-    /// Our end of a Unix stream socket pair, blocking and close-on-exec; the executable has the other end as
-    /// descriptor 0.
+    /// Our end of a Unix stream socket pair or of a TCP connection, blocking and close-on-exec; the executable has the
+    /// other end as descriptor 0.
     pub stream: OwnedFd,
     /// Its process id, for people and logs.
     pub pid: u32,

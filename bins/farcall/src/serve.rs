@@ -194,10 +194,10 @@ fn wait_for_end(node: &mut Node, signals: &OwnedFd, private: bool) -> Result<()>
         if ready[0] {
             return Ok(());
         }
-        if ready[1] {
-            if let Some(error) = node.wait(Duration::ZERO) {
-                return Err(error);
-            }
+        if ready[1]
+            && let Some(error) = node.wait(Duration::ZERO)
+        {
+            return Err(error);
         }
         if private && ready[2] && ended(stdin) {
             return Ok(());

@@ -399,12 +399,13 @@ impl Core {
 
     /// Makes frames and sends what the socket takes.
     fn pump(&mut self) {
-        if self.dead.is_none() {
-            if let Err(error) = self.try_pump() {
-                // What the server said last may be in the socket still, and says more than a broken pipe.
-                self.receive();
-                self.die(error);
-            }
+        if self.dead.is_some() {
+            return;
+        }
+        if let Err(error) = self.try_pump() {
+            // What the server said last may be in the socket still, and says more than a broken pipe.
+            self.receive();
+            self.die(error);
         }
     }
 

@@ -47,7 +47,7 @@ impl Segments {
         if offset.checked_add(length).is_none_or(|end| end > region.bytes() as u64) {
             return Err(wrong("it reaches beyond its segment"));
         }
-        if offset % 16 != 0 {
+        if !offset.is_multiple_of(16) {
             return Err(wrong("its memory is not aligned"));
         }
         Ok((region.clone(), offset as usize))

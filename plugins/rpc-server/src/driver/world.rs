@@ -12,9 +12,9 @@ use farcall_interfaces::link::FrameHandler;
 use farcall_interfaces::memory::{Block, MemorySource, Space};
 use farcall_wire::{FrameHeader, FrameKind, Share};
 
-use crate::transfers::Transfers;
 use crate::state::{MemoryId, MemorySource as SharedSource};
 use crate::step::{Server, Surroundings};
+use crate::transfers::Transfers;
 use crate::{Options, Transports};
 
 /// Clock, memory and descriptors.
