@@ -2,8 +2,9 @@
  *
  * Usage: linpack ADDRESS [--csv] [n…]       cc -O2 -std=gnu11 linpack.c -o linpack -lfarcall -ldl -lm
  *
- * The local times are those of libopenblas.so.0, if this machine has one. Throughput counts A and b out, and LU, pivots and
- * x back. The residual is ||A x - b|| / (eps (||A|| ||x|| + ||b||) n) in the infinity norm; above 16 the program fails.
+ * The local times are those of libopenblas.so.0, if this machine has one. Throughput counts A and b out, and LU, pivots
+ * and x back. The residual is ||A x - b|| / (eps (||A|| ||x|| + ||b||) n) in the infinity norm; above 16 the program
+ * fails.
  */
 #include <dlfcn.h>
 #include <farcall.h>
@@ -17,8 +18,8 @@
 #define RESIDUAL_MAX 16.0
 
 /* LAPACK's Fortran interface. */
-typedef void dgesv_function(const int *n, const int *nrhs, double *a, const int *lda, int *ipiv, double *b, const int *ldb,
-                            int *info);
+typedef void dgesv_function(const int *n, const int *nrhs, double *a, const int *lda, int *ipiv, double *b,
+                            const int *ldb, int *info);
 
 struct problem {
     int n;
@@ -98,8 +99,9 @@ static void solve_locally(dgesv_function *dgesv, struct problem *problem)
 static void solve_remotely(farcall_client *client, struct problem *problem)
 {
     int n = problem->n, info = -1;
+    double *a = problem->a, *b = problem->b;
     farcall_error *error;
-    if (farcall_call(client, &error, "lapack/dgesv", n, 1, problem->a, n, problem->ipiv, problem->b, n, &info) != FARCALL_OK) {
+    if (farcall_call(client, &error, "lapack/dgesv", n, 1, a, n, problem->ipiv, b, n, &info) != FARCALL_OK) {
         fprintf(stderr, "linpack: %s\n", farcall_error_message(error));
         exit(1);
     }
@@ -173,7 +175,8 @@ static void print_head(int csv)
     if (csv)
         puts("n,local_seconds,remote_seconds,local_mflops,remote_mflops,megabytes_per_second,residual");
     else
-        printf("%6s %13s %14s %13s %11s %9s\n", "n", "local Mflops", "remote Mflops", "remote/local", "MB/s moved", "residual");
+        printf("%6s %13s %14s %13s %11s %9s\n", "n", "local Mflops", "remote Mflops", "remote/local", "MB/s moved",
+               "residual");
 }
 
 /* One size; 0 if its answer is right. */

@@ -141,8 +141,8 @@ pub unsafe fn elements<'a, T>(pointer: *const T, count: usize, what: &str) -> Re
     Ok(unsafe { std::slice::from_raw_parts(pointer, count) })
 }
 
-/// A structure of options that begins with its size, so that later versions may add members: a caller's structure may be
-/// longer than ours if nothing is set that we do not know.
+/// A structure of options that begins with its size, so that later versions may add members: a caller's structure may
+/// be longer than ours if nothing is set that we do not know.
 ///
 /// # Safety
 /// NULL, or a structure as long as its first member says; all bit patterns are values of `T`.

@@ -102,7 +102,9 @@ unsafe extern "C" fn farcall_call_arguments(
     guard(error, || {
         // SAFETY: farcall.h says what all of them are, here and below.
         let place = unsafe { Place::optional(results) };
+        // SAFETY: as above.
         let routine = &unsafe { object(routine, "the routine") }?.routine;
+        // SAFETY: as above.
         let prepared = unsafe { prepare(routine, arguments, count) }?;
         // SAFETY: as above.
         let outputs = unsafe { call(routine, &prepared, &read_options(given)?) }?;
@@ -123,7 +125,9 @@ unsafe extern "C" fn farcall_start_arguments(
     guard(error, || {
         // SAFETY: farcall.h says what all of them are, here and below.
         let place = unsafe { Place::new(started, "the place for the call") }?;
+        // SAFETY: as above.
         let routine = &unsafe { object(routine, "the routine") }?.routine;
+        // SAFETY: as above.
         let prepared = unsafe { prepare(routine, arguments, count) }?;
         // SAFETY: as above.
         place.fill(unsafe { start(routine.client(), routine, prepared, &read_options(given)?) }?);
@@ -142,6 +146,7 @@ unsafe fn collect(
 ) -> Result<c_int> {
     // SAFETY: the caller's promise, here and below.
     let place = unsafe { Place::optional(results) };
+    // SAFETY: as above.
     let call = unsafe { object(call, "the call") }?;
     let mut pending = call.pending.lock().unwrap_or_else(PoisonError::into_inner);
     let outputs = match patience {

@@ -71,6 +71,7 @@ unsafe extern "C" fn farcall_connect_with(
         let place = unsafe { Place::new(client, "the place for the client") }?;
         // SAFETY: farcall.h: options with their size, or NULL; the pointers in them are text or NULL.
         let connected = match unsafe { options(given, "farcall_connect_options") }? {
+            // SAFETY: as above.
             Some(given) => unsafe { connect_with(&given) }?,
             None => Client::connect(None)?,
         };
@@ -113,7 +114,9 @@ unsafe extern "C" fn farcall_lookup(
     guard(error, || {
         // SAFETY: farcall.h: a place for the routine, a client, and text.
         let place = unsafe { Place::new(routine, "the place for the routine") }?;
+        // SAFETY: as above.
         let client = unsafe { object(client, "the client") }?;
+        // SAFETY: as above.
         let name = unsafe { text(name, "the routine's name") }?;
         place.fill(RoutineObject::new(client.client.routine(name)?));
         Ok(OK)

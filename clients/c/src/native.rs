@@ -202,11 +202,11 @@ impl Making<'_> {
         }
         let inline = parameter.mode.is_input() && self.interface.inline_parameters().contains(&index);
         // Where an extent is not known, the client finds out and says why.
-        if let (true, Ok(shape)) = (inline, self.extents(parameter)) {
-            if let Argument::Array(view) = &mut self.prepared.arguments[index] {
-                let strides = packed(&shape, element_bytes(self.interface, parameter.element), *order);
-                view.shape = strides.map(|strides| (shape, strides));
-            }
+        if let (true, Ok(shape)) = (inline, self.extents(parameter))
+            && let Argument::Array(view) = &mut self.prepared.arguments[index]
+        {
+            let strides = packed(&shape, element_bytes(self.interface, parameter.element), *order);
+            view.shape = strides.map(|strides| (shape, strides));
         }
         Ok(())
     }
@@ -344,6 +344,7 @@ unsafe extern "C" fn farcall_call_tagged(
     guard(error, || {
         // SAFETY: farcall-native.h says what all of them are, here and below.
         let client = &unsafe { object(client, "the client") }?.client;
+        // SAFETY: as above.
         let (routine, prepared) = unsafe { look_up(client, values, count) }?;
         // SAFETY: as above.
         unsafe { call(&routine, &prepared, &CallOptions::default()) }?;
@@ -362,7 +363,9 @@ unsafe extern "C" fn farcall_start_tagged(
     guard(error, || {
         // SAFETY: farcall-native.h says what all of them are, here and below.
         let place = unsafe { Place::new(started, "the place for the call") }?;
+        // SAFETY: as above.
         let client = &unsafe { object(client, "the client") }?.client;
+        // SAFETY: as above.
         let (routine, prepared) = unsafe { look_up(client, values, count) }?;
         let options = CallOptions { announced: true, ..CallOptions::default() };
         // SAFETY: as above.

@@ -144,6 +144,7 @@ unsafe extern "C" fn farcall_results_array(
     guard(error, || {
         // SAFETY: farcall.h: results, and a place for the view.
         let (_, found) = unsafe { object(results, "the results") }?.array(parameter)?;
+        // SAFETY: as above.
         unsafe { give_view(view, found) }?;
         Ok(OK)
     })
@@ -160,6 +161,7 @@ unsafe extern "C" fn farcall_results_take(
     guard(error, || {
         // SAFETY: farcall.h: results, and places for the memory and the view.
         let place = unsafe { Place::new(memory, "the place for the memory") }?;
+        // SAFETY: as above.
         let results = unsafe { object(results, "the results") }?;
         let (array, found) = results.array(parameter)?;
         let array = array.ok_or_else(|| results.no_array(parameter).fix("it lies in the caller's own array"))?;

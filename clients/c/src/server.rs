@@ -46,6 +46,7 @@ impl ServerOptions {
 unsafe fn texts(list: *const *const c_char, count: usize, what: &str) -> Result<Vec<String>> {
     // SAFETY: the caller's promise, here and below.
     let list = unsafe { elements(list, count, what) }?;
+    // SAFETY: as above.
     list.iter().map(|one| unsafe { text(*one, what) }.map(str::to_owned)).collect()
 }
 

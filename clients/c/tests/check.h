@@ -41,10 +41,11 @@ static inline void check_error(int status, farcall_error *const *place, int kind
                                int line)
 {
     farcall_error *error = *place;
-    int fine = status == kind && error && farcall_error_kind(error) == kind && strstr(farcall_error_message(error), text);
+    const char *message = farcall_error_message(error);
+    int fine = status == kind && error && farcall_error_kind(error) == kind && strstr(message, text);
     check_that(fine, what, line);
     if (!fine)
-        printf("    status %d, wanted %d and \"%s\", got: %s\n", status, kind, text, farcall_error_message(error));
+        printf("    status %d, wanted %d and \"%s\", got: %s\n", status, kind, text, message);
     farcall_error_free(error);
 }
 

@@ -24,7 +24,8 @@ static void inferred(farcall_routine *dgesv)
     arguments[5] = matrix(b, column, NULL);
     CHECK_OK(farcall_call_arguments(dgesv, arguments, 8, NULL, &results, &error), error);
     CHECK(a[0] == 4 && b[0] == 1);
-    CHECK(farcall_results_kind(results, 0) == FARCALL_RESULT_NONE && farcall_results_kind(results, 99) == FARCALL_RESULT_NONE);
+    CHECK(farcall_results_kind(results, 0) == FARCALL_RESULT_NONE &&
+          farcall_results_kind(results, 99) == FARCALL_RESULT_NONE);
     CHECK(farcall_results_kind(results, 7) == FARCALL_RESULT_ARRAY);
     CHECK_OK(farcall_results_array(results, 7, &view, &error), error);
     CHECK(view.element == FARCALL_INT32 && view.rank == 1 && view.shape[0] == 1 && *(int *)view.data == 0);
@@ -34,7 +35,8 @@ static void inferred(farcall_routine *dgesv)
     CHECK(farcall_results_times(results, &times) == FARCALL_OK && times.finished >= times.started);
     /* The memory outlives the results. */
     farcall_results_free(results);
-    CHECK(view.rank == 2 && view.shape[0] == 2 && view.shape[1] == 1 && view.element_bytes == 8 && view.strides[0] == 8);
+    CHECK(view.rank == 2 && view.shape[0] == 2 && view.shape[1] == 1 && view.element_bytes == 8 &&
+          view.strides[0] == 8);
     CHECK(((double *)view.data)[1] > 7 / 11.0 - 1e-12 && ((double *)view.data)[1] < 7 / 11.0 + 1e-12);
     farcall_memory_free(memory);
 }
@@ -80,14 +82,18 @@ static void mistakes(farcall_routine *dgesv)
     /* Three right-hand sides' rows for two equations. */
     CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 8, NULL, NULL, &error), error, FARCALL_INVALID_ARGUMENT, "n");
     arguments[5].rank = 33;
-    CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 8, NULL, NULL, &error), error, FARCALL_INVALID_ARGUMENT, "rank: 33");
+    CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 8, NULL, NULL, &error), error, FARCALL_INVALID_ARGUMENT,
+                "rank: 33");
     arguments[5].rank = -2;
-    CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 8, NULL, NULL, &error), error, FARCALL_INVALID_ARGUMENT, "rank: -2");
+    CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 8, NULL, NULL, &error), error, FARCALL_INVALID_ARGUMENT,
+                "rank: -2");
     arguments[5].rank = 2;
     arguments[5].shape = NULL;
-    CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 8, NULL, NULL, &error), error, FARCALL_INVALID_ARGUMENT, "NULL");
+    CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 8, NULL, NULL, &error), error, FARCALL_INVALID_ARGUMENT,
+                "NULL");
     arguments[5].shape = huge;
-    CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 8, NULL, NULL, &error), error, FARCALL_INVALID_ARGUMENT, "shape");
+    CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 8, NULL, NULL, &error), error, FARCALL_INVALID_ARGUMENT,
+                "shape");
     arguments[5].shape = square;
     arguments[5].element = FARCALL_FLOAT32;
     CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 8, NULL, NULL, &error), error, FARCALL_INVALID_ARGUMENT,
@@ -97,10 +103,12 @@ static void mistakes(farcall_routine *dgesv)
                 "element: 77");
     arguments[5].element = FARCALL_FLOAT64;
     arguments[5].reserved[3] = 1; /* a member of a later version */
-    CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 8, NULL, NULL, &error), error, FARCALL_INVALID_ARGUMENT, "reserved");
+    CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 8, NULL, NULL, &error), error, FARCALL_INVALID_ARGUMENT,
+                "reserved");
     arguments[5].reserved[3] = 0;
     arguments[5].kind = 99;
-    CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 8, NULL, NULL, &error), error, FARCALL_INVALID_ARGUMENT, "kind: 99");
+    CHECK_ERROR(farcall_call_arguments(dgesv, arguments, 8, NULL, NULL, &error), error, FARCALL_INVALID_ARGUMENT,
+                "kind: 99");
     CHECK_ERROR(farcall_call_arguments(dgesv, NULL, 8, NULL, NULL, &error), error, FARCALL_INVALID_ARGUMENT, "NULL");
 }
 

@@ -57,7 +57,8 @@ static void waiting(farcall_client *client)
     /* Its outcome is given once. */
     CHECK_ERROR(farcall_call_wait(call, -1, NULL, &error), error, FARCALL_NOT_FOUND, "collected before");
     farcall_call_free(call);
-    CHECK_ERROR(farcall_start_call(client, &error, &call, "pause", 1, 2, 3), error, FARCALL_INVALID_ARGUMENT, "takes 2");
+    CHECK_ERROR(farcall_start_call(client, &error, &call, "pause", 1, 2, 3), error, FARCALL_INVALID_ARGUMENT,
+                "takes 2");
     CHECK(call == NULL);
 }
 
@@ -87,7 +88,8 @@ static void timeouts(farcall_client *client)
     farcall_error *error;
     double begin = now();
     CHECK_OK(farcall_lookup(client, "pause", &routine, &error), error);
-    CHECK_ERROR(farcall_call_arguments(routine, arguments, 2, &options, &results, &error), error, FARCALL_TIMED_OUT, "time");
+    CHECK_ERROR(farcall_call_arguments(routine, arguments, 2, &options, &results, &error), error, FARCALL_TIMED_OUT,
+                "time");
     CHECK(results == NULL && now() - begin < 15);
     options.size = 3;
     CHECK_ERROR(farcall_call_arguments(routine, arguments, 2, &options, NULL, &error), error, FARCALL_INVALID_ARGUMENT,

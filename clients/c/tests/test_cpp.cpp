@@ -38,7 +38,8 @@ static void mistakes(farcall_client *client)
     farcall_error *error;
     CHECK_ERROR(farcall_call(client, &error, "dgesv", 2, 1, a, 2, ipiv, b, 2, &info), error, FARCALL_INVALID_ARGUMENT,
                 "argument 3 (a) is float *");
-    CHECK_ERROR(farcall_call(client, &error, "dgesv", 2, 1), error, FARCALL_INVALID_ARGUMENT, "takes 8 arguments, not 2");
+    CHECK_ERROR(farcall_call(client, &error, "dgesv", 2, 1), error, FARCALL_INVALID_ARGUMENT,
+                "takes 8 arguments, not 2");
     CHECK_ERROR(farcall_call(client, &error, "dgesv", 2, 1, b, 2, ipiv, fixed, 2, &info), error,
                 FARCALL_INVALID_ARGUMENT, "not const");
     /* NULL is a number in C++; nullptr is not. */

@@ -8,9 +8,11 @@ static void counts(farcall_client *client)
     farcall_error *error;
     CHECK_ERROR(farcall_call(client, &error, "dgesv", 2, 1, a, 2, ipiv, b, 2), error, FARCALL_INVALID_ARGUMENT,
                 "lapack/dgesv takes 8 arguments, not 7");
-    CHECK_ERROR(farcall_call(client, &error, "dgesv", 2, 1, a, 2, ipiv, b, 2, &info, 0), error, FARCALL_INVALID_ARGUMENT,
+    CHECK_ERROR(farcall_call(client, &error, "dgesv", 2, 1, a, 2, ipiv, b, 2, &info, 0), error,
+                FARCALL_INVALID_ARGUMENT,
                 "pass n, nrhs, a, lda, ipiv, b, ldb, info");
-    CHECK_ERROR(farcall_call(client, &error, "nothing", 1), error, FARCALL_INVALID_ARGUMENT, "takes 0 arguments, not 1");
+    CHECK_ERROR(farcall_call(client, &error, "nothing", 1), error, FARCALL_INVALID_ARGUMENT,
+                "takes 0 arguments, not 1");
     CHECK_ERROR(farcall_call(client, &error, "dgesv"), error, FARCALL_INVALID_ARGUMENT, "not 0");
 }
 
@@ -53,7 +55,8 @@ static void values(farcall_client *client)
     double a[4] = {1, 0, 0, 1}, b[2] = {1, 1}, sum;
     int ipiv[2], info;
     farcall_error *error;
-    CHECK_ERROR(farcall_call(client, &error, "add", 1L << 40, 1.0, &sum), error, FARCALL_INVALID_ARGUMENT, "1099511627776");
+    CHECK_ERROR(farcall_call(client, &error, "add", 1L << 40, 1.0, &sum), error, FARCALL_INVALID_ARGUMENT,
+                "1099511627776");
     CHECK_ERROR(farcall_call(client, &error, "add", ~0UL, 1.0, &sum), error, FARCALL_INVALID_ARGUMENT,
                 "18446744073709551615 does not fit int");
     /* A negative extent, and a leading dimension too short for its rows. */
@@ -68,7 +71,8 @@ static void names(farcall_client *client)
     farcall_error *error;
     farcall_routine *routine = (farcall_routine *)&error;
     CHECK_ERROR(farcall_call(client, &error, "lapack/dgesw", 1), error, FARCALL_NOT_FOUND, "dgesv");
-    CHECK_ERROR(farcall_lookup(client, "no \xff text", &routine, &error), error, FARCALL_INVALID_ARGUMENT, "is not UTF-8");
+    CHECK_ERROR(farcall_lookup(client, "no \xff text", &routine, &error), error, FARCALL_INVALID_ARGUMENT,
+                "is not UTF-8");
     CHECK(routine == NULL);
     CHECK_ERROR(farcall_lookup(client, NULL, &routine, &error), error, FARCALL_INVALID_ARGUMENT, "name is NULL");
     CHECK_ERROR(farcall_lookup(client, "", &routine, &error), error, FARCALL_NOT_FOUND, "");
@@ -82,7 +86,8 @@ static void addresses(void)
     farcall_error *error;
     farcall_connect_options options = {0, "unix:/nowhere", NULL, 0};
     CHECK_ERROR(farcall_connect("nonsense", &client, &error), error, FARCALL_INVALID_ARGUMENT, "unix:PATH");
-    CHECK_ERROR(farcall_connect("unix:/nowhere/at/all", &client, &error), error, FARCALL_UNREACHABLE, "/nowhere/at/all");
+    CHECK_ERROR(farcall_connect("unix:/nowhere/at/all", &client, &error), error, FARCALL_UNREACHABLE,
+                "/nowhere/at/all");
     CHECK_ERROR(farcall_connect_with(&options, &client, &error), error, FARCALL_INVALID_ARGUMENT, "size is not set");
     options.size = sizeof options;
     options.timeout_seconds = -1;
