@@ -5,6 +5,7 @@
 //! an executable saw, memory that was taken or given back, an action, or the next tick.
 
 mod peers;
+mod random;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -104,10 +105,8 @@ impl Play {
         for line in script.lines().filter(|line| !line.starts_with('<')) {
             text += &format!("{line}\n");
             let Some(event) = line.strip_prefix("> ") else { continue };
-            let words: Vec<&str> = event.split_whitespace().collect();
-            self.memory.now = Instant(words[0].parse::<u64>().unwrap() * 1_000_000);
-            self.event(&words[1..]);
-            self.peers.pump(&mut self.server, &mut self.memory);
+            let (at, event) = event.split_once(' ').unwrap();
+            self.happen(at.parse().unwrap(), event);
             for said in self.memory.said.drain(..) {
                 text += &format!("< {said}\n");
             }
@@ -117,6 +116,12 @@ impl Play {
         }
         self.peers.check_over(&self.server, &self.memory);
         text
+    }
+
+    fn happen(&mut self, at_ms: u64, event: &str) {
+        self.memory.now = Instant(at_ms * 1_000_000);
+        self.event(&event.split_whitespace().collect::<Vec<_>>());
+        self.peers.pump(&mut self.server, &mut self.memory);
     }
 
     fn event(&mut self, words: &[&str]) {
@@ -164,14 +169,16 @@ impl Play {
 
     fn executable_event(&mut self, executable: ExecutableId, words: &[&str]) {
         let rest = &words[2..];
-        let connection = ConnectionId(100 + executable.0);
+        let connection = ConnectionId(1_000_000 + executable.0);
         match words[0] {
             "start-ok" => {
+                self.peers.began(executable);
                 let shares = !rest.contains(&"tcp");
                 self.server.executable_started(executable, connection, shares, self.memory.now);
                 self.peers.executable(connection, executable, !rest.contains(&"mute"));
             }
             "start-failed" => {
+                self.peers.began(executable);
                 let error = Error::new(ErrorKind::Unavailable, "start an executable", rest.join(" "));
                 self.server.executable_failed(&mut self.memory, executable, &error);
             }

@@ -51,6 +51,8 @@ struct Other {
     /// What waits for an answer of ours: calls with their slots, and the request to load.
     running: BTreeMap<ChannelId, Open>,
     load: Option<ChannelId>,
+    /// What it maps, by segment.
+    mapped: BTreeMap<u32, MemorySource>,
     /// Nothing leaves it; data frames alone do not.
     mute: bool,
     held: bool,
@@ -66,6 +68,8 @@ pub struct Peers {
     pub questions: VecDeque<(ConnectionId, ChannelId)>,
     calls: u8,
     stopped: BTreeSet<ExecutableId>,
+    /// Asked for, and neither started nor failed.
+    starting: BTreeSet<ExecutableId>,
 }
 
 impl Peers {
@@ -83,9 +87,19 @@ impl Peers {
             attributes: Vec::new(),
         };
         let machine = Connection::new(Setup { hello, initiator: executable.is_none(), token: None });
-        let (calls, running) = (BTreeMap::new(), BTreeMap::new());
-        let other =
-            Other { name, machine, executable, calls, running, load: None, mute: !greets, held: false, cut: false };
+        let (calls, running, mapped) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let other = Other {
+            name,
+            machine,
+            executable,
+            calls,
+            running,
+            load: None,
+            mapped,
+            mute: !greets,
+            held: false,
+            cut: false,
+        };
         self.others.insert(connection, other);
     }
 
@@ -129,7 +143,7 @@ impl Peers {
         words: &[&str],
         routines: &[Arc<PublishedRoutine>],
     ) {
-        self.calls += 1;
+        self.calls = self.calls.wrapping_add(1);
         let call = CallId([self.calls; 16]);
         let other = self.other(client);
         match what {
@@ -145,11 +159,13 @@ impl Peers {
             }
             "open" => {
                 let channel = other.machine.open(&open(call, &words[1..], routines)).unwrap();
-                // A channel's number is used again for the next call.
-                other.calls.retain(|_, of| *of != channel);
                 other.calls.insert(words[0].to_owned(), channel);
             }
-            "cancel" => other.machine.cancel(other.calls[words[0]]),
+            "cancel" => {
+                if let Some(channel) = other.calls.get(words[0]) {
+                    other.machine.cancel(*channel);
+                }
+            }
             "share" => {
                 let (segment, bytes) = (words[0].parse().unwrap(), words[1].parse().unwrap());
                 other.machine.share(Share { segment, bytes });
@@ -200,7 +216,7 @@ impl Peers {
                 moved |= self.carry_to_peer(server, memory, connection);
                 moved |= self.carry_to_server(server, memory, connection);
             }
-            self.check_released(server, memory);
+            self.check_released(memory);
             if !moved {
                 return;
             }
@@ -217,7 +233,10 @@ impl Peers {
                 self.questions.push_back((connection, channel));
                 "list".to_owned()
             }
-            Action::Start { executable, .. } => format!("start {executable}"),
+            Action::Start { executable, .. } => {
+                self.starting.insert(executable);
+                format!("start {executable}")
+            }
             Action::Stop { executable, grace } => {
                 assert!(self.stopped.insert(executable), "executable {executable} is stopped twice");
                 format!("stop {executable}, grace {grace:?}")
@@ -237,7 +256,8 @@ impl Peers {
             moved = true;
             if let Transmit::Control { shares: Some(segment), .. } = &transmit {
                 // The driver would close the connection where there is no descriptor to send.
-                assert!(server.shared_source(connection, *segment).is_some(), "segment {segment} has no memory");
+                let source = server.shared_source(connection, *segment).expect("a segment has memory");
+                self.other(connection).mapped.insert(*segment, source);
             }
             if let Transmit::Data { place, .. } = &transmit {
                 let from = server.memory_of(connection, place).expect("data come from memory");
@@ -287,18 +307,54 @@ impl Peers {
     }
 
     /// Memory was given back: no living executable may still have a call that names it.
-    fn check_released(&self, server: &Server, memory: &mut Memory) {
+    fn check_released(&self, memory: &mut Memory) {
         for released in memory.released.drain(..) {
-            for (connection, other) in self.others.iter().filter(|(_, other)| other.executable.is_some()) {
+            for other in self.others.values().filter(|other| other.executable.is_some()) {
                 for argument in
                     other.running.values().flat_map(|open| open.arguments.iter().chain(open.wanted.iter().flatten()))
                 {
                     let Argument::Shared(segment, ..) = argument else { continue };
-                    let source = server.shared_source(*connection, *segment);
-                    assert_ne!(source, Some(MemorySource::Own(released.0)), "{} still writes to it", other.name);
+                    let source = other.mapped.get(segment);
+                    assert_ne!(source, Some(&MemorySource::Own(released.0)), "{} still writes to it", other.name);
                 }
             }
         }
+    }
+
+    /// What must happen sooner or later, in the words of scripts, and what may happen on top of it.
+    pub fn possible(&self) -> (Vec<String>, Vec<String>) {
+        let (mut must, mut may) = (Vec::new(), Vec::new());
+        for executable in &self.starting {
+            must.push(format!("start-ok {executable}"));
+            must.push(format!("start-ok {executable} tcp"));
+            may.push(format!("start-failed {executable} no"));
+        }
+        for other in self.others.values() {
+            match other.executable {
+                Some(executable) if other.cut || self.stopped.contains(&executable) => {
+                    must.push(format!("kill {executable} 15"));
+                }
+                Some(executable) => {
+                    must.extend(other.load.map(|_| format!("load-ok {executable}")));
+                    may.extend(other.load.map(|_| format!("load-failed {executable} no")));
+                    must.extend(other.running.values().map(|open| format!("return {executable} - {}", returned(open))));
+                    may.push(format!("kill {executable} 11"));
+                    may.push(format!("lost {executable}"));
+                }
+                None => may.extend(other.calls.keys().map(|call| format!("cancel {} {call}", &other.name[7..]))),
+            }
+        }
+        (must, may)
+    }
+
+    /// Whether every client's every call is over.
+    pub fn calls_are_over(&self) -> bool {
+        self.others.values().all(|other| other.executable.is_some() || other.calls.is_empty())
+    }
+
+    /// A start was answered.
+    pub fn began(&mut self, executable: ExecutableId) {
+        self.starting.remove(&executable);
     }
 
     /// At the end of a conversation nothing is left over but what still runs.
@@ -369,7 +425,9 @@ impl Other {
                 }
             }
             Event::Finished(channel) => {
-                let name = self.calls.iter().find(|(_, of)| **of == channel).map_or("?", |(name, _)| name);
+                let name = self.calls.iter().find(|(_, of)| **of == channel).map(|(name, _)| name.clone());
+                let name = name.expect("a call ends once");
+                self.calls.remove(&name);
                 format!("{name} is over")
             }
             Event::Shared(share) => format!("shares segment {}: {} bytes", share.segment, share.bytes),
@@ -386,6 +444,14 @@ fn full(failure: Failure) -> String {
     let error = Error::from(failure);
     let again = if error.is_retryable() { ", may be retried" } else { "" };
     format!("{} {error}{again}", error.kind().name()).replace('\n', " / ")
+}
+
+/// What an honest executable answers for the second parameter of `scale`.
+fn returned(open: &Open) -> String {
+    match (&open.wanted.as_ref().unwrap()[1], &open.arguments[1]) {
+        (Argument::Blocks(None), argument) => word(argument),
+        (wanted, _) => word(wanted),
+    }
 }
 
 /// `ROUTINE ARGUMENT … [| WANTED …] [in MILLISECONDS] [changed]`.

@@ -1,0 +1,110 @@
+//! Random conversations, with memory that is shared. The seed is in the message of a failure.
+
+use farcall_base::{Random, SeededRandom};
+
+use super::Play;
+
+const CLIENTS: u64 = 3;
+
+/// One conversation and its chances.
+struct Chat {
+    play: Play,
+    random: SeededRandom,
+    now: u64,
+    calls: u64,
+    /// The connection of each client; a client that goes comes back under a new number.
+    clients: Vec<u64>,
+    connected: u64,
+}
+
+impl Chat {
+    fn new(seed: u64) -> Chat {
+        let play = Play::new("! executables_max=2 calls_max=6");
+        let mut chat =
+            Chat { play, random: SeededRandom::new(seed), now: 0, calls: 0, clients: Vec::new(), connected: 0 };
+        for _ in 0..CLIENTS {
+            let client = chat.connect();
+            chat.clients.push(client);
+        }
+        chat.happen("list 1");
+        chat.happen("listing");
+        chat
+    }
+
+    fn happen(&mut self, event: &str) {
+        self.now += 1;
+        self.play.happen(self.now, event);
+        self.play.memory.said.clear();
+        self.play.happen(self.now, "tick");
+    }
+
+    fn connect(&mut self) -> u64 {
+        self.connected += 1;
+        self.happen(&format!("connect {}", self.connected));
+        self.happen(&format!("share {} 7 16384", self.connected));
+        self.connected
+    }
+
+    fn draw(&mut self, below: usize) -> usize {
+        (self.random.next() % below as u64) as usize
+    }
+
+    fn pick(&mut self, events: &[String]) -> bool {
+        let Some(event) = (!events.is_empty()).then(|| events[self.draw(events.len())].clone()) else { return false };
+        self.happen(&event);
+        true
+    }
+
+    fn step(&mut self) {
+        let (must, may) = self.play.peers.possible();
+        match self.draw(16) {
+            0..6 => self.open(),
+            6..13 => drop(self.pick(&must)),
+            13 | 14 => drop(self.pick(&may)),
+            _ => {
+                let index = self.draw(self.clients.len());
+                self.happen(&format!("gone {}", self.clients[index]));
+                self.clients[index] = self.connect();
+            }
+        }
+    }
+
+    fn open(&mut self) {
+        self.calls += 1;
+        let index = self.draw(self.clients.len());
+        let client = self.clients[index];
+        let module = ["m", "other"][self.draw(2)];
+        let array = ["z8000", "b8000", "b8000 | - -", "s7,0,8000 | - s7,0,8000"][self.draw(4)];
+        let time = if self.draw(4) == 0 { " in 9" } else { "" };
+        self.happen(&format!("open {client} c{} {module}/scale i1000 {array}{time}", self.calls));
+    }
+
+    /// Everything that must happen does; then no call may be left, and when all have gone, nothing at all.
+    fn end(mut self) {
+        for _ in 0..10_000 {
+            let (must, _) = self.play.peers.possible();
+            if !self.pick(&must) {
+                break;
+            }
+        }
+        assert!(self.play.peers.calls_are_over(), "a call never ends");
+        for client in self.clients.clone() {
+            self.happen(&format!("gone {client}"));
+        }
+        self.play.peers.check_over(&self.play.server, &self.play.memory);
+        let left = self.play.server.state().left_over();
+        assert!(left.is_empty(), "the server keeps {left:?}");
+    }
+}
+
+#[test]
+fn promises_hold_in_random_conversations() {
+    for seed in 0..300 {
+        let run = std::panic::AssertUnwindSafe(|| {
+            let mut chat = Chat::new(seed);
+            (0..120).for_each(|_| chat.step());
+            chat.end();
+        });
+        assert!(std::panic::catch_unwind(run).is_ok(), "seed {seed} fails");
+    }
+}
