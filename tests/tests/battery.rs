@@ -9,10 +9,11 @@ mod battery {
     pub mod values;
 }
 
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use farcall_client::{Client, View};
-use farcall_tests::{Server, Transport, battery as battery_file};
+use farcall_tests::{Directory, Server, Transport, battery as battery_file};
 
 /// How a call travels, and who runs it.
 #[derive(Clone, Copy, Debug)]
@@ -25,18 +26,33 @@ pub enum Setting {
     Tcp,
     /// TCP, an executable with the code linked in.
     TcpLinked,
+    /// TCP from the client to the server, and from there to the executable.
+    TcpAllTheWay,
 }
 
 /// One server for all tests of a setting, so that they also disturb one another. It ends with this program.
 pub fn server(setting: Setting) -> &'static Server {
-    static SERVERS: [OnceLock<Server>; 4] = [const { OnceLock::new() }; 4];
+    static SERVERS: [OnceLock<Server>; 5] = [const { OnceLock::new() }; 5];
     let (transport, linked) = match setting {
         Setting::Unix => (Transport::Unix, false),
         Setting::UnixLinked => (Transport::Unix, true),
         Setting::Tcp => (Transport::Tcp, false),
         Setting::TcpLinked => (Transport::Tcp, true),
+        Setting::TcpAllTheWay => (Transport::Tcp, false),
     };
-    SERVERS[setting as usize].get_or_init(|| Server::start(transport, &[battery_file(linked)], &[]))
+    SERVERS[setting as usize].get_or_init(|| start(setting, transport, &[battery_file(linked)]))
+}
+
+fn start(setting: Setting, transport: Transport, files: &[PathBuf]) -> Server {
+    let Setting::TcpAllTheWay = setting else { return Server::start(transport, files, &[]) };
+    let directory = Directory::new();
+    let slots = [("directory", "directory"), ("spawner-local", "spawner"), ("rpc-server", "rpc")];
+    let section = |(name, slot): (&str, &str)| {
+        let options = if slot == "spawner" { "connection = \"tcp\"\n" } else { "" };
+        format!("[[plugin]]\nname = \"{name}\"\nslot = \"{slot}\"\n[plugin.options]\n{options}\n")
+    };
+    let manifest = directory.write("farcall.toml", &slots.map(section).concat());
+    Server::start(transport, files, &["--manifest", manifest.to_str().unwrap()])
 }
 
 /// A client of the setting's server.
@@ -61,6 +77,7 @@ macro_rules! in_all_settings {
         in_all_settings!(@ unix_linked UnixLinked $($room::$test)*);
         in_all_settings!(@ tcp Tcp $($room::$test)*);
         in_all_settings!(@ tcp_linked TcpLinked $($room::$test)*);
+        in_all_settings!(@ tcp_all_the_way TcpAllTheWay $($room::$test)*);
     };
     (@ $name:ident $setting:ident $($room:ident::$test:ident)*) => {
         mod $name {
@@ -95,4 +112,21 @@ in_all_settings! {
     traffic::eight_threads_on_one_client,
     traffic::a_thousand_small_calls,
     traffic::two_hundred_calls_in_flight,
+}
+
+/// The setting is what it says: the executable's connection is one of TCP, and it shares no memory.
+#[test]
+fn tcp_goes_all_the_way() {
+    let snooze = client(Setting::TcpAllTheWay).routine("snooze").unwrap();
+    let pid: i32 = snooze.call([("milliseconds", 0.into())]).unwrap().scalar("pid").unwrap();
+    let connections = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let inodes: Vec<&str> = connections.lines().filter_map(|line| line.split_whitespace().nth(9)).collect();
+    let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
+    let targets = descriptors.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+    let sockets: Vec<String> =
+        targets.filter_map(|to| Some(to.to_str()?.strip_prefix("socket:")?.to_owned())).collect();
+    assert!(!sockets.is_empty());
+    assert!(sockets.iter().all(|socket| inodes.contains(&socket.trim_matches(['[', ']']))), "{sockets:?}");
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    assert!(!maps.contains("memfd:"), "{maps}");
 }

@@ -57,7 +57,11 @@ fn wrong(address: &str) -> Error {
 }
 
 fn adopt(descriptor: OwnedFd, proof: Proof) -> Result<Box<dyn ByteStream>> {
-    farcall_transport_unix::from_descriptor(descriptor, proof)
+    // The spawner made it: what it is says whether memory can be shared over it.
+    match rustix::net::sockopt::socket_domain(&descriptor) {
+        Ok(rustix::net::AddressFamily::UNIX) | Err(_) => farcall_transport_unix::from_descriptor(descriptor, proof),
+        Ok(_) => farcall_transport_tcp::from_descriptor(descriptor, proof),
+    }
 }
 
 fn memory(options: &Options) -> Arc<dyn MemorySource> {

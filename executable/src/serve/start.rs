@@ -49,7 +49,10 @@ fn inherited() -> Result<Box<dyn ByteStream>> {
         .map_err(|error| Error::system("take over the connection", error.into()))?;
     let null = std::fs::File::open("/dev/null").map_err(|error| Error::system("open /dev/null", error))?;
     rustix::stdio::dup2_stdin(&null).map_err(|error| Error::system("close standard input", error.into()))?;
-    from_descriptor(connection, Proof::Inherited)
+    match rustix::net::sockopt::socket_domain(&connection) {
+        Ok(rustix::net::AddressFamily::UNIX) | Err(_) => from_descriptor(connection, Proof::Inherited),
+        Ok(_) => farcall_transport_tcp::from_descriptor(connection, Proof::Inherited),
+    }
 }
 
 /// A server that dies must not leave its executables behind.

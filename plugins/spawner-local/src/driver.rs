@@ -192,7 +192,7 @@ impl Driver {
     }
 
     fn spawn(&mut self, executable: ExecutableId, command: &CommandLine, limits: ExecutableLimits) {
-        let event = match Process::launch(command, limits) {
+        let event = match Process::launch(command, limits, self.state.settings.connection) {
             Ok(process) => {
                 self.running.insert(executable, process);
                 Event::Spawned { executable }

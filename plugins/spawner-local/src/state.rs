@@ -10,12 +10,21 @@ use serde::Deserialize;
 
 pub(crate) use tail::Tail;
 
+/// What connects an executable with its server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ConnectionKind {
+    Unix,
+    Tcp,
+}
+
 /// The options of the manifest; options.toml says what each means.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Settings {
     pub(crate) host_command: Vec<String>,
     pub(crate) environment: BTreeMap<String, String>,
+    pub(crate) connection: ConnectionKind,
     pub(crate) executables_max: usize,
     pub(crate) stop_grace_ms: u64,
     pub(crate) output_tail_lines_max: usize,
@@ -28,6 +37,7 @@ impl Default for Settings {
         Settings {
             host_command: vec!["/proc/self/exe".to_string(), "host".to_string()],
             environment: BTreeMap::new(),
+            connection: ConnectionKind::Unix,
             executables_max: 64,
             stop_grace_ms: 2000,
             output_tail_lines_max: 20,

@@ -73,7 +73,7 @@ fn gone(pid: &str) -> bool {
 fn options_text_says_the_defaults_and_names_every_key() {
     let options = Options::from_text("options.toml", plugin().options).unwrap();
     assert_eq!(options.read::<Settings>().unwrap(), Settings::default());
-    assert_eq!(plugin().options.lines().filter(|line| !line.starts_with('#')).count(), 7);
+    assert_eq!(plugin().options.lines().filter(|line| !line.starts_with('#')).count(), 8);
     let empty = Options::from_text("farcall.toml", "host_command = []").unwrap();
     assert!((plugin().construct)(&empty).is_err());
 }

@@ -71,7 +71,7 @@ pub fn results_in_place_and_elsewhere(setting: Setting) {
             let outputs = unsafe { touch.call_positional(&arguments, &places, &CallOptions::default()) }.unwrap();
             assert!(matches!(outputs.get("x").unwrap(), Output::Written(shape) if shape == &[n as u64]));
             let after = unsafe_copy(&array, 2 * n);
-            let wanted = |i: usize| if i % step == 0 && i / step < n { before[i] + 1.0 } else { before[i] };
+            let wanted = |i: usize| if i.is_multiple_of(step) && i / step < n { before[i] + 1.0 } else { before[i] };
             assert!((0..2 * n).all(|i| after[i] == wanted(i)), "n = {n}, step {step}");
         }
         // Elsewhere, backwards: the argument stays as it was.

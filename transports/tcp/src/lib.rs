@@ -11,6 +11,7 @@ mod token;
 
 pub use connect::connect;
 pub use listener::Listener;
+pub use stream::from_descriptor;
 pub use token::Token;
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use farcall_base::{Error, ErrorKind, Result};
 use farcall_interfaces::stream::{ByteStream, Peer, Proof};
 use rustix::net::{self, RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendFlags};
 
@@ -21,6 +22,25 @@ impl TcpByteStream {
         loopback::tune(&socket)?;
         Ok(TcpByteStream { socket: socket.into(), peer })
     }
+}
+
+/// Takes over a connected TCP socket that another process made, as `proof` says; it is made close-on-exec.
+///
+/// # Errors
+/// `InvalidArgument` for anything but a connected TCP socket.
+pub fn from_descriptor(descriptor: OwnedFd, proof: Proof) -> Result<Box<dyn ByteStream>> {
+    let wrong = |what: String| {
+        Error::new(ErrorKind::InvalidArgument, "take over a connection", what)
+            .fix("start the program through the server, which gives it a connected socket")
+    };
+    let system = |error: io::Error| wrong(format!("the inherited descriptor is no TCP connection: {error}"));
+    match net::sockopt::socket_domain(&descriptor) {
+        Ok(net::AddressFamily::INET | net::AddressFamily::INET6) => {}
+        Ok(_) => return Err(wrong("the inherited descriptor is a socket, but not of TCP".into())),
+        Err(errno) => return Err(wrong(format!("the inherited descriptor is no socket: {errno}"))),
+    }
+    rustix::io::fcntl_setfd(&descriptor, rustix::io::FdFlags::CLOEXEC).map_err(|errno| system(errno.into()))?;
+    Ok(Box::new(TcpByteStream::new(TcpStream::from(descriptor), proof).map_err(system)?))
 }
 
 impl ByteStream for TcpByteStream {

@@ -217,3 +217,19 @@ fn what_is_no_token_file_is_refused() {
         assert_eq!(Token::read(&path).err().unwrap().kind(), ErrorKind::InvalidSource, "case {index}");
     }
 }
+
+#[test]
+fn only_a_tcp_connection_is_taken_over() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let ours = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let mut stream = crate::from_descriptor(ours.into(), Proof::Inherited).unwrap();
+    assert!(!stream.passes_descriptors());
+    assert_eq!(stream.send(&[std::io::IoSlice::new(b"x")], &[]).unwrap(), 1);
+    // A listener is no connection, a Unix socket no TCP, a file no socket.
+    let (unix, _other) = std::os::unix::net::UnixStream::pair().unwrap();
+    let file = std::fs::File::open("/dev/null").unwrap();
+    for wrong in [listener.into(), unix.into(), std::os::fd::OwnedFd::from(file)] {
+        let error = crate::from_descriptor(wrong, Proof::Inherited).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    }
+}

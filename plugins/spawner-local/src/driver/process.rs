@@ -1,6 +1,7 @@
 //! One process: launch, pipes, signals, reaping. The OS-specific module of this plugin (pidfd: Linux 5.3).
 
 use std::io::Read;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -10,6 +11,7 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_interfaces::spawner::{ExecutableLimits, ExitHow};
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, kill_process_group, pidfd_open, prlimit};
 
+use crate::state::ConnectionKind;
 use crate::step::{CommandLine, Output, Signal};
 
 /// Bytes taken from a pipe at a time: as much as a pipe holds by default.
@@ -17,6 +19,9 @@ const READ_BYTES_MAX: usize = 64 << 10;
 
 /// Reads after a process has ended. Its pipes hold no more; a process that left the group could write for ever.
 const DRAIN_READS_MAX: usize = 4;
+
+/// Connections of others taken from a port that is there for one.
+const STRANGERS_MAX: usize = 64;
 
 /// A process of its own group. Dropped, it is killed and reaped.
 pub(super) struct Process {
@@ -37,13 +42,21 @@ impl Process {
     /// There is no code of ours between fork and exec on purpose: only then does the standard library use
     /// `posix_spawn`, whose cost does not grow with the server's memory. Hence the socket as descriptor 0, and limits
     /// that are set from outside right after the start; an executable itself asks to die with its parent.
-    pub(super) fn launch(command: &CommandLine, limits: ExecutableLimits) -> Result<Process> {
-        let (ours, theirs) = UnixStream::pair().map_err(|source| Error::system("make a socket pair", source))?;
+    pub(super) fn launch(
+        command: &CommandLine,
+        limits: ExecutableLimits,
+        connection: ConnectionKind,
+    ) -> Result<Process> {
+        let (ours, theirs) = match connection {
+            ConnectionKind::Unix => UnixStream::pair().map(|(ours, theirs)| (ours.into(), theirs.into())),
+            ConnectionKind::Tcp => loopback_pair(),
+        }
+        .map_err(|source| Error::system("make a socket pair", source))?;
         let environment = command.environment.iter().map(|(name, value)| (name, value));
         let mut child = Command::new(&command.program)
             .args(&command.arguments)
             .envs(environment)
-            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdin(Stdio::from(theirs))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
@@ -61,7 +74,7 @@ impl Process {
         };
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         // From here on, an error drops the process, which ends it.
-        let process = Process { child, group, pidfd, stdout, stderr, stream: Some(ours.into()), reaped: false };
+        let process = Process { child, group, pidfd, stdout, stderr, stream: Some(ours), reaped: false };
         process.unblock_pipes()?;
         process.apply(limits)?;
         Ok(process)
@@ -176,6 +189,21 @@ impl Drop for Process {
             let _ = self.child.wait();
         }
     }
+}
+
+/// Both ends of a TCP connection of the loopback. They are made here and inherited as a socket pair is, so nobody has to
+/// prove who he is; a stranger who is faster at the port for that moment is turned away.
+fn loopback_pair() -> std::io::Result<(OwnedFd, OwnedFd)> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let theirs = TcpStream::connect(listener.local_addr()?)?;
+    let expected = theirs.local_addr()?;
+    for _ in 0..STRANGERS_MAX {
+        let (ours, peer) = listener.accept()?;
+        if peer == expected {
+            return Ok((ours.into(), theirs.into()));
+        }
+    }
+    Err(std::io::Error::other("strangers crowd the port"))
 }
 
 fn cannot_start(program: &str, source: std::io::Error) -> Error {
