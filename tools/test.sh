@@ -30,11 +30,16 @@ c_program() {
 c_suite() {
     local status=0 source
     c_program routines/ep/test_ep.c routines/ep/ep.c || status=1
+    c_program spec/vectors/check_wire.c || status=1
     for source in clients/c/tests/test_*.c clients/c/tests/test_*.cpp; do
         [ -e "$source" ] || continue
         c_program "$source" -lfarcall || { status=1; echo "FAIL $source"; }
     done
     return "$status"
+}
+
+vectors_suite() {
+    "$stage/venv/bin/python" spec/vectors/check_wire.py
 }
 
 python_suite() {
@@ -51,6 +56,7 @@ else
 fi
 suite rust '^test result:' cargo test --release --workspace --no-fail-fast --quiet
 suite c "$count" c_suite
+suite vectors "$count" vectors_suite
 suite python '^(=+ )?([0-9]+ [a-z]+,? ?)+ in [0-9.]+s' python_suite
 
 summary
