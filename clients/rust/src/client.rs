@@ -135,6 +135,12 @@ impl Client {
         }
     }
 
+    /// Array bytes of results that this program copied on their way, because they came in one piece with a message: a
+    /// few kilobytes a call at most, however long the arrays are. For tests and measurements.
+    pub fn bytes_copied(&self) -> u64 {
+        self.session().bytes_copied()
+    }
+
     /// A descriptor that is readable when [`Client::process`] or [`Client::next_finished`] has something to do: for event
     /// loops. It belongs to the client.
     pub fn events(&self) -> BorrowedFd<'_> {

@@ -130,6 +130,11 @@ impl Session {
         self.events.as_fd()
     }
 
+    /// Array bytes that passed through the link's buffer instead of going straight to their place.
+    pub fn bytes_copied(&self) -> u64 {
+        self.lock().link.bytes_copied()
+    }
+
     /// Asks the server and waits for the answer.
     pub fn request(&self, request: &Request, timeout: Duration) -> Result<Reply> {
         let channel = {
