@@ -44,7 +44,10 @@ impl PrivateServer {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| not_started(&program, error))?;
         match read_address(&mut child) {
-            Some(address) => Ok(PrivateServer { child, address }),
+            Some(address) => {
+                pass_on_stderr(&mut child);
+                Ok(PrivateServer { child, address })
+            }
             None => Err(failed(child)),
         }
     }
@@ -70,6 +73,14 @@ fn read_address(child: &mut Child) -> Option<String> {
     BufReader::new(stdout.take(4096)).read_line(&mut line).ok()?;
     let address = line.trim();
     (!address.is_empty()).then(|| address.to_owned())
+}
+
+/// What the server says from now on (a module left out, a warning) goes where this program's own messages go. Somebody
+/// has to read it: a full pipe would stop the server.
+fn pass_on_stderr(child: &mut Child) {
+    if let Some(mut stderr) = child.stderr.take() {
+        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::stderr()));
+    }
 }
 
 fn not_started(program: &Path, error: std::io::Error) -> Error {

@@ -22,6 +22,8 @@ pub struct OwnedArray {
     pub offset: usize,
     /// Type of the elements.
     pub element: ElementType,
+    /// Bytes of one element.
+    pub element_bytes: u64,
     /// Extents, in logical order.
     pub shape: Vec<u64>,
     /// Bytes between neighbours along each dimension.
@@ -133,7 +135,7 @@ impl OwnedArray {
             strides[index] = step;
             step *= shape[index].max(1) as i64;
         }
-        OwnedArray { region, offset: 0, element, shape, strides }
+        OwnedArray { region, offset: 0, element, element_bytes: array.element_bytes, shape, strides }
     }
 
     /// An array that lies in `region` as the interface lays it out.
@@ -143,7 +145,14 @@ impl OwnedArray {
             array.dimensions.iter().zip(&strides).map(|(dimension, stride)| dimension.start * stride).sum::<u64>();
         let steps = array.dimensions.iter().zip(&strides).map(|(dimension, stride)| (dimension.stride * stride) as i64);
         let shape = array.dimensions.iter().map(|dimension| dimension.count).collect();
-        OwnedArray { strides: steps.collect(), region, offset: offset as usize, element, shape }
+        OwnedArray {
+            strides: steps.collect(),
+            region,
+            offset: offset as usize,
+            element,
+            element_bytes: array.element_bytes,
+            shape,
+        }
     }
 
     /// Address of the element whose indexes are all 0: valid while the region, or a clone of this array, lives.
@@ -165,7 +174,6 @@ impl OwnedArray {
     /// # Errors
     /// `Internal` when the array does not lie in its region.
     pub fn packed(&self, order: Order) -> Result<Vec<u8>> {
-        let bytes = farcall_idl_element_bytes(self.element, &self.strides);
         let mut axes: Vec<_> = self
             .shape
             .iter()
@@ -175,7 +183,7 @@ impl OwnedArray {
         if order == Order::Row {
             axes.reverse();
         }
-        let array = Strided { offset: 0, element_bytes: bytes, axes };
+        let array = Strided { offset: 0, element_bytes: self.element_bytes, axes };
         let mut packing = farcall_interfaces::packing::Packing::new(self.region.clone(), self.offset, &array)?;
         let length = packing.left() as usize;
         let mut packed = Vec::with_capacity(length);
@@ -187,20 +195,7 @@ impl OwnedArray {
 
     /// The first element, if it is a number.
     pub fn first(&self) -> Option<ScalarValue> {
-        let bytes = farcall_idl_element_bytes(self.element, &self.strides) as usize;
-        let mut space = Space::of(&*self.region, self.offset, bytes).ok()?;
+        let mut space = Space::of(&*self.region, self.offset, self.element_bytes as usize).ok()?;
         ScalarValue::read(self.element, space.bytes(), 0)
-    }
-}
-
-/// Bytes of an element; of a struct's, the smallest stride says it.
-fn farcall_idl_element_bytes(element: ElementType, strides: &[i64]) -> u64 {
-    match element {
-        ElementType::Struct(_) => strides.iter().map(|stride| stride.unsigned_abs()).min().unwrap_or(0),
-        ElementType::Char | ElementType::Int8 | ElementType::UInt8 => 1,
-        ElementType::Int16 | ElementType::UInt16 => 2,
-        ElementType::Int32 | ElementType::UInt32 | ElementType::Float32 => 4,
-        ElementType::Complex128 => 16,
-        _ => 8,
     }
 }
