@@ -135,8 +135,8 @@ impl Client {
         }
     }
 
-    /// Array bytes of results that this program copied on their way, because they came in one piece with a message: a
-    /// few kilobytes a call at most, however long the arrays are. For tests and measurements.
+    /// Array bytes of results that this program copied on their way, because they came in one piece with the
+    /// head of a frame: a thousandth of them at most. For tests and measurements.
     pub fn bytes_copied(&self) -> u64 {
         self.session().bytes_copied()
     }
