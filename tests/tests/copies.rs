@@ -40,12 +40,12 @@ fn arrays_over_tcp_go_straight_to_their_place() {
     let server = Server::start(Transport::Tcp, &[battery(false)], &[]);
     let before = ticks(&server);
     let copied = call_in_place(&server);
-    // What arrives in one read with the answer's head, and no more, whatever the array's length.
-    assert!(copied <= CALLS * 4096, "the client copied {copied} bytes of {}", CALLS * BYTES);
+    // What arrives in one read with the head of a frame, at most: 4 KiB of 4 MiB.
+    assert!(copied <= CALLS * BYTES / 1000, "the client copied {copied} bytes of {}", CALLS * BYTES);
     let (user, system) = ticks(&server);
     let (user, system) = (user - before.0, system - before.1);
     // One copy of what came and went, 1.5 GB, takes at least 150 ms of user time; moving it takes the kernel longer.
-    assert!(user * 4 <= system + 4, "{user} ticks in user space, {system} in the kernel");
+    assert!(user <= system / 2 + 3, "{user} ticks in user space, {system} in the kernel");
 }
 
 #[test]
