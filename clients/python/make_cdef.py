@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+"""Makes src/farcall/_cdef.h, the declarations that cffi reads, from the C header. `--check`: compares instead.
+
+cffi in ABI mode knows no preprocessor and no functions with variable arguments of ours; all else stays as it is.
+"""
+
+import pathlib
+import re
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+HEADER = HERE.parent / "c/include/farcall.h"
+RESULT = HERE / "src/farcall/_cdef.h"
+FIRST_LINE = "/* Declarations of farcall.h for cffi, made by make_cdef.py. */\n"
+
+
+def declarations(header: str) -> str:
+    """The header without comments, preprocessor lines, C++ braces and variadic functions."""
+    constant = dict(re.findall(r"^#define (FARCALL_RANK_MAX) (\d+)$", header, flags=re.M))
+    code = re.sub(r"/\*.*?\*/", "", header, flags=re.S)
+    code = re.sub(r"^#ifdef __cplusplus\n.*?^#endif\n", "", code, flags=re.M | re.S)
+    code = re.sub(r"^#.*\n", "", code, flags=re.M)
+    code = re.sub(r"^int \w+\([^;]*\.\.\.\);\n", "", code, flags=re.M)
+    for name, value in constant.items():
+        code = code.replace(name, value)
+    lines = (line.rstrip() for line in code.splitlines())
+    return FIRST_LINE + "\n".join(line for line in lines if line) + "\n"
+
+
+def main() -> int:
+    wanted = declarations(HEADER.read_text(encoding="utf-8"))
+    if "--check" in sys.argv[1:]:
+        return 0 if RESULT.read_text(encoding="utf-8") == wanted else 1
+    RESULT.write_text(wanted, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

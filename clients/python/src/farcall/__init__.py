@@ -1,0 +1,74 @@
+"""Farcall: call numerical routines on another machine as if they were local.
+
+    import farcall
+    server = farcall.connect()          # a private server; or "unix:PATH", "farcall://host:port"
+    r = server.dgesv(A, b)              # IN and INOUT arrays in interface order; the rest is inferred, or by name
+    r.b, r.ipiv                         # results; A and b stay as they are
+    help(server.dgesv)                  # the routine's page
+    f = server.dgesv.submit(A, b)       # a concurrent.futures.Future
+    server.call("lapack/dgesv", A, b, timeout=5)
+"""
+
+from ._errors import (
+    Ambiguous,
+    Cancelled,
+    ConnectionLost,
+    Error,
+    InterfaceChanged,
+    InternalError,
+    InvalidArgument,
+    InvalidSource,
+    LimitExceeded,
+    NotFound,
+    PermissionDenied,
+    ProtocolError,
+    RoutineCrashed,
+    RoutineExited,
+    RoutineFailed,
+    ShuttingDown,
+    SystemFailure,
+    TimedOut,
+    Unavailable,
+    Unreachable,
+    VersionMismatch,
+    WrongType,
+)
+from ._future import CallFuture
+from ._library import lib, text
+from ._results import Results, Times
+from ._routine import Routine
+from ._server import Module, Server, connect
+
+__version__: str = text(lib.farcall_version()) or "unknown"
+
+__all__ = [
+    "Ambiguous",
+    "CallFuture",
+    "Cancelled",
+    "ConnectionLost",
+    "Error",
+    "InterfaceChanged",
+    "InternalError",
+    "InvalidArgument",
+    "InvalidSource",
+    "LimitExceeded",
+    "Module",
+    "NotFound",
+    "PermissionDenied",
+    "ProtocolError",
+    "Results",
+    "Routine",
+    "RoutineCrashed",
+    "RoutineExited",
+    "RoutineFailed",
+    "Server",
+    "ShuttingDown",
+    "SystemFailure",
+    "TimedOut",
+    "Times",
+    "Unavailable",
+    "Unreachable",
+    "VersionMismatch",
+    "WrongType",
+    "connect",
+]

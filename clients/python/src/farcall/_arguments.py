@@ -1,0 +1,310 @@
+"""From Python values to the core's arguments: arrays by address, numbers and text by value, nothing rounded unasked.
+
+Arrays of the interface's type are taken as they lie, whatever their order and strides. Others are converted, into a
+copy, if no value can change: safe widening (int32 to int64, float32 to float64, real to complex), the other byte order,
+and what fits of Python's own numbers and lists. Narrowing is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, NoReturn, Tuple
+
+import numpy as np
+
+from . import _errors
+from ._interface import CHAR, STRUCT, Parameter
+from ._library import ffi
+
+# enum farcall_argument_kind.
+INTEGER, REAL, COMPLEX, RAW, TEXT, TEXTS, NULL, ARRAY = range(1, 9)
+# enum farcall_destination.
+IN_PLACE, INTO = 1, 2
+_INT64_MAX = 2**63 - 1
+# Whole numbers up to this are exact in a double (and in a float below the other).
+_EXACT_MAX = {"d": 2**53, "f": 2**24, "D": 2**53, "F": 2**24}
+_KEEP = List[Any]
+
+
+def refuse(routine: str, parameter: Parameter, message: str, advice: str = "", wrong_type: bool = False) -> NoReturn:
+    """An argument that does not fit."""
+    kind = _errors.WrongType if wrong_type else _errors.InvalidArgument
+    raise _errors.make(kind, "call", message, advice, parameter=parameter.name, routine=routine)
+
+
+class Filler:
+    """Fills one call's argument array; `keep` holds what the core's pointers point to until the call is over."""
+
+    __slots__ = ("routine", "slots", "keep", "given")
+
+    def __init__(self, routine: str, count: int) -> None:
+        self.routine = routine
+        self.slots = ffi.new("farcall_argument[]", count)
+        self.keep: _KEEP = [self.slots]
+        # Arrays that were taken as they are, by parameter: these alone can be written in place.
+        self.given: Dict[int, Any] = {}
+
+    def fill(self, parameter: Parameter, value: Any) -> None:
+        """One IN or INOUT argument."""
+        if parameter.is_callback:
+            refuse(self.routine, parameter, "callbacks come with a later version of Farcall")
+        if parameter.is_text:
+            self._text(parameter, value)
+        elif value is None:
+            self.slots[parameter.index].kind = NULL
+        elif parameter.is_array:
+            self._array(parameter, value)
+        elif parameter.element == STRUCT:
+            self._struct(parameter, value)
+        elif parameter.element == CHAR:
+            self._character(parameter, value)
+        else:
+            self._number(parameter, value)
+
+    def destination(self, parameter: Parameter, array: Any, kind: int) -> None:
+        """Where the result of an OUT parameter (kind 0) or an INOUT parameter (IN_PLACE, INTO) goes."""
+        self._check_destination(parameter, array)
+        slot = self.slots[parameter.index]
+        if kind == INTO:
+            slot.into_element, slot.into, slot.into_rank = parameter.element, _address(array), array.ndim
+            slot.into_shape, slot.into_strides = self._shape(array)
+        elif kind == 0:
+            self._lay(slot, parameter, array)
+        slot.destination = kind
+        self.keep.append(array)
+
+    def _check_destination(self, parameter: Parameter, array: Any) -> None:
+        if not isinstance(array, np.ndarray):
+            found = type(array).__name__
+            refuse(self.routine, parameter, f"results go into NumPy arrays, not a {found}", wrong_type=True)
+        if not fits_exactly(array.dtype, parameter):
+            advice = f"make it with dtype={dtype_text(parameter)}"
+            message = f"the result is {dtype_text(parameter)}, the array for it {array.dtype}"
+            refuse(self.routine, parameter, message, advice, wrong_type=True)
+        if not array.flags.writeable:
+            refuse(self.routine, parameter, "the array for the result is read-only", "pass one that may be written to")
+
+    # ---- Text --------------------------------------------------------------------------------------------------------
+
+    def _put_text(self, place: Any, value: Any) -> bool:
+        """Sets a farcall_text; False for what is no text."""
+        if value is None:
+            return True
+        data = value.encode() if isinstance(value, str) else value
+        if not isinstance(data, bytes):
+            return False
+        buffer = ffi.from_buffer(data) if data else ffi.new("char[1]")
+        self.keep.append(buffer)
+        place.data, place.bytes = buffer, len(data)
+        return True
+
+    def _text(self, parameter: Parameter, value: Any) -> None:
+        slot = self.slots[parameter.index]
+        if not parameter.is_array:
+            slot.kind = TEXT
+            if not self._put_text(slot.value.text, value):
+                message = f"the interface wants a string, not a {type(value).__name__}"
+                refuse(self.routine, parameter, message, "pass str, bytes or None", wrong_type=True)
+            return
+        if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
+            message = f"the interface wants strings, not a {type(value).__name__}"
+            refuse(self.routine, parameter, message, "pass a list of str, bytes or None", wrong_type=True)
+        values = value.tolist() if isinstance(value, np.ndarray) else list(value)
+        items = ffi.new("farcall_text[]", max(len(values), 1))
+        self.keep.append(items)
+        for index, one in enumerate(values):
+            if not self._put_text(items[index], one):
+                message = f"item {index} is a {type(one).__name__} and no string"
+                refuse(self.routine, parameter, message, "pass a list of str, bytes or None", wrong_type=True)
+        slot.kind, slot.value.texts.items, slot.value.texts.count = TEXTS, items, len(values)
+
+    def _character(self, parameter: Parameter, value: Any) -> None:
+        data = value.encode("utf-8", "replace") if isinstance(value, str) else value
+        if not isinstance(data, bytes) or len(data) != 1:
+            message = f"the interface wants one character, not {_short(value)}"
+            refuse(self.routine, parameter, message, "pass a text of one character", wrong_type=True)
+        slot = self.slots[parameter.index]
+        slot.kind = TEXT
+        self._put_text(slot.value.text, data)
+
+    # ---- Numbers -----------------------------------------------------------------------------------------------------
+
+    def _number(self, parameter: Parameter, value: Any) -> None:
+        if isinstance(value, np.ndarray) and value.ndim == 0:
+            value = value[()]
+        slot, kind = self.slots[parameter.index], parameter.dtype.kind
+        if isinstance(value, (int, np.integer, np.bool_)):
+            self._whole(slot, parameter, int(value))
+        elif kind in "fc" and isinstance(value, (float, np.floating)):
+            self._check_range(parameter, value)
+            slot.kind, slot.value.real = REAL, float(value)
+        elif kind == "c" and isinstance(value, (complex, np.complexfloating)):
+            slot.kind, slot.value.parts.real, slot.value.parts.imaginary = COMPLEX, value.real, value.imag
+        else:
+            self._refuse_number(parameter, value)
+
+    def _whole(self, slot: Any, parameter: Parameter, value: int) -> None:
+        kind = parameter.dtype.kind
+        if kind in "iu":
+            limits = np.iinfo(parameter.dtype)
+            if not int(limits.min) <= value <= int(limits.max):
+                refuse(self.routine, parameter, f"{value} does not fit {parameter.type}")
+            if value > _INT64_MAX:
+                slot.kind = RAW
+                self._put_text(slot.value.text, np.uint64(value).tobytes())
+                return
+        elif abs(value) > _EXACT_MAX[parameter.dtype.char]:
+            message = f"{value} is not exact as {dtype_text(parameter)}"
+            refuse(self.routine, parameter, message, "pass float(...) to round it")
+        slot.kind, slot.value.integer = INTEGER, value
+
+    def _check_range(self, parameter: Parameter, value: Any) -> None:
+        """Python's floats carry no precision of their own, so they are rounded; but infinity is no rounding."""
+        part = parameter.dtype.type(0).real.dtype
+        if np.isfinite(value) and abs(float(value)) > float(np.finfo(part).max):
+            refuse(self.routine, parameter, f"{value} does not fit {parameter.type}")
+
+    def _refuse_number(self, parameter: Parameter, value: Any) -> NoReturn:
+        advice = ""
+        if parameter.dtype.kind in "iu" and isinstance(value, (float, np.floating)):
+            advice = "pass int(...) if you mean a whole number"
+        wanted = {"i": "a whole number", "u": "a whole number", "f": "a real number", "c": "a number"}
+        message = f"the interface wants {wanted[parameter.dtype.kind]} ({parameter.type}), not {_short(value)}"
+        refuse(self.routine, parameter, message, advice, wrong_type=True)
+
+    def _struct(self, parameter: Parameter, value: Any) -> None:
+        one = self._struct_array(parameter, value)
+        if one.size != 1:
+            refuse(self.routine, parameter, f"the interface wants one {parameter.type}, not {one.size}")
+        slot = self.slots[parameter.index]
+        slot.kind = RAW
+        self._put_text(slot.value.text, one.tobytes())
+
+    # ---- Arrays ------------------------------------------------------------------------------------------------------
+
+    def _array(self, parameter: Parameter, value: Any) -> None:
+        if parameter.element == CHAR and isinstance(value, (str, bytes)):
+            slot = self.slots[parameter.index]
+            slot.kind = TEXT
+            self._put_text(slot.value.text, value)
+            return
+        array = self.as_array(parameter, value)
+        if array is value:
+            self.given[parameter.index] = array
+        self._lay(self.slots[parameter.index], parameter, array)
+
+    def as_array(self, parameter: Parameter, value: Any) -> Any:
+        """`value` itself if its elements are the interface's, otherwise a converted copy."""
+        if isinstance(value, np.ndarray) and fits_exactly(value.dtype, parameter):
+            return value
+        if parameter.element == STRUCT:
+            return self._struct_array(parameter, value)
+        if parameter.element == CHAR:
+            return self._characters(parameter, value)
+        return self._converted(parameter, value)
+
+    def _converted(self, parameter: Parameter, value: Any) -> Any:
+        typed = hasattr(value, "dtype") or hasattr(value, "__array_interface__") or isinstance(value, memoryview)
+        try:
+            array = np.asarray(value)
+        except (ValueError, TypeError) as error:
+            refuse(self.routine, parameter, f"no array can be made of it: {error}", wrong_type=True)
+        if fits_exactly(array.dtype, parameter):
+            return array
+        if array.size == 0 and not typed:
+            # NumPy calls the type of an empty list float64; it has none.
+            return array.astype(parameter.dtype)
+        if array.dtype.kind not in "biufc":
+            message = f"the interface wants {dtype_text(parameter)}, not an array of {array.dtype}"
+            refuse(self.routine, parameter, message, wrong_type=True)
+        safe = np.can_cast(array.dtype, parameter.dtype, "safe")
+        if not safe and (typed or not _is_weaker(array.dtype, parameter.dtype)):
+            message = f"an array of {array.dtype}, the interface wants {dtype_text(parameter)}"
+            advice = f"convert it: {parameter.name}.astype({dtype_text(parameter)!r})"
+            refuse(self.routine, parameter, message, advice, wrong_type=True)
+        return self._cast(parameter, array)
+
+    def _cast(self, parameter: Parameter, array: Any) -> Any:
+        with np.errstate(over="ignore", invalid="ignore"):
+            cast = array.astype(parameter.dtype)
+        whole = array.dtype.kind in "biu"
+        # A whole number must stay itself; a Python float may be rounded, but not to infinity.
+        changed = (cast.real.astype(array.dtype) != array) if whole else (np.isinf(cast) & ~np.isinf(array))
+        if whole and cast.dtype.kind in "fc":
+            changed = changed | (np.abs(cast) > _EXACT_MAX[cast.dtype.char])
+        if np.any(changed):
+            first = array[changed].flat[0] if array.ndim else array[()]
+            message = f"the element {first} of {array.dtype} does not fit {dtype_text(parameter)} exactly"
+            refuse(self.routine, parameter, message, f"convert it: {parameter.name}.astype({dtype_text(parameter)!r})")
+        return cast
+
+    def _characters(self, parameter: Parameter, value: Any) -> Any:
+        """An array of byte strings has one dimension more as characters."""
+        array = np.asarray(value)
+        if array.dtype.kind != "S" or array.dtype.itemsize == 0:
+            message = f"the interface wants characters, not an array of {array.dtype}"
+            refuse(self.routine, parameter, message, "pass bytes, or an array of dtype 'S1'", wrong_type=True)
+        width = array.dtype.itemsize
+        return np.ascontiguousarray(array).view("S1").reshape(array.shape + (width,))
+
+    def _struct_array(self, parameter: Parameter, value: Any) -> Any:
+        names = parameter.dtype.names
+        if isinstance(value, dict) and set(value) == set(names):
+            value = tuple(value[name] for name in names)
+        try:
+            # NumPy would give every field of a struct the same value where it finds a number.
+            if _struct_names(value) not in (names, None):
+                raise TypeError(f"found {_short(value)}")
+            return np.asarray(value, dtype=parameter.dtype)
+        except (ValueError, TypeError) as error:
+            message = f"no {parameter.type} can be made of it: {error}"
+            refuse(self.routine, parameter, message, f"pass tuples of ({', '.join(names)})", wrong_type=True)
+
+    def _shape(self, array: Any) -> Tuple[Any, Any]:
+        shape = ffi.new("uint64_t[]", array.shape or (1,))
+        strides = ffi.new("int64_t[]", array.strides or (1,))
+        self.keep += (shape, strides)
+        return shape, strides
+
+    def _lay(self, slot: Any, parameter: Parameter, array: Any) -> None:
+        slot.kind, slot.element, slot.data, slot.rank = ARRAY, parameter.element, _address(array), array.ndim
+        slot.shape, slot.strides = self._shape(array)
+        self.keep.append(array)
+
+
+def _address(array: Any) -> Any:
+    return ffi.cast("void *", array.__array_interface__["data"][0])
+
+
+def fits_exactly(dtype: Any, parameter: Parameter) -> bool:
+    """Whether elements of this type are the interface's, bit by bit. A character may be any byte."""
+    if dtype == parameter.dtype:
+        return True
+    return bool(parameter.element == CHAR and dtype.itemsize == 1 and dtype.kind in "iuS")
+
+
+def dtype_text(parameter: Parameter) -> str:
+    """The NumPy name of a parameter's type."""
+    return parameter.type if parameter.element == STRUCT else str(parameter.dtype.name)
+
+
+def _is_weaker(given: Any, wanted: Any) -> bool:
+    """Whether Python's own numbers may become the wanted ones, each value checked: whole < real < complex."""
+    rank = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+    return bool(rank[given.kind] <= rank[wanted.kind])
+
+
+def _struct_names(value: Any) -> Any:
+    """Names of the fields of the structs in nested lists: None for tuples, False for what is no struct."""
+    while isinstance(value, list) and value:
+        value = value[0]
+    if isinstance(value, (tuple, list)):
+        return None
+    return getattr(getattr(value, "dtype", None), "names", None) or False
+
+
+def _short(value: Any) -> str:
+    """A value in an error message."""
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype} with shape {value.shape}"
+    written = repr(value)
+    return f"{written if len(written) <= 40 else written[:37] + '...'} ({type(value).__name__})"

@@ -1,0 +1,259 @@
+"""A remote routine as a Python callable."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any, Dict, Optional, Tuple
+
+import numpy as np
+
+from . import _arguments, _errors
+from ._arguments import Filler
+from ._connection import Connection
+from ._future import CallFuture
+from ._interface import Interface, Parameter, option_name
+from ._library import OK, PENDING, check, error_place, ffi, lib, owned, text
+from ._results import Results, collect
+
+# Signals are handled between slices of waiting: this long may an interrupt take to be noticed.
+_SLICE_SECONDS = 0.05
+_OPTIONS = ("timeout", "out", "inplace")
+
+
+class Routine:
+    """A routine of a server. Calling it runs it there and returns `farcall.Results`.
+
+    IN and INOUT arrays, strings, and scalars that neither arrays nor defaults determine go by position, in interface
+    order; everything may be given by name. Three options are understood by every routine:
+
+    timeout: seconds for the whole call; `farcall.TimedOut` when they are over.
+    out: where results go: a dictionary of arrays by name, a tuple in the order of the results (None: a new array), or
+        one array for the only array result. An OUT parameter given by name does the same.
+    inplace: True to write the results of INOUT arrays over the arguments.
+
+    Without `out` or `inplace` no argument is changed. An option of the same name as a parameter is written with an
+    underscore behind it.
+    """
+
+    def __init__(self, connection: Connection, handle: Any) -> None:
+        self._connection = connection
+        self._handle = owned(handle, lib.farcall_routine_free)
+        self._json = text(lib.farcall_routine_json(handle)) or "{}"
+        self._interface = Interface(json.loads(self._json))
+        self._signature = text(lib.farcall_routine_signature(handle)) or ""
+        # What each option is called here, and the other way round.
+        self._options = {option_name(option, self._interface.names): option for option in _OPTIONS}
+        self.name = self._interface.full_name
+        self.__name__ = self._interface.name
+        self.__qualname__ = self.name.replace("/", ".")
+        self.__doc__ = text(lib.farcall_routine_help(handle)) or ""
+        self.__signature__ = self._interface.signature()
+
+    def __repr__(self) -> str:
+        return self._signature
+
+    @property
+    def interface(self) -> Dict[str, Any]:
+        """The interface as data: the keys are those of `farcall show --json`."""
+        described: Dict[str, Any] = json.loads(self._json)
+        return described
+
+    def __call__(self, /, *arguments: Any, **named: Any) -> Results:
+        """Calls it and waits for its end."""
+        return Prepared(self, arguments, named).call()
+
+    def submit(self, /, *arguments: Any, **named: Any) -> CallFuture:
+        """Starts it, and returns a `concurrent.futures.Future`. Whatever goes wrong is raised by its `result()`."""
+        future = CallFuture()
+        try:
+            Prepared(self, arguments, named).start(future)
+        except _errors.Error as error:
+            future.set_exception(error)
+        return future
+
+
+class Prepared:
+    """The arguments of one call, ready for the core, and all the memory that they name."""
+
+    def __init__(self, routine: Routine, arguments: Tuple[Any, ...], named: Dict[str, Any]) -> None:
+        self.routine = routine
+        self.interface = routine._interface
+        self.filler = Filler(routine.name, len(self.interface.parameters))
+        self.places: Dict[int, Any] = {}
+        self.timeout: Optional[float] = None
+        options = self._fill(arguments, named)
+        self._set_timeout(options.get("timeout"))
+        self._set_destinations(options.get("out"), bool(options.get("inplace")))
+
+    # ---- Arguments ---------------------------------------------------------------------------------------------------
+
+    def _wrong(self, message: str, advice: str = "") -> _errors.Error:
+        return _errors.make(_errors.WrongType, "call", message, advice, routine=self.routine.name)
+
+    def _fill(self, arguments: Tuple[Any, ...], named: Dict[str, Any]) -> Dict[str, Any]:
+        """Files arguments under their parameters; returns the options."""
+        given = self._by_position(arguments)
+        options: Dict[str, Any] = {}
+        for name, value in named.items():
+            option = self.routine._options.get(name)
+            if option is not None:
+                options[option] = value
+                continue
+            parameter = self._named(name)
+            if parameter.index in given or parameter.index in self.places:
+                raise self._wrong(f"{parameter.name} is given twice", "give it by position or by name")
+            if parameter.is_input:
+                given[parameter.index] = value
+            elif value is not None:
+                self._into(parameter, value)
+        for index, value in given.items():
+            self.filler.fill(self.interface.parameters[index], value)
+        return options
+
+    def _by_position(self, arguments: Tuple[Any, ...]) -> Dict[int, Any]:
+        positional = self.interface.positional
+        if len(arguments) <= len(positional):
+            return {parameter.index: value for parameter, value in zip(positional, arguments)}
+        names = ", ".join(one.name for one in positional) or "none"
+        others = ", ".join(f"{one.name}=" for one in self.interface.by_keyword)
+        advice = f"give others by name: {others}" if others else ""
+        message = f"{self.routine.__name__} takes {len(positional)} arguments by position ({names}), not {len(arguments)}"
+        raise self._wrong(message, advice)
+
+    def _named(self, name: str) -> Parameter:
+        parameter = self.interface.find(name)
+        if parameter is None:
+            names = ", ".join([one.name for one in self.interface.visible] + list(self.routine._options))
+            raise self._wrong(f'{self.routine.__name__} takes no argument "{name}"', f"it takes {names}")
+        return parameter
+
+    def _set_timeout(self, timeout: Any) -> None:
+        if timeout is None:
+            return
+        if not isinstance(timeout, (int, float, np.integer, np.floating)) or not timeout > 0:
+            raise self._wrong(f"a timeout of {timeout!r}", "give seconds above 0, or None")
+        self.timeout = None if timeout == float("inf") else float(timeout)
+
+    # ---- Destinations ------------------------------------------------------------------------------------------------
+
+    def _set_destinations(self, out: Any, inplace: bool) -> None:
+        for parameter, array in self._pairs(out):
+            if array is not None:
+                self._into(parameter, array)
+        if inplace:
+            for parameter in self.interface.outputs:
+                if parameter.is_input and parameter.is_array and parameter.index not in self.places:
+                    self._in_place(parameter)
+        if len(self.places) > 1:
+            self._check_apart()
+
+    def _pairs(self, out: Any) -> Any:
+        """Parameters and arrays that `out` names."""
+        outputs, arrays = self.interface.outputs, self.interface.array_outputs
+        if out is None:
+            return ()
+        if isinstance(out, dict):
+            return [(self._named(name), array) for name, array in out.items()]
+        if isinstance(out, (tuple, list)):
+            if len(out) != len(outputs):
+                names = ", ".join(one.name for one in outputs)
+                raise self._wrong(f"out has {len(out)} items, and there are {len(outputs)} results ({names})")
+            return list(zip(outputs, out))
+        if len(arrays) != 1:
+            names = ", ".join(one.name for one in arrays) or "none"
+            raise self._wrong(f"one array cannot be for all array results ({names})", "say out={name: array, ...}")
+        return [(arrays[0], out)]
+
+    def _into(self, parameter: Parameter, array: Any) -> None:
+        if not parameter.is_output:
+            raise self._wrong(f"{parameter.name} is no result", "leave it out of `out`")
+        if parameter.is_text or not parameter.is_array and parameter.is_input:
+            raise self._wrong(f"the result {parameter.name} is no array", "leave it out of `out`")
+        if parameter.index in self.places:
+            raise self._wrong(f"two places for the result {parameter.name}", "name one")
+        self.filler.destination(parameter, array, _arguments.INTO if parameter.is_input else 0)
+        self.places[parameter.index] = array
+
+    def _in_place(self, parameter: Parameter) -> None:
+        array = self.filler.given.get(parameter.index)
+        if array is None:
+            message = f"{parameter.name} was converted, so that its result cannot go in its place"
+            wanted = _arguments.dtype_text(parameter)
+            raise self._wrong(message, f"pass a NumPy array of {wanted}, or leave inplace out")
+        self.filler.destination(parameter, array, _arguments.IN_PLACE)
+        self.places[parameter.index] = array
+
+    def _check_apart(self) -> None:
+        arrays = list(self.places.items())
+        for position, (index, one) in enumerate(arrays):
+            for other, another in arrays[:position]:
+                if np.shares_memory(one, another):
+                    names = [self.interface.parameters[place].name for place in (other, index)]
+                    raise self._wrong(f"{names[0]} and {names[1]} would be written to the same memory")
+
+    # ---- The call ----------------------------------------------------------------------------------------------------
+
+    def collect(self, results: Any) -> Results:
+        """The core's results as Python's."""
+        return collect(self.interface, results, self.places)
+
+    def _options(self, announced: bool) -> Any:
+        options = ffi.new("farcall_call_options *")
+        options.size = ffi.sizeof("farcall_call_options")
+        options.timeout_seconds = self.timeout or 0.0
+        options.announced = announced
+        return options
+
+    def _start(self, announced: bool) -> Any:
+        place, error = ffi.new("farcall_call **"), error_place()
+        slots, count = self.filler.slots, len(self.interface.parameters)
+        options = self._options(announced)
+        check(lib.farcall_start_arguments(self.routine._handle, slots, count, options, place, error), error)
+        return place[0]
+
+    def call(self) -> Results:
+        """Makes the call and waits for its end."""
+        with self.routine._connection.handles:
+            # Signals come to the main thread alone: only there has waiting to be interruptible.
+            if threading.current_thread() is not threading.main_thread():
+                return self._blocking()
+            try:
+                return self._interruptible()
+            except _errors.InterfaceChanged as error:
+                if not error.retryable:
+                    raise
+            # Nothing ran: the server wants its interface fetched again, which the core does here.
+            return self._blocking()
+
+    def call_blocking(self) -> Results:
+        """The same without signals in between, for other threads."""
+        with self.routine._connection.handles:
+            return self._blocking()
+
+    def _blocking(self) -> Results:
+        place, error = ffi.new("farcall_results **"), error_place()
+        slots, count = self.filler.slots, len(self.interface.parameters)
+        options = self._options(announced=False)
+        check(lib.farcall_call_arguments(self.routine._handle, slots, count, options, place, error), error)
+        return self.collect(place[0])
+
+    def _interruptible(self) -> Results:
+        call, status = self._start(announced=False), PENDING
+        try:
+            place, error = ffi.new("farcall_results **"), error_place()
+            while status == PENDING:
+                status = check(lib.farcall_call_wait(call, _SLICE_SECONDS, place, error), error)
+            assert status == OK
+            return self.collect(place[0])
+        finally:
+            # Cancels the call if an exception came in between, and waits until its memory is free.
+            lib.farcall_call_free(call)
+
+    def start(self, future: CallFuture) -> None:
+        """Makes the call while the program goes on."""
+        handles = self.routine._connection.handles
+        with handles:
+            call = self._start(announced=True)
+            future.started(call, self, self.timeout)
+            handles.waiter.add(future, lib.farcall_call_number(call))

@@ -1,0 +1,180 @@
+"""Servers and their modules, as objects with routines for attributes."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, List, Optional, Sequence, Union
+
+from . import _errors
+from ._connection import SERVER_VARIABLE, Connection, open_connection, open_private
+from ._results import Results
+from ._routine import Routine
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+
+def connect(
+    address: Optional[str] = None,
+    *,
+    files: Sequence[PathLike] = (),
+    token_file: Optional[PathLike] = None,
+    timeout: float = 30.0,
+    program: Optional[PathLike] = None,
+    arguments: Sequence[str] = (),
+) -> Server:
+    """Connects to a server.
+
+    Without an address to the one that $FARCALL_SERVER names. If there is none, or with `files`, a private server is
+    started: a `farcall serve` child that ends with the connection.
+
+    Args:
+        address: "unix:PATH" or "farcall://HOST:PORT".
+        files: interface files for a private server to publish; without any, what Farcall comes with.
+        token_file: the file with the token of a TCP server; $FARCALL_TOKEN_FILE by default.
+        timeout: seconds that connecting may take.
+        program: the `farcall` program for a private server.
+        arguments: more arguments of `farcall serve` for a private server.
+
+    Raises:
+        Unreachable, PermissionDenied, VersionMismatch, TimedOut: the server cannot be used.
+        InvalidSource, Unavailable: a private server cannot start; the message has what it said.
+    """
+    if isinstance(files, (str, os.PathLike)):
+        files = [files]
+    if address is None and not files:
+        address = os.environ.get(SERVER_VARIABLE) or None
+    if address is not None:
+        if files or program or arguments:
+            message = "files, program and arguments are for a private server, and an address names another"
+            raise _errors.make(_errors.InvalidArgument, "connect", message, "leave out the address, or them")
+        return Server(open_connection(str(address), _path(token_file), timeout))
+    return Server(open_private([os.fspath(one) for one in files], _path(program), arguments, timeout))
+
+
+def _path(given: Optional[PathLike]) -> Optional[str]:
+    return None if given is None else os.fspath(given)
+
+
+class _Namespace:
+    """What servers and modules have in common: names that become routines when they are asked for."""
+
+    _connection: Connection
+
+    def _found(self, name: str) -> Any:
+        raise NotImplementedError
+
+    def _names(self) -> List[str]:
+        raise NotImplementedError
+
+    def __getattr__(self, name: str) -> Any:
+        # Python and IPython probe objects for such names; no routine is asked for like this.
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return self._found(name)
+
+    def __getitem__(self, name: str) -> Any:
+        """Any routine or module, whatever it is called."""
+        if not isinstance(name, str):
+            raise TypeError(f"names of routines are str, not {type(name).__name__}")
+        return self._found(name)
+
+    def __dir__(self) -> List[str]:
+        try:
+            names = [name for name in self._names() if name.isidentifier()]
+        except _errors.Error:
+            # Completion must not raise when the server is gone.
+            names = []
+        return sorted({*super().__dir__(), *names})
+
+    def _ipython_key_completions_(self) -> List[str]:
+        return self._names()
+
+
+class Server(_Namespace):
+    """A connection to a server. Routines are attributes: `server.dgesv(A, b)`, or `server.lapack.dgesv` in full.
+
+    A bare name works where it is unique; where a module and a routine share a name, the attribute is the module, which
+    can be called too. `server["map"]` reaches any name, those of methods too. It may be used by any number of threads,
+    ends with `close()`, a `with` block, its last reference or the interpreter, and does not survive a fork.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        closed = ", closed" if self._connection.handles.closed else ""
+        return f"<farcall.Server at {self._connection.address}{closed}>"
+
+    @property
+    def address(self) -> str:
+        """Where it is: "unix:PATH" or "farcall://HOST:PORT"."""
+        return self._connection.address
+
+    def close(self) -> None:
+        """Ends calls under way and the connection, and a private server too. Results stay valid."""
+        self._connection.close()
+
+    def call(self, name: str, /, *arguments: Any, **named: Any) -> Results:
+        """Calls the routine `name`, "module/routine" or a unique bare name; see `farcall.Routine`."""
+        return self._routine(name)(*arguments, **named)
+
+    def routines(self) -> List[str]:
+        """Full names of all routines, asked of the server anew."""
+        return [one["full_name"] for one in self._connection.listed(fresh=True)]
+
+    def _routine(self, name: str) -> Routine:
+        routines: Dict[str, Routine] = self._connection.routines
+        known = routines.get(name)
+        if known is None:
+            known = routines[name] = Routine(self._connection, self._connection.lookup(name))
+        return known
+
+    def _found(self, name: str) -> Any:
+        if "/" in name:
+            return self._routine(name)
+        if name in self._connection.modules():
+            return Module(self, name)
+        try:
+            return self._routine(name)
+        except _errors.NotFound:
+            # Perhaps a module that was published since.
+            if name in self._connection.modules(fresh=True):
+                return Module(self, name)
+            raise
+
+    def _names(self) -> List[str]:
+        modules = self._connection.modules()
+        bare = [name for names in modules.values() for name in names]
+        return sorted({*modules, *(name for name in bare if bare.count(name) == 1)})
+
+
+class Module(_Namespace):
+    """A module of a server: `server.lapack.dgesv`."""
+
+    def __init__(self, server: Server, name: str) -> None:
+        self._server = server
+        self._connection = server._connection
+        self.__name__ = name
+
+    def __repr__(self) -> str:
+        return f"<farcall.Module {self.__name__} at {self._connection.address}: {', '.join(self._names())}>"
+
+    def __call__(self, /, *arguments: Any, **named: Any) -> Results:
+        """Calls the routine of the same name, where there is one."""
+        if self.__name__ in self._names():
+            return self._server.call(f"{self.__name__}/{self.__name__}", *arguments, **named)
+        message = f'the module "{self.__name__}" is no routine'
+        advice = "it has " + ", ".join(self._names())
+        raise _errors.make(_errors.WrongType, "call", message, advice, server=self._connection.address)
+
+    def _found(self, name: str) -> Any:
+        return self._server._routine(f"{self.__name__}/{name}")
+
+    def _names(self) -> List[str]:
+        return sorted(self._connection.modules().get(self.__name__, []))
