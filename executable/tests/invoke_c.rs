@@ -209,7 +209,8 @@ fn texts_in_out_static_aliased_and_null() {
     // The routine's pointer itself, not a copy.
     assert_eq!(slots[1].memory, unsafe { input.as_mut_ptr().add(2) });
 
-    let mut slots = [text(&mut b"jay\0".to_owned())];
+    let mut word = *b"jay\0";
+    let mut slots = [text(&mut word)];
     call(&library, &routine(Language::C, "change", vec![string("io", Mode::InOut)], None), &mut slots);
     assert_eq!(shown(&slots[0]), "Jay");
 
