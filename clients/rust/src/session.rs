@@ -416,7 +416,8 @@ impl Core {
 
     fn try_pump(&mut self) -> Result<()> {
         loop {
-            let mut made = false;
+            // A full queue may leave at once, while the server reads: then there is more to make.
+            let mut made = self.link.bytes_queued() >= QUEUE_BYTES;
             while self.link.bytes_queued() < QUEUE_BYTES {
                 let Some(transmit) = self.tables.connection.poll_transmit() else { break };
                 made = true;

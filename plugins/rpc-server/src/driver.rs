@@ -318,7 +318,8 @@ impl Driver {
 /// Moves frames from the server's decisions to the link and to the socket; true when all of them left.
 fn send_frames(server: &mut Server, world: &mut World, connection: ConnectionId, link: &mut Link) -> Result<bool> {
     loop {
-        let mut made = false;
+        // A full queue may leave at once, while the peer reads: then there is more to make, although none was made now.
+        let mut made = link.bytes_queued() >= QUEUE_BYTES;
         while link.bytes_queued() < QUEUE_BYTES {
             let Some(transmit) = server.poll_transmit(connection) else { break };
             made = true;
