@@ -173,7 +173,8 @@ def main():
     local = LocalLapack()
     tables = {}
     with farcall.connect() as server:
-        names = [name for module in (server.lapack, server.blas, server.ep) for name in dir(module)]
+        modules = (server.lapack, server.blas, server.ep)
+        names = [name for module in modules for name in dir(module) if not name.startswith("_")]
         print(f"A server is running and publishes {len(names)} routines: {', '.join(names[:8])}, …")
         tables["shared memory"] = linpack(server, local, "shared memory")
         linpack_from_c(server.address)
