@@ -16,7 +16,7 @@ from ._interface import CHAR, STRUCT, Parameter
 from ._library import ffi
 
 # enum farcall_argument_kind.
-INTEGER, REAL, COMPLEX, RAW, TEXT, TEXTS, NULL, ARRAY = range(1, 9)
+INTEGER, REAL, COMPLEX, RAW, TEXT, TEXTS, ARRAY = 1, 2, 3, 4, 5, 6, 8
 # enum farcall_destination.
 IN_PLACE, INTO = 1, 2
 _INT64_MAX = 2**63 - 1
@@ -50,7 +50,8 @@ class Filler:
         if parameter.is_text:
             self._text(parameter, value)
         elif value is None:
-            self.slots[parameter.index].kind = NULL
+            # As in the signature: inferred, defaulted, or not referred to. The core says if none of them is so.
+            return
         elif parameter.is_array:
             self._array(parameter, value)
         elif parameter.element == STRUCT:

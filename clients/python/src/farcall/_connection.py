@@ -129,12 +129,12 @@ def open_connection(address: Optional[str], token_file: Optional[str], timeout: 
 
 
 def open_private(
-    files: Sequence[str], program: Optional[str], arguments: Sequence[str], timeout: float
+    files: Sequence[str], program: Optional[str], arguments: Sequence[str], token_file: Optional[str], timeout: float
 ) -> Connection:
     """Starts a server of this process's own, and connects to it."""
     server = _start(files, program or find("FARCALL_PROGRAM", "bin", "farcall"), arguments)
     try:
-        return Connection(_connect(text(lib.farcall_server_address(server)), None, timeout), server)
+        return Connection(_connect(text(lib.farcall_server_address(server)), token_file, timeout), server)
     except BaseException:
         lib.farcall_server_stop(server)
         raise

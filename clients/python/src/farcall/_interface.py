@@ -112,7 +112,7 @@ class Interface:
         kinds = inspect.Parameter
         arguments = [kinds(python_name(one.name), kinds.POSITIONAL_OR_KEYWORD) for one in self.positional]
         for one in self.by_keyword:
-            default = constant(one.default)
+            default = constant(one.default, one.type)
             arguments.append(kinds(python_name(one.name), kinds.KEYWORD_ONLY, default=default))
         for option in ("timeout", "out", "inplace"):
             default = False if option == "inplace" else None
@@ -150,15 +150,15 @@ def option_name(option: str, names: Names) -> str:
     return option + "_" if option in names.exact else option
 
 
-def constant(written: Optional[str]) -> Any:
-    """A default that is a constant, as Python's; None for what the server computes."""
+def constant(written: Optional[str], kind: str) -> Any:
+    """A default that is a constant, as Python's; None for what is computed when the call is made."""
     if written is None:
         return None
-    if len(written) >= 3 and written[0] == written[-1] == "'":
-        return written[1:-1]
-    for kind in (int, float):
-        try:
-            return kind(written)
-        except ValueError:
-            continue
-    return None
+    try:
+        return chr(int(written)) if kind == "char" else int(written)
+    except ValueError:
+        pass
+    try:
+        return float(written)
+    except ValueError:
+        return None

@@ -125,7 +125,8 @@ def _value(parameter: Parameter, results: Any, places: Dict[int, Any]) -> Any:
         return _text(results, parameter.index, 0)
     if kind == _TEXTS:
         count = lib.farcall_results_text_count(results, parameter.index)
-        return [_text(results, parameter.index, index) for index in range(count)]
+        texts = [_text(results, parameter.index, index) for index in range(count)]
+        return texts[0] if parameter.is_single and count == 1 else texts
     return None
 
 
@@ -137,7 +138,8 @@ def _view(results: Any, index: int) -> Any:
 
 def _written(array: Any, view: Any) -> Any:
     """The caller's array, or the part of it that has results where the routine says how many there are."""
-    shape = tuple(view.shape[axis] for axis in range(view.rank))
+    # It may have fewer dimensions than declared: the missing ones count as 1.
+    shape = tuple(view.shape[axis] for axis in range(min(view.rank, array.ndim)))
     return array if shape == array.shape else array[tuple(slice(count) for count in shape)]
 
 

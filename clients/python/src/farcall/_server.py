@@ -48,7 +48,8 @@ def connect(
             message = "files, program and arguments are for a private server, and an address names another"
             raise _errors.make(_errors.InvalidArgument, "connect", message, "leave out the address, or them")
         return Server(open_connection(str(address), _path(token_file), timeout))
-    return Server(open_private([os.fspath(one) for one in files], _path(program), arguments, timeout))
+    paths = [os.fspath(one) for one in files]
+    return Server(open_private(paths, _path(program), arguments, _path(token_file), timeout))
 
 
 def _path(given: Optional[PathLike]) -> Optional[str]:

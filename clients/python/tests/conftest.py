@@ -1,0 +1,42 @@
+"""What the Python client's tests share: one private server for all of them, with routines that tell what they got."""
+
+import os
+import pathlib
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+FILES = sorted(HERE.glob("routines/*.idl")) + sorted(ROOT.glob("routines/*/*.idl"))
+
+
+@pytest.fixture(scope="session")
+def farcall():
+    """The package; the server that a developer has running is none of the tests' business."""
+    os.environ.pop("FARCALL_SERVER", None)
+    import farcall
+
+    return farcall
+
+
+@pytest.fixture(scope="session")
+def server(farcall):
+    """Publishes the tests' own routines, LAPACK, BLAS and EP."""
+    with farcall.connect(files=FILES, timeout=60) as server:
+        yield server
+
+
+@pytest.fixture
+def private(farcall):
+    """A server that a test may bring down."""
+    with farcall.connect(files=[HERE / "routines/behaviour.idl"]) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def tcp(farcall, tmp_path_factory):
+    """The same routines by TCP, where nothing is shared."""
+    token = tmp_path_factory.mktemp("tcp") / "token"
+    arguments = ["--listen", "tcp:127.0.0.1:0", "--token-file", str(token)]
+    with farcall.connect(files=FILES, arguments=arguments, token_file=token, timeout=60) as server:
+        yield server

@@ -1,0 +1,121 @@
+"""Wrong arguments, each with what the user is told."""
+
+import numpy as np
+import pytest
+
+A = np.array([[4.0, 1.0], [1.0, 3.0]])
+B = np.array([1.0, 2.0])
+READ_ONLY = np.empty(2)
+READ_ONLY.flags.writeable = False
+SHARED = np.zeros(6, np.float64)
+
+# What is wrong -> the call, the class of the error, and what its text says: what, where, and the fix.
+WRONG = [
+    ("too many by position", lambda s: s.dgesv(A, B, 2), "WrongType", "takes 2 arguments by position (a, b), not 3", "n=, nrhs="),
+    ("an unknown name", lambda s: s.dgesv(A, B, m=2), "WrongType", 'takes no argument "m"', "it takes n, nrhs, a"),
+    ("a work array", lambda s: s.dgels(A, B, work=B), "WrongType", 'takes no argument "work"'),
+    ("given twice", lambda s: s.dgesv(A, B, b=B), "WrongType", "b is given twice"),
+    ("an array missing", lambda s: s.dgesv(A), "InvalidArgument", "b: not given"),
+    ("a scalar missing", lambda s: s.ddot(x=B, y=B), "InvalidArgument", "needs n: not given", "pass n="),
+    ("extents that disagree", lambda s: s.dgesv(A, np.ones(3)), "InvalidArgument", "n = 2 from a axis 0, n = 3 from b axis 0"),
+    ("a matrix that is not square", lambda s: s.dgesv(np.ones((2, 3)), B), "InvalidArgument", "a has shape (2, 3)"),
+    ("too many dimensions", lambda s: s.dgesv(np.ones((2, 2, 2)), B), "InvalidArgument", "a", "dimensions"),
+    ("a size that does not fit", lambda s: s.dgesv(A, B, n=3), "InvalidArgument", "n = 3"),
+    ("a leading dimension that is too small", lambda s: s.dgesv(A, B, lda=1), "InvalidArgument", "a", "1"),
+    ("a negative dimension", lambda s: s.ddot(-5, np.ones(0), np.ones(0)), "InvalidArgument", "n"),
+    ("narrowing to real", lambda s: s.dgesv(A + 0j, B), "WrongType", "an array of complex128, the interface wants float64 (parameter: a, routine: lapack/dgesv)", "a.astype('float64')"),
+    ("narrowing to single", lambda s: s.rows_float32(A, A), "WrongType", "an array of float64, the interface wants float32", "a.astype('float32')"),
+    ("narrowing of integers", lambda s: s.rows_int32(A.astype(int), A.astype(int)), "WrongType", "an array of int64, the interface wants int32"),
+    ("reals for integers", lambda s: s.rows_int32(A, A), "WrongType", "an array of float64, the interface wants int32"),
+    ("real lists for integers", lambda s: s.rows_int32([[1.5]], [[1]]), "WrongType", "float64, the interface wants int32"),
+    ("signed for unsigned", lambda s: s.rows_uint32(A.astype("i4"), A.astype("i4")), "WrongType", "an array of int32, the interface wants uint32"),
+    ("a list that does not fit", lambda s: s.rows_int8([[1000]], [[1]]), "InvalidArgument", "1000 of int64 does not fit int8 exactly"),
+    ("a negative list for unsigned", lambda s: s.rows_uint16([[-1]], [[1]]), "InvalidArgument", "-1 of int64 does not fit uint16"),
+    ("a whole number beyond a double", lambda s: s.rows_float64(np.array([[2**53 + 1]]), [[1]]), "InvalidArgument", "9007199254740993"),
+    ("a list that overflows to infinity", lambda s: s.rows_float32([[1e300]], [[1]]), "InvalidArgument", "1e+300 of float64 does not fit float32"),
+    ("a ragged list", lambda s: s.dgesv([[1, 2], [3]], B), "WrongType", "no array can be made of it"),
+    ("objects", lambda s: s.dgesv([[object()]], B), "WrongType", "the interface wants float64, not an array of object"),
+    ("a text for an array", lambda s: s.dgesv("matrix", B), "WrongType", "the interface wants float64, not an array of <U6"),
+    ("None for an array", lambda s: s.dgesv(None, B, n=2), "InvalidArgument", "dgesv needs a: not given"),
+    ("a real for a whole number", lambda s: s.dgesv(A, B, n=2.0), "WrongType", "wants a whole number (int), not 2.0 (float)", "pass int(...)"),
+    ("a text for a number", lambda s: s.square("3"), "WrongType", "wants a real number (double), not '3' (str)"),
+    ("an array for a number", lambda s: s.square(B), "WrongType", "not an array of float64 with shape (2,)"),
+    ("a complex for a real", lambda s: s.square(1j), "WrongType", "wants a real number"),
+    ("a number that does not fit", lambda s: s.ddot(2**31, B, B), "InvalidArgument", "2147483648 does not fit int"),
+    ("two characters", lambda s: s.dlange(A, norm="MM"), "WrongType", "wants one character, not 'MM'"),
+    ("a character beyond ASCII", lambda s: s.dlange(A, norm="é"), "WrongType", "wants one character"),
+    ("a number for a character", lambda s: s.dlange(A, norm=77), "WrongType", "wants one character, not 77 (int)"),
+    ("a number for a string", lambda s: s.greet(3), "WrongType", "wants a string, not a int"),
+    ("a NUL in a string", lambda s: s.greet("a\0b"), "InvalidArgument", "NUL"),
+    ("a string for strings", lambda s: s.lengths("abc"), "WrongType", "wants strings, not a str"),
+    ("a number among strings", lambda s: s.lengths(["a", 3]), "WrongType", "item 1 is a int and no string"),
+    ("numbers for a struct", lambda s: s.points([1.0, 2.0], (1.0, (0, 0), b"x")), "WrongType", "no point can be made of it", "pass tuples of (x, tag, mark)"),
+    ("a list for out", lambda s: s.dgesv(A, B, out={"b": [0, 0]}), "WrongType", "results go into NumPy arrays, not a list"),
+    ("out of another type", lambda s: s.dgesv(A, B, out={"ipiv": np.empty(2)}), "WrongType", "the result is int32, the array for it float64", "dtype=int32"),
+    ("out of another shape", lambda s: s.dgesv(A, B, out={"ipiv": np.empty(3, "i4")}), "InvalidArgument", "ipiv has shape (3,)"),
+    ("out that is read-only", lambda s: s.dgesv(A, B, out={"b": READ_ONLY}), "InvalidArgument", "is read-only"),
+    ("out for an argument", lambda s: s.dlange(A, out={"a": A}), "WrongType", "a is no result"),
+    ("out of an unknown name", lambda s: s.dgesv(A, B, out={"x": B}), "WrongType", 'takes no argument "x"'),
+    ("one out for several", lambda s: s.dgesv(A, B, out=B), "WrongType", "(a, ipiv, b)", "out={name: array"),
+    ("a tuple that is too short", lambda s: s.dgesv(A, B, out=(B,)), "WrongType", "out has 1 items, and there are 4 results"),
+    ("one memory for two results", lambda s: s.dgesv(A, np.eye(2), out={"a": SHARED[:4].reshape(2, 2), "b": SHARED[2:].reshape(2, 2)}), "WrongType", "a and b would be written to the same memory"),
+    ("in place of a list", lambda s: s.dgesv([[4, 1], [1, 3]], B.copy(), inplace=True), "WrongType", "a was converted", "leave inplace out"),
+    ("in place of another type", lambda s: s.dgesv(A.astype("f4"), B.copy(), inplace=True), "WrongType", "a was converted"),
+    ("in place of what is read-only", lambda s: s.daxpy(2, B, READ_ONLY, inplace=True), "InvalidArgument", "is read-only"),
+    ("no time", lambda s: s.dgesv(A, B, timeout=0), "WrongType", "a timeout of 0", "give seconds above 0"),
+    ("negative time", lambda s: s.dgesv(A, B, timeout=-1), "WrongType", "a timeout of -1"),
+    ("no number of seconds", lambda s: s.dgesv(A, B, timeout="5"), "WrongType", "a timeout of '5'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call, kind, parts", [(one[1], one[2], one[3:]) for one in WRONG], ids=[one[0] for one in WRONG])
+def test_wrong(server, farcall, call, kind, parts):
+    with pytest.raises(farcall.Error) as caught:
+        call(server)
+    error = caught.value
+    assert type(error) is getattr(farcall, kind)
+    assert error.kind == "invalid-argument" and not error.retryable and isinstance(error, ValueError)
+    for part in parts:
+        assert part in str(error)
+    # The server is as well as before.
+    assert server.square(3).y == 9
+
+
+def test_submit_delivers_what_is_wrong_by_the_future(server, farcall):
+    future = server.dgesv.submit(A)
+    assert isinstance(future.exception(5), farcall.InvalidArgument)
+    with pytest.raises(farcall.InvalidArgument, match="b: not given"):
+        future.result()
+
+
+def test_wrong_addresses(farcall, tmp_path):
+    with pytest.raises(farcall.InvalidArgument, match="write unix:PATH"):
+        farcall.connect("localhost")
+    with pytest.raises(farcall.Unreachable) as caught:
+        farcall.connect(f"unix:{tmp_path}/nobody")
+    assert isinstance(caught.value, ConnectionError)
+    with pytest.raises(farcall.Unreachable):
+        farcall.connect("farcall://127.0.0.1:1", timeout=5)
+    with pytest.raises(farcall.InvalidArgument, match="private server"):
+        farcall.connect("unix:/nowhere", files=["x.idl"])
+    with pytest.raises(farcall.InvalidArgument, match="timeout"):
+        farcall.connect("unix:/nowhere", timeout=0)
+
+
+def test_private_servers_that_do_not_start(farcall, tmp_path):
+    wrong = tmp_path / "wrong.idl"
+    wrong.write_text("Module wrong;\nDefine f(IN int n OUT double x[n]) { }\n")
+    with pytest.raises(farcall.Error, match="wrong.idl"):
+        farcall.connect(files=wrong)
+    with pytest.raises(farcall.Error, match="nosuch.idl"):
+        farcall.connect(files=[tmp_path / "nosuch.idl"])
+    with pytest.raises(farcall.Unavailable, match="FARCALL_PROGRAM"):
+        farcall.connect(files=[wrong], program=tmp_path / "nosuch")
+
+
+def test_a_wrong_token(farcall, tcp, tmp_path):
+    token = tmp_path / "token"
+    token.write_text("0" * 64 + "\n")
+    token.chmod(0o600)
+    with pytest.raises(farcall.PermissionDenied):
+        farcall.connect(tcp.address, token_file=token)
