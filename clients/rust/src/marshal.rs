@@ -173,6 +173,7 @@ fn scalar_bytes(interface: &Interface, parameter: &Parameter, value: ScalarValue
 fn shape_of(argument: &Argument) -> Vec<u64> {
     match argument {
         Argument::Array(View { shape: Some((shape, _)), .. }) => shape.clone(),
+        Argument::Texts(texts) => vec![texts.len() as u64],
         _ => Vec::new(),
     }
 }
@@ -222,7 +223,8 @@ fn given<'a>(
             Ok(text) => Given::Text(text),
             Err(_) => Given::Bytes(text),
         },
-        Argument::Texts(_) => Given::Other,
+        // Their number is an extent like that of any array.
+        Argument::Texts(_) => Given::Array { shape },
         Argument::Array(view) if view.shape.is_some() => {
             check_element(&parameter.name, view.element, parameter.element)?;
             match content {

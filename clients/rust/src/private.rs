@@ -1,6 +1,7 @@
 //! A server of one's own: a `farcall serve` child that ends with this process or value.
 
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -42,6 +43,8 @@ impl PrivateServer {
         let mut command = Command::new(&program);
         command.arg("serve").arg("--private").args(&options.arguments).arg("--").args(&options.files);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Ctrl-C at the terminal is for this program, which may end a call by it and go on.
+        command.process_group(0);
         let mut child = command.spawn().map_err(|error| not_started(&program, error))?;
         match read_address(&mut child) {
             Some(address) => {
