@@ -3,6 +3,10 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod hostile {
+    pub mod sizes;
+}
+
 use std::os::fd::{AsFd, OwnedFd};
 
 use farcall_base::{CallId, ChannelId, Error, ErrorKind, Random, SeededRandom};
@@ -288,29 +292,7 @@ fn calls_that_do_not_fit_are_answered_and_the_connection_lives(transport: Transp
         assert_eq!(error.kind(), kind, "{case}: {error}");
         abandon(&mut raw, &open);
     }
-    // Sizes whose bytes exceed 64 bits, or any machine: refused before anything is allocated.
-    for n in [i64::MAX, i64::MAX / 8, 1 << 50] {
-        raw.message(
-            FrameKind::Open,
-            1,
-            &open(&reply, vec![long(n), Argument::Blocks(Some((n as u64).wrapping_mul(8)))]),
-        );
-        match raw.frame() {
-            Some((header, body)) if header.kind == FrameKind::Result as u8 => {
-                let error = failure_of(&body);
-                let fits = matches!(error.kind(), ErrorKind::LimitExceeded | ErrorKind::InvalidArgument);
-                assert!(fits, "n = {n}: {error}");
-                abandon(&mut raw, &open(&reply, vec![Argument::Blocks(Some(0))]));
-            }
-            // A sum of arrays over the limit that the server announced is against the rules of the wire.
-            Some((header, _)) => {
-                assert_eq!(header.kind, FrameKind::Goodbye as u8);
-                raw = Raw::greeted(&server);
-                interface(&mut raw, "touch");
-            }
-            None => panic!("closed without a word"),
-        }
-    }
+    let mut raw = hostile::sizes::are_refused(&server, raw, &reply);
     // And the right one, by the same connection.
     let call =
         open(&reply, vec![long(2), Argument::Inline([1.5_f64, 2.5].iter().flat_map(|x| x.to_ne_bytes()).collect())]);
