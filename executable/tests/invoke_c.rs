@@ -220,10 +220,11 @@ fn texts_in_out_static_aliased_and_null() {
         vec![scalar("which", Mode::In, ElementType::Int32), string("o", Mode::Out)],
         Some(1),
     );
-    let mut slots = [on(&mut 1i32), Slot::null()];
+    let (mut yes, mut no) = (1i32, 0i32);
+    let mut slots = [on(&mut yes), Slot::null()];
     call(&library, &result, &mut slots);
     assert_eq!(shown(&slots[1]), "yes");
-    let mut slots = [on(&mut 0i32), slots[1]];
+    let mut slots = [on(&mut no), slots[1]];
     call(&library, &result, &mut slots);
     assert!(slots[1].memory.is_null(), "a NULL result replaces what was there");
 
