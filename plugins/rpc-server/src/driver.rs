@@ -24,6 +24,8 @@ use world::{Taking, World};
 const RECEIVE_BUDGET: usize = 8 << 20;
 /// Bytes queued on a link before more frames are made.
 const QUEUE_BYTES: usize = 8 << 20;
+/// Time after which a busy spawner is told again.
+const RETRY_AFTER: Duration = Duration::from_millis(20);
 /// Connections accepted in one turn.
 const ACCEPT_BUDGET: usize = 64;
 /// Marks of what became ready; connections' are their ids, which begin above.
@@ -64,6 +66,8 @@ pub struct Driver {
     world: World,
     next_connection: u64,
     options: Options,
+    /// Executables that the spawner was too busy to be told to end.
+    untold: Vec<(ExecutableId, Duration)>,
 }
 
 impl Driver {
@@ -90,6 +94,7 @@ impl Driver {
             wires: BTreeMap::new(),
             next_connection: FIRST_CONNECTION,
             options,
+            untold: Vec::new(),
         };
         driver.watch(driver.inbox.as_fd(), INBOX)?;
         for (index, listener) in driver.listeners.iter().enumerate() {
@@ -111,6 +116,7 @@ impl Driver {
         loop {
             events.clear();
             let timeout = self.server.next_tick().map(|at| at.since(self.world.now()) + Duration::from_millis(1));
+            let timeout = if self.untold.is_empty() { timeout } else { Some(RETRY_AFTER) };
             let timeout = timeout.and_then(|left| rustix::event::Timespec::try_from(left).ok());
             match epoll::wait(&self.poller, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -224,6 +230,9 @@ impl Driver {
 
     /// Carries out what the server decided, until nothing is left.
     fn settle(&mut self) {
+        for (executable, grace) in std::mem::take(&mut self.untold) {
+            self.stop(executable, grace);
+        }
         for identity in self.world.freed() {
             self.server.forget_memory(crate::state::MemorySource::Own(identity));
         }
@@ -238,6 +247,14 @@ impl Driver {
             for connection in touched {
                 self.flush(connection);
             }
+        }
+    }
+
+    /// Tells the spawner to end an executable; one that is too busy to listen is told again. One that is gone has ended
+    /// its executables itself.
+    fn stop(&mut self, executable: ExecutableId, grace: Duration) {
+        if self.services.spawner.stop(executable, grace).is_err_and(|error| error.is_retryable()) {
+            self.untold.push((executable, grace));
         }
     }
 
@@ -256,10 +273,7 @@ impl Driver {
                 }
             }
             Action::Start { executable, image } => self.start(executable, image),
-            Action::Stop { executable, grace } => {
-                // A spawner that cannot be told is gone, and has ended its executables.
-                let _ = self.services.spawner.stop(executable, grace);
-            }
+            Action::Stop { executable, grace } => self.stop(executable, grace),
             Action::Close(connection) => self.close(connection),
         }
     }
