@@ -58,6 +58,7 @@ CALLS = [
     ("a result that is not referenced", lambda s: s.perhaps("N", B).y, None),
     ("None for what is inferred", lambda s: s.dgesv(A, B, n=None).b, X),
     ("None for what is not referenced", lambda s: s.perhaps("N", B, n=None).y, None),
+    ("a large whole number that is exact", lambda s: s.square(2**60).y, 2.0**120),
     ("zeros for no dimensions", lambda s: s.square(np.array(3.0)).y, 9.0),
 ]
 

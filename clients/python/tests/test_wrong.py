@@ -32,6 +32,8 @@ WRONG = [
     ("a list that does not fit", lambda s: s.rows_int8([[1000]], [[1]]), "InvalidArgument", "1000 of int64 does not fit int8 exactly"),
     ("a negative list for unsigned", lambda s: s.rows_uint16([[-1]], [[1]]), "InvalidArgument", "-1 of int64 does not fit uint16"),
     ("a whole number beyond a double", lambda s: s.rows_float64(np.array([[2**53 + 1]]), [[1]]), "InvalidArgument", "9007199254740993"),
+    ("a whole number beyond all", lambda s: s.rows_float64(np.array([[2**64 - 1]], "u8"), [[1]]), "InvalidArgument", "18446744073709551615 of uint64"),
+    ("one number beyond a double", lambda s: s.square(2**53 + 1), "InvalidArgument", "9007199254740993 is not exact as float64", "float(...)"),
     ("a list that overflows to infinity", lambda s: s.rows_float32([[1e300]], [[1]]), "InvalidArgument", "1e+300 of float64 does not fit float32"),
     ("a ragged list", lambda s: s.dgesv([[1, 2], [3]], B), "WrongType", "(parameter: a, routine: lapack/dgesv)"),
     ("objects", lambda s: s.dgesv([[object()]], B), "WrongType", "the interface wants float64, not an array of object"),

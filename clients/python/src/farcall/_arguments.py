@@ -20,8 +20,6 @@ INTEGER, REAL, COMPLEX, RAW, TEXT, TEXTS, ARRAY = 1, 2, 3, 4, 5, 6, 8
 # enum farcall_destination.
 IN_PLACE, INTO = 1, 2
 _INT64_MAX = 2**63 - 1
-# Whole numbers up to this are exact in a double (and in a float below the other).
-_EXACT_MAX = {"d": 2**53, "f": 2**24, "D": 2**53, "F": 2**24}
 _KEEP = List[Any]
 
 
@@ -71,7 +69,6 @@ class Filler:
         elif kind == 0:
             self._lay(slot, parameter, array)
         slot.destination = kind
-        self.keep.append(array)
 
     def _check_destination(self, parameter: Parameter, array: Any) -> None:
         if not isinstance(array, np.ndarray):
@@ -153,7 +150,7 @@ class Filler:
                 slot.kind = RAW
                 self._put_text(slot.value.text, np.uint64(value).tobytes())
                 return
-        elif abs(value) > _EXACT_MAX[parameter.dtype.char]:
+        elif abs(value) > _INT64_MAX or int(parameter.dtype.type(value).real) != value:
             message = f"{value} is not exact as {dtype_text(parameter)}"
             refuse(self.routine, parameter, message, "pass float(...) to round it")
         slot.kind, slot.value.integer = INTEGER, value
@@ -225,13 +222,14 @@ class Filler:
         return self._cast(parameter, array)
 
     def _cast(self, parameter: Parameter, array: Any) -> Any:
+        whole = array.dtype.kind in "biu"
         with np.errstate(over="ignore", invalid="ignore"):
             cast = array.astype(parameter.dtype)
-        whole = array.dtype.kind in "biu"
-        # A whole number must stay itself; a Python float may be rounded, but not to infinity.
-        changed = (cast.real.astype(array.dtype) != array) if whole else (np.isinf(cast) & ~np.isinf(array))
+            # A whole number must stay itself; a Python float may be rounded, but not to infinity.
+            changed = (cast.real.astype(array.dtype) != array) if whole else (np.isinf(cast) & ~np.isinf(array))
         if whole and cast.dtype.kind in "fc":
-            changed = changed | (np.abs(cast) > _EXACT_MAX[cast.dtype.char])
+            # What a real number beyond the whole ones becomes on its way back depends on the processor.
+            changed = changed | (np.abs(cast) > _INT64_MAX)
         if np.any(changed):
             first = array[changed].flat[0] if array.ndim else array[()]
             message = f"the element {first} of {array.dtype} does not fit {dtype_text(parameter)} exactly"

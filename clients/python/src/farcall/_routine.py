@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from typing import Any, Dict, Optional, Tuple
 
 import numpy as np
@@ -215,9 +214,6 @@ class Prepared:
     def call(self) -> Results:
         """Makes the call and waits for its end."""
         with self.routine._connection.handles:
-            # Signals come to the main thread alone: only there has waiting to be interruptible.
-            if threading.current_thread() is not threading.main_thread():
-                return self._blocking()
             try:
                 return self._interruptible()
             except _errors.InterfaceChanged as error:
@@ -227,7 +223,7 @@ class Prepared:
             return self._blocking()
 
     def call_blocking(self) -> Results:
-        """The same without signals in between, for other threads."""
+        """The same without looking for signals, after the interface changed."""
         with self.routine._connection.handles:
             return self._blocking()
 
