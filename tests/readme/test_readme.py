@@ -74,13 +74,13 @@ def test_own_routines_from_every_language(environment):
     folder, variables = environment
     serve = next(body for body in snippets("sh") if "libheat.so" in body)
     calls = next(body for body in snippets("sh") if "farcall call heat" in body)
+    compile_c = next(body for body in snippets("sh") if body.startswith("cc own.c"))
     socket = folder / "run/own.sock"
     serve = serve.replace("/tmp/own.sock", str(socket)).replace("area.idl &", "area.idl >/dev/null 2>&1 &")
     rust = os.environ.get("FARCALL_EXAMPLE", str(STAGE / "libexec/farcall-example"))
     script = serve + WAIT + calls + f"""
 python own.py
-cc own.c -I{STAGE}/include -L{STAGE}/lib -Wl,-rpath,{STAGE}/lib -lfarcall -o own
-./own
+{compile_c}
 {rust}
 kill %1
 """
