@@ -121,7 +121,7 @@ impl Session {
                 }
             }
             if link.flush()? {
-                if link.bytes_queued() == 0 && !self.has_data_waiting() {
+                if link.bytes_queued() == 0 && !self.connection.has_transmit() {
                     break;
                 }
             } else {
@@ -131,10 +131,6 @@ impl Session {
         let connection = &mut self.connection;
         self.calls.retain(|channel, call| !call.answered || connection.is_open(*channel));
         Ok(())
-    }
-
-    fn has_data_waiting(&self) -> bool {
-        self.connection.has_transmit()
     }
 
     fn handle_events(&mut self, descriptors: &mut VecDeque<OwnedFd>) -> Result<()> {

@@ -29,6 +29,11 @@ fn listen_at(address: &str, options: &Options) -> Result<Box<dyn Listener>> {
     let Some((host, port)) = rest.and_then(|rest| rest.rsplit_once(':')) else { return Err(wrong(address)) };
     let port = port.parse().map_err(|_| wrong(address))?;
     let host = host.trim_start_matches('[').trim_end_matches(']');
+    farcall_transport_tcp::Listener::check(host, port)?;
+    if options.token_file.is_empty() {
+        // The folder of the default token is the default socket's, made and judged by the same rules.
+        farcall_transport_unix::prepare_directory(&farcall_transport_unix::default_socket_path())?;
+    }
     let token = token(&token_file(options))?;
     Ok(Box::new(farcall_transport_tcp::Listener::bind(host, port, token)?))
 }

@@ -64,7 +64,7 @@ impl PendingCall {
             .collect();
         let values = ByteValues::new(interface, given.as_slice());
         let layout = resolve(interface, &values, Bytes(CALL_BYTES_MAX))?;
-        let mut builder = Builder { interface, open, segments, plan: ArenaPlan::default(), inline: Vec::new() };
+        let mut builder = Builder { open, segments, plan: ArenaPlan::default() };
         let mut planned = Vec::with_capacity(interface.parameters.len());
         for (index, (parameter, layout)) in interface.parameters.iter().zip(&layout.parameters).enumerate() {
             planned.push(builder.plan(index, parameter, layout)?);
@@ -268,11 +268,9 @@ impl Planned {
 }
 
 struct Builder<'a> {
-    interface: &'a Interface,
     open: &'a Open,
     segments: &'a Segments,
     plan: ArenaPlan,
-    inline: Vec<usize>,
 }
 
 impl Builder<'_> {
@@ -309,10 +307,7 @@ impl Builder<'_> {
                 let (region, at) = self.segments.find(*segment, *offset, *length, array.full_bytes)?;
                 Ok(Planned::Ready(Place::Memory(region, at)))
             }
-            None => {
-                self.inline.push(index);
-                Ok(Planned::Arena(self.plan.reserve(array.full_bytes)?))
-            }
+            None => Ok(Planned::Arena(self.plan.reserve(array.full_bytes)?)),
         }
     }
 
@@ -341,7 +336,6 @@ impl Builder<'_> {
         };
         let pointers = count.checked_mul(8).filter(|bytes| *bytes < CALL_BYTES_MAX);
         let pointers = pointers.ok_or_else(|| wrong_length(parameter, 0, count as usize))?;
-        let _ = self.interface;
         Ok(Place::Texts(self.plan.reserve(pointers + 64 + bytes)?))
     }
 }

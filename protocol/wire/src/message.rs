@@ -1,7 +1,7 @@
 //! Control messages: CBOR maps with integer keys (spec/wire.md, section 4). Unknown keys are skipped; what must not be
 //! skipped travels as a critical [`Attribute`].
 
-use farcall_base::{Bytes, CallId, Error, ErrorKind, Result};
+use farcall_base::{CallId, Error, ErrorKind, Result};
 use minicbor::{Decode, Encode};
 
 /// Longest control body a receiver accepts unless its Hello says otherwise.
@@ -452,11 +452,6 @@ pub struct Goodbye {
     /// Why, unless all is well.
     #[n(1)]
     pub failure: Option<Failure>,
-}
-
-/// A size in a message, for people.
-pub fn display_bytes(bytes: u64) -> Bytes {
-    Bytes(bytes)
 }
 
 mod call_id {

@@ -21,14 +21,23 @@ pub struct Listener {
     token: Token,
 }
 
+const ADVICE: &str = "listen on 127.0.0.1, and let clients of other machines come through ssh -L";
+
 impl Listener {
+    /// Whether [`Listener::bind`] would listen there at all: to be asked before a token is made for it.
+    ///
+    /// # Errors
+    /// `PermissionDenied` for anything beyond the loopback.
+    pub fn check(host: &str, port: u16) -> Result<()> {
+        loopback::resolve(OPERATION, host, port, ADVICE).map(|_| ())
+    }
+
     /// Listens on `port` (0: any free one) of `host`, a name or an address of the loopback, IPv4 or IPv6.
     ///
     /// # Errors
     /// `PermissionDenied` for anything beyond the loopback, `Unreachable` when the port is taken.
     pub fn bind(host: &str, port: u16, token: Token) -> Result<Listener> {
-        let advice = "listen on 127.0.0.1, and let clients of other machines come through ssh -L";
-        let addresses = loopback::resolve(OPERATION, host, port, advice)?;
+        let addresses = loopback::resolve(OPERATION, host, port, ADVICE)?;
         let explain = |error| explain(host, port, error);
         let socket = TcpListener::bind(&*addresses).map_err(explain)?;
         socket.set_nonblocking(true).map_err(explain)?;

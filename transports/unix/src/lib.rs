@@ -14,6 +14,7 @@ pub mod memory;
 mod stream;
 
 pub use connect::{connect, connect_to_user, default_socket_path};
+pub use directory::prepare as prepare_directory;
 pub use listener::Listener;
 pub use memory::{MemoryLimits, SharedMemory};
 pub use stream::{DESCRIPTORS_MAX, from_descriptor, pair};
