@@ -58,6 +58,10 @@ pub struct Plan {
     pub executables_max: usize,
     /// Calls at once.
     pub calls_max: usize,
+    /// Time that an idle executable stays for its module while another module has one and wants more, in microseconds.
+    pub executable_idle_us: u64,
+    /// Most executables that one run may start: more would be modules that end each other's.
+    pub starts_max: usize,
     /// Kinds of failure that this experiment shows: every one, and no other.
     pub failures: Vec<String>,
 }
@@ -88,6 +92,8 @@ impl Default for Plan {
             modules: 1,
             executables_max: 2,
             calls_max: 100,
+            executable_idle_us: 2_000,
+            starts_max: usize::MAX,
             failures: Vec::new(),
         }
     }
@@ -118,6 +124,7 @@ impl Plan {
             connections_max: 64,
             calls_max: self.calls_max,
             executables_max: self.executables_max,
+            executable_idle: Duration::from_micros(self.executable_idle_us),
             call_bytes_max: Bytes(1 << 30),
             routines_max: 64,
             stop_grace: Duration::from_millis(5),

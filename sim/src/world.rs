@@ -55,6 +55,8 @@ pub struct World {
     doomed: BTreeSet<ExecutableId>,
     agenda: BTreeMap<(Instant, u64), Happening>,
     scheduled: u64,
+    /// Executables that were started.
+    starts: usize,
     trace: Vec<String>,
     /// How often each call ran.
     runs: BTreeMap<CallId, u32>,
@@ -89,6 +91,7 @@ impl World {
             doomed: BTreeSet::new(),
             agenda: BTreeMap::new(),
             scheduled: 0,
+            starts: 0,
             trace: Vec::new(),
             runs: BTreeMap::new(),
             owners: BTreeMap::new(),
@@ -150,6 +153,7 @@ impl World {
     fn turn_until_quiet(&mut self) {
         for _ in 0..TURNS_MAX {
             while self.work() {}
+            self.check_places();
             let times = [
                 self.network.next_event(),
                 self.agenda.first_key_value().map(|((at, _), _)| *at),
@@ -236,6 +240,8 @@ impl World {
             }
             Action::Start { executable, .. } => {
                 self.say(format!("start {executable}"));
+                self.starts += 1;
+                assert!(self.starts <= self.plan.starts_max, "executables come and go");
                 let delay = self.within(self.plan.start_us);
                 self.after(delay, Happening::ExecutableStarts(executable));
             }
@@ -318,6 +324,17 @@ impl World {
             );
         }
         self.owners.extend(self.node.server.state().memory_in_use());
+    }
+
+    /// No call waits for a place that an executable has held long enough without doing anything.
+    fn check_places(&self) {
+        let state = self.node.server.state();
+        if state.calls_unserved() > 0
+            && let Some((since, executable)) = state.longest_idle()
+        {
+            let until = since + Duration::from_micros(self.plan.executable_idle_us);
+            assert!(self.network.now() < until, "executable {executable} is idle since {since:?} while calls wait");
+        }
     }
 
     /// All calls are over: clients leave, executables end, and nothing may be left.

@@ -65,6 +65,7 @@ fn limits(script: &str) -> Limits {
         connections_max: 8,
         calls_max: 8,
         executables_max: 2,
+        executable_idle: Duration::from_millis(100),
         call_bytes_max: Bytes(1 << 20),
         routines_max: 16,
         stop_grace: Duration::from_millis(500),
@@ -136,6 +137,7 @@ impl Play {
                 let (connection, channel) = self.peers.questions.pop_front().unwrap();
                 self.server.listed(connection, channel, Ok(self.routines.clone()));
             }
+            "publish" => self.routines.extend(published(words[1], 3)),
             "republish" => self.routines = published("m", 3),
             "freed" => self.server.forget_memory(MemorySource::Own(number)),
             "tick" => self.server.tick(&mut self.memory),

@@ -27,6 +27,8 @@ pub struct Limits {
     pub executables_max: usize,
     /// Largest sum of one call's arrays.
     pub call_bytes_max: Bytes,
+    /// Time that an idle executable stays while calls wait for further executables of other modules.
+    pub executable_idle: Duration,
     /// Routines whose interfaces are kept at hand.
     pub routines_max: usize,
     /// Time that an executable has to end politely when its call is cancelled.
@@ -107,7 +109,10 @@ pub enum Phase {
     /// It runs and loads its module.
     Loading(ChannelId),
     /// It can take a call.
-    Idle,
+    Idle {
+        /// Since when.
+        since: Instant,
+    },
     /// It works on a call.
     Busy(CallKey, ChannelId),
     /// It was told to end, or its connection is gone; its exit will be reported.
@@ -270,6 +275,22 @@ impl State {
             ("pools without executables", empty),
         ];
         tables.into_iter().filter(|(_, leaks)| *leaks).map(|(name, _)| name).collect()
+    }
+
+    /// Waiting calls that neither an executable comes for nor one that ends makes room for.
+    pub fn calls_unserved(&self) -> usize {
+        let ending = self.executables.values().filter(|record| record.phase == Phase::Ending).count();
+        let waiting: usize = self.pools.values().map(|pool| pool.waiting.len().saturating_sub(pool.coming)).sum();
+        waiting.saturating_sub(ending)
+    }
+
+    /// The executable that has been idle longest, and since when.
+    pub fn longest_idle(&self) -> Option<(Instant, ExecutableId)> {
+        let idle = self.executables.iter().filter_map(|(executable, record)| match record.phase {
+            Phase::Idle { since } => Some((since, *executable)),
+            _ => None,
+        });
+        idle.min()
     }
 
     /// Executables that were started and have not ended.

@@ -235,7 +235,8 @@ impl Server {
     pub fn next_tick(&self) -> Option<Instant> {
         let patience = self.state.peers.values().filter_map(|peer| peer.patience_until).min();
         let deadline = self.state.deadlines.first().map(|(at, _)| *at);
-        patience.into_iter().chain(deadline).min()
+        let place = self.state.next_to_leave().map(|(at, _)| at);
+        patience.into_iter().chain(deadline).chain(place).min()
     }
 
     /// Time went by.
@@ -247,6 +248,7 @@ impl Server {
                 Error::new(ErrorKind::TimedOut, "run a routine", "its time is over").fix("give it a longer timeout");
             self.abort(surroundings, key, error);
         }
+        self.start_executables(now);
         for peer in self.state.peers.values_mut().filter(|peer| peer.leaving && peer.patience_until.is_none()) {
             peer.patience_until = Some(now + self.state.limits.greeting_max);
         }

@@ -44,7 +44,7 @@ impl Server {
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
         let Phase::Busy(key, _) = record.phase else { return };
         let module = record.module.clone();
-        self.free(executable);
+        self.free(surroundings.now(), executable);
         if let Some(result) = self.state.calls.get_mut(&key).and_then(|call| call.results.take()) {
             let outcome = match result.failure {
                 Some(failure) => Err(Error::from(failure)),

@@ -103,7 +103,7 @@ impl Server {
             Reply::Done => {
                 record.loaded = true;
                 self.state.leave_pool(executable);
-                self.free(executable);
+                self.free(surroundings.now(), executable);
                 self.serve_all(surroundings, &module);
             }
             Reply::Failed(failure) => {
@@ -159,7 +159,7 @@ impl Server {
         let Some(record) = self.state.executables.remove(&executable) else { return };
         self.fail_waiting(surroundings, &record.module, error);
         self.forget(&record.module);
-        self.serve_every_pool(surroundings);
+        self.start_executables(surroundings.now());
     }
 
     /// An executable has ended; nothing of it is left, so memory it could write to is free now.
@@ -182,7 +182,7 @@ impl Server {
             self.fail_waiting(surroundings, &record.module, &error);
         }
         self.forget(&record.module);
-        self.serve_every_pool(surroundings);
+        self.start_executables(surroundings.now());
     }
 }
 

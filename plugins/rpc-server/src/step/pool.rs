@@ -1,6 +1,8 @@
 //! Lines of waiting calls and the executables that take from them.
 
-use farcall_base::{Error, ExecutableId};
+use std::time::Duration;
+
+use farcall_base::{Error, ExecutableId, Instant};
 
 use crate::state::{Action, Call, CallKey, Executable, ModuleKey, Phase, Pool, State};
 use crate::step::{Server, Surroundings};
@@ -28,17 +30,17 @@ impl Server {
         while let Some((key, executable)) = self.state.pools.get_mut(module).and_then(Pool::next_pair) {
             if let Err(error) = self.dispatch(surroundings.now(), key, executable) {
                 self.finish(surroundings, key, Err(error));
-                self.free(executable);
+                self.free(surroundings.now(), executable);
             }
         }
-        self.start_executables(module);
+        self.start_executables(surroundings.now());
         self.drop_empty(module);
     }
 
     /// An executable can take a call again.
-    pub(super) fn free(&mut self, executable: ExecutableId) {
+    pub(super) fn free(&mut self, now: Instant, executable: ExecutableId) {
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
-        record.phase = Phase::Idle;
+        record.phase = Phase::Idle { since: now };
         if let Some(pool) = self.state.pools.get_mut(&record.module) {
             pool.idle.push(executable);
         }
@@ -48,25 +50,11 @@ impl Server {
     /// and gets none while all places are taken.
     pub(super) fn serve_all(&mut self, surroundings: &mut dyn Surroundings, module: &ModuleKey) {
         let own = self.oldest_waiting(module);
-        match self.starving() {
-            Some((oldest, starving)) if own.is_none_or(|own| oldest < own) => {
-                self.start_executables(&starving);
-                self.serve_pool(surroundings, module);
-            }
-            _ => self.serve_pool(surroundings, module),
+        if self.oldest_starving().is_some_and(|oldest| own.is_none_or(|own| oldest < own)) {
+            self.make_a_place(surroundings.now());
         }
+        self.serve_pool(surroundings, module);
         self.retire_outdated(module);
-    }
-
-    /// Serves every line, the one with the oldest call first: a place may have become free.
-    pub(super) fn serve_every_pool(&mut self, surroundings: &mut dyn Surroundings) {
-        let pools = self.state.pools.iter();
-        let mut lines: Vec<(CallKey, ModuleKey)> =
-            pools.filter_map(|(module, pool)| Some((*pool.waiting.front()?, module.clone()))).collect();
-        lines.sort();
-        for (_, module) in lines {
-            self.serve_pool(surroundings, &module);
-        }
     }
 
     /// Executables of a module's older publications end when they have nothing to do: no new call is theirs.
@@ -86,52 +74,50 @@ impl Server {
         self.state.pools.get(module)?.waiting.front().copied()
     }
 
-    /// The module without an executable whose first call came first.
-    fn starving(&self) -> Option<(CallKey, ModuleKey)> {
-        let starving = self.state.pools.iter().filter(|(_, pool)| pool.alive == 0);
-        starving.filter_map(|(module, pool)| Some((*pool.waiting.front()?, module.clone()))).min()
+    /// The first call of those whose module has no executable.
+    fn oldest_starving(&self) -> Option<CallKey> {
+        self.state.pools.values().filter(|pool| pool.alive == 0).filter_map(|pool| pool.waiting.front().copied()).min()
     }
 
-    /// Starts executables until as many come as calls wait, within the limit for all modules.
-    fn start_executables(&mut self, module: &ModuleKey) {
-        while self.state.pools.get(module).is_some_and(|pool| pool.coming < pool.waiting.len()) {
+    /// Starts executables until as many come as calls wait, as far as there are places. Modules that have none come
+    /// first, then those whose call has waited longest.
+    pub(super) fn start_executables(&mut self, now: Instant) {
+        while let Some(module) = self.state.most_wanting() {
             if self.state.executables.len() >= self.state.limits.executables_max {
-                return self.retire_idle(module);
+                while self.make_a_place(now) {}
+                return;
             }
-            let executable = ExecutableId(self.state.number());
-            let Some(pool) = self.state.pools.get_mut(module) else { return };
-            pool.alive += 1;
-            pool.coming += 1;
-            self.state.actions.push_back(Action::Start { executable, image: pool.image.clone() });
-            let record = Executable {
-                module: module.clone(),
-                connection: None,
-                phase: Phase::Starting,
-                loaded: false,
-                trouble: None,
-                last_call: None,
-                shared: Default::default(),
-                next_segment: 1,
-            };
-            self.state.executables.insert(executable, record);
+            self.start_executable(&module);
         }
     }
 
-    /// At the limit, an executable of another module that does nothing makes room for a module that has none. The place
-    /// is free when its exit is reported; whoever waits is served then.
-    fn retire_idle(&mut self, wanting: &ModuleKey) {
-        if self.state.pools.get(wanting).is_none_or(|pool| pool.alive > 0) {
-            return;
-        }
-        // One that is on its way out already makes the room: asking for more would empty the other pools.
-        if self.state.executables.values().any(|record| record.phase == Phase::Ending) {
-            return;
-        }
-        let others = self.state.pools.iter().filter(|(module, _)| *module != wanting);
-        let idle = others.filter_map(|(_, pool)| pool.idle.first()).next().copied();
-        if let Some(executable) = idle {
+    fn start_executable(&mut self, module: &ModuleKey) {
+        let executable = ExecutableId(self.state.number());
+        let Some(pool) = self.state.pools.get_mut(module) else { return };
+        pool.alive += 1;
+        pool.coming += 1;
+        self.state.actions.push_back(Action::Start { executable, image: pool.image.clone() });
+        let record = Executable {
+            module: module.clone(),
+            connection: None,
+            phase: Phase::Starting,
+            loaded: false,
+            trouble: None,
+            last_call: None,
+            shared: Default::default(),
+            next_segment: 1,
+        };
+        self.state.executables.insert(executable, record);
+    }
+
+    /// Ends an executable that does nothing, if one is to make room now. The place is free when its exit is reported;
+    /// whoever waits is served then.
+    fn make_a_place(&mut self, now: Instant) -> bool {
+        let due = self.state.next_to_leave().filter(|(at, _)| *at <= now);
+        if let Some((_, executable)) = due {
             self.stop_executable(executable, None);
         }
+        due.is_some()
     }
 
     /// A module cannot be run: every call that waits for it fails with the reason.
@@ -176,6 +162,29 @@ impl Pool {
 }
 
 impl State {
+    /// The module that gets the next executable, if a call waits that none comes for.
+    fn most_wanting(&self) -> Option<ModuleKey> {
+        let wanting = self.pools.iter().filter_map(|(module, pool)| {
+            let call = pool.waiting.get(pool.coming)?;
+            Some((pool.alive > 0, *call, module))
+        });
+        wanting.min().map(|(_, _, module)| module.clone())
+    }
+
+    /// The executable that is to make room for waiting calls when all places are taken, and when: the one that has been
+    /// idle longest. For a module that has no executable it goes at once. For one that has, it goes only after it has
+    /// been idle for a while: modules that take turns would otherwise end each other's executables with every call.
+    pub(super) fn next_to_leave(&self) -> Option<(Instant, ExecutableId)> {
+        if self.executables.len() < self.limits.executables_max || self.calls_unserved() == 0 {
+            return None;
+        }
+        let (since, executable) = self.longest_idle()?;
+        let ending = self.executables.values().filter(|record| record.phase == Phase::Ending).count();
+        let starving = self.pools.values().filter(|pool| pool.alive == 0 && !pool.waiting.is_empty()).count();
+        let keep = if starving > ending { Duration::ZERO } else { self.limits.executable_idle };
+        Some((since + keep, executable))
+    }
+
     /// Takes an executable that will do no more work out of its pool's reckoning.
     pub(super) fn leave_pool(&mut self, executable: ExecutableId) {
         let Some(record) = self.executables.get(&executable) else { return };
