@@ -12,7 +12,7 @@ mod battery {
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use farcall_client::{Client, View};
+use farcall_client::Client;
 use farcall_tests::{Directory, Server, Transport, battery as battery_file};
 
 /// How a call travels, and who runs it.
@@ -58,16 +58,6 @@ fn start(setting: Setting, transport: Transport, files: &[PathBuf]) -> Server {
 /// A client of the setting's server.
 pub fn client(setting: Setting) -> Client {
     server(setting).client()
-}
-
-/// A strided view of a slice: element (0, 0, …) lies at `first`.
-pub fn view<T: farcall_client::Element>(elements: &mut [T], first: usize, shape: &[u64], strides: &[i64]) -> View {
-    let bytes = size_of::<T>() as i64;
-    View {
-        base: (&raw mut elements[first]).cast(),
-        element: T::TYPE,
-        shape: Some((shape.to_vec(), strides.iter().map(|stride| stride * bytes).collect())),
-    }
 }
 
 /// Each test in each setting.

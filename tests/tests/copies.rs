@@ -5,7 +5,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use farcall_client::{Argument, CallOptions, Destination, Element, View};
+use farcall_client::{Argument, ArrayMut, CallOptions, Destination};
 use farcall_tests::{Server, Transport, battery};
 
 /// Bytes of the array, there and back again.
@@ -24,12 +24,9 @@ fn call_in_place(server: &Server) -> u64 {
     let touch = client.routine("touch").unwrap();
     let mut x = vec![0.5_f64; BYTES as usize / 8];
     for _ in 0..CALLS {
-        let shape = Some((vec![x.len() as u64], vec![8]));
-        let view = View { base: x.as_mut_ptr().cast(), element: f64::TYPE, shape };
-        let places = [Destination::New, Destination::InPlace];
-        // SAFETY: `x` outlives the call, and nobody else touches it.
-        unsafe { touch.call_positional(&[Argument::Unset, Argument::Array(view)], &places, &CallOptions::default()) }
-            .unwrap();
+        let arguments = vec![Argument::Unset, ArrayMut::vector(&mut x).into()];
+        let places = vec![Destination::New, Destination::InPlace];
+        touch.call_positional(arguments, places, &CallOptions::default()).unwrap();
     }
     assert_eq!(x[x.len() - 1], 0.5 + CALLS as f64);
     client.bytes_copied()

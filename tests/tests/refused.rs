@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::Output;
 
-use farcall_client::{Argument, Array, Client, Error, ErrorKind};
+use farcall_client::{Argument, Array, Client, Destination, Error, ErrorKind};
 use farcall_tests::{Directory, Server, Transport, battery, root};
 
 fn err<T>(outcome: Result<T, Error>) -> Error {
@@ -39,8 +39,8 @@ fn refuses_arguments(transport: Transport) {
 
 fn wrong_names_types_and_ranks(client: &Client) {
     let (matrix, vector) = ([1.0_f64; 9], [1.0_f64; 3]);
-    let a = || -> Argument { Array::columns(&matrix, &[3, 3]).into() };
-    let b = || -> Argument { Array::vector(&vector).into() };
+    let a = || -> Argument<'_> { Array::columns(&matrix, &[3, 3]).into() };
+    let b = || -> Argument<'_> { Array::vector(&vector).into() };
     let dgesv = client.routine("dgesv").unwrap();
     let error = err(dgesv.call([("a", a())]));
     check(&error, ErrorKind::InvalidArgument, &["needs", "b=…"]);
@@ -64,8 +64,15 @@ fn wrong_names_types_and_ranks(client: &Client) {
     check(&err(greet.call([("name", "a\0b".into())])), ErrorKind::InvalidArgument, &["NUL", "name"]);
     // Positional: one per parameter.
     let none = farcall_client::CallOptions::default();
-    // SAFETY: no arrays.
-    assert!(unsafe { touch.call_positional(&[1.into()], &[], &none) }.is_err());
+    assert!(touch.call_positional(vec![1.into()], Vec::new(), &none).is_err());
+    // A result cannot go where others only read.
+    let read_only = vec![Argument::Unset, b()];
+    let places = vec![Destination::New, Destination::InPlace];
+    let error = err(touch.call_positional(read_only, places, &none));
+    check(&error, ErrorKind::InvalidArgument, &["x is read-only", "ArrayMut"]);
+    let some = client.routine("some").unwrap();
+    let error = err(some.call([("n", 3.into()), ("want", 1.into()), ("w", b())]));
+    check(&error, ErrorKind::InvalidArgument, &["w is read-only"]);
 }
 
 fn sizes_that_disagree(client: &Client) {
@@ -97,7 +104,8 @@ fn sizes_that_overflow(client: &Client) {
     let error = err(some.call([("n", i32::MAX.into()), ("want", 0.into())]));
     assert!(matches!(error.kind(), ErrorKind::LimitExceeded | ErrorKind::InvalidArgument), "{error}");
     let touch = client.routine("touch").unwrap();
-    let bare = farcall_client::View { base: std::ptr::null_mut(), element: DOUBLE, shape: None };
+    // SAFETY: no memory has so many numbers: whatever stands here is never looked at.
+    let bare = unsafe { farcall_client::View::new(std::ptr::null_mut(), DOUBLE, None) };
     let error = err(touch.call([("n", i64::MAX.into()), ("x", Argument::Array(bare))]));
     assert!(matches!(error.kind(), ErrorKind::LimitExceeded | ErrorKind::InvalidArgument), "{error}");
 }

@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use farcall_client::{Argument, Array, CallOptions, Client, Destination, Error, ErrorKind, View};
+use farcall_client::idl::interface::Order;
+use farcall_client::{Argument, Array, CallOptions, Client, Error, ErrorKind};
 use farcall_tests::{Server, Transport, alive, eventually, trouble};
 
 /// Each test over each transport.
@@ -127,12 +129,10 @@ fn a_cancelled_loop_ends_and_others_go_on(transport: Transport) {
     let (_server, client) = start(transport);
     let (forever, hold) = (client.routine("forever").unwrap(), client.routine("hold").unwrap());
     for deaf in [0, 1] {
-        let mut x = vec![1.0; 100_000];
-        let held = [Argument::Unset, Argument::Array(view(&mut x)), 700.into()];
-        // SAFETY: `x` outlives the call, which is waited for.
-        let other = unsafe { hold.start(&held, &new(3), &CallOptions::default()) }.unwrap();
-        // SAFETY: no arrays.
-        let call = unsafe { forever.start(&[deaf.into()], &new(1), &CallOptions::default()) }.unwrap();
+        let x = Array::shared(Arc::new(vec![1.0; 100_000]), &[100_000], Order::Row);
+        let held = [("x", x.into()), ("milliseconds", 700.into())];
+        let other = hold.start(held, &CallOptions::default()).unwrap();
+        let call = forever.start([("deaf", deaf.into())], &CallOptions::default()).unwrap();
         std::thread::sleep(Duration::from_millis(200));
         let begun = Instant::now();
         call.cancel().unwrap();
@@ -143,20 +143,10 @@ fn a_cancelled_loop_ends_and_others_go_on(transport: Transport) {
     }
 }
 
-fn new(count: usize) -> Vec<Destination> {
-    vec![Destination::New; count]
-}
-
-fn view(elements: &mut [f64]) -> View {
-    let shape = Some((vec![elements.len() as u64], vec![8]));
-    View { base: elements.as_mut_ptr().cast(), element: <f64 as farcall_client::Element>::TYPE, shape }
-}
-
 fn a_dropped_call_ends(transport: Transport) {
     let (server, client) = start(transport);
     let forever = client.routine("forever").unwrap();
-    // SAFETY: no arrays.
-    let call = unsafe { forever.start(&[1.into()], &new(1), &CallOptions::default()) }.unwrap();
+    let call = forever.start([("deaf", 1.into())], &CallOptions::default()).unwrap();
     assert!(eventually(|| server.children().len() == 1));
     std::thread::sleep(Duration::from_millis(100));
     drop(call);
@@ -179,13 +169,10 @@ fn a_call_that_waits_can_be_cancelled(transport: Transport) {
     let server = Server::start(transport, &[trouble(false)], &["--manifest", manifest.to_str().unwrap()]);
     let client = server.client();
     let (forever, routine) = (client.routine("forever").unwrap(), client.routine("fine").unwrap());
-    // SAFETY: no arrays in any of these calls.
-    let running = unsafe { forever.start(&[0.into()], &new(1), &CallOptions::default()) }.unwrap();
+    let running = forever.start([("deaf", 0.into())], &CallOptions::default()).unwrap();
     std::thread::sleep(Duration::from_millis(100));
-    // SAFETY: as above.
-    let waiting = unsafe { routine.start(&[7.into(), Argument::Unset], &new(2), &CallOptions::default()) }.unwrap();
-    // SAFETY: as above.
-    let last = unsafe { routine.start(&[7.into(), Argument::Unset], &new(2), &CallOptions::default()) }.unwrap();
+    let waiting = routine.start([("n", 7.into())], &CallOptions::default()).unwrap();
+    let last = routine.start([("n", 7.into())], &CallOptions::default()).unwrap();
     waiting.cancel().unwrap();
     assert_eq!(waiting.wait().err().unwrap().kind(), ErrorKind::Cancelled);
     running.cancel().unwrap();

@@ -49,11 +49,10 @@ impl Bench {
         if self.array.len() != count {
             self.array = (0..count).map(|index| index as f64).collect();
         }
-        let destinations = [Destination::New, if in_place { Destination::InPlace } else { Destination::New }];
+        let destinations = vec![Destination::New, if in_place { Destination::InPlace } else { Destination::New }];
         let begin = Instant::now();
-        let arguments = [Argument::Integer(count as i64), ArrayMut::vector(&mut self.array).into()];
-        // SAFETY: the array is this value's own and untouched until the call is over.
-        let outputs = unsafe { self.touch.call_positional(&arguments, &destinations, &CallOptions::default()) }?;
+        let arguments = vec![Argument::Integer(count as i64), ArrayMut::vector(&mut self.array).into()];
+        let outputs = self.touch.call_positional(arguments, destinations, &CallOptions::default())?;
         let seconds = begin.elapsed().as_secs_f64();
         drop(outputs);
         match self.array.get(count / 2) {
@@ -65,9 +64,8 @@ impl Bench {
     fn pingpong(&self, count: usize) -> Result<f64> {
         let begin = Instant::now();
         for index in 0..count {
-            let arguments = [Argument::Real(index as f64), Argument::Real(1.0), Argument::Unset];
-            // SAFETY: no arrays are passed.
-            let outputs = unsafe { self.add.call_positional(&arguments, &[], &CallOptions::default()) }?;
+            let arguments = vec![Argument::Real(index as f64), Argument::Real(1.0), Argument::Unset];
+            let outputs = self.add.call_positional(arguments, Vec::new(), &CallOptions::default())?;
             if index == 0 && outputs.scalar::<f64>("z")? != 1.0 {
                 return Err(Error::internal("bench", "0 + 1 is not 1"));
             }

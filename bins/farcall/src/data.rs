@@ -1,7 +1,7 @@
 //! Arrays in memory of this program: what files and inline values become before a call.
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_client::{Argument, View};
+use farcall_client::{Argument, Array};
 use farcall_idl::element::ScalarValue;
 use farcall_idl::interface::{ElementType, Order};
 
@@ -24,12 +24,9 @@ pub struct Data {
 }
 
 impl Data {
-    /// The array as a call's argument. It must outlive the call.
-    pub fn argument(&self) -> Argument {
-        let strides = strides(&self.shape, element_bytes(self.element), self.order);
-        // A call reads its arguments and never writes to them.
-        let base = self.bytes.as_ptr().cast_mut();
-        Argument::Array(View { base, element: self.element, shape: Some((self.shape.clone(), strides)) })
+    /// The array as a call's argument.
+    pub fn argument(&self) -> Argument<'_> {
+        Array::of_bytes(&self.bytes, self.element, &self.shape, self.order).into()
     }
 
     /// The same numbers as elements of another type, where no number changes.
@@ -150,17 +147,6 @@ fn numpy_name(element: ElementType) -> &'static str {
         ElementType::Complex128 => "numpy.complex128",
         _ => "numpy.uint8",
     }
-}
-
-fn strides(shape: &[u64], bytes: u64, order: Order) -> Vec<i64> {
-    let mut strides = vec![0; shape.len()];
-    let mut step = bytes as i64;
-    for position in 0..shape.len() {
-        let index = if order == Order::Column { position } else { shape.len() - 1 - position };
-        strides[index] = step;
-        step = step.saturating_mul(shape[index].max(1) as i64);
-    }
-    strides
 }
 
 /// Bytes of an array of this shape.

@@ -13,17 +13,27 @@ use crate::files;
 /// Dimensions of an inline array at most: brackets nest this deep.
 const DEPTH_MAX: usize = 16;
 
-/// An argument of a call, and the array that it refers to.
-pub struct Value {
-    /// What the call gets.
-    pub argument: Argument,
-    /// Its memory, to be kept until the call is over.
-    _memory: Option<Data>,
+/// An argument of a call.
+pub enum Value {
+    /// An array of numbers or characters.
+    Array(Data),
+    /// Anything else.
+    Other(Argument<'static>),
 }
 
-impl From<Argument> for Value {
-    fn from(argument: Argument) -> Value {
-        Value { argument, _memory: None }
+impl Value {
+    /// What the call gets. It is taken out: once.
+    pub fn argument(&mut self) -> Argument<'_> {
+        match self {
+            Value::Array(data) => data.argument(),
+            Value::Other(argument) => std::mem::take(argument),
+        }
+    }
+}
+
+impl From<Argument<'static>> for Value {
+    fn from(argument: Argument<'static>) -> Value {
+        Value::Other(argument)
     }
 }
 
@@ -91,7 +101,7 @@ fn of_file(parameter: &Parameter, rank: usize, path: &str) -> Result<Value> {
     }
     let data = data.converted(parameter.element).map_err(|error| error.with("file", path))?;
     if rank > 0 {
-        return Ok(Value { argument: data.argument(), _memory: Some(data) });
+        return Ok(Value::Array(data));
     }
     if !data.shape.is_empty() {
         return Err(wrong(format!("the file holds an array of shape {:?}, one number is needed", data.shape))
@@ -109,8 +119,7 @@ fn numbers(parameter: &Parameter, text: &str) -> Result<Value> {
         _ => {
             // One number stands for an array of one.
             let shape = if data.shape.is_empty() { vec![1] } else { data.shape };
-            let data = Data { shape, ..data };
-            Ok(Value { argument: data.argument(), _memory: Some(data) })
+            Ok(Value::Array(Data { shape, ..data }))
         }
     }
 }

@@ -85,8 +85,11 @@ struct RawArray {
 /// Reads one argument per parameter.
 ///
 /// # Safety
-/// What the arguments point to is as farcall.h says.
-pub unsafe fn read_all(interface: &Interface, given: &[RawArgument]) -> Result<(Vec<Argument>, Vec<Destination>)> {
+/// What the arguments point to is as farcall.h says, through `'a`.
+pub unsafe fn read_all<'a>(
+    interface: &Interface,
+    given: &[RawArgument],
+) -> Result<(Vec<Argument<'a>>, Vec<Destination<'a>>)> {
     if given.len() != interface.parameters.len() {
         return Err(Error::new(ErrorKind::InvalidArgument, "call", "the wrong number of arguments")
             .with("routine", interface.full_name())
@@ -120,8 +123,8 @@ struct Reading<'a> {
 
 impl Reading<'_> {
     /// # Safety
-    /// What the argument points to is as farcall.h says.
-    unsafe fn argument(&self) -> Result<Argument> {
+    /// What the argument points to is as farcall.h says, through `'a`.
+    unsafe fn argument<'a>(&self) -> Result<Argument<'a>> {
         let raw = self.raw;
         if raw.reserved != [0; 4] {
             return Err(wrong("reserved members of farcall_argument are not zero").fix("set unused members to zero"));
@@ -146,7 +149,7 @@ impl Reading<'_> {
 
     /// # Safety
     /// As for [`Reading::argument`].
-    unsafe fn destination(&self) -> Result<Destination> {
+    unsafe fn destination<'a>(&self) -> Result<Destination<'a>> {
         match self.raw.destination {
             0 => Ok(Destination::New),
             1 => Ok(Destination::InPlace),
@@ -180,11 +183,12 @@ impl Reading<'_> {
     ///
     /// # Safety
     /// As for [`Reading::argument`].
-    unsafe fn view(&self, raw: &RawArray) -> Result<Option<View>> {
+    unsafe fn view<'a>(&self, raw: &RawArray) -> Result<Option<View<'a>>> {
         let element = of_number(raw.element, self.parameter.element)
             .ok_or_else(|| wrong("no such type of elements").with("element", raw.element))?;
         if raw.rank == RAW_LAYOUT {
-            return Ok((!raw.data.is_null()).then_some(View { base: raw.data, element, shape: None }));
+            // SAFETY: the caller's promise: memory as the interface lays it out.
+            return Ok((!raw.data.is_null()).then(|| unsafe { View::new(raw.data, element, None) }));
         }
         let rank = usize::try_from(raw.rank).ok().filter(|rank| *rank <= RANK_MAX);
         let rank = rank.ok_or_else(|| wrong("an impossible rank").with("rank", raw.rank))?;
@@ -201,7 +205,8 @@ impl Reading<'_> {
             return Ok(None);
         }
         let base = if raw.data.is_null() { std::ptr::dangling_mut() } else { raw.data };
-        Ok(Some(View { base, element, shape: Some((shape, strides)) }))
+        // SAFETY: the caller's promise: elements as shape and strides say.
+        Ok(Some(unsafe { View::new(base, element, Some((shape, strides))) }))
     }
 
     /// Distances without gaps, in the parameter's order; `None` when they do not fit 64 bits.
@@ -253,7 +258,7 @@ unsafe fn read_text(text: RawText) -> Result<Option<Vec<u8>>> {
 
 /// # Safety
 /// As many strings as it says.
-unsafe fn read_texts(texts: RawTexts) -> Result<Argument> {
+unsafe fn read_texts<'a>(texts: RawTexts) -> Result<Argument<'a>> {
     if texts.count > TEXTS_MAX {
         return Err(wrong("too many strings").with("count", texts.count).with("limit", TEXTS_MAX));
     }

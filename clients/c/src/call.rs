@@ -33,9 +33,9 @@ pub struct RawOptions {
 }
 
 /// What a call needs beside its routine.
-pub struct Prepared {
-    pub arguments: Vec<Argument>,
-    pub destinations: Vec<Destination>,
+pub struct Prepared<'a> {
+    pub arguments: Vec<Argument<'a>>,
+    pub destinations: Vec<Destination<'a>>,
     pub places: Vec<TextPlace>,
 }
 
@@ -50,11 +50,10 @@ unsafe fn read_options(given: *const RawOptions) -> Result<CallOptions> {
 /// Calls and waits.
 ///
 /// # Safety
-/// All memory that the arguments name is valid, and nobody else changes it meanwhile.
-pub unsafe fn call(routine: &Routine, prepared: &Prepared, options: &CallOptions) -> Result<Outputs> {
-    // SAFETY: the caller's promise, here and below.
-    let outputs = unsafe { routine.call_positional(&prepared.arguments, &prepared.destinations, options) }?;
-    // SAFETY: as above.
+/// The places of strings may be written to.
+pub unsafe fn call(routine: &Routine, prepared: Prepared<'_>, options: &CallOptions) -> Result<Outputs> {
+    let outputs = routine.call_positional(prepared.arguments, prepared.destinations, options)?;
+    // SAFETY: the caller's promise.
     unsafe { fill_all(&prepared.places, &outputs) }?;
     Ok(outputs)
 }
@@ -62,15 +61,15 @@ pub unsafe fn call(routine: &Routine, prepared: &Prepared, options: &CallOptions
 /// Starts a call.
 ///
 /// # Safety
-/// As for [`call`], until the call is over or freed.
+/// All memory that the arguments name is as farcall.h says until the call is over or freed.
 pub unsafe fn start(
     client: &Client,
     routine: &Routine,
-    prepared: Prepared,
+    prepared: Prepared<'_>,
     options: &CallOptions,
 ) -> Result<CallObject> {
     // SAFETY: the caller's promise.
-    let pending = unsafe { routine.start(&prepared.arguments, &prepared.destinations, options) }?;
+    let pending = unsafe { routine.start_borrowed(prepared.arguments, prepared.destinations, options) }?;
     Ok(CallObject {
         client: client.clone(),
         routine: routine.clone(),
@@ -82,7 +81,7 @@ pub unsafe fn start(
 
 /// # Safety
 /// As farcall.h says of `farcall_call_arguments`.
-unsafe fn prepare(routine: &Routine, arguments: *const RawArgument, count: usize) -> Result<Prepared> {
+unsafe fn prepare<'a>(routine: &Routine, arguments: *const RawArgument, count: usize) -> Result<Prepared<'a>> {
     // SAFETY: the caller's promise, here and below.
     let arguments = unsafe { elements(arguments, count, "the arguments") }?;
     // SAFETY: as above.
@@ -107,7 +106,7 @@ unsafe extern "C" fn farcall_call_arguments(
         // SAFETY: as above.
         let prepared = unsafe { prepare(routine, arguments, count) }?;
         // SAFETY: as above.
-        let outputs = unsafe { call(routine, &prepared, &read_options(given)?) }?;
+        let outputs = unsafe { call(routine, prepared, &read_options(given)?) }?;
         place.fill(ResultsObject::new(routine, outputs));
         Ok(OK)
     })

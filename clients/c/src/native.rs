@@ -62,20 +62,20 @@ impl TaggedValue {
 }
 
 /// The arguments of a call, in the making.
-struct Making<'a> {
-    interface: &'a Interface,
-    prepared: Prepared,
+struct Making<'i, 'a> {
+    interface: &'i Interface,
+    prepared: Prepared<'a>,
 }
 
 /// Turns one value per parameter that a caller passes into arguments.
 ///
 /// # Safety
-/// Pointers point to what their tags say, and to as many elements as the interface says.
-unsafe fn prepare(routine: &Routine, values: &[TaggedValue]) -> Result<Prepared> {
+/// Pointers point to what their tags say, and to as many elements as the interface says, through `'a`.
+unsafe fn prepare<'a>(routine: &Routine, values: &[TaggedValue]) -> Result<Prepared<'a>> {
     let interface = routine.interface();
     check_count(interface, values.len())?;
-    let count = interface.parameters.len();
-    let (arguments, destinations) = (vec![Argument::Unset; count], vec![Destination::InPlace; count]);
+    let arguments = interface.parameters.iter().map(|_| Argument::Unset).collect();
+    let destinations = interface.parameters.iter().map(|_| Destination::InPlace).collect();
     let mut making = Making { interface, prepared: Prepared { arguments, destinations, places: Vec::new() } };
     for (position, ((index, parameter), value)) in interface.caller_parameters().zip(values).enumerate() {
         check_tag(interface, position, parameter, value.tag)?;
@@ -134,10 +134,10 @@ fn advice(given: u32, wanted: u32) -> String {
     }
 }
 
-impl Making<'_> {
+impl<'a> Making<'_, 'a> {
     /// # Safety
     /// As for [`prepare`]; the tag fits.
-    unsafe fn argument(&mut self, index: usize, parameter: &Parameter, value: &TaggedValue) -> Result<Argument> {
+    unsafe fn argument(&mut self, index: usize, parameter: &Parameter, value: &TaggedValue) -> Result<Argument<'a>> {
         let wanted = passing(parameter);
         if wanted & POINTER == 0 {
             return scalar(parameter, value);
@@ -155,7 +155,8 @@ impl Making<'_> {
                 // SAFETY: as above: a pointer to a struct of the interface's.
                 Ok(Argument::Raw(unsafe { std::slice::from_raw_parts(value.pointer(), bytes) }.to_vec()))
             }
-            (_, false) => Ok(Argument::Array(View { base: value.pointer(), element: parameter.element, shape: None })),
+            // SAFETY: as above: an array as the interface lays it out.
+            (_, false) => Ok(Argument::Array(unsafe { View::new(value.pointer(), parameter.element, None) })),
         }
     }
 
@@ -167,7 +168,7 @@ impl Making<'_> {
         parameter: &Parameter,
         pointer: *mut u8,
         wanted: u32,
-    ) -> Result<Argument> {
+    ) -> Result<Argument<'a>> {
         if pointer.is_null() {
             return Ok(if parameter.mode.is_input() { Argument::Null } else { Argument::Unset });
         }
@@ -206,7 +207,9 @@ impl Making<'_> {
             && let Argument::Array(view) = &mut self.prepared.arguments[index]
         {
             let strides = packed(&shape, element_bytes(self.interface, parameter.element), *order);
-            view.shape = strides.map(|strides| (shape, strides));
+            let shape = strides.map(|strides| (shape, strides));
+            // SAFETY: the caller's promise: these are the extents that the interface declares.
+            *view = unsafe { View::new(value.pointer(), parameter.element, shape) };
         }
         Ok(())
     }
@@ -270,7 +273,7 @@ impl Making<'_> {
 }
 
 /// A value of the parameter's type or one that converts to it.
-fn scalar(parameter: &Parameter, given: &TaggedValue) -> Result<Argument> {
+fn scalar<'a>(parameter: &Parameter, given: &TaggedValue) -> Result<Argument<'a>> {
     let element = given.tag & ELEMENT;
     if is_complex(element) {
         let [re, im] = given.real();
@@ -319,7 +322,7 @@ fn packed(shape: &[u64], bytes: u64, order: Order) -> Option<Vec<i64>> {
 ///
 /// # Safety
 /// As farcall-native.h says.
-unsafe fn look_up(client: &Client, values: *const TaggedValue, count: usize) -> Result<(Routine, Prepared)> {
+unsafe fn look_up<'a>(client: &Client, values: *const TaggedValue, count: usize) -> Result<(Routine, Prepared<'a>)> {
     // SAFETY: the caller's promise, here and below.
     let values = unsafe { elements(values, count, "the arguments") }?;
     let name = values.first().filter(|name| fits(name.tag, 1 | POINTER | super::passing::CONST));
@@ -347,7 +350,7 @@ unsafe extern "C" fn farcall_call_tagged(
         // SAFETY: as above.
         let (routine, prepared) = unsafe { look_up(client, values, count) }?;
         // SAFETY: as above.
-        unsafe { call(&routine, &prepared, &CallOptions::default()) }?;
+        unsafe { call(&routine, prepared, &CallOptions::default()) }?;
         Ok(OK)
     })
 }

@@ -14,10 +14,8 @@ use farcall_transport_unix::{MemoryLimits, SharedMemory};
 use farcall_wire::{ByteOrder, Hello, HelloLimits, InterfaceReply, Reply, Request, Role};
 
 use crate::address::Address;
-use crate::marshal::{Argument, Destination};
-use crate::results::Outputs;
 use crate::routine::Routine;
-use crate::session::{Conditions, Contract, Session};
+use crate::session::{Contract, Session};
 
 /// Time that questions to the server may take.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
@@ -155,7 +153,7 @@ impl Client {
         self.session().process()
     }
 
-    /// Asks the server to end the call of this number ([`PendingCall::number`]), while its owner waits for it or not. Its
+    /// Asks the server to end the call of this number ([`PendingCall::number`](crate::PendingCall::number)), while its owner waits for it or not. Its
     /// outcome is still to be collected; a call that is over stays as it is.
     ///
     /// # Errors
@@ -210,107 +208,4 @@ fn contract(reply: &InterfaceReply) -> Result<Contract> {
 
 fn unexpected() -> Error {
     Error::new(ErrorKind::Protocol, "ask the server", "it answered another question")
-}
-
-/// A call under way. Dropping it ends the call and waits until its memory is free.
-pub struct PendingCall {
-    client: Client,
-    number: u64,
-    deadline: Option<Instant>,
-    collected: bool,
-}
-
-impl PendingCall {
-    pub(crate) unsafe fn open(
-        client: Client,
-        contract: &Arc<Contract>,
-        arguments: &[Argument],
-        destinations: &[Destination],
-        options: &CallOptions,
-    ) -> Result<PendingCall> {
-        let deadline = options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let conditions = Conditions { timeout: options.timeout, announced: options.announced };
-        // SAFETY: the caller's promise, passed on.
-        let number = unsafe { client.session().open(contract, arguments, destinations, &conditions) }?;
-        Ok(PendingCall { client, number, deadline, collected: false })
-    }
-
-    /// The call's number, as [`Client::next_finished`] tells it.
-    pub fn number(&self) -> u64 {
-        self.number
-    }
-
-    /// Whether the call is over; never waits.
-    ///
-    /// # Errors
-    /// The call's own error if it failed: then it is collected.
-    pub fn poll(&mut self) -> Result<Option<Outputs>> {
-        self.client.process()?;
-        self.collect(Some(Instant::now()))
-    }
-
-    /// Waits for at most `timeout`.
-    ///
-    /// # Errors
-    /// As [`PendingCall::poll`].
-    pub fn wait_for(&mut self, timeout: Duration) -> Result<Option<Outputs>> {
-        self.collect(Instant::now().checked_add(timeout))
-    }
-
-    fn collect(&mut self, until: Option<Instant>) -> Result<Option<Outputs>> {
-        if self.collected {
-            return Err(Error::new(ErrorKind::NotFound, "wait for a call", "its outcome was collected before"));
-        }
-        let until = match (until, self.deadline) {
-            (Some(until), Some(deadline)) => Some(until.min(deadline)),
-            (until, deadline) => until.or(deadline),
-        };
-        match self.client.session().wait(self.number, until)? {
-            Some(outcome) => {
-                self.collected = true;
-                outcome.map(Some)
-            }
-            None if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) => {
-                self.collected = true;
-                timed_out(self.client.session().cancel_and_wait(self.number)).map(Some)
-            }
-            None => Ok(None),
-        }
-    }
-
-    /// Waits for the end.
-    ///
-    /// # Errors
-    /// Whatever became of the call.
-    pub fn wait(mut self) -> Result<Outputs> {
-        let outputs = self.collect(None)?;
-        outputs.ok_or_else(|| Error::internal("wait for a call", "waiting without a deadline ended early"))
-    }
-
-    /// Asks the server to end the call; its outcome is still to be collected.
-    ///
-    /// # Errors
-    /// `ConnectionLost`.
-    pub fn cancel(&self) -> Result<()> {
-        self.client.session().cancel(self.number)
-    }
-}
-
-/// A call that we cancelled because its time was over failed for that reason, whatever the server calls it.
-fn timed_out(outcome: Result<Outputs>) -> Result<Outputs> {
-    match outcome {
-        Err(error) if error.kind() == ErrorKind::Cancelled => {
-            Err(Error::new(ErrorKind::TimedOut, "call", "its time is over").fix("give it a longer timeout"))
-        }
-        outcome => outcome,
-    }
-}
-
-impl Drop for PendingCall {
-    fn drop(&mut self) {
-        if !self.collected {
-            // Whoever drops a call wants neither its results nor its error, but its memory back.
-            let _ = self.client.session().cancel_and_wait(self.number);
-        }
-    }
 }

@@ -13,21 +13,23 @@
 //! ```
 
 mod address;
+mod argument;
 mod array;
 mod client;
-
 mod marshal;
+mod pending;
 mod private;
 mod results;
 mod routine;
 mod session;
 
 pub use address::Address;
-pub use array::{Array, ArrayMut, Element, View};
-pub use client::{CallOptions, Client, PendingCall};
+pub use argument::{Argument, Destination};
+pub use array::{Array, ArrayMut, Element, Shape, View};
+pub use client::{CallOptions, Client};
 pub use farcall_base::{Error, ErrorKind, Result};
 pub use farcall_idl as idl;
-pub use marshal::{Argument, Destination};
+pub use pending::PendingCall;
 pub use private::{PrivateServer, ServeOptions};
 pub use results::{Output, Outputs, OwnedArray};
 pub use routine::Routine;

@@ -1,7 +1,6 @@
 //! From a caller's arguments to a call on the wire: values inline, short arrays inline, long ones by shared memory or as
 //! blocks straight from where they lie.
 
-mod argument;
 mod views;
 
 use std::sync::Arc;
@@ -17,56 +16,21 @@ use farcall_interfaces::packing::Packing;
 use farcall_interfaces::strided::{Axis, Strided};
 use farcall_wire::Argument as WireArgument;
 
-use crate::array::{View, check_element};
+use crate::argument::{Argument, Destination, Passed};
+use crate::array::Place;
 
-use views::{Direction, borrowed, copy_view, packing_of};
+use views::{Direction, borrowed, copy_place, packing_of};
 pub use views::{copy_result, packed, receive_result, write_result};
 
 /// Arrays up to this many bytes travel inside the call and its answer.
 pub const INLINE_MAX: u64 = 4096;
-
-/// What a caller passes for one parameter.
-#[derive(Clone, Debug, Default)]
-pub enum Argument {
-    /// Nothing: inferred, defaulted, or a result that the call allocates.
-    #[default]
-    Unset,
-    /// A whole number.
-    Integer(i64),
-    /// A real number.
-    Real(f64),
-    /// A complex number.
-    Complex(f64, f64),
-    /// One value of the parameter's type, as raw bytes of this machine.
-    Raw(Vec<u8>),
-    /// A string.
-    Text(Vec<u8>),
-    /// An array of strings; `None` is NULL.
-    Texts(Vec<Option<Vec<u8>>>),
-    /// NULL.
-    Null,
-    /// An array. For OUT parameters: where the result goes.
-    Array(View),
-}
-
-/// Where the result of an INOUT parameter goes.
-#[derive(Clone, Debug, Default)]
-pub enum Destination {
-    /// Into memory of its own.
-    #[default]
-    New,
-    /// Over the argument.
-    InPlace,
-    /// Into another array.
-    Into(View),
-}
 
 /// Memory that a parameter of a running call uses on this side.
 pub struct Side {
     /// Where the interface's array lies: shared memory, or the caller's own.
     pub region: Arc<dyn Region>,
     /// The caller's array that the result ends in; `None`: the caller gets the region itself.
-    pub written: Option<View>,
+    pub written: Option<Place>,
 }
 
 /// A call, ready to be opened.
@@ -102,13 +66,8 @@ struct Values {
 ///
 /// # Errors
 /// `InvalidArgument` for anything that does not fit the interface; `LimitExceeded` for arrays over `limit`.
-pub fn marshal(
-    interface: &Interface,
-    arguments: &[Argument],
-    destinations: &[Destination],
-    limit: Bytes,
-    memory: &mut dyn Memory,
-) -> Result<Marshalled> {
+pub fn marshal(interface: &Interface, passed: &Passed, limit: Bytes, memory: &mut dyn Memory) -> Result<Marshalled> {
+    let Passed { arguments, destinations } = passed;
     let values = complete(interface, arguments)?;
     let bytes: Vec<Option<&[u8]>> = values.bytes.iter().map(Option::as_deref).collect();
     let layout = resolve(interface, &ByteValues::new(interface, bytes.as_slice()), limit)?;
@@ -132,9 +91,15 @@ pub fn marshal(
     Ok(call)
 }
 
-fn complete(interface: &Interface, arguments: &[Argument]) -> Result<Values> {
+fn complete(interface: &Interface, arguments: &[Argument<'_>]) -> Result<Values> {
     if arguments.len() != interface.parameters.len() {
         return Err(Error::internal("call", "one argument per parameter is expected"));
+    }
+    // Before anything of an array is read: it is as long as its own elements make it.
+    for (parameter, argument) in interface.parameters.iter().zip(arguments) {
+        if let Argument::Array(view) = argument {
+            view.place.check_element(&parameter.name, parameter.element)?;
+        }
     }
     let inline = interface.inline_parameters();
     let shapes: Vec<Vec<u64>> = arguments.iter().map(shape_of).collect();
@@ -161,7 +126,12 @@ fn complete(interface: &Interface, arguments: &[Argument]) -> Result<Values> {
     Ok(Values { bytes, ranks })
 }
 
-fn scalar_bytes(interface: &Interface, parameter: &Parameter, value: ScalarValue, given: &Argument) -> Result<Vec<u8>> {
+fn scalar_bytes(
+    interface: &Interface,
+    parameter: &Parameter,
+    value: ScalarValue,
+    given: &Argument<'_>,
+) -> Result<Vec<u8>> {
     if let Argument::Raw(raw) = given {
         return Ok(raw.clone());
     }
@@ -170,24 +140,24 @@ fn scalar_bytes(interface: &Interface, parameter: &Parameter, value: ScalarValue
     Ok(bytes)
 }
 
-fn shape_of(argument: &Argument) -> Vec<u64> {
+fn shape_of(argument: &Argument<'_>) -> Vec<u64> {
     match argument {
-        Argument::Array(View { shape: Some((shape, _)), .. }) => shape.clone(),
+        Argument::Array(view) => view.place.shape.as_ref().map(|(shape, _)| shape.clone()).unwrap_or_default(),
         Argument::Texts(texts) => vec![texts.len() as u64],
         _ => Vec::new(),
     }
 }
 
 /// Bytes of values that sizes may refer to: strings, raw scalars, and the elements of arrays that must travel inline.
-fn content_of(interface: &Interface, argument: &Argument, index: usize, inline: bool) -> Result<Option<Vec<u8>>> {
+fn content_of(interface: &Interface, argument: &Argument<'_>, index: usize, inline: bool) -> Result<Option<Vec<u8>>> {
     let parameter = &interface.parameters[index];
     match argument {
         Argument::Text(text) => Ok(Some(text.clone())),
         Argument::Raw(raw) => Ok(Some(raw.clone())),
         Argument::Array(view) if inline && parameter.mode.is_input() => {
-            let Some((shape, strides)) = &view.shape else { return Ok(None) };
+            let Some((shape, strides)) = &view.place.shape else { return Ok(None) };
             let array = strided(interface, parameter, shape, strides);
-            let mut packing = packing_of(view, &array)?;
+            let mut packing = packing_of(&view.place, &array)?;
             let length = packing.left() as usize;
             if length as u64 > INLINE_MAX * 64 {
                 return Err(Error::new(ErrorKind::LimitExceeded, "call", "an array that sizes refer to is too long")
@@ -206,7 +176,7 @@ fn content_of(interface: &Interface, argument: &Argument, index: usize, inline: 
 
 fn given<'a>(
     parameter: &Parameter,
-    argument: &'a Argument,
+    argument: &'a Argument<'_>,
     shape: &'a [u64],
     content: Option<&'a [u8]>,
 ) -> Result<Given<'a>> {
@@ -225,14 +195,11 @@ fn given<'a>(
         },
         // Their number is an extent like that of any array.
         Argument::Texts(_) => Given::Array { shape },
-        Argument::Array(view) if view.shape.is_some() => {
-            check_element(&parameter.name, view.element, parameter.element)?;
-            match content {
-                Some(bytes) => Given::Elements { shape, bytes },
-                None => Given::Array { shape },
-            }
-        }
-        Argument::Array(view) => {
+        Argument::Array(view) if view.place.shape.is_some() => match content {
+            Some(bytes) => Given::Elements { shape, bytes },
+            None => Given::Array { shape },
+        },
+        Argument::Array(_) => {
             if matches!(parameter.shape, Shape::Scalar) {
                 return Err(Error::new(
                     ErrorKind::InvalidArgument,
@@ -242,7 +209,6 @@ fn given<'a>(
                 .with("parameter", &parameter.name)
                 .fix("pass the value itself"));
             }
-            check_element(&parameter.name, view.element, parameter.element)?;
             // It is there; its extents follow from the other arguments.
             Given::Other
         }
@@ -269,11 +235,11 @@ struct One<'a> {
     memory: &'a mut dyn Memory,
     index: usize,
     parameter: &'a Parameter,
-    destination: &'a Destination,
+    destination: &'a Destination<'a>,
 }
 
 impl One<'_> {
-    fn marshal(&mut self, argument: &Argument, bytes: Option<&[u8]>) -> Result<()> {
+    fn marshal(&mut self, argument: &Argument<'_>, bytes: Option<&[u8]>) -> Result<()> {
         let layout = self.call.layout.parameters[self.index].clone();
         match layout {
             ParameterLayout::Absent => Ok(()),
@@ -303,7 +269,7 @@ impl One<'_> {
         Ok(())
     }
 
-    fn text(&mut self, argument: &Argument) -> Result<()> {
+    fn text(&mut self, argument: &Argument<'_>) -> Result<()> {
         if self.parameter.element == ElementType::Filename {
             return Err(self.wrong("files come with a later version of Farcall"));
         }
@@ -322,23 +288,21 @@ impl One<'_> {
         Ok(())
     }
 
-    fn array(&mut self, array: &ArrayLayout, argument: &Argument, bytes: Option<&[u8]>) -> Result<()> {
+    fn array(&mut self, array: &ArrayLayout, argument: &Argument<'_>, bytes: Option<&[u8]>) -> Result<()> {
         let source = match argument {
-            Argument::Array(view) => Some(view.clone()),
+            Argument::Array(view) => Some(&view.place),
             _ => None,
         };
         let mode = self.parameter.mode;
-        let destination = match (mode, self.destination, &source) {
-            (Mode::In, ..) => None,
-            (Mode::Out, _, view) => view.clone(),
-            (_, Destination::InPlace, view) => view.clone(),
-            (_, Destination::Into(view), _) => Some(view.clone()),
-            (_, Destination::New, _) => None,
+        let destination = match (mode, self.destination) {
+            (Mode::In, _) | (Mode::InOut, Destination::New) => None,
+            (Mode::InOut, Destination::Into(view)) => Some(&view.place),
+            (_, _) => source,
         };
-        if let Some(view) = &destination {
-            check_element(&self.parameter.name, view.element, self.parameter.element)?;
-            self.check_destination(array, view)?;
+        if let Some(place) = destination {
+            self.check_destination(array, place)?;
         }
+        let destination = destination.cloned();
         if mode.is_input() && matches!(argument, Argument::Null) {
             self.call.arguments[self.index] = WireArgument::Null;
             return Ok(());
@@ -351,16 +315,18 @@ impl One<'_> {
             return self.receive_separately(array, destination);
         }
         match source.filter(|_| mode.is_input()) {
-            Some(view) if self.memory.shares() && !short => self.share(array, Some(&view), destination),
-            Some(view) => self.send(array, &view, short).and_then(|()| self.receive_separately(array, destination)),
+            Some(place) if self.memory.shares() && !short => self.share(array, Some(place), destination),
+            Some(place) => self.send(array, place, short).and_then(|()| self.receive_separately(array, destination)),
             None if mode.is_input() => Err(self.wrong("an array is missing")),
             None if self.memory.shares() && !short => self.share(array, None, destination),
             None => self.receive_separately(array, destination),
         }
     }
 
-    fn check_destination(&self, array: &ArrayLayout, view: &View) -> Result<()> {
-        let Some((shape, _)) = &view.shape else { return Ok(()) };
+    fn check_destination(&self, array: &ArrayLayout, place: &Place) -> Result<()> {
+        place.check_element(&self.parameter.name, self.parameter.element)?;
+        place.check_writable(&self.parameter.name)?;
+        let Some((shape, _)) = &place.shape else { return Ok(()) };
         let mut wanted: Vec<u64> = array.dimensions.iter().map(|dimension| dimension.count).collect();
         while wanted.len() > shape.len() && wanted.last() == Some(&1) {
             wanted.pop();
@@ -386,8 +352,8 @@ impl One<'_> {
     }
 
     /// The caller's elements in transfer order.
-    fn source(&self, array: &ArrayLayout, view: &View) -> Strided {
-        match &view.shape {
+    fn source(&self, array: &ArrayLayout, place: &Place) -> Strided {
+        match &place.shape {
             None => Strided::of_layout(array),
             Some((shape, strides)) => {
                 let mut axes: Vec<Axis> =
@@ -401,8 +367,8 @@ impl One<'_> {
         }
     }
 
-    fn send(&mut self, array: &ArrayLayout, view: &View, short: bool) -> Result<()> {
-        let mut packing = packing_of(view, &self.source(array, view))?;
+    fn send(&mut self, array: &ArrayLayout, place: &Place, short: bool) -> Result<()> {
+        let mut packing = packing_of(place, &self.source(array, place))?;
         let length = packing.left();
         if length != array.transfer_bytes {
             return Err(self
@@ -424,15 +390,15 @@ impl One<'_> {
     }
 
     /// The argument lies in memory that the server shares; the result comes there too.
-    fn share(&mut self, array: &ArrayLayout, source: Option<&View>, destination: Option<View>) -> Result<()> {
+    fn share(&mut self, array: &ArrayLayout, source: Option<&Place>, destination: Option<Place>) -> Result<()> {
         let region = self.memory.allocate(array.full_bytes as usize)?;
         let target = Strided::of_layout(array);
-        if let Some(view) = source {
-            let from = self.source(array, view);
+        if let Some(place) = source {
+            let from = self.source(array, place);
             if from.bytes() != array.transfer_bytes {
                 return Err(self.wrong("an array of the wrong length"));
             }
-            copy_view(view, &from, &region, &target, Direction::In)?;
+            copy_place(place, &from, &region, &target, Direction::In)?;
         }
         let place = WireArgument::Shared(self.memory.segment(&region)?, 0, array.full_bytes);
         if source.is_some() {
@@ -444,15 +410,15 @@ impl One<'_> {
     }
 
     /// The result comes as bytes: into the caller's array, or into memory of its own.
-    fn receive_separately(&mut self, array: &ArrayLayout, destination: Option<View>) -> Result<()> {
+    fn receive_separately(&mut self, array: &ArrayLayout, destination: Option<Place>) -> Result<()> {
         if !self.parameter.mode.is_output() {
             return Ok(());
         }
         self.want(WireArgument::Blocks(None));
         let side = match destination {
-            Some(view) => {
-                let (region, _) = borrowed(&view, &self.source(array, &view));
-                Side { region, written: Some(view) }
+            Some(place) => {
+                let (region, _) = borrowed(&place, &self.source(array, &place));
+                Side { region, written: Some(place) }
             }
             None => {
                 let region = self.memory.allocate(array.transfer_bytes as usize)?;

@@ -17,9 +17,9 @@ use crate::array::Element;
 #[derive(Clone)]
 pub struct OwnedArray {
     /// Keeps the memory.
-    pub region: Arc<dyn Region>,
+    region: Arc<dyn Region>,
     /// Byte of the region where the element with all indexes 0 lies.
-    pub offset: usize,
+    offset: usize,
     /// Type of the elements.
     pub element: ElementType,
     /// Bytes of one element.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::interface::{Interface, Mode};
 
-use crate::client::{CallOptions, Client, PendingCall};
-use crate::marshal::{Argument, Destination};
+use crate::argument::{Argument, Destination, Passed};
+use crate::client::{CallOptions, Client};
+use crate::pending::PendingCall;
 use crate::results::Outputs;
 use crate::session::Contract;
 
@@ -43,7 +44,7 @@ impl Routine {
     ///
     /// # Errors
     /// `InvalidArgument` for arguments that do not fit, or whatever became of the call.
-    pub fn call<'a>(&self, arguments: impl IntoIterator<Item = (&'a str, Argument)>) -> Result<Outputs> {
+    pub fn call<'n, 'a>(&self, arguments: impl IntoIterator<Item = (&'n str, Argument<'a>)>) -> Result<Outputs> {
         self.call_with(arguments, &CallOptions::default())
     }
 
@@ -51,20 +52,20 @@ impl Routine {
     ///
     /// # Errors
     /// As [`Routine::call`], and `TimedOut`.
-    pub fn call_with<'a>(
+    pub fn call_with<'n, 'a>(
         &self,
-        arguments: impl IntoIterator<Item = (&'a str, Argument)>,
+        arguments: impl IntoIterator<Item = (&'n str, Argument<'a>)>,
         options: &CallOptions,
     ) -> Result<Outputs> {
-        let arguments = self.by_name(arguments)?;
-        // SAFETY: arrays borrow from the caller, who cannot touch them before this returns, and it returns only when
-        // nothing of the call is under way.
-        unsafe { self.call_positional(&arguments, &[], options) }
+        self.call_positional(self.by_name(arguments)?, Vec::new(), options)
     }
 
-    fn by_name<'a>(&self, arguments: impl IntoIterator<Item = (&'a str, Argument)>) -> Result<Vec<Argument>> {
+    fn by_name<'n, 'a>(
+        &self,
+        arguments: impl IntoIterator<Item = (&'n str, Argument<'a>)>,
+    ) -> Result<Vec<Argument<'a>>> {
         let parameters = &self.interface().parameters;
-        let mut all = vec![Argument::Unset; parameters.len()];
+        let mut all: Vec<Argument<'a>> = parameters.iter().map(|_| Argument::Unset).collect();
         for (name, argument) in arguments {
             let index = parameters.iter().position(|p| p.name == name && p.mode != Mode::Work);
             let index = index.ok_or_else(|| {
@@ -77,49 +78,88 @@ impl Routine {
         Ok(all)
     }
 
-    /// Calls it with one argument per parameter of the interface (WORK ones `Unset`) and waits for its end.
+    /// Calls it with one argument per parameter of the interface (WORK ones `Unset`) and waits for its end. Results of
+    /// INOUT parameters go to their `destinations`; into memory of their own where there are fewer of these.
     ///
     /// # Errors
     /// As [`Routine::call_with`].
-    ///
-    /// # Safety
-    /// The memory of all arrays is valid, and nobody else changes it during the call.
-    pub unsafe fn call_positional(
+    pub fn call_positional(
         &self,
-        arguments: &[Argument],
-        destinations: &[Destination],
+        arguments: Vec<Argument<'_>>,
+        destinations: Vec<Destination<'_>>,
         options: &CallOptions,
     ) -> Result<Outputs> {
-        // SAFETY: the caller's promise; the call is waited for below.
-        match unsafe { self.start(arguments, destinations, options) }.and_then(PendingCall::wait) {
+        // SAFETY: the arrays are borrowed until this returns, which it does when the call is over.
+        let passed = unsafe { Passed::borrowed(arguments, destinations) };
+        let mut call = self.open(passed, options)?;
+        match call.finish() {
             Err(error) if error.kind() == ErrorKind::InterfaceChanged && error.is_retryable() => {
                 // Nothing ran: the server wants its interface fetched first, or has a newer one.
                 let fresh = self.client.fetch(self.name())?;
                 if fresh.contract.hash != self.contract.hash {
                     return Err(error.fix("look the routine up again: its interface is another one now"));
                 }
-                // SAFETY: as above.
-                unsafe { fresh.start(arguments, destinations, options) }?.wait()
+                fresh.open(call.into_passed(), options)?.wait()
             }
             outcome => outcome,
         }
     }
 
-    /// Starts a call.
+    /// Starts a call with named arguments, while the program goes on. Its arrays are kept by the call, or live for ever:
+    ///
+    /// ```no_run
+    /// # fn start(dnrm2: farcall_client::Routine) -> farcall_client::Result<()> {
+    /// use farcall_client::{Array, CallOptions, idl::interface::Order};
+    ///
+    /// let x = std::sync::Arc::new(vec![3.0, 4.0]);
+    /// let call = dnrm2.start([("x", Array::shared(x, &[2], Order::Row).into())], &CallOptions::default())?;
+    /// println!("{}", call.wait()?.scalar::<f64>("r")?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Borrowed ones do not compile: a [`PendingCall`] may be leaked, and then nothing would end the borrow.
+    ///
+    /// ```compile_fail,E0597
+    /// # fn start(dnrm2: farcall_client::Routine) -> farcall_client::Result<()> {
+    /// use farcall_client::{Array, CallOptions};
+    ///
+    /// let x = vec![3.0, 4.0];
+    /// let call = dnrm2.start([("x", Array::vector(&x).into())], &CallOptions::default())?;
+    /// println!("{}", call.wait()?.scalar::<f64>("r")?);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As [`Routine::call`], as far as they are known before it runs.
-    ///
-    /// # Safety
-    /// The memory of all arrays stays valid, and nobody else changes it, until the call is over or the returned value
-    /// is dropped; if it is leaked, for ever.
-    pub unsafe fn start(
+    pub fn start<'n>(
         &self,
-        arguments: &[Argument],
-        destinations: &[Destination],
+        arguments: impl IntoIterator<Item = (&'n str, Argument<'static>)>,
         options: &CallOptions,
     ) -> Result<PendingCall> {
-        // SAFETY: the caller's promise, passed on.
-        unsafe { PendingCall::open(self.client.clone(), &self.contract, arguments, destinations, options) }
+        self.open(Passed::owned(self.by_name(arguments)?), options)
+    }
+
+    /// Starts a call with arguments as for [`Routine::call_positional`].
+    ///
+    /// # Errors
+    /// As [`Routine::start`].
+    ///
+    /// # Safety
+    /// All arrays stay as [`View::new`](crate::View::new) says until the call is over or the returned value is dropped;
+    /// if it is leaked, for ever.
+    pub unsafe fn start_borrowed(
+        &self,
+        arguments: Vec<Argument<'_>>,
+        destinations: Vec<Destination<'_>>,
+        options: &CallOptions,
+    ) -> Result<PendingCall> {
+        // SAFETY: the caller's promise.
+        self.open(unsafe { Passed::borrowed(arguments, destinations) }, options)
+    }
+
+    fn open(&self, passed: Passed, options: &CallOptions) -> Result<PendingCall> {
+        PendingCall::open(self.client.clone(), &self.contract, passed, options)
     }
 }

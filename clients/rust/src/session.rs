@@ -20,7 +20,8 @@ use farcall_interfaces::stream::ByteStream;
 use farcall_wire::{Argument as WireArgument, Hello, HelloLimits, Open, Reply, Request};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, epoll, eventfd, poll};
 
-use crate::marshal::{Argument, Destination, marshal};
+use crate::argument::Passed;
+use crate::marshal::marshal;
 use crate::results::Outputs;
 use flight::InFlight;
 use tables::Tables;
@@ -151,18 +152,12 @@ impl Session {
     /// Opens a call; returns its number.
     ///
     /// # Safety
-    /// Memory that `arguments` and `destinations` name stays valid until the call is over, and unchanged by others.
-    pub unsafe fn open(
-        &self,
-        contract: &Arc<Contract>,
-        arguments: &[Argument],
-        destinations: &[Destination],
-        conditions: &Conditions,
-    ) -> Result<u64> {
+    /// What was passed lives until the call is over.
+    pub unsafe fn open(&self, contract: &Arc<Contract>, passed: &Passed, conditions: &Conditions) -> Result<u64> {
         let mut core = self.lock();
         core.check_alive()?;
         let limit = core.tables.connection.peer().map_or(u64::MAX, |peer| peer.limits.call_bytes_max);
-        let call = marshal(&contract.interface, arguments, destinations, Bytes(limit), &mut core.tables)?;
+        let call = marshal(&contract.interface, passed, Bytes(limit), &mut core.tables)?;
         let open = Open {
             call: CallId(core.random.bytes16()),
             routine: contract.name.clone(),

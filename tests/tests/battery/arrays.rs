@@ -1,8 +1,8 @@
 //! What an interface can say about arrays: order, leading dimensions, ranges, conditions, results of unknown size.
 
-use farcall_client::{Argument, Array, Output};
+use farcall_client::{Argument, Array, ArrayMut, Element, Output, View};
 
-use crate::{Setting, client, view};
+use crate::{Setting, client};
 
 fn numbers(count: usize) -> Vec<f64> {
     (0..count).map(|i| i as f64 + 0.25).collect()
@@ -84,8 +84,7 @@ pub fn results_sized_by_the_routine(setting: Setting) {
     }
     // Into the caller's array: what the routine did not find stays as it was.
     let mut w = vec![-7.0; 600];
-    let place = view(&mut w, 0, &[600], &[1]);
-    let arguments = [("n", 600.into()), ("want", 520.into()), ("w", Argument::Array(place))];
+    let arguments = [("n", 600.into()), ("want", 520.into()), ("w", ArrayMut::vector(&mut w).into())];
     if let Ok(outputs) = some.call(arguments) {
         assert!(matches!(outputs.get("w").unwrap(), Output::Written(shape) if shape == &[520]));
         assert!(w[..520].iter().enumerate().all(|(i, w)| *w == (i + 1) as f64));
@@ -112,7 +111,8 @@ pub fn null_and_bare_pointers(setting: Setting) {
     // What C passes: an address, and all sizes as arguments of their own.
     for n in [4_usize, 1000] {
         let mut x: Vec<f64> = numbers(n);
-        let bare = farcall_client::View { shape: None, ..view(&mut x, 0, &[], &[]) };
+        // SAFETY: `x` has as many numbers as `n` says.
+        let bare = unsafe { View::new(x.as_mut_ptr().cast(), f64::TYPE, None) };
         let outputs = touch.call([("n", (n as i64).into()), ("x", Argument::Array(bare))]).unwrap();
         assert!(
             outputs.array::<f64>("x").unwrap().iter().zip(numbers(n)).all(|(after, before)| *after == before + 1.0)

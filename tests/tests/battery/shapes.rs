@@ -1,8 +1,8 @@
 //! Arrays of every size and in every posture.
 
-use farcall_client::{Argument, Array, CallOptions, Destination, Output};
+use farcall_client::{Argument, Array, ArrayMut, CallOptions, Destination, Output};
 
-use crate::{Setting, client, view};
+use crate::{Setting, client};
 
 fn bytes(count: usize) -> Vec<u8> {
     (0..count).map(|i| (i * 31 + i / 251) as u8).collect()
@@ -33,23 +33,23 @@ pub fn views_that_are_not_contiguous(setting: Setting) {
     let client = client(setting);
     let (transpose, touch) = (client.routine("transpose").unwrap(), client.routine("touch").unwrap());
     for n in [3_usize, 30, 200] {
-        let mut a: Vec<f64> = (0..n * n).map(|i| i as f64).collect();
+        let a: Vec<f64> = (0..n * n).map(|i| i as f64).collect();
         let shape = [n as u64, n as u64];
         // Transposed, every other row, and backwards in both directions.
         let views = [
-            (view(&mut a, 0, &shape, &[1, n as i64]), true),
-            (view(&mut a, n * n - 1, &shape, &[-(n as i64), -1]), false),
+            (Array::strided(&a, 0, &shape, &[1, n as i64]), true),
+            (Array::strided(&a, n * n - 1, &shape, &[-(n as i64), -1]), false),
         ];
         for (view, transposed) in views {
-            let b = transpose.call([("a", Argument::Array(view))]).unwrap().array::<f64>("b").unwrap();
+            let b = transpose.call([("a", view.into())]).unwrap().array::<f64>("b").unwrap();
             let wanted = |k: usize| if transposed { k } else { n * n - 1 - (k % n * n + k / n) };
             assert!((0..n * n).all(|k| b[k] == wanted(k) as f64), "n = {n}, transposed: {transposed}");
         }
-        let mut x: Vec<f64> = (0..3 * n).map(|i| i as f64).collect();
+        let x: Vec<f64> = (0..3 * n).map(|i| i as f64).collect();
         for stride in [3_i64, -3] {
             let first = if stride > 0 { 0 } else { 3 * (n - 1) };
-            let every_third = view(&mut x, first, &[n as u64], &[stride]);
-            let outputs = touch.call([("x", Argument::Array(every_third))]).unwrap();
+            let every_third = Array::strided(&x, first, &[n as u64], &[stride]);
+            let outputs = touch.call([("x", every_third.into())]).unwrap();
             let wanted = |i: usize| (first as i64 + stride * i as i64) as f64 + 1.0;
             let got = outputs.array::<f64>("x").unwrap();
             assert!(got.iter().enumerate().all(|(i, x)| *x == wanted(i)), "n = {n}, stride {stride}");
@@ -62,35 +62,25 @@ pub fn results_in_place_and_elsewhere(setting: Setting) {
     let touch = client.routine("touch").unwrap();
     for n in [10_usize, 1000, 300_000] {
         let mut x = vec![0.5; 2 * n];
-        let (dense, sparse) = (view(&mut x, 0, &[n as u64], &[1]), view(&mut x, 0, &[n as u64], &[2]));
-        for (array, step) in [(dense, 1), (sparse, 2)] {
-            let before = unsafe_copy(&array, 2 * n);
-            let arguments = [Argument::Unset, Argument::Array(array.clone())];
-            let places = [Destination::New, Destination::InPlace];
-            // SAFETY: `x` lives on and nobody touches it.
-            let outputs = unsafe { touch.call_positional(&arguments, &places, &CallOptions::default()) }.unwrap();
+        for step in [1, 2] {
+            let before = x.clone();
+            let array = ArrayMut::strided(&mut x, 0, &[n as u64], &[step as i64]);
+            let places = vec![Destination::New, Destination::InPlace];
+            let outputs = touch.call_positional(vec![Argument::Unset, array.into()], places, &CallOptions::default());
+            let outputs = outputs.unwrap();
             assert!(matches!(outputs.get("x").unwrap(), Output::Written(shape) if shape == &[n as u64]));
-            let after = unsafe_copy(&array, 2 * n);
             let wanted = |i: usize| if i.is_multiple_of(step) && i / step < n { before[i] + 1.0 } else { before[i] };
-            assert!((0..2 * n).all(|i| after[i] == wanted(i)), "n = {n}, step {step}");
+            assert!((0..2 * n).all(|i| x[i] == wanted(i)), "n = {n}, step {step}");
         }
         // Elsewhere, backwards: the argument stays as it was.
         let mut other = vec![0.0; n];
-        let backwards = view(&mut other, n - 1, &[n as u64], &[-1]);
-        let mut y: Vec<f64> = (0..n).map(|i| i as f64).collect();
-        let arguments = [Argument::Unset, Argument::Array(view(&mut y, 0, &[n as u64], &[1]))];
-        let places = [Destination::New, Destination::Into(backwards)];
-        // SAFETY: both arrays live on and nobody touches them.
-        unsafe { touch.call_positional(&arguments, &places, &CallOptions::default()) }.unwrap();
+        let backwards = ArrayMut::strided(&mut other, n - 1, &[n as u64], &[-1]);
+        let y: Vec<f64> = (0..n).map(|i| i as f64).collect();
+        let arguments = vec![Argument::Unset, Array::vector(&y).into()];
+        let places = vec![Destination::New, backwards.into()];
+        touch.call_positional(arguments, places, &CallOptions::default()).unwrap();
         assert!((0..n).all(|i| other[n - 1 - i] == i as f64 + 1.0), "n = {n}");
-        assert!((0..n).all(|i| y[i] == i as f64), "n = {n}: arguments are never changed");
     }
-}
-
-/// The memory behind a view.
-fn unsafe_copy(view: &farcall_client::View, count: usize) -> Vec<f64> {
-    // SAFETY: tests pass views of vectors of that many numbers, which nobody changes now.
-    unsafe { std::slice::from_raw_parts(view.base.cast::<f64>(), count) }.to_vec()
 }
 
 pub fn sixty_four_megabytes(setting: Setting) {

@@ -1,8 +1,11 @@
 //! Many at once.
 
-use farcall_client::{Argument, Array, CallOptions, Destination};
+use std::sync::Arc;
 
-use crate::{Setting, client, view};
+use farcall_client::idl::interface::Order;
+use farcall_client::{Array, CallOptions};
+
+use crate::{Setting, client};
 
 /// Calls of all sizes, each with its own numbers, so that a mix-up shows.
 fn work(client: &farcall_client::Client, seed: usize, calls: usize) {
@@ -42,16 +45,13 @@ pub fn a_thousand_small_calls(setting: Setting) {
 
 pub fn two_hundred_calls_in_flight(setting: Setting) {
     let touch = client(setting).routine("touch").unwrap();
-    let mut arrays: Vec<Vec<f64>> = (0..200_usize).map(|i| vec![i as f64; 1 + i * 37 % 3000]).collect();
-    let mut calls = Vec::new();
-    for array in &mut arrays {
-        let length = array.len() as u64;
-        let arguments = [Argument::Unset, Argument::Array(view(array, 0, &[length], &[1]))];
-        // SAFETY: the arrays outlive the calls, all of which are waited for.
-        calls.push(
-            unsafe { touch.start(&arguments, &[Destination::New, Destination::New], &CallOptions::default()) }.unwrap(),
-        );
-    }
+    let start = |i: usize| {
+        let length = 1 + i * 37 % 3000;
+        // The call keeps the array: nobody else does.
+        let array = Array::shared(Arc::new(vec![i as f64; length]), &[length as u64], Order::Row);
+        touch.start([("x", array.into())], &CallOptions::default()).unwrap()
+    };
+    let calls: Vec<_> = (0..200).map(start).collect();
     // Collected out of order: every outcome keeps until it is asked for.
     for (i, call) in calls.into_iter().enumerate().rev() {
         let got = call.wait().unwrap().array::<f64>("x").unwrap();

@@ -109,11 +109,9 @@ pub fn structs(setting: Setting) {
             .collect();
         // SAFETY: a point is 24 bytes without gaps.
         let raw = unsafe { std::slice::from_raw_parts((&raw const p).cast::<u8>(), size_of::<Point>()) }.to_vec();
-        let array = View {
-            base: q.as_mut_ptr().cast(),
-            element: ElementType::Struct(0),
-            shape: Some((vec![n], vec![size_of::<Point>() as i64])),
-        };
+        let shape = Some((vec![n], vec![size_of::<Point>() as i64]));
+        // SAFETY: as many points as the shape says, which nobody changes before the call is over.
+        let array = unsafe { View::new(q.as_mut_ptr().cast(), ElementType::Struct(0), shape) };
         let outputs = points.call([("p", Argument::Raw(raw)), ("q", Argument::Array(array))]).unwrap();
         let bytes = packed(&outputs, "q");
         assert_eq!(bytes.len(), wanted.len() * size_of::<Point>());

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_client::{Argument, CallOptions, Output, Outputs, Routine};
+use farcall_client::{CallOptions, Output, Outputs, Routine};
 use farcall_idl::interface::{Interface, Mode, Order, Parameter, Shape};
 use farcall_idl::nearest;
 use farcall_idl::signature::{positional, results, signature};
@@ -64,7 +64,7 @@ pub fn call(arguments: &CallArguments) -> Result<()> {
         values.push((index, value(interface, &interface.parameters[index], text)?));
     }
     let files = destinations(interface, &arguments.out)?;
-    let outputs = invoke(&routine, &values, arguments.timeout)?;
+    let outputs = invoke(&routine, &mut values, arguments.timeout)?;
     let written: Vec<(usize, PathBuf)> =
         files.iter().map(|(index, file)| (*index, file.path().to_path_buf())).collect();
     for (index, file) in files {
@@ -76,11 +76,11 @@ pub fn call(arguments: &CallArguments) -> Result<()> {
     })
 }
 
-/// Waits for the call. The arrays belong to `values`, which outlive it.
-fn invoke(routine: &Routine, values: &[(usize, Value)], timeout: Option<Duration>) -> Result<Outputs> {
+/// Makes the call and waits for its end.
+fn invoke(routine: &Routine, values: &mut [(usize, Value)], timeout: Option<Duration>) -> Result<Outputs> {
     let parameters = &routine.interface().parameters;
-    let named = values.iter().map(|(index, value)| (parameters[*index].name.as_str(), value.argument.clone()));
-    routine.call_with(named.collect::<Vec<(&str, Argument)>>(), &CallOptions { timeout, announced: false })
+    let named = values.iter_mut().map(|(index, value)| (parameters[*index].name.as_str(), value.argument()));
+    routine.call_with(named, &CallOptions { timeout, announced: false })
 }
 
 fn wrong(message: impl Into<String>) -> Error {

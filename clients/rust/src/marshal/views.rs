@@ -9,18 +9,18 @@ use farcall_interfaces::memory::{BorrowedRegion, Region};
 use farcall_interfaces::packing::{ArrayPlace, Packing, copy_array};
 use farcall_interfaces::strided::{Axis, Strided};
 
-use crate::array::View;
+use crate::array::Place;
 
 /// The caller's memory as a region, and where in it the elements lie.
-pub fn borrowed(view: &View, array: &Strided) -> (Arc<dyn Region>, Strided) {
+pub fn borrowed(place: &Place, array: &Strided) -> (Arc<dyn Region>, Strided) {
     let (low, high) = array.extent().unwrap_or((0, -1));
     // SAFETY: the caller says that its array lies there and lends it for the call.
-    let region = unsafe { BorrowedRegion::new(view.base.offset(low as isize), (high - low + 1) as usize) };
+    let region = unsafe { BorrowedRegion::new(place.base.offset(low as isize), (high - low + 1) as usize) };
     (Arc::new(region), Strided { offset: array.offset - low, ..array.clone() })
 }
 
-pub fn packing_of(view: &View, array: &Strided) -> Result<Packing> {
-    let (region, inside) = borrowed(view, array);
+pub fn packing_of(place: &Place, array: &Strided) -> Result<Packing> {
+    let (region, inside) = borrowed(place, array);
     Packing::new(region, 0, &inside)
 }
 
@@ -42,8 +42,8 @@ pub enum Direction {
     Out,
 }
 
-pub fn copy_view(
-    view: &View,
+pub fn copy_place(
+    place: &Place,
     at: &Strided,
     region: &Arc<dyn Region>,
     inside: &Strided,
@@ -52,7 +52,7 @@ pub fn copy_view(
     if at.bytes() == 0 {
         return Ok(());
     }
-    let (own, within) = borrowed(view, at);
+    let (own, within) = borrowed(place, at);
     let own = ArrayPlace { region: &own, base: 0, array: &within };
     let shared = ArrayPlace { region, base: 0, array: inside };
     match direction {
@@ -62,13 +62,13 @@ pub fn copy_view(
 }
 
 /// Copies a result that lies in `region` as the interface lays it out into the caller's array.
-pub fn copy_result(region: &Arc<dyn Region>, view: &View, array: &ArrayLayout) -> Result<()> {
-    copy_view(view, &elements_of(view, array), region, &Strided::of_layout(array), Direction::Out)
+pub fn copy_result(region: &Arc<dyn Region>, place: &Place, array: &ArrayLayout) -> Result<()> {
+    copy_place(place, &elements_of(place, array), region, &Strided::of_layout(array), Direction::Out)
 }
 
 /// Writes a result that came inline into the caller's array.
-pub fn write_result(bytes: &[u8], view: &View, array: &ArrayLayout) -> Result<()> {
-    let mut packing = packing_of(view, &elements_of(view, array))?;
+pub fn write_result(bytes: &[u8], place: &Place, array: &ArrayLayout) -> Result<()> {
+    let mut packing = packing_of(place, &elements_of(place, array))?;
     if bytes.len() as u64 != packing.left() {
         return Err(Error::new(ErrorKind::Protocol, "take a result", "the server sent a result of the wrong length")
             .with("bytes", bytes.len())
@@ -86,14 +86,14 @@ pub fn write_result(bytes: &[u8], view: &View, array: &ArrayLayout) -> Result<()
 }
 
 /// Receives a result into the caller's array.
-pub fn receive_result(view: &View, array: &ArrayLayout) -> Result<Packing> {
-    packing_of(view, &elements_of(view, array))
+pub fn receive_result(place: &Place, array: &ArrayLayout) -> Result<Packing> {
+    packing_of(place, &elements_of(place, array))
 }
 
 /// The elements of the caller's array that `array` says travel, in transfer order. A caller that gave a shape gets the
 /// elements at the begin of each dimension.
-pub fn elements_of(view: &View, array: &ArrayLayout) -> Strided {
-    let Some((_, strides)) = &view.shape else { return Strided::of_layout(array) };
+pub fn elements_of(place: &Place, array: &ArrayLayout) -> Strided {
+    let Some((_, strides)) = &place.shape else { return Strided::of_layout(array) };
     let stride = |index: usize| strides.get(index).copied().unwrap_or(0);
     let mut axes: Vec<Axis> = array
         .dimensions

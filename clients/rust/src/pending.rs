@@ -1,0 +1,124 @@
+//! A call under way, as programs see it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use farcall_base::{Error, ErrorKind, Result};
+
+use crate::argument::Passed;
+use crate::client::{CallOptions, Client};
+use crate::results::Outputs;
+use crate::session::{Conditions, Contract};
+
+/// A call under way. Dropping it ends the call and waits until its memory is free.
+pub struct PendingCall {
+    client: Client,
+    number: u64,
+    deadline: Option<Instant>,
+    collected: bool,
+    /// Kept until the call is over: by `drop`, which waits for that, or for ever by whoever leaks the value.
+    passed: Passed,
+}
+
+impl PendingCall {
+    pub(crate) fn open(
+        client: Client,
+        contract: &Arc<Contract>,
+        passed: Passed,
+        options: &CallOptions,
+    ) -> Result<PendingCall> {
+        let deadline = options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let conditions = Conditions { timeout: options.timeout, announced: options.announced };
+        // SAFETY: the value keeps it until the call is over.
+        let number = unsafe { client.session().open(contract, &passed, &conditions) }?;
+        Ok(PendingCall { client, number, deadline, collected: false, passed })
+    }
+
+    /// The call's number, as [`Client::next_finished`] tells it.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Whether the call is over; never waits.
+    ///
+    /// # Errors
+    /// The call's own error if it failed: then it is collected.
+    pub fn poll(&mut self) -> Result<Option<Outputs>> {
+        self.client.process()?;
+        self.collect(Some(Instant::now()))
+    }
+
+    /// Waits for at most `timeout`.
+    ///
+    /// # Errors
+    /// As [`PendingCall::poll`].
+    pub fn wait_for(&mut self, timeout: Duration) -> Result<Option<Outputs>> {
+        self.collect(Instant::now().checked_add(timeout))
+    }
+
+    fn collect(&mut self, until: Option<Instant>) -> Result<Option<Outputs>> {
+        if self.collected {
+            return Err(Error::new(ErrorKind::NotFound, "wait for a call", "its outcome was collected before"));
+        }
+        let until = match (until, self.deadline) {
+            (Some(until), Some(deadline)) => Some(until.min(deadline)),
+            (until, deadline) => until.or(deadline),
+        };
+        match self.client.session().wait(self.number, until)? {
+            Some(outcome) => {
+                self.collected = true;
+                outcome.map(Some)
+            }
+            None if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) => {
+                self.collected = true;
+                timed_out(self.client.session().cancel_and_wait(self.number)).map(Some)
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// Waits for the end.
+    ///
+    /// # Errors
+    /// Whatever became of the call.
+    pub fn wait(mut self) -> Result<Outputs> {
+        self.finish()
+    }
+
+    pub(crate) fn finish(&mut self) -> Result<Outputs> {
+        let outputs = self.collect(None)?;
+        outputs.ok_or_else(|| Error::internal("wait for a call", "waiting without a deadline ended early"))
+    }
+
+    /// The arguments of a call that is over.
+    pub(crate) fn into_passed(mut self) -> Passed {
+        std::mem::take(&mut self.passed)
+    }
+
+    /// Asks the server to end the call; its outcome is still to be collected.
+    ///
+    /// # Errors
+    /// `ConnectionLost`.
+    pub fn cancel(&self) -> Result<()> {
+        self.client.session().cancel(self.number)
+    }
+}
+
+/// A call that we cancelled because its time was over failed for that reason, whatever the server calls it.
+fn timed_out(outcome: Result<Outputs>) -> Result<Outputs> {
+    match outcome {
+        Err(error) if error.kind() == ErrorKind::Cancelled => {
+            Err(Error::new(ErrorKind::TimedOut, "call", "its time is over").fix("give it a longer timeout"))
+        }
+        outcome => outcome,
+    }
+}
+
+impl Drop for PendingCall {
+    fn drop(&mut self) {
+        if !self.collected {
+            // Whoever drops a call wants neither its results nor its error, but its memory back.
+            let _ = self.client.session().cancel_and_wait(self.number);
+        }
+    }
+}
