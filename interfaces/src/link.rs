@@ -154,6 +154,20 @@ impl Link {
         }
     }
 
+    /// Copies array bytes that are queued, so that the memory they lie in may be used for something else: for a call
+    /// that ends before its arguments have left.
+    ///
+    /// # Errors
+    /// `System` when there is no memory for the copy.
+    pub fn copy_queued(&mut self) -> Result<()> {
+        for piece in &mut self.out {
+            if let Piece::Block(block) = piece {
+                *block = block.copied()?;
+            }
+        }
+        Ok(())
+    }
+
     /// Sends what is queued; true when all of it is gone.
     ///
     /// # Errors

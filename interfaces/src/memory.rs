@@ -105,6 +105,16 @@ impl Block {
         Block { base: unsafe { self.base.add(offset) }, length, _region: self._region.clone() }
     }
 
+    /// The same bytes in memory of their own.
+    ///
+    /// # Errors
+    /// `System` when there is none.
+    pub fn copied(&self) -> Result<Block> {
+        let region: Arc<dyn Region> = Arc::new(HeapRegion::new(self.length)?);
+        Space::of(&*region, 0, self.length)?.bytes().copy_from_slice(self.bytes());
+        Block::of(&region, 0, self.length)
+    }
+
     /// The bytes, for one system call.
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: the block's maker keeps the bytes valid; they are numbers that any bit pattern is a value of.

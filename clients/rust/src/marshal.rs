@@ -3,7 +3,7 @@
 
 mod views;
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use farcall_base::{Bytes, Error, ErrorKind, Result};
 use farcall_idl::element::ScalarValue;
@@ -40,6 +40,8 @@ pub struct Marshalled {
     pub wanted: Vec<WireArgument>,
     /// What is sent from where, by parameter.
     pub sending: Vec<Option<Packing>>,
+    /// The caller's memory that it is sent from.
+    pub lent: Vec<Weak<dyn Region>>,
     /// Memory that results come into, by parameter.
     pub sides: Vec<Option<Side>>,
     /// Rank that the caller gave, where it is lower than declared.
@@ -76,6 +78,7 @@ pub fn marshal(interface: &Interface, passed: &Passed, limit: Bytes, memory: &mu
         arguments: vec![WireArgument::Absent; count],
         wanted: vec![WireArgument::Absent; count],
         sending: (0..count).map(|_| None).collect(),
+        lent: Vec::new(),
         sides: (0..count).map(|_| None).collect(),
         ranks: values.ranks,
         layout,
@@ -368,7 +371,8 @@ impl One<'_> {
     }
 
     fn send(&mut self, array: &ArrayLayout, place: &Place, short: bool) -> Result<()> {
-        let mut packing = packing_of(place, &self.source(array, place))?;
+        let (region, inside) = borrowed(place, &self.source(array, place));
+        let mut packing = Packing::new(region.clone(), 0, &inside)?;
         let length = packing.left();
         if length != array.transfer_bytes {
             return Err(self
@@ -385,6 +389,7 @@ impl One<'_> {
         } else {
             self.call.arguments[self.index] = WireArgument::Blocks(Some(length));
             self.call.sending[self.index] = Some(packing);
+            self.call.lent.push(Arc::downgrade(&region));
         }
         Ok(())
     }

@@ -101,6 +101,7 @@ impl Session {
             unannounced: HashMap::new(),
             next_segment: 1,
             ready: false,
+            ended_early: false,
         };
         let core = Core {
             link: Link::new(stream, control_bytes_max, data_bytes_max),
@@ -394,6 +395,16 @@ impl Core {
                 ));
             }
             Err(error) => self.die(error),
+        }
+        self.settle();
+    }
+
+    /// Before anybody learns that a call is over, nothing may name its caller's memory any more.
+    fn settle(&mut self) {
+        if std::mem::take(&mut self.tables.ended_early)
+            && let Err(error) = self.link.copy_queued()
+        {
+            self.die(error);
         }
     }
 

@@ -63,12 +63,12 @@ pub fn copy_place(
 
 /// Copies a result that lies in `region` as the interface lays it out into the caller's array.
 pub fn copy_result(region: &Arc<dyn Region>, place: &Place, array: &ArrayLayout) -> Result<()> {
-    copy_place(place, &elements_of(place, array), region, &Strided::of_layout(array), Direction::Out)
+    copy_place(place, &elements_of(place, array)?, region, &Strided::of_layout(array), Direction::Out)
 }
 
 /// Writes a result that came inline into the caller's array.
 pub fn write_result(bytes: &[u8], place: &Place, array: &ArrayLayout) -> Result<()> {
-    let mut packing = packing_of(place, &elements_of(place, array))?;
+    let mut packing = packing_of(place, &elements_of(place, array)?)?;
     if bytes.len() as u64 != packing.left() {
         return Err(Error::new(ErrorKind::Protocol, "take a result", "the server sent a result of the wrong length")
             .with("bytes", bytes.len())
@@ -87,13 +87,22 @@ pub fn write_result(bytes: &[u8], place: &Place, array: &ArrayLayout) -> Result<
 
 /// Receives a result into the caller's array.
 pub fn receive_result(place: &Place, array: &ArrayLayout) -> Result<Packing> {
-    packing_of(place, &elements_of(place, array))
+    packing_of(place, &elements_of(place, array)?)
 }
 
 /// The elements of the caller's array that `array` says travel, in transfer order. A caller that gave a shape gets the
-/// elements at the begin of each dimension.
-pub fn elements_of(place: &Place, array: &ArrayLayout) -> Strided {
-    let Some((_, strides)) = &place.shape else { return Strided::of_layout(array) };
+/// elements at the begin of each dimension, which must have room for them: how many there are may be the routine's word.
+fn elements_of(place: &Place, array: &ArrayLayout) -> Result<Strided> {
+    let Some((shape, strides)) = &place.shape else { return Ok(Strided::of_layout(array)) };
+    let room = |index: usize| shape.get(index).copied().unwrap_or(1);
+    if array.dimensions.iter().enumerate().any(|(index, dimension)| dimension.count > room(index)) {
+        let counts: Vec<u64> = array.dimensions.iter().map(|dimension| dimension.count).collect();
+        let message = "the routine gave more than the array for the result has room for";
+        return Err(Error::new(ErrorKind::RoutineFailed, "take a result", message)
+            .with("result", format!("{counts:?}"))
+            .with("room", format!("{shape:?}"))
+            .fix("give no array for it: the call makes one"));
+    }
     let stride = |index: usize| strides.get(index).copied().unwrap_or(0);
     let mut axes: Vec<Axis> = array
         .dimensions
@@ -104,7 +113,7 @@ pub fn elements_of(place: &Place, array: &ArrayLayout) -> Strided {
     if array.order == Order::Row {
         axes.reverse();
     }
-    Strided { offset: 0, element_bytes: array.element_bytes, axes }
+    Ok(Strided { offset: 0, element_bytes: array.element_bytes, axes })
 }
 
 fn fast_copy(destination: &mut [u8], source: &[u8]) {

@@ -30,6 +30,8 @@ pub struct Tables {
     pub unannounced: HashMap<u32, OwnedFd>,
     pub next_segment: u32,
     pub ready: bool,
+    /// Whether a call ended while bytes of its caller's arrays were queued.
+    pub ended_early: bool,
 }
 
 impl Tables {
@@ -83,9 +85,11 @@ impl Tables {
 
     fn finish(&mut self, channel: ChannelId) {
         let Some(flight) = self.calls.remove(&channel) else { return };
-        let (number, announced) = (flight.number, flight.announced);
+        let (number, announced, lent) = (flight.number, flight.announced, flight.call.lent.clone());
         self.channels.remove(&number);
         self.finished.insert(number, flight.outcome());
+        // What queued frames name outlives the call.
+        self.ended_early |= lent.iter().any(|region| region.strong_count() > 0);
         if announced {
             self.announced.push_back(number);
         }

@@ -1,0 +1,8 @@
+//! The client against a server that does what a test says: late, never, or otherwise than a good one would.
+
+#![allow(clippy::unwrap_used)]
+
+mod scripted {
+    pub mod ends;
+    pub mod fake;
+}

@@ -1,0 +1,218 @@
+//! A server at the other end of a connection, moved by hand: it reads only when told to, and says what it is told.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use farcall_base::{ChannelId, Error, Result};
+use farcall_call::{Connection, Event, Setup, Transmit};
+use farcall_client::Client;
+use farcall_client::idl::encode::{contract_hash, encode_interface};
+use farcall_client::idl::interface::Interface;
+use farcall_interfaces::link::{FrameHandler, Link, Received};
+use farcall_interfaces::memory::{Block, Space};
+use farcall_interfaces::stream::{ByteStream, Proof};
+use farcall_wire::{
+    Argument, ByteOrder, CallResult, CallTimes, FrameHeader, Hello, HelloLimits, InterfaceReply, Open, Reply, Request,
+    Role,
+};
+
+/// What no test has to wait for.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What a call may send unasked: any socket takes as much at once.
+const INITIAL_CREDIT: u64 = 16 << 10;
+
+/// How the two are connected.
+#[derive(Clone, Copy, Debug)]
+pub enum Wire {
+    /// Over a Unix socket: arrays lie in shared memory.
+    Shared,
+    /// Over TCP: arrays follow their message.
+    Blocks,
+}
+
+/// The server.
+pub struct Fake {
+    link: Link,
+    known: Known,
+    interface: Interface,
+    /// Array bytes of results that are to be sent.
+    results: HashMap<(ChannelId, u16), Vec<u8>>,
+}
+
+struct Known {
+    connection: Connection,
+    events: VecDeque<Event>,
+    /// Array bytes of arguments that came, by slot.
+    data: HashMap<(ChannelId, u16), Vec<u8>>,
+    space: Vec<u8>,
+}
+
+impl FrameHandler for Known {
+    fn control(&mut self, header: &FrameHeader, body: &[u8], _: &mut VecDeque<OwnedFd>) -> Result<()> {
+        self.connection.handle_control(header, body)?;
+        self.take_events();
+        Ok(())
+    }
+
+    fn data_space(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Space>> {
+        self.connection.place(header, done)?;
+        self.space.resize((header.length - done) as usize, 0);
+        // SAFETY: the bytes are received, and looked at, before anything else happens to the vector.
+        Ok(Some(unsafe { Space::borrowed(self.space.as_mut_ptr(), self.space.len()) }))
+    }
+
+    fn data_arrived(&mut self, header: &FrameHeader, count: u32, done: u32) -> Result<()> {
+        let data = self.data.entry((header.channel, header.slot)).or_default();
+        data.extend_from_slice(&self.space[..count as usize]);
+        self.connection.data_arrived(header, done)?;
+        self.take_events();
+        Ok(())
+    }
+}
+
+impl Known {
+    fn take_events(&mut self) {
+        while let Some(event) = self.connection.poll_event() {
+            self.events.push_back(event);
+        }
+    }
+}
+
+fn streams(wire: Wire) -> (Box<dyn ByteStream>, Box<dyn ByteStream>) {
+    match wire {
+        Wire::Shared => farcall_transport_unix::pair().unwrap(),
+        Wire::Blocks => {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let (other, _) = listener.accept().unwrap();
+            let stream = |one: TcpStream| farcall_transport_tcp::from_descriptor(one.into(), Proof::Inherited).unwrap();
+            (stream(one), stream(other))
+        }
+    }
+}
+
+/// A client, and the server that it is connected with. `idl` has the one routine that the server knows; `timeout` is the
+/// client's.
+pub fn pair(wire: Wire, idl: &str, timeout: Duration) -> (Client, Fake) {
+    let module = farcall_client::idl::compile("fake.idl", idl).unwrap_or_else(|problems| panic!("{problems:?}"));
+    let interface = module.routines[0].interface.clone();
+    let (near, far) = streams(wire);
+    let hello = Hello {
+        role: Role::Server,
+        byte_order: ByteOrder::NATIVE,
+        product: "fake".into(),
+        features: Vec::new(),
+        limits: HelloLimits { initial_credit: INITIAL_CREDIT, ..HelloLimits::default() },
+        host: String::new(),
+        principal: None,
+        token: None,
+        attributes: Vec::new(),
+    };
+    let connection = Connection::new(Setup { hello, initiator: false, token: None });
+    let known = Known { connection, events: VecDeque::new(), data: HashMap::new(), space: Vec::new() };
+    let mut fake = Fake { link: Link::new(far, 1 << 26, 4 << 20), known, interface, results: HashMap::new() };
+    let client = std::thread::spawn(move || Client::over(near, None, "fake".to_owned(), timeout).unwrap());
+    assert!(matches!(fake.event(), Event::Ready(_)));
+    fake.send();
+    (client.join().unwrap(), fake)
+}
+
+impl Fake {
+    /// Waits for what the client does next.
+    pub fn event(&mut self) -> Event {
+        let begun = Instant::now();
+        loop {
+            if let Some(event) = self.known.events.pop_front() {
+                return event;
+            }
+            assert!(begun.elapsed() < PATIENCE, "the client does nothing");
+            self.read();
+        }
+    }
+
+    /// Reads what is there.
+    pub fn read(&mut self) {
+        match self.link.receive(&mut self.known, 1 << 20).unwrap_or_else(|error| panic!("{error}")) {
+            Received::Blocked => std::thread::sleep(Duration::from_millis(1)),
+            Received::Closed => panic!("the client closed the connection"),
+            Received::More => {}
+        }
+        self.send();
+    }
+
+    fn send(&mut self) {
+        while let Some(transmit) = self.known.connection.poll_transmit() {
+            match transmit {
+                Transmit::Control { header, body, .. } => self.link.queue_control(header, &body, Vec::new()),
+                Transmit::Data { header, place } => {
+                    let bytes = &self.results[&(place.channel, place.slot)];
+                    let part = &bytes[place.offset as usize..][..header.length as usize];
+                    // SAFETY: results are kept until the server is dropped.
+                    let block = unsafe { Block::borrowed(part.as_ptr(), part.len()) };
+                    self.link.queue_data(header, [block]);
+                }
+            }
+        }
+        self.link.flush().unwrap();
+    }
+
+    /// The next thing that the client does must be a question for the interface: answers it.
+    pub fn tell_interface(&mut self) {
+        let channel = match self.event() {
+            Event::Requested(channel, Request::Interface(_)) => channel,
+            other => panic!("{other:?}"),
+        };
+        let reply = InterfaceReply {
+            name: self.interface.full_name(),
+            interface: encode_interface(&self.interface),
+            contract: contract_hash(&self.interface),
+        };
+        self.known.connection.reply(channel, &Reply::Interface(reply));
+        self.send();
+    }
+
+    /// The next thing that the client does must be a call.
+    pub fn opened(&mut self) -> (ChannelId, Box<Open>) {
+        loop {
+            match self.event() {
+                Event::Opened(channel, open) => return (channel, open),
+                Event::Shared(_) | Event::Unshared(_) | Event::ArgumentsComplete(_) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// Lets a call send so many bytes in all.
+    pub fn grant(&mut self, channel: ChannelId, bytes: u64) {
+        self.known.connection.grant(channel, bytes);
+        self.send();
+    }
+
+    /// Ends a call badly.
+    pub fn refuse(&mut self, channel: ChannelId, error: &Error) {
+        self.respond(channel, Vec::new(), Some(error));
+    }
+
+    /// Ends a call well. Arrays among the results follow as blocks: their bytes are in `data`, by slot.
+    pub fn finish(&mut self, channel: ChannelId, results: Vec<Argument>, data: Vec<(u16, Vec<u8>)>) {
+        for (slot, bytes) in data {
+            self.results.insert((channel, slot), bytes);
+        }
+        self.respond(channel, results, None);
+    }
+
+    fn respond(&mut self, channel: ChannelId, results: Vec<Argument>, failure: Option<&Error>) {
+        let failure = failure.map(Into::into);
+        let result = CallResult { failure, results, times: CallTimes::default(), attributes: None };
+        self.known.connection.respond(channel, &result);
+        self.send();
+    }
+
+    /// Bytes of an argument that came so far.
+    pub fn data(&self, channel: ChannelId, slot: u16) -> &[u8] {
+        self.known.data.get(&(channel, slot)).map_or(&[], Vec::as_slice)
+    }
+}
