@@ -1,9 +1,10 @@
 //! `farcall serve`: a node with directory, spawner and server, and the modules it publishes.
 
+mod folder;
+
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -15,6 +16,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::publish::{default_files, publication};
 use crate::transports::TRANSPORTS;
+use folder::PrivateFolder;
 
 /// Time that the directory has for one publication.
 const PUBLISH_TIMEOUT: Duration = Duration::from_secs(30);
@@ -70,7 +72,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
 fn override_options(manifest: &mut Manifest, arguments: &ServeArguments, folder: Option<&PrivateFolder>) -> Result<()> {
     let mut listen = arguments.listen.clone();
     if let Some(folder) = folder.filter(|_| listen.is_empty()) {
-        listen.push(format!("unix:{}", folder.0.join("s").display()));
+        listen.push(format!("unix:{}", folder.socket().display()));
     }
     if !listen.is_empty() {
         manifest.override_options("rpc-server", "--listen", &format!("listen = {}", toml_list(&listen)))?;
@@ -209,36 +211,4 @@ fn wait_for_end(node: &mut Node, signals: &OwnedFd, private: bool) -> Result<()>
 fn ended(stdin: std::os::fd::BorrowedFd<'_>) -> bool {
     let mut buffer = [0; 4096];
     matches!(rustix::io::read(stdin, &mut buffer), Ok(0) | Err(_))
-}
-
-/// A folder only this user can enter, removed with its socket at the end.
-struct PrivateFolder(PathBuf);
-
-impl PrivateFolder {
-    fn new() -> Result<PrivateFolder> {
-        let base = std::env::var_os("XDG_RUNTIME_DIR").filter(|value| !value.is_empty()).map(PathBuf::from);
-        let base = base.filter(|base| base.is_dir()).unwrap_or_else(std::env::temp_dir);
-        for attempt in 0..100_u32 {
-            let folder = base.join(format!("farcall-{}-{attempt}", std::process::id()));
-            match std::fs::DirBuilder::new().mode(0o700).create(&folder) {
-                Ok(()) => return Ok(PrivateFolder(folder)),
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(error) => {
-                    return Err(Error::system("make a private folder", error).with("folder", folder.display()));
-                }
-            }
-        }
-        Err(Error::new(ErrorKind::System, "make a private folder", "every name is taken").with("in", base.display()))
-    }
-}
-
-impl Drop for PrivateFolder {
-    fn drop(&mut self) {
-        remove(&self.0);
-    }
-}
-
-fn remove(folder: &Path) {
-    // What is left of it after a crash lies in a temporary folder and harms nobody.
-    let _ = std::fs::remove_dir_all(folder);
 }
