@@ -42,13 +42,28 @@ impl Server {
         let directory = Directory::new();
         let token = (transport == Transport::Tcp).then(|| directory.0.join("token"));
         let mut command = Self::command();
-        // Executables inherit it: so a test finds all processes of its server, wherever they went.
-        let mark = format!("{MARK}={}", directory.0.display());
-        command.env(MARK, &directory.0).arg("--private").args(options);
+        command.args(options);
         if let Some(token) = &token {
             command.args(["--listen", "tcp:127.0.0.1:0", "--token-file"]).arg(token);
         }
-        command.arg("--").args(files).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self::spawn(command, files, token, directory)
+    }
+
+    /// Starts a server whose user's sockets and tokens lie in `runtime`.
+    ///
+    /// # Panics
+    /// As [`Server::start`].
+    pub fn start_in(runtime: &Path, files: &[PathBuf], options: &[&str]) -> Server {
+        let mut command = Self::command();
+        command.env("XDG_RUNTIME_DIR", runtime).args(options);
+        Self::spawn(command, files, None, Directory::new())
+    }
+
+    fn spawn(mut command: Command, files: &[PathBuf], token: Option<PathBuf>, directory: Directory) -> Server {
+        // Executables inherit it: so a test finds all processes of its server, wherever they went.
+        let mark = format!("{MARK}={}", directory.0.display());
+        command.env(MARK, &directory.0).args(["--private", "--"]).args(files);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
         let mut server =
             Server { child, address: String::new(), token, log: Arc::default(), mark, _directory: directory };
@@ -56,6 +71,13 @@ impl Server {
         server.address = server.read_address();
         assert!(!server.address.is_empty(), "farcall serve: {}", server.log());
         server
+    }
+
+    /// Ends it as the system would, without a chance to clean up.
+    pub fn kill(mut self) {
+        // One that ended by itself is as dead.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 
     /// `farcall serve` of this build, with what it needs to link executables.

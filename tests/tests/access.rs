@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use farcall_base::ErrorKind;
@@ -24,8 +24,7 @@ fn refusal(address: &str, token: Option<PathBuf>) -> Error {
 fn a_tcp_server_lets_in_who_shows_its_token() {
     let server = Server::start(Transport::Tcp, &[battery(false)], &[]);
     assert!(server.client().routine("touch").is_ok());
-    let mode = std::fs::metadata(server.token().unwrap()).unwrap().permissions().mode();
-    assert_eq!(mode & 0o7777, 0o600, "the server made its token for its user alone");
+    assert_eq!(mode(server.token().unwrap()), 0o600, "the server made its token for its user alone");
     let error = refusal(server.address(), None);
     assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
     assert!(error.to_string().contains("token"), "{error}");
@@ -41,6 +40,49 @@ fn a_tcp_server_lets_in_who_shows_its_token() {
     assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
     assert!(error.to_string().contains("644"), "{error}");
     assert!(server.client().routine("touch").is_ok());
+}
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+#[test]
+fn a_tcp_server_without_a_token_file_keeps_its_token_beside_its_users_socket() {
+    let runtime = Directory::new();
+    let (folder, token) = (runtime.0.join("farcall"), runtime.0.join("farcall/token"));
+    let start = || Server::start_in(&runtime.0, &[battery(false)], &["--listen", "tcp:127.0.0.1:0"]);
+    let connect = |server: &Server, token: &Path| {
+        let address: Address = server.address().parse().unwrap();
+        Client::connect_to(&address, Some(token.to_path_buf()), Duration::from_secs(10))
+    };
+    let first = start();
+    assert_eq!((mode(&folder), mode(&token)), (0o700, 0o600));
+    assert!(connect(&first, &token).unwrap().routine("touch").is_ok());
+    let wrong = runtime.write("wrong", &format!("{}\n", "a7".repeat(32)));
+    std::fs::set_permissions(&wrong, PermissionsExt::from_mode(0o600)).unwrap();
+    assert_eq!(connect(&first, &wrong).map(drop).unwrap_err().kind(), ErrorKind::PermissionDenied);
+    assert_eq!(refusal(first.address(), None).kind(), ErrorKind::PermissionDenied);
+    // The token is this user's and not one server's: the next server serves with it, beside the first or after it.
+    let before = std::fs::read(&token).unwrap();
+    let second = start();
+    assert!(connect(&second, &token).is_ok() && connect(&first, &token).is_ok());
+    drop((first, second));
+    assert_eq!(std::fs::read(&token).unwrap(), before, "it outlives its servers");
+}
+
+#[test]
+fn a_default_token_whose_folder_others_can_write_to_is_not_made() {
+    let runtime = Directory::new();
+    let folder = runtime.0.join("farcall");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o777)).unwrap();
+    let mut command = Server::command();
+    command.env("XDG_RUNTIME_DIR", &runtime.0).args(["--private", "--listen", "tcp:127.0.0.1:0"]).arg(battery(false));
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success());
+    assert!(said.contains("777") && said.contains(folder.to_str().unwrap()), "{said}");
+    assert!(!folder.join("token").exists());
 }
 
 #[test]
