@@ -1,92 +1,194 @@
-# Runs what the README shows: every snippet with a file is that file, every other one is run.
-"""Needs what `make build` stages; FARCALL_STAGE names it."""
+# Runs what the README and the pages under docs/ show: nobody else notices when it breaks.
+"""Each document is read in one folder and one shell, from top to bottom. Needs what `make build` stages.
 
+What a fenced block is follows from its first line:
+
+    ```LANGUAGE file=PATH    the repository's file PATH, word for word
+    ```LANGUAGE name=PATH    a file of the reader's own; blocks of one name make one file
+    ```sh                    commands that succeed
+    ```console               commands after `$ `, each with what it prints; `…` stands for any text
+    ```python                a program that succeeds
+    ```pycon                 an interactive session; all sessions of a document are one
+    ```text                  only to be read
+
+`<!-- sh` to `-->` holds commands that the reader does not see: they bring about what a page is about.
+"""
+
+import contextlib
 import os
 import pathlib
 import re
 import shutil
+import signal
+import socket
 import subprocess
-import time
+from typing import NamedTuple
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 STAGE = pathlib.Path(os.environ.get("FARCALL_STAGE", ROOT / "build"))
-SNIPPET = re.compile(r"^```(\w+)(?: file=(\S+))?\n(.*?)^```", re.S | re.M)
-README = SNIPPET.findall((ROOT / "README.md").read_text())
+# The port that a server listens at on the pages.
+PORT = "7070"
+BLOCK = re.compile(r"^(?:```(\w+)(?: (file|name)=(\S+))?|<!-- (sh))\n(.*?)^(?:```|-->)$", re.S | re.M)
+DOCUMENTS = ["README.md", "clients/python/README.md"]
+DOCUMENTS += sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md"))
+RUN = {"sh", "console", "python", "pycon"}
+
+# A reader's pause is long enough for a server to come up; a script has to wait. What the server says is shown then.
+PRELUDE = """
+failures=0
+trap 'failures=$((failures + 1))' ERR
+shown() {
+    for attempt in $(seq 600); do
+        grep -q 'end with Ctrl-C' "$1" && break
+        kill -0 $! 2>/dev/null || break
+        sleep 0.05
+    done
+    cat "$1"
+}
+"""
+SERVER = re.compile(r"^(farcall serve\b[^&#\n]*)&.*$", re.M)
 
 
-def snippets(language):
-    return [body for kind, file, body in README if kind == language and not file]
+class Block(NamedTuple):
+    hidden: bool
+    language: str
+    origin: str  # "file", "name" or nothing
+    path: str
+    body: str
 
 
-def test_every_file_snippet_is_that_file():
-    files = [(file, body) for _, file, body in README if file]
-    assert len(files) >= 7
-    for file, body in files:
-        assert (ROOT / file).read_text() == body, f"README.md shows another {file}"
+class Step(NamedTuple):
+    """Commands, and what they print; None where that is not shown, and they have to succeed."""
+
+    commands: str
+    output: "str | None"
+
+
+def blocks(document):
+    found = BLOCK.findall((ROOT / document).read_text())
+    return [Block(bool(unseen), kind or unseen, origin, path, body) for kind, origin, path, unseen, body in found]
+
+
+def steps_of_console(body):
+    """Each command with the lines below it."""
+    parts = re.split(r"^\$ ", body, flags=re.M)
+    assert not parts[0], f"a console begins with a command, not with {parts[0]!r}"
+    return [Step(*part.partition("\n")[::2]) for part in parts[1:]]
+
+
+def steps(page):
+    """What is to be run, in order. Programs become files first; one session stands for all interactive ones."""
+    sessions = [block.body for block in page if block.language == "pycon"]
+    for number, block in enumerate(page):
+        if block.origin or block.language not in RUN:
+            continue
+        if block.language == "console":
+            yield from steps_of_console(block.body)
+        elif block.language == "python":
+            yield Step(f"python - <<'END_OF_PROGRAM'\n{block.body}END_OF_PROGRAM", None)
+        elif block.language == "sh":
+            # `make demo` and its like come before every test.
+            yield Step(re.sub(r"^make .*\n", "", block.body, flags=re.M), None)
+        elif sessions:
+            session = "\n".join(sessions)
+            sessions = []
+            yield Step(f"cat >session.txt <<'END_OF_SESSION'\n{session}END_OF_SESSION\n"
+                       "python -m doctest -o ELLIPSIS session.txt", None)
+
+
+class Reader:
+    """A copy of the examples, the staged programs, and a shell."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        shutil.copytree(ROOT / "examples", folder / "examples")
+        (folder / "build").symlink_to(STAGE)
+        (folder / "run").mkdir(mode=0o700)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = str(free.getsockname()[1])
+        ours = {name: value for name, value in os.environ.items() if not name.startswith("FARCALL_")}
+        self.environment = dict(ours, XDG_RUNTIME_DIR=str(folder / "run"), XDG_CACHE_HOME=str(folder / "cache"),
+                                PYTHONUNBUFFERED="1", PYTHON_COLORS="0",
+                                PATH=f"{STAGE}/bin:{STAGE}/venv/bin:{os.environ['PATH']}")
+
+    def here(self, text):
+        """What a page says, in this folder: the reader's /tmp is the test's own, and the example in Rust is built."""
+        text = text.replace("/tmp/", f"{self.folder}/run/").replace(PORT, self.port)
+        return text.replace("cargo run -q -p farcall-example", f"{STAGE}/libexec/farcall-example")
+
+    def write(self, page):
+        """Writes the reader's own files."""
+        for block in page:
+            if block.origin == "name":
+                with open(self.folder / block.path, "a") as file:
+                    file.write(self.here(block.body))
+
+    def run(self, wanted, timeout=300):
+        """Runs steps in one shell; the outputs and numbers of failed commands. Servers that are left are ended with their group."""
+        script = PRELUDE
+        for number, step in enumerate(wanted):
+            log = self.folder / f"run/server-{number}.log"
+            commands = SERVER.sub(rf"\1 >{log} 2>&1 & shown {log}", self.here(step.commands))
+            # Each step ends with its number of failures between two record separators, which no output holds.
+            script += f"{commands.rstrip()}\nprintf '\\036%d\\036' $failures\nfailures=0\n"
+        file = self.folder / "run/script.sh"
+        file.write_text(script)
+        process = subprocess.Popen(["bash", file], cwd=self.folder, env=self.environment, text=True,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                   start_new_session=True)
+        try:
+            output, _ = process.communicate(timeout=timeout)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
+        parts = output.split("\x1e")
+        return list(zip(parts[0::2], map(int, parts[1::2])))
 
 
 @pytest.fixture
-def environment(tmp_path):
-    """A copy of the examples, and the staged programs first on the path."""
-    shutil.copytree(ROOT / "examples", tmp_path / "examples")
-    (tmp_path / "build").symlink_to(STAGE)
-    run = tmp_path / "run"
-    run.mkdir(mode=0o700)
-    path = f"{STAGE}/bin:{STAGE}/venv/bin:{os.environ['PATH']}"
-    return tmp_path, dict(os.environ, PATH=path, XDG_RUNTIME_DIR=str(run), PYTHONUNBUFFERED="1")
+def reader(tmp_path):
+    return Reader(tmp_path)
 
 
-def shell(folder, environment, script, timeout=120):
-    """Runs a script as a reader would type it; servers that it leaves are ended with their group."""
-    process = subprocess.Popen(["bash", "-euo", "pipefail", "-c", script], cwd=folder, env=environment,
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
-    try:
-        output, _ = process.communicate(timeout=timeout)
-        return process.returncode, output
-    finally:
-        subprocess.run(["pkill", "-TERM", "-g", str(process.pid)], check=False)
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_snippet_is_a_file_or_runs(document):
+    fences = re.findall(r"^```", (ROOT / document).read_text(), flags=re.M)
+    shown = [block for block in blocks(document) if not block.hidden]
+    assert len(fences) == 2 * len(shown), f"{document}: a block begins with a line of no known form"
+    for block in shown:
+        if block.origin == "file":
+            assert (ROOT / block.path).read_text() == block.body, f"{document} shows another {block.path}"
+        else:
+            known = block.origin == "name" or block.language in RUN | {"text"}
+            assert known, f"{document}: nothing tests this {block.language or 'block'}:\n{block.body}"
 
 
-# A reader's pauses are long enough for a server to come up; a script has to wait.
-WAIT = "for i in $(seq 100); do farcall ls >/dev/null 2>&1 && break; sleep 0.1; done\n"
+def matches(shown, output):
+    """Whether a page shows an output; `…` stands for any text."""
+    pattern = ".*?".join(re.escape(part) for part in shown.split("…"))
+    return re.fullmatch(pattern, output.rstrip("\n") + "\n" if output.strip() else "", re.S) is not None
 
 
-def test_five_minutes_in_the_shell(environment):
-    folder, variables = environment
-    start = next(body for body in snippets("sh") if "farcall serve &" in body)
-    start = start.replace("farcall serve &", "farcall serve >/dev/null 2>&1 &").replace("farcall ls ", WAIT + "farcall ls ", 1)
-    status, output = shell(folder, variables, start + "\nkill %1\n")
-    assert status == 0, output
-    assert "lapack/dgesv" in output and "0.0909" in output and "0.636" in output
+@pytest.mark.parametrize("document", [document for document in DOCUMENTS if list(steps(blocks(document)))])
+def test_snippets_do_what_they_show(document, reader):
+    page = blocks(document)
+    reader.write(page)
+    wanted = list(steps(page))
+    done = reader.run(wanted)
+    wrong = []
+    for step, (output, failures) in zip(wanted, done):
+        shown = None if step.output is None else reader.here(step.output)
+        if shown is None and failures:
+            wrong.append(f"this fails:\n{step.commands}\n{output}")
+        elif shown is not None and not matches(shown, output):
+            wrong.append(f"$ {step.commands}\nprints\n{output}and is shown with\n{shown}")
+    assert not wrong, f"{document}:\n" + "\n".join(wrong)
+    assert len(done) == len(wanted), f"{document}: the shell ended early"
 
 
-def test_python_snippet(environment):
-    folder, variables = environment
-    (folder / "snippet.py").write_text(snippets("python")[0])
-    status, output = shell(folder, variables, "python snippet.py")
-    assert status == 0, output
-    assert "[0.09090909 0.63636364]" in output and "dgesv" in output
-
-
-def test_own_routines_from_every_language(environment):
-    folder, variables = environment
-    serve = next(body for body in snippets("sh") if "libheat.so" in body)
-    calls = next(body for body in snippets("sh") if "farcall call heat" in body)
-    compile_c = next(body for body in snippets("sh") if body.startswith("cc own.c"))
-    socket = folder / "run/own.sock"
-    serve = serve.replace("/tmp/own.sock", str(socket)).replace("area.idl &", "area.idl >/dev/null 2>&1 &")
-    rust = os.environ.get("FARCALL_EXAMPLE", str(STAGE / "libexec/farcall-example"))
-    script = serve + WAIT + calls + f"""
-python own.py
-{compile_c}
-{rust}
-kill %1
-"""
-    began = time.monotonic()
-    status, output = shell(folder, variables, script)
-    assert status == 0, output
-    for answer in ("31.25", "6.25"):
-        assert output.count(answer) >= 4, f"{answer} must come from four languages:\n{output}"
-    assert "2.0" in output and time.monotonic() - began < 110
+def test_the_readme_shows_two_commands_and_a_mistake():
+    page = blocks("README.md")
+    assert [line.split("#")[0].strip() for line in page[0].body.splitlines()] == ["make demo", "make test"]
+    assert any(re.search(r"^farcall: .*; ", block.body, flags=re.M) for block in page if block.language == "console")

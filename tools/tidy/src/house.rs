@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use crate::metadata::{Package, packages};
 use crate::tree::{SourceFile, Tree, Violation, repository};
-use crate::{architecture, layers, reach, sizes, text};
+use crate::{architecture, layers, links, reach, sizes, text};
 
 fn tree() -> &'static Tree {
     static TREE: OnceLock<Tree> = OnceLock::new();
@@ -109,4 +109,15 @@ fn rooms_are_on_the_map() {
 #[test]
 fn one_call_can_be_followed() {
     assert_holds(architecture::follow_one_call(tree(), &architecture::read_map(tree())));
+}
+
+#[test]
+fn links_lead_somewhere() {
+    assert!(tree().documents.len() > 10, "the tree has documents");
+    assert_holds(links::broken(tree()));
+}
+
+#[test]
+fn every_page_is_in_the_index() {
+    assert_holds(links::unlisted(tree()));
 }

@@ -1,4 +1,4 @@
-//! House rules as unit tests: layer edges, sizes, names, dead files, and a map that is true.
+//! House rules as unit tests: layer edges, sizes, names, dead files, and documents that are true.
 //!
 //! Each check is a function from the tree to all violations at once, so that one run shows everything there is to
 //! fix. `house` runs them on this repository; each check also has a test on a text that breaks its rule. STYLE.md
@@ -10,6 +10,7 @@ mod house;
 pub mod architecture;
 pub mod functions;
 pub mod layers;
+pub mod links;
 pub mod metadata;
 pub mod reach;
 pub mod scanner;
