@@ -60,7 +60,6 @@ pub enum Destination<'a> {
 
 /// The arguments of a call: one per parameter, and destinations for as many as there are any for. Their memory is known
 /// to stay for as long as the call may use it.
-#[derive(Default)]
 pub struct Passed {
     pub arguments: Vec<Argument<'static>>,
     pub destinations: Vec<Destination<'static>>,

@@ -3,19 +3,19 @@
 use std::collections::HashMap;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use farcall_base::{Error, ErrorKind, Result};
-use farcall_idl::decode::decode_interface;
+use farcall_base::Result;
 use farcall_interfaces::memory::MemorySource;
 use farcall_interfaces::stream::ByteStream;
 use farcall_transport_unix::{MemoryLimits, SharedMemory};
-use farcall_wire::{ByteOrder, Hello, HelloLimits, InterfaceReply, Reply, Request, Role};
+use farcall_wire::{ByteOrder, Hello, HelloLimits, Request, Role};
 
 use crate::address::Address;
+use crate::contract::Contract;
 use crate::routine::Routine;
-use crate::session::{Contract, Session};
+use crate::session::Session;
 
 /// Time that questions to the server may take.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
@@ -97,25 +97,28 @@ impl Client {
     /// # Errors
     /// `NotFound` with the nearest names, `Ambiguous` with the full ones.
     pub fn routine(&self, name: &str) -> Result<Routine> {
-        let known = self.shared.routines.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+        let known = self.known().get(name).cloned();
         match known {
             Some(contract) => Ok(Routine { client: self.clone(), contract }),
             None => self.fetch(name),
         }
     }
 
-    /// A routine whose interface is fetched again.
-    pub(crate) fn fetch(&self, name: &str) -> Result<Routine> {
-        match self.session().request(&Request::Interface(name.to_owned()), REQUEST_TIMEOUT)? {
-            Reply::Interface(reply) => {
-                let contract = Arc::new(contract(&reply)?);
-                let mut routines = self.shared.routines.lock().unwrap_or_else(PoisonError::into_inner);
-                routines.insert(name.to_owned(), contract.clone());
-                Ok(Routine { client: self.clone(), contract })
-            }
-            Reply::Failed(failure) => Err(Error::from(failure).with("server", self.address())),
-            _ => Err(unexpected()),
-        }
+    fn fetch(&self, name: &str) -> Result<Routine> {
+        let reply = self.session().request(&Request::Interface(name.to_owned()), REQUEST_TIMEOUT)?;
+        let contract = Contract::of_reply(reply).map_err(|error| error.with("server", self.address()))?;
+        let contract = Arc::new(contract);
+        self.known().insert(name.to_owned(), contract.clone());
+        Ok(Routine { client: self.clone(), contract })
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<String, Arc<Contract>>> {
+        self.shared.routines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks for this interface anew when it is looked up again, by whatever name.
+    pub(crate) fn forget(&self, contract: &Contract) {
+        self.known().retain(|_, known| known.name != contract.name);
     }
 
     /// Every routine, in order of the full names.
@@ -123,14 +126,9 @@ impl Client {
     /// # Errors
     /// `ConnectionLost`, `TimedOut`.
     pub fn routines(&self) -> Result<Vec<Routine>> {
-        match self.session().request(&Request::List, REQUEST_TIMEOUT)? {
-            Reply::List(replies) => {
-                let routine = |reply| Ok(Routine { client: self.clone(), contract: Arc::new(contract(&reply)?) });
-                replies.into_iter().map(routine).collect()
-            }
-            Reply::Failed(failure) => Err(Error::from(failure)),
-            _ => Err(unexpected()),
-        }
+        let contracts = Contract::all_of_reply(self.session().request(&Request::List, REQUEST_TIMEOUT)?)?;
+        let routine = |contract| Routine { client: self.clone(), contract: Arc::new(contract) };
+        Ok(contracts.into_iter().map(routine).collect())
     }
 
     /// Array bytes of results that this program copied on their way, because they came in one piece with the
@@ -189,23 +187,4 @@ fn read_token(file: Option<PathBuf>) -> Result<Option<Vec<u8>>> {
     let file = file.or_else(|| std::env::var_os(TOKEN_VARIABLE).map(PathBuf::from));
     let Some(file) = file.filter(|file| !file.as_os_str().is_empty()) else { return Ok(None) };
     farcall_transport_tcp::Token::read(&file).map(|token| Some(token.bytes().to_vec()))
-}
-
-fn contract(reply: &InterfaceReply) -> Result<Contract> {
-    let interface = Arc::new(decode_interface(&reply.interface)?);
-    let hash = farcall_idl::encode::contract_hash(&interface);
-    if hash != reply.contract {
-        return Err(Error::new(
-            ErrorKind::Version,
-            "fetch an interface",
-            "the server reckons its contract differently",
-        )
-        .with("routine", &reply.name)
-        .fix("use the same version of Farcall at both ends"));
-    }
-    Ok(Contract { interface, name: reply.name.clone(), hash })
-}
-
-fn unexpected() -> Error {
-    Error::new(ErrorKind::Protocol, "ask the server", "it answered another question")
 }

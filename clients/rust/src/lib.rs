@@ -16,6 +16,7 @@ mod address;
 mod argument;
 mod array;
 mod client;
+mod contract;
 mod marshal;
 mod pending;
 mod private;

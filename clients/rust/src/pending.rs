@@ -7,17 +7,17 @@ use farcall_base::{Error, ErrorKind, Result};
 
 use crate::argument::Passed;
 use crate::client::{CallOptions, Client};
+use crate::contract::Contract;
 use crate::results::Outputs;
-use crate::session::{Conditions, Contract};
+use crate::session::Conditions;
 
 /// A call under way. Dropping it ends the call and waits until its memory is free.
 pub struct PendingCall {
     client: Client,
     number: u64,
     deadline: Option<Instant>,
+    contract: Arc<Contract>,
     collected: bool,
-    /// Kept until the call is over: by `drop`, which waits for that, or for ever by whoever leaks the value.
-    passed: Passed,
 }
 
 impl PendingCall {
@@ -28,10 +28,9 @@ impl PendingCall {
         options: &CallOptions,
     ) -> Result<PendingCall> {
         let deadline = options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let conditions = Conditions { timeout: options.timeout, announced: options.announced };
-        // SAFETY: the value keeps it until the call is over.
-        let number = unsafe { client.session().open(contract, &passed, &conditions) }?;
-        Ok(PendingCall { client, number, deadline, collected: false, passed })
+        let conditions = Conditions { deadline, announced: options.announced };
+        let number = client.session().open(contract, passed, conditions)?;
+        Ok(PendingCall { client, number, deadline, contract: contract.clone(), collected: false })
     }
 
     /// The call's number, as [`Client::next_finished`] tells it.
@@ -67,6 +66,9 @@ impl PendingCall {
         match self.client.session().wait(self.number, until)? {
             Some(outcome) => {
                 self.collected = true;
+                if outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::InterfaceChanged) {
+                    self.client.forget(&self.contract);
+                }
                 outcome.map(Some)
             }
             None if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) => {
@@ -82,17 +84,8 @@ impl PendingCall {
     /// # Errors
     /// Whatever became of the call.
     pub fn wait(mut self) -> Result<Outputs> {
-        self.finish()
-    }
-
-    pub(crate) fn finish(&mut self) -> Result<Outputs> {
         let outputs = self.collect(None)?;
         outputs.ok_or_else(|| Error::internal("wait for a call", "waiting without a deadline ended early"))
-    }
-
-    /// The arguments of a call that is over.
-    pub(crate) fn into_passed(mut self) -> Passed {
-        std::mem::take(&mut self.passed)
     }
 
     /// Asks the server to end the call; its outcome is still to be collected.

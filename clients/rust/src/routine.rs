@@ -7,9 +7,9 @@ use farcall_idl::interface::{Interface, Mode};
 
 use crate::argument::{Argument, Destination, Passed};
 use crate::client::{CallOptions, Client};
+use crate::contract::Contract;
 use crate::pending::PendingCall;
 use crate::results::Outputs;
-use crate::session::Contract;
 
 /// A routine of a server.
 #[derive(Clone)]
@@ -91,18 +91,7 @@ impl Routine {
     ) -> Result<Outputs> {
         // SAFETY: the arrays are borrowed until this returns, which it does when the call is over.
         let passed = unsafe { Passed::borrowed(arguments, destinations) };
-        let mut call = self.open(passed, options)?;
-        match call.finish() {
-            Err(error) if error.kind() == ErrorKind::InterfaceChanged && error.is_retryable() => {
-                // Nothing ran: the server wants its interface fetched first, or has a newer one.
-                let fresh = self.client.fetch(self.name())?;
-                if fresh.contract.hash != self.contract.hash {
-                    return Err(error.fix("look the routine up again: its interface is another one now"));
-                }
-                fresh.open(call.into_passed(), options)?.wait()
-            }
-            outcome => outcome,
-        }
+        self.open(passed, options)?.wait()
     }
 
     /// Starts a call with named arguments, while the program goes on. Its arrays are kept by the call, or live for ever:

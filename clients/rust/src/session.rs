@@ -11,19 +11,18 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use farcall_base::{Bytes, CallId, Error, ErrorKind, Random, Result, SeededRandom};
+use farcall_base::{Error, ErrorKind, Result, SeededRandom};
 use farcall_call::{Connection, Setup, Transmit};
-use farcall_idl::interface::Interface;
 use farcall_interfaces::link::{Link, Received};
 use farcall_interfaces::memory::MemorySource;
 use farcall_interfaces::stream::ByteStream;
-use farcall_wire::{Argument as WireArgument, Hello, HelloLimits, Open, Reply, Request};
+use farcall_wire::{Hello, HelloLimits, Reply, Request};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, epoll, eventfd, poll};
 
 use crate::argument::Passed;
-use crate::marshal::marshal;
+use crate::contract::Contract;
 use crate::results::Outputs;
-use flight::InFlight;
+use flight::Call;
 use tables::Tables;
 
 /// Bytes taken from the stream before waiting threads are looked after.
@@ -33,18 +32,11 @@ const QUEUE_BYTES: usize = 8 << 20;
 /// Time that a server has to answer a cancelled call before the connection is given up.
 const CANCEL_GRACE: Duration = Duration::from_secs(10);
 
-/// What a call needs to know of its routine.
-pub struct Contract {
-    pub interface: Arc<Interface>,
-    pub name: String,
-    pub hash: [u8; 32],
-}
-
 /// How a call is to be made.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Conditions {
-    /// Time for the whole call.
-    pub timeout: Option<Duration>,
+    /// When its time is over.
+    pub deadline: Option<Instant>,
     /// Whether [`Session::next_finished`] tells of its end.
     pub announced: bool,
 }
@@ -58,7 +50,6 @@ struct Core {
     /// Whether the bell was rung and not silenced.
     rung: bool,
     dead: Option<Error>,
-    random: SeededRandom,
     next_number: u64,
 }
 
@@ -95,11 +86,13 @@ impl Session {
             finished: HashMap::new(),
             announced: VecDeque::new(),
             replies: HashMap::new(),
+            fetching: HashMap::new(),
             shares: stream.passes_descriptors(),
             source,
             segments: HashMap::new(),
             unannounced: HashMap::new(),
             next_segment: 1,
+            random: SeededRandom::new(fresh_seed()),
             ready: false,
             ended_early: false,
         };
@@ -110,7 +103,6 @@ impl Session {
             followers: 0,
             rung: false,
             dead: None,
-            random: SeededRandom::new(fresh_seed()),
             next_number: 1,
         };
         let session = Session { core: Mutex::new(core), changed: Condvar::new(), socket, events, bell };
@@ -151,42 +143,12 @@ impl Session {
     }
 
     /// Opens a call; returns its number.
-    ///
-    /// # Safety
-    /// What was passed lives until the call is over.
-    pub unsafe fn open(&self, contract: &Arc<Contract>, passed: &Passed, conditions: &Conditions) -> Result<u64> {
+    pub fn open(&self, contract: &Arc<Contract>, passed: Passed, conditions: Conditions) -> Result<u64> {
         let mut core = self.lock();
         core.check_alive()?;
-        let limit = core.tables.connection.peer().map_or(u64::MAX, |peer| peer.limits.call_bytes_max);
-        let call = marshal(&contract.interface, passed, Bytes(limit), &mut core.tables)?;
-        let open = Open {
-            call: CallId(core.random.bytes16()),
-            routine: contract.name.clone(),
-            contract: contract.hash,
-            arguments: call.arguments.clone(),
-            wanted: call.wanted.iter().any(|w| !matches!(w, WireArgument::Blocks(None))).then(|| call.wanted.clone()),
-            remaining_us: conditions.timeout.map(|timeout| u64::try_from(timeout.as_micros()).unwrap_or(u64::MAX)),
-            result_credit: None,
-            parent: None,
-            principal: None,
-            trace: None,
-            attributes: None,
-        };
-        let channel = core.tables.connection.open(&open)?;
         let number = core.next_number;
+        core.tables.open(Call { number, contract: contract.clone(), passed, conditions, attempts_left: 1 })?;
         core.next_number += 1;
-        let flight = InFlight {
-            number,
-            contract: contract.clone(),
-            call,
-            result: None,
-            after: None,
-            receiving: HashMap::new(),
-            trouble: None,
-            announced: conditions.announced,
-        };
-        core.tables.calls.insert(channel, flight);
-        core.tables.channels.insert(number, channel);
         drop(core);
         self.send()?;
         Ok(number)
@@ -222,12 +184,7 @@ impl Session {
 
     /// Asks the server to end a call.
     pub fn cancel(&self, number: u64) -> Result<()> {
-        {
-            let mut core = self.lock();
-            if let Some(channel) = core.tables.channels.get(&number).copied() {
-                core.tables.connection.cancel(channel);
-            }
-        }
+        self.lock().tables.cancel(number);
         self.send()
     }
 
@@ -371,13 +328,7 @@ impl Core {
         if self.dead.is_some() {
             return;
         }
-        for (_, flight) in self.tables.calls.drain() {
-            if flight.announced {
-                self.tables.announced.push_back(flight.number);
-            }
-            self.tables.finished.insert(flight.number, Err(copy_of(&error)));
-        }
-        self.tables.channels.clear();
+        self.tables.end_all(|| Err(copy_of(&error)));
         self.dead = Some(error);
     }
 
@@ -434,7 +385,7 @@ impl Core {
                     }
                     Transmit::Data { header, place } => {
                         let flight = self.tables.calls.get_mut(&place.channel);
-                        let packing = flight.and_then(|flight| flight.call.sending[usize::from(place.slot)].as_mut());
+                        let packing = flight.and_then(|flight| flight.data.sending[usize::from(place.slot)].as_mut());
                         let gone = || Error::internal("send an argument", "its call is gone");
                         self.link.queue_data(header, packing.ok_or_else(gone)?.blocks(header.length as usize)?);
                     }

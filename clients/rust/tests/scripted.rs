@@ -5,4 +5,5 @@
 mod scripted {
     pub mod ends;
     pub mod fake;
+    pub mod interfaces;
 }

@@ -103,6 +103,12 @@ class Connection:
             check(lib.farcall_lookup(client, name.encode("utf-8", "replace"), place, error), error)
         return place[0]
 
+    def forget(self, routine: Any) -> None:
+        """Drops what is known of a routine whose interface changed."""
+        for name in [name for name, known in list(self.routines.items()) if known is routine]:
+            self.routines.pop(name, None)
+        self._listed = None
+
     def listed(self, fresh: bool = False) -> List[Dict[str, Any]]:
         """The interfaces of all routines as the core's JSON says, asked for once unless `fresh`."""
         if self._listed is None or fresh:

@@ -90,11 +90,8 @@ class CallFuture(concurrent.futures.Future):  # type: ignore[type-arg]
             self.complete(lambda: prepared.collect(place[0]))
             return
         raised = taken(status, error) if status > OK else _errors.Cancelled("the call was abandoned")
-        if isinstance(raised, _errors.InterfaceChanged) and raised.retryable and not self.cancelled():
-            # Nothing ran. To call again blocks, and others wait for this thread.
-            again = threading.Thread(target=self.complete, args=(prepared.call_blocking,), daemon=True)
-            again.start()
-            return
+        if isinstance(raised, _errors.InterfaceChanged):
+            prepared.forget_routine()
         self.complete(lambda: _raise(raised))
 
 

@@ -216,23 +216,13 @@ class Prepared:
         with self.routine._connection.handles:
             try:
                 return self._interruptible()
-            except _errors.InterfaceChanged as error:
-                if not error.retryable:
-                    raise
-            # Nothing ran: the server wants its interface fetched again, which the core does here.
-            return self._blocking()
+            except _errors.InterfaceChanged:
+                self.forget_routine()
+                raise
 
-    def call_blocking(self) -> Results:
-        """The same without looking for signals, after the interface changed."""
-        with self.routine._connection.handles:
-            return self._blocking()
-
-    def _blocking(self) -> Results:
-        place, error = ffi.new("farcall_results **"), error_place()
-        slots, count = self.filler.slots, len(self.interface.parameters)
-        options = self._options(announced=False)
-        check(lib.farcall_call_arguments(self.routine._handle, slots, count, options, place, error), error)
-        return self.collect(place[0])
+    def forget_routine(self) -> None:
+        """Has the routine looked up anew when it is named again: its interface is another one by now."""
+        self.routine._connection.forget(self.routine)
 
     def _interruptible(self) -> Results:
         call, status = self._start(announced=False), PENDING

@@ -2,38 +2,81 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Instant;
 
-use farcall_base::{Error, ErrorKind, Result};
+use farcall_base::{CallId, Error, ErrorKind, Result};
 use farcall_idl::layout::{CallLayout, ParameterLayout, resolve_results};
 use farcall_idl::values::ByteValues;
 use farcall_interfaces::memory::Region;
 use farcall_interfaces::packing::Packing;
-use farcall_wire::{Argument as WireArgument, CallResult};
+use farcall_wire::{Argument as WireArgument, CallResult, Failure, Open};
 
-use super::Contract;
+use super::Conditions;
+use crate::argument::Passed;
+use crate::contract::Contract;
 use crate::marshal::{Marshalled, copy_result, packed, receive_result, write_result};
 use crate::results::{Output, Outputs, OwnedArray};
 
-/// A call under way.
-pub struct InFlight {
+/// A call as its caller asked for it.
+pub struct Call {
     pub number: u64,
     pub contract: Arc<Contract>,
-    pub call: Marshalled,
+    pub passed: Passed,
+    pub conditions: Conditions,
+    /// How often it may be opened again because the server wants its interface fetched first.
+    pub attempts_left: u8,
+}
+
+impl Call {
+    /// What the server is told of it.
+    pub fn open(&self, id: CallId, data: &Marshalled) -> Open {
+        let otherwise = |wanted: &WireArgument| !matches!(wanted, WireArgument::Blocks(None));
+        let left = self.conditions.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        Open {
+            call: id,
+            routine: self.contract.name.clone(),
+            contract: self.contract.hash,
+            arguments: data.arguments.clone(),
+            wanted: data.wanted.iter().any(otherwise).then(|| data.wanted.clone()),
+            remaining_us: left.map(|left| u64::try_from(left.as_micros()).unwrap_or(u64::MAX)),
+            result_credit: None,
+            parent: None,
+            principal: None,
+            trace: None,
+            attributes: None,
+        }
+    }
+}
+
+/// A call under way.
+pub struct InFlight {
+    pub call: Call,
+    pub data: Marshalled,
     pub result: Option<Box<CallResult>>,
     pub after: Option<CallLayout>,
     pub receiving: HashMap<u16, (Packing, Option<Arc<dyn Region>>)>,
     pub trouble: Option<Error>,
-    pub announced: bool,
 }
 
 impl InFlight {
+    pub fn new(call: Call, data: Marshalled) -> InFlight {
+        InFlight { call, data, result: None, after: None, receiving: HashMap::new(), trouble: None }
+    }
+
+    /// Whether nothing ran, and the server asks for the interface to be fetched before the call is made again.
+    pub fn is_to_be_repeated(&self) -> bool {
+        let failure = self.result.as_ref().and_then(|result| result.failure.as_ref());
+        let changed = |failure: &Failure| failure.retryable && failure.kind == ErrorKind::InterfaceChanged.code();
+        self.call.attempts_left > 0 && failure.is_some_and(changed)
+    }
+
     /// The answer's head came: where do its data go?
     pub fn prepare_results(&mut self) -> Result<()> {
         let Some(result) = &self.result else { return Ok(()) };
         if result.failure.is_some() {
             return Ok(());
         }
-        let interface = &self.contract.interface;
+        let interface = &self.call.contract.interface;
         if result.results.len() != interface.parameters.len() {
             return Err(Error::new(
                 ErrorKind::Protocol,
@@ -44,12 +87,12 @@ impl InFlight {
         if !interface.inline_results().is_empty() {
             let bytes: Vec<Option<&[u8]>> = result.results.iter().map(inline_bytes).collect();
             self.after =
-                Some(resolve_results(interface, &ByteValues::new(interface, bytes.as_slice()), &self.call.layout)?);
+                Some(resolve_results(interface, &ByteValues::new(interface, bytes.as_slice()), &self.data.layout)?);
         }
-        let layout = self.after.as_ref().unwrap_or(&self.call.layout);
+        let layout = self.after.as_ref().unwrap_or(&self.data.layout);
         for (slot, (argument, layout)) in result.results.iter().zip(&layout.parameters).enumerate() {
             let (WireArgument::Blocks(length), ParameterLayout::Array(array)) = (argument, layout) else { continue };
-            let side = self.call.sides[slot].as_ref();
+            let side = self.data.sides[slot].as_ref();
             let (Some(side), true) = (side, *length == Some(array.transfer_bytes)) else {
                 return Err(Error::new(
                     ErrorKind::Protocol,
@@ -76,19 +119,19 @@ impl InFlight {
         let gone = || Error::internal("take the results", "a call ended without an answer");
         let result = self.result.take().ok_or_else(gone)?;
         if let Some(failure) = result.failure {
-            return Err(Error::from(failure).with("routine", &self.contract.name));
+            return Err(Error::from(failure).with("routine", &self.call.contract.name));
         }
         let mut outputs = Vec::with_capacity(result.results.len());
         for (slot, argument) in result.results.into_iter().enumerate() {
             outputs.push(self.output(slot, argument)?);
         }
-        Ok(Outputs { interface: self.contract.interface.clone(), outputs, times: result.times })
+        Ok(Outputs { interface: self.call.contract.interface.clone(), outputs, times: result.times })
     }
 
     fn output(&mut self, slot: usize, argument: WireArgument) -> Result<Output> {
-        let parameter = &self.contract.interface.parameters[slot];
-        let layout = &self.after.as_ref().unwrap_or(&self.call.layout).parameters[slot];
-        let rank = self.call.ranks[slot];
+        let parameter = &self.call.contract.interface.parameters[slot];
+        let layout = &self.after.as_ref().unwrap_or(&self.data.layout).parameters[slot];
+        let rank = self.data.ranks[slot];
         if !parameter.mode.is_output() {
             return Ok(Output::None);
         }
@@ -109,7 +152,7 @@ impl InFlight {
             _ => return Ok(Output::None),
         };
         let shape = || array.dimensions.iter().map(|dimension| dimension.count).collect();
-        let side = self.call.sides[slot].as_ref();
+        let side = self.data.sides[slot].as_ref();
         let written = side.and_then(|side| side.written.as_ref());
         match (argument, written) {
             (WireArgument::Null | WireArgument::Absent, _) => Ok(Output::Null),

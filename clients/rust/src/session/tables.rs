@@ -4,21 +4,25 @@ use std::collections::{HashMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use farcall_base::{ChannelId, Error, ErrorKind, Result};
+use farcall_base::{Bytes, CallId, ChannelId, Error, ErrorKind, Random, Result, SeededRandom};
 use farcall_call::{Connection, Event, Side as DataSide};
 use farcall_interfaces::link::FrameHandler;
 use farcall_interfaces::memory::{HeapRegion, MemorySource, Region, Space};
-use farcall_wire::{CallResult, FrameHeader, FrameKind, Reply, Share};
+use farcall_wire::{CallResult, FrameHeader, FrameKind, Reply, Request, Share};
 
-use super::flight::InFlight;
-use crate::marshal::Memory;
+use super::flight::{Call, InFlight};
+use crate::contract::Contract;
+use crate::marshal::{Memory, marshal};
 use crate::results::Outputs;
 
 /// Everything but the link, which needs it while it receives.
 pub struct Tables {
     pub connection: Connection,
     pub calls: HashMap<ChannelId, InFlight>,
+    /// Where a call by its number is under way: its own channel, or that of the question for its interface.
     pub channels: HashMap<u64, ChannelId>,
+    /// Calls that are made again when the interface came that they ask for.
+    pub fetching: HashMap<ChannelId, Call>,
     pub finished: HashMap<u64, Result<Outputs>>,
     pub announced: VecDeque<u64>,
     pub replies: HashMap<ChannelId, Reply>,
@@ -29,6 +33,7 @@ pub struct Tables {
     /// Descriptors of segments whose announcement has not left yet.
     pub unannounced: HashMap<u32, OwnedFd>,
     pub next_segment: u32,
+    pub random: SeededRandom,
     pub ready: bool,
     /// Whether a call ended while bytes of its caller's arrays were queued.
     pub ended_early: bool,
@@ -49,9 +54,12 @@ impl Tables {
                     }
                     self.ready = true;
                 }
-                Event::Replied(channel, reply) => {
-                    self.replies.insert(channel, reply);
-                }
+                Event::Replied(channel, reply) => match self.fetching.remove(&channel) {
+                    Some(call) => self.repeat(call, reply),
+                    None => {
+                        self.replies.insert(channel, reply);
+                    }
+                },
                 Event::Resulted(channel, result) => self.resulted(channel, result),
                 Event::Finished(channel) => self.finish(channel),
                 Event::Left(failure) => {
@@ -85,13 +93,81 @@ impl Tables {
 
     fn finish(&mut self, channel: ChannelId) {
         let Some(flight) = self.calls.remove(&channel) else { return };
-        let (number, announced, lent) = (flight.number, flight.announced, flight.call.lent.clone());
-        self.channels.remove(&number);
-        self.finished.insert(number, flight.outcome());
+        let (number, announced) = (flight.call.number, flight.call.conditions.announced);
+        let lent = flight.data.lent.clone();
+        if flight.is_to_be_repeated() {
+            self.fetch(flight.call);
+        } else {
+            self.conclude(number, announced, flight.outcome());
+        }
         // What queued frames name outlives the call.
         self.ended_early |= lent.iter().any(|region| region.strong_count() > 0);
+    }
+
+    /// The outcome of a call is there for its owner.
+    fn conclude(&mut self, number: u64, announced: bool, outcome: Result<Outputs>) {
+        self.channels.remove(&number);
+        self.finished.insert(number, outcome);
         if announced {
             self.announced.push_back(number);
+        }
+    }
+
+    /// Opens a call, for the first time or again.
+    pub fn open(&mut self, call: Call) -> Result<()> {
+        let limit = self.connection.peer().map_or(u64::MAX, |peer| peer.limits.call_bytes_max);
+        let data = marshal(&call.contract.interface, &call.passed, Bytes(limit), self)?;
+        let open = call.open(CallId(self.random.bytes16()), &data);
+        let channel = self.connection.open(&open)?;
+        self.channels.insert(call.number, channel);
+        self.calls.insert(channel, InFlight::new(call, data));
+        Ok(())
+    }
+
+    /// Asks for the interface of a call again.
+    fn fetch(&mut self, call: Call) {
+        match self.connection.request(&Request::Interface(call.contract.name.clone())) {
+            Ok(channel) => {
+                self.channels.insert(call.number, channel);
+                self.fetching.insert(channel, call);
+            }
+            Err(error) => self.conclude(call.number, call.conditions.announced, Err(error)),
+        }
+    }
+
+    /// Makes a call again whose interface came, if that is still the one that its arguments were made for.
+    fn repeat(&mut self, call: Call, reply: Reply) {
+        let (number, announced) = (call.number, call.conditions.announced);
+        let opened = Contract::of_reply(reply).and_then(|fresh| {
+            if fresh.hash != call.contract.hash {
+                return Err(call.contract.changed());
+            }
+            self.open(Call { attempts_left: call.attempts_left - 1, ..call })
+        });
+        if let Err(error) = opened {
+            self.conclude(number, announced, Err(error));
+        }
+    }
+
+    /// Asks the server to end a call. One that waits for its interface ends here: nothing of it is with the server.
+    pub fn cancel(&mut self, number: u64) {
+        let Some(channel) = self.channels.get(&number).copied() else { return };
+        match self.fetching.remove(&channel) {
+            Some(call) => {
+                let error = Error::new(ErrorKind::Cancelled, "call", "it was cancelled before it ran")
+                    .with("routine", &call.contract.name);
+                self.conclude(number, call.conditions.announced, Err(error));
+            }
+            None => self.connection.cancel(channel),
+        }
+    }
+
+    /// Ends all calls.
+    pub fn end_all(&mut self, outcome: impl Fn() -> Result<Outputs>) {
+        let flights = self.calls.drain().map(|(_, flight)| flight.call);
+        let calls: Vec<Call> = flights.chain(self.fetching.drain().map(|(_, call)| call)).collect();
+        for call in calls {
+            self.conclude(call.number, call.conditions.announced, outcome());
         }
     }
 }

@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use farcall_base::{ChannelId, Error, Result};
+use farcall_base::{ChannelId, Error, ErrorKind, Result};
 use farcall_call::{Connection, Event, Setup, Transmit};
 use farcall_client::Client;
 use farcall_client::idl::encode::{contract_hash, encode_interface};
@@ -94,11 +94,14 @@ fn streams(wire: Wire) -> (Box<dyn ByteStream>, Box<dyn ByteStream>) {
     }
 }
 
+fn interface(idl: &str) -> Interface {
+    let module = farcall_client::idl::compile("fake.idl", idl).unwrap_or_else(|problems| panic!("{problems:?}"));
+    module.routines[0].interface.clone()
+}
+
 /// A client, and the server that it is connected with. `idl` has the one routine that the server knows; `timeout` is the
 /// client's.
 pub fn pair(wire: Wire, idl: &str, timeout: Duration) -> (Client, Fake) {
-    let module = farcall_client::idl::compile("fake.idl", idl).unwrap_or_else(|problems| panic!("{problems:?}"));
-    let interface = module.routines[0].interface.clone();
     let (near, far) = streams(wire);
     let hello = Hello {
         role: Role::Server,
@@ -113,7 +116,8 @@ pub fn pair(wire: Wire, idl: &str, timeout: Duration) -> (Client, Fake) {
     };
     let connection = Connection::new(Setup { hello, initiator: false, token: None });
     let known = Known { connection, events: VecDeque::new(), data: HashMap::new(), space: Vec::new() };
-    let mut fake = Fake { link: Link::new(far, 1 << 26, 4 << 20), known, interface, results: HashMap::new() };
+    let mut fake =
+        Fake { link: Link::new(far, 1 << 26, 4 << 20), known, interface: interface(idl), results: HashMap::new() };
     let client = std::thread::spawn(move || Client::over(near, None, "fake".to_owned(), timeout).unwrap());
     assert!(matches!(fake.event(), Event::Ready(_)));
     fake.send();
@@ -161,10 +165,7 @@ impl Fake {
 
     /// The next thing that the client does must be a question for the interface: answers it.
     pub fn tell_interface(&mut self) {
-        let channel = match self.event() {
-            Event::Requested(channel, Request::Interface(_)) => channel,
-            other => panic!("{other:?}"),
-        };
+        let channel = self.asked();
         let reply = InterfaceReply {
             name: self.interface.full_name(),
             interface: encode_interface(&self.interface),
@@ -174,12 +175,28 @@ impl Fake {
         self.send();
     }
 
+    /// The next thing that the client does, apart from the rest of a call, must be a question for the interface.
+    pub fn asked(&mut self) -> ChannelId {
+        loop {
+            match self.event() {
+                Event::Requested(channel, Request::Interface(_)) => return channel,
+                Event::ArgumentsComplete(_) | Event::CancelRequested(_) | Event::Shared(_) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// From now on the routine has this interface.
+    pub fn publish(&mut self, idl: &str) {
+        self.interface = interface(idl);
+    }
+
     /// The next thing that the client does must be a call.
     pub fn opened(&mut self) -> (ChannelId, Box<Open>) {
         loop {
             match self.event() {
                 Event::Opened(channel, open) => return (channel, open),
-                Event::Shared(_) | Event::Unshared(_) | Event::ArgumentsComplete(_) => {}
+                Event::Shared(_) | Event::Unshared(_) | Event::ArgumentsComplete(_) | Event::CancelRequested(_) => {}
                 other => panic!("{other:?}"),
             }
         }
@@ -194,6 +211,12 @@ impl Fake {
     /// Ends a call badly.
     pub fn refuse(&mut self, channel: ChannelId, error: &Error) {
         self.respond(channel, Vec::new(), Some(error));
+    }
+
+    /// Says that the interface must be fetched first.
+    pub fn refuse_as_changed(&mut self, channel: ChannelId) {
+        let error = Error::new(ErrorKind::InterfaceChanged, "accept a call", "must be fetched first").retryable();
+        self.refuse(channel, &error);
     }
 
     /// Ends a call well. Arrays among the results follow as blocks: their bytes are in `data`, by slot.

@@ -1,0 +1,60 @@
+//! What a client knows of a routine once it has asked for its interface.
+
+use std::sync::Arc;
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_idl::decode::decode_interface;
+use farcall_idl::interface::Interface;
+use farcall_wire::{InterfaceReply, Reply};
+
+/// What a call needs to know of its routine.
+pub struct Contract {
+    pub interface: Arc<Interface>,
+    pub name: String,
+    pub hash: [u8; 32],
+}
+
+impl Contract {
+    /// The answer to a question for one interface.
+    pub fn of_reply(reply: Reply) -> Result<Contract> {
+        match reply {
+            Reply::Interface(reply) => Contract::decode(&reply),
+            Reply::Failed(failure) => Err(failure.into()),
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// The answer to a question for all interfaces.
+    pub fn all_of_reply(reply: Reply) -> Result<Vec<Contract>> {
+        match reply {
+            Reply::List(replies) => replies.iter().map(Contract::decode).collect(),
+            Reply::Failed(failure) => Err(failure.into()),
+            _ => Err(unexpected()),
+        }
+    }
+
+    fn decode(reply: &InterfaceReply) -> Result<Contract> {
+        let interface = Arc::new(decode_interface(&reply.interface)?);
+        let hash = farcall_idl::encode::contract_hash(&interface);
+        if hash == reply.contract {
+            return Ok(Contract { interface, name: reply.name.clone(), hash });
+        }
+        let message = "the server reckons its contract differently";
+        Err(Error::new(ErrorKind::Version, "fetch an interface", message)
+            .with("routine", &reply.name)
+            .fix("use the same version of Farcall at both ends"))
+    }
+
+    /// The error of a call whose routine has another interface by now. Nothing ran.
+    pub fn changed(&self) -> Error {
+        let message = "its interface changed since it was looked up";
+        Error::new(ErrorKind::InterfaceChanged, "call", message)
+            .with("routine", &self.name)
+            .fix("look the routine up again, and call with arguments for the new interface")
+            .retryable()
+    }
+}
+
+fn unexpected() -> Error {
+    Error::new(ErrorKind::Protocol, "ask the server", "it answered another question")
+}
