@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use farcall_base::{ChannelId, Clock, Error, ErrorKind, Result, SystemClock};
 use farcall_call::{Connection, Event, Setup, Side, Transmit};
-use farcall_interfaces::link::{FrameHandler, Link, Received};
+use farcall_interfaces::link::{FrameHandler, Link, QUEUE_BYTES, Received};
 use farcall_interfaces::memory::{MemorySource, Space};
 use farcall_interfaces::stream::ByteStream;
 use farcall_wire::message::ByteOrder;
@@ -108,29 +108,27 @@ struct Session {
 impl Session {
     /// Sends everything that may be sent now.
     fn send(&mut self, link: &mut Link) -> Result<()> {
-        loop {
-            while link.bytes_queued() < (8 << 20) {
-                match self.connection.poll_transmit() {
-                    Some(Transmit::Control { header, body, .. }) => link.queue_control(header, &body, Vec::new()),
-                    Some(Transmit::Data { header, place }) => {
-                        let call = self.calls.get_mut(&place.channel);
-                        let call = call.ok_or_else(|| Error::internal("send a result", "its call is gone"))?;
-                        link.queue_data(header, call.result_blocks(place.slot, header.length)?);
-                    }
-                    None => break,
-                }
-            }
-            if link.flush()? {
-                if link.bytes_queued() == 0 && !self.connection.has_transmit() {
-                    break;
-                }
-            } else {
-                wait_writable(link)?;
-            }
+        while !self.pump(link)? {
+            wait_writable(link)?;
         }
         let connection = &mut self.connection;
         self.calls.retain(|channel, call| !call.answered || connection.is_open(*channel));
         Ok(())
+    }
+
+    fn pump(&mut self, link: &mut Link) -> Result<bool> {
+        link.pump(QUEUE_BYTES, |link| {
+            match self.connection.poll_transmit() {
+                Some(Transmit::Control { header, body, .. }) => link.queue_control(header, &body, Vec::new()),
+                Some(Transmit::Data { header, place }) => {
+                    let call = self.calls.get_mut(&place.channel);
+                    let call = call.ok_or_else(|| Error::internal("send a result", "its call is gone"))?;
+                    link.queue_data(header, call.result_blocks(place.slot, header.length)?);
+                }
+                None => return Ok(false),
+            }
+            Ok(true)
+        })
     }
 
     fn handle_events(&mut self, descriptors: &mut VecDeque<OwnedFd>) -> Result<()> {

@@ -17,6 +17,8 @@ use crate::stream::ByteStream;
 
 /// Most bytes read beyond what is certainly control: the price of one system call for many small frames.
 pub const READ_AHEAD: usize = 4096;
+/// Bytes queued before no more frames are made: enough to keep a fast stream busy.
+pub const QUEUE_BYTES: usize = 8 << 20;
 /// Parts given to one system call.
 const PARTS_MAX: usize = 64;
 /// Descriptors received and not yet claimed.
@@ -166,6 +168,29 @@ impl Link {
             }
         }
         Ok(())
+    }
+
+    /// Queues the frames that `make` makes and sends them, until it makes none (and says false) or the stream takes no
+    /// more; about `queue_bytes` wait at a time. True when everything left; otherwise call again when the stream takes
+    /// more.
+    ///
+    /// # Errors
+    /// Those of `make`, and `ConnectionLost` when the stream is broken.
+    pub fn pump(&mut self, queue_bytes: usize, mut make: impl FnMut(&mut Link) -> Result<bool>) -> Result<bool> {
+        loop {
+            // Only `make` knows the end: a full queue may leave in one go while the other end reads, and then there is
+            // more to make although nothing waits.
+            let mut more = true;
+            while more && self.out_bytes < queue_bytes {
+                more = make(self)?;
+            }
+            if !self.flush()? {
+                return Ok(false);
+            }
+            if !more {
+                return Ok(true);
+            }
+        }
     }
 
     /// Sends what is queued; true when all of it is gone.

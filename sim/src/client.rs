@@ -43,9 +43,9 @@ pub struct Client {
 }
 
 impl Client {
-    pub fn new(stream: Box<dyn ByteStream>, module: usize, seed: u64) -> Client {
+    pub fn new(stream: Box<dyn ByteStream>, module: usize, queue_bytes: usize, seed: u64) -> Client {
         Client {
-            end: Some(End::new(stream, Role::Client)),
+            end: Some(End::new(stream, Role::Client, queue_bytes)),
             routine: format!("{}/scale", module::name(module)),
             contract: None,
             random: SeededRandom::new(seed),

@@ -21,6 +21,9 @@ type Array = (Arc<dyn Region>, Packing);
 pub struct End {
     link: Link,
     half: Half,
+    queue_bytes: usize,
+    /// It has something to send: more than its stream took, or what its owner may have asked for.
+    unsent: bool,
 }
 
 /// Everything but the link, which needs it while it receives.
@@ -55,7 +58,7 @@ fn array(bytes: u64) -> Result<Array> {
 }
 
 impl End {
-    pub fn new(stream: Box<dyn ByteStream>, role: Role) -> End {
+    pub fn new(stream: Box<dyn ByteStream>, role: Role, queue_bytes: usize) -> End {
         let limits = hello_limits();
         let half = Half {
             connection: Connection::new(Setup { hello: hello(role), initiator: role == Role::Client, token: None }),
@@ -64,10 +67,12 @@ impl End {
             events: VecDeque::new(),
             moved: false,
         };
-        End { link: Link::new(stream, limits.control_bytes_max, limits.data_bytes_max), half }
+        let link = Link::new(stream, limits.control_bytes_max, limits.data_bytes_max);
+        End { link, half, queue_bytes, unsent: true }
     }
 
     pub fn connection(&mut self) -> &mut Connection {
+        self.unsent = true;
         &mut self.half.connection
     }
 
@@ -82,7 +87,9 @@ impl End {
     pub fn work(&mut self) -> Result<bool> {
         self.half.moved = false;
         let received = self.link.receive(&mut self.half, 1 << 20)?;
-        self.pump()?;
+        if self.half.moved || self.unsent {
+            self.pump()?;
+        }
         if received == Received::Closed {
             return Err(Error::new(ErrorKind::ConnectionLost, "wait for the peer", "it closed the connection"));
         }
@@ -90,18 +97,21 @@ impl End {
     }
 
     fn pump(&mut self) -> Result<()> {
-        while self.link.flush()? {
-            let Some(transmit) = self.half.connection.poll_transmit() else { return Ok(()) };
-            self.half.moved = true;
+        let half = &mut self.half;
+        let done = self.link.pump(self.queue_bytes, |link| {
+            let Some(transmit) = half.connection.poll_transmit() else { return Ok(false) };
+            half.moved = true;
             match transmit {
-                Transmit::Control { header, body, .. } => self.link.queue_control(header, &body, Vec::new()),
+                Transmit::Control { header, body, .. } => link.queue_control(header, &body, Vec::new()),
                 Transmit::Data { header, place } => {
-                    let packing = self.half.sending.get_mut(&(place.channel, place.slot));
+                    let packing = half.sending.get_mut(&(place.channel, place.slot));
                     let gone = || Error::internal("send an array", "its call is gone");
-                    self.link.queue_data(header, packing.ok_or_else(gone)?.blocks(header.length as usize)?);
+                    link.queue_data(header, packing.ok_or_else(gone)?.blocks(header.length as usize)?);
                 }
             }
-        }
+            Ok(true)
+        });
+        self.unsent = !done?;
         Ok(())
     }
 

@@ -46,11 +46,20 @@ impl Surroundings for Memory {
     }
 }
 
+/// A connection's link.
+struct Wire {
+    link: Link,
+    /// It has more to send than its stream took: it is to be told when that takes more. The driver asks epoll for this,
+    /// so a server that forgets what it has to send stalls here as there.
+    unsent: bool,
+}
+
 /// The server with its connections.
 pub struct Node {
     pub server: Server,
     pub memory: Memory,
-    links: BTreeMap<ConnectionId, Link>,
+    wires: BTreeMap<ConnectionId, Wire>,
+    queue_bytes: usize,
     next: u64,
 }
 
@@ -64,7 +73,7 @@ impl Node {
             released: Vec::new(),
         };
         let server = Server::new(State::new(plan.limits(), "simulated".to_owned()));
-        Node { server, memory, links: BTreeMap::new(), next: 0 }
+        Node { server, memory, wires: BTreeMap::new(), queue_bytes: plan.queue_bytes, next: 0 }
     }
 
     /// A new connection; the server must be told whose.
@@ -72,19 +81,20 @@ impl Node {
         self.next += 1;
         let limits = hello_limits();
         let link = Link::new(stream, limits.control_bytes_max, limits.data_bytes_max);
-        self.links.insert(ConnectionId(self.next), link);
+        // The preface is queued.
+        self.wires.insert(ConnectionId(self.next), Wire { link, unsent: true });
         ConnectionId(self.next)
     }
 
     pub fn connections(&self) -> usize {
-        self.links.len()
+        self.wires.len()
     }
 
     /// Lets every connection do what it can; what the world has to do, and whether anything moved.
     pub fn work(&mut self) -> (Vec<Action>, bool) {
         let mut moved = false;
         self.server.tick(&mut self.memory);
-        for connection in self.links.keys().copied().collect::<Vec<_>>() {
+        for connection in self.wires.keys().copied().collect::<Vec<_>>() {
             moved |= self.receive(connection);
         }
         let mut actions = Vec::new();
@@ -105,12 +115,13 @@ impl Node {
     }
 
     fn receive(&mut self, connection: ConnectionId) -> bool {
-        let Some(link) = self.links.get_mut(&connection) else { return false };
+        let Some(wire) = self.wires.get_mut(&connection) else { return false };
         let mut taking = Taking { server: &mut self.server, memory: &mut self.memory, connection, moved: false };
-        let outcome = link.receive(&mut taking, 1 << 16);
+        let outcome = wire.link.receive(&mut taking, 1 << 16);
         let moved = taking.moved;
         match outcome {
-            Ok(Received::Blocked | Received::More) => self.flush(connection),
+            Ok(Received::Blocked | Received::More) if moved || wire.unsent => self.flush(connection),
+            Ok(Received::Blocked | Received::More) => {}
             Ok(Received::Closed) => self.close(connection),
             Err(error) if error.kind() == ErrorKind::ConnectionLost => self.close(connection),
             Err(error) => panic!("peers of this world break no rule: {error}"),
@@ -119,27 +130,33 @@ impl Node {
     }
 
     fn flush(&mut self, connection: ConnectionId) {
-        let Some(link) = self.links.get_mut(&connection) else { return };
-        let outcome = send_frames(&mut self.server, &mut self.memory, connection, link);
+        let Some(wire) = self.wires.get_mut(&connection) else { return };
+        let outcome = send_frames(&mut self.server, &mut self.memory, connection, wire, self.queue_bytes);
         self.server.settle(&mut self.memory, connection);
         match outcome {
-            Ok(done) if done && self.server.is_leaving(connection) => self.close(connection),
-            Ok(_) => {}
+            Ok(()) if !wire.unsent && self.server.is_leaving(connection) => self.close(connection),
+            Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::ConnectionLost => self.close(connection),
             Err(error) => panic!("the server sends what it has: {error}"),
         }
     }
 
     fn close(&mut self, connection: ConnectionId) {
-        self.links.remove(&connection);
+        self.wires.remove(&connection);
         self.server.ended(&mut self.memory, connection);
         self.memory.transfers.forget(connection);
     }
 }
 
-fn send_frames(server: &mut Server, memory: &mut Memory, connection: ConnectionId, link: &mut Link) -> Result<bool> {
-    while link.flush()? {
-        let Some(transmit) = server.poll_transmit(connection) else { return Ok(true) };
+fn send_frames(
+    server: &mut Server,
+    memory: &mut Memory,
+    connection: ConnectionId,
+    wire: &mut Wire,
+    queue_bytes: usize,
+) -> Result<()> {
+    let done = wire.link.pump(queue_bytes, |link| {
+        let Some(transmit) = server.poll_transmit(connection) else { return Ok(false) };
         match transmit {
             Transmit::Control { shares: Some(_), .. } => {
                 return Err(Error::internal("share memory", "no descriptor travels in this world"));
@@ -150,8 +167,10 @@ fn send_frames(server: &mut Server, memory: &mut Memory, connection: ConnectionI
                 link.queue_data(header, memory.transfers.blocks(connection, &place, from, header.length)?);
             }
         }
-    }
-    Ok(false)
+        Ok(true)
+    });
+    wire.unsent = !done?;
+    Ok(())
 }
 
 struct Taking<'a> {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use farcall_base::{Bytes, Error, ErrorKind, Result};
+use farcall_interfaces::link::QUEUE_BYTES;
 use farcall_rpc_server::state::Limits;
 use farcall_transport_simulated::LinkPlan;
 use farcall_wire::HelloLimits;
@@ -22,6 +23,8 @@ pub struct Plan {
     pub rate_bytes_per_s: u64,
     /// Chance that a segment is lost and sent again.
     pub loss: f64,
+    /// Bytes of frames that wait at either end before it makes more.
+    pub queue_bytes: usize,
     /// Clients.
     pub clients: usize,
     /// Calls of each.
@@ -74,6 +77,7 @@ impl Default for Plan {
             delay_us: 100,
             rate_bytes_per_s: 100_000_000,
             loss: 0.0,
+            queue_bytes: QUEUE_BYTES,
             clients: 3,
             calls: 6,
             interval_us: 2_000,

@@ -25,8 +25,8 @@ pub struct Process {
 }
 
 impl Process {
-    pub fn new(stream: Box<dyn ByteStream>) -> Process {
-        Process { end: End::new(stream, Role::Executable), load: None, call: None, begun: false }
+    pub fn new(stream: Box<dyn ByteStream>, queue_bytes: usize) -> Process {
+        Process { end: End::new(stream, Role::Executable, queue_bytes), load: None, call: None, begun: false }
     }
 
     /// The call that it may still write results of.

@@ -108,7 +108,7 @@ impl World {
         self.node.server.accepted(connection, format!("client {index}"), false, None, None, now);
         let module = index % self.plan.modules.max(1);
         let seed = self.random.next();
-        self.clients.push((Client::new(pair.near, module, seed), pair.link, connection));
+        self.clients.push((Client::new(pair.near, module, self.plan.queue_bytes, seed), pair.link, connection));
         let mut at = Duration::ZERO;
         for call in 0..self.plan.calls {
             at += self.within(self.plan.interval_us);
@@ -300,7 +300,7 @@ impl World {
         let connection = self.node.add(pair.near);
         let now = self.network.now();
         self.node.server.executable_started(executable, connection, false, now);
-        self.processes.insert(executable, Process::new(pair.far));
+        self.processes.insert(executable, Process::new(pair.far, self.plan.queue_bytes));
     }
 
     /// A process ends: its connection at once, the report of its exit a little later.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Result};
 use farcall_call::Transmit;
 use farcall_interfaces::directory::{DirectoryHandle, Request, Response};
-use farcall_interfaces::link::{Link, Received};
+use farcall_interfaces::link::{Link, QUEUE_BYTES, Received};
 use farcall_interfaces::mailbox::{Receiver, Sender};
 use farcall_interfaces::spawner::{Exited, SpawnerHandle, Start, Started};
 use farcall_interfaces::stream::{ByteStream, Listener, Proof};
@@ -22,8 +22,6 @@ use world::{Taking, World};
 
 /// Data taken from one connection before others have their turn.
 const RECEIVE_BUDGET: usize = 8 << 20;
-/// Bytes queued on a link before more frames are made.
-const QUEUE_BYTES: usize = 8 << 20;
 /// Time after which a busy spawner is told again.
 const RETRY_AFTER: Duration = Duration::from_millis(20);
 /// Connections accepted in one turn.
@@ -331,32 +329,22 @@ impl Driver {
 
 /// Moves frames from the server's decisions to the link and to the socket; true when all of them left.
 fn send_frames(server: &mut Server, world: &mut World, connection: ConnectionId, link: &mut Link) -> Result<bool> {
-    loop {
-        // A full queue may leave at once, while the peer reads: then there is more to make, although none was made now.
-        let mut made = link.bytes_queued() >= QUEUE_BYTES;
-        while link.bytes_queued() < QUEUE_BYTES {
-            let Some(transmit) = server.poll_transmit(connection) else { break };
-            made = true;
-            match transmit {
-                Transmit::Control { header, body, shares } => {
-                    let descriptors = match shares {
-                        Some(segment) => vec![world.descriptor(server, connection, segment)?],
-                        None => Vec::new(),
-                    };
-                    link.queue_control(header, &body, descriptors);
-                }
-                Transmit::Data { header, place } => {
-                    link.queue_data(header, world.blocks(server, connection, &place, header.length)?);
-                }
+    link.pump(QUEUE_BYTES, |link| {
+        let Some(transmit) = server.poll_transmit(connection) else { return Ok(false) };
+        match transmit {
+            Transmit::Control { header, body, shares } => {
+                let descriptors = match shares {
+                    Some(segment) => vec![world.descriptor(server, connection, segment)?],
+                    None => Vec::new(),
+                };
+                link.queue_control(header, &body, descriptors);
+            }
+            Transmit::Data { header, place } => {
+                link.queue_data(header, world.blocks(server, connection, &place, header.length)?);
             }
         }
-        if !link.flush()? {
-            return Ok(false);
-        }
-        if !made {
-            return Ok(true);
-        }
-    }
+        Ok(true)
+    })
 }
 
 fn foreign_user(uid: u32, own: u32) -> Error {

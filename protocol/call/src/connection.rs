@@ -253,11 +253,6 @@ impl Connection {
         outbound.map(|outbound| outbound.number()).unwrap_or_default()
     }
 
-    /// Whether anything may be sent now.
-    pub fn has_transmit(&self) -> bool {
-        !self.waiting.is_empty() || (self.peer.is_some() && !self.senders.is_empty())
-    }
-
     /// Whether a channel is open, in either direction.
     pub fn is_open(&mut self, channel: ChannelId) -> bool {
         self.outgoing.outbound(channel).is_some() || self.incoming.outbound(channel).is_some()
