@@ -139,7 +139,7 @@ fn scalar_bytes(
         return Ok(raw.clone());
     }
     let mut bytes = vec![0; farcall_idl::element::element_bytes(interface, parameter.element) as usize];
-    value.write(parameter.element, &mut bytes).map_err(|error| error.with("parameter", &parameter.name))?;
+    value.write_exactly(parameter.element, &mut bytes).map_err(|error| error.with("parameter", &parameter.name))?;
     Ok(bytes)
 }
 

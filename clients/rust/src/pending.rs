@@ -9,7 +9,7 @@ use crate::argument::Passed;
 use crate::client::{CallOptions, Client};
 use crate::contract::Contract;
 use crate::results::Outputs;
-use crate::session::Conditions;
+use crate::session::{Conditions, earlier};
 
 /// A call under way. Dropping it ends the call and waits until its memory is free.
 pub struct PendingCall {
@@ -31,6 +31,12 @@ impl PendingCall {
         let conditions = Conditions { deadline, announced: options.announced };
         let number = client.session().open(contract, passed, conditions)?;
         Ok(PendingCall { client, number, deadline, contract: contract.clone(), collected: false })
+    }
+
+    /// Sees the call on its way, as far as the server takes it.
+    pub(crate) fn push(self) -> PendingCall {
+        self.client.session().push(self.deadline);
+        self
     }
 
     /// The call's number, as [`Client::next_finished`] tells it.
@@ -59,11 +65,7 @@ impl PendingCall {
         if self.collected {
             return Err(Error::new(ErrorKind::NotFound, "wait for a call", "its outcome was collected before"));
         }
-        let until = match (until, self.deadline) {
-            (Some(until), Some(deadline)) => Some(until.min(deadline)),
-            (until, deadline) => until.or(deadline),
-        };
-        match self.client.session().wait(self.number, until)? {
+        match self.client.session().wait(self.number, earlier(until, self.deadline))? {
             Some(outcome) => {
                 self.collected = true;
                 if outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::InterfaceChanged) {

@@ -127,7 +127,7 @@ impl Routine {
         arguments: impl IntoIterator<Item = (&'n str, Argument<'static>)>,
         options: &CallOptions,
     ) -> Result<PendingCall> {
-        self.open(Passed::owned(self.by_name(arguments)?), options)
+        Ok(self.open(Passed::owned(self.by_name(arguments)?), options)?.push())
     }
 
     /// Starts a call with arguments as for [`Routine::call_positional`].
@@ -145,7 +145,8 @@ impl Routine {
         options: &CallOptions,
     ) -> Result<PendingCall> {
         // SAFETY: the caller's promise.
-        self.open(unsafe { Passed::borrowed(arguments, destinations) }, options)
+        let passed = unsafe { Passed::borrowed(arguments, destinations) };
+        Ok(self.open(passed, options)?.push())
     }
 
     fn open(&self, passed: Passed, options: &CallOptions) -> Result<PendingCall> {

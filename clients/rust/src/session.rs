@@ -2,6 +2,7 @@
 //!
 //! There is no thread of our own. A thread that waits for its call becomes the reader unless another is; the reader
 //! handles everybody's frames and passes the role on when its own call is over. So a lone caller pays for no hand-over.
+//! Nothing else waits for the socket: what it does not take at once leaves while somebody reads, who waits for room, too.
 
 mod flight;
 mod tables;
@@ -29,6 +30,8 @@ use tables::Tables;
 const RECEIVE_BUDGET: usize = 64 << 20;
 /// Bytes queued on the link before more frames are made.
 const QUEUE_BYTES: usize = 8 << 20;
+/// Time without a byte leaving after which a started call is left to whoever waits later.
+const STALL: Duration = Duration::from_millis(100);
 /// Time that a server has to answer a cancelled call before the connection is given up.
 const CANCEL_GRACE: Duration = Duration::from_secs(10);
 
@@ -45,6 +48,12 @@ struct Core {
     link: Link,
     tables: Tables,
     reading: bool,
+    /// Whether the reader waits for room as well, or was nudged to.
+    watching_room: bool,
+    /// Whether `events` tells of room.
+    telling_room: bool,
+    /// Bytes that the socket took so far.
+    sent: u64,
     /// Threads that wait for the reader to do their work.
     followers: usize,
     /// Whether the bell was rung and not silenced.
@@ -58,8 +67,12 @@ pub struct Session {
     core: Mutex<Core>,
     changed: Condvar,
     socket: OwnedFd,
+    /// What event loops wait for: the socket and the bell.
     events: OwnedFd,
+    /// Readable while announced calls wait to be collected.
     bell: OwnedFd,
+    /// Wakes the reader when it must wait for something else.
+    nudge: OwnedFd,
 }
 
 impl Session {
@@ -73,7 +86,8 @@ impl Session {
         let system = |error: rustix::io::Errno| Error::system("connect", error.into());
         let socket = stream.readiness().ok_or_else(|| Error::internal("connect", "a stream without a descriptor"))?;
         let socket = socket.try_clone_to_owned().map_err(|error| Error::system("connect", error))?;
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(system)?;
+        let signal = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(system);
+        let (bell, nudge) = (signal()?, signal()?);
         let events = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(system)?;
         for descriptor in [&socket, &bell] {
             epoll::add(&events, descriptor, epoll::EventData::new_u64(0), epoll::EventFlags::IN).map_err(system)?;
@@ -100,13 +114,16 @@ impl Session {
             link: Link::new(stream, control_bytes_max, data_bytes_max),
             tables,
             reading: false,
+            watching_room: false,
+            telling_room: false,
+            sent: 0,
             followers: 0,
             rung: false,
             dead: None,
             next_number: 1,
         };
-        let session = Session { core: Mutex::new(core), changed: Condvar::new(), socket, events, bell };
-        session.send()?;
+        let session = Session { core: Mutex::new(core), changed: Condvar::new(), socket, events, bell, nudge };
+        session.advance(&mut session.lock());
         let deadline = Instant::now().checked_add(timeout);
         match session.wait_until(deadline, |core| core.tables.ready.then_some(()))? {
             Some(()) => Ok(session),
@@ -134,9 +151,10 @@ impl Session {
         let channel = {
             let mut core = self.lock();
             core.check_alive()?;
-            core.tables.connection.request(request)?
+            let channel = core.tables.connection.request(request)?;
+            self.advance(&mut core);
+            channel
         };
-        self.send()?;
         let deadline = Instant::now().checked_add(timeout);
         let reply = self.wait_until(deadline, |core| core.tables.replies.remove(&channel))?;
         reply.ok_or_else(|| Error::new(ErrorKind::TimedOut, "ask the server", "no answer in time"))
@@ -149,9 +167,23 @@ impl Session {
         let number = core.next_number;
         core.tables.open(Call { number, contract: contract.clone(), passed, conditions, attempts_left: 1 })?;
         core.next_number += 1;
-        drop(core);
-        self.send()?;
+        self.advance(&mut core);
         Ok(number)
+    }
+
+    /// Sends on as long as the server takes it, at most until the deadline: so a started call is on its way before its
+    /// caller turns to something else. What is left leaves while somebody waits.
+    pub fn push(&self, deadline: Option<Instant>) {
+        loop {
+            let sent = self.lock().sent;
+            let until = earlier(Some(Instant::now() + STALL), deadline);
+            // Whatever ends the connection is the outcome of the call, and collected as such.
+            let pushed = self.wait_until(until, |core| (core.link.bytes_queued() == 0).then_some(()));
+            let over = deadline.is_some_and(|deadline| deadline <= Instant::now());
+            if !matches!(pushed, Ok(None)) || over || self.lock().sent == sent {
+                return;
+            }
+        }
     }
 
     /// Waits for a call's end. `None` when the deadline passed first; the call goes on.
@@ -175,7 +207,7 @@ impl Session {
                 };
                 let mut core = self.lock();
                 core.die(error());
-                self.wake_followers(&core);
+                self.tell(&mut core);
                 drop(core);
                 Err(error())
             }
@@ -184,8 +216,10 @@ impl Session {
 
     /// Asks the server to end a call.
     pub fn cancel(&self, number: u64) -> Result<()> {
-        self.lock().tables.cancel(number);
-        self.send()
+        let mut core = self.lock();
+        core.tables.cancel(number);
+        self.advance(&mut core);
+        core.check_alive()
     }
 
     /// Handles whatever has arrived, without waiting.
@@ -194,70 +228,58 @@ impl Session {
         if !core.reading {
             core.receive();
         }
-        core.pump();
-        self.ring(&mut core);
-        self.wake_followers(&core);
+        self.advance(&mut core);
         Ok(())
     }
 
     /// The number of an announced call that is over. `None` when the deadline passed.
     pub fn next_finished(&self, deadline: Option<Instant>) -> Result<Option<u64>> {
         let next = self.wait_until(deadline, |core| core.tables.announced.pop_front());
-        self.ring(&mut self.lock());
+        self.tell(&mut self.lock());
         next
     }
 
-    /// The bell is rung while announced calls wait to be collected.
-    fn ring(&self, core: &mut Core) {
-        let wanted = !core.tables.announced.is_empty();
-        if wanted && !core.rung {
-            let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
-        } else if !wanted && core.rung {
-            let _ = rustix::io::read(&self.bell, &mut [0; 8]);
-        }
-        core.rung = wanted;
+    /// Sends what the socket takes, and tells whoever has something to do then.
+    fn advance(&self, core: &mut Core) {
+        core.pump();
+        self.tell(core);
     }
 
-    /// Others may be ready, or must take over the reading.
-    fn wake_followers(&self, core: &Core) {
+    fn tell(&self, core: &mut Core) {
+        let unsent = core.dead.is_none() && core.link.bytes_queued() > 0;
+        if core.reading && (core.dead.is_some() || unsent && !core.watching_room) {
+            core.watching_room = true;
+            let _ = rustix::io::write(&self.nudge, &1_u64.to_ne_bytes());
+        }
+        let wanted = !core.tables.announced.is_empty();
+        if wanted != core.rung {
+            core.rung = wanted;
+            if wanted {
+                let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+            } else {
+                silence(&self.bell);
+            }
+        }
+        if unsent != core.telling_room {
+            core.telling_room = unsent;
+            let flags = if unsent { epoll::EventFlags::IN | epoll::EventFlags::OUT } else { epoll::EventFlags::IN };
+            let _ = epoll::modify(&self.events, &self.socket, epoll::EventData::new_u64(0), flags);
+        }
+        // Others may be ready, or must take over the reading.
         if core.followers > 0 {
             self.changed.notify_all();
         }
     }
 
-    /// Sends everything that may be sent now, waiting for room in the socket if need be.
-    fn send(&self) -> Result<()> {
-        loop {
-            let mut core = self.lock();
-            core.check_alive()?;
-            core.pump();
-            core.check_alive()?;
-            if core.link.bytes_queued() == 0 || core.reading {
-                // A reader that finds frames queued waits for room too, and sends them on.
-                let unsent = core.link.bytes_queued() > 0;
-                drop(core);
-                if !unsent {
-                    return Ok(());
-                }
-                self.wait_for(PollFlags::OUT, None);
-                continue;
-            }
-            // Both directions: a server that waits for us to read takes nothing more until we do.
-            core.reading = true;
-            drop(core);
-            self.wait_for(PollFlags::OUT | PollFlags::IN, None);
-            let mut core = self.lock();
-            core.reading = false;
-            core.receive();
-            self.ring(&mut core);
-            self.wake_followers(&core);
-        }
-    }
-
+    /// Waits for the socket, or to be nudged.
     fn wait_for(&self, flags: PollFlags, timeout: Option<Duration>) {
         let timeout = timeout.and_then(|timeout| rustix::event::Timespec::try_from(timeout).ok());
+        let mut waited = [PollFd::new(&self.socket, flags), PollFd::new(&self.nudge, PollFlags::IN)];
         // Errors and interruptions look like readiness: the next receive tells.
-        let _ = poll(&mut [PollFd::new(&self.socket, flags)], timeout.as_ref());
+        let _ = poll(&mut waited, timeout.as_ref());
+        if !waited[1].revents().is_empty() {
+            silence(&self.nudge);
+        }
     }
 
     /// Waits until `ready` gives something; reads for everybody while nobody else does. `None` past the deadline.
@@ -292,16 +314,28 @@ impl Session {
 
     fn lead<'a>(&'a self, mut core: MutexGuard<'a, Core>, left: Option<Duration>) -> MutexGuard<'a, Core> {
         core.reading = true;
-        let flags = if core.link.bytes_queued() > 0 { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+        core.watching_room = core.link.bytes_queued() > 0;
+        let flags = if core.watching_room { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
         drop(core);
         self.wait_for(flags, left);
         let mut core = self.lock();
         core.reading = false;
         core.receive();
-        core.pump();
-        self.ring(&mut core);
-        self.wake_followers(&core);
+        self.advance(&mut core);
         core
+    }
+}
+
+/// Takes back what was written to an eventfd.
+fn silence(signal: &OwnedFd) {
+    let _ = rustix::io::read(signal, &mut [0; 8]);
+}
+
+/// The first of two moments, where there are any.
+pub fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
     }
 }
 
@@ -391,7 +425,10 @@ impl Core {
                     }
                 }
             }
-            if !self.link.flush()? || !made {
+            let queued = self.link.bytes_queued();
+            let flushed = self.link.flush();
+            self.sent += (queued - self.link.bytes_queued()) as u64;
+            if !flushed? || !made {
                 return Ok(());
             }
         }

@@ -6,4 +6,5 @@ mod scripted {
     pub mod ends;
     pub mod fake;
     pub mod interfaces;
+    pub mod sending;
 }

@@ -102,13 +102,18 @@ fn interface(idl: &str) -> Interface {
 /// A client, and the server that it is connected with. `idl` has the one routine that the server knows; `timeout` is the
 /// client's.
 pub fn pair(wire: Wire, idl: &str, timeout: Duration) -> (Client, Fake) {
+    pair_with_credit(wire, idl, timeout, INITIAL_CREDIT)
+}
+
+/// The same with a server that lets each call send so many bytes unasked.
+pub fn pair_with_credit(wire: Wire, idl: &str, timeout: Duration, initial_credit: u64) -> (Client, Fake) {
     let (near, far) = streams(wire);
     let hello = Hello {
         role: Role::Server,
         byte_order: ByteOrder::NATIVE,
         product: "fake".into(),
         features: Vec::new(),
-        limits: HelloLimits { initial_credit: INITIAL_CREDIT, ..HelloLimits::default() },
+        limits: HelloLimits { initial_credit, ..HelloLimits::default() },
         host: String::new(),
         principal: None,
         token: None,

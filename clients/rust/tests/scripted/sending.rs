@@ -1,0 +1,134 @@
+//! Servers that take nothing for a while: nobody waits for them longer than he said.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use farcall_base::{ChannelId, ErrorKind};
+use farcall_client::idl::interface::Order;
+use farcall_client::{Array, CallOptions, Client, PendingCall, Routine};
+use farcall_wire::Argument;
+use rustix::event::{PollFd, PollFlags, poll};
+
+use super::fake::{Fake, Wire, pair_with_credit};
+
+const SUM: &str = "Module m;\nDefine sum(IN int n, IN double x[n], OUT double s) Calls \"C\" s = sum(n, x);\n";
+/// Numbers of an array that no socket takes at once.
+const MANY: usize = 4 << 20;
+
+/// A client that may send whatever it likes, and the routine.
+fn connected() -> (Client, Routine, Fake) {
+    let (client, mut server) = pair_with_credit(Wire::Blocks, SUM, Duration::from_secs(10), 1 << 40);
+    let routine = std::thread::scope(|scope| {
+        scope.spawn(|| server.tell_interface());
+        client.routine("sum").unwrap()
+    });
+    (client, routine, server)
+}
+
+fn numbers(count: usize) -> Array<'static> {
+    Array::shared(Arc::new(vec![1.0_f64; count]), &[count as u64], Order::Row)
+}
+
+fn start(routine: &Routine, count: usize) -> PendingCall {
+    // Only a test that fails needs so long.
+    let options = CallOptions { timeout: Some(Duration::from_secs(20)), ..CallOptions::default() };
+    routine.start([("x", numbers(count).into())], &options).unwrap()
+}
+
+/// Reads the next call with all of its arguments.
+fn take(server: &mut Fake) -> ChannelId {
+    let (channel, open) = server.opened();
+    let Argument::Blocks(Some(bytes)) = open.arguments[1] else { panic!("{open:?}") };
+    let begun = Instant::now();
+    while (server.data(channel, 1).len() as u64) < bytes {
+        assert!(begun.elapsed() < Duration::from_secs(20), "the client sends nothing more");
+        server.read();
+    }
+    channel
+}
+
+fn answer(server: &mut Fake, channel: ChannelId) {
+    let sum = server.data(channel, 1).len() as f64 / 8.0;
+    let results = vec![Argument::Absent, Argument::Absent, Argument::Inline(sum.to_ne_bytes().to_vec())];
+    server.finish(channel, results, Vec::new());
+}
+
+fn serve(server: &mut Fake) {
+    let channel = take(server);
+    answer(server, channel);
+}
+
+#[test]
+fn a_started_call_does_not_wait_for_a_server_that_takes_nothing() {
+    let (_client, routine, mut server) = connected();
+    let begun = Instant::now();
+    let call = start(&routine, MANY);
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    let script = std::thread::spawn(move || serve(&mut server));
+    assert_eq!(call.wait().unwrap().scalar::<f64>("s").unwrap(), MANY as f64);
+    script.join().unwrap();
+}
+
+/// A server that takes bytes, if slowly, gets all of them from a started call.
+#[test]
+fn a_started_call_is_on_its_way() {
+    let (_client, routine, mut server) = connected();
+    let script = std::thread::spawn(move || serve(&mut server));
+    let mut call = start(&routine, MANY);
+    script.join().unwrap();
+    let outputs = call.wait_for(Duration::from_secs(10)).unwrap().unwrap();
+    assert_eq!(outputs.scalar::<f64>("s").unwrap(), MANY as f64);
+}
+
+#[test]
+fn a_call_has_its_deadline_while_it_is_sent() {
+    let (_client, routine, _server) = connected();
+    let x = vec![1.0_f64; MANY];
+    let options = CallOptions { timeout: Some(Duration::from_millis(300)), ..CallOptions::default() };
+    let error = routine.call_with([("x", Array::vector(&x).into())], &options).err().unwrap();
+    assert!(matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::ConnectionLost), "{error}");
+}
+
+/// One thread waits for bytes alone, since nothing was queued when it began; then another has much to send. It must
+/// wait for room, too.
+#[test]
+fn whoever_reads_sends_for_others() {
+    let (_client, routine, mut server) = connected();
+    std::thread::scope(|scope| {
+        let first = start(&routine, 1000);
+        scope.spawn(move || first.wait().unwrap());
+        std::thread::sleep(Duration::from_millis(100));
+        let second = start(&routine, MANY);
+        let waiter = scope.spawn(move || second.wait().unwrap().scalar::<f64>("s").unwrap());
+        std::thread::sleep(Duration::from_millis(100));
+        let unanswered = take(&mut server);
+        serve(&mut server);
+        assert_eq!(waiter.join().unwrap(), MANY as f64);
+        answer(&mut server, unanswered);
+    });
+}
+
+/// A program that does nothing but wait for the descriptor and process.
+#[test]
+fn event_loops_hear_of_room() {
+    let (client, routine, mut server) = connected();
+    let mut call = start(&routine, MANY);
+    let script = std::thread::spawn(move || {
+        serve(&mut server);
+        server
+    });
+    let timeout = rustix::event::Timespec { tv_sec: 5, tv_nsec: 0 };
+    let outputs = loop {
+        let ready = poll(&mut [PollFd::new(&client.events(), PollFlags::IN)], Some(&timeout)).unwrap();
+        assert_eq!(ready, 1, "nothing to do, and the call is not over");
+        client.process().unwrap();
+        if let Some(outputs) = call.poll().unwrap() {
+            break outputs;
+        }
+    };
+    assert_eq!(outputs.scalar::<f64>("s").unwrap(), MANY as f64);
+    let _server = script.join().unwrap();
+    // Nothing is left to do: a loop would spin if room were still told of.
+    let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+    assert_eq!(poll(&mut [PollFd::new(&client.events(), PollFlags::IN)], Some(&now)).unwrap(), 0);
+}
