@@ -41,7 +41,7 @@ failures=0
 trap 'failures=$((failures + 1))' ERR
 shown() {
     for attempt in $(seq 600); do
-        grep -q 'end with Ctrl-C' "$1" && break
+        grep -qs 'end with Ctrl-C' "$1" && break
         kill -0 $! 2>/dev/null || break
         sleep 0.05
     done
@@ -126,24 +126,27 @@ class Reader:
                     file.write(self.here(block.body))
 
     def run(self, wanted, timeout=300):
-        """Runs steps in one shell; the outputs and numbers of failed commands. Servers that are left are ended with their group."""
+        """Runs steps in one shell; the output and the failures of each. What is left running is ended."""
         script = PRELUDE
         for number, step in enumerate(wanted):
-            log = self.folder / f"run/server-{number}.log"
-            commands = SERVER.sub(rf"\1 >{log} 2>&1 & shown {log}", self.here(step.commands))
+            said = self.folder / f"run/server-{number}.log"
+            commands = SERVER.sub(rf"\1 >{said} 2>&1 & shown {said}", self.here(step.commands))
             # Each step ends with its number of failures between two record separators, which no output holds.
             script += f"{commands.rstrip()}\nprintf '\\036%d\\036' $failures\nfailures=0\n"
-        file = self.folder / "run/script.sh"
+        file, log = self.folder / "run/script.sh", self.folder / "run/output"
         file.write_text(script)
-        process = subprocess.Popen(["bash", file], cwd=self.folder, env=self.environment, text=True,
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                   start_new_session=True)
+        with open(log, "w") as output:
+            process = subprocess.Popen(["bash", file], cwd=self.folder, env=self.environment, start_new_session=True,
+                                       stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
         try:
-            output, _ = process.communicate(timeout=timeout)
+            process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            # The steps that are missing say where it hangs.
+            pass
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGTERM)
-        parts = output.split("\x1e")
+        parts = log.read_text(errors="replace").split("\x1e")
         return list(zip(parts[0::2], map(int, parts[1::2])))
 
 
@@ -185,7 +188,7 @@ def test_snippets_do_what_they_show(document, reader):
         elif shown is not None and not matches(shown, output):
             wrong.append(f"$ {step.commands}\nprints\n{output}and is shown with\n{shown}")
     assert not wrong, f"{document}:\n" + "\n".join(wrong)
-    assert len(done) == len(wanted), f"{document}: the shell ended early"
+    assert len(done) == len(wanted), f"{document}: the shell came no further than\n$ {wanted[len(done)].commands}"
 
 
 def test_the_readme_shows_two_commands_and_a_mistake():
