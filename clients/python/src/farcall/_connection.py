@@ -10,57 +10,41 @@ from typing import Any, Dict, List, Optional, Sequence
 
 from . import _errors
 from ._future import Waiter
-from ._library import check, error_place, ffi, find, lib, text
+from ._library import check, error_place, ffi, find, handle_place, lib, text
 
 # What `connect` without an address connects to, if set.
 SERVER_VARIABLE = "FARCALL_SERVER"
 
 
 class Handles:
-    """The core's client and private server: freed once, and never while a function of the core uses them."""
+    """The core's client and private server: freed once, and never while a function of the core uses them.
+
+    Whoever uses the client holds its place. That needs no counting, which an interrupt could leave half done.
+    """
 
     def __init__(self, client: Any, server: Any) -> None:
-        self.client = client
-        self.server = server
         self.pid = os.getpid()
         self.waiter = Waiter(self)
-        self.closed = False
-        self._users = 0
+        self._client = client
+        self._server = server
         # Re-entrant: garbage may be collected, and a connection with it, while it is held.
         self._lock = threading.RLock()
 
-    def __enter__(self) -> Any:
-        """Lends the client, or says why it cannot be used."""
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._client is None
+
+    def client(self) -> Any:
+        """The place of the client, which stays connected while it is held, or why it cannot be used."""
         if os.getpid() != self.pid:
-            raise _errors.make(
-                _errors.ConnectionLost,
-                "call",
-                "this connection belongs to the process that this one was forked from",
-                "connect again after the fork",
-            )
-        with self._lock:
-            if self.closed:
-                raise _errors.make(
-                    _errors.ConnectionLost, "call", "this connection was closed", "connect again with farcall.connect()"
-                )
-            self._users += 1
-        return self.client
-
-    def __exit__(self, *_: Any) -> None:
-        self.release()
-
-    def hold(self) -> None:
-        """Keeps the client for somebody who uses it already, beyond that use."""
-        with self._lock:
-            self._users += 1
-
-    def release(self) -> None:
-        """Gives the client back. The last one disconnects what was closed meanwhile."""
-        with self._lock:
-            self._users -= 1
-            last = self.closed and self._users == 0
-        if last:
-            lib.farcall_disconnect(self.client)
+            message, advice = "this connection belongs to the process that this one was forked from", "after the fork"
+            raise _errors.make(_errors.ConnectionLost, "call", message, f"connect again {advice}")
+        client = self._client
+        if client is None:
+            message, advice = "this connection was closed", "connect again with farcall.connect()"
+            raise _errors.make(_errors.ConnectionLost, "call", message, advice)
+        return client
 
     def close(self) -> None:
         """Ends calls that are under way, the connection, and the private server."""
@@ -68,16 +52,16 @@ class Handles:
         if os.getpid() != self.pid:
             return
         with self._lock:
-            if self.closed:
-                return
-            self.closed = True
-            # Whoever uses the client at this moment gives it back, and disconnects, when its call is over.
-            idle = self._users == 0
-        self.waiter.stop()
-        if idle:
-            lib.farcall_disconnect(self.client)
-        if self.server:
-            lib.farcall_server_stop(self.server)
+            client, self._client = self._client, None
+        if client is None:
+            return
+        try:
+            self.waiter.stop()
+        finally:
+            # Disconnects, unless somebody uses the client at this moment and does so when the call is over.
+            del client
+            if self._server is not None:
+                ffi.release(self._server)
 
 
 class Connection:
@@ -85,7 +69,7 @@ class Connection:
 
     def __init__(self, client: Any, server: Any) -> None:
         self.handles = Handles(client, server)
-        self.address = text(lib.farcall_address(client)) or ""
+        self.address = text(lib.farcall_address(client[0])) or ""
         # Routines by the name they were asked for.
         self.routines: Dict[str, Any] = {}
         self._listed: Optional[List[Dict[str, Any]]] = None
@@ -97,11 +81,11 @@ class Connection:
         self._finalizer()
 
     def lookup(self, name: str) -> Any:
-        """A routine handle of the core, which the caller owns."""
-        place, error = ffi.new("farcall_routine **"), error_place()
-        with self.handles as client:
-            check(lib.farcall_lookup(client, name.encode("utf-8", "replace"), place, error), error)
-        return place[0]
+        """The place of a routine handle of the core."""
+        client = self.handles.client()
+        place, error = handle_place("farcall_routine **", lib.farcall_routine_free), error_place()
+        check(lib.farcall_lookup(client[0], name.encode("utf-8", "replace"), place, error), error)
+        return place
 
     def forget(self, routine: Any) -> None:
         """Drops what is known of a routine whose interface changed."""
@@ -112,13 +96,10 @@ class Connection:
     def listed(self, fresh: bool = False) -> List[Dict[str, Any]]:
         """The interfaces of all routines as the core's JSON says, asked for once unless `fresh`."""
         if self._listed is None or fresh:
-            place, error = ffi.new("char **"), error_place()
-            with self.handles as client:
-                check(lib.farcall_list(client, place, error), error)
-            try:
-                self._listed = json.loads(ffi.string(place[0]))
-            finally:
-                lib.farcall_text_free(place[0])
+            client = self.handles.client()
+            place, error = handle_place("char **", lib.farcall_text_free), error_place()
+            check(lib.farcall_list(client[0], place, error), error)
+            self._listed = json.loads(ffi.string(place[0]))
         return self._listed
 
     def modules(self, fresh: bool = False) -> Dict[str, List[str]]:
@@ -131,7 +112,7 @@ class Connection:
 
 def open_connection(address: Optional[str], token_file: Optional[str], timeout: float) -> Connection:
     """Connects to a server that runs already."""
-    return Connection(_connect(address, token_file, timeout), ffi.NULL)
+    return Connection(_connect(address, token_file, timeout), None)
 
 
 def open_private(
@@ -139,11 +120,7 @@ def open_private(
 ) -> Connection:
     """Starts a server of this process's own, and connects to it."""
     server = _start(files, program or find("FARCALL_PROGRAM", "bin", "farcall"), arguments)
-    try:
-        return Connection(_connect(text(lib.farcall_server_address(server)), token_file, timeout), server)
-    except BaseException:
-        lib.farcall_server_stop(server)
-        raise
+    return Connection(_connect(text(lib.farcall_server_address(server[0])), token_file, timeout), server)
 
 
 def _encoded(given: Optional[str]) -> Any:
@@ -154,17 +131,17 @@ def _encoded(given: Optional[str]) -> Any:
 def _connect(address: Optional[str], token_file: Optional[str], timeout: float) -> Any:
     if not timeout > 0:
         raise _errors.make(_errors.InvalidArgument, "connect", f"a timeout of {timeout} s", "give seconds above 0")
-    place, error = ffi.new("farcall_client **"), error_place()
+    place, error = handle_place("farcall_client **", lib.farcall_disconnect), error_place()
     address_text, token_text = _encoded(address), _encoded(token_file)
     options = ffi.new("farcall_connect_options *")
     options.size = ffi.sizeof("farcall_connect_options")
     options.address, options.token_file, options.timeout_seconds = address_text, token_text, timeout
     check(lib.farcall_connect_with(options, place, error), error)
-    return place[0]
+    return place
 
 
 def _start(files: Sequence[str], program: str, arguments: Sequence[str]) -> Any:
-    place, error = ffi.new("farcall_server **"), error_place()
+    place, error = handle_place("farcall_server **", lib.farcall_server_stop), error_place()
     program_text = _encoded(program)
     file_texts, argument_texts = [_encoded(one) for one in files], [_encoded(one) for one in arguments]
     file_list, argument_list = ffi.new("char *[]", file_texts), ffi.new("char *[]", argument_texts)
@@ -173,4 +150,4 @@ def _start(files: Sequence[str], program: str, arguments: Sequence[str]) -> Any:
     options.program, options.files, options.file_count = program_text, file_list, len(file_texts)
     options.arguments, options.argument_count = argument_list, len(argument_texts)
     check(lib.farcall_server_start(options, place, error), error)
-    return place[0]
+    return place

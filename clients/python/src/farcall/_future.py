@@ -3,42 +3,70 @@
 from __future__ import annotations
 
 import concurrent.futures
+import logging
+import queue
 import threading
 import time
-from typing import Any, Callable, Dict, List, Optional, Set
+from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Set
 
 from . import _errors
-from ._library import OK, error_place, ffi, lib, owned, taken
+from ._library import OK, PENDING, error_place, ffi, handle_place, lib, taken
+
+if TYPE_CHECKING:
+    from ._results import Results
 
 # A thread without calls to wait for ends after this many seconds, so that it keeps no connection alive.
 _IDLE_SECONDS = 0.5
 # The longest that the thread waits without looking whether it is to stop.
 _SLICE_SECONDS = 0.25
+# Time for a server to answer when its calls are cancelled because the connection is closed: as long as the core gives it.
+_CANCEL_SECONDS = 10.0
+# Closing waits no longer than this for the thread, whose callbacks may never end.
+_STOP_SECONDS = 30.0
+# Where the standard library says what callbacks of futures raise.
+_LOG = logging.getLogger("concurrent.futures")
 
 
-class CallFuture(concurrent.futures.Future):  # type: ignore[type-arg]
+class CallFuture(concurrent.futures.Future["Results"]):
     """The future of a call. Its arrays must not be changed until it is done; its `result()` is a `farcall.Results`.
 
     `cancel()` succeeds until the call is done: the future is cancelled at once, and the server is asked to end the
-    call. Callbacks run in the connection's thread, so they should be short.
+    call. Callbacks run in the connection's thread, so they should be short; one that waits for another call has
+    another thread take over.
     """
 
     def __init__(self) -> None:
         super().__init__()
+        # The place of the call; with it goes everything that the call uses.
         self._call: Any = None
-        self._deadline: Optional[float] = None
-        # Everything that the call uses, until it is over.
         self._prepared: Any = None
+        self._waiter: Optional[Waiter] = None
+        self._deadline: Optional[float] = None
+        self._closing = False
 
-    def started(self, call: Any, prepared: Any, timeout: Optional[float]) -> None:
+    def started(self, call: Any, prepared: Any, waiter: Waiter) -> None:
         """The call is under way."""
-        self._call = owned(call, lib.farcall_call_free)
-        self._prepared = prepared
-        self._deadline = None if timeout is None else time.monotonic() + timeout
+        self._call, self._prepared, self._waiter = call, prepared, waiter
+        if prepared.timeout is not None:
+            self._deadline = time.monotonic() + prepared.timeout
 
     def running(self) -> bool:
         """Whether the call is under way."""
         return not self.done()
+
+    def result(self, timeout: Optional[float] = None) -> Results:
+        """Waits for the end of the call, for at most `timeout` seconds: its results, or what went wrong, raised."""
+        self._hand_over()
+        return super().result(timeout)
+
+    def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
+        """Waits for the end of the call, for at most `timeout` seconds: what went wrong, or None."""
+        self._hand_over()
+        return super().exception(timeout)
+
+    def _hand_over(self) -> None:
+        if self._waiter is not None and not self.done():
+            self._waiter.hand_over()
 
     def cancel(self) -> bool:
         """Asks the server to end the call. False if it is done already."""
@@ -46,11 +74,15 @@ class CallFuture(concurrent.futures.Future):  # type: ignore[type-arg]
             return True
         if not super().cancel():
             return False
-        call = self._call
-        if call is not None:
-            lib.farcall_call_cancel(call, ffi.NULL)
+        self.end_call()
         self._announce()
         return True
+
+    def end_call(self) -> None:
+        """Asks the server to end the call, if it is under way."""
+        call = self._call
+        if call is not None:
+            lib.farcall_call_cancel(call[0], ffi.NULL)
 
     def _announce(self) -> bool:
         """Tells those who wait for several futures of a cancellation; whether a result is wanted still."""
@@ -59,20 +91,46 @@ class CallFuture(concurrent.futures.Future):  # type: ignore[type-arg]
         except (concurrent.futures.InvalidStateError, RuntimeError):
             return False
 
-    def complete(self, outcome: Callable[[], Any]) -> None:
-        """Sets what `outcome` gives or raises."""
+    def collect(self) -> None:
+        """Takes the outcome of a call that is over, or whose time is. Its callbacks run, and may raise anything."""
+        result, raised = None, None
         try:
-            result, error = outcome(), None
-        except BaseException as raised:
-            result, error = None, raised
+            result = self._outcome()
+        except BaseException as error:
+            raised = error
         # From here on nobody writes to the caller's arrays.
         self._call = self._prepared = None
         if self.cancelled() or not self._announce():
             return
-        if error is None:
+        if raised is None:
             self.set_result(result)
         else:
-            self.set_exception(error)
+            self.set_exception(raised)
+
+    def _outcome(self) -> Any:
+        prepared = self._prepared
+        place, error = handle_place("farcall_results **", lib.farcall_results_free), error_place()
+        status = lib.farcall_call_wait(self._call[0], 0.0, place, error)
+        if status == OK:
+            return prepared.collect(place)
+        raised = taken(status, error) if status != PENDING else self._given_up()
+        if isinstance(raised, _errors.InterfaceChanged):
+            prepared.forget_routine()
+        raise raised
+
+    def _given_up(self) -> _errors.Error:
+        if not self._closing:
+            error: _errors.Error = self._prepared.timed_out()
+            return error
+        message = "the connection was closed, and the server did not end the call"
+        return _errors.make(_errors.Cancelled, "call", message, routine=self._prepared.routine.name)
+
+    def close(self) -> None:
+        """Asks the server to end the call, which is given up if that takes long."""
+        self._closing = True
+        deadline = time.monotonic() + _CANCEL_SECONDS
+        self._deadline = deadline if self._deadline is None else min(self._deadline, deadline)
+        self.end_call()
 
     def overdue(self, now: float) -> bool:
         """Whether its time is over."""
@@ -82,112 +140,136 @@ class CallFuture(concurrent.futures.Future):  # type: ignore[type-arg]
         """Seconds until its time is over, at most a slice."""
         return _SLICE_SECONDS if self._deadline is None else min(max(self._deadline - now, 0.0), _SLICE_SECONDS)
 
-    def collect(self) -> None:
-        """Takes the outcome of a call that is over, or whose time is."""
-        place, error, prepared = ffi.new("farcall_results **"), error_place(), self._prepared
-        status = lib.farcall_call_wait(self._call, 0.0, place, error)
-        if status == OK:
-            self.complete(lambda: prepared.collect(place[0]))
-            return
-        raised = taken(status, error) if status > OK else _errors.Cancelled("the call was abandoned")
-        if isinstance(raised, _errors.InterfaceChanged):
-            prepared.forget_routine()
-        self.complete(lambda: _raise(raised))
-
-
-def _raise(error: BaseException) -> None:
-    raise error
-
 
 class Waiter:
-    """Completes the futures of a connection, in one daemon thread that runs while there are any."""
+    """Completes the futures of a connection, in one daemon thread that runs while there are any.
+
+    An interrupt may come between any two steps of Python's in the main thread, which therefore takes only what C takes
+    and gives back in one: an `RLock`, and no `Condition`. It is re-entrant because garbage may be collected, and a
+    connection closed with it, while it is held.
+    """
 
     def __init__(self, handles: Any) -> None:
         self._handles = handles
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()
+        self._bell: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._pending: Dict[int, CallFuture] = {}
         # Told of before their future was added, and collected before they were told of.
         self._early: Set[int] = set()
         self._overdue: Set[int] = set()
         self._thread: Optional[threading.Thread] = None
+        self._idle = False
         self._stopping = False
 
     def add(self, future: CallFuture, number: int) -> None:
         """Watches a call that was started with `announced`."""
-        with self._changed:
+        with self._lock:
             early = number in self._early
             self._early.discard(number)
             if not early:
                 self._pending[number] = future
-            if self._thread is None:
-                self._handles.hold()
-                self._thread = threading.Thread(target=self._run, name="farcall futures", daemon=True)
-                self._thread.start()
-            self._changed.notify_all()
+                self._have_thread()
         if early:
             future.collect()
 
+    def hand_over(self) -> None:
+        """Has another thread do the work of this one, if this is it: a callback is about to wait for a call."""
+        with self._lock:
+            if self._thread is threading.current_thread():
+                self._have_thread()
+
+    def _have_thread(self) -> None:
+        """Starts a thread unless there is one, other than this, that takes care of what is pending."""
+        thread = self._thread
+        # One whose start was interrupted is not alive.
+        if thread is None or not thread.is_alive() or thread is threading.current_thread():
+            client = self._handles.client()
+            thread = threading.Thread(target=self._run, args=(client,), name="farcall futures", daemon=True)
+            self._thread = thread
+            thread.start()
+        self._ring()
+
+    def _ring(self) -> None:
+        if self._idle:
+            self._idle = False
+            self._bell.put(None)
+
     def stop(self) -> None:
-        """Cancels what is under way and waits until it is over."""
-        with self._changed:
+        """Cancels what is under way and waits until it is over, but not for ever."""
+        with self._lock:
             self._stopping = True
-            pending = list(self._pending.values())
-            thread = self._thread
-            self._changed.notify_all()
+            pending, thread = list(self._pending.values()), self._thread
+            self._ring()
         for future in pending:
-            call = future._call
-            if call is not None:
-                lib.farcall_call_cancel(call, ffi.NULL)
+            future.close()
         # A callback may close the connection: its thread cannot wait for itself.
         if thread is not None and thread is not threading.current_thread():
-            thread.join()
+            thread.join(_STOP_SECONDS)
 
-    def _run(self) -> None:
+    def _run(self, client: Any) -> None:
         number = ffi.new("uint64_t *")
         while self._wait_for_work():
             error = error_place()
-            status = lib.farcall_next_finished(self._handles.client, self._patience(), number, error)
+            status = lib.farcall_next_finished(client[0], self._patience(), number, error)
             if status == OK:
                 self._told(number[0])
-            elif status > OK:
+            elif status != PENDING:
                 # The connection is gone, and each call knows why.
                 taken(status, error)
-                self._collect(self._take(lambda future: True))
-            self._collect(self._take(lambda future: future.overdue(time.monotonic()), overdue=True))
-        self._handles.release()
+                self._collect_all(lambda future: True)
+            self._collect_all(lambda future: future.overdue(time.monotonic()))
 
     def _wait_for_work(self) -> bool:
-        with self._changed:
-            if not self._pending and not self._stopping:
-                self._changed.wait(_IDLE_SECONDS)
+        """False if there has been nothing to do for a while, or another thread does it by now."""
+        with self._lock:
+            self._idle = not self._pending and not self._stopping and self._is_mine()
+        if self._idle:
+            try:
+                self._bell.get(timeout=_IDLE_SECONDS)
+            except queue.Empty:
+                pass
+        with self._lock:
+            if not self._is_mine():
+                return False
+            self._idle = False
             if not self._pending:
                 self._thread = None
-                return False
-            return True
+            return bool(self._pending)
+
+    def _is_mine(self) -> bool:
+        return self._thread is threading.current_thread()
 
     def _patience(self) -> float:
-        with self._changed:
+        with self._lock:
             now = time.monotonic()
             return min((future.seconds_left(now) for future in self._pending.values()), default=0.0)
 
     def _told(self, number: int) -> None:
-        with self._changed:
+        with self._lock:
             future = self._pending.pop(number, None)
             if future is None and number in self._overdue:
                 self._overdue.discard(number)
             elif future is None:
                 self._early.add(number)
         if future is not None:
-            future.collect()
+            self._collect(future)
 
-    def _take(self, wanted: Callable[[CallFuture], bool], overdue: bool = False) -> List[CallFuture]:
-        with self._changed:
-            numbers = [number for number, future in self._pending.items() if wanted(future)]
-            if overdue:
-                self._overdue.update(numbers)
-            return [self._pending.pop(number) for number in numbers]
+    def _collect_all(self, wanted: Callable[[CallFuture], bool]) -> None:
+        """One at a time: while a callback waits for one of the others, another thread can take that."""
+        while True:
+            with self._lock:
+                number = next((number for number, future in self._pending.items() if wanted(future)), None)
+                if number is None:
+                    return
+                future = self._pending.pop(number)
+                self._overdue.add(number)
+            self._collect(future)
 
     @staticmethod
-    def _collect(futures: List[CallFuture]) -> None:
-        for future in futures:
+    def _collect(future: CallFuture) -> None:
+        try:
             future.collect()
+        except BaseException:
+            # The standard library lets pass what is no Exception, such as that of sys.exit(). Others wait for this
+            # thread, too.
+            _LOG.exception("exception calling callback for %r", future)

@@ -99,15 +99,16 @@ def error_place() -> Any:
     return ffi.new("farcall_error **")
 
 
-def owned(pointer: Any, free: Any) -> Any:
-    """A handle that is freed with its last reference, in the process that made it.
+def handle_place(kind: str, free: Any, used: Any = None) -> Any:
+    """A place for a handle of the core, which is freed with the last reference to its place. `used` lives as long.
 
-    After a fork the child has copies of the handles, but not the threads and locks that their objects rely on.
+    The place and not the handle, because an interrupt may come as soon as the core has filled it. After a fork the
+    child has copies of the handles, but not the threads and locks that their objects rely on, and frees none.
     """
     pid = os.getpid()
 
-    def release(handle: Any) -> None:
-        if os.getpid() == pid:
-            free(handle)
+    def release(place: Any, _: Any = used) -> None:
+        if place[0] and os.getpid() == pid:
+            free(place[0])
 
-    return ffi.gc(pointer, release)
+    return ffi.gc(ffi.new(kind), release)

@@ -12,7 +12,7 @@ import numpy as np
 
 from . import _errors
 from ._interface import CHAR, STRUCT, Interface, Names, Parameter
-from ._library import check, error_place, ffi, lib, owned
+from ._library import check, error_place, ffi, handle_place, lib
 
 # enum farcall_result_kind.
 _ARRAY, _WRITTEN, _TEXT, _TEXTS = 2, 3, 4, 5
@@ -106,13 +106,14 @@ def _shown(value: Any) -> str:
 
 def collect(interface: Interface, results: Any, places: Dict[int, Any]) -> Results:
     """Takes over the core's results, and frees what is left of them. `places` are arrays that the caller gave."""
+    handle = results[0]
     try:
-        values = {one.name: _value(one, results, places) for one in interface.outputs}
+        values = {one.name: _value(one, handle, places) for one in interface.outputs}
         times = ffi.new("farcall_times *")
-        lib.farcall_results_times(results, times)
+        lib.farcall_results_times(handle, times)
         return Results(values, Times(times.queued / 1e9, times.started / 1e9, times.finished / 1e9))
     finally:
-        lib.farcall_results_free(results)
+        ffi.release(results)
 
 
 def _value(parameter: Parameter, results: Any, places: Dict[int, Any]) -> Any:
@@ -164,17 +165,16 @@ def _single(parameter: Parameter, view: Any) -> Any:
 
 def _taken(parameter: Parameter, results: Any) -> Any:
     """The array where it lies. Its base keeps the handle of the memory, whose end frees it."""
-    view, place, error = ffi.new("farcall_array_view *"), ffi.new("farcall_memory **"), error_place()
+    view, error = ffi.new("farcall_array_view *"), error_place()
+    place = handle_place("farcall_memory **", lib.farcall_memory_free)
     check(lib.farcall_results_take(results, parameter.index, view, place, error), error)
     shape = tuple(view.shape[axis] for axis in range(view.rank))
     strides = tuple(view.strides[axis] for axis in range(view.rank))
     if 0 in shape:
-        lib.farcall_memory_free(place[0])
         return np.empty(shape, parameter.dtype)
-    memory = owned(place[0], lib.farcall_memory_free)
     last = sum((count - 1) * stride for count, stride in zip(shape, strides))
-    # The pointer's destructor holds the handle, the buffer the pointer, and the array the buffer.
-    pointer = ffi.gc(ffi.cast("char *", view.data), lambda _: memory)
+    # The pointer's destructor holds the handle's place, the buffer the pointer, and the array the buffer.
+    pointer = ffi.gc(ffi.cast("char *", view.data), lambda _: place)
     buffer = ffi.buffer(pointer, last + parameter.dtype.itemsize)
     return np.ndarray(shape, parameter.dtype, buffer, 0, strides)
 

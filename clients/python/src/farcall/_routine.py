@@ -12,7 +12,7 @@ from ._arguments import Filler
 from ._connection import Connection
 from ._future import CallFuture
 from ._interface import Interface, Parameter, option_name
-from ._library import OK, PENDING, check, error_place, ffi, lib, owned, text
+from ._library import PENDING, check, error_place, ffi, handle_place, lib, text
 from ._results import Results, collect
 
 # Signals are handled between slices of waiting: this long may an interrupt take to be noticed.
@@ -35,9 +35,11 @@ class Routine:
     underscore behind it.
     """
 
-    def __init__(self, connection: Connection, handle: Any) -> None:
+    def __init__(self, connection: Connection, place: Any) -> None:
         self._connection = connection
-        self._handle = owned(handle, lib.farcall_routine_free)
+        # The handle lives as long as its place.
+        self._place, self._handle = place, place[0]
+        handle = self._handle
         self._json = text(lib.farcall_routine_json(handle)) or "{}"
         self._interface = Interface(json.loads(self._json))
         self._signature = text(lib.farcall_routine_signature(handle)) or ""
@@ -205,41 +207,46 @@ class Prepared:
         return options
 
     def _start(self, announced: bool) -> Any:
-        place, error = ffi.new("farcall_call **"), error_place()
+        """The place of a call under way, which keeps alive all that its arguments name."""
+        # Says why if the connection cannot be used.
+        self.routine._connection.handles.client()
+        place, error = handle_place("farcall_call **", lib.farcall_call_free, used=self), error_place()
         slots, count = self.filler.slots, len(self.interface.parameters)
         options = self._options(announced)
         check(lib.farcall_start_arguments(self.routine._handle, slots, count, options, place, error), error)
-        return place[0]
+        return place
 
     def call(self) -> Results:
         """Makes the call and waits for its end."""
-        with self.routine._connection.handles:
-            try:
-                return self._interruptible()
-            except _errors.InterfaceChanged:
-                self.forget_routine()
-                raise
+        try:
+            return self._interruptible()
+        except _errors.InterfaceChanged:
+            self.forget_routine()
+            raise
+
+    def timed_out(self) -> _errors.Error:
+        """The error of a call that the core would still wait for, when its time is over."""
+        facts = {"routine": self.routine.name, "timeout": f"{self.timeout:g} s"}
+        return _errors.make(_errors.TimedOut, "call", "its time is over", "give it a longer timeout", **facts)
 
     def forget_routine(self) -> None:
         """Has the routine looked up anew when it is named again: its interface is another one by now."""
         self.routine._connection.forget(self.routine)
 
     def _interruptible(self) -> Results:
+        results, error = handle_place("farcall_results **", lib.farcall_results_free), error_place()
         call, status = self._start(announced=False), PENDING
         try:
-            place, error = ffi.new("farcall_results **"), error_place()
             while status == PENDING:
-                status = check(lib.farcall_call_wait(call, _SLICE_SECONDS, place, error), error)
-            assert status == OK
-            return self.collect(place[0])
+                status = check(lib.farcall_call_wait(call[0], _SLICE_SECONDS, results, error), error)
+            return self.collect(results)
         finally:
             # Cancels the call if an exception came in between, and waits until its memory is free.
-            lib.farcall_call_free(call)
+            ffi.release(call)
 
     def start(self, future: CallFuture) -> None:
         """Makes the call while the program goes on."""
-        handles = self.routine._connection.handles
-        with handles:
-            call = self._start(announced=True)
-            future.started(call, self, self.timeout)
-            handles.waiter.add(future, lib.farcall_call_number(call))
+        waiter = self.routine._connection.handles.waiter
+        call = self._start(announced=True)
+        future.started(call, self, waiter)
+        waiter.add(future, lib.farcall_call_number(call[0]))
