@@ -8,6 +8,7 @@ mod memory;
 mod module;
 mod results;
 mod start;
+mod wait;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::OwnedFd;
@@ -25,6 +26,7 @@ use crate::entry::LinkedEntries;
 use call::PendingCall;
 use memory::Segments;
 use module::LoadedModule;
+use wait::Waiter;
 
 pub use module::check_module;
 pub use start::{host_main, linked_main};
@@ -62,36 +64,31 @@ pub fn serve(stream: Box<dyn ByteStream>, memory: Arc<dyn MemorySource>, entries
         ready: VecDeque::new(),
         left: false,
     };
+    let mut waiter = Waiter::new(link.stream())?;
+    let mut more = false;
     while !session.left {
-        session.send(&mut link)?;
-        wait(&link)?;
-        match link.receive(&mut session, RECEIVE_BUDGET) {
+        session.send(&mut link, &mut waiter)?;
+        if !more {
+            waiter.wait(&link)?;
+        }
+        let received = link.receive(&mut session, RECEIVE_BUDGET);
+        more = matches!(received, Ok(Received::More));
+        match received {
             Ok(Received::Closed) => return Ok(()),
             Ok(Received::Blocked | Received::More) => {}
             Err(error) => {
                 session.connection.goodbye(Some(&error));
                 // The connection is lost either way; the reason is worth one try.
-                let _ = session.send(&mut link);
+                let _ = session.send(&mut link, &mut waiter);
                 return Err(error);
             }
         }
         while let Some(channel) = session.ready.pop_front() {
             session.run(channel);
-            session.send(&mut link)?;
+            session.send(&mut link, &mut waiter)?;
         }
     }
     Ok(())
-}
-
-/// Waits until the stream can be read, or written when something is queued.
-fn wait(link: &Link) -> Result<()> {
-    use rustix::event::{PollFd, PollFlags, poll};
-    let Some(descriptor) = link.stream().readiness() else { return Ok(()) };
-    let flags = if link.bytes_queued() > 0 { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
-    match poll(&mut [PollFd::from_borrowed_fd(descriptor, flags)], None) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-        Err(error) => Err(Error::system("wait for the server", error.into())),
-    }
 }
 
 struct Session {
@@ -107,9 +104,9 @@ struct Session {
 
 impl Session {
     /// Sends everything that may be sent now.
-    fn send(&mut self, link: &mut Link) -> Result<()> {
+    fn send(&mut self, link: &mut Link, waiter: &mut Waiter) -> Result<()> {
         while !self.pump(link)? {
-            wait_writable(link)?;
+            waiter.wait_for_room(link)?;
         }
         let connection = &mut self.connection;
         self.calls.retain(|channel, call| !call.answered || connection.is_open(*channel));
@@ -214,15 +211,6 @@ impl Session {
             Err(error) => CallResult { failure: Some((&error).into()), results: Vec::new(), times, attributes: None },
         };
         self.connection.respond(channel, &result);
-    }
-}
-
-fn wait_writable(link: &Link) -> Result<()> {
-    use rustix::event::{PollFd, PollFlags, poll};
-    let Some(descriptor) = link.stream().readiness() else { return Ok(()) };
-    match poll(&mut [PollFd::from_borrowed_fd(descriptor, PollFlags::OUT)], None) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-        Err(error) => Err(Error::system("wait for the server", error.into())),
     }
 }
 

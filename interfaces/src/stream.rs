@@ -47,8 +47,18 @@ pub trait ByteStream: Send {
     /// `WouldBlock` when nothing is there; others end the connection.
     fn receive(&mut self, parts: &mut [IoSliceMut<'_>], descriptors: &mut Vec<OwnedFd>) -> io::Result<usize>;
 
-    /// The descriptor to wait on; `None` for a stream in virtual time.
+    /// The descriptor to wait on; `None` for a stream in virtual time. A socket is readable or writable for as long as it
+    /// is; where there is a [`ByteStream::hangup`], this is a bell.
     fn readiness(&self) -> Option<BorrowedFd<'_>>;
+
+    /// For a stream whose readiness is a bell: the descriptor that hangs up when the other end is gone.
+    ///
+    /// A bell becomes readable once for each time it is struck, and never writable: who waits for it does so with
+    /// `EPOLLET`, for bytes and for room alike. It is struck only after [`ByteStream::receive`] gave less than it had room
+    /// for, or [`ByteStream::send`] said `WouldBlock`.
+    fn hangup(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
 
     /// Whether descriptors, and with them shared memory, can travel.
     fn passes_descriptors(&self) -> bool;

@@ -64,7 +64,7 @@ fn wrong(address: &str) -> Error {
 fn adopt(descriptor: OwnedFd, proof: Proof) -> Result<Box<dyn ByteStream>> {
     // The spawner made it: what it is says whether memory can be shared over it.
     match rustix::net::sockopt::socket_domain(&descriptor) {
-        Ok(rustix::net::AddressFamily::UNIX) | Err(_) => farcall_transport_unix::from_descriptor(descriptor, proof),
+        Ok(rustix::net::AddressFamily::UNIX) | Err(_) => farcall_transport_unix::ring::offer(descriptor, proof),
         Ok(_) => farcall_transport_tcp::from_descriptor(descriptor, proof),
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_interfaces::stream::{ByteStream, Proof};
-use farcall_transport_unix::{MemoryLimits, SharedMemory, from_descriptor};
+use farcall_transport_unix::{MemoryLimits, SharedMemory, ring};
 
 use crate::entry::{LinkedEntries, LinkedEntry};
 
@@ -50,7 +50,7 @@ fn inherited() -> Result<Box<dyn ByteStream>> {
     let null = std::fs::File::open("/dev/null").map_err(|error| Error::system("open /dev/null", error))?;
     rustix::stdio::dup2_stdin(&null).map_err(|error| Error::system("close standard input", error.into()))?;
     match rustix::net::sockopt::socket_domain(&connection) {
-        Ok(rustix::net::AddressFamily::UNIX) | Err(_) => from_descriptor(connection, Proof::Inherited),
+        Ok(rustix::net::AddressFamily::UNIX) | Err(_) => ring::accept(connection, Proof::Inherited),
         Ok(_) => farcall_transport_tcp::from_descriptor(connection, Proof::Inherited),
     }
 }

@@ -47,8 +47,16 @@ pub enum Message {
 
 struct Wire {
     link: Link,
-    /// Waits for room to send, or takes nothing more for now.
-    interest: epoll::EventFlags,
+    interest: Interest,
+}
+
+/// What a connection waits for.
+#[derive(PartialEq)]
+enum Interest {
+    /// Bytes, room to send, both, or nothing for now: a socket says so for as long as it is true.
+    Socket(epoll::EventFlags),
+    /// Its bell, which rings once. Paused while nothing is taken from it: a stroke of that time must be made up for.
+    Bell { paused: bool },
 }
 
 /// The driver.
@@ -66,6 +74,8 @@ pub struct Driver {
     options: Options,
     /// Executables that the spawner was too busy to be told to end.
     untold: Vec<(ExecutableId, Duration)>,
+    /// Connections with a bell that may have more to give although it will not ring.
+    again: Vec<ConnectionId>,
 }
 
 impl Driver {
@@ -93,6 +103,7 @@ impl Driver {
             next_connection: FIRST_CONNECTION,
             options,
             untold: Vec::new(),
+            again: Vec::new(),
         };
         driver.watch(driver.inbox.as_fd(), INBOX)?;
         for (index, listener) in driver.listeners.iter().enumerate() {
@@ -104,7 +115,11 @@ impl Driver {
     }
 
     fn watch(&self, descriptor: BorrowedFd<'_>, mark: u64) -> Result<()> {
-        epoll::add(&self.poller, descriptor, epoll::EventData::new_u64(mark), epoll::EventFlags::IN)
+        self.watch_for(descriptor, mark, epoll::EventFlags::IN)
+    }
+
+    fn watch_for(&self, descriptor: BorrowedFd<'_>, mark: u64, flags: epoll::EventFlags) -> Result<()> {
+        epoll::add(&self.poller, descriptor, epoll::EventData::new_u64(mark), flags)
             .map_err(|error| Error::system("wait for sockets", error.into()))
     }
 
@@ -113,9 +128,7 @@ impl Driver {
         let mut events = Vec::with_capacity(256);
         loop {
             events.clear();
-            let timeout = self.server.next_tick().map(|at| at.since(self.world.now()) + Duration::from_millis(1));
-            let timeout = if self.untold.is_empty() { timeout } else { Some(RETRY_AFTER) };
-            let timeout = timeout.and_then(|left| rustix::event::Timespec::try_from(left).ok());
+            let timeout = self.patience().and_then(|left| rustix::event::Timespec::try_from(left).ok());
             match epoll::wait(&self.poller, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(Error::system("wait for sockets", error.into())),
@@ -128,9 +141,23 @@ impl Driver {
                     mark => self.receive(ConnectionId(mark)),
                 }
             }
+            for connection in std::mem::take(&mut self.again) {
+                self.receive(connection);
+            }
             self.server.tick(&mut self.world);
             self.settle();
         }
+    }
+
+    /// The longest time that may pass before the next turn; `None` when nothing is due.
+    fn patience(&self) -> Option<Duration> {
+        if !self.again.is_empty() {
+            return Some(Duration::ZERO);
+        }
+        if !self.untold.is_empty() {
+            return Some(RETRY_AFTER);
+        }
+        self.server.next_tick().map(|at| at.since(self.world.now()) + Duration::from_millis(1))
     }
 
     /// False when the node stops.
@@ -178,10 +205,17 @@ impl Driver {
 
     fn add(&mut self, stream: Box<dyn ByteStream>) -> Option<ConnectionId> {
         let connection = ConnectionId(self.next_connection);
-        self.watch(stream.readiness()?, connection.0).ok()?;
+        let interest = if let Some(hangup) = stream.hangup() {
+            self.watch_for(stream.readiness()?, connection.0, epoll::EventFlags::IN | epoll::EventFlags::ET).ok()?;
+            self.watch_for(hangup, connection.0, epoll::EventFlags::RDHUP).ok()?;
+            Interest::Bell { paused: false }
+        } else {
+            self.watch(stream.readiness()?, connection.0).ok()?;
+            Interest::Socket(epoll::EventFlags::IN)
+        };
         self.next_connection += 1;
         let link = Link::new(stream, self.options.control_bytes_max, self.options.data_bytes_max);
-        self.wires.insert(connection, Wire { link, interest: epoll::EventFlags::IN });
+        self.wires.insert(connection, Wire { link, interest });
         Some(connection)
     }
 
@@ -214,6 +248,9 @@ impl Driver {
             let mut taking = Taking { server: &mut self.server, world: &mut self.world, connection };
             wire.link.receive(&mut taking, RECEIVE_BUDGET)
         };
+        if matches!((&outcome, &wire.interest), (Ok(Received::More), Interest::Bell { .. })) {
+            self.again.push(connection);
+        }
         self.wires.insert(connection, wire);
         match outcome {
             Ok(Received::Blocked | Received::More) => self.flush(connection),
@@ -303,24 +340,36 @@ impl Driver {
     }
 
     fn set_interest(&mut self, connection: ConnectionId, done: bool) {
-        let mut interest = if done { epoll::EventFlags::empty() } else { epoll::EventFlags::OUT };
-        if !self.server.is_clogged(connection) {
-            interest |= epoll::EventFlags::IN;
-        }
-        let Some(wire) = self.wires.get_mut(&connection).filter(|wire| wire.interest != interest) else { return };
-        wire.interest = interest;
-        if let Some(descriptor) = wire.link.stream().readiness() {
-            let data = epoll::EventData::new_u64(connection.0);
-            // Cannot fail for a descriptor that was added; if it did, the next event would still close the connection.
-            let _ = epoll::modify(&self.poller, descriptor, data, interest);
+        let clogged = self.server.is_clogged(connection);
+        let Some(wire) = self.wires.get_mut(&connection) else { return };
+        match &mut wire.interest {
+            Interest::Bell { paused } => {
+                if *paused && !clogged {
+                    self.again.push(connection);
+                }
+                *paused = clogged;
+            }
+            Interest::Socket(known) => {
+                let mut flags = if done { epoll::EventFlags::empty() } else { epoll::EventFlags::OUT };
+                flags.set(epoll::EventFlags::IN, !clogged);
+                if *known != flags
+                    && let Some(descriptor) = wire.link.stream().readiness()
+                {
+                    *known = flags;
+                    let data = epoll::EventData::new_u64(connection.0);
+                    // Cannot fail for a descriptor that was added; the next event would still close the connection.
+                    let _ = epoll::modify(&self.poller, descriptor, data, flags);
+                }
+            }
         }
     }
 
     fn close(&mut self, connection: ConnectionId) {
-        if let Some(wire) = self.wires.remove(&connection)
-            && let Some(descriptor) = wire.link.stream().readiness()
-        {
-            let _ = epoll::delete(&self.poller, descriptor);
+        if let Some(wire) = self.wires.remove(&connection) {
+            let stream = wire.link.stream();
+            for descriptor in stream.readiness().into_iter().chain(stream.hangup()) {
+                let _ = epoll::delete(&self.poller, descriptor);
+            }
         }
         self.server.ended(&mut self.world, connection);
         self.world.forget(connection);

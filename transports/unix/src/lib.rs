@@ -2,7 +2,7 @@
 //!
 //! The default way between client, server and executables on one host: the kernel says who is at the other end
 //! (`SO_PEERCRED`), and descriptors travel, so arrays need not. What only Linux has sits in named modules:
-//! [`memory`] (memfd and seals), `credentials` (`SO_PEERCRED`), [`copy`] (AVX2, with a plain copy elsewhere). A port
+//! [`memory`] (memfd and seals), [`ring`] (eventfd), `credentials` (`SO_PEERCRED`), [`copy`] (AVX2, with a plain copy elsewhere). A port
 //! replaces those; [`connect`], [`Listener`] and the stream are POSIX but for the close-on-exec flags.
 
 mod connect;
@@ -11,6 +11,7 @@ mod credentials;
 mod directory;
 mod listener;
 pub mod memory;
+pub mod ring;
 mod stream;
 
 pub use connect::{connect, connect_to_user, default_socket_path};

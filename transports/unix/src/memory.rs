@@ -5,7 +5,7 @@
 //! Therefore **one source serves one principal**: build a source for each, and never hand its regions to another.
 //! A system without memfd uses heap regions and sends array bytes through the stream instead.
 
-mod mapping;
+pub(crate) mod mapping;
 mod pool;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -27,6 +27,10 @@ impl UnixStream {
     pub(crate) fn new(socket: OwnedFd, peer: Peer) -> UnixStream {
         UnixStream { socket, peer }
     }
+
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
 }
 
 impl ByteStream for UnixStream {
@@ -37,11 +41,7 @@ impl ByteStream for UnixStream {
             return Ok(net::sendmsg(&self.socket, parts, &mut SendAncillaryBuffer::default(), flags)?);
         }
         if descriptors.len() > DESCRIPTORS_MAX || parts.iter().all(|part| part.is_empty()) {
-            // Descriptors without a byte would vanish silently; too many would break the receiver.
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                format!("1 to {DESCRIPTORS_MAX} descriptors ride with at least one byte"),
-            ));
+            return Err(impossible_descriptors());
         }
         let mut room = [MaybeUninit::uninit(); CONTROL_BYTES];
         let mut control = SendAncillaryBuffer::new(&mut room);
@@ -85,11 +85,21 @@ impl ByteStream for UnixStream {
     }
 }
 
+/// Descriptors without a byte would vanish silently; too many would break the receiver.
+pub(crate) fn impossible_descriptors() -> io::Error {
+    let what = format!("1 to {DESCRIPTORS_MAX} descriptors ride with at least one byte");
+    io::Error::new(io::ErrorKind::InvalidInput, what)
+}
+
 /// Takes over a connected Unix stream socket that somebody else made: an executable's inherited descriptor 0.
 ///
 /// # Errors
 /// `InvalidArgument` when it is no Unix stream socket.
 pub fn from_descriptor(descriptor: OwnedFd, proof: Proof) -> Result<Box<dyn ByteStream>> {
+    Ok(Box::new(unix_stream(descriptor, proof)?))
+}
+
+pub(crate) fn unix_stream(descriptor: OwnedFd, proof: Proof) -> Result<UnixStream> {
     let wrong = |what: String| {
         Error::new(ErrorKind::InvalidArgument, "take over a connection", what)
             .fix("start the program through the server, which gives it a connected socket")
@@ -105,7 +115,7 @@ pub fn from_descriptor(descriptor: OwnedFd, proof: Proof) -> Result<Box<dyn Byte
     }
     rustix::io::fcntl_setfd(&descriptor, rustix::io::FdFlags::CLOEXEC)
         .map_err(|errno| Error::system("take over a connection", errno.into()))?;
-    Ok(Box::new(UnixStream::new(descriptor, Peer { address: "unix:inherited".into(), proof })))
+    Ok(UnixStream::new(descriptor, Peer { address: "unix:inherited".into(), proof }))
 }
 
 /// Two connected streams within this process; one usually moves to a child.

@@ -1,0 +1,69 @@
+//! Waiting for the server: at a socket, or at the bell of a ring.
+
+use std::os::fd::OwnedFd;
+
+use farcall_base::{Error, Result};
+use farcall_interfaces::link::Link;
+use farcall_interfaces::stream::ByteStream;
+use rustix::event::{PollFd, PollFlags, epoll, poll};
+
+/// Waits at one stream.
+pub struct Waiter {
+    /// Watches the bell and the end of a stream that has one.
+    bell: Option<OwnedFd>,
+    /// The bell rang while room was waited for: bytes may have come, and it will not ring for them again.
+    heard: bool,
+}
+
+impl Waiter {
+    pub fn new(stream: &dyn ByteStream) -> Result<Waiter> {
+        let (Some(bell), Some(hangup)) = (stream.readiness(), stream.hangup()) else {
+            return Ok(Waiter { bell: None, heard: false });
+        };
+        let watch = || {
+            let events = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+            let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
+            epoll::add(&events, bell, epoll::EventData::new_u64(0), flags)?;
+            epoll::add(&events, hangup, epoll::EventData::new_u64(1), epoll::EventFlags::RDHUP)?;
+            Ok(events)
+        };
+        let events = watch().map_err(failed)?;
+        Ok(Waiter { bell: Some(events), heard: false })
+    }
+
+    /// Waits until something may have come, or there is room for what is queued.
+    pub fn wait(&mut self, link: &Link) -> Result<()> {
+        if std::mem::take(&mut self.heard) {
+            return Ok(());
+        }
+        let room = if link.bytes_queued() > 0 { PollFlags::OUT } else { PollFlags::empty() };
+        self.wait_for(link, PollFlags::IN | room)
+    }
+
+    /// Waits until there may be room for what is queued.
+    pub fn wait_for_room(&mut self, link: &Link) -> Result<()> {
+        self.heard = self.bell.is_some();
+        self.wait_for(link, PollFlags::OUT)
+    }
+
+    fn wait_for(&self, link: &Link, flags: PollFlags) -> Result<()> {
+        let outcome = match (&self.bell, link.stream().readiness()) {
+            (Some(events), _) => epoll::wait(events, &mut [epoll_event(); 2][..], None).map(|_| ()),
+            (None, Some(descriptor)) => poll(&mut [PollFd::from_borrowed_fd(descriptor, flags)], None).map(|_| ()),
+            (None, None) => Ok(()),
+        };
+        match outcome {
+            Ok(()) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(errno) => Err(failed(errno)),
+        }
+    }
+}
+
+/// Room for one event: which one it was does not matter.
+fn epoll_event() -> epoll::Event {
+    epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }
+}
+
+fn failed(errno: rustix::io::Errno) -> Error {
+    Error::system("wait for the server", errno.into())
+}
