@@ -59,6 +59,18 @@ impl Server {
         Self::spawn(command, files, None, Directory::new())
     }
 
+    /// Starts a server on a Unix socket that may have this many files open, all of its connections among them.
+    ///
+    /// # Panics
+    /// As [`Server::start`].
+    pub fn start_with_open_files(limit: u32, files: &[PathBuf]) -> Server {
+        let serve = Self::command();
+        let mut command = Command::new("prlimit");
+        command.arg(format!("--nofile={limit}:{limit}")).arg(serve.get_program()).args(serve.get_args());
+        command.envs(serve.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        Self::spawn(command, files, None, Directory::new())
+    }
+
     fn spawn(mut command: Command, files: &[PathBuf], token: Option<PathBuf>, directory: Directory) -> Server {
         // Executables inherit it: so a test finds all processes of its server, wherever they went.
         let mark = format!("{MARK}={}", directory.0.display());
@@ -156,6 +168,15 @@ impl Server {
     /// Its process.
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Seconds of processor time that it has used, its executables' not among them.
+    pub fn processor_seconds(&self) -> f64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
+        let fields: Vec<&str> = status.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect();
+        let ticks = |index: usize| fields.get(index).and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0);
+        // utime and stime of proc(5), in ticks of 10 ms.
+        (ticks(11) + ticks(12)) / 100.0
     }
 
     /// Descriptors that it has open.

@@ -173,3 +173,29 @@ fn another_user_is_refused() {
     assert!(said.contains("refused as PermissionDenied") && said.contains("65534"), "{said}");
     assert!(server.client().routine("touch").is_ok(), "its own user still gets in");
 }
+
+#[test]
+fn a_server_out_of_descriptors_says_so_and_rests() {
+    let server = Server::start_with_open_files(48, &[battery(false)]);
+    let mut clients = Vec::new();
+    let refused = loop {
+        match server.connect() {
+            Ok(client) => clients.push(client),
+            Err(error) => break error,
+        }
+        assert!(clients.len() < 48, "connections need descriptors");
+    };
+    assert_eq!(refused.kind(), ErrorKind::LimitExceeded, "{refused}");
+    assert!(refused.is_retryable() && refused.to_string().contains("ulimit -n"), "{refused}");
+    // Those whom there is no descriptor even to refuse with wait; the server does not spin meanwhile.
+    let address = server.address().strip_prefix("unix:").unwrap().to_owned();
+    let waiting: Vec<_> = (0..20).map(|_| std::os::unix::net::UnixStream::connect(&address).unwrap()).collect();
+    let before = server.processor_seconds();
+    std::thread::sleep(Duration::from_secs(1));
+    let used = server.processor_seconds() - before;
+    assert!(used < 0.5, "{used} s of processor time in a second of waiting");
+    drop(waiting);
+    assert!(clients[0].routine("touch").is_ok(), "those who are in are served");
+    clients.truncate(4);
+    assert!(farcall_tests::eventually(|| server.connect().is_ok()), "there is room again");
+}

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Result};
+use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_call::Transmit;
 use farcall_interfaces::directory::{DirectoryHandle, Request, Response};
 use farcall_interfaces::link::{Link, QUEUE_BYTES, Received};
@@ -26,6 +26,8 @@ const RECEIVE_BUDGET: usize = 8 << 20;
 const RETRY_AFTER: Duration = Duration::from_millis(20);
 /// Connections accepted in one turn.
 const ACCEPT_BUDGET: usize = 64;
+/// Time that listeners rest when connections cannot be accepted, for want of descriptors or memory.
+const ACCEPT_REST: Duration = Duration::from_millis(100);
 /// Marks of what became ready; connections' are their ids, which begin above.
 const INBOX: u64 = 0;
 const FIRST_CONNECTION: u64 = 1 << 16;
@@ -76,6 +78,10 @@ pub struct Driver {
     untold: Vec<(ExecutableId, Duration)>,
     /// Connections with a bell that may have more to give although it will not ring.
     again: Vec<ConnectionId>,
+    /// A descriptor to spare: given up, it lets a client in when there is no other, who is told so.
+    spare: Option<std::fs::File>,
+    /// When resting listeners are to be looked at again.
+    resting_until: Option<Instant>,
 }
 
 impl Driver {
@@ -104,6 +110,8 @@ impl Driver {
             options,
             untold: Vec::new(),
             again: Vec::new(),
+            spare: spare_descriptor(),
+            resting_until: None,
         };
         driver.watch(driver.inbox.as_fd(), INBOX)?;
         for (index, listener) in driver.listeners.iter().enumerate() {
@@ -146,6 +154,7 @@ impl Driver {
             }
             self.server.tick(&mut self.world);
             self.settle();
+            self.refresh();
         }
     }
 
@@ -157,7 +166,8 @@ impl Driver {
         if !self.untold.is_empty() {
             return Some(RETRY_AFTER);
         }
-        self.server.next_tick().map(|at| at.since(self.world.now()) + Duration::from_millis(1))
+        let next = self.server.next_tick().into_iter().chain(self.resting_until).min();
+        next.map(|at| at.since(self.world.now()) + Duration::from_millis(1))
     }
 
     /// False when the node stops.
@@ -185,21 +195,62 @@ impl Driver {
 
     fn accept(&mut self, index: usize) {
         for _ in 0..ACCEPT_BUDGET {
-            // A failed accept concerns a client that is gone already, or a lack of descriptors that may pass.
-            let Ok(Some(stream)) = self.listeners[index].accept() else { return };
-            let peer = stream.peer().clone();
-            let own = (self.transports.own_uid)();
-            let (token, refusal, principal) = match peer.proof {
-                Proof::User { uid, .. } if uid == own || uid == 0 => (None, None, format!("uid {uid}")),
-                Proof::User { uid, .. } => (None, Some(foreign_user(uid, own)), format!("uid {uid}")),
-                Proof::Token(token) => (Some(token), None, "token".to_owned()),
-                Proof::Inherited | Proof::Address => (None, None, "inherited".to_owned()),
-            };
-            let shares = stream.passes_descriptors();
-            let Some(connection) = self.add(stream) else { continue };
-            self.world.set_principal(connection, principal);
-            let now = self.world.now();
-            self.server.accepted(connection, peer.address, shares, token, refusal, now);
+            match self.listeners[index].accept() {
+                Ok(Some(stream)) => self.greet(stream, None),
+                Ok(None) => return,
+                // A client that is gone already.
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => {}
+                Err(error) => return self.turn_away(index, &error),
+            }
+        }
+    }
+
+    fn greet(&mut self, stream: Box<dyn ByteStream>, refusal: Option<Error>) {
+        let peer = stream.peer().clone();
+        let own = (self.transports.own_uid)();
+        let (token, stranger, principal) = match peer.proof {
+            Proof::User { uid, .. } if uid == own || uid == 0 => (None, None, format!("uid {uid}")),
+            Proof::User { uid, .. } => (None, Some(foreign_user(uid, own)), format!("uid {uid}")),
+            Proof::Token(token) => (Some(token), None, "token".to_owned()),
+            Proof::Inherited | Proof::Address => (None, None, "inherited".to_owned()),
+        };
+        let shares = stream.passes_descriptors();
+        let Some(connection) = self.add(stream) else { return };
+        self.world.set_principal(connection, principal);
+        let now = self.world.now();
+        self.server.accepted(connection, peer.address, shares, token, stranger.or(refusal), now);
+    }
+
+    /// There are no descriptors or no memory for another connection. The next client is told so in the place of the
+    /// spare descriptor; where there is none, clients wait, and the listeners rest: they would ask again at once.
+    fn turn_away(&mut self, index: usize, error: &std::io::Error) {
+        if self.spare.take().is_some()
+            && let Ok(Some(stream)) = self.listeners[index].accept()
+        {
+            return self.greet(stream, Some(out_of_descriptors(error)));
+        }
+        if self.resting_until.is_none() {
+            self.set_listening(epoll::EventFlags::empty());
+        }
+        self.resting_until = Some(self.world.now() + ACCEPT_REST);
+    }
+
+    fn set_listening(&self, flags: epoll::EventFlags) {
+        for (index, listener) in self.listeners.iter().enumerate() {
+            let Some(descriptor) = listener.readiness() else { continue };
+            // Cannot fail for a descriptor that was added.
+            let _ = epoll::modify(&self.poller, descriptor, epoll::EventData::new_u64(1 + index as u64), flags);
+        }
+    }
+
+    /// Ends the listeners' rest when its time is over, and finds a new spare descriptor if one was given up.
+    fn refresh(&mut self) {
+        if self.spare.is_none() {
+            self.spare = spare_descriptor();
+        }
+        if self.resting_until.is_some_and(|until| until <= self.world.now()) {
+            self.resting_until = None;
+            self.set_listening(epoll::EventFlags::IN);
         }
     }
 
@@ -394,6 +445,16 @@ fn send_frames(server: &mut Server, world: &mut World, connection: ConnectionId,
         }
         Ok(true)
     })
+}
+
+fn spare_descriptor() -> Option<std::fs::File> {
+    std::fs::File::open("/dev/null").ok()
+}
+
+fn out_of_descriptors(error: &std::io::Error) -> Error {
+    Error::new(ErrorKind::LimitExceeded, "accept a connection", format!("the server cannot take more: {error}"))
+        .fix("close connections, or start the server with a higher limit on open files (ulimit -n)")
+        .retryable()
 }
 
 fn foreign_user(uid: u32, own: u32) -> Error {
