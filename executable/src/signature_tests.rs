@@ -13,6 +13,7 @@ fn parameter(name: &str, mode: Mode, element: ElementType, array: bool) -> Param
         shape,
         when: None,
         default: None,
+        domain: None,
         constant: false,
         doc: String::new(),
         unit: String::new(),

@@ -50,6 +50,7 @@ pub(crate) mod parameter {
     pub const CONSTANT: i64 = 9;
     pub const DOC: i64 = 10;
     pub const UNIT: i64 = 11;
+    pub const DOMAIN: i64 = 12;
 }
 
 /// Keys of a dimension.

@@ -9,8 +9,8 @@ use crate::canonical::{self, Coded, INTERFACE_BYTES_MAX, MODULE_BYTES_MAX, STRUC
 use crate::evaluate::EXPRESSION_DEPTH_MAX;
 use crate::expression::Expression;
 use crate::interface::{
-    Class, Code, Dimension, ElementType, Implementation, Interface, Language, Mode, Module, Order, Parameter, Routine,
-    Shape, StringConvention, StructType,
+    Class, Code, Dimension, Domain, ElementType, Implementation, Interface, Language, Mode, Module, Order, Parameter,
+    Routine, Shape, StringConvention, StructType,
 };
 use crate::reader::Reader;
 
@@ -135,6 +135,7 @@ fn read_parameter(reader: &mut Reader<'_>, callbacks: bool) -> Result<Parameter>
         shape: Shape::Scalar,
         when: None,
         default: None,
+        domain: None,
         constant: false,
         doc: String::new(),
         unit: String::new(),
@@ -153,6 +154,7 @@ fn read_parameter(reader: &mut Reader<'_>, callbacks: bool) -> Result<Parameter>
             key::CONSTANT => it.constant = reader.flag()?,
             key::DOC => it.doc = reader.text()?,
             key::UNIT => it.unit = reader.text()?,
+            key::DOMAIN => it.domain = Some(read_domain(reader)?),
             _ => return Ok(false),
         }
         Ok(true)
@@ -166,6 +168,13 @@ fn read_parameter(reader: &mut Reader<'_>, callbacks: bool) -> Result<Parameter>
         _ => return Err(reader.error(format!("parameter {} has keys of two shapes", it.name))),
     };
     Ok(it)
+}
+
+fn read_domain(reader: &mut Reader<'_>) -> Result<Domain> {
+    match reader.text_here()? {
+        Some(characters) => Ok(Domain::Characters(characters)),
+        None => read_expression(reader, 0).map(Domain::Condition),
+    }
 }
 
 fn read_dimension(reader: &mut Reader<'_>) -> Result<Dimension> {

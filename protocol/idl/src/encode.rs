@@ -7,8 +7,8 @@ use sha2::{Digest, Sha256};
 use crate::canonical::{self, Coded, STRUCT_BASE, node};
 use crate::expression::Expression;
 use crate::interface::{
-    Class, Code, Dimension, ElementType, Field, Implementation, Interface, Module, Order, Parameter, Routine, Shape,
-    StructType,
+    Class, Code, Dimension, Domain, ElementType, Field, Implementation, Interface, Module, Order, Parameter, Routine,
+    Shape, StructType,
 };
 
 /// The canonical encoding of an interface, as it travels to clients.
@@ -19,8 +19,9 @@ pub fn encode_interface(interface: &Interface) -> Vec<u8> {
 /// SHA-256 over the part of the canonical encoding that a call depends on.
 ///
 /// In: modes, types, shapes, storage order, sizes and ranges, `when`, defaults, `const`, struct layouts, callbacks,
-/// `idempotent`. Out: all names, documentation, units, aliases, complexity, processors. A client that holds an
-/// interface with this hash marshals correctly, whatever else was edited.
+/// `idempotent`. Out: all names, documentation, units, aliases, complexity, processors, and domains, which decide whether
+/// a call is accepted and not what travels. A client that holds an interface with this hash marshals correctly,
+/// whatever else was edited.
 pub fn contract_hash(interface: &Interface) -> [u8; 32] {
     Sha256::digest(interface_map(interface, Part::Contract)).into()
 }
@@ -188,8 +189,17 @@ fn parameter_map(parameter: &Parameter, part: Part) -> Vec<u8> {
     if part == Part::Whole {
         map.text(key::DOC, &parameter.doc);
         map.text(key::UNIT, &parameter.unit);
+        map.option(key::DOMAIN, parameter.domain.as_ref(), put_domain);
     }
     map.finish()
+}
+
+/// Text for a set of characters; anything else is a condition.
+fn put_domain(bytes: &mut Vec<u8>, domain: &Domain) {
+    match domain {
+        Domain::Characters(characters) => put_text(bytes, characters),
+        Domain::Condition(condition) => put_expression(bytes, condition),
+    }
 }
 
 fn dimension_map(dimension: &Dimension) -> Vec<u8> {

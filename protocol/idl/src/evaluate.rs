@@ -3,8 +3,6 @@
 //! Client, server and executable run this same code. A failure is first a small [`Fault`], which costs nothing to
 //! make; only when it becomes an [`Error`] are names and values formatted.
 
-use std::fmt::Write as _;
-
 use farcall_base::{Error, ErrorKind, Result};
 
 use crate::expression::{BinaryOperator, Expression, Function, UnaryOperator};
@@ -327,30 +325,42 @@ impl Fault<'_> {
 
 /// ` (n = 3, lda = 4)`: the known values of the parameters in `expression`, or nothing.
 pub(crate) fn involved(expression: &Expression, values: &dyn Values, names: &dyn Names) -> String {
-    let mut text = String::new();
-    let mut seen = Vec::new();
+    bracketed(&parameters_of(expression), values, names)
+}
+
+/// The same without parameter `own`, whose value stands beside it.
+pub(crate) fn involved_beside(own: u16, expression: &Expression, values: &dyn Values, names: &dyn Names) -> String {
+    let mut parameters = parameters_of(expression);
+    parameters.retain(|parameter| *parameter != own);
+    bracketed(&parameters, values, names)
+}
+
+/// The parameters that an expression refers to, each once, in order of appearance.
+pub(crate) fn parameters_of(expression: &Expression) -> Vec<u16> {
+    let mut list = Vec::new();
     expression.refers_to(&mut |parameter| {
-        if !seen.contains(&parameter) {
-            seen.push(parameter);
-            write_value(&mut text, parameter, values, names);
+        if !list.contains(&parameter) {
+            list.push(parameter);
         }
         false
     });
-    if !text.is_empty() {
-        text.push(')');
-    }
-    text
+    list
 }
 
-fn write_value(text: &mut String, parameter: u16, values: &dyn Values, names: &dyn Names) {
-    let separator = if text.is_empty() { " (" } else { ", " };
+fn bracketed(parameters: &[u16], values: &dyn Values, names: &dyn Names) -> String {
+    let texts: Vec<String> = parameters.iter().filter_map(|one| value_text(*one, values, names)).collect();
+    if texts.is_empty() { String::new() } else { format!(" ({})", texts.join(", ")) }
+}
+
+/// `n = 3`, `trans = 'N'`; `None` where there is no value.
+pub(crate) fn value_text(parameter: u16, values: &dyn Values, names: &dyn Names) -> Option<String> {
     let name = names.name_of(parameter).unwrap_or("?");
-    let _ = match (values.integer(parameter, 0), values.real(parameter, 0)) {
+    match (values.integer(parameter, 0), values.real(parameter, 0)) {
         (Some(code @ 32..127), _) if names.is_character(parameter) => {
-            write!(text, "{separator}{name} = '{}'", char::from(code as u8))
+            Some(format!("{name} = '{}'", char::from(code as u8)))
         }
-        (Some(value), _) => write!(text, "{separator}{name} = {value}"),
-        (None, Some(value)) => write!(text, "{separator}{name} = {value:?}"),
-        (None, None) => Ok(()),
-    };
+        (Some(value), _) => Some(format!("{name} = {value}")),
+        (None, Some(value)) => Some(format!("{name} = {value:?}")),
+        (None, None) => None,
+    }
 }

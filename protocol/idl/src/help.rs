@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
+use crate::domain::listed;
 use crate::idl::default_text;
-use crate::interface::{ElementType, Interface, Mode, Order, Parameter, Shape};
+use crate::interface::{Domain, ElementType, Interface, Mode, Order, Parameter, Shape};
 use crate::scope::Scope;
 use crate::signature::{by_name, positional, results, signature};
 
@@ -66,6 +67,11 @@ fn about(interface: &Interface, index: usize, parameter: &Parameter) -> String {
         None if by_name(interface).contains(&index) => notes.push("inferred".to_owned()),
         None => {}
     }
+    match &parameter.domain {
+        Some(Domain::Characters(characters)) => notes.push(format!("one of {}", listed(characters))),
+        Some(Domain::Condition(condition)) => notes.push(scope.expression_text(condition)),
+        None => {}
+    }
     if let Some(when) = &parameter.when {
         notes.push(format!("only when {}", scope.expression_text(when)));
     }
@@ -107,8 +113,11 @@ fn example(interface: &Interface) -> String {
     format!("r = {routine}({}){comment}", arguments.join(", "))
 }
 
-/// A letter where one is wanted; else the parameter's name stands for the caller's variable.
+/// A character that is allowed where one is wanted; else the parameter's name stands for the caller's variable.
 fn example_argument(parameter: &Parameter) -> String {
+    if let Some(Domain::Characters(characters)) = &parameter.domain {
+        return format!("'{}'", &characters[..1]);
+    }
     match (&parameter.shape, parameter.element, parameter.mode) {
         (Shape::Scalar, ElementType::Char, Mode::In | Mode::InOut) => "'N'".to_owned(),
         (Shape::Scalar, ElementType::String | ElementType::Filename, _) => format!("\"{}\"", parameter.name),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::expression::Expression;
-use crate::interface::{ElementType, Interface, Mode, Order, Parameter, Shape, StructType};
+use crate::interface::{Domain, ElementType, Interface, Mode, Order, Parameter, Shape, StructType};
 use crate::scope::Scope;
 use crate::text::write_character;
 
@@ -64,6 +64,15 @@ pub fn parameter_text(scope: Scope<'_>, parameter: &Parameter) -> String {
     let mut text = declarator(scope, parameter);
     if let Some(default) = &parameter.default {
         let _ = write!(text, " = {}", default_text(scope, parameter, default));
+    }
+    match &parameter.domain {
+        Some(Domain::Characters(characters)) => {
+            let _ = write!(text, " among {}", quoted(characters));
+        }
+        Some(Domain::Condition(condition)) => {
+            let _ = write!(text, " where {}", scope.expression_text(condition));
+        }
+        None => {}
     }
     if let Some(when) = &parameter.when {
         let _ = write!(text, " when {}", scope.expression_text(when));

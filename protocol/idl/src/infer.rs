@@ -6,6 +6,7 @@ pub(crate) mod solve;
 
 use farcall_base::{Error, ErrorKind, Result};
 
+use crate::domain;
 use crate::element::ScalarValue;
 use crate::evaluate::Values;
 use crate::expression::Expression;
@@ -75,7 +76,7 @@ pub struct Arguments {
 /// leading dimension) becomes max(1, end of the range); then defaults apply.
 ///
 /// # Errors
-/// `InvalidArgument`: wrong number or kind of arguments, extents that disagree (with where each value came from),
+/// `InvalidArgument`: wrong number or kind of arguments, values that are not allowed, extents that disagree (with where each value came from),
 /// scalars that nothing determines.
 pub fn complete(interface: &Interface, given: &[Given<'_>]) -> Result<Arguments> {
     let mut inference = Inference::new(interface, given)?;
@@ -90,6 +91,7 @@ pub fn complete(interface: &Interface, given: &[Given<'_>]) -> Result<Arguments>
             break;
         }
     }
+    domain::check_known(inference.scope, &inference.completed())?;
     inference.require_all()?;
     inference.check_extents()?;
     inference.finish()

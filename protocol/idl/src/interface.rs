@@ -131,6 +131,15 @@ pub enum Shape {
     },
 }
 
+/// The values that a routine allows for an IN scalar. Caller and server refuse all others before anything runs.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Domain {
+    /// `among "NTC"`: these characters, letters in either case. Upper case, visible, none twice, never empty.
+    Characters(String),
+    /// `where k <= n`: the condition must not be zero. It refers to scalars alone.
+    Condition(Expression),
+}
+
 /// One parameter of a routine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
@@ -146,6 +155,8 @@ pub struct Parameter {
     pub when: Option<Expression>,
     /// `= value` of an IN scalar that a caller may leave out; the value of a WORK scalar.
     pub default: Option<Expression>,
+    /// `among`, `where`: the values allowed for an IN scalar; any where there is none.
+    pub domain: Option<Domain>,
     /// `const`: the routine never writes to this IN array, so the caller's own memory may be lent to it.
     pub constant: bool,
     /// One line for people.

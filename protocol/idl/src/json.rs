@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::encode::contract_hash;
 use crate::expression::Expression;
 use crate::idl::parameter_text;
-use crate::interface::{Dimension, Interface, Order, Parameter, Shape, StructType};
+use crate::interface::{Dimension, Domain, Interface, Order, Parameter, Shape, StructType};
 use crate::scope::Scope;
 use crate::signature::{positional, signature};
 
@@ -86,6 +86,11 @@ fn parameter_value(scope: Scope<'_>, parameter: &Parameter) -> Value {
     }
     put(&mut map, "when", text(&parameter.when));
     put(&mut map, "default", text(&parameter.default));
+    match &parameter.domain {
+        Some(Domain::Characters(characters)) => put(&mut map, "among", text_value(characters)),
+        Some(Domain::Condition(condition)) => put(&mut map, "where", Some(scope.expression_text(condition).into())),
+        None => {}
+    }
     put(&mut map, "constant", flag_value(parameter.constant));
     put(&mut map, "doc", text_value(&parameter.doc));
     put(&mut map, "unit", text_value(&parameter.unit));

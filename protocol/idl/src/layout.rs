@@ -3,6 +3,7 @@
 
 use farcall_base::{Bytes, Error, ErrorKind, Result};
 
+use crate::domain;
 use crate::evaluate::{Fault, Values, involved};
 use crate::expression::{Expression, Function};
 use crate::interface::{Dimension, ElementType, Interface, Mode, Order, Parameter, Shape};
@@ -111,14 +112,15 @@ impl ResolvedDimension {
     }
 }
 
-/// Works out every parameter of a call from the values that are known before it.
+/// Works out every parameter of a call from the values that are known before it, and refuses values that the interface
+/// does not allow.
 ///
 /// `values` holds IN and INOUT scalars and whatever else sizes refer to; WORK scalars and defaults are added from the
 /// interface. A range that an OUT value gives counts as the whole dimension: its bound. `limit` bounds the sum of all
 /// arrays, WORK ones included.
 ///
 /// # Errors
-/// `InvalidArgument` for sizes that are negative, out of order, overflow or not computable; `LimitExceeded` if the
+/// `InvalidArgument` for values outside their domain, and for sizes that are negative, out of order, overflow or not computable; `LimitExceeded` if the
 /// arrays exceed the limit. Both name the parameter and the values.
 pub fn resolve(interface: &Interface, values: &dyn Values, limit: Bytes) -> Result<CallLayout> {
     resolve_in(interface.scope(), values, limit)
@@ -129,7 +131,9 @@ pub fn resolve(interface: &Interface, values: &dyn Values, limit: Bytes) -> Resu
 /// # Errors
 /// As [`resolve`].
 pub fn resolve_in(scope: Scope<'_>, values: &dyn Values, limit: Bytes) -> Result<CallLayout> {
-    let resolver = Resolver { scope, values: &Completed::new(scope, values), after: false };
+    let values = &Completed::new(scope, values);
+    domain::check(scope, values)?;
+    let resolver = Resolver { scope, values, after: false };
     let mut parameters = Vec::with_capacity(scope.parameters.len());
     let mut total = 0_u64;
     for parameter in scope.parameters {

@@ -5,6 +5,7 @@ mod check;
 mod compile;
 pub mod decode;
 pub mod diagnostic;
+mod domain;
 pub mod element;
 pub mod encode;
 pub mod evaluate;

@@ -142,6 +142,14 @@ impl<'b> Reader<'b> {
         }
     }
 
+    /// The text at this place, if there is one.
+    pub(crate) fn text_here(&mut self) -> Result<Option<String>> {
+        match self.datatype()? {
+            Type::String => self.text().map(Some),
+            _ => Ok(None),
+        }
+    }
+
     /// The real number at this place, if there is one; finite, and in the shortest of the three widths.
     pub(crate) fn real_here(&mut self) -> Result<Option<f64>> {
         let (value, shortest) = match self.datatype()? {

@@ -3,8 +3,9 @@
 use farcall_base::{Error, ErrorKind, Result};
 
 use crate::canonical::{DIMENSIONS_MAX, PARAMETERS_MAX, STRUCTS_MAX};
+use crate::domain;
 use crate::expression::{Expression, Function};
-use crate::interface::{ElementType, Interface, Mode, Parameter, Shape};
+use crate::interface::{Domain, ElementType, Interface, Mode, Parameter, Shape};
 use crate::scope::Scope;
 use crate::values::DEFAULT_CHAIN_MAX;
 
@@ -36,9 +37,9 @@ fn wrong(name: &str, what: String) -> Error {
 
 fn validate_callback(scope: Scope<'_>, name: &str) -> Result<()> {
     validate_scope(scope, name)?;
-    let odd = |p: &&Parameter| p.mode == Mode::Work || matches!(p.shape, Shape::Callback { .. });
+    let odd = |p: &&Parameter| p.mode == Mode::Work || p.domain.is_some() || matches!(p.shape, Shape::Callback { .. });
     match scope.parameters.iter().find(odd) {
-        Some(parameter) => Err(wrong(name, format!("cannot have {}: WORK or callback", parameter.name))),
+        Some(parameter) => Err(wrong(name, format!("cannot have {}: WORK, domain or callback", parameter.name))),
         None => Ok(()),
     }
 }
@@ -75,7 +76,38 @@ fn validate_parameter(scope: Scope<'_>, parameter: &Parameter) -> std::result::R
         }
         Shape::Scalar | Shape::Array { .. } | Shape::Callback { .. } => {}
     }
+    parameter.domain.as_ref().map_or(Ok(()), |domain| validate_domain(scope, parameter, domain))?;
     parameter.expressions().try_for_each(|expression| validate_expression(scope, expression))
+}
+
+/// A domain belongs to an IN scalar, and its condition to scalars alone: so what travels never depends on it, and a
+/// program that knows no domains marshals as one that does.
+fn validate_domain(scope: Scope<'_>, parameter: &Parameter, domain: &Domain) -> std::result::Result<(), String> {
+    if parameter.mode != Mode::In || !has_value(parameter) {
+        return Err("has a domain, which only an IN number or character may have".into());
+    }
+    match domain {
+        Domain::Characters(_) if parameter.element != ElementType::Char => {
+            Err("is no character and has a set of characters as its domain".into())
+        }
+        Domain::Characters(characters) => {
+            domain::wrong_set(characters).map_or(Ok(()), |what| Err(format!("has a domain that {what}")))
+        }
+        Domain::Condition(condition) => {
+            validate_expression(scope, condition)?;
+            let known = |index| scope.parameter(index).is_some_and(|p| p.mode != Mode::Out && has_value(p));
+            match condition.refers_to(&mut |index| !known(index)) {
+                true => Err("has a domain that refers to something else than an IN or WORK number".into()),
+                false => Ok(()),
+            }
+        }
+    }
+}
+
+/// Whether a parameter is one number or character that expressions can use.
+fn has_value(parameter: &Parameter) -> bool {
+    let number = parameter.element.is_integer() || parameter.element == ElementType::Char;
+    parameter.shape == Shape::Scalar && (number || domain::is_real(parameter.element))
 }
 
 fn validate_expression(scope: Scope<'_>, expression: &Expression) -> std::result::Result<(), String> {

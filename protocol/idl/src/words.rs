@@ -73,7 +73,7 @@ pub(crate) const OPTIONS: [&str; 10] = [
 ];
 
 /// Words that may follow a declarator.
-pub(crate) const CLAUSES: [&str; 3] = ["column", "when", "unit"];
+pub(crate) const CLAUSES: [&str; 5] = ["column", "where", "when", "unit", "among"];
 
 /// The mode that a word names.
 pub(crate) fn mode(word: &str) -> Option<Mode> {

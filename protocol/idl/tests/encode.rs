@@ -8,7 +8,8 @@ use farcall_idl::decode::{decode_interface, decode_module};
 use farcall_idl::encode::{contract_hash, encode_interface, encode_module};
 use farcall_idl::expression::Expression;
 use farcall_idl::interface::{
-    Class, Code, Implementation, Interface, Language, Module, Parameter, Routine, StringConvention,
+    Class, Code, Domain, ElementType, Implementation, Interface, Language, Module, Parameter, Routine, Shape,
+    StringConvention,
 };
 use farcall_idl::layout::{ParameterLayout, resolve};
 use farcall_idl::values::ByteValues;
@@ -147,6 +148,19 @@ fn malformed_encodings_are_refused_for_the_right_reason() {
     refused(&small(&[0x06, 0x81, 0xa2, 0x02, 0x00, 0x03, 0x19, 0x01, 0x2c], 2), Protocol, "struct number 44");
     // Complexity refers to parameter 7 of none.
     refused(&small(&[0x08, 0x82, 0x00, 0x07], 2), Protocol, "parameter number 7");
+    // Sets of characters that another reader would take for another set: lower case, one twice, none, no ASCII.
+    let limited = |domain: &[u8]| small(&[&[0x06, 0x81, 0xa3, 0x02, 0x00, 0x03, 0x00, 0x0c], domain].concat(), 2);
+    assert!(decode_interface(&limited(b"\x62NT")).is_ok());
+    refused(&limited(b"\x62Nt"), Protocol, "lower case");
+    refused(&limited(b"\x62NN"), Protocol, "'N' twice");
+    refused(&limited(b"\x60"), Protocol, "is empty");
+    refused(&limited(b"\x62\xc3\xa9"), Protocol, "no visible ASCII");
+    // Neither text nor expression: true; and a condition on a parameter that does not exist.
+    refused(&limited(&[0xf5]), Protocol, "");
+    refused(&limited(&[0x82, 0x00, 0x01]), Protocol, "number 1, which does not exist");
+    // A set of characters for an int; a domain of a result, which nobody could check before the call.
+    refused(&small(&[0x06, 0x81, 0xa3, 0x02, 0x00, 0x03, 0x05, 0x0c, 0x61, b'N'], 2), Protocol, "is no character");
+    refused(&small(&[0x06, 0x81, 0xa3, 0x02, 0x01, 0x03, 0x00, 0x0c, 0x61, b'N'], 2), Protocol, "has a domain");
     // 1.0 in 64 bits; infinity.
     refused(&small(&[0x08, 0xfb, 0x3f, 0xf0, 0, 0, 0, 0, 0, 0], 2), Protocol, "shortest");
     refused(&small(&[0x08, 0xf9, 0x7c, 0x00], 2), Protocol, "infinite");
@@ -185,6 +199,8 @@ fn hash_changes_with_the_contract_and_only_with_it() {
     prose.complexity = None;
     prose.parameters[0].name = "order".into();
     prose.parameters[0].unit = "1".into();
+    // A domain decides whether a call is accepted. What travels is the same.
+    prose.parameters[0].domain = Some(Domain::Condition(i(1)));
     assert_eq!(contract_hash(&prose), hash);
     let changes: [fn(&mut Interface); 6] = [
         |it| it.idempotent = false,
@@ -208,6 +224,13 @@ fn validation_finds_what_the_decoder_must_not_let_through() {
     assert!(bad(vec![array(In, Float64, "x", vec![])]).contains("without dimensions"));
     assert!(bad(vec![array(In, Float64, "x", vec![dim(p(1))])]).contains("number 1"));
     assert!(bad(vec![int("n"), with_default(int("m"), Expression::Element(0, Box::new(i(0))))]).contains("no array"));
+    let limited = |domain: Expression| allowed(int("n"), Domain::Condition(domain));
+    // What a condition refers to must be there before anything else of the call: no array, no result, no string.
+    assert!(bad(vec![limited(p(1)), array(In, Int32, "m", vec![dim(i(1))])]).contains("something else"));
+    assert!(bad(vec![limited(p(1)), scalar(In, ElementType::String, "s")]).contains("something else"));
+    assert!(bad(vec![allowed(array(In, Int32, "m", vec![dim(i(1))]), Domain::Condition(i(1)))]).contains("only an IN"));
+    let callback = Shape::Callback { parameters: vec![limited(i(1))] };
+    assert!(bad(vec![Parameter { shape: callback, ..int("f") }]).contains("domain or callback"));
     assert!(bad((0..2000).map(|_| int("n")).collect()).contains("more than"));
 }
 

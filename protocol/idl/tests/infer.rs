@@ -6,7 +6,7 @@ mod fixture;
 use farcall_base::{ErrorKind, Result};
 use farcall_idl::element::ScalarValue;
 use farcall_idl::infer::{Arguments, Given, complete};
-use farcall_idl::interface::{Dimension, ElementType, Interface};
+use farcall_idl::interface::{Dimension, Domain, ElementType, Interface};
 use farcall_idl::signature::{positional, signature};
 use fixture::*;
 
@@ -206,6 +206,27 @@ fn values_that_do_not_fit_are_refused() {
     let unsigned = interface("u", vec![scalar(In, ElementType::UInt8, "k")]);
     assert!(call(&unsigned, &[("k", Given::Integer(256))]).is_err());
     assert!(call(&unsigned, &[("k", Given::Integer(255))]).is_ok());
+}
+
+#[test]
+fn values_outside_their_domain_are_refused_before_extents() {
+    let mut dgemm = dgemm();
+    dgemm.parameters[0].domain = Some(Domain::Characters("NTC".into()));
+    let arrays = [("A", shape(&[2, 3])), ("B", shape(&[3, 4])), ("C", shape(&[2, 4]))];
+    let with = |letter| call(&dgemm, &[&arrays[..], &[("transa", Given::Text(letter))]].concat());
+    // As 'T' the extents would disagree; that is not what is wrong.
+    assert_eq!(with("X").unwrap_err().message(), "transa = 'X' is none of N, T, C");
+    assert!(with("N").is_ok());
+    let limited = limited();
+    let with = |k, t| {
+        // Letters match in either case, and reach the routine as they are.
+        let given = [("x", shape(&[3])), ("k", Given::Integer(k)), ("T", Given::Real(t)), ("trans", Given::Text("t"))];
+        call(&limited, &given).map_err(|error| error.message().to_owned())
+    };
+    assert!(with(3, 0.5).is_ok());
+    assert_eq!(with(4, 0.5).unwrap_err(), "k = 4, but 1 <= k && k <= n must hold (n = 3)");
+    assert_eq!(with(1, -2.5).unwrap_err(), "T = -2.5, but T > 0.0 must hold");
+    assert_eq!(with(1, f64::NAN).unwrap_err(), "T = NaN, but T > 0.0 must hold");
 }
 
 #[test]

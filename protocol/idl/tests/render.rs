@@ -90,7 +90,7 @@ fn expression_text_keeps_the_tree() {
 
 #[test]
 fn help_pages_read_as_agreed() {
-    for interface in [dgesv(), dgemm(), dgesdd(), medley()] {
+    for interface in [dgesv(), dgemm(), dgesdd(), medley(), limited()] {
         golden(&format!("{}.txt", interface.name), &help_page(&interface));
     }
 }
@@ -99,10 +99,14 @@ fn help_pages_read_as_agreed() {
 fn idl_text_reads_as_agreed() {
     golden("medley.idl", &to_idl(&medley()));
     golden("dgemm.idl", &to_idl(&dgemm()));
+    golden("limited.idl", &to_idl(&limited()));
 }
 
 #[test]
 fn json_has_the_documented_keys() {
     let json = serde_json::to_string_pretty(&to_json(&medley())).unwrap() + "\n";
     golden("medley.json", &json);
+    let limited = to_json(&limited());
+    assert_eq!(limited["parameters"][0]["among"], "NTC");
+    assert_eq!(limited["parameters"][2]["where"], "1 <= k && k <= n");
 }

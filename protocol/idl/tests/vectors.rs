@@ -24,6 +24,7 @@ fn cases() -> Vec<(Interface, Vec<Value>)> {
     let gesdd = |jobz: &str| json!({"jobz": jobz, "m": 5, "n": 3, "lda": 6, "ldu": 5, "ldvt": 3});
     let gemm = json!({"m": 2, "n": 3, "k": 4, "lda": 4, "ldb": 4, "ldc": 2, "transa": "T"});
     let dot = |n: i64, incx: i64| json!({"n": n, "incx": incx});
+    let within = |trans: &str, k: i64| json!({"trans": trans, "n": 3, "k": k, "T": 1.0});
     let huge = gesv(2_000_000_000, 1, 2_000_000_000, 2_000_000_000);
     let sizes = json!({"n": 5, "title": "hello", "sizes": [2, 4, 0]});
     vec![
@@ -45,12 +46,16 @@ fn cases() -> Vec<(Interface, Vec<Value>)> {
         (dsyev(), vec![json!({"n": 4, "lda": 4})]),
         (selection(), vec![json!({"n": 10})]),
         (medley(), vec![sizes]),
+        (limited(), vec![within("N", 1), within("t", 3), within("X", 1), within("N", 0), within("N", 4)]),
     ]
 }
 
 /// One parameter's bytes from JSON: a number, a letter, text, or an array of numbers.
 fn bytes(element: ElementType, shape: &Shape, value: &Value) -> Vec<u8> {
     let one = |value: &Value| {
+        if element == ElementType::Float64 {
+            return value.as_f64().unwrap().to_ne_bytes().to_vec();
+        }
         let mut bytes = vec![0; 16];
         let width = [1, 2, 4, 8]
             .into_iter()

@@ -2,6 +2,7 @@
 
 mod constant;
 mod cycles;
+mod domain;
 mod parameter;
 mod routine;
 mod scope;

@@ -24,8 +24,8 @@ pub(super) fn parameters(list: &mut List<'_, '_>, parameters: &[tree::Parameter]
     let signatures: Vec<Signature> = parameters.iter().map(|parameter| list.signature(parameter)).collect();
     list.duplicates(parameters);
     list.callbacks_last(parameters);
-    let compiled = parameters.iter().zip(&signatures);
-    let compiled = compiled.map(|(parameter, signature)| list.parameter(parameter, signature, &signatures)).collect();
+    let compiled = parameters.iter().enumerate();
+    let compiled = compiled.map(|(index, parameter)| list.parameter(parameter, index, &signatures)).collect();
     (compiled, signatures)
 }
 
@@ -78,7 +78,8 @@ impl List<'_, '_> {
     }
 
     /// One parameter. The checks of clauses come last: they need the shape.
-    fn parameter(&mut self, tree: &tree::Parameter, signature: &Signature, all: &[Signature]) -> Parameter {
+    fn parameter(&mut self, tree: &tree::Parameter, index: usize, all: &[Signature]) -> Parameter {
+        let signature = &all[index];
         if let Some(callback) = &tree.callback {
             return self.callback(tree, callback, all);
         }
@@ -89,6 +90,7 @@ impl List<'_, '_> {
             shape: self.shape(tree, signature, all),
             when: tree.when.as_ref().map(|when| self.condition(tree, when, all)),
             default: tree.default.as_ref().map(|value| self.value(value, signature, all)),
+            domain: self.domain(tree, index, all),
             constant: tree.constant.is_some(),
             doc: tree.doc.as_ref().map(|doc| doc.text.clone()).unwrap_or_default(),
             unit: tree.unit.as_ref().map(|unit| unit.text.clone()).unwrap_or_default(),
@@ -117,6 +119,7 @@ impl List<'_, '_> {
             shape: Shape::Callback { parameters: compiled },
             when: None,
             default: None,
+            domain: None,
             constant: false,
             doc: tree.doc.as_ref().map(|doc| doc.text.clone()).unwrap_or_default(),
             unit: String::new(),
@@ -125,15 +128,25 @@ impl List<'_, '_> {
 
     /// The compiled expression, or a stand-in after a mistake.
     fn expression(&mut self, tree: &tree::Expression, purpose: Purpose, all: &[Signature]) -> Expression {
+        self.resolved(tree, purpose, all).unwrap_or(Expression::Integer(1))
+    }
+
+    /// The compiled expression; `None` after a mistake.
+    pub(super) fn resolved(
+        &mut self,
+        tree: &tree::Expression,
+        purpose: Purpose,
+        all: &[Signature],
+    ) -> Option<Expression> {
         let outer = self.outer.unwrap_or_default();
         let mut scope = Scope { signatures: all, outer, incomplete: self.incomplete, problems: &mut *self.problems };
-        let Some(expression) = scope.resolve(tree, purpose) else { return Expression::Integer(1) };
+        let expression = scope.resolve(tree, purpose)?;
         if !purpose.reals
             && let Err(message) = constant::value(&expression)
         {
             self.problems.add(tree.span, message);
         }
-        expression
+        Some(expression)
     }
 
     /// Scalar or array. A scalar that comes back is an array of one element, because callers pass a pointer.

@@ -36,6 +36,10 @@ pub(super) struct Purpose {
 pub(super) const SIZE: Purpose = Purpose { what: "a size", reals: false, functions: false, outputs: false };
 /// `when`.
 pub(super) const CONDITION: Purpose = Purpose { what: "a condition", ..SIZE };
+/// `where` of an integer or a character.
+pub(super) const DOMAIN: Purpose = CONDITION;
+/// `where` of a floating-point number.
+pub(super) const REAL_DOMAIN: Purpose = Purpose { reals: true, ..CONDITION };
 /// The range of what goes in.
 pub(super) const RANGE: Purpose = Purpose { what: "a range", ..SIZE };
 /// The range of what comes back.

@@ -1,7 +1,7 @@
 //! Parameter lists: modes, types, declarators, clauses and callbacks (spec/idl.md, sections 3.2 to 3.4 and 3.8).
 
 use super::Parser;
-use super::tree::{Name, Parameter};
+use super::tree::{Domain, Name, Parameter};
 use crate::canonical::PARAMETERS_MAX;
 use crate::diagnostic::shown;
 use crate::nearest::nearest;
@@ -118,6 +118,7 @@ impl Parser<'_, '_> {
             column: None,
             when: None,
             default: None,
+            domain: None,
             doc: None,
             unit: None,
             callback: None,
@@ -167,6 +168,7 @@ impl Parser<'_, '_> {
             column: None,
             when: None,
             default: None,
+            domain: None,
             doc: (self.peek().kind == Kind::Text).then(|| self.description()),
             unit: None,
             callback: Some(list),
@@ -284,11 +286,24 @@ impl Parser<'_, '_> {
                 self.once(parameter.when.is_some(), token.span, "a second 'when'; join the conditions with '&&'");
                 parameter.when = Some(when);
             }
+            (Kind::Word, "among" | "where") => {
+                let domain = self.domain()?;
+                self.once(parameter.domain.is_some(), token.span, "a second 'among' or 'where'");
+                parameter.domain = Some(domain);
+            }
             (Kind::Symbol("="), _) => return self.default_value(parameter),
             (Kind::Word, word) if !self.begins_something_else(word) => return self.unknown_clause(word),
             _ => return Some(false),
         }
         Some(true)
+    }
+
+    /// `among "characters"` or `where condition`.
+    fn domain(&mut self) -> Option<Domain> {
+        match self.take_name().text.as_str() {
+            "among" => self.string("the characters in double quotes").map(Domain::Characters),
+            _ => self.expression().map(Domain::Condition),
+        }
     }
 
     /// `= value`. Behind `when` it is a comparison with one sign too few.
@@ -313,7 +328,8 @@ impl Parser<'_, '_> {
     /// A word that is no clause ends the parameter: what it was meant to begin is not known.
     fn unknown_clause(&mut self, word: &str) -> Option<bool> {
         let help = self.problems.did_you_mean(word, words::CLAUSES).unwrap_or_else(|| {
-            "after a parameter may stand: column, when …, = value, \"description\", unit \"…\"".to_string()
+            "after a parameter may stand: column, when …, = value, among \"…\", where …, \"description\", unit \"…\""
+                .to_string()
         });
         self.problems.add_with_help(self.peek().span, format!("unknown word '{}'", shown(word)), help);
         None

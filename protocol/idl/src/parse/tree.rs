@@ -105,10 +105,19 @@ pub(crate) struct Parameter {
     pub column: Option<Span>,
     pub when: Option<Expression>,
     pub default: Option<Expression>,
+    pub domain: Option<Domain>,
     pub doc: Option<Name>,
     pub unit: Option<Name>,
     /// Parameters of the callback, and whether some of them could not be read.
     pub callback: Option<(Vec<Parameter>, bool)>,
+}
+
+/// The values that a parameter may have.
+pub(crate) enum Domain {
+    /// `among "NTC"`.
+    Characters(Name),
+    /// `where expr`.
+    Condition(Expression),
 }
 
 /// One dimension.

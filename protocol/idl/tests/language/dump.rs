@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use farcall_idl::expression::Expression;
-use farcall_idl::interface::{Code, Dimension, Interface, Module, Order, Parameter, Routine, Shape};
+use farcall_idl::interface::{Code, Dimension, Domain, Interface, Module, Order, Parameter, Routine, Shape};
 
 /// The whole module.
 pub fn module(module: &Module) -> String {
@@ -84,6 +84,11 @@ fn parameter_line(parameter: &Parameter, all: &[Parameter]) -> String {
     }
     for (what, expression) in [("when", &parameter.when), ("=", &parameter.default)] {
         line.extend(expression.iter().map(|e| format!(" {what} {}", expression_tree(e, all))));
+    }
+    match &parameter.domain {
+        Some(Domain::Characters(characters)) => line.push_str(&format!(" among {characters:?}")),
+        Some(Domain::Condition(condition)) => line.push_str(&format!(" where {}", expression_tree(condition, all))),
+        None => {}
     }
     if !parameter.doc.is_empty() || !parameter.unit.is_empty() {
         let _ = write!(line, " {:?} [{}]", parameter.doc, parameter.unit);
