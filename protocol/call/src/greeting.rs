@@ -28,7 +28,7 @@ pub fn judge(hello: &Hello, token: Option<&[u8]>) -> Result<()> {
             "greet the peer",
             if given.is_some() { "wrong token" } else { "this server wants a token and none was given" },
         )
-        .fix("give the token that the server printed the path of: FARCALL_TOKEN_FILE=PATH, or token= in Python")),
+        .fix("name the server's token file: --token-file FILE, FARCALL_TOKEN_FILE=FILE, or token_file= in Python")),
     }
 }
 

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
+use rustix::io::Errno;
 
 const BYTES: usize = 32;
 /// In the file: two digits per byte and a line end.
@@ -65,9 +66,13 @@ impl Token {
         let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(|error| {
             let missing = error.kind() == io::ErrorKind::NotFound;
             let kind = if missing { ErrorKind::NotFound } else { ErrorKind::System };
-            at(Error::new(kind, OPERATION, error.to_string())
-                .fix("copy the path that the server printed")
-                .source(error))
+            let link = Errno::from_io_error(&error) == Some(Errno::LOOP);
+            let message = if link { "it is a symbolic link".to_owned() } else { error.to_string() };
+            let fix = match link {
+                true => "name the file itself: others could exchange what a link points to",
+                false => "check the path: `farcall serve` says where its token file is when it starts",
+            };
+            at(Error::new(kind, OPERATION, message).fix(fix).source(error))
         })?;
         let status = file.metadata().map_err(|error| at(Error::system(OPERATION, error)))?;
         judge(&status).map_err(at)?;
@@ -76,7 +81,7 @@ impl Token {
         let bytes = read.ok().and_then(|_| parse(text.trim_end()));
         bytes.map(Token).ok_or_else(|| {
             at(Error::new(ErrorKind::InvalidSource, OPERATION, "this is no token: 64 hexadecimal digits are expected")
-                .fix("remove the file; the server writes a new one"))
+                .fix("check the path; if this is the server's token file, move it away: the server writes a new one"))
         })
     }
 
@@ -100,7 +105,7 @@ fn judge(status: &std::fs::Metadata) -> Result<()> {
     }
     if status.mode() & OTHERS != 0 {
         let message = format!("others may read or change it (mode {:o})", status.mode() & 0o7777);
-        return refuse(message, "remove it and start the server again: the token may be known to others by now");
+        return refuse(message, "check the path; if this is the token, move it away and start the server again: others may know it by now");
     }
     Ok(())
 }
