@@ -243,7 +243,8 @@ typedef struct farcall_argument {
 
 typedef struct farcall_call_options {
     size_t size;             /* sizeof(farcall_call_options) */
-    double timeout_seconds;  /* for the whole call; 0: none. FARCALL_TIMED_OUT when it is over */
+    double timeout_seconds;  /* for the whole call; 0: none. FARCALL_TIMED_OUT when it is over, at most 0.25 seconds
+                              * later: the call's arrays are the caller's again, whatever the server does */
     uint32_t announced;      /* 1: farcall_next_finished tells of the call's end */
     uint32_t reserved;       /* zero */
 } farcall_call_options;
@@ -270,8 +271,8 @@ int farcall_call_poll(farcall_call *call, farcall_results **results, farcall_err
 int farcall_call_cancel(farcall_call *call, farcall_error **error);
 /* The call's number in its client, from 1; 0 for NULL. */
 uint64_t farcall_call_number(const farcall_call *call);
-/* Frees a call. If it is not over, it is cancelled, and this waits until its memory is no longer used (at most 10
- * seconds; then the connection is given up). Nothing is written to its arrays after this. */
+/* Frees a call. If it is not over, the server is asked to end it. This waits for nothing; its arrays are neither read
+ * nor written to any more when it returns. */
 void farcall_call_free(farcall_call *call);
 
 /* ---- Event loops ------------------------------------------------------------------------------------------------- */

@@ -11,7 +11,12 @@ use crate::contract::Contract;
 use crate::results::Outputs;
 use crate::session::{Conditions, earlier};
 
-/// A call under way. Dropping it ends the call and waits until its memory is free.
+/// Time after a call's deadline in which the server's own word on it counts still: it says more than ours. Then the
+/// caller hears that its time is over, whatever the server does.
+const LAST_WORD: Duration = Duration::from_millis(250);
+
+/// A call under way. Dropping it asks the server to end the call, and waits for nothing: the call's arrays are not used any
+/// more.
 pub struct PendingCall {
     client: Client,
     number: u64,
@@ -65,7 +70,8 @@ impl PendingCall {
         if self.collected {
             return Err(Error::new(ErrorKind::NotFound, "wait for a call", "its outcome was collected before"));
         }
-        match self.client.session().wait(self.number, earlier(until, self.deadline))? {
+        let last = self.deadline.map(|deadline| deadline.checked_add(LAST_WORD).unwrap_or(deadline));
+        match self.client.session().wait(self.number, earlier(until, last))? {
             Some(outcome) => {
                 self.collected = true;
                 if outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::InterfaceChanged) {
@@ -75,7 +81,10 @@ impl PendingCall {
             }
             None if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) => {
                 self.collected = true;
-                timed_out(self.client.session().cancel_and_wait(self.number)).map(Some)
+                self.client.session().abandon(self.number);
+                Err(Error::new(ErrorKind::TimedOut, "call", "its time is over")
+                    .with("routine", &self.contract.name)
+                    .fix("give it a longer timeout"))
             }
             None => Ok(None),
         }
@@ -99,21 +108,11 @@ impl PendingCall {
     }
 }
 
-/// A call that we cancelled because its time was over failed for that reason, whatever the server calls it.
-fn timed_out(outcome: Result<Outputs>) -> Result<Outputs> {
-    match outcome {
-        Err(error) if error.kind() == ErrorKind::Cancelled => {
-            Err(Error::new(ErrorKind::TimedOut, "call", "its time is over").fix("give it a longer timeout"))
-        }
-        outcome => outcome,
-    }
-}
-
 impl Drop for PendingCall {
     fn drop(&mut self) {
         if !self.collected {
             // Whoever drops a call wants neither its results nor its error, but its memory back.
-            let _ = self.client.session().cancel_and_wait(self.number);
+            self.client.session().abandon(self.number);
         }
     }
 }

@@ -32,8 +32,6 @@ const RECEIVE_BUDGET: usize = 64 << 20;
 const QUEUE_BYTES: usize = 8 << 20;
 /// Time without a byte leaving after which a started call is left to whoever waits later.
 const STALL: Duration = Duration::from_millis(100);
-/// Time that a server has to answer a cancelled call before the connection is given up.
-const CANCEL_GRACE: Duration = Duration::from_secs(10);
 
 /// How a call is to be made.
 #[derive(Clone, Copy, Debug)]
@@ -101,6 +99,7 @@ impl Session {
             announced: VecDeque::new(),
             replies: HashMap::new(),
             fetching: HashMap::new(),
+            abandoned: HashMap::new(),
             shares: stream.passes_descriptors(),
             source,
             segments: HashMap::new(),
@@ -191,27 +190,13 @@ impl Session {
         self.wait_until(deadline, |core| core.tables.take_finished(number))
     }
 
-    /// Ends a call whose time is over, and waits until nothing of it is under way: after this its memory is the caller's
-    /// again. The outcome is the server's, or an error if the server does not answer.
-    pub fn cancel_and_wait(&self, number: u64) -> Result<Outputs> {
-        self.cancel(number)?;
-        match self.wait(number, Instant::now().checked_add(CANCEL_GRACE))? {
-            Some(outcome) => outcome,
-            None => {
-                let error = || {
-                    Error::new(
-                        ErrorKind::ConnectionLost,
-                        "cancel a call",
-                        "the server does not answer; the connection was given up",
-                    )
-                };
-                let mut core = self.lock();
-                core.die(error());
-                self.tell(&mut core);
-                drop(core);
-                Err(error())
-            }
-        }
+    /// Gives a call up that nobody waits for any more: the server is asked to end it, and its memory is the caller's
+    /// again. Waits for nothing.
+    pub fn abandon(&self, number: u64) {
+        let mut core = self.lock();
+        core.tables.abandon(number);
+        core.settle();
+        self.advance(&mut core);
     }
 
     /// Asks the server to end a call.
@@ -384,7 +369,7 @@ impl Core {
         self.settle();
     }
 
-    /// Before anybody learns that a call is over, nothing may name its caller's memory any more.
+    /// Before a caller has its memory back, no queued frame may name it any more.
     fn settle(&mut self) {
         if std::mem::take(&mut self.tables.ended_early)
             && let Err(error) = self.link.copy_queued()

@@ -7,4 +7,5 @@ mod scripted {
     pub mod fake;
     pub mod interfaces;
     pub mod sending;
+    pub mod timeouts;
 }

@@ -63,6 +63,12 @@ impl InFlight {
         InFlight { call, data, result: None, after: None, receiving: HashMap::new(), trouble: None }
     }
 
+    /// What the server may use until it says that the call is over. Memory of this process alone is not among it.
+    pub fn shared_memory(self) -> Vec<Arc<dyn Region>> {
+        let regions = self.data.sides.into_iter().flatten().map(|side| side.region);
+        regions.filter(|region| region.descriptor().is_some()).collect()
+    }
+
     /// Whether nothing ran, and the server asks for the interface to be fetched before the call is made again.
     pub fn is_to_be_repeated(&self) -> bool {
         let failure = self.result.as_ref().and_then(|result| result.failure.as_ref());

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use farcall_base::{Bytes, CallId, ChannelId, Error, ErrorKind, Random, Result, SeededRandom};
 use farcall_call::{Connection, Event, Side as DataSide};
@@ -23,6 +23,8 @@ pub struct Tables {
     pub channels: HashMap<u64, ChannelId>,
     /// Calls that are made again when the interface came that they ask for.
     pub fetching: HashMap<ChannelId, Call>,
+    /// Calls that nobody waits for, and the memory that the server may still use for them.
+    pub abandoned: HashMap<ChannelId, Vec<Arc<dyn Region>>>,
     pub finished: HashMap<u64, Result<Outputs>>,
     pub announced: VecDeque<u64>,
     pub replies: HashMap<ChannelId, Reply>,
@@ -92,6 +94,7 @@ impl Tables {
     }
 
     fn finish(&mut self, channel: ChannelId) {
+        self.abandoned.remove(&channel);
         let Some(flight) = self.calls.remove(&channel) else { return };
         let (number, announced) = (flight.call.number, flight.call.conditions.announced);
         let lent = flight.data.lent.clone();
@@ -100,8 +103,7 @@ impl Tables {
         } else {
             self.conclude(number, announced, flight.outcome());
         }
-        // What queued frames name outlives the call.
-        self.ended_early |= lent.iter().any(|region| region.strong_count() > 0);
+        self.ended_early |= is_in_use(&lent);
     }
 
     /// The outcome of a call is there for its owner.
@@ -162,14 +164,34 @@ impl Tables {
         }
     }
 
+    /// Gives a call up: asks the server to end it, and lets go of everything that is its caller's. No frame is made of
+    /// its arguments any more, and what still comes of its results is thrown away.
+    pub fn abandon(&mut self, number: u64) {
+        self.take_finished(number);
+        let Some(channel) = self.channels.remove(&number) else { return };
+        self.fetching.remove(&channel);
+        if let Some(flight) = self.calls.remove(&channel) {
+            self.connection.cancel(channel);
+            let lent = flight.data.lent.clone();
+            self.abandoned.insert(channel, flight.shared_memory());
+            self.ended_early |= is_in_use(&lent);
+        }
+    }
+
     /// Ends all calls.
     pub fn end_all(&mut self, outcome: impl Fn() -> Result<Outputs>) {
+        self.abandoned.clear();
         let flights = self.calls.drain().map(|(_, flight)| flight.call);
         let calls: Vec<Call> = flights.chain(self.fetching.drain().map(|(_, call)| call)).collect();
         for call in calls {
             self.conclude(call.number, call.conditions.announced, outcome());
         }
     }
+}
+
+/// Whether queued frames name memory that a call, which is gone, was lent.
+fn is_in_use(lent: &[Weak<dyn Region>]) -> bool {
+    lent.iter().any(|region| region.strong_count() > 0)
 }
 
 impl Memory for Tables {
