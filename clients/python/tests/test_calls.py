@@ -89,7 +89,7 @@ def test_futures_of_crashes_have_the_error(server, farcall):
 
 def test_futures_keep_their_arrays(server):
     """Nobody else refers to them while they are sent and received."""
-    futures = [server.daxpy.submit(200_000, np.full(200_000, float(k)), np.ones(200_000)) for k in range(8)]
+    futures = [server.daxpy.submit(np.full(200_000, float(k)), np.ones(200_000)) for k in range(8)]
     gc.collect()
     for k, future in enumerate(futures):
         assert (future.result(30).y == k + 1).all()

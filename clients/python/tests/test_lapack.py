@@ -142,14 +142,26 @@ def test_zheev(server):
 
 def test_ddot_and_zdotu(server):
     x, y = random.normal(size=10), random.normal(size=10)
-    assert server.ddot(10, x, y).dot == pytest.approx(x @ y)
+    assert server.ddot(x, y).dot == pytest.approx(x @ y)
     z = x + 1j * y
-    assert server.zdotu(10, z, z).dot == pytest.approx((z * z).sum())
+    assert server.zdotu(z, z).dot == pytest.approx((z * z).sum())
 
 
 def test_daxpy(server):
     x, y = random.normal(size=10), random.normal(size=10)
-    close(server.daxpy(10, x, y, alpha=3).y, 3 * x + y)
+    close(server.daxpy(x, y, alpha=3).y, 3 * x + y)
+
+
+def test_increments_need_no_n(server):
+    """An increment says how the routine's memory is laid out; a negative one walks through it backwards."""
+    x, y = random.normal(size=7), random.normal(size=7)
+    assert server.ddot(x, y, incx=2, incy=3).dot == pytest.approx(x @ y)
+    assert server.ddot(x, y, incx=-2).dot == pytest.approx(x[::-1] @ y)
+    close(server.daxpy(x, y, alpha=3, incx=-4, incy=2).y, 3 * x[::-1] + y)
+    z = x + 1j * y
+    assert server.zdotu(z, z, n=7, incy=-3).dot == pytest.approx((z * z[::-1]).sum())
+    # One element, used again and again: y says how often.
+    close(server.daxpy([2.0], y, incx=0).y, 2 + y)
 
 
 def test_dgemm(server):

@@ -31,8 +31,8 @@ CALLS = [
     ("the other byte order", lambda s: s.dgesv(A.astype(">f8"), B.astype(">f8")).b, X),
     ("several right-hand sides", lambda s: s.dgesv(A, np.eye(2)).b, np.linalg.inv(A)),
     ("a default overridden", lambda s: s.dlange(A, norm="M").value, 4.0),
-    ("a function's result", lambda s: s.ddot(2, B, B).dot, 5.0),
-    ("the only result", lambda s: s.ddot(2, B, B).value, 5.0),
+    ("a function's result", lambda s: s.ddot(B, B).dot, 5.0),
+    ("the only result", lambda s: s.ddot(B, B).value, 5.0),
     ("a character as bytes", lambda s: s.dlange(A, norm=b"M").value, 4.0),
     ("nothing at all", lambda s: s.dlange(np.zeros((0, 0))).value, 0.0),
     ("a name like a method", lambda s: s["call"](2).y, -2.0),
@@ -90,7 +90,7 @@ def test_results_go_where_out_says(server):
     assert server.dgesv(A, B, ipiv=pivots).ipiv is pivots
     # One array for the only array result.
     y = np.empty(2)
-    assert server.daxpy(2, B, y, alpha=2.0, out=y).y is y
+    assert server.daxpy(B, y, alpha=2.0, out=y).y is y
 
 
 def test_out_may_have_any_strides(server):
@@ -173,7 +173,7 @@ def test_names_that_are_not_there(server, farcall):
     with pytest.raises(LookupError, match="dgesv"):
         server["lapack/dgesw"]
     with pytest.raises(AttributeError):
-        server.lapack.ddot(2, B, B)
+        server.lapack.ddot(B, B)
     with pytest.raises(farcall.WrongType, match='the module "lapack" is no routine'):
         server.lapack(A, B)
     with pytest.raises(TypeError):

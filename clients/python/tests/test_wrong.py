@@ -1,7 +1,11 @@
 """Wrong arguments, each with what the user is told."""
 
+import fractions
+import pathlib
+
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import as_strided
 
 A = np.array([[4.0, 1.0], [1.0, 3.0]])
 B = np.array([1.0, 2.0])
@@ -16,17 +20,20 @@ WRONG = [
     ("a work array", lambda s: s.dgels(A, B, work=B), "WrongType", 'takes no argument "work"'),
     ("given twice", lambda s: s.dgesv(A, B, b=B), "WrongType", "b is given twice"),
     ("an array missing", lambda s: s.dgesv(A), "InvalidArgument", "b: not given"),
-    ("a scalar missing", lambda s: s.ddot(x=B, y=B), "InvalidArgument", "needs n: not given", "pass n="),
+    ("a scalar missing", lambda s: s.ddot(1, 1, incx=0, incy=0), "InvalidArgument", "needs n: not given", "pass n="),
     ("extents that disagree", lambda s: s.dgesv(A, np.ones(3)), "InvalidArgument", "n = 2 from a axis 0, n = 3 from b axis 0"),
     ("a matrix that is not square", lambda s: s.dgesv(np.ones((2, 3)), B), "InvalidArgument", "a has shape (2, 3)"),
     ("too many dimensions", lambda s: s.dgesv(np.ones((2, 2, 2)), B), "InvalidArgument", "a", "dimensions"),
     ("a size that does not fit", lambda s: s.dgesv(A, B, n=3), "InvalidArgument", "n = 3"),
     ("a leading dimension that is too small", lambda s: s.dgesv(A, B, lda=1), "InvalidArgument", "a", "1"),
-    ("a negative dimension", lambda s: s.ddot(-5, np.ones(0), np.ones(0)), "InvalidArgument", "n"),
-    ("narrowing to real", lambda s: s.dgesv(A + 0j, B), "WrongType", "an array of complex128, the interface wants float64 (parameter: a, routine: lapack/dgesv)", "a.astype('float64')"),
+    ("a negative dimension", lambda s: s.ddot(np.ones(0), np.ones(0), n=-5), "InvalidArgument", "n"),
+    ("narrowing to real", lambda s: s.dgesv(A + 0j, B), "WrongType", "an array of complex128, the interface wants float64 (parameter: a, routine: lapack/dgesv)", "pass its real part: a.real"),
+    ("narrowing a complex list", lambda s: s.dgesv([[1j, 0], [0, 1]], B), "WrongType", "a list of complex128, the interface wants float64", "pass real numbers, or np.real(a)"),
+    ("narrowing to single what does not fit", lambda s: s.rows_float32(A * 1e300, A), "WrongType", "float64, the interface wants float32", "it has values that do not fit"),
+    ("narrowing of integers that do not fit", lambda s: s.rows_int8(np.array([[300]]), [[1]]), "WrongType", "int64, the interface wants int8", "it has values that do not fit"),
     ("narrowing to single", lambda s: s.rows_float32(A, A), "WrongType", "an array of float64, the interface wants float32", "a.astype('float32')"),
-    ("narrowing of integers", lambda s: s.rows_int32(A.astype(int), A.astype(int)), "WrongType", "an array of int64, the interface wants int32"),
-    ("reals for integers", lambda s: s.rows_int32(A, A), "WrongType", "an array of float64, the interface wants int32"),
+    ("narrowing of integers", lambda s: s.rows_int32(A.astype(int), A.astype(int)), "WrongType", "an array of int64, the interface wants int32", "a.astype('int32')"),
+    ("reals for integers", lambda s: s.rows_int32(A, A), "WrongType", "an array of float64, the interface wants int32", "pass whole numbers"),
     ("real lists for integers", lambda s: s.rows_int32([[1.5]], [[1]]), "WrongType", "float64, the interface wants int32"),
     ("signed for unsigned", lambda s: s.rows_uint32(A.astype("i4"), A.astype("i4")), "WrongType", "an array of int32, the interface wants uint32"),
     ("a list that does not fit", lambda s: s.rows_int8([[1000]], [[1]]), "InvalidArgument", "1000 of int64 does not fit int8 exactly"),
@@ -36,14 +43,34 @@ WRONG = [
     ("one number beyond a double", lambda s: s.square(2**53 + 1), "InvalidArgument", "9007199254740993 is not exact as float64", "float(...)"),
     ("a list that overflows to infinity", lambda s: s.rows_float32([[1e300]], [[1]]), "InvalidArgument", "1e+300 of float64 does not fit float32"),
     ("a ragged list", lambda s: s.dgesv([[1, 2], [3]], B), "WrongType", "(parameter: a, routine: lapack/dgesv)"),
-    ("objects", lambda s: s.dgesv([[object()]], B), "WrongType", "the interface wants float64, not an array of object"),
+    ("objects", lambda s: s.dgesv([[object()]], B), "WrongType", "the element [0][0] is <object object", "and the interface wants float64"),
+    ("a fraction", lambda s: s.dgesv([[4, 1], [1, fractions.Fraction(1, 3)]], B), "WrongType", "the element [1][1] is Fraction(1, 3) (Fraction)"),
+    ("a whole number beyond all types", lambda s: s.dgesv(A, [1, 2**70]), "WrongType", "the element [1] is 1180591620717411303424 (int)"),
+    ("a generator", lambda s: s.dgesv(A, (x for x in B)), "WrongType", "wants an array of float64, not a generator", "pass list(...)"),
+    ("a set", lambda s: s.dgesv(A, {1.0, 2.0}), "WrongType", "wants an array of float64, not a set", "pass list(...)"),
+    ("a dictionary", lambda s: s.dgesv(A, {1.0: 2.0}), "WrongType", "not a dict", "values()"),
+    ("masked elements", lambda s: s.dgesv(A, np.ma.masked_greater(B, 1)), "InvalidArgument", "1 of its elements are masked", "fill them: b.filled(...)"),
+    ("a masked number", lambda s: s.square(np.ma.masked), "WrongType", "wants a real number"),
+    ("out that is masked", lambda s: s.dgesv(A, B, out={"b": np.ma.masked_array(np.empty(2))}), "WrongType", "masked arrays", "pass a plain array"),
+    ("out whose elements are one", lambda s: s.dgesv(A, B, out={"b": as_strided(SHARED, (2,), (0,))}), "InvalidArgument", "elements of the array for the result overlap", "lie apart"),
+    ("out whose rows overlap", lambda s: s.dgesv(A, A, out={"b": as_strided(SHARED, (2, 2), (8, 8))}), "InvalidArgument", "overlap (strides (8, 8) bytes)"),
+    ("in place of one element", lambda s: s.dgesv(A, as_strided(SHARED, (2,), (0,)), inplace=True), "InvalidArgument", "overlap"),
+    ("a long double that is not exact", lambda s: s.square(np.longdouble("0.1")), "InvalidArgument", "is not exact as float64", "float(...)"),
+    ("a text that is no UTF-8", lambda s: s.greet("\ud800"), "InvalidArgument", "cannot be written in UTF-8", "pass bytes", "parameter: name"),
+    ("a path for a string", lambda s: s.greet(pathlib.Path("x")), "WrongType", "wants a string"),
+    ("no flag", lambda s: s.dgesv(A.copy(), B.copy(), inplace="no"), "WrongType", "inplace='no' is neither True nor False"),
+    ("an option misspelled", lambda s: s.dgesv(A, B, nrsh=1), "WrongType", 'takes no argument "nrsh"', "did you mean nrhs? it takes n, nrhs, a"),
+    ("no name", lambda s: s.call(None), "WrongType", "a routine is named by a str, not by None"),
+    ("a number for a name", lambda s: s[5], "WrongType", "a routine is named by a str, not by 5"),
+    ("extents without a routine", lambda s: s.dgesv(A, np.ones(3)), "InvalidArgument", "routine: lapack/dgesv"),
+    ("out of another shape, where", lambda s: s.dgesv(A, B, out={"ipiv": np.empty(3, "i4")}), "InvalidArgument", "routine: lapack/dgesv"),
     ("a text for an array", lambda s: s.dgesv("matrix", B), "WrongType", "the interface wants float64, not an array of <U6"),
     ("None for an array", lambda s: s.dgesv(None, B, n=2), "InvalidArgument", "dgesv needs a: not given"),
     ("a real for a whole number", lambda s: s.dgesv(A, B, n=2.0), "WrongType", "wants a whole number (int), not 2.0 (float)", "pass int(...)"),
     ("a text for a number", lambda s: s.square("3"), "WrongType", "wants a real number (double), not '3' (str)"),
     ("an array for a number", lambda s: s.square(B), "WrongType", "not an array of float64 with shape (2,)"),
     ("a complex for a real", lambda s: s.square(1j), "WrongType", "wants a real number"),
-    ("a number that does not fit", lambda s: s.ddot(2**31, B, B), "InvalidArgument", "2147483648 does not fit int"),
+    ("a number that does not fit", lambda s: s.ddot(B, B, n=2**31), "InvalidArgument", "2147483648 does not fit int"),
     ("two characters", lambda s: s.dlange(A, norm="MM"), "WrongType", "wants one character, not 'MM'"),
     ("a character beyond ASCII", lambda s: s.dlange(A, norm="é"), "WrongType", "wants one character"),
     ("a number for a character", lambda s: s.dlange(A, norm=77), "WrongType", "wants one character, not 77 (int)"),
@@ -63,9 +90,11 @@ WRONG = [
     ("one memory for two results", lambda s: s.dgesv(A, np.eye(2), out={"a": SHARED[:4].reshape(2, 2), "b": SHARED[2:].reshape(2, 2)}), "WrongType", "a and b would be written to the same memory"),
     ("in place of a list", lambda s: s.dgesv([[4, 1], [1, 3]], B.copy(), inplace=True), "WrongType", "a was converted", "leave inplace out"),
     ("in place of another type", lambda s: s.dgesv(A.astype("f4"), B.copy(), inplace=True), "WrongType", "a was converted"),
-    ("in place of what is read-only", lambda s: s.daxpy(2, B, READ_ONLY, inplace=True), "InvalidArgument", "is read-only"),
-    ("no time", lambda s: s.dgesv(A, B, timeout=0), "WrongType", "a timeout of 0", "give seconds above 0"),
-    ("negative time", lambda s: s.dgesv(A, B, timeout=-1), "WrongType", "a timeout of -1"),
+    ("in place of what is read-only", lambda s: s.daxpy(B, READ_ONLY, inplace=True), "InvalidArgument", "is read-only"),
+    ("no time", lambda s: s.dgesv(A, B, timeout=0), "InvalidArgument", "a timeout of 0", "give seconds above 0"),
+    ("negative time", lambda s: s.dgesv(A, B, timeout=-1), "InvalidArgument", "a timeout of -1"),
+    ("no number for time", lambda s: s.dgesv(A, B, timeout=float("nan")), "InvalidArgument", "a timeout of nan"),
+    ("a truth for time", lambda s: s.dgesv(A, B, timeout=True), "WrongType", "a timeout of True"),
     ("no number of seconds", lambda s: s.dgesv(A, B, timeout="5"), "WrongType", "a timeout of '5'"),
 ]  # fmt: skip
 
@@ -104,6 +133,49 @@ def test_wrong_addresses(farcall, tmp_path):
         farcall.connect("unix:/nowhere", timeout=0)
 
 
+@pytest.mark.parametrize("timeout", [None, "3", True, float("nan"), -1])
+def test_wrong_times_to_connect(farcall, timeout):
+    with pytest.raises(farcall.InvalidArgument, match="connect: a timeout of .*; give seconds above 0"):
+        farcall.connect("unix:/nowhere", timeout=timeout)
+
+
+def test_more_wrong_addresses(farcall, tmp_path):
+    with pytest.raises(farcall.InvalidArgument, match='"" is no address of a server'):
+        farcall.connect("")
+    with pytest.raises(farcall.InvalidArgument, match="has a NUL inside"):
+        farcall.connect("unix:/tmp\0/x")
+    with pytest.raises(farcall.InvalidArgument, match="has a NUL inside"):
+        farcall.connect(files=["x\0.idl"])
+    with pytest.raises(farcall.Unreachable, match="this is a folder, and no socket"):
+        farcall.connect(f"unix:{tmp_path}")
+
+
+def test_the_environments_address_is_named(farcall, tmp_path, monkeypatch):
+    monkeypatch.setenv("FARCALL_SERVER", f"unix:{tmp_path}/gone")
+    with pytest.raises(farcall.Unreachable, match=r"address from: \$FARCALL_SERVER.*unset FARCALL_SERVER"):
+        farcall.connect()
+    with pytest.raises(farcall.InvalidArgument, match="unset FARCALL_SERVER"):
+        farcall.connect(program="/bin/true")
+    monkeypatch.setenv("FARCALL_SERVER", "nonsense")
+    with pytest.raises(farcall.InvalidArgument, match=r"no address of a server.*\$FARCALL_SERVER"):
+        farcall.connect()
+
+
+def test_names_are_looked_for_as_they_are(server, farcall):
+    for name in ("dge\0sv", "\ud800", "", "lapack/dgesv\0"):
+        with pytest.raises(farcall.NotFound):
+            server[name]
+        assert name not in server
+    with pytest.raises(farcall.NotFound, match="did you mean the module lapack?"):
+        server.lapac
+
+
+def test_a_timeout_says_how_long_and_for_what(server, farcall):
+    for call in (lambda: server.pause(5, timeout=0.25), lambda: server.pause.submit(5, timeout=0.25).result(10)):
+        with pytest.raises(farcall.TimedOut, match=r"routine: behaviour/pause.*timeout: 0\.25 s"):
+            call()
+
+
 def test_private_servers_that_do_not_start(farcall, tmp_path):
     wrong = tmp_path / "wrong.idl"
     wrong.write_text("Module wrong;\nDefine f(IN int n OUT double x[n]) { }\n")
@@ -113,6 +185,8 @@ def test_private_servers_that_do_not_start(farcall, tmp_path):
         farcall.connect(files=[tmp_path / "nosuch.idl"])
     with pytest.raises(farcall.Unavailable, match="FARCALL_PROGRAM"):
         farcall.connect(files=[wrong], program=tmp_path / "nosuch")
+    with pytest.raises(farcall.Unavailable, match="said nothing .*program: /bin/true, ended by: exit status: 0.*FARCALL_PROGRAM"):
+        farcall.connect(files=[wrong], program="/bin/true")
 
 
 def test_a_wrong_token(farcall, tcp, tmp_path):

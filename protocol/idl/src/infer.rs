@@ -92,6 +92,7 @@ pub fn complete(interface: &Interface, given: &[Given<'_>]) -> Result<Arguments>
         }
     }
     domain::check_known(inference.scope, &inference.completed())?;
+    inference.refuse_misfits()?;
     inference.require_all()?;
     inference.check_extents()?;
     inference.finish()

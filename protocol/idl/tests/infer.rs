@@ -5,8 +5,9 @@ mod fixture;
 
 use farcall_base::{ErrorKind, Result};
 use farcall_idl::element::ScalarValue;
+use farcall_idl::expression::{BinaryOperator, Expression};
 use farcall_idl::infer::{Arguments, Given, complete};
-use farcall_idl::interface::{Dimension, Domain, ElementType, Interface};
+use farcall_idl::interface::{Dimension, Domain, ElementType, Interface, Shape};
 use farcall_idl::signature::{positional, signature};
 use fixture::*;
 
@@ -131,6 +132,81 @@ fn ddot_with_and_without_increment() {
     // No whole n makes 1 + (n - 1) * 3 equal 9.
     assert!(call(&ddot, &[("x", shape(&[9])), ("incx", Given::Integer(3)), ("y", shape(&[4]))]).is_err());
     assert_eq!(signature(&ddot), "ddot(x, y, *, n=None, incx=1, incy=1) -> dot");
+}
+
+/// `ddot` as it is published: n elements travel, and lie |incx| apart in the routine's memory.
+fn strided_ddot() -> Interface {
+    let mut ddot = ddot();
+    for (array, increment) in [(1, 2), (3, 4)] {
+        let Shape::Array { dimensions, .. } = &mut ddot.parameters[array].shape else { panic!("x and y are arrays") };
+        let extent = dimensions[0].size.clone();
+        let stride = Some(max(i(1), abs(p(increment))));
+        dimensions[0] = Dimension { size: extent.clone(), start: Some(i(0)), end: Some(extent), stride };
+    }
+    ddot
+}
+
+#[test]
+fn strided_ddot_takes_what_travels() {
+    let ddot = strided_ddot();
+    assert_eq!(signature(&ddot), "ddot(x, y, *, n=None, incx=1, incy=1) -> dot");
+    let (x, y) = (("x", shape(&[7])), ("y", shape(&[7])));
+    for (incx, incy) in [(1, 1), (2, 1), (-3, 5), (i32::MAX.into(), -1)] {
+        let all = call(&ddot, &[x, y, ("incx", Given::Integer(incx)), ("incy", Given::Integer(incy))]).unwrap();
+        assert_eq!(integers(&ddot, &all, &["n"]), [7], "{incx}, {incy}");
+    }
+    let all = call(&ddot, &[x, y]).unwrap();
+    assert_eq!(integers(&ddot, &all, &["n", "incx", "incy"]), [7, 1, 1]);
+    let error = call(&ddot, &[x, ("y", shape(&[6])), ("incx", Given::Integer(2))]).unwrap_err();
+    assert!(error.message().contains("y has shape (6,)"), "{error}");
+    assert!(error.message().contains("axis 0 must have 7 elements"), "{error}");
+    assert!(error.message().ends_with("not 6; n = 7 from x axis 0, incy = 1 by default"), "{error}");
+    // An increment of 0 is one element, used again and again: it says nothing about n, and the other array does.
+    let [one, zero] = [("x", shape(&[1])), ("incx", Given::Integer(0))];
+    let all = call(&ddot, &[one, y, zero]).unwrap();
+    assert_eq!(integers(&ddot, &all, &["n"]), [7]);
+    let error = call(&ddot, &[one, zero, ("y", shape(&[1])), ("incy", Given::Integer(0))]).unwrap_err();
+    assert!(error.message().contains("needs n"), "{error}");
+}
+
+#[test]
+fn an_extent_that_no_value_gives_is_refused() {
+    let ddot = ddot();
+    let arrays = [("x", shape(&[9])), ("y", shape(&[9]))];
+    let increments = [("incx", Given::Integer(-3)), ("incy", Given::Integer(3))];
+    // BLAS would read seven of the nine, or one behind the end: neither is what the caller wrote.
+    let error = call(&ddot, &[&arrays[..], &increments].concat()).unwrap_err();
+    let wanted =
+        "x has shape (9,), but no n makes the extent of axis 0, 1 + (n - 1) * abs(incx), 9; incx = -3 as given";
+    assert_eq!(error.message(), wanted);
+    assert!(error.to_string().ends_with("pass x with 7 or 10 elements along that axis"), "{error}");
+    // With n given, the extent that it makes is what is missing.
+    let named = [&arrays[..], &increments, &[("n", Given::Integer(3))]].concat();
+    let error = call(&ddot, &named).unwrap_err();
+    assert!(error.message().contains("axis 0 must have 7 elements"), "{error}");
+}
+
+#[test]
+fn quotients_without_a_rest_are_solved() {
+    let quotient =
+        |dividend, divisor| Expression::Binary(BinaryOperator::Divide, Box::new(dividend), Box::new(divisor));
+    let inferred = |extent: Expression, elements: u64| {
+        let one = interface("one", vec![int("n"), int("k"), array(In, Float64, "x", vec![dim(extent)])]);
+        let given = [("x", Given::Array { shape: &[elements] }), ("k", Given::Integer(6))];
+        let all = call(&one, &given).ok()?;
+        Some(integers(&one, &all, &["n"])[0])
+    };
+    // (6*n + 5)/6 is n, and (4*n + 1)/2 is 2*n; n/2, k*n/2 and 6/n hide something.
+    assert_eq!(inferred(quotient(add(times(p(1), p(0)), i(5)), p(1)), 8), Some(8));
+    assert_eq!(inferred(quotient(add(times(p(0), i(4)), i(1)), i(2)), 8), Some(4));
+    assert_eq!(inferred(quotient(add(times(p(0), i(4)), i(1)), i(2)), 7), None);
+    assert_eq!(inferred(quotient(p(0), i(2)), 8), None);
+    assert_eq!(inferred(quotient(times(p(0), i(3)), i(2)), 3), None);
+    assert_eq!(inferred(quotient(times(p(1), p(0)), i(2)), 3), None);
+    assert_eq!(inferred(quotient(p(1), p(0)), 3), None);
+    // 0 divides nothing, and what is multiplied by the unknown itself is no line.
+    assert_eq!(inferred(quotient(p(0), i(0)), 3), None);
+    assert_eq!(inferred(quotient(times(p(0), p(0)), p(0)), 3), None);
 }
 
 #[test]

@@ -30,10 +30,10 @@ fn inline_arrays_are_solved_and_printed() {
     let shell = Shell::new();
     assert_eq!(shell.good(&["call", "dgesv", "[[4,1],[1,3]]", "[1,2]"]), SOLVED);
     assert_eq!(shell.good(&["call", "lapack/dgesv", "--json", "b=[1,2]", "[[4,1],[1,3]]"]), SOLVED_JSON);
-    assert_eq!(shell.good(&["call", "ddot", "3", "[1,2,3]", "[4,5,6]"]), "dot = 32.0\n");
-    assert_eq!(shell.good(&["call", "zdotu", "2", "[1+2j, 2]", "[1j, 3]"]), "dot = 4.0+1.0j\n");
-    assert_eq!(shell.good(&["call", "zdotu", "2", "[1+2j, 2]", "[1j, 3]", "--json"]), "{\n  \"dot\": [4.0, 1.0]\n}\n");
-    assert_eq!(shell.good(&["call", "daxpy", "2", "[1,2]", "[0,-0.0]", "alpha=-1.5"]), "y: double[2]\n  -1.5  -3.0\n");
+    assert_eq!(shell.good(&["call", "ddot", "[1,2,3]", "[4,5,6]"]), "dot = 32.0\n");
+    assert_eq!(shell.good(&["call", "zdotu", "[1+2j, 2]", "[1j, 3]"]), "dot = 4.0+1.0j\n");
+    assert_eq!(shell.good(&["call", "zdotu", "[1+2j, 2]", "[1j, 3]", "--json"]), "{\n  \"dot\": [4.0, 1.0]\n}\n");
+    assert_eq!(shell.good(&["call", "daxpy", "[1,2]", "[0,-0.0]", "alpha=-1.5"]), "y: double[2]\n  -1.5  -3.0\n");
     // A result that the routine does not refer to under these options.
     let values = shell.good(&["call", "dgesdd", "[[3,0],[0,4]]", "jobz=N"]);
     assert!(values.contains("s: double[2]\n  4.0  3.0\nu: not computed\n"), "{values}");
@@ -62,7 +62,7 @@ fn files_go_in_and_out() {
     let solved = ["call", "dgetrs", "@lu.npy", "@p.mtx", "[1,2]", "--out", "b=x.npy", "--json"];
     assert_eq!(shell.good(&solved), "{\n  \"b\": {\"file\": \"x.npy\"},\n  \"info\": 0\n}\n");
     let input = std::fs::File::open(shell.path("x.npy")).unwrap();
-    let said = said(shell.command(&["call", "ddot", "2", "@-", "[11,0]"]).stdin(Stdio::from(input)).output().unwrap());
+    let said = said(shell.command(&["call", "ddot", "@-", "[11,0]"]).stdin(Stdio::from(input)).output().unwrap());
     assert!(said.out.starts_with("dot = 1.0"), "{}{}", said.out, said.err);
     let left = std::fs::read_dir(&shell.folder.0).unwrap().flatten();
     assert!(

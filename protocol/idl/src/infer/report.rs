@@ -11,6 +11,37 @@ use crate::scope::Scope;
 use crate::values::explain;
 
 impl Inference<'_> {
+    /// An array whose extent no value of the one unknown gives: the largest that leaves elements over is not what the
+    /// caller meant.
+    pub(super) fn refuse_misfits(&self) -> Result<()> {
+        for extent in self.extents.iter().filter(|extent| self.is_present(extent.parameter) == Some(true)) {
+            let Some(expression) = self.extent_expression(extent.dimension) else { continue };
+            let misses = solve::near_misses(self, &expression, extent.elements);
+            if let Some((unknown, near)) = misses.filter(|(unknown, _)| self.is_open(usize::from(*unknown))) {
+                return Err(self.misfit(extent, &expression, unknown, &near));
+            }
+        }
+        Ok(())
+    }
+
+    /// "x has shape (9,): no n gives axis 0 of x[1 + (n - 1)*abs(incx)] 9 elements, with incx = 3 as given".
+    fn misfit(&self, extent: &Extent<'_>, expression: &Expression, unknown: u16, near: &[u64]) -> Error {
+        let name = &self.scope.parameters[extent.parameter].name;
+        let (shape, text) = (self.shape_text(extent.parameter), self.scope.expression_text(expression));
+        let mut message = format!(
+            "{name} has shape {shape}, but no {} makes the extent of axis {}, {text}, {}",
+            self.scope.name(unknown),
+            extent.axis,
+            extent.elements
+        );
+        let origins = self.origins(expression);
+        if !origins.is_empty() {
+            let _ = write!(message, "; {origins}");
+        }
+        let near: Vec<String> = near.iter().map(u64::to_string).collect();
+        wrong(message).fix(format!("pass {name} with {} elements along that axis", near.join(" or ")))
+    }
+
     /// Every scalar, array, string and file that the routine reads must be there.
     pub(super) fn require_all(&self) -> Result<()> {
         let mut missing = Vec::new();

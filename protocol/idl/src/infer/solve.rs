@@ -48,25 +48,66 @@ pub(super) fn solve(inference: &Inference<'_>, extent: &Expression, elements: u6
 
 /// The value of `unknown` that makes `extent` equal `elements`, if the extent is linear in it there.
 pub(super) fn solve_for(values: &dyn Values, extent: &Expression, unknown: u16, elements: u64) -> Option<i64> {
-    if !is_linear(extent, unknown) {
-        return None;
-    }
     let target = i64::try_from(elements).ok()?;
-    let at = |value: i64| extent.try_integer(&Assumed { values, unknown, value }).ok();
-    PROBES.into_iter().find_map(|point| {
-        let (first, second) = (at(point)?, at(point + 1)?);
-        let slope = second.checked_sub(first)?;
-        let distance = target.checked_sub(first)?;
-        if slope == 0 || distance % slope != 0 {
-            return None;
-        }
-        let value = point.checked_add(distance / slope)?;
-        (at(value) == Some(target)).then_some(value)
+    let exact = |line: Line<'_>| {
+        let (value, rest) = line.value_below(target)?;
+        (rest == 0 && line.at(value) == Some(target)).then_some(value)
+    };
+    lines(values, extent, unknown).find_map(exact)
+}
+
+/// The one open scalar of an extent that is linear in it and never `elements`, with the extents closest to that.
+pub(super) fn near_misses(inference: &Inference<'_>, extent: &Expression, elements: u64) -> Option<(u16, Vec<u64>)> {
+    let mut unknowns = Vec::new();
+    collect(inference, extent, &mut unknowns);
+    let [unknown] = unknowns.as_slice() else { return None };
+    let values = inference.completed();
+    let line = lines(&values, extent, *unknown).next()?;
+    let (value, _) = line.value_below(i64::try_from(elements).ok()?)?;
+    let near = [value, value.checked_add(1)?].into_iter().filter_map(|value| u64::try_from(line.at(value)?).ok());
+    let mut near: Vec<u64> = near.collect();
+    near.sort_unstable();
+    near.dedup();
+    Some((*unknown, near))
+}
+
+/// An extent as a function of its unknown: a line through two neighbouring points.
+struct Line<'a> {
+    values: &'a dyn Values,
+    extent: &'a Expression,
+    unknown: u16,
+    point: i64,
+    there: i64,
+    slope: i64,
+}
+
+/// The extent's lines at the points of [`PROBES`]; none if it is not linear in the unknown.
+fn lines<'a>(values: &'a dyn Values, extent: &'a Expression, unknown: u16) -> impl Iterator<Item = Line<'a>> {
+    let points = if is_linear(extent, unknown) { PROBES.as_slice() } else { &[] };
+    points.iter().filter_map(move |point| {
+        let line = Line { values, extent, unknown, point: *point, there: 0, slope: 0 };
+        let (there, next) = (line.at(*point)?, line.at(point + 1)?);
+        let slope = next.checked_sub(there).filter(|slope| *slope != 0)?;
+        Some(Line { there, slope, ..line })
     })
 }
 
-/// Whether the unknown occurs only where it can be solved for: in sums, differences, products, branches of `?:`, and
-/// beside constants in `min` and `max`. `abs(incx)` hides the sign, `n / 2` the last bit: such values are never guessed.
+impl Line<'_> {
+    fn at(&self, value: i64) -> Option<i64> {
+        self.extent.try_integer(&Assumed { values: self.values, unknown: self.unknown, value }).ok()
+    }
+
+    /// The value at which the line is at most one step before `target`, and by how much.
+    fn value_below(&self, target: i64) -> Option<(i64, i64)> {
+        let distance = target.checked_sub(self.there)?;
+        let steps = distance.checked_div_euclid(self.slope)?;
+        Some((self.point.checked_add(steps)?, distance.checked_rem_euclid(self.slope)?))
+    }
+}
+
+/// Whether the unknown occurs only where it can be solved for: in sums, differences, products, branches of `?:`, beside
+/// constants in `min` and `max`, and in quotients that have no rest. `abs(incx)` hides the sign, `n / 2` the last bit:
+/// such values are never guessed.
 pub(crate) fn is_linear(expression: &Expression, unknown: u16) -> bool {
     let absent = |e: &Expression| !e.refers_to(&mut |index| index == unknown);
     let constant = |e: &Expression| matches!(e, Expression::Integer(_));
@@ -79,6 +120,9 @@ pub(crate) fn is_linear(expression: &Expression, unknown: u16) -> bool {
         Expression::Binary(BinaryOperator::Multiply, left, right) => {
             (absent(left) || absent(right)) && is_linear(left, unknown) && is_linear(right, unknown)
         }
+        Expression::Binary(BinaryOperator::Divide, dividend, divisor) if !absent(dividend) => {
+            absent(divisor) && slope(dividend, unknown).is_some_and(|slope| divides(divisor, &slope))
+        }
         Expression::Select(condition, then, otherwise) => {
             absent(condition) && is_linear(then, unknown) && is_linear(otherwise, unknown)
         }
@@ -87,6 +131,36 @@ pub(crate) fn is_linear(expression: &Expression, unknown: u16) -> bool {
                 && arguments.iter().filter(|e| !constant(e)).count() == 1
         }
         _ => absent(expression),
+    }
+}
+
+/// What the unknown is multiplied by in a sum that has it once; `None` for anything else.
+fn slope(expression: &Expression, unknown: u16) -> Option<Expression> {
+    let absent = |e: &Expression| !e.refers_to(&mut |index| index == unknown);
+    match expression {
+        Expression::Parameter(parameter) if *parameter == unknown => Some(Expression::Integer(1)),
+        Expression::Binary(BinaryOperator::Add, left, right) if absent(left) => slope(right, unknown),
+        Expression::Binary(BinaryOperator::Add | BinaryOperator::Subtract, left, right) if absent(right) => {
+            slope(left, unknown)
+        }
+        Expression::Binary(BinaryOperator::Multiply, left, right) => {
+            let (factor, sum) = if absent(left) { (left, right) } else { (right, left) };
+            let is_one = absent(factor) && slope(sum, unknown)? == Expression::Integer(1);
+            is_one.then(|| (**factor).clone())
+        }
+        _ => None,
+    }
+}
+
+/// Whether a divisor goes into a slope without a rest: it is the slope, a part of that, or the larger of it and 1, as
+/// strides are that must not be 0.
+fn divides(divisor: &Expression, slope: &Expression) -> bool {
+    match (divisor, slope) {
+        (Expression::Integer(divisor), Expression::Integer(slope)) => slope.checked_rem(*divisor) == Some(0),
+        (Expression::Call(Function::Max, arguments), _) if divisor != slope => {
+            matches!(arguments.as_slice(), [Expression::Integer(1), one] | [one, Expression::Integer(1)] if one == slope)
+        }
+        _ => divisor == slope,
     }
 }
 
