@@ -205,10 +205,13 @@ fn located(problem: Problem, source: &Source<'_>) -> Diagnostic {
     }
 }
 
-/// A name for a message: short, and without control characters.
+/// A name for a message: short, and with control characters as C writes them.
 pub(crate) fn shown(name: &str) -> String {
     const SHOWN_MAX: usize = 48;
-    let mut text: String = name.chars().take(SHOWN_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let mut text = String::new();
+    for c in name.chars().take(SHOWN_MAX) {
+        if c.is_control() { text.extend(c.escape_debug()) } else { text.push(c) }
+    }
     if name.chars().nth(SHOWN_MAX).is_some() {
         text.push('…');
     }

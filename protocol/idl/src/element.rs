@@ -165,6 +165,36 @@ impl ScalarValue {
         Ok(())
     }
 
+    /// Writes the value as [`ScalarValue::write`] does, unless that would change the number: a whole number must be one
+    /// that a real type holds, and a finite one must stay finite. Reals may be rounded to the type's width.
+    ///
+    /// # Errors
+    /// `InvalidArgument` as [`ScalarValue::write`], and for a number that would change.
+    pub fn write_exactly(self, element: ElementType, bytes: &mut [u8]) -> Result<()> {
+        self.write(element, bytes)?;
+        let written = ScalarValue::read(element, bytes, 0);
+        match (self.wide(), written) {
+            (Some(whole), Some(ScalarValue::Real(kept) | ScalarValue::Complex(kept, _))) if kept as i128 != whole => {
+                let message = format!("{whole} is no {} exactly", element.name());
+                Err(Error::new(ErrorKind::InvalidArgument, "pass a scalar", message).fix("round it before the call"))
+            }
+            (None, Some(kept)) if self.is_finite() && !kept.is_finite() => {
+                let message = format!("{} is too large for {}", shown(self), element.name());
+                Err(Error::new(ErrorKind::InvalidArgument, "pass a scalar", message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the number is neither infinite nor NaN, in both its parts.
+    pub fn is_finite(self) -> bool {
+        match self {
+            ScalarValue::Real(value) => value.is_finite(),
+            ScalarValue::Complex(re, im) => re.is_finite() && im.is_finite(),
+            ScalarValue::Integer(_) | ScalarValue::Unsigned(_) => true,
+        }
+    }
+
     fn encode(self, element: ElementType, out: &mut [u8; 16]) -> Option<usize> {
         match element {
             ElementType::Char | ElementType::UInt8 => put(out, u8::try_from(self.wide()?).ok()?.to_ne_bytes()),
@@ -232,13 +262,18 @@ fn put<const N: usize>(out: &mut [u8; 16], bytes: [u8; N]) -> Option<usize> {
 }
 
 pub(crate) fn misfit(value: ScalarValue, element: ElementType) -> Error {
-    let text = match value {
+    let message = format!("{} does not fit {}", shown(value), element.name());
+    Error::new(ErrorKind::InvalidArgument, "pass a scalar", message)
+}
+
+/// The number as a person writes it.
+fn shown(value: ScalarValue) -> String {
+    match value {
         ScalarValue::Integer(value) => value.to_string(),
         ScalarValue::Unsigned(value) => value.to_string(),
         ScalarValue::Real(value) => format!("{value:?}"),
         ScalarValue::Complex(re, im) => format!("{re:?}{im:+?}i"),
-    };
-    Error::new(ErrorKind::InvalidArgument, "pass a scalar", format!("{text} does not fit {}", element.name()))
+    }
 }
 
 /// Reads one element; `one` has exactly its width.
@@ -303,5 +338,37 @@ impl ElementType {
                 | ElementType::Int64
                 | ElementType::UInt64
         )
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn written(value: ScalarValue, element: ElementType) -> Result<ScalarValue> {
+        let mut bytes = vec![0; number_bytes(element) as usize];
+        value.write_exactly(element, &mut bytes)?;
+        Ok(ScalarValue::read(element, &bytes, 0).unwrap())
+    }
+
+    #[test]
+    fn numbers_that_would_change_are_not_written() {
+        use ElementType::{Complex64, Complex128, Float32, Float64};
+        use ScalarValue::{Complex, Integer, Real, Unsigned};
+        // One more than the type holds exactly, and the largest number of 64 bits.
+        for (whole, element) in [((1 << 53) + 1, Float64), ((1 << 24) + 1, Float32), ((1 << 53) + 1, Complex128)] {
+            let error = written(Integer(whole), element).unwrap_err().to_string();
+            assert!(error.contains(&format!("{whole} is no {} exactly", element.name())), "{error}");
+            assert!(written(Integer(whole - 1), element).is_ok(), "{element:?}");
+        }
+        assert!(written(Unsigned(u64::MAX), Float64).is_err());
+        // Finite in, infinite out.
+        assert!(written(Real(1e39), Float32).unwrap_err().to_string().contains("1e39 is too large for float"));
+        assert!(written(Complex(0.0, -1e39), Complex64).is_err());
+        // Rounding is what a narrower type is for, and infinities are numbers that were given.
+        assert_eq!(written(Real(0.1), Float32).unwrap(), Real(0.1_f32.into()));
+        assert_eq!(written(Real(f64::INFINITY), Float32).unwrap(), Real(f64::INFINITY));
+        assert!(written(Integer(300), ElementType::UInt8).is_err());
     }
 }

@@ -7,8 +7,11 @@ use crate::interface::{Domain, ElementType, Interface, Mode, Order, Parameter, S
 use crate::scope::Scope;
 use crate::text::write_character;
 
+/// What stands before the `Calls` line, which would otherwise say something false of a Fortran routine.
+const STAND_IN: &str = "/* How the routine is called stays on the server: this line stands in for it. */";
+
 /// The interface as an IDL file of its own. How the server calls the routine is not known here: the text calls a
-/// symbol of the routine's name with all parameters in order.
+/// symbol of the routine's name with all parameters in order, and says so.
 pub fn to_idl(interface: &Interface) -> String {
     let mut text = String::new();
     if !interface.module.is_empty() {
@@ -18,7 +21,7 @@ pub fn to_idl(interface: &Interface) -> String {
     let _ = writeln!(text, "Define {}({})", interface.name, parameter_list(interface.scope(), "\n    "));
     write_options(&mut text, interface);
     let names: Vec<&str> = interface.parameters.iter().filter(|p| !is_callback(p)).map(|p| p.name.as_str()).collect();
-    let _ = writeln!(text, "Calls \"C\" {}({});", interface.name, names.join(", "));
+    let _ = writeln!(text, "{STAND_IN}\nCalls \"C\" {}({});", interface.name, names.join(", "));
     text
 }
 

@@ -371,5 +371,5 @@ fn too_large(resolver: &Resolver<'_>, parameter: &Parameter, layout: &ParameterL
     let needs = Bytes(layout.full_bytes());
     let message = format!("{} needs {needs}; all arrays of a call may have {limit}", resolver.describe(parameter));
     Error::new(ErrorKind::LimitExceeded, OPERATION, message)
-        .fix("check the sizes passed, or raise the limit on the bytes of a call's arguments")
+        .fix("check the sizes passed, or raise call_bytes_max in the server's manifest")
 }

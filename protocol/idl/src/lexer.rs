@@ -11,6 +11,9 @@ pub(crate) const TOKENS_MAX: usize = 1_000_000;
 /// Bodies without an end behind which declarations are still looked for.
 const OPEN_BODIES_MAX: usize = 16;
 
+/// Stands for bytes that were not UTF-8 (`String::from_utf8_lossy`). Comments may have them.
+const UNREADABLE: char = char::REPLACEMENT_CHARACTER;
+
 /// What the lexer finds.
 #[derive(Default)]
 pub(crate) struct Lexed {
@@ -55,7 +58,9 @@ pub(crate) fn scan(source: &mut Source<'_>, problems: &mut Problems) -> Lexed {
             problems.add(here, format!("the file has more than {TOKENS_MAX} words and signs"));
             break;
         }
+        let start = lexer.at;
         lexer.token(problems);
+        lexer.check_readable(start, problems);
         lexer.last_end = lexer.at;
     }
     // The end "stands" behind the last token, so that a message about it shows a line with something on it.
@@ -134,6 +139,20 @@ impl Lexer<'_, '_> {
             _ if first.is_ascii_digit() || (first == '.' && second.is_ascii_digit()) => self.number(),
             _ => self.symbol(first, problems),
         }
+    }
+
+    /// What is no comment must have come whole: a text or a body would say something else than its author wrote.
+    fn check_readable(&self, start: usize, problems: &mut Problems) {
+        let token = &self.text[start..self.at];
+        let found =
+            if token.starts_with('{') { raw::outside_comments(token, UNREADABLE) } else { token.find(UNREADABLE) };
+        let Some(place) = found.map(|at| start + at) else { return };
+        let length = self.text[place..].chars().take_while(|c| *c == UNREADABLE).map(char::len_utf8).sum::<usize>();
+        problems.add_with_help(
+            Span::new(place, place + length),
+            "these bytes are not UTF-8 text",
+            "convert the file, for instance: iconv -f latin1 -t utf-8 (old Japanese files: -f euc-jp)",
+        );
     }
 
     /// A word; some of them decide what the next brace means.
@@ -260,6 +279,9 @@ impl Lexer<'_, '_> {
         let run = rest.find(|c: char| c.is_whitespace() || is_word_part(c) || "\"'{}()[],;".contains(c));
         self.at += run.unwrap_or(rest.len()).max(first.len_utf8());
         let span = Span::new(start, self.at);
+        if self.text[start..self.at].contains(UNREADABLE) {
+            return; // said by check_readable
+        }
         let wrong = shown(&self.text[start..self.at]);
         problems.add(span, format!("'{wrong}' has no meaning in an interface file"));
     }

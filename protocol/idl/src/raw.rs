@@ -84,6 +84,23 @@ pub(crate) fn scan_body(text: &str, start: usize, resume: bool) -> Scanned {
     scanned
 }
 
+/// Where `wanted`, which is not ASCII, first stands in C text outside of comments.
+pub(crate) fn outside_comments(text: &str, wanted: char) -> Option<usize> {
+    let mut at = 0;
+    // Nearly all text is whole: that is seen at once.
+    let end_of_search = text.rfind(wanted)?;
+    while let Some(first) = text[at..].chars().next().filter(|_| at <= end_of_search) {
+        // Steps are made of whole comments and literals, or of one character.
+        let end = if first.is_ascii() { skip_one(text, at).min(text.len()) } else { at + first.len_utf8() };
+        let found = text[at..end].find(wanted).filter(|_| first != '/');
+        if found.is_some() {
+            return found.map(|found| at + found);
+        }
+        at = end;
+    }
+    None
+}
+
 /// One past the comment, string, character or byte at `at`.
 fn skip_one(text: &str, at: usize) -> usize {
     let bytes = text.as_bytes();
@@ -173,6 +190,15 @@ mod tests {
         let scanned = scan_body(open, 0, true);
         assert!(!scanned.closed);
         assert!(open[scanned.end..].starts_with("\nDefine"));
+    }
+
+    #[test]
+    fn comments_alone_may_hold_what_is_no_text() {
+        let find = |text: &str| outside_comments(text, 'é');
+        assert_eq!(find("{ /* é */ x(\"/* ü */\"); // é\n }"), None);
+        assert_eq!(find("{ /* é */ x(\"ü\\é\"); }"), Some("{ /* é */ x(\"ü\\".len()));
+        assert_eq!(find("{ 'é' }"), Some(3));
+        assert_eq!(find("{ ü a / é }"), Some("{ ü a / ".len()));
     }
 
     #[test]

@@ -70,6 +70,12 @@ fn the_caret_stands_under_the_mistake() {
 }
 
 #[test]
+fn control_characters_are_shown_as_c_writes_them() {
+    let problems = wrong("Define f(IN int \0 n) Calls \"C\" f(n);").to_string();
+    assert!(problems.starts_with("error: '\\0' has no meaning in an interface file\n --> test.idl:1:17\n"), "{problems}");
+}
+
+#[test]
 fn mistakes_beyond_the_limit_are_counted() {
     let text: String = (0..200).map(|index| format!("Define f{index}(IN double a[k]) Calls f(a);\n")).collect();
     let found = wrong(&text);
