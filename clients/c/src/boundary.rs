@@ -175,8 +175,9 @@ pub fn limit(seconds: f64) -> Result<Option<Duration>> {
             .with("seconds", seconds)
             .fix("0 means none"));
     }
-    // More than a `Duration` holds is no limit either.
-    Ok(Duration::try_from_secs_f64(seconds).ok().filter(|limit| !limit.is_zero()))
+    // More than a `Duration` holds is no limit either, but what rounds to nothing is one.
+    let limit = Duration::try_from_secs_f64(seconds).ok().filter(|_| seconds > 0.0);
+    Ok(limit.map(|limit| limit.max(Duration::from_nanos(1))))
 }
 
 /// Seconds to wait: `None` is for ever.
@@ -190,4 +191,23 @@ pub fn patience(seconds: f64) -> Result<Option<Duration>> {
 /// Text for C: a NUL inside, which C would take for the end, becomes U+FFFD.
 pub fn c_text(text: &str) -> CString {
     CString::new(text.replace('\0', "\u{fffd}")).expect("no NUL is left")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_zero_and_what_no_clock_holds_are_no_limit() {
+        let nanosecond = Some(Duration::from_nanos(1));
+        for (seconds, wanted) in [(0.0, None), (-0.0, None), (1e300, None), (f64::INFINITY, None)] {
+            assert_eq!(limit(seconds).unwrap(), wanted, "{seconds}");
+        }
+        for seconds in [f64::MIN_POSITIVE, 5e-324, 1e-12, 4e-10, 1e-9] {
+            assert_eq!(limit(seconds).unwrap(), nanosecond, "{seconds}");
+        }
+        assert_eq!(limit(0.25).unwrap(), Some(Duration::from_millis(250)));
+        assert!(limit(-1e-300).is_err() && limit(f64::NAN).is_err());
+    }
 }

@@ -4,7 +4,9 @@ use std::ffi::c_int;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use farcall_client::{Argument, CallOptions, Client, Destination, ErrorKind, Outputs, PendingCall, Result, Routine};
+use farcall_client::{
+    Argument, CallOptions, Client, Destination, Error, ErrorKind, Outputs, PendingCall, Result, Routine,
+};
 
 use crate::argument::{RawArgument, read_all};
 use crate::boundary::{OK, PENDING, Place, elements, free, guard, limit, object, options, patience};
@@ -18,6 +20,7 @@ pub struct CallObject {
     client: Client,
     routine: Routine,
     number: u64,
+    timeout: Option<Duration>,
     pending: Mutex<PendingCall>,
     places: Vec<TextPlace>,
 }
@@ -47,12 +50,27 @@ unsafe fn read_options(given: *const RawOptions) -> Result<CallOptions> {
     Ok(CallOptions { timeout: limit(given.timeout_seconds)?, announced: given.announced != 0 })
 }
 
+/// What the errors of a call do not know themselves: the routine, and the time that was over.
+fn of_call(routine: &Routine, timeout: Option<Duration>) -> impl Fn(Error) -> Error {
+    move |error| {
+        let lacks = |error: &Error, fact: &str| error.context().iter().all(|(key, _)| key != fact);
+        let error = if lacks(&error, "routine") { error.with("routine", routine.name()) } else { error };
+        match timeout {
+            Some(timeout) if error.kind() == ErrorKind::TimedOut && lacks(&error, "timeout") => {
+                error.with("timeout", format!("{} s", timeout.as_secs_f64()))
+            }
+            _ => error,
+        }
+    }
+}
+
 /// Calls and waits.
 ///
 /// # Safety
 /// The places of strings may be written to.
 pub unsafe fn call(routine: &Routine, prepared: Prepared<'_>, options: &CallOptions) -> Result<Outputs> {
-    let outputs = routine.call_positional(prepared.arguments, prepared.destinations, options)?;
+    let outputs = routine.call_positional(prepared.arguments, prepared.destinations, options);
+    let outputs = outputs.map_err(of_call(routine, options.timeout))?;
     // SAFETY: the caller's promise.
     unsafe { fill_all(&prepared.places, &outputs) }?;
     Ok(outputs)
@@ -69,11 +87,13 @@ pub unsafe fn start(
     options: &CallOptions,
 ) -> Result<CallObject> {
     // SAFETY: the caller's promise.
-    let pending = unsafe { routine.start_borrowed(prepared.arguments, prepared.destinations, options) }?;
+    let pending = unsafe { routine.start_borrowed(prepared.arguments, prepared.destinations, options) };
+    let pending = pending.map_err(of_call(routine, options.timeout))?;
     Ok(CallObject {
         client: client.clone(),
         routine: routine.clone(),
         number: pending.number(),
+        timeout: options.timeout,
         pending: Mutex::new(pending),
         places: prepared.places,
     })
@@ -85,7 +105,8 @@ unsafe fn prepare<'a>(routine: &Routine, arguments: *const RawArgument, count: u
     // SAFETY: the caller's promise, here and below.
     let arguments = unsafe { elements(arguments, count, "the arguments") }?;
     // SAFETY: as above.
-    let (arguments, destinations) = unsafe { read_all(routine.interface(), arguments) }?;
+    let read = unsafe { read_all(routine.interface(), arguments) };
+    let (arguments, destinations) = read.map_err(of_call(routine, None))?;
     Ok(Prepared { arguments, destinations, places: Vec::new() })
 }
 
@@ -149,11 +170,11 @@ unsafe fn collect(
     let call = unsafe { object(call, "the call") }?;
     let mut pending = call.pending.lock().unwrap_or_else(PoisonError::into_inner);
     let outputs = match patience {
-        Some(Duration::ZERO) => pending.poll()?,
+        Some(Duration::ZERO) => pending.poll(),
         // More than a clock can tell is for ever.
-        patience => pending.wait_for(patience.unwrap_or(Duration::MAX))?,
+        patience => pending.wait_for(patience.unwrap_or(Duration::MAX)),
     };
-    let Some(outputs) = outputs else { return Ok(PENDING) };
+    let Some(outputs) = outputs.map_err(of_call(&call.routine, call.timeout))? else { return Ok(PENDING) };
     // SAFETY: as above.
     unsafe { fill_all(&call.places, &outputs) }?;
     place.fill(ResultsObject::new(&call.routine, outputs));

@@ -88,8 +88,8 @@ unsafe fn connect_with(given: &ConnectOptions) -> Result<Client> {
     // SAFETY: as above.
     let token_file = unsafe { optional_text(given.token_file, "the token's file") }?.map(PathBuf::from);
     let timeout = limit(given.timeout_seconds)?.unwrap_or(CONNECT_TIMEOUT);
-    let address = Address::given_or_default(address)?;
-    Client::connect_to(&address, token_file, timeout)
+    let found = Address::given_or_default(address)?;
+    Client::connect_to(&found, token_file, timeout).map_err(|error| found.explain(error, address))
 }
 
 #[unsafe(no_mangle)]

@@ -1,6 +1,7 @@
 //! Where a server is, as people write it.
 
-use std::path::PathBuf;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use farcall_base::{Error, ErrorKind, Result};
@@ -28,12 +29,43 @@ impl Address {
     /// # Errors
     /// `InvalidArgument` for no address.
     pub fn given_or_default(text: Option<&str>) -> Result<Address> {
-        let named = text.map(str::to_owned).or_else(|| std::env::var(SERVER_VARIABLE).ok());
-        match named.filter(|address| !address.is_empty()) {
-            Some(text) => text.parse(),
+        if let Some(text) = text {
+            return text.parse();
+        }
+        match std::env::var(SERVER_VARIABLE).ok().filter(|address| !address.is_empty()) {
+            Some(text) => text.parse().map_err(of_environment),
             None => Ok(Address::Unix(farcall_transport_unix::default_socket_path())),
         }
     }
+
+    /// What the address explains of a failure to connect: `text` is what [`Address::given_or_default`] was given.
+    pub fn explain(&self, error: Error, text: Option<&str>) -> Error {
+        let error = match self {
+            Address::Unix(path) if error.kind() == ErrorKind::Unreachable && !may_be_socket(path) => no_socket(path),
+            _ => error,
+        };
+        let of_variable = text.is_none() && std::env::var_os(SERVER_VARIABLE).is_some_and(|named| !named.is_empty());
+        if of_variable { of_environment(error) } else { error }
+    }
+}
+
+/// Whether a socket lies there, or nothing that we can see.
+fn may_be_socket(path: &Path) -> bool {
+    std::fs::metadata(path).map_or(true, |found| found.file_type().is_socket())
+}
+
+/// Connecting to a folder or a file is refused in the same words as connecting to a server that is gone.
+fn no_socket(path: &Path) -> Error {
+    let what =
+        if path.is_dir() { "this is a folder, and no socket of a server" } else { "this is no socket of a server" };
+    Error::new(ErrorKind::Unreachable, "connect", what)
+        .with("path", path.display())
+        .fix("give the path of the socket itself, as farcall serve prints it")
+}
+
+fn of_environment(error: Error) -> Error {
+    let fix = error.advice().map_or(String::new(), |advice| format!("{advice}, or "));
+    error.with("address from", format!("${SERVER_VARIABLE}")).fix(format!("{fix}unset {SERVER_VARIABLE}"))
 }
 
 impl FromStr for Address {
@@ -73,6 +105,27 @@ mod tests {
         assert_eq!("tcp:[::1]:7000".parse::<Address>().unwrap(), tcp("::1", 7000));
         for wrong in ["", "unix:", "localhost:70", "farcall://host", "farcall://:1", "tcp:h:0", "tcp:h:99999"] {
             assert!(wrong.parse::<Address>().is_err(), "{wrong}");
+            assert!(Address::given_or_default(Some(wrong)).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn folders_and_files_are_no_servers_that_are_gone() {
+        let gone = || Error::new(ErrorKind::Unreachable, "connect", "the server is gone");
+        let at = |path: &Path| Address::Unix(path.to_owned()).explain(gone(), Some("")).to_string();
+        let folder = std::env::temp_dir();
+        assert!(at(&folder).contains("this is a folder"), "{}", at(&folder));
+        assert!(at(&std::env::current_exe().unwrap()).contains("this is no socket"));
+        assert_eq!(at(&folder.join("farcall-no-such-socket")), gone().to_string());
+    }
+
+    #[test]
+    fn errors_say_that_the_environment_gave_the_address() {
+        let gone = Error::new(ErrorKind::Unreachable, "connect", "the server is gone").fix("start it again");
+        let said = of_environment(gone).to_string();
+        assert_eq!(
+            said,
+            "connect: the server is gone (address from: $FARCALL_SERVER); start it again, or unset FARCALL_SERVER"
+        );
     }
 }

@@ -51,7 +51,7 @@ impl PrivateServer {
                 pass_on_stderr(&mut child);
                 Ok(PrivateServer { child, address })
             }
-            None => Err(failed(child)),
+            None => Err(failed(child, &program)),
         }
     }
 
@@ -93,14 +93,21 @@ fn not_started(program: &Path, error: std::io::Error) -> Error {
         .source(error)
 }
 
-fn failed(mut child: Child) -> Error {
+fn failed(mut child: Child, program: &Path) -> Error {
     let mut said = String::new();
     if let Some(stderr) = child.stderr.take() {
         let _ = stderr.take(16 << 10).read_to_string(&mut said);
     }
     let _ = child.kill();
-    let _ = child.wait();
-    Error::new(ErrorKind::Unavailable, "start a private server", said.trim().to_owned())
+    let ended = child.wait();
+    if !said.trim().is_empty() {
+        return Error::new(ErrorKind::Unavailable, "start a private server", said.trim().to_owned());
+    }
+    let status = ended.map_or_else(|error| error.to_string(), |status| status.to_string());
+    Error::new(ErrorKind::Unavailable, "start a private server", "it told no address and said nothing")
+        .with("program", program.display())
+        .with("ended by", status)
+        .fix("name the farcall program in FARCALL_PROGRAM")
 }
 
 impl Drop for PrivateServer {
