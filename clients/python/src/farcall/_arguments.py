@@ -7,7 +7,9 @@ and what fits of Python's own numbers and lists. Narrowing is refused.
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, NoReturn, Tuple
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any, Dict, List, NoReturn, Optional, Tuple
 
 import numpy as np
 
@@ -78,39 +80,63 @@ class Filler:
             advice = f"make it with dtype={dtype_text(parameter)}"
             message = f"the result is {dtype_text(parameter)}, the array for it {array.dtype}"
             refuse(self.routine, parameter, message, advice, wrong_type=True)
+        if isinstance(array, np.ma.MaskedArray):
+            message = "results do not go into masked arrays"
+            refuse(self.routine, parameter, message, "pass a plain array", wrong_type=True)
         if not array.flags.writeable:
             refuse(self.routine, parameter, "the array for the result is read-only", "pass one that may be written to")
+        if _overlaps_itself(array):
+            message = f"elements of the array for the result overlap (strides {array.strides} bytes)"
+            refuse(self.routine, parameter, message, "pass one whose elements lie apart")
 
     # ---- Text --------------------------------------------------------------------------------------------------------
 
-    def _put_text(self, place: Any, value: Any) -> bool:
+    def _put_text(self, place: Any, parameter: Parameter, value: Any) -> bool:
         """Sets a farcall_text; False for what is no text."""
         if value is None:
             return True
-        data = value.encode() if isinstance(value, str) else value
-        if not isinstance(data, bytes):
+        data = self._bytes(parameter, value)
+        if data is None:
             return False
+        self._put_bytes(place, data)
+        return True
+
+    def _put_bytes(self, place: Any, data: bytes) -> None:
         buffer = ffi.from_buffer(data) if data else ffi.new("char[1]")
         self.keep.append(buffer)
         place.data, place.bytes = buffer, len(data)
-        return True
+
+    def _bytes(self, parameter: Parameter, value: Any) -> Optional[bytes]:
+        """The bytes of what is a text: str, bytes, bytearray, and paths where a file is named."""
+        if isinstance(value, (bytes, bytearray)):
+            return bytes(value)
+        if parameter.type == "filename" and isinstance(value, (str, os.PathLike)):
+            return os.fsencode(value)
+        if not isinstance(value, str):
+            return None
+        try:
+            return value.encode()
+        except UnicodeEncodeError as error:
+            message = f"the text {_short(value)} cannot be written in UTF-8: {error.reason}"
+            refuse(self.routine, parameter, message, "pass bytes")
 
     def _text(self, parameter: Parameter, value: Any) -> None:
         slot = self.slots[parameter.index]
         if not parameter.is_array:
             slot.kind = TEXT
-            if not self._put_text(slot.value.text, value):
-                message = f"the interface wants a string, not a {type(value).__name__}"
-                refuse(self.routine, parameter, message, "pass str, bytes or None", wrong_type=True)
+            if not self._put_text(slot.value.text, parameter, value):
+                message = f"the interface wants a {parameter.type}, not a {type(value).__name__}"
+                kinds = "str, bytes, a path" if parameter.type == "filename" else "str, bytes"
+                refuse(self.routine, parameter, message, f"pass {kinds} or None", wrong_type=True)
             return
-        if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
+        if isinstance(value, (str, bytes, bytearray)) or not hasattr(value, "__iter__"):
             message = f"the interface wants strings, not a {type(value).__name__}"
             refuse(self.routine, parameter, message, "pass a list of str, bytes or None", wrong_type=True)
         values = value.tolist() if isinstance(value, np.ndarray) else list(value)
         items = ffi.new("farcall_text[]", max(len(values), 1))
         self.keep.append(items)
         for index, one in enumerate(values):
-            if not self._put_text(items[index], one):
+            if not self._put_text(items[index], parameter, one):
                 message = f"item {index} is a {type(one).__name__} and no string"
                 refuse(self.routine, parameter, message, "pass a list of str, bytes or None", wrong_type=True)
         slot.kind, slot.value.texts.items, slot.value.texts.count = TEXTS, items, len(values)
@@ -122,7 +148,7 @@ class Filler:
             refuse(self.routine, parameter, message, "pass a text of one character", wrong_type=True)
         slot = self.slots[parameter.index]
         slot.kind = TEXT
-        self._put_text(slot.value.text, data)
+        self._put_bytes(slot.value.text, data)
 
     # ---- Numbers -----------------------------------------------------------------------------------------------------
 
@@ -134,8 +160,10 @@ class Filler:
             self._whole(slot, parameter, int(value))
         elif kind in "fc" and isinstance(value, (float, np.floating)):
             self._check_range(parameter, value)
+            self._check_exact(parameter, value, float(value))
             slot.kind, slot.value.real = REAL, float(value)
         elif kind == "c" and isinstance(value, (complex, np.complexfloating)):
+            self._check_exact(parameter, value, complex(value))
             slot.kind, slot.value.parts.real, slot.value.parts.imaginary = COMPLEX, value.real, value.imag
         else:
             self._refuse_number(parameter, value)
@@ -148,7 +176,7 @@ class Filler:
                 refuse(self.routine, parameter, f"{value} does not fit {parameter.type}")
             if value > _INT64_MAX:
                 slot.kind = RAW
-                self._put_text(slot.value.text, np.uint64(value).tobytes())
+                self._put_bytes(slot.value.text, np.uint64(value).tobytes())
                 return
         elif abs(value) > _INT64_MAX or int(parameter.dtype.type(value).real) != value:
             message = f"{value} is not exact as {dtype_text(parameter)}"
@@ -160,6 +188,13 @@ class Filler:
         part = parameter.dtype.type(0).real.dtype
         if np.isfinite(value) and abs(float(value)) > float(np.finfo(part).max):
             refuse(self.routine, parameter, f"{value} does not fit {parameter.type}")
+
+    def _check_exact(self, parameter: Parameter, value: Any, rounded: Any) -> None:
+        """A long double was chosen for its precision."""
+        is_long = isinstance(value, np.generic) and value.dtype.char in "gG"
+        if is_long and rounded != value and not np.isnan(value):
+            message = f"{value} of {value.dtype} is not exact as {dtype_text(parameter)}"
+            refuse(self.routine, parameter, message, f"pass {type(rounded).__name__}(...) to round it")
 
     def _refuse_number(self, parameter: Parameter, value: Any) -> NoReturn:
         advice = ""
@@ -175,16 +210,19 @@ class Filler:
             refuse(self.routine, parameter, f"the interface wants one {parameter.type}, not {one.size}")
         slot = self.slots[parameter.index]
         slot.kind = RAW
-        self._put_text(slot.value.text, one.tobytes())
+        self._put_bytes(slot.value.text, one.tobytes())
 
     # ---- Arrays ------------------------------------------------------------------------------------------------------
 
     def _array(self, parameter: Parameter, value: Any) -> None:
-        if parameter.element == CHAR and isinstance(value, (str, bytes)):
+        if parameter.element == CHAR and isinstance(value, (str, bytes, bytearray)):
             slot = self.slots[parameter.index]
             slot.kind = TEXT
-            self._put_text(slot.value.text, value)
+            self._put_text(slot.value.text, parameter, value)
             return
+        if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+            message = f"{int(np.ma.getmaskarray(value).sum())} of its elements are masked, which a routine does not know of"
+            refuse(self.routine, parameter, message, f"fill them: {parameter.name}.filled(...)")
         array = self.as_array(parameter, value)
         if array is value:
             self.given[parameter.index] = array
@@ -212,14 +250,30 @@ class Filler:
             # NumPy calls the type of an empty list float64; it has none.
             return array.astype(parameter.dtype)
         if array.dtype.kind not in "biufc":
-            message = f"the interface wants {dtype_text(parameter)}, not an array of {array.dtype}"
-            refuse(self.routine, parameter, message, wrong_type=True)
+            self._refuse_elements(parameter, value, array)
         safe = np.can_cast(array.dtype, parameter.dtype, "safe")
         if not safe and (typed or not _is_weaker(array.dtype, parameter.dtype)):
-            message = f"an array of {array.dtype}, the interface wants {dtype_text(parameter)}"
-            advice = f"convert it: {parameter.name}.astype({dtype_text(parameter)!r})"
-            refuse(self.routine, parameter, message, advice, wrong_type=True)
+            what = "an array" if typed else "a list"
+            message = f"{what} of {array.dtype}, the interface wants {dtype_text(parameter)}"
+            refuse(self.routine, parameter, message, _conversion(parameter, array, typed), wrong_type=True)
         return self._cast(parameter, array)
+
+    def _refuse_elements(self, parameter: Parameter, value: Any, array: Any) -> NoReturn:
+        """What NumPy makes no array of numbers of."""
+        wanted, found = dtype_text(parameter), type(value).__name__
+        if isinstance(value, Iterable) and not isinstance(value, (Sequence, np.ndarray)) and array.ndim == 0:
+            message = f"the interface wants an array of {wanted}, not a {found}"
+            # Of a dictionary it would be the keys.
+            advice = "pass list(...) of it" if not isinstance(value, dict) else "pass list(....values())"
+            refuse(self.routine, parameter, message, advice, wrong_type=True)
+        if array.dtype.kind == "O" and array.ndim > 0:
+            for index, element in np.ndenumerate(array):
+                if np.asarray(element).dtype.kind == "O":
+                    place = "".join(f"[{position}]" for position in index)
+                    message = f"the element {place} is {_short(element)}, and the interface wants {wanted}"
+                    refuse(self.routine, parameter, message, wrong_type=True)
+        message = f"the interface wants {wanted}, not an array of {array.dtype}"
+        refuse(self.routine, parameter, message, wrong_type=True)
 
     def _cast(self, parameter: Parameter, array: Any) -> Any:
         whole = array.dtype.kind in "biu"
@@ -233,7 +287,7 @@ class Filler:
         if np.any(changed):
             first = array[changed].flat[0] if array.ndim else array[()]
             message = f"the element {first} of {array.dtype} does not fit {dtype_text(parameter)} exactly"
-            refuse(self.routine, parameter, message, f"convert it: {parameter.name}.astype({dtype_text(parameter)!r})")
+            refuse(self.routine, parameter, message)
         return cast
 
     def _characters(self, parameter: Parameter, value: Any) -> Any:
@@ -284,6 +338,31 @@ def fits_exactly(dtype: Any, parameter: Parameter) -> bool:
 def dtype_text(parameter: Parameter) -> str:
     """The NumPy name of a parameter's type."""
     return parameter.type if parameter.element == STRUCT else str(parameter.dtype.name)
+
+
+def _conversion(parameter: Parameter, array: Any, typed: bool) -> str:
+    """How to make an array of the interface's type of it, if that loses nothing but precision."""
+    wanted, name = parameter.dtype, parameter.name
+    if array.dtype.kind == "c" and wanted.kind != "c":
+        return f"pass its real part: {name}.real" if typed else f"pass real numbers, or np.real({name})"
+    if array.dtype.kind == "f" and wanted.kind in "iu":
+        return "pass whole numbers"
+    with np.errstate(all="ignore"):
+        cast = array.astype(wanted)
+        fits = (cast == array).all() if wanted.kind in "iu" else (np.isfinite(cast) == np.isfinite(array)).all()
+    return f"convert it: {name}.astype({dtype_text(parameter)!r})" if fits else "it has values that do not fit"
+
+
+def _overlaps_itself(array: Any) -> bool:
+    """Whether elements may share memory: each axis must step over all that the axes of smaller strides reach."""
+    if array.size == 0:
+        return False
+    reached = array.itemsize
+    for stride, count in sorted((abs(stride), count) for stride, count in zip(array.strides, array.shape) if count > 1):
+        if stride < reached:
+            return True
+        reached += stride * (count - 1)
+    return False
 
 
 def _is_weaker(given: Any, wanted: Any) -> bool:

@@ -57,6 +57,9 @@ class Parameter:
 
     def __init__(self, index: int, described: Dict[str, Any], structs: Dict[str, Any]) -> None:
         self.index = index
+        self.element: int = 0
+        # None for text and callbacks, which no array is of.
+        self.dtype: Any = None
         self.name: str = described["name"]
         self.idl: str = described.get("idl", "")
         self.type: str = described.get("type", "function")
@@ -77,8 +80,6 @@ class Parameter:
             self.element, self.dtype = ELEMENTS[self.type]
         elif self.type in structs:
             self.element, self.dtype = STRUCT, structs[self.type]
-        else:
-            self.element, self.dtype = 0, None
 
 
 class Interface:

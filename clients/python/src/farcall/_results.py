@@ -34,7 +34,7 @@ class Results:
     By attribute (`r.ipiv`), by name (`r["ipiv"]`), by position (`r[0]`), or unpacked (`a, ipiv, b, info = r`), in the
     interface's order; names are found in any case where that is unique. `dict(r)` makes a dictionary. Where there is
     just one result, it is `r.value` too. `r.times` are the server's. A result called like one of these names or a
-    method has precedence over it.
+    method has precedence over it, except for `keys`, which `dict` calls: such a result is `r["keys"]`.
 
     What is declared as a scalar or as `[1]` is a Python number (or str for char), a char vector is bytes, a string is
     str (bytes if it is not UTF-8). A result that the routine did not refer to is None.
@@ -46,18 +46,21 @@ class Results:
     times: Times
 
     def __init__(self, values: Dict[str, Any], times: Times) -> None:
-        # Through __dict__, so that a result called `times` or `keys` wins over ours.
+        # Through __dict__, so that a result called `times` or `items` wins over ours.
         state = self.__dict__
         state["times"] = times
         if len(values) == 1:
             state["value"] = next(iter(values.values()))
-        state.update(values)
+        state.update((name, value) for name, value in values.items() if name != "keys")
         state["_values"] = values
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "_values":
             raise AttributeError(name)
         return self[name]
+
+    def __setattr__(self, name: str, _: Any) -> None:
+        raise AttributeError(f"results cannot be assigned to: {name!r} is what the routine gave")
 
     def __getitem__(self, key: Union[str, int, slice]) -> Any:
         if not isinstance(key, str):
@@ -75,7 +78,7 @@ class Results:
         return len(self._values)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._values
+        return isinstance(name, str) and Names(list(self._values)).find(name) is not None
 
     def keys(self) -> List[str]:
         """The names, in interface order."""
