@@ -8,12 +8,32 @@ import threading
 import weakref
 from typing import Any, Dict, List, Optional, Sequence
 
+import numpy as np
+
 from . import _errors
 from ._future import Waiter
 from ._library import check, error_place, ffi, find, handle_place, lib, text
 
 # What `connect` without an address connects to, if set.
 SERVER_VARIABLE = "FARCALL_SERVER"
+# More than a century.
+_FOR_EVER_SECONDS = 2.0**32
+
+
+def seconds(operation: str, given: Any, advice: str, **context: object) -> Optional[float]:
+    """A time limit in seconds; None for one without end."""
+    if isinstance(given, (bool, np.bool_)) or not isinstance(given, (int, float, np.integer, np.floating)):
+        raise _errors.make(_errors.WrongType, operation, f"a timeout of {given!r}", advice, **context)
+    if not given > 0:
+        raise _errors.make(_errors.InvalidArgument, operation, f"a timeout of {given} s", advice, **context)
+    # Whole numbers of Python's may be larger than any float.
+    return float(given) if given < _FOR_EVER_SECONDS else None
+
+
+def not_portable(what: str) -> _errors.Error:
+    """Why something of a connection cannot be pickled or copied."""
+    message = f"{what} belongs to the connection of this process"
+    return _errors.make(_errors.WrongType, "pickle", message, "connect in the other process")
 
 
 class Handles:
@@ -82,6 +102,8 @@ class Connection:
 
     def lookup(self, name: str) -> Any:
         """The place of a routine handle of the core."""
+        if "\0" in name:
+            raise _errors.make(_errors.NotFound, "find a routine", f"no routine is called {name!r}")
         client = self.handles.client()
         place, error = handle_place("farcall_routine **", lib.farcall_routine_free), error_place()
         check(lib.farcall_lookup(client[0], name.encode("utf-8", "replace"), place, error), error)
@@ -95,12 +117,13 @@ class Connection:
 
     def listed(self, fresh: bool = False) -> List[Dict[str, Any]]:
         """The interfaces of all routines as the core's JSON says, asked for once unless `fresh`."""
-        if self._listed is None or fresh:
+        listed = self._listed
+        if listed is None or fresh:
             client = self.handles.client()
             place, error = handle_place("char **", lib.farcall_text_free), error_place()
             check(lib.farcall_list(client[0], place, error), error)
-            self._listed = json.loads(ffi.string(place[0]))
-        return self._listed
+            listed = self._listed = list(json.loads(ffi.string(place[0])))
+        return listed
 
     def modules(self, fresh: bool = False) -> Dict[str, List[str]]:
         """Modules, with the names of their routines."""
@@ -123,27 +146,31 @@ def open_private(
     return Connection(_connect(text(lib.farcall_server_address(server[0])), token_file, timeout), server)
 
 
-def _encoded(given: Optional[str]) -> Any:
+def _encoded(operation: str, given: Optional[str]) -> Any:
     """C text that lives as long as the caller holds it; NULL for None."""
-    return ffi.NULL if given is None else ffi.new("char[]", os.fsencode(given))
+    if given is None:
+        return ffi.NULL
+    if "\0" in given:
+        raise _errors.make(_errors.InvalidArgument, operation, f"{given!r} has a NUL inside")
+    return ffi.new("char[]", os.fsencode(given))
 
 
 def _connect(address: Optional[str], token_file: Optional[str], timeout: float) -> Any:
-    if not timeout > 0:
-        raise _errors.make(_errors.InvalidArgument, "connect", f"a timeout of {timeout} s", "give seconds above 0")
     place, error = handle_place("farcall_client **", lib.farcall_disconnect), error_place()
-    address_text, token_text = _encoded(address), _encoded(token_file)
+    address_text, token_text = _encoded("connect", address), _encoded("connect", token_file)
     options = ffi.new("farcall_connect_options *")
     options.size = ffi.sizeof("farcall_connect_options")
-    options.address, options.token_file, options.timeout_seconds = address_text, token_text, timeout
+    options.address, options.token_file = address_text, token_text
+    options.timeout_seconds = seconds("connect", timeout, "give seconds above 0") or _FOR_EVER_SECONDS
     check(lib.farcall_connect_with(options, place, error), error)
     return place
 
 
 def _start(files: Sequence[str], program: str, arguments: Sequence[str]) -> Any:
     place, error = handle_place("farcall_server **", lib.farcall_server_stop), error_place()
-    program_text = _encoded(program)
-    file_texts, argument_texts = [_encoded(one) for one in files], [_encoded(one) for one in arguments]
+    doing = "start a private server"
+    program_text = _encoded(doing, program)
+    file_texts, argument_texts = [_encoded(doing, one) for one in files], [_encoded(doing, one) for one in arguments]
     file_list, argument_list = ffi.new("char *[]", file_texts), ffi.new("char *[]", argument_texts)
     options = ffi.new("farcall_server_options *")
     options.size = ffi.sizeof("farcall_server_options")

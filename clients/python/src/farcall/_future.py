@@ -7,13 +7,14 @@ import logging
 import queue
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Set
+from typing import TYPE_CHECKING, Any, Callable, Dict, NoReturn, Optional, Set
 
 from . import _errors
 from ._library import OK, PENDING, error_place, ffi, handle_place, lib, taken
 
 if TYPE_CHECKING:
     from ._results import Results
+    from ._routine import Prepared
 
 # A thread without calls to wait for ends after this many seconds, so that it keeps no connection alive.
 _IDLE_SECONDS = 0.5
@@ -39,16 +40,20 @@ class CallFuture(concurrent.futures.Future["Results"]):
         super().__init__()
         # The place of the call; with it goes everything that the call uses.
         self._call: Any = None
-        self._prepared: Any = None
+        self._prepared: Optional[Prepared] = None
         self._waiter: Optional[Waiter] = None
         self._deadline: Optional[float] = None
         self._closing = False
 
-    def started(self, call: Any, prepared: Any, waiter: Waiter) -> None:
+    def started(self, call: Any, prepared: Prepared, waiter: Waiter) -> None:
         """The call is under way."""
         self._call, self._prepared, self._waiter = call, prepared, waiter
         if prepared.timeout is not None:
             self._deadline = time.monotonic() + prepared.timeout
+
+    def __reduce__(self) -> NoReturn:
+        message = "a call belongs to the connection of this process"
+        raise _errors.make(_errors.WrongType, "pickle", message, "send its result() to the other process")
 
     def running(self) -> bool:
         """Whether the call is under way."""
@@ -93,37 +98,37 @@ class CallFuture(concurrent.futures.Future["Results"]):
 
     def collect(self) -> None:
         """Takes the outcome of a call that is over, or whose time is. Its callbacks run, and may raise anything."""
-        result, raised = None, None
+        results, raised = None, None
         try:
-            result = self._outcome()
+            results = self._outcome()
         except BaseException as error:
             raised = error
         # From here on nobody writes to the caller's arrays.
         self._call = self._prepared = None
         if self.cancelled() or not self._announce():
             return
-        if raised is None:
-            self.set_result(result)
+        if results is not None:
+            self.set_result(results)
         else:
             self.set_exception(raised)
 
-    def _outcome(self) -> Any:
+    def _outcome(self) -> Results:
         prepared = self._prepared
+        assert prepared is not None, "an outcome is taken once"
         place, error = handle_place("farcall_results **", lib.farcall_results_free), error_place()
         status = lib.farcall_call_wait(self._call[0], 0.0, place, error)
         if status == OK:
             return prepared.collect(place)
-        raised = taken(status, error) if status != PENDING else self._given_up()
+        raised = taken(status, error) if status != PENDING else self._given_up(prepared)
         if isinstance(raised, _errors.InterfaceChanged):
             prepared.forget_routine()
         raise raised
 
-    def _given_up(self) -> _errors.Error:
+    def _given_up(self, prepared: Prepared) -> _errors.Error:
         if not self._closing:
-            error: _errors.Error = self._prepared.timed_out()
-            return error
+            return prepared.timed_out()
         message = "the connection was closed, and the server did not end the call"
-        return _errors.make(_errors.Cancelled, "call", message, routine=self._prepared.routine.name)
+        return _errors.make(_errors.Cancelled, "call", message, routine=prepared.routine.name)
 
     def close(self) -> None:
         """Asks the server to end the call, which is given up if that takes long."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, Optional, Tuple
+import re
+from difflib import get_close_matches
+from typing import Any, Dict, NoReturn, Optional, Tuple
 
 import numpy as np
 
 from . import _arguments, _errors
 from ._arguments import Filler
-from ._connection import Connection
+from ._connection import Connection, not_portable, seconds
 from ._future import CallFuture
-from ._interface import Interface, Parameter, option_name
+from ._interface import Interface, Parameter, option_name, python_name
 from ._library import PENDING, check, error_place, ffi, handle_place, lib, text
 from ._results import Results, collect
 
@@ -42,7 +44,7 @@ class Routine:
         handle = self._handle
         self._json = text(lib.farcall_routine_json(handle)) or "{}"
         self._interface = Interface(json.loads(self._json))
-        self._signature = text(lib.farcall_routine_signature(handle)) or ""
+        self._signature = self._in_python(text(lib.farcall_routine_signature(handle)) or "")
         # What each option is called here, and the other way round.
         self._options = {option_name(option, self._interface.names): option for option in _OPTIONS}
         self.name = self._interface.full_name
@@ -53,6 +55,17 @@ class Routine:
 
     def __repr__(self) -> str:
         return self._signature
+
+    def __reduce__(self) -> NoReturn:
+        raise not_portable("a routine")
+
+    def _in_python(self, signature: str) -> str:
+        """The core's signature with parameters as keywords may be spelled; the routine's own name stays."""
+        name, bracket, rest = signature.partition("(")
+        for one in self._interface.visible:
+            if python_name(one.name) != one.name:
+                rest = re.sub(rf"\b{one.name}\b", python_name(one.name), rest)
+        return name + bracket + rest
 
     @property
     def interface(self) -> Dict[str, Any]:
@@ -85,7 +98,7 @@ class Prepared:
         self.timeout: Optional[float] = None
         options = self._fill(arguments, named)
         self._set_timeout(options.get("timeout"))
-        self._set_destinations(options.get("out"), bool(options.get("inplace")))
+        self._set_destinations(options.get("out"), self._flag("inplace", options.get("inplace", False)))
 
     # ---- Arguments ---------------------------------------------------------------------------------------------------
 
@@ -125,16 +138,23 @@ class Prepared:
     def _named(self, name: str) -> Parameter:
         parameter = self.interface.find(name)
         if parameter is None:
-            names = ", ".join([one.name for one in self.interface.visible] + list(self.routine._options))
-            raise self._wrong(f'{self.routine.__name__} takes no argument "{name}"', f"it takes {names}")
+            names = [one.name for one in self.interface.visible] + list(self.routine._options)
+            advice = f"it takes {', '.join(names)}"
+            nearest = get_close_matches(name, names, 1)
+            if nearest:
+                advice = f"did you mean {nearest[0]}? {advice}"
+            raise self._wrong(f'{self.routine.__name__} takes no argument "{name}"', advice)
         return parameter
 
     def _set_timeout(self, timeout: Any) -> None:
         if timeout is None:
             return
-        if not isinstance(timeout, (int, float, np.integer, np.floating)) or not timeout > 0:
-            raise self._wrong(f"a timeout of {timeout!r}", "give seconds above 0, or None")
-        self.timeout = None if timeout == float("inf") else float(timeout)
+        self.timeout = seconds("call", timeout, "give seconds above 0, or None", routine=self.routine.name)
+
+    def _flag(self, option: str, value: Any) -> bool:
+        if not isinstance(value, (bool, np.bool_)):
+            raise self._wrong(f"{option}={value!r} is neither True nor False", "give one of them")
+        return bool(value)
 
     # ---- Destinations ------------------------------------------------------------------------------------------------
 
@@ -202,6 +222,7 @@ class Prepared:
     def _options(self, announced: bool) -> Any:
         options = ffi.new("farcall_call_options *")
         options.size = ffi.sizeof("farcall_call_options")
+        # More than a clock can hold is no limit, and neither is 0.
         options.timeout_seconds = self.timeout or 0.0
         options.announced = announced
         return options

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, Optional, Sequence, Union
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Dict, Generic, Iterator, List, NoReturn, Optional, Sequence, TypeVar, Union
 
 from . import _errors
-from ._connection import SERVER_VARIABLE, Connection, open_connection, open_private
+from ._connection import SERVER_VARIABLE, Connection, not_portable, open_connection, open_private
 from ._results import Results
 from ._routine import Routine
 
 PathLike = Union[str, "os.PathLike[str]"]
+# What the names of a server or a module stand for.
+_Named = TypeVar("_Named")
 
 
 def connect(
@@ -41,13 +44,15 @@ def connect(
     """
     if isinstance(files, (str, os.PathLike)):
         files = [files]
-    if address is None and not files:
-        address = os.environ.get(SERVER_VARIABLE) or None
-    if address is not None:
+    named = bool(os.environ.get(SERVER_VARIABLE)) and not files
+    if address is not None or named:
         if files or program or arguments:
             message = "files, program and arguments are for a private server, and an address names another"
-            raise _errors.make(_errors.InvalidArgument, "connect", message, "leave out the address, or them")
-        return Server(open_connection(str(address), _path(token_file), timeout))
+            advice = f"unset {SERVER_VARIABLE}, or leave them out" if address is None else "leave out the address, or them"
+            raise _errors.make(_errors.InvalidArgument, "connect", message, advice)
+        # The core takes the variable's by itself, and says so when it cannot connect.
+        given = None if address is None else str(address)
+        return Server(open_connection(given, _path(token_file), timeout))
     paths = [os.fspath(one) for one in files]
     return Server(open_private(paths, _path(program), arguments, _path(token_file), timeout))
 
@@ -56,28 +61,51 @@ def _path(given: Optional[PathLike]) -> Optional[str]:
     return None if given is None else os.fspath(given)
 
 
-class _Namespace:
+def _checked(name: object) -> str:
+    if isinstance(name, str):
+        return name
+    message = f"a routine is named by a str, not by {name!r}"
+    raise _errors.make(_errors.WrongType, "find a routine", message)
+
+
+class _Namespace(Generic[_Named]):
     """What servers and modules have in common: names that become routines when they are asked for."""
 
     _connection: Connection
 
-    def _found(self, name: str) -> Any:
+    def _found(self, name: str) -> _Named:
         raise NotImplementedError
 
     def _names(self) -> List[str]:
         raise NotImplementedError
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> _Named:
         # Python and IPython probe objects for such names; no routine is asked for like this.
         if name.startswith("_"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return self._found(name)
 
-    def __getitem__(self, name: str) -> Any:
+    def __setattr__(self, name: str, value: Any) -> None:
+        # It would hide a routine.
+        if not name.startswith("_"):
+            raise AttributeError(f"{name!r} of a {type(self).__name__} cannot be assigned to: routines are published")
+        super().__setattr__(name, value)
+
+    def __getitem__(self, name: str) -> _Named:
         """Any routine or module, whatever it is called."""
-        if not isinstance(name, str):
-            raise TypeError(f"names of routines are str, not {type(name).__name__}")
-        return self._found(name)
+        return self._found(_checked(name))
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            return isinstance(name, str) and self._found(name) is not None
+        except LookupError:
+            return False
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names())
+
+    def __reduce__(self) -> NoReturn:
+        raise not_portable(f"a {type(self).__name__.lower()}")
 
     def __dir__(self) -> List[str]:
         try:
@@ -91,7 +119,7 @@ class _Namespace:
         return self._names()
 
 
-class Server(_Namespace):
+class Server(_Namespace["Found"]):
     """A connection to a server. Routines are attributes: `server.dgesv(A, b)`, or `server.lapack.dgesv` in full.
 
     A bare name works where it is unique; where a module and a routine share a name, the attribute is the module, which
@@ -123,7 +151,7 @@ class Server(_Namespace):
 
     def call(self, name: str, /, *arguments: Any, **named: Any) -> Results:
         """Calls the routine `name`, "module/routine" or a unique bare name; see `farcall.Routine`."""
-        return self._routine(name)(*arguments, **named)
+        return self._routine(_checked(name))(*arguments, **named)
 
     def routines(self) -> List[str]:
         """Full names of all routines, asked of the server anew."""
@@ -143,11 +171,16 @@ class Server(_Namespace):
             return Module(self, name)
         try:
             return self._routine(name)
-        except _errors.NotFound:
+        except _errors.NotFound as error:
             # Perhaps a module that was published since.
-            if name in self._connection.modules(fresh=True):
+            modules = self._connection.modules(fresh=True)
+            if name in modules:
                 return Module(self, name)
-            raise
+            nearest = get_close_matches(name, modules, 1)
+            if not nearest or error.advice:
+                raise
+            advice = f"did you mean the module {nearest[0]}?"
+            raise _errors.NotFound(f"{error}; {advice}", operation=error.operation, advice=advice) from None
 
     def _names(self) -> List[str]:
         modules = self._connection.modules()
@@ -155,7 +188,7 @@ class Server(_Namespace):
         return sorted({*modules, *(name for name in bare if bare.count(name) == 1)})
 
 
-class Module(_Namespace):
+class Module(_Namespace[Routine]):
     """A module of a server: `server.lapack.dgesv`."""
 
     def __init__(self, server: Server, name: str) -> None:
@@ -174,8 +207,14 @@ class Module(_Namespace):
         advice = "it has " + ", ".join(self._names())
         raise _errors.make(_errors.WrongType, "call", message, advice, server=self._connection.address)
 
-    def _found(self, name: str) -> Any:
+    def _found(self, name: str) -> Routine:
         return self._server._routine(f"{self.__name__}/{name}")
 
     def _names(self) -> List[str]:
         return sorted(self._connection.modules().get(self.__name__, []))
+
+
+if TYPE_CHECKING:
+
+    class Found(Routine, Module):
+        """What type checkers take an attribute of a server for: it is one of both."""
