@@ -154,10 +154,13 @@ impl Error {
         self
     }
 
-    /// One more fact: `("routine", "lapack/dgesv")`.
+    /// One more fact: `("routine", "lapack/dgesv")`. What two layers on the way say alike is said once.
     #[must_use]
     pub fn with(mut self, key: impl Into<Cow<'static, str>>, value: impl fmt::Display) -> Self {
-        self.0.context.push((key.into(), value.to_string()));
+        let fact = (key.into(), value.to_string());
+        if !self.0.context.contains(&fact) {
+            self.0.context.push(fact);
+        }
         self
     }
 
@@ -255,6 +258,12 @@ mod tests {
         }
         assert_eq!(ErrorKind::from_code(0), None);
         assert_eq!(ErrorKind::from_code(21), None);
+    }
+
+    #[test]
+    fn a_fact_is_said_once() {
+        let error = Error::new(ErrorKind::NotFound, "call", "none").with("routine", "f").with("routine", "f");
+        assert_eq!(error.with("routine", "g").to_string(), "call: none (routine: f, routine: g)");
     }
 
     #[test]

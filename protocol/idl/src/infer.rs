@@ -77,8 +77,12 @@ pub struct Arguments {
 ///
 /// # Errors
 /// `InvalidArgument`: wrong number or kind of arguments, values that are not allowed, extents that disagree (with where each value came from),
-/// scalars that nothing determines.
+/// scalars that nothing determines. All of them name the routine.
 pub fn complete(interface: &Interface, given: &[Given<'_>]) -> Result<Arguments> {
+    completed(interface, given).map_err(|error| error.with("routine", interface.full_name()))
+}
+
+fn completed(interface: &Interface, given: &[Given<'_>]) -> Result<Arguments> {
     let mut inference = Inference::new(interface, given)?;
     inference.apply_defaults(|parameter| !parameter.element.is_integer());
     loop {

@@ -121,9 +121,9 @@ impl ResolvedDimension {
 ///
 /// # Errors
 /// `InvalidArgument` for values outside their domain, and for sizes that are negative, out of order, overflow or not computable; `LimitExceeded` if the
-/// arrays exceed the limit. Both name the parameter and the values.
+/// arrays exceed the limit. Both name the routine, the parameter and the values.
 pub fn resolve(interface: &Interface, values: &dyn Values, limit: Bytes) -> Result<CallLayout> {
-    resolve_in(interface.scope(), values, limit)
+    resolve_in(interface.scope(), values, limit).map_err(|error| error.with("routine", interface.full_name()))
 }
 
 /// [`resolve`] for any scope, such as the parameters of a callback.
@@ -156,6 +156,7 @@ pub fn resolve_in(scope: Scope<'_>, values: &dyn Values, limit: Bytes) -> Result
 /// `RoutineFailed` if the routine reported a range that lies outside its bound.
 pub fn resolve_results(interface: &Interface, values_after: &dyn Values, before: &CallLayout) -> Result<CallLayout> {
     resolve_results_in(interface.scope(), values_after, before)
+        .map_err(|error| error.with("routine", interface.full_name()))
 }
 
 /// [`resolve_results`] for any scope.

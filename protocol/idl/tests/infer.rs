@@ -306,6 +306,20 @@ fn values_outside_their_domain_are_refused_before_extents() {
 }
 
 #[test]
+fn every_error_names_the_routine() {
+    let wrong: [&[(&str, Given<'_>)]; 4] = [
+        &[],
+        &[("A", shape(&[3, 4])), ("B", shape(&[3]))],
+        &[("A", shape(&[3, 3, 3]))],
+        &[("n", Given::Text("three"))],
+    ];
+    for named in wrong {
+        let error = call(&dgesv(), named).unwrap_err();
+        assert!(error.to_string().contains("(routine: test/dgesv)"), "{error}");
+    }
+}
+
+#[test]
 fn what_is_missing_is_listed_at_once() {
     let error = call(&dgesv(), &[]).unwrap_err();
     assert!(error.message().contains("n, nrhs, A, lda, B, ldb"), "{error}");

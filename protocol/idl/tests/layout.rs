@@ -183,6 +183,27 @@ fn hostile_sizes_are_errors_that_name_the_parameter() {
 }
 
 #[test]
+fn every_error_names_the_routine() {
+    let named = |error: farcall_base::Error| {
+        error.to_string().contains("(routine: test/") || error.to_string().contains(", routine: test/")
+    };
+    let dgesv = dgesv();
+    assert!(named(resolved(&dgesv, &[("n", -1), ("nrhs", 1), ("lda", 1), ("ldb", 1)]).unwrap_err()));
+    assert!(named(resolved(&dgesv, &[]).unwrap_err()));
+    let limited = limited();
+    let error = resolved(&limited, &[("trans", 88), ("n", 1), ("k", 1)]).unwrap_err();
+    assert!(
+        error.to_string().starts_with("check values: trans = 'X' is none of N, T, C (routine: test/limited)"),
+        "{error}"
+    );
+    let selection = selection();
+    let before = resolved(&selection, &[("n", 3)]).unwrap();
+    let bytes = integers(&selection, &[("n", 3), ("m", 4)]);
+    let error = resolve_results(&selection, &ByteValues::new(&selection, slices(&bytes)), &before).unwrap_err();
+    assert!(named(error));
+}
+
+#[test]
 fn the_sum_of_all_arrays_is_limited_not_each() {
     let parameters = (0..4).map(|k| array(In, Float64, &format!("x{k}"), vec![dim(i(1 << 25))])).collect();
     let four = interface("four", parameters);
