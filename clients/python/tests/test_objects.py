@@ -17,6 +17,14 @@ def test_names_of_a_server(server):
     assert {"lapack", "dgesv", "square"} <= set(server) and "dgesv" in list(server.lapack)
 
 
+def test_names_in_another_case(server, farcall):
+    for routine in (server.DGESV, server["LAPACK/Dgesv"], server.lapack.DGESV, server["lapack/dgesv"]):
+        assert routine.name == "lapack/dgesv"
+    assert server.call("DGESV", A, B).info == 0 and "DGESV" in server
+    with pytest.raises(farcall.NotFound, match='no routine "DGESW"'):
+        server.DGESW
+
+
 def test_nothing_hides_a_routine(server):
     for namespace in (server, server.lapack):
         with pytest.raises(AttributeError, match="cannot be assigned to"):

@@ -12,6 +12,7 @@ import numpy as np
 
 from . import _errors
 from ._future import Waiter
+from ._interface import Names
 from ._library import check, error_place, ffi, find, handle_place, lib, text
 
 # What `connect` without an address connects to, if set.
@@ -101,13 +102,27 @@ class Connection:
         self._finalizer()
 
     def lookup(self, name: str) -> Any:
-        """The place of a routine handle of the core."""
+        """The place of a routine handle of the core. The name may be in another case where that is unique."""
         if "\0" in name:
             raise _errors.make(_errors.NotFound, "find a routine", f"no routine is called {name!r}")
+        try:
+            return self._lookup_exactly(name)
+        except _errors.NotFound:
+            found = Names(self._routine_names()).find(name)
+            if found is None or found == name:
+                raise
+            return self._lookup_exactly(found)
+
+    def _lookup_exactly(self, name: str) -> Any:
         client = self.handles.client()
         place, error = handle_place("farcall_routine **", lib.farcall_routine_free), error_place()
         check(lib.farcall_lookup(client[0], name.encode("utf-8", "replace"), place, error), error)
         return place
+
+    def _routine_names(self) -> List[str]:
+        """Full names, and bare ones: those of several modules twice, which makes them no name in another case."""
+        listed = self.listed()
+        return [one["full_name"] for one in listed] + [one["name"] for one in listed]
 
     def forget(self, routine: Any) -> None:
         """Drops what is known of a routine whose interface changed."""
