@@ -176,8 +176,12 @@ fn write_binary(text: &mut String, operator: BinaryOperator, left: &Expression, 
     }
 }
 
+/// A character, or one behind a mask: `(trans & 95)` is the upper case of a letter.
 fn is_character(expression: &Expression, names: &dyn Names) -> bool {
     match expression {
+        Expression::Binary(BinaryOperator::BitAnd, left, right) => {
+            is_character(left, names) && matches!(**right, Expression::Integer(_))
+        }
         Expression::Parameter(index) | Expression::Element(index, _) => names.is_character(*index),
         _ => false,
     }

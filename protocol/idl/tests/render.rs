@@ -89,6 +89,20 @@ fn expression_text_keeps_the_tree() {
 }
 
 #[test]
+fn characters_behind_a_mask_read_as_characters() {
+    let upper = binary(BinaryOperator::BitAnd, p(0), i(95));
+    let parameters = vec![
+        scalar(In, Char, "job"),
+        int("n"),
+        array(In, Float64, "x", vec![dim(select(equal(upper, 'V'), p(1), binary(BinaryOperator::BitAnd, p(1), i(78))))]),
+    ];
+    let with = interface("f", parameters);
+    let text = to_idl(&with);
+    assert!(text.contains("x[(job & 95) == 'V' ? n : n & 78]"), "{text}");
+    assert_eq!(compiled(&text), with);
+}
+
+#[test]
 fn help_pages_read_as_agreed() {
     for interface in [dgesv(), dgemm(), dgesdd(), medley(), limited()] {
         golden(&format!("{}.txt", interface.name), &help_page(&interface));
