@@ -118,7 +118,7 @@ typedef struct farcall_connect_options {
     size_t size;             /* sizeof(farcall_connect_options) */
     const char *address;     /* as for farcall_connect */
     const char *token_file;  /* NULL: $FARCALL_TOKEN_FILE */
-    double timeout_seconds;  /* 0: 30 seconds */
+    double timeout_seconds;  /* for connecting, and for each look-up and list later on; 0: 30 seconds */
 } farcall_connect_options;
 
 int farcall_connect_with(const farcall_connect_options *options, farcall_client **client, farcall_error **error);
@@ -149,13 +149,20 @@ void farcall_server_stop(farcall_server *server);
 /* ---- Routines ---------------------------------------------------------------------------------------------------- */
 
 /* Finds a routine by "module/name", by its bare name where that is unique, or by an alias. The client keeps
- * interfaces: only the first look-up of a name asks the server. */
+ * interfaces: only the first look-up of a name asks the server. FARCALL_TIMED_OUT when that has not answered within the
+ * timeout of the connect options. */
 int farcall_lookup(farcall_client *client, const char *name, farcall_routine **routine, farcall_error **error);
+/* The same for at most timeout_seconds (< 0: as farcall_lookup), for programs that look after something else while they
+ * wait. FARCALL_PENDING if there is no answer by then: ask again to go on waiting for it, or do not. */
+int farcall_lookup_within(farcall_client *client, const char *name, double timeout_seconds, farcall_routine **routine,
+                          farcall_error **error);
 void farcall_routine_free(farcall_routine *routine);
 
 /* The interfaces of all routines as a JSON array of objects as farcall_routine_json gives them, in order of their
  * full names. The caller frees *json with farcall_text_free. */
 int farcall_list(farcall_client *client, char **json, farcall_error **error);
+/* The same for at most timeout_seconds, as farcall_lookup_within. */
+int farcall_list_within(farcall_client *client, double timeout_seconds, char **json, farcall_error **error);
 void farcall_text_free(char *text);
 
 /* Text about a routine; belongs to it. */

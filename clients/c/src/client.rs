@@ -104,6 +104,31 @@ unsafe extern "C" fn farcall_address(client: *const ClientObject) -> *const c_ch
     unsafe { client.as_ref() }.map_or(std::ptr::null(), |client| client.address.as_ptr())
 }
 
+/// Looks a routine up; waits for ever, which ends with the client's timeout, or for so long.
+///
+/// # Safety
+/// As farcall.h says of `farcall_lookup`.
+unsafe fn look_up(
+    client: *const ClientObject,
+    name: *const c_char,
+    wait: Option<Duration>,
+    routine: *mut *mut RoutineObject,
+) -> Result<c_int> {
+    // SAFETY: the caller's promise, here and below.
+    let place = unsafe { Place::new(routine, "the place for the routine") }?;
+    // SAFETY: as above.
+    let client = &unsafe { object(client, "the client") }?.client;
+    // SAFETY: as above.
+    let name = unsafe { text(name, "the routine's name") }?;
+    let found = match wait {
+        Some(wait) => client.routine_within(name, wait)?,
+        None => Some(client.routine(name)?),
+    };
+    let Some(found) = found else { return Ok(PENDING) };
+    place.fill(RoutineObject::new(found));
+    Ok(OK)
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn farcall_lookup(
     client: *const ClientObject,
@@ -111,16 +136,43 @@ unsafe extern "C" fn farcall_lookup(
     routine: *mut *mut RoutineObject,
     error: *mut *mut ErrorObject,
 ) -> c_int {
-    guard(error, || {
-        // SAFETY: farcall.h: a place for the routine, a client, and text.
-        let place = unsafe { Place::new(routine, "the place for the routine") }?;
-        // SAFETY: as above.
-        let client = unsafe { object(client, "the client") }?;
-        // SAFETY: as above.
-        let name = unsafe { text(name, "the routine's name") }?;
-        place.fill(RoutineObject::new(client.client.routine(name)?));
-        Ok(OK)
-    })
+    // SAFETY: farcall.h: a place for the routine, a client, and text.
+    guard(error, || unsafe { look_up(client, name, None, routine) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_lookup_within(
+    client: *const ClientObject,
+    name: *const c_char,
+    timeout_seconds: f64,
+    routine: *mut *mut RoutineObject,
+    error: *mut *mut ErrorObject,
+) -> c_int {
+    // SAFETY: farcall.h: a place for the routine, a client, and text.
+    guard(error, || unsafe { look_up(client, name, patience(timeout_seconds)?, routine) })
+}
+
+/// Lists all routines; waits as [`look_up`].
+///
+/// # Safety
+/// As farcall.h says of `farcall_list`.
+unsafe fn list(client: *const ClientObject, wait: Option<Duration>, json: *mut *mut c_char) -> Result<c_int> {
+    // SAFETY: the caller's promise.
+    let client = &unsafe { object(client, "the client") }?.client;
+    if json.is_null() {
+        return Err(Error::new(ErrorKind::InvalidArgument, "call Farcall", "the place for the list is NULL"));
+    }
+    // SAFETY: not NULL, so it is a place for text.
+    unsafe { json.write(std::ptr::null_mut()) };
+    let routines = match wait {
+        Some(wait) => client.routines_within(wait)?,
+        None => Some(client.routines()?),
+    };
+    let Some(routines) = routines else { return Ok(PENDING) };
+    let all: Vec<String> = routines.iter().map(|routine| to_json(routine.interface()).to_string()).collect();
+    // SAFETY: as above.
+    unsafe { json.write(c_text(&format!("[{}]", all.join(","))).into_raw()) };
+    Ok(OK)
 }
 
 #[unsafe(no_mangle)]
@@ -129,20 +181,19 @@ unsafe extern "C" fn farcall_list(
     json: *mut *mut c_char,
     error: *mut *mut ErrorObject,
 ) -> c_int {
-    guard(error, || {
-        // SAFETY: farcall.h: a client.
-        let client = unsafe { object(client, "the client") }?;
-        if json.is_null() {
-            return Err(Error::new(ErrorKind::InvalidArgument, "call Farcall", "the place for the list is NULL"));
-        }
-        // SAFETY: not NULL, so it is a place for text.
-        unsafe { json.write(std::ptr::null_mut()) };
-        let routines = client.client.routines()?;
-        let all: Vec<String> = routines.iter().map(|routine| to_json(routine.interface()).to_string()).collect();
-        // SAFETY: as above.
-        unsafe { json.write(c_text(&format!("[{}]", all.join(","))).into_raw()) };
-        Ok(OK)
-    })
+    // SAFETY: farcall.h: a client, and a place for text.
+    guard(error, || unsafe { list(client, None, json) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_list_within(
+    client: *const ClientObject,
+    timeout_seconds: f64,
+    json: *mut *mut c_char,
+    error: *mut *mut ErrorObject,
+) -> c_int {
+    // SAFETY: farcall.h: a client, and a place for text.
+    guard(error, || unsafe { list(client, patience(timeout_seconds)?, json) })
 }
 
 #[unsafe(no_mangle)]

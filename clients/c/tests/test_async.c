@@ -97,6 +97,32 @@ static void timeouts(farcall_client *client)
     farcall_routine_free(routine);
 }
 
+/* Looking up in pieces: each waits as long as it may, and all of them for one answer. */
+static void look_ups(farcall_client *client)
+{
+    farcall_routine *routine;
+    farcall_error *error;
+    char *json;
+    int status, rounds = 0;
+    do
+        status = farcall_lookup_within(client, "pause", 0.01, &routine, &error);
+    while (status == FARCALL_PENDING && !routine && !error && rounds++ < 1000);
+    CHECK_OK(status, error);
+    CHECK(routine && !strcmp(farcall_routine_name(routine) + strlen(farcall_routine_name(routine)) - 5, "pause"));
+    farcall_routine_free(routine);
+    CHECK_OK(farcall_lookup_within(client, "pause", 0, &routine, &error), error);
+    farcall_routine_free(routine);
+    CHECK_ERROR(farcall_lookup_within(client, "no_such", -1, &routine, &error), error, FARCALL_NOT_FOUND, "no_such");
+    CHECK(!routine);
+    do
+        status = farcall_list_within(client, 0, &json, &error);
+    while (status == FARCALL_PENDING && !json && !error && rounds++ < 1000000);
+    CHECK_OK(status, error);
+    CHECK(json && strstr(json, "\"pause\""));
+    farcall_text_free(json);
+    CHECK_ERROR(farcall_list_within(client, 1, NULL, &error), error, FARCALL_INVALID_ARGUMENT, "NULL");
+}
+
 /* A server that ends under a call: the call fails, and so does the next. */
 static void lost_server(void)
 {
@@ -125,6 +151,7 @@ int main(void)
     waiting(client);
     cancelling(client);
     timeouts(client);
+    look_ups(client);
     lost_server();
     return check_end(server, client);
 }

@@ -246,6 +246,64 @@ def test_an_interrupt_ends_the_call_alone():
     child.stdout.close()
 
 
+@pytest.fixture
+def stopped(farcall):
+    """A function that starts a server and gives its address and its process, which the test may stop and continue."""
+    program = farcall._library.find("FARCALL_PROGRAM", "bin", "farcall")
+    child = subprocess.Popen(
+        [program, "serve", "--private", BEHAVIOUR], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with child:
+        yield child.stdout.readline().strip(), child
+        child.send_signal(signal.SIGCONT)
+
+
+def test_a_look_up_has_the_timeout_of_the_connection(farcall, stopped):
+    address, child = stopped
+    with farcall.connect(address, timeout=1) as server:
+        child.send_signal(signal.SIGSTOP)
+        for ask in (lambda: server.call("square", 3), server.routines):
+            begin = time.monotonic()
+            with pytest.raises(farcall.TimedOut, match="timeout: 1 s"):
+                ask()
+            assert time.monotonic() - begin < 4
+        child.send_signal(signal.SIGCONT)
+        assert server.call("square", 3).y == 9 and "behaviour/square" in server.routines()
+
+
+def test_an_interrupt_ends_a_look_up(stopped):
+    program = """
+        server = farcall.connect(sys.argv[1])
+        print("connected", flush=True)
+        sys.stdin.readline()
+        for ask in (lambda: server.call("square", 3), server.routines):
+            try:
+                print("waiting", flush=True)
+                ask()
+            except KeyboardInterrupt:
+                print("interrupted", flush=True)
+        sys.stdin.readline()
+        print(server.call("square", 3).y)
+    """
+    address, server = stopped
+    text = "import farcall, sys\n" + textwrap.dedent(program)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", text, address], start_new_session=True, **pipes) as child:
+        assert child.stdout.readline() == "connected\n"
+        server.send_signal(signal.SIGSTOP)
+        print(file=child.stdin, flush=True)
+        for _ in range(2):
+            assert child.stdout.readline() == "waiting\n"
+            time.sleep(0.3)
+            begin = time.monotonic()
+            os.killpg(child.pid, signal.SIGINT)
+            assert child.stdout.readline() == "interrupted\n"
+            assert time.monotonic() - begin < 5
+        server.send_signal(signal.SIGCONT)
+        print(file=child.stdin, flush=True)
+        assert child.stdout.readline() == "9.0\n"
+
+
 def test_a_server_that_dies_is_reported(farcall):
     program = farcall._library.find("FARCALL_PROGRAM", "bin", "farcall")
     child = subprocess.Popen(

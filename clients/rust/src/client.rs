@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use farcall_base::Result;
+use farcall_base::{Error, Result};
 use farcall_interfaces::memory::MemorySource;
 use farcall_interfaces::stream::ByteStream;
 use farcall_transport_unix::{MemoryLimits, SharedMemory};
@@ -17,8 +17,6 @@ use crate::contract::Contract;
 use crate::routine::Routine;
 use crate::session::Session;
 
-/// Time that questions to the server may take.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 /// The variable that names the file with a TCP server's token.
 const TOKEN_VARIABLE: &str = "FARCALL_TOKEN_FILE";
 
@@ -49,10 +47,13 @@ impl Client {
     /// # Errors
     /// `InvalidArgument` for no address, `Unreachable`, `PermissionDenied`, `Version`.
     pub fn connect(address: Option<&str>) -> Result<Client> {
-        Self::connect_to(&Address::given_or_default(address)?, None, Duration::from_secs(30))
+        let found = Address::given_or_default(address)?;
+        let connected = Self::connect_to(&found, None, Duration::from_secs(30));
+        connected.map_err(|error| found.explain(error, address))
     }
 
-    /// Connects within `timeout`; `token_file` is for TCP, `$FARCALL_TOKEN_FILE` by default.
+    /// Connects within `timeout`, which is the client's for looking routines up, too; `token_file` is for TCP,
+    /// `$FARCALL_TOKEN_FILE` by default.
     ///
     /// # Errors
     /// As [`Client::connect`], and `TimedOut`.
@@ -92,24 +93,35 @@ impl Client {
         &self.shared.session
     }
 
-    /// A routine by `module/name`, by a name that is unique, or by an alias; its interface is fetched once.
+    /// A routine by `module/name`, by a name that is unique, or by an alias; its interface is fetched once. Waits for as
+    /// long as the client's timeout.
     ///
     /// # Errors
-    /// `NotFound` with the nearest names, `Ambiguous` with the full ones.
+    /// `NotFound` with the nearest names, `Ambiguous` with the full ones, `TimedOut`, `ConnectionLost`.
     pub fn routine(&self, name: &str) -> Result<Routine> {
-        let known = self.known().get(name).cloned();
-        match known {
-            Some(contract) => Ok(Routine { client: self.clone(), contract }),
-            None => self.fetch(name),
-        }
+        self.find(name, None)?.ok_or_else(ended_early)
     }
 
-    fn fetch(&self, name: &str) -> Result<Routine> {
-        let reply = self.session().request(&Request::Interface(name.to_owned()), REQUEST_TIMEOUT)?;
-        let contract = Contract::of_reply(reply).map_err(|error| error.with("server", self.address()))?;
-        let contract = Arc::new(contract);
+    /// The same for waiting in pieces: `None` when the server has not answered after `wait`. The question stands, and
+    /// who asks for the same name again goes on waiting for the same answer.
+    ///
+    /// # Errors
+    /// As [`Client::routine`]: `TimedOut` when the client's timeout has passed since the question was first asked.
+    pub fn routine_within(&self, name: &str, wait: Duration) -> Result<Option<Routine>> {
+        self.find(name, Some(wait))
+    }
+
+    fn find(&self, name: &str, wait: Option<Duration>) -> Result<Option<Routine>> {
+        let known = self.known().get(name).cloned();
+        if let Some(contract) = known {
+            return Ok(Some(Routine { client: self.clone(), contract }));
+        }
+        let told = |error: Error| error.with("server", self.address());
+        let reply = self.session().ask(&Request::Interface(name.to_owned()), wait).map_err(told)?;
+        let Some(reply) = reply else { return Ok(None) };
+        let contract = Arc::new(Contract::of_reply(reply).map_err(told)?);
         self.known().insert(name.to_owned(), contract.clone());
-        Ok(Routine { client: self.clone(), contract })
+        Ok(Some(Routine { client: self.clone(), contract }))
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<String, Arc<Contract>>> {
@@ -121,14 +133,26 @@ impl Client {
         self.known().retain(|_, known| known.name != contract.name);
     }
 
-    /// Every routine, in order of the full names.
+    /// Every routine, in order of the full names. Waits for as long as the client's timeout.
     ///
     /// # Errors
     /// `ConnectionLost`, `TimedOut`.
     pub fn routines(&self) -> Result<Vec<Routine>> {
-        let contracts = Contract::all_of_reply(self.session().request(&Request::List, REQUEST_TIMEOUT)?)?;
+        self.list(None)?.ok_or_else(ended_early)
+    }
+
+    /// The same for waiting in pieces, as [`Client::routine_within`].
+    ///
+    /// # Errors
+    /// As [`Client::routines`].
+    pub fn routines_within(&self, wait: Duration) -> Result<Option<Vec<Routine>>> {
+        self.list(Some(wait))
+    }
+
+    fn list(&self, wait: Option<Duration>) -> Result<Option<Vec<Routine>>> {
+        let Some(reply) = self.session().ask(&Request::List, wait)? else { return Ok(None) };
         let routine = |contract| Routine { client: self.clone(), contract: Arc::new(contract) };
-        Ok(contracts.into_iter().map(routine).collect())
+        Ok(Some(Contract::all_of_reply(reply)?.into_iter().map(routine).collect()))
     }
 
     /// Array bytes of results that this program copied on their way, because they came in one piece with the
@@ -167,6 +191,10 @@ impl Client {
     pub fn next_finished(&self, timeout: Option<Duration>) -> Result<Option<u64>> {
         self.session().next_finished(timeout.and_then(|timeout| Instant::now().checked_add(timeout)))
     }
+}
+
+fn ended_early() -> Error {
+    Error::internal("ask the server", "waiting for the answer ended early")
 }
 
 fn hello(token: Option<Vec<u8>>) -> Hello {

@@ -5,6 +5,7 @@
 //! Nothing else waits for the socket: what it does not take at once leaves while somebody reads, who waits for room, too.
 
 mod flight;
+mod questions;
 mod tables;
 
 use std::collections::{HashMap, VecDeque};
@@ -13,8 +14,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result, SeededRandom};
-use farcall_call::{Connection, Setup, Transmit};
-use farcall_interfaces::link::{Link, Received};
+use farcall_call::{Connection, Setup};
+use farcall_interfaces::link::{Link, QUEUE_BYTES, Received};
 use farcall_interfaces::memory::MemorySource;
 use farcall_interfaces::stream::ByteStream;
 use farcall_wire::{Hello, HelloLimits, Reply, Request};
@@ -24,12 +25,11 @@ use crate::argument::Passed;
 use crate::contract::Contract;
 use crate::results::Outputs;
 use flight::Call;
+use questions::Questions;
 use tables::Tables;
 
 /// Bytes taken from the stream before waiting threads are looked after.
 const RECEIVE_BUDGET: usize = 64 << 20;
-/// Bytes queued on the link before more frames are made.
-const QUEUE_BYTES: usize = 8 << 20;
 /// Time without a byte leaving after which a started call is left to whoever waits later.
 const STALL: Duration = Duration::from_millis(100);
 
@@ -50,8 +50,6 @@ struct Core {
     watching_room: bool,
     /// Whether `events` tells of room.
     telling_room: bool,
-    /// Bytes that the socket took so far.
-    sent: u64,
     /// Threads that wait for the reader to do their work.
     followers: usize,
     /// Whether the bell was rung and not silenced.
@@ -71,6 +69,8 @@ pub struct Session {
     bell: OwnedFd,
     /// Wakes the reader when it must wait for something else.
     nudge: OwnedFd,
+    /// Time that the server has to greet us, and to answer a question.
+    patience: Duration,
 }
 
 impl Session {
@@ -79,7 +79,7 @@ impl Session {
         stream: Box<dyn ByteStream>,
         hello: Hello,
         source: Arc<dyn MemorySource>,
-        timeout: Duration,
+        patience: Duration,
     ) -> Result<Session> {
         let system = |error: rustix::io::Errno| Error::system("connect", error.into());
         let socket = stream.readiness().ok_or_else(|| Error::internal("connect", "a stream without a descriptor"))?;
@@ -97,7 +97,7 @@ impl Session {
             channels: HashMap::new(),
             finished: HashMap::new(),
             announced: VecDeque::new(),
-            replies: HashMap::new(),
+            questions: Questions::default(),
             fetching: HashMap::new(),
             abandoned: HashMap::new(),
             shares: stream.passes_descriptors(),
@@ -106,6 +106,7 @@ impl Session {
             unannounced: HashMap::new(),
             next_segment: 1,
             random: SeededRandom::new(fresh_seed()),
+            bytes_made: 0,
             ready: false,
             ended_early: false,
         };
@@ -115,15 +116,15 @@ impl Session {
             reading: false,
             watching_room: false,
             telling_room: false,
-            sent: 0,
             followers: 0,
             rung: false,
             dead: None,
             next_number: 1,
         };
-        let session = Session { core: Mutex::new(core), changed: Condvar::new(), socket, events, bell, nudge };
+        let session =
+            Session { core: Mutex::new(core), changed: Condvar::new(), socket, events, bell, nudge, patience };
         session.advance(&mut session.lock());
-        let deadline = Instant::now().checked_add(timeout);
+        let deadline = Instant::now().checked_add(patience);
         match session.wait_until(deadline, |core| core.tables.ready.then_some(()))? {
             Some(()) => Ok(session),
             None => Err(Error::new(ErrorKind::TimedOut, "connect", "the server did not greet us in time")),
@@ -145,18 +146,36 @@ impl Session {
         self.lock().link.bytes_copied()
     }
 
-    /// Asks the server and waits for the answer.
-    pub fn request(&self, request: &Request, timeout: Duration) -> Result<Reply> {
-        let channel = {
-            let mut core = self.lock();
-            core.check_alive()?;
-            let channel = core.tables.connection.request(request)?;
-            self.advance(&mut core);
-            channel
-        };
-        let deadline = Instant::now().checked_add(timeout);
-        let reply = self.wait_until(deadline, |core| core.tables.replies.remove(&channel))?;
-        reply.ok_or_else(|| Error::new(ErrorKind::TimedOut, "ask the server", "no answer in time"))
+    /// Asks the server, or goes on waiting for what was asked before. `None` when there is no answer after `wait`: then
+    /// the question stands, until it is as old as the client's patience.
+    pub fn ask(&self, request: &Request, wait: Option<Duration>) -> Result<Option<Reply>> {
+        let until = wait.and_then(|wait| Instant::now().checked_add(wait));
+        loop {
+            let (question, expires) = self.put(request)?;
+            if wait == Some(Duration::ZERO) {
+                self.process()?;
+            }
+            match self.wait_until(earlier(until, Some(expires)), |core| core.tables.questions.take(question))? {
+                Some(Some(reply)) => return Ok(Some(reply)),
+                // Another thread that asked the same has taken it.
+                Some(None) => {}
+                None if expires <= Instant::now() => {
+                    self.lock().tables.questions.drop(question);
+                    return Err(Error::new(ErrorKind::TimedOut, "ask the server", "no answer in time")
+                        .with("timeout", format!("{} s", self.patience.as_secs_f64()))
+                        .fix("try again when the server is less busy, or connect with a longer timeout"));
+                }
+                None => return Ok(None),
+            }
+        }
+    }
+
+    fn put(&self, request: &Request) -> Result<(u64, Instant)> {
+        let mut core = self.lock();
+        core.check_alive()?;
+        let asked = core.tables.ask(request, self.patience)?;
+        self.advance(&mut core);
+        Ok(asked)
     }
 
     /// Opens a call; returns its number.
@@ -174,12 +193,12 @@ impl Session {
     /// caller turns to something else. What is left leaves while somebody waits.
     pub fn push(&self, deadline: Option<Instant>) {
         loop {
-            let sent = self.lock().sent;
+            let sent = self.lock().sent();
             let until = earlier(Some(Instant::now() + STALL), deadline);
             // Whatever ends the connection is the outcome of the call, and collected as such.
             let pushed = self.wait_until(until, |core| (core.link.bytes_queued() == 0).then_some(()));
             let over = deadline.is_some_and(|deadline| deadline <= Instant::now());
-            if !matches!(pushed, Ok(None)) || over || self.lock().sent == sent {
+            if !matches!(pushed, Ok(None)) || over || self.lock().sent() == sent {
                 return;
             }
         }
@@ -391,32 +410,13 @@ impl Core {
     }
 
     fn try_pump(&mut self) -> Result<()> {
-        loop {
-            // A full queue may leave at once, while the server reads: then there is more to make.
-            let mut made = self.link.bytes_queued() >= QUEUE_BYTES;
-            while self.link.bytes_queued() < QUEUE_BYTES {
-                let Some(transmit) = self.tables.connection.poll_transmit() else { break };
-                made = true;
-                match transmit {
-                    Transmit::Control { header, body, shares } => {
-                        let descriptors = shares.map(|segment| self.tables.descriptor(segment)).transpose()?;
-                        self.link.queue_control(header, &body, descriptors.into_iter().collect());
-                    }
-                    Transmit::Data { header, place } => {
-                        let flight = self.tables.calls.get_mut(&place.channel);
-                        let packing = flight.and_then(|flight| flight.data.sending[usize::from(place.slot)].as_mut());
-                        let gone = || Error::internal("send an argument", "its call is gone");
-                        self.link.queue_data(header, packing.ok_or_else(gone)?.blocks(header.length as usize)?);
-                    }
-                }
-            }
-            let queued = self.link.bytes_queued();
-            let flushed = self.link.flush();
-            self.sent += (queued - self.link.bytes_queued()) as u64;
-            if !flushed? || !made {
-                return Ok(());
-            }
-        }
+        let tables = &mut self.tables;
+        self.link.pump(QUEUE_BYTES, |link| tables.make_frame(link)).map(|_| ())
+    }
+
+    /// Bytes that the socket took so far, give or take what was queued when the connection was made.
+    fn sent(&self) -> u64 {
+        self.tables.bytes_made.wrapping_sub(self.link.bytes_queued() as u64)
     }
 }
 

@@ -77,8 +77,11 @@ int farcall_server_start(const farcall_server_options *options, farcall_server *
 const char *farcall_server_address(const farcall_server *server);
 void farcall_server_stop(farcall_server *server);
 int farcall_lookup(farcall_client *client, const char *name, farcall_routine **routine, farcall_error **error);
+int farcall_lookup_within(farcall_client *client, const char *name, double timeout_seconds, farcall_routine **routine,
+                          farcall_error **error);
 void farcall_routine_free(farcall_routine *routine);
 int farcall_list(farcall_client *client, char **json, farcall_error **error);
+int farcall_list_within(farcall_client *client, double timeout_seconds, char **json, farcall_error **error);
 void farcall_text_free(char *text);
 const char *farcall_routine_name(const farcall_routine *routine);
 const char *farcall_routine_json(const farcall_routine *routine);

@@ -13,7 +13,7 @@ import numpy as np
 from . import _errors
 from ._future import Waiter
 from ._interface import Names
-from ._library import check, error_place, ffi, find, handle_place, lib, text
+from ._library import check, error_place, ffi, find, handle_place, lib, text, wait_for
 
 # What `connect` without an address connects to, if set.
 SERVER_VARIABLE = "FARCALL_SERVER"
@@ -116,7 +116,8 @@ class Connection:
     def _lookup_exactly(self, name: str) -> Any:
         client = self.handles.client()
         place, error = handle_place("farcall_routine **", lib.farcall_routine_free), error_place()
-        check(lib.farcall_lookup(client[0], name.encode("utf-8", "replace"), place, error), error)
+        wanted = name.encode("utf-8", "replace")
+        wait_for(lambda seconds: lib.farcall_lookup_within(client[0], wanted, seconds, place, error), error)
         return place
 
     def _routine_names(self) -> List[str]:
@@ -136,7 +137,7 @@ class Connection:
         if listed is None or fresh:
             client = self.handles.client()
             place, error = handle_place("char **", lib.farcall_text_free), error_place()
-            check(lib.farcall_list(client[0], place, error), error)
+            wait_for(lambda seconds: lib.farcall_list_within(client[0], seconds, place, error), error)
             listed = self._listed = list(json.loads(ffi.string(place[0])))
         return listed
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _IDLE_SECONDS = 0.5
 # The longest that the thread waits without looking whether it is to stop.
 _SLICE_SECONDS = 0.25
-# Time for a server to answer when its calls are cancelled because the connection is closed: as long as the core gives it.
+# Time for a server to answer when its calls are cancelled because the connection is closed.
 _CANCEL_SECONDS = 10.0
 # Closing waits no longer than this for the thread, whose callbacks may never end.
 _STOP_SECONDS = 30.0

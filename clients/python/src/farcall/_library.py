@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
-from typing import Any, Iterator, NoReturn, Optional
+from typing import Any, Callable, Iterator, NoReturn, Optional
 
 import cffi
 
@@ -14,6 +14,8 @@ from . import _errors
 LIBRARY_NAME = "libfarcall.so.0"
 OK = 0
 PENDING = -1
+# Signals are handled between slices of waiting: this long may an interrupt take to be noticed.
+_SLICE_SECONDS = 0.05
 
 _PACKAGE = pathlib.Path(__file__).resolve().parent
 # What a wheel carries, laid out like a prefix: bin, lib, include, share.
@@ -92,6 +94,12 @@ def check(status: int, place: Any) -> int:
     if status > OK:
         fail(status, place)
     return status
+
+
+def wait_for(waiting: Callable[[float], int], place: Any) -> None:
+    """Waits for what a function of the core waits for that takes seconds: in slices, so that signals are handled."""
+    while check(waiting(_SLICE_SECONDS), place) == PENDING:
+        pass
 
 
 def error_place() -> Any:

@@ -14,11 +14,9 @@ from ._arguments import Filler
 from ._connection import Connection, not_portable, seconds
 from ._future import CallFuture
 from ._interface import Interface, Parameter, option_name, python_name
-from ._library import PENDING, check, error_place, ffi, handle_place, lib, text
+from ._library import check, error_place, ffi, handle_place, lib, text, wait_for
 from ._results import Results, collect
 
-# Signals are handled between slices of waiting: this long may an interrupt take to be noticed.
-_SLICE_SECONDS = 0.05
 _OPTIONS = ("timeout", "out", "inplace")
 
 
@@ -256,13 +254,12 @@ class Prepared:
 
     def _interruptible(self) -> Results:
         results, error = handle_place("farcall_results **", lib.farcall_results_free), error_place()
-        call, status = self._start(announced=False), PENDING
+        call = self._start(announced=False)
         try:
-            while status == PENDING:
-                status = check(lib.farcall_call_wait(call[0], _SLICE_SECONDS, results, error), error)
+            wait_for(lambda seconds: lib.farcall_call_wait(call[0], seconds, results, error), error)
             return self.collect(results)
         finally:
-            # Cancels the call if an exception came in between, and waits until its memory is free.
+            # Ends the call if an exception came in between: its memory is free then.
             ffi.release(call)
 
     def start(self, future: CallFuture) -> None:

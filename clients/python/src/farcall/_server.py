@@ -34,7 +34,7 @@ def connect(
         address: "unix:PATH" or "farcall://HOST:PORT".
         files: interface files for a private server to publish; without any, what Farcall comes with.
         token_file: the file with the token of a TCP server; $FARCALL_TOKEN_FILE by default.
-        timeout: seconds that connecting may take.
+        timeout: seconds that connecting may take, and each look-up of a routine later on.
         program: the `farcall` program for a private server.
         arguments: more arguments of `farcall serve` for a private server.
 

@@ -3,17 +3,22 @@
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use farcall_base::{Bytes, CallId, ChannelId, Error, ErrorKind, Random, Result, SeededRandom};
-use farcall_call::{Connection, Event, Side as DataSide};
-use farcall_interfaces::link::FrameHandler;
+use farcall_call::{Connection, Event, Side as DataSide, Transmit};
+use farcall_interfaces::link::{FrameHandler, Link};
 use farcall_interfaces::memory::{HeapRegion, MemorySource, Region, Space};
 use farcall_wire::{CallResult, FrameHeader, FrameKind, Reply, Request, Share};
 
 use super::flight::{Call, InFlight};
+use super::questions::Questions;
 use crate::contract::Contract;
 use crate::marshal::{Memory, marshal};
 use crate::results::Outputs;
+
+/// More than any clock is asked to hold.
+const FOR_EVER: Duration = Duration::from_secs(1 << 32);
 
 /// Everything but the link, which needs it while it receives.
 pub struct Tables {
@@ -27,7 +32,7 @@ pub struct Tables {
     pub abandoned: HashMap<ChannelId, Vec<Arc<dyn Region>>>,
     pub finished: HashMap<u64, Result<Outputs>>,
     pub announced: VecDeque<u64>,
-    pub replies: HashMap<ChannelId, Reply>,
+    pub questions: Questions,
     pub shares: bool,
     pub source: Arc<dyn MemorySource>,
     /// Identity and number of memory that the server knows.
@@ -36,14 +41,36 @@ pub struct Tables {
     pub unannounced: HashMap<u32, OwnedFd>,
     pub next_segment: u32,
     pub random: SeededRandom,
+    /// Bytes of all frames so far.
+    pub bytes_made: u64,
     pub ready: bool,
     /// Whether a call ended while bytes of its caller's arrays were queued.
     pub ended_early: bool,
 }
 
 impl Tables {
+    /// Queues the next frame; false when there is none.
+    pub fn make_frame(&mut self, link: &mut Link) -> Result<bool> {
+        let Some(transmit) = self.connection.poll_transmit() else { return Ok(false) };
+        let queued = link.bytes_queued();
+        match transmit {
+            Transmit::Control { header, body, shares } => {
+                let descriptors = shares.map(|segment| self.descriptor(segment)).transpose()?;
+                link.queue_control(header, &body, descriptors.into_iter().collect());
+            }
+            Transmit::Data { header, place } => {
+                let flight = self.calls.get_mut(&place.channel);
+                let packing = flight.and_then(|flight| flight.data.sending[usize::from(place.slot)].as_mut());
+                let gone = || Error::internal("send an argument", "its call is gone");
+                link.queue_data(header, packing.ok_or_else(gone)?.blocks(header.length as usize)?);
+            }
+        }
+        self.bytes_made += (link.bytes_queued() - queued) as u64;
+        Ok(true)
+    }
+
     /// The descriptor for a Share frame that leaves now.
-    pub fn descriptor(&mut self, segment: u32) -> Result<OwnedFd> {
+    fn descriptor(&mut self, segment: u32) -> Result<OwnedFd> {
         self.unannounced.remove(&segment).ok_or_else(|| Error::internal("share memory", "the memory is gone"))
     }
 
@@ -58,9 +85,7 @@ impl Tables {
                 }
                 Event::Replied(channel, reply) => match self.fetching.remove(&channel) {
                     Some(call) => self.repeat(call, reply),
-                    None => {
-                        self.replies.insert(channel, reply);
-                    }
+                    None => self.questions.answer(channel, reply, Instant::now()),
                 },
                 Event::Resulted(channel, result) => self.resulted(channel, result),
                 Event::Finished(channel) => self.finish(channel),
@@ -75,6 +100,17 @@ impl Tables {
             }
         }
         Ok(())
+    }
+
+    /// Asks the server, unless the same is asked already: the question's number, and when it expires.
+    pub fn ask(&mut self, request: &Request, patience: Duration) -> Result<(u64, Instant)> {
+        let now = Instant::now();
+        if let Some(asked) = self.questions.find(request, now) {
+            return Ok(asked);
+        }
+        let expires = now.checked_add(patience).unwrap_or(now + FOR_EVER);
+        let channel = self.connection.request(request)?;
+        Ok((self.questions.add(request.clone(), channel, expires), expires))
     }
 
     fn resulted(&mut self, channel: ChannelId, result: Box<CallResult>) {
@@ -181,6 +217,7 @@ impl Tables {
     /// Ends all calls.
     pub fn end_all(&mut self, outcome: impl Fn() -> Result<Outputs>) {
         self.abandoned.clear();
+        self.questions = Questions::default();
         let flights = self.calls.drain().map(|(_, flight)| flight.call);
         let calls: Vec<Call> = flights.chain(self.fetching.drain().map(|(_, call)| call)).collect();
         for call in calls {

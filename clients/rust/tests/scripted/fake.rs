@@ -171,13 +171,39 @@ impl Fake {
     /// The next thing that the client does must be a question for the interface: answers it.
     pub fn tell_interface(&mut self) {
         let channel = self.asked();
-        let reply = InterfaceReply {
+        self.reply(channel, &Reply::Interface(self.interface_reply()));
+    }
+
+    /// Answers all questions for the interface that came by now.
+    pub fn tell_what_is_asked(&mut self) {
+        self.read();
+        while let Some(Event::Requested(channel, Request::Interface(_))) = self.known.events.pop_front() {
+            self.reply(channel, &Reply::Interface(self.interface_reply()));
+        }
+    }
+
+    /// Answers a question for all interfaces.
+    pub fn tell_list(&mut self, channel: ChannelId) {
+        self.reply(channel, &Reply::List(vec![self.interface_reply()]));
+    }
+
+    fn interface_reply(&self) -> InterfaceReply {
+        InterfaceReply {
             name: self.interface.full_name(),
             interface: encode_interface(&self.interface),
             contract: contract_hash(&self.interface),
-        };
-        self.known.connection.reply(channel, &Reply::Interface(reply));
+        }
+    }
+
+    fn reply(&mut self, channel: ChannelId, reply: &Reply) {
+        self.known.connection.reply(channel, reply);
         self.send();
+    }
+
+    /// The client must have done nothing more.
+    pub fn expect_nothing(&mut self) {
+        (0..20).for_each(|_| self.read());
+        assert!(self.known.events.is_empty(), "{:?}", self.known.events);
     }
 
     /// The next thing that the client does, apart from the rest of a call, must be a question for the interface.

@@ -1,0 +1,64 @@
+//! Questions to the server: not answered yet, or answered and not taken by anybody.
+
+use std::time::{Duration, Instant};
+
+use farcall_base::ChannelId;
+use farcall_wire::{Reply, Request};
+
+/// Time that an answer is kept for somebody who asks the same again. Whoever waits in pieces comes back at once; for
+/// anybody else it would be old news.
+const ANSWER_KEPT: Duration = Duration::from_secs(1);
+
+struct Question {
+    /// Tells it from others: its channel is free for the next as soon as the answer came.
+    id: u64,
+    channel: ChannelId,
+    request: Request,
+    expires: Instant,
+    answer: Option<(Reply, Instant)>,
+}
+
+/// All questions of a connection. Those who ask the same at the same time share one.
+#[derive(Default)]
+pub struct Questions {
+    all: Vec<Question>,
+    last: u64,
+}
+
+impl Questions {
+    /// The question that is the same and still of use, and when it expires.
+    pub fn find(&mut self, request: &Request, now: Instant) -> Option<(u64, Instant)> {
+        self.all.retain(|one| match &one.answer {
+            Some((_, came)) => now.saturating_duration_since(*came) <= ANSWER_KEPT,
+            None => now < one.expires,
+        });
+        self.all.iter().find(|one| one.request == *request).map(|one| (one.id, one.expires))
+    }
+
+    /// Adds one that was asked on this channel.
+    pub fn add(&mut self, request: Request, channel: ChannelId, expires: Instant) -> u64 {
+        self.last += 1;
+        self.all.push(Question { id: self.last, channel, request, expires, answer: None });
+        self.last
+    }
+
+    /// The answer came. Nobody may want it any more.
+    pub fn answer(&mut self, channel: ChannelId, reply: Reply, now: Instant) {
+        let asked = self.all.iter_mut().find(|one| one.channel == channel && one.answer.is_none());
+        if let Some(question) = asked {
+            question.answer = Some((reply, now));
+        }
+    }
+
+    /// The answer, once: `Some(None)` when another took it, or the question is gone; `None` while it is awaited.
+    pub fn take(&mut self, id: u64) -> Option<Option<Reply>> {
+        let Some(index) = self.all.iter().position(|one| one.id == id) else { return Some(None) };
+        self.all[index].answer.as_ref()?;
+        Some(self.all.swap_remove(index).answer.map(|(reply, _)| reply))
+    }
+
+    /// Nobody waits for this one any more.
+    pub fn drop(&mut self, id: u64) {
+        self.all.retain(|one| one.id != id);
+    }
+}
