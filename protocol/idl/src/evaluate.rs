@@ -335,6 +335,18 @@ pub(crate) fn involved_beside(own: u16, expression: &Expression, values: &dyn Va
     bracketed(&parameters, values, names)
 }
 
+/// `n = 3 and incx = 1`: the known values of the parameters in `expression`, as part of a sentence.
+pub(crate) fn enumerated(expression: &Expression, values: &dyn Values, names: &dyn Names) -> String {
+    let texts = parameters_of(expression).into_iter().filter_map(|one| value_text(one, values, names)).collect();
+    listed_with_and(texts)
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub(crate) fn listed_with_and(mut texts: Vec<String>) -> String {
+    let last = texts.pop().unwrap_or_default();
+    if texts.is_empty() { last } else { format!("{} and {last}", texts.join(", ")) }
+}
+
 /// The parameters that an expression refers to, each once, in order of appearance.
 pub(crate) fn parameters_of(expression: &Expression) -> Vec<u16> {
     let mut list = Vec::new();

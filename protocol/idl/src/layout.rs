@@ -11,6 +11,8 @@ use crate::runs::Runs;
 use crate::scope::Scope;
 use crate::values::{Completed, explain};
 
+mod range;
+
 const OPERATION: &str = "work out sizes";
 
 /// What each parameter of one call is, in interface order.
@@ -317,37 +319,31 @@ impl Resolver<'_> {
 
     #[cold]
     fn failed(&self, fault: Fault<'_>, parameter: &Parameter) -> Error {
-        explain(self.scope, self.values, fault).with("parameter", self.declaration(parameter))
+        explain(self.scope, self.values, fault).with("parameter", self.scope.declaration(parameter))
     }
 
     #[cold]
     fn wrong(&self, parameter: &Parameter, expression: &Expression, what: String) -> Error {
         let message =
-            format!("{} {what}{}", self.declaration(parameter), involved(expression, self.values, &self.scope));
+            format!("{} {what}{}", self.scope.declaration(parameter), involved(expression, self.values, &self.scope));
         self.error(ErrorKind::InvalidArgument, message).fix("pass sizes of 0 or more")
     }
 
     #[cold]
     fn wrong_range(&self, parameter: &Parameter, dimension: &Dimension, range: [i64; 3], size: u64) -> Error {
         let [start, end, stride] = range;
-        let text = self.scope.dimension_text(dimension);
-        let what = format!("start {start}, end {end}, stride {stride}, size {size}");
         if self.after {
+            let text = self.scope.dimension_text(dimension);
+            let what = format!("start {start}, end {end}, stride {stride}, size {size}");
             let message = format!("the routine reported a range outside {}{text}: {what}", parameter.name);
             return self.error(ErrorKind::RoutineFailed, message).fix("the routine or its interface is wrong");
         }
-        let message = format!("{} cannot have the dimension {text}: {what}", self.describe(parameter));
-        self.error(ErrorKind::InvalidArgument, message).fix("0 <= start <= end <= size and stride >= 1 must hold")
+        range::Refused { scope: self.scope, values: self.values, parameter, dimension }.error(range, size)
     }
 
     fn error(&self, kind: ErrorKind, message: String) -> Error {
         let kind = if self.after && kind == ErrorKind::InvalidArgument { ErrorKind::RoutineFailed } else { kind };
         Error::new(kind, OPERATION, message)
-    }
-
-    /// `A[lda:n][n]`.
-    fn declaration(&self, parameter: &Parameter) -> String {
-        format!("{}{}", parameter.name, self.scope.dimensions_text(parameter))
     }
 
     /// `A[lda:n][n] (lda = 3, n = 4)`.
@@ -357,7 +353,7 @@ impl Resolver<'_> {
             Function::Max,
             dimensions.iter().flat_map(|d| std::iter::once(&d.size).chain(&d.end)).cloned().collect(),
         );
-        self.declaration(parameter) + &involved(&all, self.values, &self.scope)
+        self.scope.declaration(parameter) + &involved(&all, self.values, &self.scope)
     }
 }
 

@@ -38,6 +38,14 @@ impl Names for Scope<'_> {
     }
 }
 
+/// Longer expressions explain nothing inside a sentence.
+const SHORT: usize = 24;
+
+/// The expression as text where that is short enough to be read inside a sentence.
+pub(crate) fn short_text(expression: &Expression, names: &dyn Names) -> Option<String> {
+    Some(expression_text(expression, names)).filter(|text| text.chars().count() <= SHORT)
+}
+
 /// The expression as text.
 pub(crate) fn expression_text(expression: &Expression, names: &dyn Names) -> String {
     let mut text = String::new();
@@ -242,6 +250,13 @@ impl Scope<'_> {
             ElementType::Struct(index) => self.structs.get(usize::from(index)).map_or("struct", |s| &s.name).to_owned(),
             _ => element.name().to_owned(),
         }
+    }
+
+    /// A parameter with its dimensions, `a[lda:n][n]`; by its name alone where these are too long to be read.
+    pub(crate) fn declaration(self, parameter: &Parameter) -> String {
+        let dimensions = self.dimensions_text(parameter);
+        let short = dimensions.chars().count() <= 2 * SHORT;
+        format!("{}{}", parameter.name, if short { dimensions.as_str() } else { "" })
     }
 
     /// All dimensions of a parameter as IDL text: `[lda:n][n]`; empty for what is no array.

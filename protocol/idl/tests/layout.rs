@@ -183,6 +183,46 @@ fn hostile_sizes_are_errors_that_name_the_parameter() {
 }
 
 #[test]
+fn ranges_that_do_not_fit_say_which_value_and_what_would_do() {
+    let refused = |interface: &Interface, given: &[(&str, i64)]| {
+        let error = resolved(interface, given).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+        (error.message().to_owned(), error.advice().unwrap().to_owned())
+    };
+    let (message, advice) = refused(&dgesv(), &[("n", 2), ("nrhs", 1), ("lda", 1), ("ldb", 2)]);
+    assert_eq!(message, "lda = 1 is less than n = 2");
+    assert_eq!(advice, "leave it out or pass at least 2");
+    let with = |size, start: Option<_>, end, stride: Option<_>| {
+        let range = Dimension { size, start, end: Some(end), stride };
+        interface(
+            "one",
+            vec![int("n"), int("m"), array(In, Float64, "x", vec![range]), array(Out, Float64, "y", vec![dim(p(0))])],
+        )
+    };
+    let given = [("n", 4), ("m", -1)];
+    // A size that is needed elsewhere cannot be left out.
+    let (message, advice) = refused(&with(p(0), None, i(9), None), &given);
+    assert_eq!(
+        (message.as_str(), advice.as_str()),
+        ("n = 4 is less than the end 9 of the range of x", "pass at least 9")
+    );
+    let (message, advice) = refused(&with(i(3), None, add(p(0), i(1)), None), &given);
+    assert_eq!(message, "the size 3 of x is less than n + 1 = 5 (with n = 4)");
+    assert_eq!(advice, "pass values that make the size of x 5 or more");
+    // Nobody reads a long expression; its values say what it came from.
+    let long = add(times(p(0), times(abs(p(1)), add(p(0), p(1)))), add(p(0), p(1)));
+    let (message, _) = refused(&with(i(3), None, long, None), &given);
+    assert_eq!(message, "the size 3 of x is less than the end 15 of the range of x (with n = 4 and m = -1)");
+    let (message, advice) = refused(&with(p(0), None, p(0), Some(p(1))), &given);
+    assert_eq!((message.as_str(), advice.as_str()), ("m = -1 is less than 1", "pass 1 or more for m"));
+    assert_eq!(refused(&with(p(0), Some(p(1)), p(0), None), &given).0, "m = -1 is negative");
+    assert_eq!(
+        refused(&with(p(0), Some(p(0)), i(2), None), &given).0,
+        "the end 2 of the range of x is less than n = 4"
+    );
+}
+
+#[test]
 fn every_error_names_the_routine() {
     let named = |error: farcall_base::Error| {
         error.to_string().contains("(routine: test/") || error.to_string().contains(", routine: test/")

@@ -94,7 +94,12 @@ fn characters_behind_a_mask_read_as_characters() {
     let parameters = vec![
         scalar(In, Char, "job"),
         int("n"),
-        array(In, Float64, "x", vec![dim(select(equal(upper, 'V'), p(1), binary(BinaryOperator::BitAnd, p(1), i(78))))]),
+        array(
+            In,
+            Float64,
+            "x",
+            vec![dim(select(equal(upper, 'V'), p(1), binary(BinaryOperator::BitAnd, p(1), i(78))))],
+        ),
     ];
     let with = interface("f", parameters);
     let text = to_idl(&with);
