@@ -1,6 +1,7 @@
 //! Completes a call of which the caller passes arrays only: the scalars that follow from their extents, and defaults
 //! (spec/idl.md, section 8). For callers that know their arrays' shapes: Python, the command line.
 
+mod missing;
 mod report;
 pub(crate) mod solve;
 

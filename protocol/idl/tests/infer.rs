@@ -322,6 +322,40 @@ fn every_error_names_the_routine() {
 #[test]
 fn what_is_missing_is_listed_at_once() {
     let error = call(&dgesv(), &[]).unwrap_err();
-    assert!(error.message().contains("n, nrhs, A, lda, B, ldb"), "{error}");
-    assert!(error.advice().unwrap().contains("A=…"), "{error}");
+    // A and B bring n, nrhs, lda and ldb with them.
+    assert_eq!(error.message(), "dgesv needs A and B: not given");
+    assert_eq!(error.advice(), Some("pass A=…, B=…"));
+    let error = call(&dgesv(), &[("A", shape(&[3, 3]))]).unwrap_err();
+    assert_eq!(error.message(), "dgesv needs B: not given");
+    // Only C is missing, and brings n, although A and B have given m and k.
+    let error = call(&dgemm(), &[("A", shape(&[2, 3])), ("C", shape(&[2, 4]))]).unwrap_err();
+    assert_eq!(error.message(), "dgemm needs B: not given");
+    // A default that follows from what is missing is not missing itself.
+    let mut dgesv = dgesv();
+    dgesv.parameters[3].default = Some(p(0));
+    assert_eq!(call(&dgesv, &[]).unwrap_err().message(), "dgesv needs A and B: not given");
+}
+
+#[test]
+fn scalars_that_no_array_would_determine_are_listed() {
+    let needs =
+        |interface: &Interface, named: &[(&str, Given<'_>)]| call(interface, named).unwrap_err().message().to_owned();
+    let vectors = |extent: Expression| {
+        let parameters = vec![int("n"), int("k"), array(In, Float64, "x", vec![dim(extent)])];
+        interface("f", parameters)
+    };
+    // Nobody sizes by k, x brings the sum of both only, and |n| hides a sign.
+    let both = "f needs n and x: not given, and nothing given determines it";
+    assert_eq!(needs(&vectors(abs(p(0))), &[("k", Given::Integer(1))]), both);
+    assert_eq!(needs(&vectors(p(0)), &[]), "f needs k and x: not given, and nothing given determines it");
+    assert_eq!(needs(&vectors(add(p(0), p(1))), &[("k", Given::Integer(2))]), "f needs x: not given");
+    let sum = needs(&vectors(add(p(0), p(1))), &[]);
+    // One of the two is enough, the one that goes by position.
+    assert_eq!(sum, "f needs k and x: not given, and nothing given determines it");
+    let hidden = needs(&vectors(add(abs(p(0)), p(1))), &[]);
+    assert_eq!(hidden, "f needs n and x: not given, and nothing given determines it");
+    // x is there, and no whole n makes it fit: x cannot be asked for again.
+    let half = Expression::Binary(BinaryOperator::Divide, Box::new(p(0)), Box::new(i(2)));
+    let half = needs(&vectors(half), &[("x", shape(&[4])), ("k", Given::Integer(1))]);
+    assert_eq!(half, "f needs n: not given, and nothing given determines it");
 }

@@ -42,31 +42,6 @@ impl Inference<'_> {
         wrong(message).fix(format!("pass {name} with {} elements along that axis", near.join(" or ")))
     }
 
-    /// Every scalar, array, string and file that the routine reads must be there.
-    pub(super) fn require_all(&self) -> Result<()> {
-        let mut missing = Vec::new();
-        for (index, parameter) in self.scope.parameters.iter().enumerate() {
-            let given = self.given[index] != Given::Unset || self.known[index].is_some();
-            if parameter.mode.is_input() && !given && self.is_present(index) != Some(false) && !self.is_empty(index) {
-                missing.push(parameter.name.as_str());
-            }
-        }
-        if missing.is_empty() {
-            return Ok(());
-        }
-        let list = missing.join(", ");
-        let message = format!("{} needs {list}: not given, and nothing given determines it", self.name);
-        Err(wrong(message)
-            .fix(format!("pass {}", missing.iter().map(|m| format!("{m}=…")).collect::<Vec<_>>().join(", "))))
-    }
-
-    /// Whether parameter `index` is an array of which no element travels.
-    fn is_empty(&self, index: usize) -> bool {
-        let Shape::Array { dimensions, .. } = &self.scope.parameters[index].shape else { return false };
-        let values = self.completed();
-        dimensions.iter().filter_map(|d| self.extent_expression(d)).any(|e| matches!(e.try_integer(&values), Ok(0)))
-    }
-
     /// The extent that travels of each dimension must be the array's own.
     pub(super) fn check_extents(&self) -> Result<()> {
         let values = self.completed();
