@@ -1,25 +1,25 @@
 //! From a caller's arguments to a call on the wire: values inline, short arrays inline, long ones by shared memory or as
 //! blocks straight from where they lie.
 
+mod complete;
 mod views;
 
 use std::sync::{Arc, Weak};
 
 use farcall_base::{Bytes, Error, ErrorKind, Result};
-use farcall_idl::element::ScalarValue;
-use farcall_idl::infer::{self, Given};
-use farcall_idl::interface::{ElementType, Interface, Mode, Order, Parameter, Shape};
+use farcall_idl::interface::{ElementType, Interface, Mode, Parameter};
 use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout, resolve};
 use farcall_idl::values::ByteValues;
 use farcall_interfaces::memory::Region;
 use farcall_interfaces::packing::Packing;
-use farcall_interfaces::strided::{Axis, Strided};
+use farcall_interfaces::strided::Strided;
 use farcall_wire::Argument as WireArgument;
 
 use crate::argument::{Argument, Destination, Passed};
 use crate::array::Place;
 
-use views::{Direction, borrowed, copy_place, packing_of};
+use complete::complete;
+use views::{Direction, borrowed, copy_place, gather, given_elements};
 pub use views::{copy_result, packed, receive_result, write_result};
 
 /// Arrays up to this many bytes travel inside the call and its answer.
@@ -58,12 +58,6 @@ pub trait Memory {
     fn segment(&mut self, region: &Arc<dyn Region>) -> Result<u32>;
 }
 
-/// The caller's values, completed and as bytes.
-struct Values {
-    bytes: Vec<Option<Vec<u8>>>,
-    ranks: Vec<Option<usize>>,
-}
-
 /// Turns arguments (one per parameter, WORK ones `Unset`) into a call.
 ///
 /// # Errors
@@ -92,144 +86,6 @@ pub fn marshal(interface: &Interface, passed: &Passed, limit: Bytes, memory: &mu
         one.marshal(&arguments[index], values.bytes[index].as_deref())?;
     }
     Ok(call)
-}
-
-fn complete(interface: &Interface, arguments: &[Argument<'_>]) -> Result<Values> {
-    if arguments.len() != interface.parameters.len() {
-        return Err(Error::internal("call", "one argument per parameter is expected"));
-    }
-    // Before anything of an array is read: it is as long as its own elements make it.
-    for (parameter, argument) in interface.parameters.iter().zip(arguments) {
-        if let Argument::Array(view) = argument {
-            view.place.check_element(&parameter.name, parameter.element)?;
-        }
-    }
-    let inline = interface.inline_parameters();
-    let shapes: Vec<Vec<u64>> = arguments.iter().map(shape_of).collect();
-    let contents: Vec<Option<Vec<u8>>> = arguments
-        .iter()
-        .enumerate()
-        .map(|(index, argument)| content_of(interface, argument, index, inline.contains(&index)))
-        .collect::<Result<_>>()?;
-    let given: Vec<Given<'_>> = interface
-        .caller_parameters()
-        .map(|(index, parameter)| given(parameter, &arguments[index], &shapes[index], contents[index].as_deref()))
-        .collect::<Result<_>>()?;
-    let completed = infer::complete(interface, &given)?;
-    let mut ranks = vec![None; arguments.len()];
-    for (index, rank) in completed.lower_ranks {
-        ranks[index] = Some(rank);
-    }
-    let mut bytes = contents;
-    for (index, value) in completed.scalars.iter().enumerate() {
-        if let Some(value) = value {
-            bytes[index] = Some(scalar_bytes(interface, &interface.parameters[index], *value, &arguments[index])?);
-        }
-    }
-    Ok(Values { bytes, ranks })
-}
-
-fn scalar_bytes(
-    interface: &Interface,
-    parameter: &Parameter,
-    value: ScalarValue,
-    given: &Argument<'_>,
-) -> Result<Vec<u8>> {
-    if let Argument::Raw(raw) = given {
-        return Ok(raw.clone());
-    }
-    let mut bytes = vec![0; farcall_idl::element::element_bytes(interface, parameter.element) as usize];
-    value.write_exactly(parameter.element, &mut bytes).map_err(|error| error.with("parameter", &parameter.name))?;
-    Ok(bytes)
-}
-
-fn shape_of(argument: &Argument<'_>) -> Vec<u64> {
-    match argument {
-        Argument::Array(view) => view.place.shape.as_ref().map(|(shape, _)| shape.clone()).unwrap_or_default(),
-        Argument::Texts(texts) => vec![texts.len() as u64],
-        _ => Vec::new(),
-    }
-}
-
-/// Bytes of values that sizes may refer to: strings, raw scalars, and the elements of arrays that must travel inline.
-fn content_of(interface: &Interface, argument: &Argument<'_>, index: usize, inline: bool) -> Result<Option<Vec<u8>>> {
-    let parameter = &interface.parameters[index];
-    match argument {
-        Argument::Text(text) => Ok(Some(text.clone())),
-        Argument::Raw(raw) => Ok(Some(raw.clone())),
-        Argument::Array(view) if inline && parameter.mode.is_input() => {
-            let Some((shape, strides)) = &view.place.shape else { return Ok(None) };
-            let array = strided(interface, parameter, shape, strides);
-            let mut packing = packing_of(&view.place, &array)?;
-            let length = packing.left() as usize;
-            if length as u64 > INLINE_MAX * 64 {
-                return Err(Error::new(ErrorKind::LimitExceeded, "call", "an array that sizes refer to is too long")
-                    .with("parameter", &parameter.name)
-                    .with("bytes", length));
-            }
-            let mut bytes = Vec::with_capacity(length);
-            for block in packing.blocks(length)? {
-                bytes.extend_from_slice(block.bytes());
-            }
-            Ok(Some(bytes))
-        }
-        _ => Ok(None),
-    }
-}
-
-fn given<'a>(
-    parameter: &Parameter,
-    argument: &'a Argument<'_>,
-    shape: &'a [u64],
-    content: Option<&'a [u8]>,
-) -> Result<Given<'a>> {
-    Ok(match argument {
-        Argument::Unset => Given::Unset,
-        // NULL is a value of texts and arrays; it says nothing of sizes.
-        Argument::Null if parameter.shape != Shape::Scalar || parameter.element == ElementType::String => Given::Other,
-        Argument::Null => Given::Unset,
-        Argument::Integer(value) => Given::Integer(*value),
-        Argument::Real(value) => Given::Real(*value),
-        Argument::Complex(re, im) => Given::Complex(*re, *im),
-        Argument::Raw(raw) => Given::Bytes(raw),
-        Argument::Text(text) => match std::str::from_utf8(text) {
-            Ok(text) => Given::Text(text),
-            Err(_) => Given::Bytes(text),
-        },
-        // Their number is an extent like that of any array.
-        Argument::Texts(_) => Given::Array { shape },
-        Argument::Array(view) if view.place.shape.is_some() => match content {
-            Some(bytes) => Given::Elements { shape, bytes },
-            None => Given::Array { shape },
-        },
-        Argument::Array(_) => {
-            if matches!(parameter.shape, Shape::Scalar) {
-                return Err(Error::new(
-                    ErrorKind::InvalidArgument,
-                    "call",
-                    "an array where the interface wants one value",
-                )
-                .with("parameter", &parameter.name)
-                .fix("pass the value itself"));
-            }
-            // It is there; its extents follow from the other arguments.
-            Given::Other
-        }
-    })
-}
-
-/// Axes in transfer order, fastest first, of an array that the caller describes in logical order. Missing trailing
-/// dimensions count as 1.
-fn strided(interface: &Interface, parameter: &Parameter, shape: &[u64], strides: &[i64]) -> Strided {
-    let mut axes: Vec<Axis> =
-        shape.iter().zip(strides).map(|(count, stride)| Axis { count: *count, stride: *stride }).collect();
-    if let Shape::Array { dimensions, order } = &parameter.shape {
-        axes.resize(dimensions.len().max(axes.len()), Axis { count: 1, stride: 0 });
-        if *order == Order::Row {
-            axes.reverse();
-        }
-    }
-    Strided { offset: 0, element_bytes: farcall_idl::element::element_bytes(interface, parameter.element), axes }
 }
 
 /// One parameter on its way.
@@ -354,24 +210,8 @@ impl One<'_> {
         Ok(())
     }
 
-    /// The caller's elements in transfer order.
-    fn source(&self, array: &ArrayLayout, place: &Place) -> Strided {
-        match &place.shape {
-            None => Strided::of_layout(array),
-            Some((shape, strides)) => {
-                let mut axes: Vec<Axis> =
-                    shape.iter().zip(strides).map(|(count, stride)| Axis { count: *count, stride: *stride }).collect();
-                axes.resize(array.dimensions.len(), Axis { count: 1, stride: 0 });
-                if array.order == Order::Row {
-                    axes.reverse();
-                }
-                Strided { offset: 0, element_bytes: array.element_bytes, axes }
-            }
-        }
-    }
-
     fn send(&mut self, array: &ArrayLayout, place: &Place, short: bool) -> Result<()> {
-        let (region, inside) = borrowed(place, &self.source(array, place));
+        let (region, inside) = borrowed(place, &given_elements(place, array));
         let mut packing = Packing::new(region.clone(), 0, &inside)?;
         let length = packing.left();
         if length != array.transfer_bytes {
@@ -381,11 +221,7 @@ impl One<'_> {
                 .with("needed", array.transfer_bytes));
         }
         if short {
-            let mut bytes = Vec::with_capacity(length as usize);
-            for block in packing.blocks(length as usize)? {
-                bytes.extend_from_slice(block.bytes());
-            }
-            self.call.arguments[self.index] = WireArgument::Inline(bytes);
+            self.call.arguments[self.index] = WireArgument::Inline(gather(&mut packing)?);
         } else {
             self.call.arguments[self.index] = WireArgument::Blocks(Some(length));
             self.call.sending[self.index] = Some(packing);
@@ -399,7 +235,7 @@ impl One<'_> {
         let region = self.memory.allocate(array.full_bytes as usize)?;
         let target = Strided::of_layout(array);
         if let Some(place) = source {
-            let from = self.source(array, place);
+            let from = given_elements(place, array);
             if from.bytes() != array.transfer_bytes {
                 return Err(self.wrong("an array of the wrong length"));
             }
@@ -422,7 +258,7 @@ impl One<'_> {
         self.want(WireArgument::Blocks(None));
         let side = match destination {
             Some(place) => {
-                let (region, _) = borrowed(&place, &self.source(array, &place));
+                let (region, _) = borrowed(&place, &given_elements(&place, array));
                 Side { region, written: Some(place) }
             }
             None => {

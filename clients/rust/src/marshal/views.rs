@@ -26,15 +26,17 @@ pub fn packing_of(place: &Place, array: &Strided) -> Result<Packing> {
 
 /// The elements that travel, packed in transfer order.
 pub fn packed(array: &ArrayLayout) -> Strided {
-    let mut axes = Vec::with_capacity(array.dimensions.len());
+    let mut packed = in_transfer_order(&counts_of(array), &[], array);
     let mut step = array.element_bytes as i64;
-    for position in 0..array.dimensions.len() {
-        let index = if array.order == Order::Column { position } else { array.dimensions.len() - 1 - position };
-        let count = array.dimensions[index].count;
-        axes.push(Axis { count, stride: step });
-        step *= count.max(1) as i64;
+    for axis in &mut packed.axes {
+        axis.stride = step;
+        step *= axis.count.max(1) as i64;
     }
-    Strided { offset: 0, element_bytes: array.element_bytes, axes }
+    packed
+}
+
+fn counts_of(array: &ArrayLayout) -> Vec<u64> {
+    array.dimensions.iter().map(|dimension| dimension.count).collect()
 }
 
 pub enum Direction {
@@ -93,27 +95,51 @@ pub fn receive_result(place: &Place, array: &ArrayLayout) -> Result<Packing> {
 /// The elements of the caller's array that `array` says travel, in transfer order. A caller that gave a shape gets the
 /// elements at the begin of each dimension, which must have room for them: how many there are may be the routine's word.
 fn elements_of(place: &Place, array: &ArrayLayout) -> Result<Strided> {
-    let Some((shape, strides)) = &place.shape else { return Ok(Strided::of_layout(array)) };
-    let room = |index: usize| shape.get(index).copied().unwrap_or(1);
-    if array.dimensions.iter().enumerate().any(|(index, dimension)| dimension.count > room(index)) {
-        let counts: Vec<u64> = array.dimensions.iter().map(|dimension| dimension.count).collect();
+    let Some((room, strides)) = &place.shape else { return Ok(Strided::of_layout(array)) };
+    let counts = counts_of(array);
+    if counts.iter().enumerate().any(|(index, count)| *count > room.get(index).copied().unwrap_or(1)) {
         let message = "the routine gave more than the array for the result has room for";
         return Err(Error::new(ErrorKind::RoutineFailed, "take a result", message)
             .with("result", format!("{counts:?}"))
-            .with("room", format!("{shape:?}"))
+            .with("room", format!("{room:?}"))
             .fix("give no array for it: the call makes one"));
     }
-    let stride = |index: usize| strides.get(index).copied().unwrap_or(0);
-    let mut axes: Vec<Axis> = array
-        .dimensions
-        .iter()
-        .enumerate()
-        .map(|(index, dimension)| Axis { count: dimension.count, stride: stride(index) })
-        .collect();
-    if array.order == Order::Row {
+    Ok(in_transfer_order(&counts, strides, array))
+}
+
+/// All elements of the caller's array, in transfer order.
+pub fn given_elements(place: &Place, array: &ArrayLayout) -> Strided {
+    match &place.shape {
+        None => Strided::of_layout(array),
+        Some((counts, strides)) => in_transfer_order(counts, strides, array),
+    }
+}
+
+fn in_transfer_order(counts: &[u64], strides: &[i64], array: &ArrayLayout) -> Strided {
+    let axes = transfer_axes(counts, strides, array.dimensions.len(), array.order);
+    Strided { offset: 0, element_bytes: array.element_bytes, axes }
+}
+
+/// Axes in transfer order, fastest first, of what the caller describes in logical order. What a lower rank leaves out
+/// counts 1.
+pub fn transfer_axes(counts: &[u64], strides: &[i64], rank: usize, order: Order) -> Vec<Axis> {
+    let count = |index| counts.get(index).copied().unwrap_or(1);
+    let stride = |index| strides.get(index).copied().unwrap_or(0);
+    let mut axes: Vec<Axis> = (0..rank).map(|index| Axis { count: count(index), stride: stride(index) }).collect();
+    if order == Order::Row {
         axes.reverse();
     }
-    Ok(Strided { offset: 0, element_bytes: array.element_bytes, axes })
+    axes
+}
+
+/// All bytes that are left of a packing.
+pub fn gather(packing: &mut Packing) -> Result<Vec<u8>> {
+    let length = packing.left() as usize;
+    let mut bytes = Vec::with_capacity(length);
+    for block in packing.blocks(length)? {
+        bytes.extend_from_slice(block.bytes());
+    }
+    Ok(bytes)
 }
 
 fn fast_copy(destination: &mut [u8], source: &[u8]) {

@@ -1,0 +1,144 @@
+//! The values of a call: what the caller gave, and what follows from that, as bytes.
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_idl::element::{ScalarValue, element_bytes};
+use farcall_idl::infer::{self, Given};
+use farcall_idl::interface::{ElementType, Interface, Order, Parameter, Shape};
+use farcall_interfaces::strided::Strided;
+
+use super::INLINE_MAX;
+use super::views::{gather, packing_of, transfer_axes};
+use crate::argument::Argument;
+
+/// The caller's values, completed and as bytes.
+pub struct Values {
+    pub bytes: Vec<Option<Vec<u8>>>,
+    /// Rank that the caller gave, where it is lower than declared.
+    pub ranks: Vec<Option<usize>>,
+}
+
+/// Completes the arguments by what they determine.
+pub fn complete(interface: &Interface, arguments: &[Argument<'_>]) -> Result<Values> {
+    if arguments.len() != interface.parameters.len() {
+        return Err(Error::internal("call", "one argument per parameter is expected"));
+    }
+    // Before anything of an array is read: it is as long as its own elements make it.
+    for (parameter, argument) in interface.parameters.iter().zip(arguments) {
+        if let Argument::Array(view) = argument {
+            view.place.check_element(&parameter.name, parameter.element)?;
+        }
+    }
+    let inline = interface.inline_parameters();
+    let shapes: Vec<Vec<u64>> = arguments.iter().map(shape_of).collect();
+    let contents: Vec<Option<Vec<u8>>> = arguments
+        .iter()
+        .enumerate()
+        .map(|(index, argument)| content_of(interface, argument, index, inline.contains(&index)))
+        .collect::<Result<_>>()?;
+    let given: Vec<Given<'_>> = interface
+        .caller_parameters()
+        .map(|(index, parameter)| given(parameter, &arguments[index], &shapes[index], contents[index].as_deref()))
+        .collect::<Result<_>>()?;
+    let completed = infer::complete(interface, &given)?;
+    let mut ranks = vec![None; arguments.len()];
+    for (index, rank) in completed.lower_ranks {
+        ranks[index] = Some(rank);
+    }
+    let mut bytes = contents;
+    for (index, value) in completed.scalars.iter().enumerate() {
+        if let Some(value) = value {
+            bytes[index] = Some(scalar_bytes(interface, &interface.parameters[index], *value, &arguments[index])?);
+        }
+    }
+    Ok(Values { bytes, ranks })
+}
+
+fn scalar_bytes(
+    interface: &Interface,
+    parameter: &Parameter,
+    value: ScalarValue,
+    given: &Argument<'_>,
+) -> Result<Vec<u8>> {
+    if let Argument::Raw(raw) = given {
+        return Ok(raw.clone());
+    }
+    let mut bytes = vec![0; element_bytes(interface, parameter.element) as usize];
+    value.write_exactly(parameter.element, &mut bytes).map_err(|error| error.with("parameter", &parameter.name))?;
+    Ok(bytes)
+}
+
+fn shape_of(argument: &Argument<'_>) -> Vec<u64> {
+    match argument {
+        Argument::Array(view) => view.place.shape.as_ref().map(|(shape, _)| shape.clone()).unwrap_or_default(),
+        Argument::Texts(texts) => vec![texts.len() as u64],
+        _ => Vec::new(),
+    }
+}
+
+/// Bytes of values that sizes may refer to: strings, raw scalars, and the elements of arrays that must travel inline.
+fn content_of(interface: &Interface, argument: &Argument<'_>, index: usize, inline: bool) -> Result<Option<Vec<u8>>> {
+    let parameter = &interface.parameters[index];
+    match argument {
+        Argument::Text(text) => Ok(Some(text.clone())),
+        Argument::Raw(raw) => Ok(Some(raw.clone())),
+        Argument::Array(view) if inline && parameter.mode.is_input() => {
+            let Some((shape, strides)) = &view.place.shape else { return Ok(None) };
+            let (rank, order) = match &parameter.shape {
+                Shape::Array { dimensions, order } => (dimensions.len().max(shape.len()), *order),
+                Shape::Scalar | Shape::Callback { .. } => (shape.len(), Order::Column),
+            };
+            let axes = transfer_axes(shape, strides, rank, order);
+            let array = Strided { offset: 0, element_bytes: element_bytes(interface, parameter.element), axes };
+            let mut packing = packing_of(&view.place, &array)?;
+            let length = packing.left();
+            if length > INLINE_MAX * 64 {
+                return Err(Error::new(ErrorKind::LimitExceeded, "call", "an array that sizes refer to is too long")
+                    .with("parameter", &parameter.name)
+                    .with("bytes", length));
+            }
+            gather(&mut packing).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+fn given<'a>(
+    parameter: &Parameter,
+    argument: &'a Argument<'_>,
+    shape: &'a [u64],
+    content: Option<&'a [u8]>,
+) -> Result<Given<'a>> {
+    Ok(match argument {
+        Argument::Unset => Given::Unset,
+        // NULL is a value of texts and arrays; it says nothing of sizes.
+        Argument::Null if parameter.shape != Shape::Scalar || parameter.element == ElementType::String => Given::Other,
+        Argument::Null => Given::Unset,
+        Argument::Integer(value) => Given::Integer(*value),
+        Argument::Real(value) => Given::Real(*value),
+        Argument::Complex(re, im) => Given::Complex(*re, *im),
+        Argument::Raw(raw) => Given::Bytes(raw),
+        Argument::Text(text) => match std::str::from_utf8(text) {
+            Ok(text) => Given::Text(text),
+            Err(_) => Given::Bytes(text),
+        },
+        // Their number is an extent like that of any array.
+        Argument::Texts(_) => Given::Array { shape },
+        Argument::Array(view) if view.place.shape.is_some() => match content {
+            Some(bytes) => Given::Elements { shape, bytes },
+            None => Given::Array { shape },
+        },
+        Argument::Array(_) => {
+            if matches!(parameter.shape, Shape::Scalar) {
+                return Err(Error::new(
+                    ErrorKind::InvalidArgument,
+                    "call",
+                    "an array where the interface wants one value",
+                )
+                .with("parameter", &parameter.name)
+                .fix("pass the value itself"));
+            }
+            // It is there; its extents follow from the other arguments.
+            Given::Other
+        }
+    })
+}
