@@ -5,9 +5,11 @@ use std::fmt::Write as _;
 use farcall_base::{Error, Result};
 
 use super::{Extent, Given, Inference, Origin, solve, wrong};
+use crate::evaluate::{listed_with_and, parameters_of, value_text};
 use crate::expression::Expression;
 use crate::interface::{ElementType, Parameter, Shape};
 use crate::scope::Scope;
+use crate::text::short_text;
 use crate::values::explain;
 
 impl Inference<'_> {
@@ -24,22 +26,19 @@ impl Inference<'_> {
         Ok(())
     }
 
-    /// "x has shape (9,): no n gives axis 0 of x[1 + (n - 1)*abs(incx)] 9 elements, with incx = 3 as given".
+    /// "x has 9 elements, which no n gives with incx = 3".
     fn misfit(&self, extent: &Extent<'_>, expression: &Expression, unknown: u16, near: &[u64]) -> Error {
         let name = &self.scope.parameters[extent.parameter].name;
-        let (shape, text) = (self.shape_text(extent.parameter), self.scope.expression_text(expression));
-        let mut message = format!(
-            "{name} has shape {shape}, but no {} makes the extent of axis {}, {text}, {}",
-            self.scope.name(unknown),
-            extent.axis,
-            extent.elements
-        );
-        let origins = self.origins(expression);
-        if !origins.is_empty() {
-            let _ = write!(message, "; {origins}");
+        let unknown = self.scope.name(unknown);
+        let (shape, values) = (self.shape_text(extent.parameter), self.values_text(expression));
+        let with = if values.is_empty() { values } else { format!(" with {values}") };
+        let near = near.iter().map(u64::to_string).collect::<Vec<_>>().join(" or ");
+        match self.is_vector(extent.parameter) {
+            true => wrong(format!("{name} {shape}, which no {unknown} gives{with}"))
+                .fix(format!("pass {name} with {near} elements")),
+            false => wrong(format!("{name} {shape}, and no {unknown} gives axis {}{with}", extent.axis))
+                .fix(format!("pass {name} with {near} elements along that axis")),
         }
-        let near: Vec<String> = near.iter().map(u64::to_string).collect();
-        wrong(message).fix(format!("pass {name} with {} elements along that axis", near.join(" or ")))
     }
 
     /// The extent that travels of each dimension must be the array's own.
@@ -55,33 +54,72 @@ impl Inference<'_> {
         Ok(())
     }
 
-    /// "A has shape (3, 4) but the interface wants A[n][n]: n = 3 from A axis 0, n = 4 from A axis 1".
+    /// What is wrong with an extent, in the simplest words that fit.
     fn disagreement(&self, extent: &Extent<'_>, expression: &Expression, wanted: i64) -> Error {
-        let parameter = &self.scope.parameters[extent.parameter];
-        let (name, axis) = (&parameter.name, extent.axis);
-        let declared = self.scope.dimensions_text(parameter);
-        let shape = self.shape_text(extent.parameter);
-        let mut message = format!("{name} has shape {shape} but the interface wants {name}{declared}: ");
-        let origins = self.origins(expression);
-        match self.other_value(expression, extent.elements) {
-            Some((one, value)) => {
-                let _ = write!(message, "{origins}, {} = {value} from {name} axis {axis}", self.scope.name(one));
+        let chosen = self.chosen(expression);
+        let (message, fix) = match self.other_value(chosen, extent.elements) {
+            Some(other) => {
+                let fix = "pass arrays whose extents agree, or the scalars by name".to_owned();
+                (self.two_values(extent, expression, other), fix)
             }
-            None => {
-                let text = self.scope.expression_text(expression);
-                let _ = write!(message, "axis {axis} must have {wanted} elements ({text}), not {}", extent.elements);
-                let _ = if origins.is_empty() { Ok(()) } else { write!(message, "; {origins}") };
-            }
-        }
-        wrong(message).fix(self.advice(extent))
+            None => (self.wrong_count(extent, expression, wanted), self.right_count(extent, wanted)),
+        };
+        wrong(message).fix(self.rank_advice(extent).unwrap_or(fix))
     }
 
-    fn advice(&self, extent: &Extent<'_>) -> String {
-        let name = &self.scope.parameters[extent.parameter].name;
-        match self.lower_ranks.iter().find(|(parameter, rank)| *parameter == extent.parameter && extent.axis >= *rank) {
-            Some(_) => format!("pass {name} with all its dimensions: one that is left out counts as 1"),
-            None => "pass arrays whose extents agree, or the scalars by name".to_owned(),
+    /// "B has shape (4,) but the interface wants B[ldb:n][nrhs]: n = 3 from A axis 0, n = 4 from B axis 0".
+    fn two_values(&self, extent: &Extent<'_>, expression: &Expression, (one, value): (u16, i64)) -> String {
+        let parameter = &self.scope.parameters[extent.parameter];
+        let (name, axis) = (&parameter.name, extent.axis);
+        let shape = tuple(&self.shape(extent.parameter));
+        let declared = self.scope.declaration(parameter);
+        let mut message = match declared == *name {
+            // Too long to be read.
+            true => format!("{name} has shape {shape}, which disagrees: "),
+            false => format!("{name} has shape {shape} but the interface wants {declared}: "),
+        };
+        let scalar = self.scope.name(one);
+        if let Some((known, origin)) = self.known[usize::from(one)].and_then(|(v, origin)| Some((v.integer()?, origin)))
+        {
+            let _ = write!(message, "{scalar} = {known} {}, ", self.origin_text(origin));
         }
+        let letters = self.letters(expression);
+        message + &format!("{scalar} = {value} from {name} axis {axis}{letters}")
+    }
+
+    /// "x has 3 elements; with n = 2 and incx = 1 it must have 2", with the expression where it is short.
+    fn wrong_count(&self, extent: &Extent<'_>, expression: &Expression, wanted: i64) -> String {
+        let name = &self.scope.parameters[extent.parameter].name;
+        let (shape, values) = (self.shape_text(extent.parameter), self.values_text(expression));
+        let with = if values.is_empty() { values } else { format!("with {values} ") };
+        let rule = match self.chosen(expression) {
+            Expression::Integer(_) | Expression::Parameter(_) => None,
+            // How strides count is not what the interface says.
+            _ if extent.dimension.stride.is_some() => None,
+            other => short_text(other, &self.scope),
+        };
+        let rule = rule.map(|text| format!(" ({text})")).unwrap_or_default();
+        match self.is_vector(extent.parameter) {
+            true => format!("{name} {shape}; {with}it must have {wanted}{rule}"),
+            false => format!("{name} {shape}; {with}its axis {} must have {wanted} elements{rule}", extent.axis),
+        }
+    }
+
+    fn right_count(&self, extent: &Extent<'_>, wanted: i64) -> String {
+        let name = &self.scope.parameters[extent.parameter].name;
+        match (wanted, self.is_vector(extent.parameter)) {
+            (..0, _) => "pass sizes of 0 or more".to_owned(),
+            (_, true) => format!("pass {name} with {wanted} elements"),
+            (_, false) => format!("pass {name} with {wanted} elements along axis {}", extent.axis),
+        }
+    }
+
+    /// What to do about an array whose missing dimensions are to blame.
+    fn rank_advice(&self, extent: &Extent<'_>) -> Option<String> {
+        let name = &self.scope.parameters[extent.parameter].name;
+        let lower = |(parameter, rank): &&(usize, usize)| *parameter == extent.parameter && extent.axis >= *rank;
+        self.lower_ranks.iter().find(lower)?;
+        Some(format!("pass {name} with all its dimensions: one that is left out counts as 1"))
     }
 
     /// The value that the only scalar of the expression would need for this extent.
@@ -91,29 +129,55 @@ impl Inference<'_> {
         solve::solve_for(&self.completed(), expression, *one, elements).map(|value| (*one, value))
     }
 
+    /// The branch that a settled condition leaves of an expression.
+    fn chosen<'e>(&self, expression: &'e Expression) -> &'e Expression {
+        let Expression::Select(condition, then, otherwise) = expression else { return expression };
+        match condition.try_integer(&self.completed()) {
+            Ok(0) => self.chosen(otherwise),
+            Ok(_) => self.chosen(then),
+            Err(_) => expression,
+        }
+    }
+
     /// The integer scalars that decide the expression's value; conditions that are settled do not count.
     fn scalars_of(&self, expression: &Expression) -> Vec<u16> {
-        let mut scalars = Vec::new();
-        expression.refers_to(&mut |index| {
-            if self.scope.parameter(index).is_some_and(|p| p.element != ElementType::Char) && !scalars.contains(&index)
-            {
-                scalars.push(index);
-            }
-            false
-        });
+        let mut scalars = parameters_of(self.chosen(expression));
+        scalars.retain(|index| !self.is_letter(*index));
         scalars
     }
 
-    /// "n = 3 from A axis 0, m = 2 as given".
-    fn origins(&self, expression: &Expression) -> String {
-        let mut text = String::new();
+    fn is_letter(&self, index: u16) -> bool {
+        self.scope.parameter(index).is_some_and(|parameter| parameter.element == ElementType::Char)
+    }
+
+    /// " with transb = 'N'": the letters that an expression's conditions look at.
+    fn letters(&self, expression: &Expression) -> String {
+        let texts = self.letter_values(expression);
+        if texts.is_empty() { String::new() } else { format!(" with {}", listed_with_and(texts)) }
+    }
+
+    fn letter_values(&self, expression: &Expression) -> Vec<String> {
+        let letters = parameters_of(expression).into_iter().filter(|index| self.is_letter(*index));
+        letters.filter_map(|index| value_text(index, &self.completed(), &self.scope)).collect()
+    }
+
+    /// "n = 3 (from x), m = 2 and incx = 1": what an extent was worked out from; where from, if the caller did not say.
+    fn values_text(&self, expression: &Expression) -> String {
+        let mut texts = self.letter_values(expression);
         for index in self.scalars_of(expression) {
-            let Some((value, origin)) = self.known[usize::from(index)] else { continue };
-            let Some(value) = value.integer() else { continue };
-            let separator = if text.is_empty() { "" } else { ", " };
-            let _ = write!(text, "{separator}{} = {value} {}", self.scope.name(index), self.origin_text(origin));
+            let Some(text) = value_text(index, &self.completed(), &self.scope) else { continue };
+            let from = match self.known[usize::from(index)] {
+                Some((_, Origin::Axis(parameter, _))) if self.is_vector(parameter) => {
+                    format!(" (from {})", self.scope.parameters[parameter].name)
+                }
+                Some((_, Origin::Axis(parameter, axis))) => {
+                    format!(" (axis {axis} of {})", self.scope.parameters[parameter].name)
+                }
+                _ => String::new(),
+            };
+            texts.push(text + &from);
         }
-        text
+        listed_with_and(texts)
     }
 
     fn origin_text(&self, origin: Origin) -> String {
@@ -125,10 +189,25 @@ impl Inference<'_> {
         }
     }
 
-    fn shape_text(&self, parameter: usize) -> String {
+    fn shape(&self, parameter: usize) -> Vec<u64> {
         match &self.given[parameter] {
-            Given::Text(text) => tuple(&[text.len() as u64]),
-            given => tuple(given.shape().unwrap_or(&[])),
+            Given::Text(text) => vec![text.len() as u64],
+            given => given.shape().unwrap_or(&[]).to_vec(),
+        }
+    }
+
+    /// Whether an array has one dimension, so that no axis need be named.
+    fn is_vector(&self, parameter: usize) -> bool {
+        matches!(&self.scope.parameters[parameter].shape, Shape::Array { dimensions, .. } if dimensions.len() == 1)
+    }
+
+    /// "is 3 x 4", "has 3 elements", "is one number".
+    fn shape_text(&self, parameter: usize) -> String {
+        match self.shape(parameter).as_slice() {
+            [] => "is one number".to_owned(),
+            [1] => "has 1 element".to_owned(),
+            [one] => format!("has {one} elements"),
+            several => format!("is {}", several.iter().map(u64::to_string).collect::<Vec<_>>().join(" x ")),
         }
     }
 }
