@@ -57,8 +57,8 @@ fn disagreements_say_where_each_value_came_from() {
     let dgesv = dgesv();
     let error = call(&dgesv, &[("A", shape(&[3, 4])), ("B", shape(&[3]))]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-    let wanted = "A has shape (3, 4) but the interface wants A[lda:n][n]: n = 3 from A axis 0, n = 4 from A axis 1";
-    assert_eq!(error.message(), wanted);
+    assert_eq!(error.message(), "A is 3 x 4, and both extents are n");
+    assert_eq!(error.advice(), Some("A must be square"));
     let error = call(&dgesv, &[("A", shape(&[3, 3])), ("B", shape(&[4]))]).unwrap_err();
     assert!(error.message().contains("n = 3 from A axis 0, n = 4 from B axis 0"), "{error}");
     let error = call(&dgesv, &[("n", Given::Integer(2)), ("A", shape(&[3, 3])), ("B", shape(&[3]))]).unwrap_err();
@@ -68,6 +68,24 @@ fn disagreements_say_where_each_value_came_from() {
     assert!(error.message().contains("3 dimensions"), "{error}");
     let error = call(&dgesv, &[("A", shape(&[9])), ("B", shape(&[9]))]).unwrap_err();
     assert!(error.to_string().contains("one that is left out counts as 1"), "{error}");
+}
+
+#[test]
+fn arrays_that_must_have_equal_sides_say_so() {
+    let cube =
+        |last: Expression| interface("f", vec![int("n"), column(In, "T", vec![dim(p(0)), dim(i(2)), dim(last)])]);
+    let error = call(&cube(p(0)), &[("T", shape(&[3, 2, 4]))]).unwrap_err();
+    assert_eq!(error.message(), "T is 3 x 2 x 4, and the extents of axes 0 and 2 are both n");
+    // Two sides of one matrix that differ by one are no matter of a square.
+    let error = call(&cube(add(p(0), i(1))), &[("T", shape(&[3, 2, 5]))]).unwrap_err();
+    assert!(error.message().ends_with("n = 3 from T axis 0, n = 4 from T axis 2"), "{error}");
+    let half = interface("f", vec![int("n"), column(In, "A", vec![dim(times(i(2), p(0))), dim(p(0))])]);
+    let error = call(&half, &[("A", shape(&[4, 3]))]).unwrap_err();
+    assert!(error.message().ends_with("n = 2 from A axis 0, n = 3 from A axis 1"), "{error}");
+    // Nor is a matrix whose order the caller gives.
+    let named = [("n", Given::Integer(2)), ("A", shape(&[2, 3])), ("B", shape(&[2]))];
+    let error = call(&dgesv(), &named).unwrap_err();
+    assert!(error.message().contains("n = 2 as given, n = 3 from A axis 1"), "{error}");
 }
 
 #[test]

@@ -57,6 +57,9 @@ impl Inference<'_> {
     /// What is wrong with an extent, in the simplest words that fit.
     fn disagreement(&self, extent: &Extent<'_>, expression: &Expression, wanted: i64) -> Error {
         let chosen = self.chosen(expression);
+        if let Some(error) = self.not_square(extent, chosen) {
+            return error;
+        }
         let (message, fix) = match self.other_value(chosen, extent.elements) {
             Some(other) => {
                 let fix = "pass arrays whose extents agree, or the scalars by name".to_owned();
@@ -65,6 +68,27 @@ impl Inference<'_> {
             None => (self.wrong_count(extent, expression, wanted), self.right_count(extent, wanted)),
         };
         wrong(message).fix(self.rank_advice(extent).unwrap_or(fix))
+    }
+
+    /// "A is 3 x 4, and both extents are n": two axes of one array that must be equal and are not.
+    fn not_square(&self, extent: &Extent<'_>, expression: &Expression) -> Option<Error> {
+        let Expression::Parameter(one) = expression else { return None };
+        let (_, Origin::Axis(parameter, other)) = self.known[usize::from(*one)]? else { return None };
+        let Shape::Array { dimensions, .. } = &self.scope.parameters[parameter].shape else { return None };
+        let same = self.extent_expression(&dimensions[other]).is_some_and(|other| self.chosen(&other) == expression);
+        let lower = self.lower_ranks.iter().any(|(index, _)| *index == parameter);
+        if parameter != extent.parameter || !same || lower {
+            return None;
+        }
+        let (name, shape) = (&self.scope.parameters[parameter].name, self.shape_text(parameter));
+        let scalar = self.scope.name(*one);
+        Some(match dimensions.len() {
+            2 => wrong(format!("{name} {shape}, and both extents are {scalar}")).fix(format!("{name} must be square")),
+            _ => {
+                wrong(format!("{name} {shape}, and the extents of axes {other} and {} are both {scalar}", extent.axis))
+                    .fix("they must be equal")
+            }
+        })
     }
 
     /// "B has shape (4,) but the interface wants B[ldb:n][nrhs]: n = 3 from A axis 0, n = 4 from B axis 0".
