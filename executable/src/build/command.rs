@@ -1,16 +1,21 @@
-//! Runs a compiler: no shell, its own process group, bounded time, bounded output.
+//! Runs a compiler: no shell, its own process group, bounded time, memory and output. It never outlives this process.
 
-use std::io::Read;
+use std::io::{PipeReader, PipeWriter, Read};
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use farcall_base::{Error, ErrorKind, Result};
+use farcall_base::{Bytes, Error, ErrorKind, Result};
 
 /// The first errors are the ones that matter; the rest is read and dropped.
 const MESSAGES_BYTES_MAX: usize = 16 << 10;
+/// `fcntl` command of Linux (fcntl.h) that names the signal of an asynchronous descriptor; the `libc` crate lacks both.
+const F_SETSIG: libc::c_int = 10;
+/// As above: names whom it is sent to.
+const F_SETOWN: libc::c_int = 8;
 /// How often a running compiler is looked at.
 const POLL: Duration = Duration::from_millis(2);
 
@@ -27,6 +32,8 @@ pub(crate) struct Run<'a> {
     pub output_bytes_max: usize,
     /// Longest time it may take.
     pub time_max: Duration,
+    /// Most address space of each of its processes.
+    pub address_space_max: Bytes,
 }
 
 /// What a program that came to its end has left.
@@ -43,7 +50,7 @@ pub(crate) struct Finished {
 impl Run<'_> {
     /// Runs it. Fails with `Unavailable` where there is no such program, `TimedOut`, and `LimitExceeded` for output.
     pub fn finish(&self) -> Result<Finished> {
-        let mut child = self.start()?;
+        let (mut child, _leash) = self.start()?;
         let mut stdin = child.stdin.take();
         let stdout = child.stdout.take().expect("standard output is piped");
         let stderr = child.stderr.take().expect("standard error is piped");
@@ -68,7 +75,7 @@ impl Run<'_> {
         Ok(Finished { status, output: output.bytes, messages: messages.text() })
     }
 
-    fn start(&self) -> Result<Child> {
+    fn start(&self) -> Result<(Child, Leash)> {
         let (program, arguments) = self.words.split_first().expect("a command has a program");
         let mut command = Command::new(program);
         command.args(arguments).current_dir(self.directory);
@@ -76,7 +83,10 @@ impl Run<'_> {
         command.env("LC_ALL", "C").process_group(0);
         let input = if self.input.is_some() { Stdio::piped() } else { Stdio::null() };
         command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.spawn().map_err(|error| self.not_started(program, error))
+        let leash = Leash::new(&mut command, self.address_space_max)
+            .map_err(|error| Error::system("run the compiler", error))?;
+        let child = command.spawn().map_err(|error| self.not_started(program, error))?;
+        Ok((child, leash))
     }
 
     fn not_started(&self, program: &str, error: std::io::Error) -> Error {
@@ -124,6 +134,51 @@ impl Run<'_> {
             .map(|word| if word.contains([' ', '\'', '"', '$']) { format!("'{word}'") } else { word.clone() });
         words.collect::<Vec<_>>().join(" ")
     }
+}
+
+/// Ends the program, and all of its process group, when this process ends in whatever way: a build that was interrupted
+/// must not go on alone.
+///
+/// A death signal (`PR_SET_PDEATHSIG`) would reach `cc`, but not the `cc1` that `cc` starts. So the group inherits the
+/// reading end of a pipe on which nothing is ever written, and which is set up to send SIGKILL to the group at the only
+/// thing that can happen there: that the last writing end, ours, is closed.
+struct Leash {
+    _end: PipeWriter,
+    /// Closed here only after the start: the program inherits it.
+    _inherited: PipeReader,
+}
+
+impl Leash {
+    /// Ties and bounds whatever `command` starts, which must be in a process group of its own.
+    fn new(command: &mut Command, address_space_max: Bytes) -> std::io::Result<Leash> {
+        let (inherited, end) = std::io::pipe()?;
+        let descriptor = inherited.as_raw_fd();
+        // SAFETY: between fork and exec the closure makes system calls only; the descriptor is open until the leash goes.
+        unsafe { command.pre_exec(move || bound_memory(address_space_max).and_then(|()| tie_group(descriptor))) };
+        Ok(Leash { _end: end, _inherited: inherited })
+    }
+}
+
+/// Runs in the new process, when its group is set.
+fn tie_group(descriptor: RawFd) -> std::io::Result<()> {
+    // SAFETY: plain system calls on an open descriptor.
+    let done = unsafe {
+        libc::fcntl(descriptor, F_SETOWN, -libc::getpgrp()) == 0
+            && libc::fcntl(descriptor, F_SETSIG, libc::SIGKILL) == 0
+            && libc::fcntl(descriptor, libc::F_SETFL, libc::O_ASYNC) == 0
+            // Now it stays open at exec. This process's copy of the writing end does not: should ours be closed already,
+            // then closing that copy is what sends the signal.
+            && libc::fcntl(descriptor, libc::F_SETFD, 0) == 0
+    };
+    if done { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
+
+/// Runs in the new process; what it starts inherits the limit.
+fn bound_memory(Bytes(most): Bytes) -> std::io::Result<()> {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::As);
+    limit.current = Some(limit.current.map_or(most, |current| current.min(most)));
+    setrlimit(Resource::As, limit).map_err(Into::into)
 }
 
 /// Whether the child has come to its end; it stays to be waited for, so that its id is nobody else's.

@@ -5,10 +5,12 @@ use super::*;
 
 fn run(script: &str, input: Option<&str>, output_bytes_max: usize, time_max: Duration) -> Result<Finished> {
     let words = ["sh", "-c", script].map(String::from);
-    Run { words: &words, directory: Path::new("/"), input, output_bytes_max, time_max }.finish()
+    Run { words: &words, directory: Path::new("/"), input, output_bytes_max, time_max, address_space_max: MEMORY }
+        .finish()
 }
 
 const PATIENCE: Duration = Duration::from_secs(20);
+const MEMORY: Bytes = Bytes(1 << 30);
 
 #[test]
 fn gives_status_output_and_messages() {
@@ -40,6 +42,53 @@ fn ends_what_does_not_end() {
     assert!(begin.elapsed() < Duration::from_secs(10));
 }
 
+/// Says to the second run of this test that it is the process to be killed, and which file gets the process ids.
+const VICTIM_VARIABLE: &str = "FARCALL_TEST_VICTIM";
+
+#[test]
+fn does_not_outlive_us() {
+    if let Some(file) = std::env::var_os(VICTIM_VARIABLE) {
+        // `cc` and its `cc1`: a child that is killed leaves grandchildren alone.
+        let script = format!("sleep 600 & echo $$ $! > {}; wait", file.to_str().unwrap());
+        let _ = run(&script, None, 10, PATIENCE);
+        return;
+    }
+    let file = std::env::temp_dir().join(format!("farcall-victim-{}", std::process::id()));
+    let mut victim = Command::new(std::env::current_exe().unwrap());
+    victim.args(["--exact", "build::command::tests::does_not_outlive_us"]).env(VICTIM_VARIABLE, &file);
+    let mut victim = victim.stdout(Stdio::null()).spawn().unwrap();
+    let started = || std::fs::read_to_string(&file).unwrap_or_default();
+    assert!(eventually(|| started().ends_with('\n')), "the script did not begin");
+    // The hardest way to go: nobody can clean up.
+    victim.kill().unwrap();
+    victim.wait().unwrap();
+    for pid in started().split_whitespace() {
+        assert!(eventually(|| has_gone(pid)), "process {pid} lives on");
+    }
+    std::fs::remove_file(file).unwrap();
+}
+
+fn eventually(mut done: impl FnMut() -> bool) -> bool {
+    let begin = Instant::now();
+    while !done() && begin.elapsed() < Duration::from_secs(10) {
+        thread::sleep(Duration::from_millis(5));
+    }
+    done()
+}
+
+/// A zombie has gone: whoever adopted it may take its time.
+fn has_gone(pid: &str) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    status.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with('Z'))
+}
+
+#[test]
+fn bounds_memory() {
+    let finished = run("ulimit -v", None, 100, PATIENCE).unwrap();
+    let kilobytes: u64 = String::from_utf8(finished.output).unwrap().trim().parse().expect("there is a limit");
+    assert!(kilobytes <= MEMORY.0 >> 10, "{kilobytes} KiB");
+}
+
 #[test]
 fn survives_a_program_that_does_not_read() {
     // More than a pipe holds, and nobody there to read it.
@@ -52,7 +101,9 @@ fn survives_a_program_that_does_not_read() {
 fn tells_a_missing_program_from_a_missing_directory() {
     let missing = ["no-such-compiler-7".to_string()];
     let run = |words, directory| {
-        Run { words, directory, input: None, output_bytes_max: 10, time_max: PATIENCE }.finish().unwrap_err()
+        Run { words, directory, input: None, output_bytes_max: 10, time_max: PATIENCE, address_space_max: MEMORY }
+            .finish()
+            .unwrap_err()
     };
     let error = run(&missing, Path::new("/"));
     assert_eq!(error.kind(), ErrorKind::Unavailable);

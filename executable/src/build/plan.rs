@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use farcall_base::{Error, ErrorKind, Result};
+use farcall_base::{Bytes, Error, ErrorKind, Result};
 use farcall_idl::interface::Module;
 use sha2::{Digest, Sha256};
 
@@ -18,6 +18,9 @@ const FORMAT: &str = "farcall executable 1";
 const OBJECT_BYTES_MAX: u64 = 1 << 30;
 /// Most bytes of standard output of a compiler: it has nothing to say there.
 const OUTPUT_BYTES_MAX: usize = 1 << 20;
+/// The hungriest C++ wants two or three gigabytes. What wants more than this will not stop there, and would take the
+/// memory of everybody on the machine.
+const ADDRESS_SPACE_MAX: Bytes = Bytes(8 << 30);
 
 /// Identity of a build's inputs, but for the headers that only the compiler finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,6 +174,7 @@ impl Plan {
             input: None,
             output_bytes_max: OUTPUT_BYTES_MAX,
             time_max: self.time_max,
+            address_space_max: ADDRESS_SPACE_MAX,
         };
         let finished = run.finish()?;
         if finished.status.success() {

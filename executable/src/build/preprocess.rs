@@ -4,10 +4,13 @@
 //! a second, expanded copy of `<math.h>` would define everything twice. A `#define` in raw C acts on the text of the IDL
 //! file, sizes among it, but not on the headers that are held back; `CompileOptions "-D…"` does.
 
+use std::fs::OpenOptions;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use farcall_base::{Error, ErrorKind, Result};
+use farcall_base::{Bytes, Error, ErrorKind, Result};
 
 use super::absolute;
 use super::command::Run;
@@ -16,6 +19,8 @@ use super::command::Run;
 const TEXT_BYTES_MAX: usize = 32 << 20;
 /// A preprocessor is quick, or stuck.
 const TIME_MAX: Duration = Duration::from_secs(20);
+/// What it reads and writes is bounded, so it needs little.
+const ADDRESS_SPACE_MAX: Bytes = Bytes(1 << 30);
 /// Stands for a held line while the preprocessor runs; the number of the line follows.
 const HELD: &str = "__farcall_held_include_";
 /// Names that a compiler predefines in lower case: an IDL parameter may well be called `unix`.
@@ -38,6 +43,7 @@ pub fn preprocess(file: &Path) -> Result<String> {
         input: Some(&input),
         output_bytes_max: TEXT_BYTES_MAX,
         time_max: TIME_MAX,
+        address_space_max: ADDRESS_SPACE_MAX,
     };
     let finished = run.finish().map_err(|error| error.with("file", file.display()))?;
     if !finished.status.success() {
@@ -54,12 +60,22 @@ fn read(file: &Path) -> Result<String> {
         let kind = if error.kind() == std::io::ErrorKind::NotFound { ErrorKind::NotFound } else { ErrorKind::System };
         Error::new(kind, "preprocess the IDL file", error.to_string()).with("file", file.display())
     };
-    let bytes = std::fs::metadata(file).map_err(failed)?.len();
-    if bytes > TEXT_BYTES_MAX as u64 {
-        return Err(Error::new(ErrorKind::LimitExceeded, "preprocess the IDL file", format!("{bytes} bytes"))
+    // NONBLOCK: a named pipe would not open before somebody writes to it.
+    let source = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(file).map_err(failed)?;
+    if !source.metadata().map_err(failed)?.is_file() {
+        return Err(Error::new(ErrorKind::InvalidArgument, "preprocess the IDL file", "it is no plain file")
             .with("file", file.display()));
     }
-    Ok(String::from_utf8_lossy(&std::fs::read(file).map_err(failed)?).into_owned())
+    let mut bytes = Vec::new();
+    // A file may grow while it is read, and those of /proc say that they are empty.
+    source.take(TEXT_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() > TEXT_BYTES_MAX {
+        let message = format!("it is longer than {} MiB", TEXT_BYTES_MAX >> 20);
+        return Err(
+            Error::new(ErrorKind::LimitExceeded, "preprocess the IDL file", message).with("file", file.display())
+        );
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Replaces each `#include` line inside braces by a word that the preprocessor leaves alone.

@@ -45,6 +45,29 @@ fn errors_are_the_preprocessors_own() {
 }
 
 #[test]
+fn reads_plain_files_only() {
+    // A device that never ends, a named pipe that nobody writes to, and a directory.
+    let pipe = std::env::temp_dir().join(format!("farcall-cpp-pipe-{}", std::process::id()));
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    for file in [Path::new("/dev/zero"), &pipe, Path::new("/")] {
+        let error = preprocess(file).unwrap_err();
+        assert!(error.to_string().contains("no plain file"), "{error}");
+    }
+    std::fs::remove_file(pipe).unwrap();
+    let long = " ".repeat(TEXT_BYTES_MAX + 1);
+    assert_eq!(preprocessed("long", &[("m.idl", &long)]).unwrap_err().kind(), ErrorKind::LimitExceeded);
+}
+
+#[test]
+fn bounds_the_memory_of_the_preprocessor() {
+    // Hostile: a header that never ends. It runs out of its own memory, long before the machine's and its time.
+    let error = preprocessed("zero", &[("m.idl", "#include \"/dev/zero\"\n")]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidSource, "{error}");
+    assert!(error.to_string().contains("memory"), "{error}");
+}
+
+#[test]
 fn bounds_what_macros_can_make() {
     // Hostile: thirty lines that expand to a gigabyte. The pipe is closed long before.
     let mut idl = String::from("#define A0 xxxxxxxxxxxxxxxxxxxx\n");
