@@ -18,7 +18,7 @@ use farcall_idl::interface::{Code, Module};
 
 use crate::entry::EntryPoint;
 use crate::words;
-use loader::{Handle, Scope};
+use loader::{Handle, Scope, Symbol};
 use names::LibraryName;
 
 /// More libraries than this in one module are a mistake.
@@ -94,10 +94,18 @@ impl Libraries {
 
     /// The function `symbol`: in the module's libraries in their order, then in libm and libc.
     ///
-    /// Fails with `Unavailable`; the error names the files searched and the nearest symbol they have.
+    /// Fails with `Unavailable`; the error names the files searched and the nearest symbol they have, or says that it is
+    /// a variable.
     pub fn find(&self, symbol: &str) -> Result<EntryPoint> {
-        let found = self.named.iter().chain(&self.always).find_map(|library| library.handle.find(symbol));
-        found.ok_or_else(|| self.missing(symbol))
+        let mut variable = None;
+        for library in self.named.iter().chain(&self.always) {
+            match library.handle.find(symbol) {
+                Some(Symbol::Function(entry)) => return Ok(entry),
+                Some(Symbol::Variable) => variable = variable.or(Some(library)),
+                None => {}
+            }
+        }
+        Err(variable.map_or_else(|| self.missing(symbol), |library| is_a_variable(symbol, library)))
     }
 
     fn missing(&self, symbol: &str) -> Error {
@@ -143,6 +151,12 @@ impl Library {
         });
         names.unwrap_or_default()
     }
+}
+
+fn is_a_variable(symbol: &str, library: &Library) -> Error {
+    Error::new(ErrorKind::Unavailable, "find the routine's code", format!("\"{symbol}\" is a variable"))
+        .with("library", library.describe())
+        .fix("name a function in `Calls`: `nm -D` marks functions with T or W")
 }
 
 /// Opens libraries that need symbols of the others. Each that opens may be what the next one needs.

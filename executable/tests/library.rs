@@ -8,6 +8,7 @@ use std::process::Command;
 
 use farcall_base::{Error, ErrorKind};
 use farcall_executable::library::{Libraries, library_names, needs_link};
+use farcall_executable::serve::check_module;
 use farcall_idl::interface::*;
 use fixture::*;
 
@@ -164,4 +165,57 @@ fn reads_symbols_of_a_real_library() {
     directory.shared("bare.c", "int bare(void) { return 4; }");
     run(Command::new("strip").arg(directory.0.join("libbare.so")));
     assert_eq!(number(&open(&["libbare.so"], &directory.0).unwrap(), "bare"), 4);
+}
+
+#[test]
+fn variables_are_no_routines() {
+    let directory = Directory::new("variable");
+    directory.shared(
+        "data.c",
+        "int answer = 5; int zeros[8]; const char *const names = \"\"; int solve(void) { return 1; }",
+    );
+    directory.shared("code.c", "int answer(void) { return 2; }");
+    let libraries = open(&["libdata.so"], &directory.0).unwrap();
+    for variable in ["answer", "zeros", "names"] {
+        let error = libraries.find(variable).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        let text = error.to_string();
+        assert!(text.contains(&format!("\"{variable}\" is a variable")) && text.contains("libdata.so"), "{text}");
+    }
+    assert_eq!(number(&libraries, "solve"), 1);
+    // It hides no function of that name behind it, and a function that is chosen at load time (cos) is one.
+    assert_eq!(number(&open(&["libdata.so libcode.so"], &directory.0).unwrap(), "answer"), 2);
+    assert!(libraries.find("cos").is_ok());
+}
+
+#[test]
+fn a_module_names_all_that_is_missing() {
+    let directory = Directory::new("missing");
+    let library = directory.shared("some.c", "int present(void) { return 1; }");
+    let routine = |name: &str| {
+        let mut routine = routine(Language::C, name, vec![scalar("value", Mode::Out, ElementType::Int32)], Some(0));
+        routine.interface.name = name.into();
+        routine
+    };
+    let publication = |names: &[&str]| {
+        let module = module(names.iter().map(|name| routine(name)).collect());
+        farcall_wire::Publication {
+            module: farcall_idl::encode::encode_module(&module),
+            libraries: vec![library.display().to_string()],
+        }
+    };
+    check_module(&publication(&["present"])).unwrap();
+    let text = check_module(&publication(&["present", "gone"])).unwrap_err().to_string();
+    assert!(text.contains("no function \"gone\"") && text.contains("needed by: test/gone"), "{text}");
+    assert!(!text.contains("also wrong"), "{text}");
+    let text = check_module(&publication(&["gone", "present", "lost"])).unwrap_err().to_string();
+    assert!(
+        text.contains("needed by: test/gone") && text.contains("also wrong: test/lost: no function \"lost\""),
+        "{text}"
+    );
+    // A thousand missing ones are named in a few lines.
+    let many: Vec<String> = (0..1000).map(|number| format!("gone{number}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let text = check_module(&publication(&many)).unwrap_err().to_string();
+    assert!(text.contains("test/gone7") && text.len() < 2000, "{text}");
 }

@@ -1,6 +1,7 @@
 //! The dynamic loader: `dlopen`, `dlsym` and `dlinfo` with owned types.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
@@ -22,6 +23,21 @@ impl Scope {
         libc::RTLD_NOW | if self == Scope::Global { libc::RTLD_GLOBAL } else { libc::RTLD_LOCAL }
     }
 }
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Symbol {
+    /// Code that can be called.
+    Function(EntryPoint),
+    /// Data: to call it would be to run its bytes.
+    Variable,
+}
+
+/// Flag of `dladdr1` (dlfcn.h): the entry in the table of symbols is wanted.
+const RTLD_DL_SYMENT: c_int = 1;
+/// Types of symbols (elf.h).
+const STT_OBJECT: u8 = 1;
+const STT_COMMON: u8 = 5;
 
 /// An open library. It stays open for the rest of the process: a library that has started threads (OpenBLAS does) or
 /// registered exit hooks cannot be unloaded safely, and the process is there for these libraries alone.
@@ -51,11 +67,16 @@ impl Handle {
         unsafe { libc::dlopen(text.as_ptr(), libc::RTLD_NOLOAD | Scope::Global.flags()) };
     }
 
-    /// The function `symbol` in this library or in those it depends on.
-    pub fn find(&self, symbol: &str) -> Option<EntryPoint> {
+    /// What `symbol` is in this library or in those it depends on.
+    pub fn find(&self, symbol: &str) -> Option<Symbol> {
         let name = CString::new(symbol).ok()?;
-        // SAFETY: an open handle and a NUL-terminated name. The library is never closed, so the function stays.
-        unsafe { EntryPoint::new(libc::dlsym(self.0.as_ptr(), name.as_ptr())) }
+        // SAFETY: an open handle and a NUL-terminated name.
+        let address = unsafe { libc::dlsym(self.0.as_ptr(), name.as_ptr()) };
+        if is_variable(address) {
+            return Some(Symbol::Variable);
+        }
+        // SAFETY: the loader's address of what is no variable. The library is never closed, so the function stays.
+        unsafe { EntryPoint::new(address) }.map(Symbol::Function)
     }
 
     /// The file behind the handle.
@@ -70,6 +91,21 @@ impl Handle {
             let name = CStr::from_ptr((*map).name);
             (!name.is_empty()).then(|| PathBuf::from(std::ffi::OsStr::from_bytes(name.to_bytes())))
         }
+    }
+}
+
+/// Whether the loader knows `address` as that of data. It may know nothing of a function, such as one that the library
+/// chose among several when it was opened.
+fn is_variable(address: *const c_void) -> bool {
+    let (mut place, mut entry) = (MaybeUninit::<libc::Dl_info>::uninit(), std::ptr::null_mut::<c_void>());
+    // SAFETY: any address may be asked for. Where the answer is not 0, both are filled in, and the entry, if there is one,
+    // lies in the library's table of symbols.
+    unsafe {
+        if libc::dladdr1(address, place.as_mut_ptr(), &raw mut entry, RTLD_DL_SYMENT) == 0 || entry.is_null() {
+            return false;
+        }
+        let exact = place.assume_init().dli_saddr.cast_const() == address;
+        exact && matches!((*entry.cast::<libc::Elf64_Sym>()).st_info & 15, STT_OBJECT | STT_COMMON)
     }
 }
 

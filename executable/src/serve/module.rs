@@ -10,9 +10,12 @@ use farcall_idl::interface::{Code, Module, Routine};
 use farcall_wire::Publication;
 
 use crate::build::entry_name;
-use crate::entry::LinkedEntries;
+use crate::entry::{EntryPoint, LinkedEntries};
 use crate::invoke::Prepared;
 use crate::library::Libraries;
+
+/// Routines that cannot run are looked for until there are so many: each is advised from a library's whole table.
+const FAILURES_MAX: usize = 8;
 
 /// One routine, ready to run.
 pub struct LoadedRoutine {
@@ -21,8 +24,17 @@ pub struct LoadedRoutine {
     pub prepared: Prepared,
 }
 
+impl LoadedRoutine {
+    fn new(routine: &Routine, entry: EntryPoint) -> Result<LoadedRoutine> {
+        let prepared = Prepared::new(routine, entry)?;
+        Ok(LoadedRoutine { routine: routine.clone(), contract: contract_hash(&routine.interface), prepared })
+    }
+}
+
 /// A module whose every routine can run.
 pub struct LoadedModule {
+    /// The process that serves it, which a routine's fork is not.
+    pub process: u32,
     routines: HashMap<String, LoadedRoutine>,
     /// Keeps the code loaded.
     _libraries: Option<Libraries>,
@@ -36,19 +48,23 @@ impl LoadedModule {
             Some(_) => None,
             None => Some(Libraries::open(&publication.libraries, Path::new("/"))?),
         };
-        let mut routines = HashMap::with_capacity(module.routines.len());
+        let (mut routines, mut failures) = (HashMap::with_capacity(module.routines.len()), Vec::new());
         for (index, routine) in module.routines.iter().enumerate() {
-            let entry = match (&libraries, entries, &routine.implementation.code) {
-                (_, Some(entries), _) => entries.find(&linked_name(&module, index)?)?,
-                (Some(libraries), None, Code::Symbol { symbol, .. }) => libraries.find(symbol)?,
-                _ => return Err(needs_compiler(routine)),
-            };
-            let prepared = Prepared::new(routine, entry)?;
-            let contract = contract_hash(&routine.interface);
             let name = routine.interface.full_name();
-            routines.insert(name, LoadedRoutine { routine: routine.clone(), contract, prepared });
+            match entry(&module, index, libraries.as_ref(), entries)
+                .and_then(|entry| LoadedRoutine::new(routine, entry))
+            {
+                Ok(loaded) => drop(routines.insert(name, loaded)),
+                Err(error) => failures.push((name, error)),
+            }
+            if failures.len() == FAILURES_MAX {
+                break;
+            }
         }
-        Ok(LoadedModule { routines, _libraries: libraries })
+        if let Some(error) = first_with_the_others(failures) {
+            return Err(error);
+        }
+        Ok(LoadedModule { process: std::process::id(), routines, _libraries: libraries })
     }
 
     pub fn find(&self, name: &str) -> Result<&LoadedRoutine> {
@@ -56,6 +72,30 @@ impl LoadedModule {
             Error::new(ErrorKind::NotFound, "run a routine", format!("this executable has no routine \"{name}\""))
         })
     }
+}
+
+/// Where the code of routine number `index` begins.
+fn entry(
+    module: &Module,
+    index: usize,
+    libraries: Option<&Libraries>,
+    entries: Option<&LinkedEntries>,
+) -> Result<EntryPoint> {
+    match (libraries, entries, &module.routines[index].implementation.code) {
+        (_, Some(entries), _) => entries.find(&linked_name(module, index)?),
+        (Some(libraries), None, Code::Symbol { symbol, .. }) => libraries.find(symbol),
+        _ => Err(needs_compiler(&module.routines[index])),
+    }
+}
+
+/// The first failure, with the routine that it concerns, and in short what else is wrong: whoever mends one library
+/// should not have to come back for each of its symbols.
+fn first_with_the_others(failures: Vec<(String, Error)>) -> Option<Error> {
+    let mut failures = failures.into_iter();
+    let (name, error) = failures.next()?;
+    let error = error.with("needed by", name);
+    let others: Vec<String> = failures.map(|(name, error)| format!("{name}: {}", error.message())).collect();
+    Some(if others.is_empty() { error } else { error.with("also wrong", others.join("; ")) })
 }
 
 fn linked_name(module: &Module, index: usize) -> Result<String> {
