@@ -63,8 +63,10 @@ impl Strided {
         }
         let (mut low, mut high) = (self.offset, self.offset + self.element_bytes as i64 - 1);
         for axis in &self.axes {
-            let span = axis.stride * (axis.count as i64 - 1);
-            if span < 0 { low += span } else { high += span }
+            let count = i64::try_from(axis.count).unwrap_or(i64::MAX);
+            let span = axis.stride.saturating_mul(count.saturating_sub(1));
+            // What lies beyond every memory stays beyond it: whoever asks compares with what there is.
+            if span < 0 { low = low.saturating_add(span) } else { high = high.saturating_add(span) }
         }
         Some((low, high))
     }
@@ -182,6 +184,15 @@ mod tests {
             axes: vec![Axis { count: 5, stride: 4 }, Axis { count: 7, stride: 20 }],
         };
         assert_eq!(offsets(&array), [(0, 140)]);
+    }
+
+    #[test]
+    fn an_array_beyond_all_memory_ends_there() {
+        let array = |stride| Strided { offset: 0, element_bytes: 8, axes: vec![Axis { count: 3, stride }; 2] };
+        assert_eq!(array(i64::MIN).extent(), Some((i64::MIN, 7)));
+        assert_eq!(array(i64::MAX).extent(), Some((0, i64::MAX)));
+        let endless = Strided { offset: 0, element_bytes: 1, axes: vec![Axis { count: u64::MAX, stride: 1 }] };
+        assert_eq!(endless.extent(), Some((0, i64::MAX - 1)));
     }
 
     #[test]

@@ -10,18 +10,20 @@
  *   Arrays have the interface's own layout, leading dimensions included. `double a[4][3]` is a pointer to double
  *   too; of arrays with three dimensions in C, pass the first element's address. A `void *` is taken on trust.
  * - IN strings are `const char *`; OUT and INOUT strings are `char **`: the result is made by malloc(), free() it.
- *   An INOUT one is read first, and replaced, not freed. NULL stands for a NULL string or array, and for an array
- *   that the routine does not refer to.
+ *   An INOUT one is read first, and replaced, not freed. NULL stands for a NULL string, and for an array without
+ *   elements or that the routine does not refer to; for a result, it says that it is not wanted.
  *
- * C11 counts up to 64 arguments; zero are fine. In C++17 the same call is a template. Each argument is evaluated
- * once. Included by farcall.h; spec/c-abi.md, section 6.
+ * C11 counts up to 64 arguments; zero are fine. In C++17 the same call is a template; before, C++ has the functions of
+ * farcall.h alone. Each argument is evaluated once. Included by farcall.h; spec/c-abi.md, section 6.
  */
 #ifndef FARCALL_NATIVE_H
 #define FARCALL_NATIVE_H
 
-#ifdef __cplusplus
+#if defined __cplusplus && __cplusplus >= 201703L
 #include <complex>
 #include <type_traits>
+#endif
+#ifdef __cplusplus
 extern "C" {
 #endif
 
@@ -84,7 +86,8 @@ static inline farcall_value farcall_make_complex(uint32_t tag, double _Complex v
     return made;
 }
 
-static inline farcall_value farcall_make_pointer(uint32_t tag, const void *value)
+/* For whatever is no number. Its name is what the compiler says of a struct by value or a long double. */
+static inline farcall_value farcall_pass_the_address_of_this_argument(uint32_t tag, const void *value)
 {
     farcall_value made = {tag, 0, {.pointer = value}};
     return made;
@@ -131,7 +134,7 @@ static inline farcall_value farcall_make_pointer(uint32_t tag, const void *value
     unsigned: farcall_make_natural, unsigned long: farcall_make_natural, unsigned long long: farcall_make_natural, \
     float: farcall_make_real, double: farcall_make_real, \
     float _Complex: farcall_make_complex, double _Complex: farcall_make_complex, \
-    default: farcall_make_pointer)(FARCALL_TAG(x), (x))
+    default: farcall_pass_the_address_of_this_argument)(FARCALL_TAG(x), (x))
 
 /* farcall_call(client, error, name, arguments…) and farcall_start_call(client, error, &call, name, arguments…). */
 #define farcall_call(client, error, ...) \
@@ -141,17 +144,26 @@ static inline farcall_value farcall_make_pointer(uint32_t tag, const void *value
     farcall_start_tagged((client), (error), (call), (const farcall_value[]){FARCALL_VALUES(__VA_ARGS__)}, \
                          FARCALL_COUNT(__VA_ARGS__))
 
-/* The number of what is passed, from 1 to 65, and the values of all of them. */
-#define FARCALL_COUNT(...) FARCALL_PICK(__VA_ARGS__, 65, 64, 63, 62, 61, 60, 59, 58, 57, 56, 55, 54, 53, 52, 51, \
-    50, 49, 48, 47, 46, 45, 44, 43, 42, 41, 40, 39, 38, 37, 36, 35, 34, 33, 32, 31, 30, 29, 28, 27, 26, 25, 24, \
-    23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, FARCALL_TOO_MANY)
-#define FARCALL_PICK(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, a20, \
-    a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, a33, a34, a35, a36, a37, a38, a39, a40, a41, \
-    a42, a43, a44, a45, a46, a47, a48, a49, a50, a51, a52, a53, a54, a55, a56, a57, a58, a59, a60, a61, a62, \
-    a63, a64, a65, picked, ...) picked
+/* The number of what is passed, from 1 to 65 (up to 129 it is seen that they are too many), and all their values. */
+#define FARCALL_COUNT(...) FARCALL_PICK(__VA_ARGS__, FARCALL_64_TIMES(FARCALL_TOO_MANY), 65, 64, 63, 62, 61, 60, 59, \
+    58, 57, 56, 55, 54, 53, 52, 51, 50, 49, 48, 47, 46, 45, 44, 43, 42, 41, 40, 39, 38, 37, 36, 35, 34, 33, 32, 31, \
+    30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, \
+    0)
+#define FARCALL_64_TIMES(x) FARCALL_16_TIMES(x), FARCALL_16_TIMES(x), FARCALL_16_TIMES(x), FARCALL_16_TIMES(x)
+#define FARCALL_16_TIMES(x) x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x
+#define FARCALL_PICK(...) FARCALL_PICK_EXPANDED(__VA_ARGS__)
+#define FARCALL_PICK_EXPANDED(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, \
+    a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, a33, a34, a35, a36, a37, a38, a39, a40, a41, \
+    a42, a43, a44, a45, a46, a47, a48, a49, a50, a51, a52, a53, a54, a55, a56, a57, a58, a59, a60, a61, a62, a63, \
+    a64, a65, a66, a67, a68, a69, a70, a71, a72, a73, a74, a75, a76, a77, a78, a79, a80, a81, a82, a83, a84, a85, \
+    a86, a87, a88, a89, a90, a91, a92, a93, a94, a95, a96, a97, a98, a99, a100, a101, a102, a103, a104, a105, a106, \
+    a107, a108, a109, a110, a111, a112, a113, a114, a115, a116, a117, a118, a119, a120, a121, a122, a123, a124, \
+    a125, a126, a127, a128, a129, picked, ...) picked
 #define FARCALL_VALUES(...) FARCALL_JOIN(FARCALL_VALUES_, FARCALL_COUNT(__VA_ARGS__))(__VA_ARGS__)
 #define FARCALL_JOIN(left, right) FARCALL_JOIN_EXPANDED(left, right)
 #define FARCALL_JOIN_EXPANDED(left, right) left##right
+/* No such name exists, so that the compiler says it. */
+#define FARCALL_VALUES_FARCALL_TOO_MANY(...) farcall_call_takes_at_most_64_arguments
 #define FARCALL_VALUES_1(x) FARCALL_VALUE(x)
 #define FARCALL_VALUES_2(x, ...) FARCALL_VALUE(x), FARCALL_VALUES_1(__VA_ARGS__)
 #define FARCALL_VALUES_3(x, ...) FARCALL_VALUE(x), FARCALL_VALUES_2(__VA_ARGS__)
@@ -218,7 +230,7 @@ static inline farcall_value farcall_make_pointer(uint32_t tag, const void *value
 #define FARCALL_VALUES_64(x, ...) FARCALL_VALUE(x), FARCALL_VALUES_63(__VA_ARGS__)
 #define FARCALL_VALUES_65(x, ...) FARCALL_VALUE(x), FARCALL_VALUES_64(__VA_ARGS__)
 
-#else /* C++ */
+#elif __cplusplus >= 201703L
 
 namespace farcall_native {
 

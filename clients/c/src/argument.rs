@@ -201,12 +201,28 @@ impl Reading<'_> {
             // SAFETY: as above.
             unsafe { elements(raw.strides, rank, "the strides") }?.to_vec()
         };
+        if !self.in_memory(&shape, &strides) {
+            let error = wrong("impossible strides").with("strides", format!("{strides:?}"));
+            return Err(error.with("shape", format!("{shape:?}")).fix("give the bytes between neighbours"));
+        }
         if raw.data.is_null() && !shape.contains(&0) {
             return Ok(None);
         }
         let base = if raw.data.is_null() { std::ptr::dangling_mut() } else { raw.data };
         // SAFETY: the caller's promise: elements as shape and strides say.
         Ok(Some(unsafe { View::new(base, element, Some((shape, strides))) }))
+    }
+
+    /// Whether an array that is laid out like this can lie in a memory of 64 bits.
+    fn in_memory(&self, shape: &[u64], strides: &[i64]) -> bool {
+        if shape.contains(&0) {
+            return true;
+        }
+        // As wide as the sum of 32 products of 63 bits each.
+        let span = |(extent, stride): (&u64, &i64)| (i128::from(*extent) - 1) * i128::from(*stride).abs();
+        let element = i128::from(element_bytes(self.interface, self.parameter.element));
+        let sum = shape.iter().zip(strides).try_fold(element, |sum, axis| sum.checked_add(span(axis)));
+        sum.is_some_and(|sum| sum <= i128::from(i64::MAX))
     }
 
     /// Distances without gaps, in the parameter's order; `None` when they do not fit 64 bits.

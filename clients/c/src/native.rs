@@ -2,8 +2,10 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
+use farcall_base::Bytes;
 use farcall_client::idl::element::{ScalarValue, element_bytes};
 use farcall_client::idl::interface::{ElementType, Interface, Mode, Order, Parameter, Shape};
+use farcall_client::idl::layout::{ParameterLayout, resolve};
 use farcall_client::idl::values::ByteValues;
 use farcall_client::{Argument, CallOptions, Client, Destination, Error, ErrorKind, Result, Routine, View};
 
@@ -88,6 +90,7 @@ unsafe fn prepare<'a>(routine: &Routine, values: &[TaggedValue]) -> Result<Prepa
         // SAFETY: as above.
         unsafe { making.read_ahead(index, parameter, value) }?;
     }
+    making.check_nulls()?;
     Ok(making.prepared)
 }
 
@@ -140,7 +143,7 @@ impl<'a> Making<'_, 'a> {
     unsafe fn argument(&mut self, index: usize, parameter: &Parameter, value: &TaggedValue) -> Result<Argument<'a>> {
         let wanted = passing(parameter);
         if wanted & POINTER == 0 {
-            return scalar(parameter, value);
+            return scalar(self.interface, parameter, value);
         }
         if matches!(parameter.element, ElementType::String | ElementType::Filename) {
             // SAFETY: the caller's promise, here and below.
@@ -256,6 +259,36 @@ impl<'a> Making<'_, 'a> {
         dimensions.iter().map(|one| one.size.evaluate_integer(&values).and_then(extent)).collect()
     }
 
+    /// NULL where the routine takes elements would end it at once. Those that ask for NULL get it as FARCALL_NULL.
+    fn check_nulls(&self) -> Result<()> {
+        let null = |index: usize, parameter: &Parameter| {
+            matches!(self.prepared.arguments[index], Argument::Null) && is_number_array(parameter)
+        };
+        if !self.interface.caller_parameters().any(|(index, parameter)| null(index, parameter)) {
+            return Ok(());
+        }
+        let known: Vec<Option<Vec<u8>>> = (0..self.interface.parameters.len()).map(|index| self.known(index)).collect();
+        let known: Vec<Option<&[u8]>> = known.iter().map(Option::as_deref).collect();
+        let values = ByteValues::new(self.interface, known.as_slice());
+        // Sizes that cannot be worked out are the client's to explain, and their limit is the server's.
+        let Ok(layout) = resolve(self.interface, &values, Bytes(u64::MAX)) else { return Ok(()) };
+        for (position, (index, parameter)) in self.interface.caller_parameters().enumerate() {
+            if let ParameterLayout::Array(array) = &layout.parameters[index]
+                && null(index, parameter)
+                && array.transfer_bytes > 0
+            {
+                let name = &parameter.name;
+                let message =
+                    format!("argument {} ({name}) is NULL, and the routine takes elements of it", position + 1);
+                return Err(Error::new(ErrorKind::InvalidArgument, "call", message)
+                    .with("routine", self.interface.full_name())
+                    .with("bytes", array.transfer_bytes)
+                    .fix("pass an array; farcall_call_arguments passes NULL (FARCALL_NULL) to a routine that asks for it"));
+            }
+        }
+        Ok(())
+    }
+
     /// The bytes of a scalar or string that was passed.
     fn known(&self, index: usize) -> Option<Vec<u8>> {
         let parameter = &self.interface.parameters[index];
@@ -272,8 +305,13 @@ impl<'a> Making<'_, 'a> {
     }
 }
 
+fn is_number_array(parameter: &Parameter) -> bool {
+    matches!(parameter.shape, Shape::Array { .. })
+        && !matches!(parameter.element, ElementType::String | ElementType::Filename)
+}
+
 /// A value of the parameter's type or one that converts to it.
-fn scalar<'a>(parameter: &Parameter, given: &TaggedValue) -> Result<Argument<'a>> {
+fn scalar<'a>(interface: &Interface, parameter: &Parameter, given: &TaggedValue) -> Result<Argument<'a>> {
     let element = given.tag & ELEMENT;
     if is_complex(element) {
         let [re, im] = given.real();
@@ -288,15 +326,12 @@ fn scalar<'a>(parameter: &Parameter, given: &TaggedValue) -> Result<Argument<'a>
     if !is_unsigned(element) {
         return Ok(Argument::Integer(given.integer()));
     }
-    match (i64::try_from(given.natural()), parameter.element) {
-        (Ok(value), _) => Ok(Argument::Integer(value)),
-        (Err(_), ElementType::UInt64) => Ok(Argument::Raw(given.natural().to_ne_bytes().to_vec())),
-        (Err(_), one) if !one.is_integer() => Ok(Argument::Real(given.natural() as f64)),
-        (Err(_), one) => {
-            let message = format!("{} does not fit {}", given.natural(), one.name());
-            Err(Error::new(ErrorKind::InvalidArgument, "call", message).with("parameter", &parameter.name))
-        }
+    if let Ok(value) = i64::try_from(given.natural()) {
+        return Ok(Argument::Integer(value));
     }
+    let mut bytes = vec![0; element_bytes(interface, parameter.element) as usize];
+    let written = ScalarValue::Unsigned(given.natural()).write_exactly(parameter.element, &mut bytes);
+    written.map(|()| Argument::Raw(bytes)).map_err(|error| error.with("parameter", &parameter.name))
 }
 
 /// # Safety

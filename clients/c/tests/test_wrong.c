@@ -59,11 +59,62 @@ static void values(farcall_client *client)
                 "1099511627776");
     CHECK_ERROR(farcall_call(client, &error, "add", ~0UL, 1.0, &sum), error, FARCALL_INVALID_ARGUMENT,
                 "18446744073709551615 does not fit int");
+    /* A whole number that a double does not hold would be another one. */
+    CHECK_ERROR(farcall_call(client, &error, "add", 1, (1L << 53) + 1, &sum), error, FARCALL_INVALID_ARGUMENT,
+                "9007199254740993 is no double exactly");
+    CHECK_ERROR(farcall_call(client, &error, "add", 1, ~0UL, &sum), error, FARCALL_INVALID_ARGUMENT,
+                "18446744073709551615 is no double exactly");
+    CHECK_OK(farcall_call(client, &error, "add", 1, 1UL << 63, &sum), error);
+    CHECK(sum == 0x1p63 + 1);
     /* A negative extent, and a leading dimension too short for its rows. */
     CHECK_ERROR(farcall_call(client, &error, "dgesv", -2, 1, a, 2, ipiv, b, 2, &info), error, FARCALL_INVALID_ARGUMENT,
                 "-2");
     CHECK_ERROR(farcall_call(client, &error, "dgesv", 2, 1, a, 1, ipiv, b, 2, &info), error, FARCALL_INVALID_ARGUMENT,
                 "a");
+}
+
+/* NULL for an array with elements would end the routine by a signal. */
+static void null_arrays(farcall_client *client)
+{
+    double b[2] = {1, 1};
+    float x[1] = {1};
+    int ipiv[2], info = 9;
+    farcall_error *error;
+    CHECK_ERROR(farcall_call(client, &error, "doubled", 3, NULL), error, FARCALL_INVALID_ARGUMENT,
+                "argument 2 (x) is NULL");
+    CHECK_ERROR(farcall_call(client, &error, "dgesv", 2, 1, NULL, 2, ipiv, b, 2, &info), error,
+                FARCALL_INVALID_ARGUMENT, "argument 3 (a) is NULL");
+    CHECK_OK(farcall_call(client, &error, "doubled", 0, NULL), error); /* no elements */
+    CHECK_OK(farcall_call(client, &error, "dgesv", 0, 1, NULL, 1, ipiv, NULL, 1, &info), error);
+    CHECK(info == 0);
+    CHECK_OK(farcall_call(client, &error, "count", 3, NULL), error); /* a result that is not wanted */
+    CHECK_OK(farcall_call(client, &error, "doubled", 1, x), error);
+    CHECK(x[0] == 2);
+}
+
+/* Strides that no memory has: refused, in whatever way they would overflow. */
+static void strides(farcall_client *client)
+{
+    const uint64_t shape[2] = {3, 3};
+    const int64_t wild[] = {INT64_MIN, INT64_MIN / 2, INT64_MAX, INT64_MAX / 2 + 1};
+    float x[3] = {1, 2, 3};
+    farcall_argument arguments[2] = {{0}, {0}};
+    farcall_routine *routine;
+    farcall_error *error;
+    CHECK_OK(farcall_lookup(client, "doubled", &routine, &error), error);
+    arguments[0].kind = FARCALL_INTEGER;
+    arguments[0].value.integer = 3;
+    arguments[1].kind = FARCALL_ARRAY;
+    arguments[1].data = x;
+    arguments[1].rank = 1;
+    arguments[1].shape = shape;
+    for (size_t index = 0; index < sizeof wild / sizeof *wild; index++) {
+        arguments[1].strides = &wild[index];
+        CHECK_ERROR(farcall_call_arguments(routine, arguments, 2, NULL, NULL, &error), error,
+                    FARCALL_INVALID_ARGUMENT, "impossible strides");
+    }
+    CHECK(x[0] == 1 && x[2] == 3);
+    farcall_routine_free(routine);
 }
 
 static void names(farcall_client *client)
@@ -150,6 +201,8 @@ int main(void)
     counts(client);
     types(client);
     values(client);
+    null_arrays(client);
+    strides(client);
     names(client);
     addresses();
     servers();
