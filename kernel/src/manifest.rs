@@ -161,6 +161,20 @@ impl Manifest {
         text
     }
 
+    /// Adds those of `plugins` whose slots the manifest does not fill, with their default options.
+    #[must_use]
+    pub fn completed(mut self, plugins: &[PluginDescription]) -> Manifest {
+        for plugin in plugins {
+            // Both: one that stands under a wrong slot is a mistake to be reported, not to be repaired.
+            if !self.plugins.iter().any(|entry| entry.slot == plugin.slot || entry.name == plugin.name) {
+                let (name, slot) = (plugin.name.to_string(), plugin.slot.to_string());
+                let (host, options) = (HostKind::default(), Options::default());
+                self.plugins.push(PluginEntry { name, slot, host, options });
+            }
+        }
+        self
+    }
+
     /// Overrides options of the plugin called `plugin`: `text` is one or more TOML lines such as `workers = 4`, and
     /// `origin` names them in errors ("--workers").
     ///

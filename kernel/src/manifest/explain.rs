@@ -6,16 +6,41 @@ use super::Source;
 
 /// The house's error for a TOML or schema error in `source`.
 pub(super) fn explain(source: &Source, error: &toml::de::Error) -> Error {
-    let message = error.message().lines().collect::<Vec<_>>().join("; ");
-    let mut explained = Error::new(ErrorKind::InvalidSource, "read the manifest", message.as_str());
-    explained = explained.with("file", &source.file);
-    if let Some(span) = error.span() {
-        let (line, column) = line_and_column(&source.text, span.start);
-        explained = explained.with("line", line).with("column", column);
-    }
+    let message = in_words(error.message().lines().collect::<Vec<_>>().join("; "));
+    let explained = Error::new(ErrorKind::InvalidSource, "read the manifest", message.as_str());
+    let explained = match error.span() {
+        Some(span) => at(source, span.start, explained),
+        None => explained.with("file", &source.file),
+    };
     match advice(&message) {
         Some(advice) => explained.fix(advice),
         None => explained,
+    }
+}
+
+/// An error with its place in the manifest.
+pub(super) fn at(source: &Source, offset: usize, error: Error) -> Error {
+    let (line, column) = line_and_column(&source.text, offset);
+    error.with("file", &source.file).with("line", line).with("column", column)
+}
+
+/// serde's message without the names of Rust's types.
+fn in_words(message: String) -> String {
+    // What serde says of a number that no 64-bit type holds.
+    if message.contains(" as i128") || message.contains(" as u128") || message.contains("any valid TOML value") {
+        return "the number is too large".to_string();
+    }
+    let types = [
+        ("usize", "a whole number, 0 or more"),
+        ("u64", "a whole number, 0 or more"),
+        ("u32", "a whole number from 0 to 4294967295"),
+        ("a boolean", "true or false"),
+    ];
+    let known =
+        types.iter().find_map(|(name, words)| Some((message.strip_suffix(&format!("expected {name}"))?, words)));
+    match known {
+        Some((rest, words)) => format!("{rest}expected {words}"),
+        None => message,
     }
 }
 

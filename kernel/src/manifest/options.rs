@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use farcall_base::Result;
+use farcall_base::{Error, ErrorKind, Result};
 use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 
 use super::Source;
-use super::explain::explain;
+use super::explain::{at, explain};
 
 /// The `[plugin.options]` of one plugin, and what the command line puts over them.
 #[derive(Clone, Debug, Default)]
@@ -60,6 +60,43 @@ impl Options {
         }
         let whole = Source { file: "options".to_string(), text: String::new() };
         read_table(&whole, Spanned::new(0..0, merged))
+    }
+}
+
+impl Options {
+    /// The error for an option that can be read but makes no sense: for a plugin's own rules.
+    pub fn wrong(&self, key: &str, message: impl Into<String>) -> Error {
+        let error = Error::new(ErrorKind::InvalidSource, "read the manifest", message).with("option", key);
+        match self.find(key) {
+            Some((source, offset)) => at(&source, offset, error),
+            None => error,
+        }
+    }
+
+    /// Refuses limits that would fail every call: `limits` has keys, their values and the least that they may be.
+    ///
+    /// # Errors
+    /// `InvalidSource` that says which, with its place.
+    pub fn check_least(&self, limits: &[(&str, u64, u64)]) -> Result<()> {
+        let low = limits.iter().find(|(_, value, least)| value < least);
+        low.map_or(Ok(()), |(key, value, least)| {
+            Err(self
+                .wrong(key, format!("{key} is {value}, which lets nothing work"))
+                .fix(format!("set at least {least}")))
+        })
+    }
+
+    /// The last text that sets the key, and where in it.
+    fn find(&self, key: &str) -> Option<(Arc<Source>, usize)> {
+        let offset = |table: &DeTable<'_>| table.get_key_value(key).map(|(key, _)| key.span().start);
+        for source in self.overrides.iter().rev() {
+            if let Some(offset) = parse(source).ok().and_then(|table| offset(table.get_ref())) {
+                return Some((source.clone(), offset));
+            }
+        }
+        let (source, index) = self.place.as_ref()?;
+        let table = options_table(parse(source).ok()?, *index);
+        offset(table.get_ref()).map(|offset| (source.clone(), offset))
     }
 }
 

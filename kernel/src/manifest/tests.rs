@@ -72,6 +72,53 @@ fn overrides_win_and_their_mistakes_carry_their_name() {
 }
 
 #[test]
+fn wrong_numbers_are_explained_without_rusts_words() {
+    for (value, expected) in [
+        ("-1", "expected a whole number, 0 or more (file: f, line: 2, column: 15)"),
+        ("\"many\"", "expected a whole number, 0 or more"),
+        ("1.5", "expected a whole number, 0 or more"),
+        ("99999999999999999999", "the number is too large"),
+    ] {
+        let message = message(Manifest::parse("f", &format!("[limits]\nplugins_max = {value}\n")));
+        assert!(message.contains(expected), "{value} gave {message}");
+        assert!(["usize", "u64", "i128", "TOML value"].iter().all(|word| !message.contains(word)), "{message}");
+    }
+}
+
+#[test]
+fn options_that_let_nothing_work_are_refused_at_their_place() {
+    let text = "[[plugin]]\nname = \"a\"\nslot = \"s\"\n[plugin.options]\nlisten = \"x\"\nworkers_max = 0\n";
+    let mut manifest = Manifest::parse("f", text).unwrap();
+    let check = |manifest: &Manifest| {
+        let read: Example = manifest.plugins[0].options.read().unwrap();
+        manifest.plugins[0].options.check_least(&[("workers_max", read.workers_max as u64, 1)])
+    };
+    let error = check(&manifest).unwrap_err().to_string();
+    assert!(error.contains("workers_max is 0") && error.contains("file: f, line: 6, column: 1"), "{error}");
+    assert!(error.ends_with("set at least 1"), "{error}");
+    // Whatever set it last is to blame, and a default has no place.
+    manifest.override_options("a", "--workers", "workers_max = 0").unwrap();
+    assert!(check(&manifest).unwrap_err().to_string().contains("file: --workers, line: 1"));
+    assert!(!Options::default().wrong("workers_max", "it is odd").to_string().contains("line"));
+    manifest.override_options("a", "--workers", "workers_max = 1").unwrap();
+    check(&manifest).unwrap();
+}
+
+#[test]
+fn what_a_manifest_leaves_out_is_filled_in() {
+    fn construct(_: &Options) -> Result<Box<dyn crate::Plugin>> {
+        Err(Error::internal("construct", "not here"))
+    }
+    let plugin = |name, slot| PluginDescription { name, slot, options: "", construct };
+    let all = [plugin("a", "first"), plugin("b", "second"), plugin("c", "third")];
+    let text = "[[plugin]]\nname = \"x\"\nslot = \"first\"\n[[plugin]]\nname = \"b\"\nslot = \"wrong\"\n";
+    let names = |manifest: Manifest| manifest.plugins.into_iter().map(|one| one.name).collect::<Vec<_>>();
+    // Another plugin in a slot takes it, and a slot that is wrong is not repaired.
+    assert_eq!(names(Manifest::parse("f", text).unwrap().completed(&all)), ["x", "b", "c"]);
+    assert_eq!(names(Manifest::parse("f", "").unwrap().completed(&all)), ["a", "b", "c"]);
+}
+
+#[test]
 fn a_missing_file_is_not_found() {
     let error = Manifest::load(Path::new("/nonexistent/farcall.toml")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);

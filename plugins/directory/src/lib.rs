@@ -7,7 +7,7 @@ mod step;
 use farcall_base::Result;
 use farcall_interfaces::directory::{DirectoryHandle, SLOT};
 use farcall_interfaces::mailbox::mailbox;
-use farcall_kernel::{Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName};
+use farcall_kernel::{Options, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName};
 
 use state::Limits;
 
@@ -15,12 +15,19 @@ const NAME: &str = "directory";
 
 /// The plugin, for a binary's list.
 pub fn plugin() -> PluginDescription {
-    PluginDescription {
-        name: NAME,
-        slot: SLOT,
-        options: include_str!("options.toml"),
-        construct: |options| Ok(Box::new(Directory { limits: options.read()? })),
-    }
+    PluginDescription { name: NAME, slot: SLOT, options: include_str!("options.toml"), construct }
+}
+
+fn construct(options: &Options) -> Result<Box<dyn Plugin>> {
+    let limits: Limits = options.read()?;
+    options.check_least(&[
+        ("modules_max", limits.modules_max as u64, 1),
+        ("routines_max", limits.routines_max as u64, 1),
+        ("names_per_routine_max", limits.names_per_routine_max as u64, 1),
+        ("interface_bytes_max", limits.interface_bytes_max as u64, 1),
+        ("requests_max", limits.requests_max as u64, 1),
+    ])?;
+    Ok(Box::new(Directory { limits }))
 }
 
 struct Directory {

@@ -27,6 +27,16 @@ fn options_text_says_the_defaults_and_names_every_key() {
 }
 
 #[test]
+fn limits_that_let_nothing_be_published_are_refused() {
+    for key in ["modules_max", "routines_max", "names_per_routine_max", "interface_bytes_max", "requests_max"] {
+        let options = |value: u32| Options::from_text("farcall.toml", &format!("{key} = {value}")).unwrap();
+        let error = (plugin().construct)(&options(0)).err().unwrap().to_string();
+        assert!(error.contains(&format!("{key} is 0")) && error.contains("set at least 1"), "{error}");
+        assert!((plugin().construct)(&options(1)).is_ok(), "{key}");
+    }
+}
+
+#[test]
 fn serves_through_its_handle_until_the_node_stops() {
     let node = Node::start(&Manifest::of(&[plugin()]).unwrap(), &[plugin()]).unwrap();
     let directory: DirectoryHandle = node.service(SLOT).unwrap();

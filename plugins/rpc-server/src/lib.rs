@@ -64,7 +64,7 @@ pub fn plugin(construct: fn(&farcall_kernel::Options) -> Result<Box<dyn Plugin>>
 /// # Errors
 /// `InvalidSource` for wrong options.
 pub fn construct(options: &farcall_kernel::Options, transports: Transports) -> Result<Box<dyn Plugin>> {
-    Ok(Box::new(RpcServer { options: options.read()?, transports }))
+    Ok(Box::new(RpcServer { options: Options::read(options)?, transports }))
 }
 
 struct RpcServer {

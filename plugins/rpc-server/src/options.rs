@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use farcall_base::Bytes;
+use farcall_base::{Bytes, Result};
 use farcall_wire::HelloLimits;
 use serde::Deserialize;
 
@@ -61,6 +61,26 @@ impl Default for Options {
 }
 
 impl Options {
+    /// Reads them from the manifest, and refuses limits that would fail every call.
+    ///
+    /// # Errors
+    /// `InvalidSource` with the option's place.
+    pub fn read(options: &farcall_kernel::Options) -> Result<Options> {
+        let read: Options = options.read()?;
+        options.check_least(&[
+            ("connections_max", read.connections_max as u64, 1),
+            ("calls_max", read.calls_max as u64, 1),
+            ("routines_max", read.routines_max as u64, 1),
+            ("greeting_ms", read.greeting_ms, 1),
+            ("messages_max", read.messages_max as u64, 1),
+            // Peers refuse less (spec/wire.md, section 9).
+            ("channels_max", read.channels_max.into(), 1),
+            ("control_bytes_max", read.control_bytes_max.into(), 4096),
+            ("data_bytes_max", read.data_bytes_max.into(), 4096),
+        ])?;
+        Ok(read)
+    }
+
     /// The limits of the server's state.
     pub fn limits(&self) -> Limits {
         let processors = std::thread::available_parallelism().map_or(2, std::num::NonZero::get).max(2);
@@ -86,6 +106,40 @@ impl Options {
             initial_credit: self.initial_credit,
             call_bytes_max: self.call_bytes_max,
             segments_max: self.segments_max,
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Options> {
+        Options::read(&farcall_kernel::Options::from_text("farcall.toml", text).unwrap())
+    }
+
+    #[test]
+    fn limits_that_would_fail_every_call_are_refused_at_the_start() {
+        let least = [
+            ("connections_max", 1),
+            ("calls_max", 1),
+            ("routines_max", 1),
+            ("greeting_ms", 1),
+            ("messages_max", 1),
+            ("channels_max", 1),
+            ("control_bytes_max", 4096),
+            ("data_bytes_max", 4096),
+        ];
+        for (key, least) in least {
+            let error = read(&format!("{key} = {}", least - 1)).unwrap_err().to_string();
+            assert!(error.contains(&format!("set at least {least}")) && error.contains("line: 1"), "{error}");
+            assert!(read(&format!("{key} = {least}")).is_ok(), "{key}");
+        }
+        // These mean something.
+        for key in ["executables_max", "executable_idle_ms", "stop_grace_ms", "initial_credit", "memory_idle_bytes_max"]
+        {
+            assert!(read(&format!("{key} = 0")).is_ok(), "{key}");
         }
     }
 }

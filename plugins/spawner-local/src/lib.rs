@@ -4,7 +4,7 @@ mod driver;
 mod state;
 mod step;
 
-use farcall_base::{Error, ErrorKind, Result};
+use farcall_base::Result;
 use farcall_interfaces::mailbox::mailbox;
 use farcall_interfaces::spawner::{SLOT, SpawnerHandle};
 use farcall_kernel::{Options, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName};
@@ -20,10 +20,22 @@ pub fn plugin() -> PluginDescription {
 
 fn construct(options: &Options) -> Result<Box<dyn Plugin>> {
     let settings: Settings = options.read()?;
-    if settings.host_command.is_empty() {
-        let error = Error::new(ErrorKind::InvalidSource, "read the manifest", "host_command is empty");
+    if settings.host_command.first().is_none_or(String::is_empty) {
+        let error = options.wrong("host_command", "host_command is empty");
         return Err(error.fix("name the program of the generic host, or leave the key out"));
     }
+    let name_of_none = |name: &&String| name.is_empty() || name.contains(['=', '\0']);
+    if let Some(name) = settings.environment.keys().find(name_of_none) {
+        let message = format!("\"{}\" is no name of an environment variable", name.escape_debug());
+        return Err(options.wrong("environment", message).fix("write { NAME = \"value\" }"));
+    }
+    if let Some((name, _)) = settings.environment.iter().find(|(_, value)| value.contains('\0')) {
+        return Err(options.wrong("environment", format!("the value of {name} has a NUL inside")));
+    }
+    options.check_least(&[
+        ("executables_max", settings.executables_max as u64, 1),
+        ("requests_max", settings.requests_max as u64, 1),
+    ])?;
     Ok(Box::new(SpawnerLocal { settings }))
 }
 

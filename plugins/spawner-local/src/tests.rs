@@ -74,8 +74,21 @@ fn options_text_says_the_defaults_and_names_every_key() {
     let options = Options::from_text("options.toml", plugin().options).unwrap();
     assert_eq!(options.read::<Settings>().unwrap(), Settings::default());
     assert_eq!(plugin().options.lines().filter(|line| !line.starts_with('#')).count(), 8);
-    let empty = Options::from_text("farcall.toml", "host_command = []").unwrap();
-    assert!((plugin().construct)(&empty).is_err());
+    let wrong = [
+        ("host_command = []", "host_command is empty"),
+        ("host_command = [\"\"]", "host_command is empty"),
+        ("executables_max = 0", "executables_max is 0"),
+        ("requests_max = 0", "requests_max is 0"),
+        // The system would take the first for a variable A of value B=C, and refuse the second at every start.
+        ("environment = { \"A=B\" = \"C\" }", "\"A=B\" is no name of an environment variable"),
+        ("environment = { \"\" = \"C\" }", "is no name"),
+        ("environment = { A = \"C\\u0000D\" }", "the value of A has a NUL"),
+    ];
+    for (text, reason) in wrong {
+        let error = (plugin().construct)(&Options::from_text("farcall.toml", text).unwrap()).err().unwrap();
+        assert!(error.to_string().contains(reason), "{text}: {error}");
+        assert!(error.to_string().contains("line: 1"), "{error}");
+    }
 }
 
 #[test]
