@@ -177,6 +177,7 @@ fn a_token_that_others_can_read_is_refused() {
         let error = Token::read(&path).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::PermissionDenied);
         assert!(error.message().contains(&format!("{bits:o}")), "{error}");
+        assert!(error.advice().unwrap().starts_with("check the path"), "{error}");
     }
     fs::set_permissions(&path, Permissions::from_mode(0o400)).unwrap();
     assert!(Token::read(&path).is_ok());
@@ -203,7 +204,8 @@ fn what_is_no_token_file_is_refused() {
     let (good, link) = (scratch.join("good"), scratch.join("link"));
     Token::create(&good).unwrap();
     symlink(&good, &link).unwrap();
-    assert!(Token::read(&link).is_err(), "a link may lead anywhere");
+    let error = Token::read(&link).unwrap_err().to_string();
+    assert!(error.contains("it is a symbolic link"), "a link may lead anywhere: {error}");
     assert_eq!(Token::read(&scratch.join("none")).err().unwrap().kind(), ErrorKind::NotFound);
     // A pipe nobody writes to: opening or reading it plainly would wait for ever.
     let pipe = scratch.join("pipe");
@@ -214,7 +216,11 @@ fn what_is_no_token_file_is_refused() {
         let path = scratch.join(&index.to_string());
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
-        assert_eq!(Token::read(&path).err().unwrap().kind(), ErrorKind::InvalidSource, "case {index}");
+        let error = Token::read(&path).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidSource, "case {index}");
+        // Whoever mistyped must not be told to delete a file of another purpose.
+        assert!(error.advice().unwrap().starts_with("check the path"), "{error}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), text, "and it stays as it is");
     }
 }
 

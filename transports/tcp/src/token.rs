@@ -105,7 +105,10 @@ fn judge(status: &std::fs::Metadata) -> Result<()> {
     }
     if status.mode() & OTHERS != 0 {
         let message = format!("others may read or change it (mode {:o})", status.mode() & 0o7777);
-        return refuse(message, "check the path; if this is the token, move it away and start the server again: others may know it by now");
+        return refuse(
+            message,
+            "check the path; if this is the token, move it away and start the server again: others may know it by now",
+        );
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -67,7 +68,7 @@ fn foreign_server(path: &Path, uid: u32) -> Error {
     Error::new(ErrorKind::PermissionDenied, "connect", format!("the server belongs to another user (uid {uid})"))
         .with("path", path.display())
         .with("own uid", own_uid())
-        .fix("name that user explicitly if you trust them, or start a server of your own")
+        .fix("start a server of your own: farcall serve --listen unix:PATH")
 }
 
 /// Connects without ever blocking for longer than `patience`.
@@ -87,21 +88,33 @@ pub(crate) fn connected_socket(path: &Path, patience: Duration) -> io::Result<Ow
     }
 }
 
+/// The system refuses what is none, a folder for instance, in the same words as a socket whose server is gone.
+fn is_socket(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|file| file.file_type().is_socket())
+}
+
 fn explain(path: &Path, error: io::Error) -> Error {
+    let start = format!("farcall serve --listen unix:{}", path.display());
     let (kind, message, fix) = match Errno::from_io_error(&error) {
-        Some(Errno::NOENT) => (ErrorKind::Unreachable, "there is no such socket", "start a server: farcall serve"),
+        Some(Errno::NOENT) => (ErrorKind::Unreachable, "there is no such socket", format!("start a server: {start}")),
+        Some(Errno::CONNREFUSED) if !is_socket(path) => {
+            let fix = "give the path of the socket itself, as farcall serve prints it";
+            (ErrorKind::Unreachable, "this is no socket of a server", fix.to_owned())
+        }
         Some(Errno::CONNREFUSED) => {
-            (ErrorKind::Unreachable, "the server that made this socket is gone", "start it again: farcall serve")
+            (ErrorKind::Unreachable, "the server that made this socket is gone", format!("start it again: {start}"))
         }
         Some(Errno::ACCESS | Errno::PERM) => {
-            (ErrorKind::PermissionDenied, "the socket belongs to another user", "start a server of your own")
+            (ErrorKind::PermissionDenied, "the socket belongs to another user", "start a server of your own".to_owned())
         }
-        Some(Errno::AGAIN) => (ErrorKind::Unreachable, "the server takes no connections", "look whether it hangs"),
+        Some(Errno::AGAIN) => {
+            (ErrorKind::Unreachable, "the server takes no connections", "look whether it hangs".to_owned())
+        }
         Some(Errno::NAMETOOLONG) => {
-            (ErrorKind::InvalidArgument, "the path is too long for a socket", "use one of at most 107 bytes")
+            (ErrorKind::InvalidArgument, "the path is too long for a socket", "use one of at most 107 bytes".to_owned())
         }
         Some(Errno::NOTSOCK | Errno::PROTOTYPE) => {
-            (ErrorKind::InvalidArgument, "this is no socket of a server", "check the path")
+            (ErrorKind::InvalidArgument, "this is no socket of a server", "check the path".to_owned())
         }
         _ => return Error::system("connect", error).with("path", path.display()),
     };
