@@ -6,6 +6,8 @@
 mod calls;
 #[path = "cli/checks.rs"]
 mod checks;
+#[path = "cli/edges.rs"]
+mod edges;
 #[path = "cli/lists.rs"]
 mod lists;
 #[path = "cli/trouble.rs"]

@@ -1,7 +1,7 @@
 //! Which server the commands talk to.
 
-use std::path::PathBuf;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
@@ -12,6 +12,9 @@ use crate::publish::compile;
 
 /// Time to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+/// Time that a server has to begin to listen at a Unix socket that was named, and how often it is looked for.
+const START_MAX: Duration = Duration::from_secs(2);
+const START_PAUSE: Duration = Duration::from_millis(20);
 /// The variable that names the server to use by default.
 const SERVER_VARIABLE: &str = "FARCALL_SERVER";
 
@@ -47,7 +50,7 @@ impl ServerArguments {
         }
         let variable = std::env::var(SERVER_VARIABLE).ok().filter(|address| !address.is_empty());
         if let Some(named) = self.server.clone().or(variable) {
-            return self.connect_to(&named.parse()?);
+            return self.connect_to_named(&named.parse()?);
         }
         match self.connect_to(&Address::Unix(farcall_transport_unix::default_socket_path())) {
             Err(error) if error.kind() == ErrorKind::Unreachable => {
@@ -55,6 +58,23 @@ impl ServerArguments {
                 self.private()
             }
             outcome => outcome,
+        }
+    }
+
+    /// A server that is named may be about to listen: `farcall serve … &` and this command stand in one script.
+    fn connect_to_named(&self, address: &Address) -> Result<Connection> {
+        let coming = match address {
+            Address::Unix(path) => path.parent().is_some_and(Path::is_dir),
+            Address::Tcp { .. } => false,
+        };
+        let begin = Instant::now();
+        loop {
+            match self.connect_to(address) {
+                Err(error) if error.kind() == ErrorKind::Unreachable && coming && begin.elapsed() < START_MAX => {
+                    std::thread::sleep(START_PAUSE);
+                }
+                outcome => return outcome,
+            }
         }
     }
 

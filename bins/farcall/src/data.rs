@@ -44,7 +44,7 @@ impl Data {
         for (index, place) in bytes.chunks_exact_mut(width).enumerate() {
             let value = ScalarValue::read(self.element, &self.bytes, index as u64);
             let value = value.ok_or_else(|| Error::internal("convert an array", "its elements are no numbers"))?;
-            write_exactly(value, wanted, place).map_err(|error| error.with("element", index))?;
+            value.write_exactly(wanted, place).map_err(|error| error.with("element", index))?;
         }
         Ok(Data { element: wanted, bytes, ..self })
     }
@@ -87,37 +87,35 @@ impl Class {
     }
 }
 
-/// Writes a number of a file; a whole number must survive as it is.
-fn write_exactly(value: ScalarValue, element: ElementType, place: &mut [u8]) -> Result<()> {
-    value.write(element, place)?;
-    let whole = match value {
-        ScalarValue::Integer(value) => i128::from(value),
-        ScalarValue::Unsigned(value) => i128::from(value),
-        ScalarValue::Real(_) | ScalarValue::Complex(..) => return check_range(value, element, place),
-    };
-    let kept = match ScalarValue::read(element, place, 0) {
-        Some(ScalarValue::Real(kept) | ScalarValue::Complex(kept, _)) => kept as i128 == whole,
-        _ => true,
-    };
-    if kept {
-        return Ok(());
-    }
-    Err(Error::new(ErrorKind::InvalidArgument, "convert an array", format!("{whole} is no {} exactly", element.name()))
-        .fix("round it before the call"))
-}
-
-/// Decimal text that is too large for a `float` must not become infinite.
+/// Decimal text that is too large for its type must not become infinite.
 pub fn check_range(value: ScalarValue, element: ElementType, place: &[u8]) -> Result<()> {
-    let finite = |value: ScalarValue| match value {
-        ScalarValue::Real(real) => real.is_finite(),
-        ScalarValue::Complex(re, im) => re.is_finite() && im.is_finite(),
-        _ => true,
-    };
-    if finite(value) && !ScalarValue::read(element, place, 0).is_none_or(finite) {
+    if value.is_finite() && !ScalarValue::read(element, place, 0).is_none_or(ScalarValue::is_finite) {
         let message = format!("{value:?} is too large for {}", element.name());
         return Err(Error::new(ErrorKind::InvalidArgument, "read a value", message));
     }
     Ok(())
+}
+
+/// A real number as people, C and Fortran write it.
+///
+/// # Errors
+/// `InvalidArgument` for what is none, and for digits that no double stands for: they must not become infinite.
+pub fn real(word: &str) -> Result<f64> {
+    // Fortran writes exponents with a D; "infinity" has one that is none.
+    let digits = word.bytes().any(|byte| byte.is_ascii_digit());
+    let fortran = || digits.then(|| word.replace(['d', 'D'], "e").parse().ok()).flatten();
+    let message = match word.parse().ok().or_else(fortran) {
+        Some(value) if f64::is_finite(value) || !digits => return Ok(value),
+        Some(_) => format!("{} is too large for a double", shown(word)),
+        None if word.is_empty() => "a number is missing".to_owned(),
+        None => format!("\"{}\" is no number", shown(word)),
+    };
+    Err(Error::new(ErrorKind::InvalidArgument, "read a value", message))
+}
+
+/// A piece of what was typed, for a message: short, and without control characters.
+pub fn shown(text: &str) -> String {
+    text.chars().take(24).flat_map(char::escape_debug).collect()
 }
 
 /// Bytes of an element that is no struct.

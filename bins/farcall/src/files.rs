@@ -4,10 +4,12 @@ pub mod mtx;
 pub mod npy;
 
 use std::fs::File;
-use std::io::{BufWriter, Read, Write};
+use std::io::{BufWriter, Read};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use farcall_base::{Error, ErrorKind, Result};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 
 use crate::data::{ARRAY_BYTES_MAX, Data};
 
@@ -90,10 +92,14 @@ fn failed(operation: &'static str, path: &Path, error: std::io::Error) -> Error 
 }
 
 /// A file that is made before the call, so that nothing can hinder it afterwards, and gets its name with its content.
+/// Until then it has none, so that it goes with this program however that ends; where a file system wants names, a
+/// partial one.
 pub struct Pending {
     path: PathBuf,
+    /// Its name for a moment before it is put in its place; from the beginning where it needs one.
     partial: PathBuf,
     file: Option<File>,
+    named: bool,
     format: Format,
 }
 
@@ -107,8 +113,12 @@ impl Pending {
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(format!(".partial-{}", std::process::id()));
         let partial = path.with_file_name(name);
-        let file = File::create(&partial).map_err(|error| unwritable(path, error))?;
-        Ok(Pending { path: path.to_path_buf(), partial, file: Some(file), format })
+        let (file, named) = match unnamed_beside(path) {
+            Ok(file) => (file, false),
+            // The system or the file system knows no files without names; other mistakes come again.
+            Err(_) => (File::create(&partial).map_err(|error| unwritable(path, error))?, true),
+        };
+        Ok(Pending { path: path.to_path_buf(), partial, file: Some(file), named, format })
     }
 
     /// Where it will be.
@@ -128,9 +138,25 @@ impl Pending {
             Format::MatrixMarket => mtx::write(&mut out, data),
         }
         .map_err(|error| error.with("file", self.path.display()))?;
-        let done = out.flush().and_then(|()| std::fs::rename(&self.partial, &self.path));
+        let done = out.into_inner().map_err(std::io::IntoInnerError::into_error).and_then(|file| self.put(&file));
         done.map_err(|error| unwritable(&self.path, error))
     }
+
+    /// Gives the file its name. A new name cannot replace another file, so it is made beside and moved.
+    fn put(&self, file: &File) -> std::io::Result<()> {
+        if !self.named {
+            let own = format!("/proc/self/fd/{}", file.as_raw_fd());
+            rustix::fs::linkat(CWD, own, CWD, &self.partial, AtFlags::SYMLINK_FOLLOW)?;
+        }
+        std::fs::rename(&self.partial, &self.path)
+    }
+}
+
+/// A file without a name in the folder where `path` is to be.
+fn unnamed_beside(path: &Path) -> std::io::Result<File> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(folder, flags, Mode::from_raw_mode(0o666))?.into())
 }
 
 fn unwritable(path: &Path, error: std::io::Error) -> Error {

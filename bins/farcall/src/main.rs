@@ -26,7 +26,7 @@ struct Arguments {
 
 fn main() -> ExitCode {
     inherited::close_on_exec();
-    let arguments = Arguments::parse();
+    let arguments = Arguments::parse_from(values::marked_numbers(std::env::args_os()));
     match commands::run(arguments.command) {
         Ok(code) => code,
         Err(error) => {

@@ -14,7 +14,10 @@ pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()>
     // What is left in the buffer must not be written again when it is dropped.
     drop(out.into_parts());
     match done {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Error::system("write the output", error)),
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            // What could not be made into text has an error of its own.
+            Err(error.downcast::<Error>().unwrap_or_else(|error| Error::system("write the output", error)))
+        }
         _ => Ok(()),
     }
 }

@@ -1,6 +1,8 @@
 //! From an IDL file to a module that a server can run.
 
-use std::io::Write;
+use std::fs::OpenOptions;
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -30,29 +32,44 @@ pub fn compile(file: &Path) -> Result<Module> {
     farcall_idl::compile(&file.display().to_string(), &text).map_err(Error::from)
 }
 
+/// The file's text. Bytes that are no UTF-8 become the replacement character, which the compiler takes in comments only.
 fn read(file: &Path) -> Result<String> {
+    const OPERATION: &str = "read an interface file";
+    let named = |error: Error| error.with("file", file.display());
     let failed = |error: std::io::Error| {
         let kind = if error.kind() == std::io::ErrorKind::NotFound { ErrorKind::NotFound } else { ErrorKind::System };
-        Error::new(kind, "read an interface file", error.to_string()).with("file", file.display())
+        named(Error::new(kind, OPERATION, error.to_string()))
     };
-    let size = std::fs::metadata(file).map_err(failed)?.len();
-    if size > FILE_BYTES_MAX {
-        return Err(Error::new(ErrorKind::LimitExceeded, "read an interface file", "it is longer than 4 MiB")
-            .with("file", file.display()));
+    // Not to wait for whoever may write to a pipe one day.
+    let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).expect("open flags fit a C int");
+    let source = OpenOptions::new().read(true).custom_flags(flags).open(file).map_err(failed)?;
+    if !source.metadata().map_err(failed)?.is_file() {
+        return Err(named(Error::new(ErrorKind::InvalidArgument, OPERATION, "it is no plain file"))
+            .fix("save the text in a file, and name that"));
     }
-    let bytes = std::fs::read(file).map_err(failed)?;
-    String::from_utf8(bytes).map_err(|_| {
-        Error::new(ErrorKind::InvalidSource, "read an interface file", "it is not UTF-8 text")
-            .with("file", file.display())
-    })
+    let mut bytes = Vec::new();
+    // A file may grow while it is read, and some that say that they are empty have no end.
+    source.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(named(Error::new(ErrorKind::LimitExceeded, OPERATION, "it is longer than 4 MiB")));
+    }
+    Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
-/// Compiles an IDL file, links its code if it has any, and checks that its routines can be called.
+/// Compiles an IDL file, links its code if it has any, and checks that its routines can be called. With it come
+/// warnings: the compiler's, and that a file publishes nothing.
 ///
 /// # Errors
 /// As [`compile`]; `Unavailable` for a missing library, symbol or compiler.
 pub fn publication(file: &Path) -> Result<(Publication, String)> {
-    let module = compile(file)?;
+    publication_of(compile(file)?, file)
+}
+
+/// The same of a file that was compiled.
+///
+/// # Errors
+/// As [`publication`].
+pub fn publication_of(module: Module, file: &Path) -> Result<(Publication, String)> {
     if let Some(class) = module.classes.first() {
         return Err(Error::new(
             ErrorKind::InvalidSource,
@@ -72,8 +89,12 @@ pub fn publication(file: &Path) -> Result<(Publication, String)> {
         (ImageKind::Linked { path: built.path.display().to_string() }, built.warnings)
     } else {
         let libraries = library_names(&module, &folder);
-        check_in_child(&module, &libraries)?;
+        check_in_child(&module, &libraries).map_err(|error| error.with("file", file.display()))?;
         (ImageKind::GenericHost { libraries }, String::new())
+    };
+    let warnings = match module.routines.is_empty() {
+        true => format!("{warnings}{}", publishes_nothing(file)),
+        false => warnings,
     };
     let backend = module.routines.first().map(|r| r.implementation.backend.clone()).unwrap_or_default();
     let executable =
@@ -84,6 +105,11 @@ pub fn publication(file: &Path) -> Result<(Publication, String)> {
         routine: Arc::new(routine),
     });
     Ok((Publication { module: module.name, routines: routines.collect(), executable }, warnings))
+}
+
+/// The warning for a file without routines.
+pub fn publishes_nothing(file: &Path) -> String {
+    format!("warning: {} publishes nothing: it has no Define", file.display())
 }
 
 /// Opens the libraries and finds every symbol in a process of its own: a library runs code when it is opened.
@@ -115,7 +141,6 @@ fn check_in_child(module: &Module, libraries: &[String]) -> Result<()> {
 
 /// The other end of [`check_in_child`]: reads a module from standard input, answers with a failure if there is one.
 pub fn check_from_stdin() -> Result<()> {
-    use std::io::Read;
     let mut bytes = Vec::new();
     std::io::stdin().take(256 << 20).read_to_end(&mut bytes).map_err(|error| Error::system("check a module", error))?;
     let publication: HostPublication = farcall_wire::message::decode("module", &bytes)?;

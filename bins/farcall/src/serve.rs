@@ -14,8 +14,9 @@ use farcall_kernel::{Manifest, Node, PluginDescription};
 use farcall_rpc_server::RpcHandle;
 use rustix::event::{PollFd, PollFlags, poll};
 
+use crate::output::{notice, print};
 use crate::publish::{default_files, publication};
-use crate::transports::TRANSPORTS;
+use crate::transports::{TRANSPORTS, token_file};
 use folder::PrivateFolder;
 
 /// Time that the directory has for one publication.
@@ -32,9 +33,12 @@ pub struct ServeArguments {
     /// File with the token of TCP clients; made if it does not exist
     #[arg(long, value_name = "FILE")]
     token_file: Option<String>,
-    /// The manifest
+    /// Limits of your own: keys that differ from those of --print-manifest
     #[arg(long, value_name = "FILE")]
     manifest: Option<PathBuf>,
+    /// Print the manifest that is used by default, with every key and what it means, and end
+    #[arg(long, exclusive = true)]
+    print_manifest: bool,
     /// Listen at a socket of my own and end when standard input ends: for programs that start their own server
     #[arg(long)]
     private: bool,
@@ -49,12 +53,15 @@ pub fn plugins() -> [PluginDescription; 3] {
     ]
 }
 
-/// Serves until a signal comes, or standard input ends for a private server.
+/// Serves until a signal comes, or standard input ends for a private server; or prints the manifest.
 pub fn serve(arguments: &ServeArguments) -> Result<()> {
-    let signals = signals()?;
     let plugins = plugins();
+    if arguments.print_manifest {
+        return print(|out| out.write_all(Manifest::default_text(&plugins).as_bytes()));
+    }
+    let signals = signals()?;
     let mut manifest = match &arguments.manifest {
-        Some(path) => Manifest::load(path)?,
+        Some(path) => Manifest::load(path)?.completed(&plugins),
         None => Manifest::of(&plugins)?,
     };
     let folder = if arguments.private { Some(PrivateFolder::new()?) } else { None };
@@ -64,6 +71,9 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     let published = publish_all(&node, publications)?;
     let addresses = node.service::<RpcHandle>(farcall_rpc_server::SLOT)?.addresses;
     announce(&addresses, &published, arguments.private);
+    if !arguments.private && addresses.iter().any(|address| !address.starts_with("unix:")) {
+        notice(&format!("clients over TCP need the token in {}", token_file(&server_options(&manifest)?).display()));
+    }
     let outcome = wait_for_end(&mut node, &signals, arguments.private);
     node.stop()?;
     outcome
@@ -81,6 +91,12 @@ fn override_options(manifest: &mut Manifest, arguments: &ServeArguments, folder:
         manifest.override_options("rpc-server", "--token-file", &format!("token_file = {}", toml_text(file)))?;
     }
     Ok(())
+}
+
+/// What the server itself reads from the manifest.
+fn server_options(manifest: &Manifest) -> Result<farcall_rpc_server::Options> {
+    let entry = manifest.plugins.iter().find(|entry| entry.slot == farcall_rpc_server::SLOT);
+    entry.map_or_else(|| Ok(farcall_rpc_server::Options::default()), |entry| entry.options.read())
 }
 
 fn toml_text(text: &str) -> String {

@@ -1,5 +1,6 @@
 //! Values as people write them on the command line: `3`, `1e-6`, `1+2j`, `[[1, 2], [3, 4]]`, `@matrix.npy`.
 
+use std::ffi::OsString;
 use std::path::Path;
 
 use farcall_base::{Error, ErrorKind, Result};
@@ -7,11 +8,36 @@ use farcall_client::Argument;
 use farcall_idl::element::ScalarValue;
 use farcall_idl::interface::{ElementType, Interface, Order, Parameter, Shape};
 
-use crate::data::{Data, check_range, element_bytes};
+use crate::data::{Data, check_range, element_bytes, real, shown};
 use crate::files;
 
 /// Dimensions of an inline array at most: brackets nest this deep.
 const DEPTH_MAX: usize = 16;
+
+/// Marks an argument that begins like an option and is a number: no argument of a process can begin with it.
+const MARK: char = '\0';
+
+/// The arguments of `farcall call`, with such numbers as `-inf` and `-1+2j` marked, so that they are not read as
+/// options. Those that clap knows as numbers stay as they are.
+pub fn marked_numbers(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = arguments.collect();
+    if arguments.get(1).is_none_or(|command| command != "call") {
+        return arguments;
+    }
+    for argument in &mut arguments {
+        let Some(digits) = argument.to_str().and_then(|text| text.strip_prefix('-')) else { continue };
+        let plain = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') && digits.parse::<f64>().is_ok();
+        if !plain && number(&format!("-{digits}")).is_ok() {
+            *argument = format!("{MARK}-{digits}").into();
+        }
+    }
+    arguments
+}
+
+/// What the user wrote.
+pub fn unmarked(argument: &str) -> &str {
+    argument.strip_prefix(MARK).unwrap_or(argument)
+}
 
 /// An argument of a call.
 pub enum Value {
@@ -135,11 +161,6 @@ fn inline(element: ElementType, text: &str) -> Result<Data> {
     Ok(Data { element, shape, order: Order::Row, bytes, decimal: true })
 }
 
-/// A piece of what was typed, for a message: short, and without control characters.
-fn shown(text: &str) -> String {
-    text.chars().take(24).flat_map(char::escape_debug).collect()
-}
-
 struct Brackets<'a> {
     rest: &'a str,
     element: ElementType,
@@ -227,24 +248,10 @@ fn number(word: &str) -> Result<ScalarValue> {
     if let Ok(value) = word.parse::<u64>() {
         return Ok(ScalarValue::Unsigned(value));
     }
-    if let Some(value) = real(word) {
-        return Ok(ScalarValue::Real(value));
-    }
-    complex(word).ok_or_else(|| {
-        let message = if word.is_empty() {
-            "a number is missing".to_owned()
-        } else {
-            format!("\"{}\" is no number", shown(word))
-        };
-        wrong(message).fix("write 3, 0.5, 1e-6, 1+2j, [1, 2, 3], [[1, 2], [3, 4]] or @file.npy")
+    real(word).map(ScalarValue::Real).or_else(|error| {
+        let advice = "write 3, 0.5, 1e-6, 1+2j, [1, 2, 3], [[1, 2], [3, 4]] or @file.npy";
+        complex(word).ok_or_else(|| error.fix(advice))
     })
-}
-
-/// A real number; also as Fortran prints it.
-fn real(word: &str) -> Option<f64> {
-    // Fortran writes exponents with a D; "infinity" has one that is none.
-    let digits = word.bytes().any(|byte| byte.is_ascii_digit());
-    word.parse().ok().or_else(|| digits.then(|| word.replace(['d', 'D'], "e").parse().ok()).flatten())
 }
 
 /// `1+2j`, `-0.5e-3j`, `2-j`; i does as well as j.
@@ -260,9 +267,9 @@ fn complex(word: &str) -> Option<ScalarValue> {
     let im = match im {
         "" | "+" => 1.0,
         "-" => -1.0,
-        digits => real(digits)?,
+        digits => real(digits).ok()?,
     };
-    let re = if re.is_empty() { 0.0 } else { real(re)? };
+    let re = if re.is_empty() { 0.0 } else { real(re).ok()? };
     Some(ScalarValue::Complex(re, im))
 }
 

@@ -41,6 +41,21 @@ fn complex_numbers_are_written_as_in_python() {
 }
 
 #[test]
+fn numbers_are_no_options() {
+    let marked = |words: &[&str]| {
+        let words = words.iter().map(OsString::from);
+        marked_numbers(words).iter().map(|word| word.to_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let given = ["farcall", "call", "f", "-inf", "-nan", "-1+2j", "-j", "-3", "-.5e3", "--json", "-h", "x=-inf", "-"];
+    let expected =
+        ["farcall", "call", "f", "\0-inf", "\0-nan", "\0-1+2j", "\0-j", "-3", "-.5e3", "--json", "-h", "x=-inf", "-"];
+    assert_eq!(marked(&given), expected);
+    assert_eq!(marked(&["farcall", "check", "-inf"]), ["farcall", "check", "-inf"], "that is the name of a file");
+    assert_eq!(unmarked("\0-inf"), "-inf");
+    assert_eq!(unmarked("-3"), "-3");
+}
+
+#[test]
 fn mistakes_say_what_is_wrong() {
     let cases = [
         (ElementType::Float64, "", "missing"),
@@ -62,6 +77,10 @@ fn mistakes_say_what_is_wrong() {
         // Finite in the text, infinite as a float.
         (ElementType::Float32, "1e39", "too large"),
         (ElementType::Complex64, "1+1e39j", "too large"),
+        // Digits are never infinite.
+        (ElementType::Float64, "1e999", "1e999 is too large for a double"),
+        (ElementType::Float64, "[1, -1D400]", "-1D400 is too large for a double"),
+        (ElementType::Complex128, "1+1e400j", "no number"),
         (ElementType::Float64, "1+j+j", "no number"),
         (ElementType::Float64, "é", "no number"),
     ];

@@ -91,7 +91,10 @@ impl Outputs {
             return Err(Error::new(ErrorKind::InvalidArgument, "read a result", message));
         }
         let bytes = array.packed(self.order(name))?;
-        let mut elements = vec![T::default(); bytes.len() / std::mem::size_of::<T>()];
+        let mut elements = Vec::new();
+        let count = bytes.len() / std::mem::size_of::<T>();
+        elements.try_reserve_exact(count).map_err(|_| no_room(bytes.len()))?;
+        elements.resize(count, T::default());
         // SAFETY: as many bytes as the vector holds; element types are plain numbers.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), elements.as_mut_ptr().cast(), bytes.len()) };
         Ok(elements)
@@ -172,7 +175,7 @@ impl OwnedArray {
     /// The elements' bytes without gaps, in this order.
     ///
     /// # Errors
-    /// `Internal` when the array does not lie in its region.
+    /// `LimitExceeded` when this machine has no room for a copy; `Internal` when the array does not lie in its region.
     pub fn packed(&self, order: Order) -> Result<Vec<u8>> {
         let mut axes: Vec<_> = self
             .shape
@@ -186,7 +189,8 @@ impl OwnedArray {
         let array = Strided { offset: 0, element_bytes: self.element_bytes, axes };
         let mut packing = farcall_interfaces::packing::Packing::new(self.region.clone(), self.offset, &array)?;
         let length = packing.left() as usize;
-        let mut packed = Vec::with_capacity(length);
+        let mut packed = Vec::new();
+        packed.try_reserve_exact(length).map_err(|_| no_room(length))?;
         for block in packing.blocks(length)? {
             packed.extend_from_slice(block.bytes());
         }
@@ -198,4 +202,10 @@ impl OwnedArray {
         let mut space = Space::of(&*self.region, self.offset, self.element_bytes as usize).ok()?;
         ScalarValue::read(self.element, space.bytes(), 0)
     }
+}
+
+/// A result may be larger than this machine's memory: the server's is another.
+fn no_room(bytes: usize) -> Error {
+    Error::new(ErrorKind::LimitExceeded, "copy a result", format!("there is no room for its {bytes} bytes"))
+        .fix("ask for fewer elements, or call where there is more memory")
 }

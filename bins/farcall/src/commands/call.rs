@@ -18,7 +18,7 @@ use crate::connection::ServerArguments;
 use crate::data::Data;
 use crate::files::Pending;
 use crate::output::print;
-use crate::values::{Value, value};
+use crate::values::{Value, unmarked, value};
 
 /// Calls a routine.
 #[derive(Args)]
@@ -93,9 +93,10 @@ fn assign<'a>(interface: &Interface, arguments: &'a [String]) -> Result<Vec<(usi
     let mut next = order.iter().copied();
     let mut assigned: Vec<(usize, &str)> = Vec::new();
     for argument in arguments {
+        let argument = unmarked(argument);
         let (index, text) = match named(argument) {
             Some((name, text)) => (input(interface, name)?, text),
-            None => (next.next().ok_or_else(|| too_many(interface, order.len()))?, argument.as_str()),
+            None => (next.next().ok_or_else(|| too_many(interface, order.len()))?, argument),
         };
         if assigned.iter().any(|(known, _)| *known == index) {
             return Err(wrong(format!("{} is given twice", interface.parameters[index].name)));

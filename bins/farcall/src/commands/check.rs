@@ -1,5 +1,6 @@
 //! `farcall check`: whether interface files compile, and what is wrong with them.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{exit_code, explain};
 use crate::output::{print, table};
-use crate::publish::compile;
+use crate::publish::{compile, publication_of, publishes_nothing};
 
 /// Checks interface files.
 #[derive(Args)]
@@ -20,17 +21,20 @@ pub struct CheckArguments {
     /// Interface files
     #[arg(required = true, value_name = "FILE.idl")]
     files: Vec<PathBuf>,
+    /// Also find the libraries and symbols, and compile and link inline code, as a server would
+    #[arg(long)]
+    link: bool,
     /// The mistakes as a JSON array of objects; empty if there are none
     #[arg(long)]
     json: bool,
 }
 
-/// Compiles every file; prints all mistakes, or the routines.
+/// Compiles every file, and finds its code if asked to; prints all mistakes, or the routines.
 pub fn check(arguments: &CheckArguments) -> Result<ExitCode> {
     let mut worst: Option<Error> = None;
     let mut mistakes = Vec::new();
     for file in &arguments.files {
-        match compile(file) {
+        match checked(file, arguments.link) {
             Ok(module) if !arguments.json => summarise(file, &module)?,
             Ok(_) => {}
             Err(error) => {
@@ -48,6 +52,25 @@ pub fn check(arguments: &CheckArguments) -> Result<ExitCode> {
         print(|out| writeln!(out, "{:#}", Value::from(mistakes)))?;
     }
     Ok(worst.as_ref().map_or(ExitCode::SUCCESS, exit_code))
+}
+
+/// Compiles a file; where `link` says so, also finds its code.
+fn checked(file: &Path, link: bool) -> Result<Module> {
+    let module = compile(file)?;
+    if link {
+        let (_, warnings) = publication_of(module.clone(), file)?;
+        warn(&warnings);
+    } else if module.routines.is_empty() && module.classes.is_empty() {
+        warn(&publishes_nothing(file));
+    }
+    Ok(module)
+}
+
+fn warn(warnings: &str) {
+    if !warnings.trim().is_empty() {
+        // Nobody may be reading: there is nobody to tell that either.
+        let _ = writeln!(std::io::stderr(), "{}", warnings.trim_end());
+    }
 }
 
 /// What the file publishes: one line for each routine.

@@ -7,7 +7,7 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::element::ScalarValue;
 use farcall_idl::interface::{ElementType, Order};
 
-use crate::data::{Data, bytes_of, element_bytes, zeros};
+use crate::data::{Data, bytes_of, element_bytes, real, zeros};
 
 /// Bytes of a dense matrix at most: a few lines of a sparse file may ask for any number.
 const DENSE_BYTES_MAX: u64 = 4 << 30;
@@ -175,16 +175,13 @@ impl Dense {
             Field::Complex => ElementType::Complex128,
             Field::Integer | Field::Pattern => ElementType::Int64,
         };
-        let bytes = bytes_of(&[rows, columns], element)?;
-        if bytes > DENSE_BYTES_MAX {
-            return Err(Error::new(
-                ErrorKind::LimitExceeded,
-                "read a Matrix Market file",
-                "dense, it has more than 4 GiB",
-            )
-            .with("rows", rows)
-            .with("columns", columns));
-        }
+        let bytes = bytes_of(&[rows, columns], element).ok().filter(|bytes| *bytes <= DENSE_BYTES_MAX);
+        let bytes = bytes.ok_or_else(|| {
+            let message = "dense, it has more than 4 GiB";
+            Error::new(ErrorKind::LimitExceeded, "read a Matrix Market file", message)
+                .with("rows", rows)
+                .with("columns", columns)
+        })?;
         Ok(Dense { rows, columns, element, bytes: zeros(bytes)? })
     }
 
@@ -266,15 +263,13 @@ fn mirrored(value: ScalarValue, symmetry: Symmetry) -> Option<ScalarValue> {
 
 /// The value behind the indexes.
 fn value_of<'a>(line: usize, words: &mut impl Iterator<Item = &'a str>, field: Field) -> Result<ScalarValue> {
-    let mut real = || {
+    let mut part = || {
         let word = words.next().ok_or_else(|| wrong(line, "the entry has no value"))?;
-        // Fortran writes exponents with a D.
-        let value = word.parse().or_else(|_| word.replace(['d', 'D'], "e").parse::<f64>());
-        value.map_err(|_| wrong(line, format!("\"{}\" is no number", word.escape_debug())))
+        real(word).map_err(|error| wrong(line, error.message()))
     };
     match field {
-        Field::Real => real().map(ScalarValue::Real),
-        Field::Complex => Ok(ScalarValue::Complex(real()?, real()?)),
+        Field::Real => part().map(ScalarValue::Real),
+        Field::Complex => Ok(ScalarValue::Complex(part()?, part()?)),
         Field::Pattern => Ok(ScalarValue::Integer(1)),
         Field::Integer => {
             let value = words.next().and_then(|word| word.parse().ok());

@@ -73,6 +73,7 @@ fn hostile_files_are_refused_with_a_reason() {
         (dense, "1 1\n1\n2\n", "more than"),
         (dense, "1 1\n1 2\n", "more on the line"),
         (dense, "1 1\none\n", "no number"),
+        (dense, "1 1\n1e999\n", "too large for a double"),
         ("array complex general", "1 1\n1\n", "no value"),
         // A value and its sum beyond 64 bits.
         ("array integer general", "1 1\n9223372036854775808\n", "64 bits"),
@@ -86,7 +87,7 @@ fn hostile_files_are_refused_with_a_reason() {
         ("coordinate real skew-symmetric", "2 2 1\n1 1 1\n", "on the diagonal"),
         ("coordinate complex hermitian", "1 1 1\n1 1 1 1\n", "is real"),
         // Twenty bytes that ask for exabytes, for an overflow, and for what a limit forbids.
-        (sparse, "4000000000 4000000000 0\n", "16 GiB"),
+        (sparse, "4000000000 4000000000 0\n", "4 GiB"),
         (sparse, "18446744073709551615 2 0\n", "too large"),
         (sparse, "30000 30000 0\n", "4 GiB"),
     ];
