@@ -38,6 +38,8 @@ pub struct Client {
     /// Calls that wait for the interface.
     wishes: Vec<Wish>,
     flights: BTreeMap<ChannelId, Flight>,
+    /// It stands still: nothing is sent, nothing is taken.
+    pub is_paused: bool,
     /// Calls that ended since somebody looked.
     pub outcomes: Vec<Outcome>,
 }
@@ -51,6 +53,7 @@ impl Client {
             random: SeededRandom::new(seed),
             wishes: Vec::new(),
             flights: BTreeMap::new(),
+            is_paused: false,
             outcomes: Vec::new(),
         }
     }
@@ -110,7 +113,7 @@ impl Client {
 
     /// Lets its connection do what it can; whether anything moved.
     pub fn work(&mut self) -> bool {
-        let Some(end) = &mut self.end else { return false };
+        let Some(end) = self.end.as_mut().filter(|_| !self.is_paused) else { return false };
         let worked = end.work();
         let mut events = Vec::new();
         while let Some(event) = end.next_event() {

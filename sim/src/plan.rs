@@ -55,6 +55,8 @@ pub struct Plan {
     pub client_crash: f64,
     /// Chance that a client's connection is reset in the middle of its work.
     pub reset: f64,
+    /// Chance that a client stands still in the middle of its work, for twice as long as the server waits for it.
+    pub pause: f64,
     /// Modules among which the clients choose.
     pub modules: usize,
     /// The server's limits of the same name.
@@ -63,6 +65,8 @@ pub struct Plan {
     pub calls_max: usize,
     /// Time that an idle executable stays for its module while another module has one and wants more, in microseconds.
     pub executable_idle_us: u64,
+    /// Time for which a client may stand still, in microseconds.
+    pub stall_us: u64,
     /// Most executables that one run may start: more would be modules that end each other's.
     pub starts_max: usize,
     /// Kinds of failure that this experiment shows: every one, and no other.
@@ -93,10 +97,12 @@ impl Default for Plan {
             load_crash: 0.0,
             client_crash: 0.0,
             reset: 0.0,
+            pause: 0.0,
             modules: 1,
             executables_max: 2,
             calls_max: 100,
             executable_idle_us: 2_000,
+            stall_us: 1_000_000,
             starts_max: usize::MAX,
             failures: Vec::new(),
         }
@@ -133,6 +139,7 @@ impl Plan {
             routines_max: 64,
             stop_grace: Duration::from_millis(5),
             greeting_max: Duration::from_secs(60),
+            stall_max: Duration::from_micros(self.stall_us),
             hello: hello_limits(),
         }
     }

@@ -23,6 +23,8 @@ enum Happening {
     CancelDue(usize, u64),
     ClientCrashes(usize),
     ConnectionResets(usize),
+    ClientPauses(usize),
+    ClientGoesOn(usize),
     ExecutableStarts(ExecutableId),
     ModuleLoads(ExecutableId),
     RoutineReturns(ExecutableId, CallId),
@@ -124,6 +126,10 @@ impl World {
         if self.chance(self.plan.client_crash) {
             let at = self.within(at.as_micros() as u64);
             self.after(at, Happening::ClientCrashes(index));
+        }
+        if self.chance(self.plan.pause) {
+            let at = self.within(at.as_micros() as u64);
+            self.after(at, Happening::ClientPauses(index));
         }
         if self.chance(self.plan.reset) {
             let at = self.within(at.as_micros() as u64);
@@ -271,6 +277,12 @@ impl World {
                 self.say(format!("client {client} loses its connection"));
                 self.network.crash(self.clients[client].1);
             }
+            Happening::ClientPauses(client) => {
+                self.say(format!("client {client} stands still"));
+                self.clients[client].0.is_paused = true;
+                self.after(Duration::from_micros(2 * self.plan.stall_us), Happening::ClientGoesOn(client));
+            }
+            Happening::ClientGoesOn(client) => self.clients[client].0.is_paused = false,
             Happening::ExecutableStarts(executable) => self.start(executable),
             Happening::ModuleLoads(executable) => {
                 if let Some(process) = self.processes.get_mut(&executable) {

@@ -47,6 +47,15 @@ impl Drop for Directory {
     }
 }
 
+/// A manifest with these options of the server, and defaults for everything else.
+pub fn manifest(options: &str) -> String {
+    let plugins = [("directory", "directory", ""), ("spawner-local", "spawner", ""), ("rpc-server", "rpc", options)];
+    let section = |(name, slot, options): &(&str, &str, &str)| {
+        format!("[[plugin]]\nname = \"{name}\"\nslot = \"{slot}\"\n[plugin.options]\n{options}\n")
+    };
+    plugins.iter().map(section).collect()
+}
+
 /// Runs a compiler: `source` of tests/routines into `output`, with the compiler for its ending.
 ///
 /// # Panics

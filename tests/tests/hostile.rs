@@ -5,6 +5,7 @@
 
 mod hostile {
     pub mod sizes;
+    pub mod stalls;
 }
 
 use std::os::fd::{AsFd, OwnedFd};

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use farcall_client::idl::interface::Order;
 use farcall_client::{Argument, Array, CallOptions, Client, Error, ErrorKind};
-use farcall_tests::{Server, Transport, alive, eventually, trouble};
+use farcall_tests::{Server, Transport, alive, eventually, manifest, trouble};
 
 /// Each test over each transport.
 macro_rules! over_both {
@@ -165,7 +165,7 @@ fn what_a_routine_leaves_behind_ends_too(transport: Transport) {
 
 fn a_call_that_waits_can_be_cancelled(transport: Transport) {
     let directory = farcall_tests::Directory::new();
-    let manifest = directory.write("farcall.toml", &one_executable());
+    let manifest = directory.write("farcall.toml", &manifest("executables_max = 1"));
     let server = Server::start(transport, &[trouble(false)], &["--manifest", manifest.to_str().unwrap()]);
     let client = server.client();
     let (forever, routine) = (client.routine("forever").unwrap(), client.routine("fine").unwrap());
@@ -179,16 +179,6 @@ fn a_call_that_waits_can_be_cancelled(transport: Transport) {
     assert_eq!(running.wait().err().unwrap().kind(), ErrorKind::Cancelled);
     // The one behind it has its turn.
     assert_eq!(last.wait().unwrap().scalar::<i32>("m").unwrap(), 7);
-}
-
-/// A manifest with room for one executable.
-fn one_executable() -> String {
-    let plugins = [("directory", "directory"), ("spawner-local", "spawner"), ("rpc-server", "rpc")];
-    let section = |(name, slot): &(&str, &str)| {
-        let options = if *slot == "rpc" { "executables_max = 1\n" } else { "" };
-        format!("[[plugin]]\nname = \"{name}\"\nslot = \"{slot}\"\n[plugin.options]\n{options}\n")
-    };
-    plugins.iter().map(section).collect()
 }
 
 fn crashes_by_the_dozen_leak_nothing(transport: Transport) {

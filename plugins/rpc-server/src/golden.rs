@@ -70,6 +70,7 @@ fn limits(script: &str) -> Limits {
         routines_max: 16,
         stop_grace: Duration::from_millis(500),
         greeting_max: Duration::from_secs(10),
+        stall_max: Duration::from_secs(60),
         hello: HelloLimits { segments_max: 8, ..HelloLimits::default() },
     };
     let words = script.lines().filter_map(|line| line.strip_prefix("! ")).flat_map(str::split_whitespace);
@@ -79,6 +80,7 @@ fn limits(script: &str) -> Limits {
             "connections_max" => limits.connections_max = value,
             "calls_max" => limits.calls_max = value,
             "executables_max" => limits.executables_max = value,
+            "stall_ms" => limits.stall_max = Duration::from_millis(value as u64),
             _ => panic!("no such limit: {name}"),
         }
     }
@@ -128,8 +130,10 @@ impl Play {
     fn event(&mut self, words: &[&str]) {
         let number = words.get(1).and_then(|word| word.parse().ok()).unwrap_or(0);
         match words[0] {
-            "accept" | "connect" | "hello" | "hold" | "send" | "ask" | "list" | "load" | "open" | "cancel"
-            | "share" | "unshare" | "gone" | "bad" | "goodbye" => self.client_event(ConnectionId(number), words),
+            "accept" | "connect" | "hello" | "hold" | "send" | "frame" | "deafen" | "hear" | "ask" | "list"
+            | "load" | "open" | "cancel" | "share" | "unshare" | "gone" | "bad" | "goodbye" => {
+                self.client_event(ConnectionId(number), words)
+            }
             "start-ok" | "start-failed" | "load-ok" | "load-failed" | "return" | "fail" | "exit" | "kill" | "lost"
             | "callback" => self.executable_event(ExecutableId(number), words),
             "resolve" => self.resolve(words[1]),
@@ -160,6 +164,9 @@ impl Play {
             "hello" => self.peers.release(client),
             "hold" => self.peers.hold(client),
             "send" => self.peers.send(client),
+            "frame" => self.peers.send_one(client),
+            "deafen" => self.peers.deafen(client, true),
+            "hear" => self.peers.deafen(client, false),
             "gone" => {
                 self.peers.remove(client);
                 self.server.ended(&mut self.memory, client);

@@ -23,6 +23,7 @@ pub struct Options {
     pub routines_max: usize,
     pub stop_grace_ms: u64,
     pub greeting_ms: u64,
+    pub stall_ms: u64,
     pub channels_max: u32,
     pub control_bytes_max: u32,
     pub data_bytes_max: u32,
@@ -47,6 +48,7 @@ impl Default for Options {
             routines_max: 10_000,
             stop_grace_ms: 500,
             greeting_ms: 10_000,
+            stall_ms: 300_000,
             channels_max: 4096,
             control_bytes_max: 1 << 20,
             data_bytes_max: 4 << 20,
@@ -94,6 +96,7 @@ impl Options {
             routines_max: self.routines_max,
             stop_grace: Duration::from_millis(self.stop_grace_ms),
             greeting_max: Duration::from_millis(self.greeting_ms),
+            stall_max: Duration::from_millis(self.stall_ms),
             hello: self.hello(),
         }
     }

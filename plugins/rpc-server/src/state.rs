@@ -2,6 +2,8 @@
 //!
 //! - Every call stands in `calls` from its Open until its outcome is queued for the client, or, when the client is gone,
 //!   until nothing works on it any more.
+//! - A call stands in `coming` from its Open until its arguments are complete or it ends, in `sending` from its outcome
+//!   until its result data have left.
 //! - A call that an executable works on is named by that executable's `phase`, and names it.
 //! - Memory of a call is released only when no process can write to it any more: after the outcome of a call that
 //!   returned, after the exit of an executable that was stopped.
@@ -35,6 +37,8 @@ pub struct Limits {
     pub stop_grace: Duration,
     /// Time that a peer has to say Hello.
     pub greeting_max: Duration,
+    /// Time for which a client may neither send the arguments nor take the results that it owes.
+    pub stall_max: Duration,
     /// What each connection may do.
     pub hello: HelloLimits,
 }
@@ -99,6 +103,10 @@ pub struct Peer {
     pub patience_until: Option<Instant>,
     /// No more frames are taken; closed as soon as everything is sent.
     pub leaving: bool,
+    /// When array bytes last came from it or left for it.
+    pub moved: Instant,
+    /// Whether array bytes left since somebody looked at the clock.
+    pub has_sent: bool,
 }
 
 /// How far an executable has come.
@@ -179,6 +187,8 @@ pub struct Call {
     pub started: Instant,
     /// When its time is over.
     pub deadline: Option<Instant>,
+    /// Since when it waits for its client: for arguments from the start, for results to be taken in the end.
+    pub waits_since: Instant,
 }
 
 /// What the driver is to do, in this order.
@@ -230,6 +240,10 @@ pub struct State {
     pub(crate) sending: BTreeMap<(ConnectionId, ChannelId), Call>,
     pub(crate) routines: HashMap<String, Arc<PublishedRoutine>>,
     pub(crate) deadlines: BTreeSet<(Instant, CallKey)>,
+    /// Calls whose arguments still come.
+    pub(crate) coming: BTreeSet<CallKey>,
+    /// When to look for calls whose clients stand still, if any call waits for its client then.
+    pub(crate) stalls_checked_at: Option<Instant>,
     pub(crate) actions: VecDeque<Action>,
     pub(crate) touched: BTreeSet<ConnectionId>,
     pub(crate) next: u64,
@@ -249,6 +263,8 @@ impl State {
             sending: BTreeMap::new(),
             routines: HashMap::new(),
             deadlines: BTreeSet::new(),
+            coming: BTreeSet::new(),
+            stalls_checked_at: None,
             actions: VecDeque::new(),
             touched: BTreeSet::new(),
             next: 1,
@@ -270,6 +286,7 @@ impl State {
             ("clients", clients),
             ("calls", !self.calls.is_empty()),
             ("sending", !self.sending.is_empty()),
+            ("coming", !self.coming.is_empty()),
             ("deadlines", !self.deadlines.is_empty()),
             ("lines of waiting calls", waiting),
             ("pools without executables", empty),

@@ -9,6 +9,7 @@ mod dispatch;
 mod executable;
 mod place;
 mod pool;
+mod stall;
 mod translate;
 
 use farcall_base::{ConnectionId, Error, ErrorKind, Instant, Result};
@@ -93,6 +94,8 @@ impl Server {
             kind: PeerKind::Client { calls: Default::default(), segments: Default::default() },
             patience_until: Some(now + self.state.limits.greeting_max),
             leaving: refusal.is_some(),
+            moved: now,
+            has_sent: false,
         };
         self.state.peers.insert(connection, peer);
         self.state.touched.insert(connection);
@@ -110,7 +113,10 @@ impl Server {
 
     /// The next frame to send on a connection.
     pub fn poll_transmit(&mut self, connection: ConnectionId) -> Option<Transmit> {
-        self.state.peers.get_mut(&connection)?.connection.poll_transmit()
+        let peer = self.state.peers.get_mut(&connection)?;
+        let transmit = peer.connection.poll_transmit();
+        peer.has_sent |= matches!(transmit, Some(Transmit::Data { .. }));
+        transmit
     }
 
     /// Whether the connection is to be closed once everything is sent.
@@ -153,6 +159,7 @@ impl Server {
     ) -> Result<()> {
         let Some(peer) = self.state.peers.get_mut(&connection) else { return Ok(()) };
         peer.connection.data_arrived(header, done)?;
+        peer.moved = surroundings.now();
         self.handle_events(surroundings, connection)
     }
 
@@ -236,7 +243,7 @@ impl Server {
         let patience = self.state.peers.values().filter_map(|peer| peer.patience_until).min();
         let deadline = self.state.deadlines.first().map(|(at, _)| *at);
         let place = self.state.next_to_leave().map(|(at, _)| at);
-        patience.into_iter().chain(deadline).chain(place).min()
+        patience.into_iter().chain(deadline).chain(place).chain(self.next_stall_check()).min()
     }
 
     /// Time went by.
@@ -249,6 +256,9 @@ impl Server {
             self.abort(surroundings, key, error);
         }
         self.start_executables(now);
+        if self.next_stall_check().is_some_and(|at| at <= now) {
+            self.end_stalled(surroundings);
+        }
         for peer in self.state.peers.values_mut().filter(|peer| peer.leaving && peer.patience_until.is_none()) {
             peer.patience_until = Some(now + self.state.limits.greeting_max);
         }

@@ -56,6 +56,10 @@ struct Other {
     /// Nothing leaves it; data frames alone do not.
     mute: bool,
     held: bool,
+    /// Data frames that leave it all the same.
+    frames: u32,
+    /// It takes nothing.
+    deaf: bool,
     /// Its stream is gone, its process lives.
     cut: bool,
 }
@@ -98,6 +102,8 @@ impl Peers {
             mapped,
             mute: !greets,
             held: false,
+            frames: 0,
+            deaf: false,
             cut: false,
         };
         self.others.insert(connection, other);
@@ -125,6 +131,15 @@ impl Peers {
 
     pub fn send(&mut self, connection: ConnectionId) {
         self.other(connection).held = false;
+    }
+
+    /// Lets one data frame leave a client that holds its data.
+    pub fn send_one(&mut self, connection: ConnectionId) {
+        self.other(connection).frames = 1;
+    }
+
+    pub fn deafen(&mut self, connection: ConnectionId, deaf: bool) {
+        self.other(connection).deaf = deaf;
     }
 
     pub fn cut(&mut self, connection: ConnectionId) {
@@ -252,6 +267,9 @@ impl Peers {
 
     fn carry_to_peer(&mut self, server: &mut Server, memory: &mut Memory, connection: ConnectionId) -> bool {
         let mut moved = false;
+        if self.others.get(&connection).is_some_and(|other| other.deaf) {
+            return moved;
+        }
         while let Some(transmit) = server.poll_transmit(connection) {
             moved = true;
             if let Transmit::Control { shares: Some(segment), .. } = &transmit {
@@ -282,7 +300,8 @@ impl Peers {
         while let Some(other) = self.others.get_mut(&connection).filter(|other| !other.mute && !other.cut) {
             // A peer that holds its data back still sends control frames: they come first.
             if other.held && other.machine.waiting_bytes() == 0 {
-                break;
+                let Some(left) = other.frames.checked_sub(1) else { break };
+                other.frames = left;
             }
             let Some(transmit) = other.machine.poll_transmit() else { break };
             moved = true;

@@ -162,11 +162,14 @@ impl Server {
             queued: now,
             started: now,
             deadline,
+            waits_since: now,
         };
         if let Some(deadline) = deadline {
             self.state.deadlines.insert((deadline, key));
         }
         self.state.calls.insert(key, call);
+        self.state.coming.insert(key);
+        self.watch_for_stalls(now);
         if let Some(PeerKind::Client { calls, .. }) = self.kind_mut(connection) {
             calls.insert(channel, key);
         }

@@ -3,7 +3,7 @@
 use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_wire::{Argument, CallResult, CallTimes};
 
-use crate::state::{CallKey, PeerKind, Phase};
+use crate::state::{Call, CallKey, PeerKind, Phase};
 use crate::step::translate::{answer, failed, layout_after};
 use crate::step::{Server, Surroundings};
 
@@ -63,6 +63,7 @@ impl Server {
         outcome: Result<(Vec<Argument>, CallTimes)>,
     ) {
         let Some(call) = self.state.calls.remove(&key) else { return };
+        self.state.coming.remove(&key);
         if let Some(deadline) = call.deadline {
             self.state.deadlines.remove(&(deadline, key));
         }
@@ -81,7 +82,9 @@ impl Server {
             }
             if sends_memory {
                 // Result data still lies in the call's memory: it stays until the last frame left.
-                self.state.sending.insert((connection, channel), call);
+                let now = surroundings.now();
+                self.state.sending.insert((connection, channel), Call { waits_since: now, ..call });
+                self.watch_for_stalls(now);
                 return;
             }
         }
@@ -94,6 +97,9 @@ impl Server {
     pub fn settle(&mut self, surroundings: &mut dyn Surroundings, connection: ConnectionId) {
         if self.state.sending.is_empty() {
             return;
+        }
+        if let Some(peer) = self.state.peers.get_mut(&connection).filter(|peer| peer.has_sent) {
+            (peer.moved, peer.has_sent) = (surroundings.now(), false);
         }
         let everything = ChannelId(u32::MIN)..=ChannelId(u32::MAX);
         let range = (connection, *everything.start())..=(connection, *everything.end());

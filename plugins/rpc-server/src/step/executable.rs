@@ -35,6 +35,8 @@ impl Server {
             kind: PeerKind::Executable(executable),
             patience_until: Some(now + self.state.limits.greeting_max),
             leaving: false,
+            moved: now,
+            has_sent: false,
         };
         self.state.peers.insert(connection, peer);
         self.state.touched.insert(connection);

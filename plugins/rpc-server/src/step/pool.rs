@@ -12,6 +12,7 @@ impl Server {
     pub(super) fn enqueue(&mut self, surroundings: &mut dyn Surroundings, key: CallKey) {
         let Some(call) = self.state.calls.get_mut(&key) else { return };
         call.queued = surroundings.now();
+        self.state.coming.remove(&key);
         let module = module_key(call);
         let pool = self.state.pools.entry(module.clone()).or_insert_with(|| Pool {
             image: call.routine.module.executable.clone(),
