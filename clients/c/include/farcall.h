@@ -21,7 +21,8 @@
  * - Every function may be called from any thread. Clients, routines, errors, results and memory may be used by
  *   several threads at once; so may calls and servers, but for freeing. An object may be freed when no other thread
  *   uses it.
- * - Nothing throws or raises a signal. After fork() the child must not use what the parent opened.
+ * - Nothing throws or raises a signal. After fork() the child connects anew: a client of the parent's gives it
+ *   FARCALL_CONNECTION_LOST, and nothing that the child does with one, freeing it included, reaches the server.
  */
 #ifndef FARCALL_H
 #define FARCALL_H

@@ -71,6 +71,8 @@ pub struct Session {
     nudge: OwnedFd,
     /// Time that the server has to greet us, and to answer a question.
     patience: Duration,
+    /// The process that connected: two that write to one connection destroy it.
+    owner: u32,
 }
 
 impl Session {
@@ -121,8 +123,9 @@ impl Session {
             dead: None,
             next_number: 1,
         };
+        let owner = std::process::id();
         let session =
-            Session { core: Mutex::new(core), changed: Condvar::new(), socket, events, bell, nudge, patience };
+            Session { core: Mutex::new(core), changed: Condvar::new(), socket, events, bell, nudge, patience, owner };
         session.advance(&mut session.lock());
         let deadline = Instant::now().checked_add(patience);
         match session.wait_until(deadline, |core| core.tables.ready.then_some(()))? {
@@ -134,6 +137,27 @@ impl Session {
     fn lock(&self) -> MutexGuard<'_, Core> {
         // A panic under the lock leaves the protocol in an unknown state; the next frame error ends the connection.
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// [`Session::lock`] where a program comes in. In a process that was forked from the owner, the connection is gone:
+    /// nothing is sent or received any more, and the owner's goes on as if nothing had happened.
+    fn enter(&self) -> MutexGuard<'_, Core> {
+        let mut core = self.lock();
+        if self.is_foreign() {
+            core.die(
+                Error::new(
+                    ErrorKind::ConnectionLost,
+                    "call",
+                    "this connection belongs to the process that this one was forked from",
+                )
+                .fix("connect again after the fork"),
+            );
+        }
+        core
+    }
+
+    fn is_foreign(&self) -> bool {
+        std::process::id() != self.owner
     }
 
     /// Readable when [`Session::process`] or [`Session::next_finished`] has something to do.
@@ -171,7 +195,7 @@ impl Session {
     }
 
     fn put(&self, request: &Request) -> Result<(u64, Instant)> {
-        let mut core = self.lock();
+        let mut core = self.enter();
         core.check_alive()?;
         let asked = core.tables.ask(request, self.patience)?;
         self.advance(&mut core);
@@ -180,7 +204,7 @@ impl Session {
 
     /// Opens a call; returns its number.
     pub fn open(&self, contract: &Arc<Contract>, passed: Passed, conditions: Conditions) -> Result<u64> {
-        let mut core = self.lock();
+        let mut core = self.enter();
         core.check_alive()?;
         let number = core.next_number;
         core.tables.open(Call { number, contract: contract.clone(), passed, conditions, attempts_left: 1 })?;
@@ -212,7 +236,7 @@ impl Session {
     /// Gives a call up that nobody waits for any more: the server is asked to end it, and its memory is the caller's
     /// again. Waits for nothing.
     pub fn abandon(&self, number: u64) {
-        let mut core = self.lock();
+        let mut core = self.enter();
         core.tables.abandon(number);
         core.settle();
         self.advance(&mut core);
@@ -220,7 +244,7 @@ impl Session {
 
     /// Asks the server to end a call.
     pub fn cancel(&self, number: u64) -> Result<()> {
-        let mut core = self.lock();
+        let mut core = self.enter();
         core.tables.cancel(number);
         self.advance(&mut core);
         core.check_alive()
@@ -228,7 +252,7 @@ impl Session {
 
     /// Handles whatever has arrived, without waiting.
     pub fn process(&self) -> Result<()> {
-        let mut core = self.lock();
+        let mut core = self.enter();
         if !core.reading {
             core.receive();
         }
@@ -250,6 +274,10 @@ impl Session {
     }
 
     fn tell(&self, core: &mut Core) {
+        // A forked process shares the descriptors below, and the owner's programs wait on them.
+        if core.dead.is_some() && self.is_foreign() {
+            return;
+        }
         let unsent = core.dead.is_none() && core.link.bytes_queued() > 0;
         if core.reading && (core.dead.is_some() || unsent && !core.watching_room) {
             core.watching_room = true;
@@ -292,7 +320,7 @@ impl Session {
         deadline: Option<Instant>,
         mut ready: impl FnMut(&mut Core) -> Option<T>,
     ) -> Result<Option<T>> {
-        let mut core = self.lock();
+        let mut core = self.enter();
         loop {
             if let Some(found) = ready(&mut core) {
                 return Ok(Some(found));
@@ -345,7 +373,7 @@ pub fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> 
 
 impl Drop for Session {
     fn drop(&mut self) {
-        let mut core = self.lock();
+        let mut core = self.enter();
         if core.dead.is_none() {
             core.tables.connection.goodbye(None);
             core.pump();
