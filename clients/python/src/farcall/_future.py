@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import logging
+import operator
 import queue
 import threading
 import time
@@ -28,6 +29,17 @@ _STOP_SECONDS = 30.0
 _LOG = logging.getLogger("concurrent.futures")
 
 
+class _Condition(threading.Condition):
+    """A condition whose lock is taken and given back by C alone.
+
+    In `Condition.__enter__`, which is Python, an interrupt may come when the lock is taken and no `with` knows of it:
+    nobody could complete the future any more.
+    """
+
+    __enter__: Any = property(operator.attrgetter("_lock.__enter__"))
+    __exit__: Any = property(operator.attrgetter("_lock.__exit__"))
+
+
 class CallFuture(concurrent.futures.Future["Results"]):
     """The future of a call. Its arrays must not be changed until it is done; its `result()` is a `farcall.Results`.
 
@@ -38,6 +50,7 @@ class CallFuture(concurrent.futures.Future["Results"]):
 
     def __init__(self) -> None:
         super().__init__()
+        self._condition = _Condition()
         # The place of the call; with it goes everything that the call uses.
         self._call: Any = None
         self._prepared: Optional[Prepared] = None
