@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::io::{ErrorKind as IoErrorKind, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_wire::frame::{FrameHeader, HEADER_BYTES, PREFACE, padding};
@@ -57,7 +58,7 @@ pub enum Received {
 }
 
 enum Piece {
-    Bytes(Vec<u8>, Vec<OwnedFd>),
+    Bytes(Vec<u8>, Vec<Arc<OwnedFd>>),
     Block(Block),
 }
 
@@ -124,7 +125,7 @@ impl Link {
     }
 
     /// Queues a control frame; the header's length is set to the body's.
-    pub fn queue_control(&mut self, header: FrameHeader, body: &[u8], descriptors: Vec<OwnedFd>) {
+    pub fn queue_control(&mut self, header: FrameHeader, body: &[u8], descriptors: Vec<Arc<OwnedFd>>) {
         let length = u32::try_from(body.len()).expect("control bodies are bounded far below 4 GiB");
         let header = FrameHeader { length, ..header };
         if !descriptors.is_empty() {
@@ -223,7 +224,7 @@ impl Link {
                     }
                     // Later pieces carry none; a piece whose first byte is gone has delivered its own.
                     if count == 0 && skip == 0 {
-                        descriptors = riding.iter().map(AsFd::as_fd).collect();
+                        descriptors = riding.iter().map(|descriptor| descriptor.as_fd()).collect();
                     }
                     bytes
                 }

@@ -3,7 +3,7 @@
 //! The bytes of a region may change under our feet (a routine writes them, another process maps them), so nothing here
 //! hands out long-lived references: access goes through raw copies and through slices that live for one system call.
 
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,18 +18,28 @@ pub trait Region: Send + Sync {
     fn bytes(&self) -> usize;
 
     /// The descriptor that names it to another process, if it can be shared.
-    fn descriptor(&self) -> Option<BorrowedFd<'_>>;
+    fn descriptor(&self) -> Option<Arc<OwnedFd>> {
+        None
+    }
 
     /// Tells this memory from any other of this process, for ever: an address may come back after it was unmapped,
     /// an identity does not. 0 for memory that cannot be shared.
     fn identity(&self) -> u64 {
         0
     }
+
+    /// No call writes here any more: a user keeps what lies here.
+    fn keep(&self) {}
+
+    /// Makes it memory of this process alone, and closes its descriptor. For memory that a user keeps and that was taken
+    /// back from every other process: no call uses it again.
+    fn withdraw(&self) {}
 }
 
 /// Makes regions.
 pub trait MemorySource: Send + Sync {
-    /// A region of at least `bytes` zero bytes or bytes that the same principal wrote before.
+    /// A region of at least `bytes` zero bytes or bytes that the same principal wrote before. It has no descriptor where
+    /// there is none left.
     ///
     /// # Errors
     /// `LimitExceeded` when the source's limit is reached, `System` otherwise.
@@ -38,13 +48,25 @@ pub trait MemorySource: Send + Sync {
     /// Maps memory that another process shared.
     ///
     /// # Errors
-    /// `Protocol` when the descriptor is not sealed memory of that size, `System` otherwise.
+    /// `Protocol` when the descriptor is not sealed memory of that size, `LimitExceeded` or `System` when there was no
+    /// descriptor or room left for it.
     fn adopt(&self, descriptor: OwnedFd, bytes: usize) -> Result<Arc<dyn Region>>;
+
+    /// Whether [`MemorySource::adopt`] takes this memory; gives its descriptor back. No page of it is touched.
+    ///
+    /// # Errors
+    /// As for `adopt`.
+    fn check(&self, descriptor: OwnedFd, bytes: usize) -> Result<OwnedFd>;
 
     /// Identities of regions made here that went back to the system since the last question: whoever told another
     /// process of one tells it to unmap it.
     fn freed(&self) -> Vec<u64> {
         Vec::new()
+    }
+
+    /// Most regions that should be shared at once: each costs a descriptor here and at the other end.
+    fn shared_max(&self) -> usize {
+        usize::MAX
     }
 
     /// Gives pooled memory back to the system that nobody has used for this long.
@@ -199,10 +221,6 @@ impl Region for BorrowedRegion {
     fn bytes(&self) -> usize {
         self.bytes
     }
-
-    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        None
-    }
 }
 
 /// Plain memory of this process, for ends that cannot share any: 64-byte aligned, zeroed.
@@ -250,9 +268,5 @@ impl Region for HeapRegion {
 
     fn bytes(&self) -> usize {
         self.bytes
-    }
-
-    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        None
     }
 }

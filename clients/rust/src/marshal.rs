@@ -10,13 +10,14 @@ use farcall_base::{Bytes, Error, ErrorKind, Result};
 use farcall_idl::interface::{ElementType, Interface, Mode, Parameter};
 use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout, resolve};
 use farcall_idl::values::ByteValues;
-use farcall_interfaces::memory::Region;
+use farcall_interfaces::memory::{HeapRegion, Region};
 use farcall_interfaces::packing::Packing;
 use farcall_interfaces::strided::Strided;
 use farcall_wire::Argument as WireArgument;
 
 use crate::argument::{Argument, Destination, Passed};
 use crate::array::Place;
+use crate::session::Segment;
 
 use complete::complete;
 use views::{Direction, borrowed, copy_place, gather, given_elements};
@@ -31,6 +32,16 @@ pub struct Side {
     pub region: Arc<dyn Region>,
     /// The caller's array that the result ends in; `None`: the caller gets the region itself.
     pub written: Option<Place>,
+    /// What the server knows the region by, until the call is over.
+    pub _segment: Option<Segment>,
+}
+
+/// Memory that the server has been told of.
+pub struct Shared {
+    /// The memory.
+    pub region: Arc<dyn Region>,
+    /// What the server knows it by.
+    pub segment: Segment,
 }
 
 /// A call, ready to be opened.
@@ -52,10 +63,9 @@ pub struct Marshalled {
 pub trait Memory {
     /// Whether arrays can be shared with the server.
     fn shares(&self) -> bool;
-    /// Memory for an array.
-    fn allocate(&mut self, bytes: usize) -> Result<Arc<dyn Region>>;
-    /// Its number for the server, announced before if need be.
-    fn segment(&mut self, region: &Arc<dyn Region>) -> Result<u32>;
+    /// Memory for an array, announced to the server if need be. `None` when there is no descriptor or number left for it:
+    /// the array goes through the connection then.
+    fn share(&mut self, bytes: usize) -> Result<Option<Shared>>;
 }
 
 /// Turns arguments (one per parameter, WORK ones `Unset`) into a call.
@@ -173,13 +183,18 @@ impl One<'_> {
             self.want(WireArgument::Blocks(None));
             return self.receive_separately(array, destination);
         }
-        match source.filter(|_| mode.is_input()) {
-            Some(place) if self.memory.shares() && !short => self.share(array, Some(place), destination),
-            Some(place) => self.send(array, place, short).and_then(|()| self.receive_separately(array, destination)),
-            None if mode.is_input() => Err(self.wrong("an array is missing")),
-            None if self.memory.shares() && !short => self.share(array, None, destination),
-            None => self.receive_separately(array, destination),
+        let source = source.filter(|_| mode.is_input());
+        if source.is_none() && mode.is_input() {
+            return Err(self.wrong("an array is missing"));
         }
+        let shares = self.memory.shares() && !short;
+        if let Some(shared) = if shares { self.memory.share(array.full_bytes as usize)? } else { None } {
+            return self.share(array, shared, source, destination);
+        }
+        if let Some(place) = source {
+            self.send(array, place, short)?;
+        }
+        self.receive_separately(array, destination)
     }
 
     fn check_destination(&self, array: &ArrayLayout, place: &Place) -> Result<()> {
@@ -231,8 +246,13 @@ impl One<'_> {
     }
 
     /// The argument lies in memory that the server shares; the result comes there too.
-    fn share(&mut self, array: &ArrayLayout, source: Option<&Place>, destination: Option<Place>) -> Result<()> {
-        let region = self.memory.allocate(array.full_bytes as usize)?;
+    fn share(
+        &mut self,
+        array: &ArrayLayout,
+        Shared { region, segment }: Shared,
+        source: Option<&Place>,
+        destination: Option<Place>,
+    ) -> Result<()> {
         let target = Strided::of_layout(array);
         if let Some(place) = source {
             let from = given_elements(place, array);
@@ -241,12 +261,12 @@ impl One<'_> {
             }
             copy_place(place, &from, &region, &target, Direction::In)?;
         }
-        let place = WireArgument::Shared(self.memory.segment(&region)?, 0, array.full_bytes);
+        let place = WireArgument::Shared(*segment, 0, array.full_bytes);
         if source.is_some() {
             self.call.arguments[self.index] = place.clone();
         }
         self.want(place);
-        self.call.sides[self.index] = Some(Side { region, written: destination });
+        self.call.sides[self.index] = Some(Side { region, written: destination, _segment: Some(segment) });
         Ok(())
     }
 
@@ -259,11 +279,11 @@ impl One<'_> {
         let side = match destination {
             Some(place) => {
                 let (region, _) = borrowed(&place, &given_elements(&place, array));
-                Side { region, written: Some(place) }
+                Side { region, written: Some(place), _segment: None }
             }
             None => {
-                let region = self.memory.allocate(array.transfer_bytes as usize)?;
-                Side { region, written: None }
+                let region = Arc::new(HeapRegion::new(array.transfer_bytes as usize)?);
+                Side { region, written: None, _segment: None }
             }
         };
         self.call.sides[self.index] = Some(side);

@@ -6,6 +6,7 @@
 
 mod flight;
 mod questions;
+mod segments;
 mod tables;
 
 use std::collections::{HashMap, VecDeque};
@@ -26,6 +27,8 @@ use crate::contract::Contract;
 use crate::results::Outputs;
 use flight::Call;
 use questions::Questions;
+pub use segments::Segment;
+use segments::Segments;
 use tables::Tables;
 
 /// Bytes taken from the stream before waiting threads are looked after.
@@ -104,9 +107,7 @@ impl Session {
             abandoned: HashMap::new(),
             shares: stream.passes_descriptors(),
             source,
-            segments: HashMap::new(),
-            unannounced: HashMap::new(),
-            next_segment: 1,
+            segments: Segments::default(),
             random: SeededRandom::new(fresh_seed()),
             bytes_made: 0,
             ready: false,
@@ -202,14 +203,15 @@ impl Session {
         Ok(asked)
     }
 
-    /// Opens a call; returns its number.
+    /// Opens a call; returns its number. Waits for another to end while as many are open as the server takes.
     pub fn open(&self, contract: &Arc<Contract>, passed: Passed, conditions: Conditions) -> Result<u64> {
-        let mut core = self.enter();
-        core.check_alive()?;
-        let number = core.next_number;
-        core.tables.open(Call { number, contract: contract.clone(), passed, conditions, attempts_left: 1 })?;
-        core.next_number += 1;
-        self.advance(&mut core);
+        let mut passed = Some(passed);
+        let opened = self.wait_until(conditions.deadline, |core| {
+            let passed = if core.dead.is_none() && core.tables.has_room() { passed.take() } else { None }?;
+            Some(core.open(contract.clone(), passed, conditions))
+        })?;
+        let number = opened.unwrap_or_else(|| Err(too_late(contract)))?;
+        self.advance(&mut self.lock());
         Ok(number)
     }
 
@@ -382,6 +384,13 @@ impl Drop for Session {
 }
 
 impl Core {
+    fn open(&mut self, contract: Arc<Contract>, passed: Passed, conditions: Conditions) -> Result<u64> {
+        let number = self.next_number;
+        self.tables.open(Call { number, contract, passed, conditions, attempts_left: 1 })?;
+        self.next_number += 1;
+        Ok(number)
+    }
+
     fn check_alive(&self) -> Result<()> {
         match &self.dead {
             None => Ok(()),
@@ -446,6 +455,14 @@ impl Core {
     fn sent(&self) -> u64 {
         self.tables.bytes_made.wrapping_sub(self.link.bytes_queued() as u64)
     }
+}
+
+fn too_late(contract: &Contract) -> Error {
+    let message = "its time was over before the server could take one more call of this connection";
+    Error::new(ErrorKind::TimedOut, "call", message)
+        .with("routine", &contract.name)
+        .fix("give it a longer timeout, or start fewer calls at once")
+        .retryable()
 }
 
 fn copy_of(error: &Error) -> Error {

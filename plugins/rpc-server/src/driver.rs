@@ -15,7 +15,7 @@ use farcall_interfaces::spawner::{Exited, SpawnerHandle, Start, Started};
 use farcall_interfaces::stream::{ByteStream, Listener, Proof};
 use rustix::event::epoll;
 
-use crate::state::{Action, State};
+use crate::state::{Action, Limits, State};
 use crate::step::{Server, Surroundings};
 use crate::{Options, Transports};
 use world::{Taking, World};
@@ -97,7 +97,7 @@ impl Driver {
         let poller = epoll::create(epoll::CreateFlags::CLOEXEC)
             .map_err(|error| Error::system("wait for sockets", error.into()))?;
         let driver = Driver {
-            server: Server::new(State::new(options.limits(), (transports.host)())),
+            server: Server::new(State::new(limits(&options, &transports), (transports.host)())),
             world: World::new(transports, options.clone()),
             transports,
             listeners,
@@ -445,6 +445,14 @@ fn send_frames(server: &mut Server, world: &mut World, connection: ConnectionId,
         }
         Ok(true)
     })
+}
+
+/// The server's limits; clients share no more with it than it can hold descriptors for.
+fn limits(options: &Options, transports: &Transports) -> Limits {
+    let mut limits = options.limits();
+    let shared_max = (transports.memory)(options).shared_max();
+    limits.hello.segments_max = limits.hello.segments_max.min(u32::try_from(shared_max).unwrap_or(u32::MAX));
+    limits
 }
 
 fn spare_descriptor() -> Option<std::fs::File> {

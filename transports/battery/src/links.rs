@@ -1,6 +1,7 @@
 //! How frames travel over a transport: whole, in order, data in place.
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use farcall_interfaces::link::{Link, READ_AHEAD, Received};
 use farcall_wire::{Flags, FrameHeader, FrameKind, PREFACE};
@@ -135,7 +136,7 @@ pub fn descriptors_stay_with_their_frame(rig: &mut Rig) {
     greet(&mut one);
     for index in 0..20 {
         let descriptor: OwnedFd = std::io::pipe().unwrap().0.into();
-        one.queue_control(header(FrameKind::Share, 0, 0, index), &[3; 40], vec![descriptor]);
+        one.queue_control(header(FrameKind::Share, 0, 0, index), &[3; 40], vec![Arc::new(descriptor)]);
         // An odd length: its padding is one more piece behind the descriptor's in the same system call.
         one.queue_data(header(FrameKind::Data, 1, 0, index), [block(&pattern(10_001, 1))]);
     }

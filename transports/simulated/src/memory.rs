@@ -30,6 +30,14 @@ impl MemorySource for HeapMemory {
     }
 
     fn adopt(&self, _: OwnedFd, _: usize) -> Result<Arc<dyn Region>> {
-        Err(Error::new(ErrorKind::Protocol, "map shared memory", "the peer shared memory over a link that cannot"))
+        Err(unshareable())
     }
+
+    fn check(&self, _: OwnedFd, _: usize) -> Result<OwnedFd> {
+        Err(unshareable())
+    }
+}
+
+fn unshareable() -> Error {
+    Error::new(ErrorKind::Protocol, "map shared memory", "the peer shared memory over a link that cannot")
 }

@@ -3,12 +3,13 @@
 //! Making memory is six times as dear as sending it (the kernel clears and the host faults every fresh page), so
 //! regions go back to a pool when their last user drops them, and come out of it with the bytes of their last call.
 //! Therefore **one source serves one principal**: build a source for each, and never hand its regions to another.
-//! A system without memfd uses heap regions and sends array bytes through the stream instead.
+//! Without a descriptor left, regions are ordinary memory, and their bytes go through the stream.
 
 pub(crate) mod mapping;
 mod pool;
+mod registry;
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -87,8 +88,19 @@ impl MemorySource for SharedMemory {
         Ok(Arc::new(SharedRegion { mapping: Some(mapping), home }))
     }
 
+    fn check(&self, descriptor: OwnedFd, bytes: usize) -> Result<OwnedFd> {
+        lock(&self.pool).reserve_adopted(bytes as u64)?;
+        let checked = Mapping::inspect(descriptor, bytes);
+        lock(&self.pool).release_adopted(bytes as u64);
+        checked.map(|(_, descriptor)| descriptor)
+    }
+
     fn freed(&self) -> Vec<u64> {
         std::mem::take(&mut self.obituaries.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn shared_max(&self) -> usize {
+        registry::shared_max()
     }
 
     fn trim(&self, unused_for: Duration) {
@@ -135,12 +147,20 @@ impl Region for SharedRegion {
         self.mapping().bytes()
     }
 
-    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.mapping().descriptor().as_fd())
+    fn descriptor(&self) -> Option<Arc<OwnedFd>> {
+        self.mapping().descriptor()
     }
 
     fn identity(&self) -> u64 {
         self.mapping().identity()
+    }
+
+    fn keep(&self) {
+        registry::keep(self.identity());
+    }
+
+    fn withdraw(&self) {
+        registry::withdraw(self.identity());
     }
 }
 
@@ -150,7 +170,11 @@ impl Drop for SharedRegion {
         let surplus = match &self.home {
             // The source is gone, and with it the principal: the memory goes back to the system.
             Home::Pool(pool) => match pool.upgrade() {
-                Some(pool) => lock(&pool).give_back(mapping, Instant::now()),
+                Some(pool) if registry::reclaim(mapping.identity()) => lock(&pool).give_back(mapping, Instant::now()),
+                Some(pool) => {
+                    lock(&pool).release(mapping.bytes() as u64);
+                    vec![mapping]
+                }
                 None => vec![mapping],
             },
             Home::Peer(pool) => {

@@ -53,9 +53,10 @@ pub fn offer(descriptor: OwnedFd, proof: Proof) -> Result<Box<dyn ByteStream>> {
     let system = |errno: rustix::io::Errno| Error::system("make a ring", errno.into());
     let mut socket = unix_stream(descriptor, proof)?;
     let memory = RingMemory::create()?;
+    let descriptor = memory.descriptor()?;
     let make_bell = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(system);
     let (bell, peer_bell) = (make_bell()?, make_bell()?);
-    let riding = [memory.descriptor(), peer_bell.as_fd(), bell.as_fd()];
+    let riding = [descriptor.as_fd(), peer_bell.as_fd(), bell.as_fd()];
     match socket.send(&[IoSlice::new(&OFFER)], &riding) {
         Ok(count) if count == OFFER.len() => Ok(Box::new(RingStream::new(memory, socket, bell, peer_bell))),
         Ok(_) => Err(Error::internal("offer a ring", "the socket took less than a fresh one has room for")),

@@ -3,6 +3,7 @@
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_interfaces::stream::{ByteStream, Peer, Proof};
@@ -25,6 +26,7 @@ pub struct UnixStream {
 
 impl UnixStream {
     pub(crate) fn new(socket: OwnedFd, peer: Peer) -> UnixStream {
+        prepare_stand_ins();
         UnixStream { socket, peer }
     }
 
@@ -60,13 +62,10 @@ impl ByteStream for UnixStream {
         });
         if message.flags.contains(ReturnFlags::CTRUNC) {
             // The kernel closed what did not fit; dropping the rest closes them too.
-            arrived.flatten().for_each(drop);
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                format!(
-                    "the peer sent more than {DESCRIPTORS_MAX} descriptors at once, or this process is out of them"
-                ),
-            ));
+            let rest = arrived.flatten().count();
+            let stand_in = if rest == 0 { stand_ins().pop() } else { None };
+            descriptors.push(stand_in.ok_or_else(too_many_descriptors)?);
+            return Ok(message.bytes);
         }
         descriptors.extend(arrived.flatten());
         Ok(message.bytes)
@@ -83,6 +82,44 @@ impl ByteStream for UnixStream {
     fn peer(&self) -> &Peer {
         &self.peer
     }
+}
+
+/// What takes the place of a descriptor that was lost because this process could open no more, so that those behind it
+/// stay with their frames. Whoever looks at it gives it back at once: there may be none to be had. Two, because a frame
+/// may be cut before the next begins; a peer that sends more at a time loses its connection.
+static STAND_INS: Mutex<Vec<OwnedFd>> = Mutex::new(Vec::new());
+const STAND_INS_MAX: usize = 2;
+
+fn stand_ins() -> MutexGuard<'static, Vec<OwnedFd>> {
+    STAND_INS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn prepare_stand_ins() {
+    let mut ready = stand_ins();
+    while ready.len() < STAND_INS_MAX {
+        let Ok(made) = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC) else { return };
+        ready.push(made);
+    }
+}
+
+/// Keeps a stand-in for the next descriptor that is lost.
+pub(crate) fn give_back_stand_in(descriptor: OwnedFd) {
+    let mut ready = stand_ins();
+    if ready.len() < STAND_INS_MAX {
+        ready.push(descriptor);
+    }
+}
+
+/// Whether a descriptor is no more than the place of one that was lost.
+pub(crate) fn is_stand_in(descriptor: &OwnedFd) -> bool {
+    // What is no file, socket or pipe at all: an eventfd, or some kin of it that is no more use.
+    let kind = rustix::fs::fstat(descriptor).map(|status| rustix::fs::FileType::from_raw_mode(status.st_mode));
+    kind == Ok(rustix::fs::FileType::Unknown)
+}
+
+fn too_many_descriptors() -> io::Error {
+    let what = format!("the peer sent more than {DESCRIPTORS_MAX} descriptors at once, or this process is out of them");
+    io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
 /// Descriptors without a byte would vanish silently; too many would break the receiver.

@@ -76,6 +76,12 @@ impl InFlight {
         self.call.attempts_left > 0 && failure.is_some_and(changed)
     }
 
+    /// Whether the server had no room for it.
+    pub fn was_refused_for_a_limit(&self) -> bool {
+        let failure = self.result.as_ref().and_then(|result| result.failure.as_ref());
+        failure.is_some_and(|failure| failure.kind == ErrorKind::LimitExceeded.code())
+    }
+
     /// The answer's head came: where do its data go?
     pub fn prepare_results(&mut self) -> Result<()> {
         let Some(result) = &self.result else { return Ok(()) };
@@ -181,6 +187,7 @@ impl InFlight {
                 let missing =
                     || Error::new(ErrorKind::Protocol, "take the results", "shared memory that was not offered");
                 let region = side.ok_or_else(missing)?.region.clone();
+                region.keep();
                 Ok(Output::Array(OwnedArray::laid_out_in(region, parameter.element, array).with_rank(rank)))
             }
             (WireArgument::Blocks(_), Some(_)) => Ok(Output::Written(shape())),

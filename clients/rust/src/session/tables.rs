@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 use farcall_base::{Bytes, CallId, ChannelId, Error, ErrorKind, Random, Result, SeededRandom};
 use farcall_call::{Connection, Event, Side as DataSide, Transmit};
 use farcall_interfaces::link::{FrameHandler, Link};
-use farcall_interfaces::memory::{HeapRegion, MemorySource, Region, Space};
-use farcall_wire::{CallResult, FrameHeader, FrameKind, Reply, Request, Share};
+use farcall_interfaces::memory::{MemorySource, Region, Space};
+use farcall_wire::{CallResult, FrameHeader, FrameKind, Reply, Request};
 
 use super::flight::{Call, InFlight};
 use super::questions::Questions;
+use super::segments::Segments;
 use crate::contract::Contract;
-use crate::marshal::{Memory, marshal};
+use crate::marshal::{Memory, Shared, marshal};
 use crate::results::Outputs;
 
 /// More than any clock is asked to hold.
@@ -35,11 +36,8 @@ pub struct Tables {
     pub questions: Questions,
     pub shares: bool,
     pub source: Arc<dyn MemorySource>,
-    /// Identity and number of memory that the server knows.
-    pub segments: HashMap<u64, u32>,
-    /// Descriptors of segments whose announcement has not left yet.
-    pub unannounced: HashMap<u32, OwnedFd>,
-    pub next_segment: u32,
+    /// Memory that the server knows.
+    pub segments: Segments,
     pub random: SeededRandom,
     /// Bytes of all frames so far.
     pub bytes_made: u64,
@@ -70,8 +68,14 @@ impl Tables {
     }
 
     /// The descriptor for a Share frame that leaves now.
-    fn descriptor(&mut self, segment: u32) -> Result<OwnedFd> {
-        self.unannounced.remove(&segment).ok_or_else(|| Error::internal("share memory", "the memory is gone"))
+    fn descriptor(&mut self, segment: u32) -> Result<Arc<OwnedFd>> {
+        self.segments.descriptor(segment).ok_or_else(|| Error::internal("share memory", "the memory is gone"))
+    }
+
+    /// Whether the server takes one more call now.
+    pub fn has_room(&self) -> bool {
+        let channels_max = self.connection.peer().map_or(0, |peer| peer.limits.channels_max);
+        self.connection.channels_open() < channels_max as usize
     }
 
     fn handle_events(&mut self) -> Result<()> {
@@ -81,6 +85,8 @@ impl Tables {
                     if hello.byte_order != farcall_wire::ByteOrder::NATIVE {
                         return Err(Error::new(ErrorKind::Version, "connect", "the server has the other byte order"));
                     }
+                    let limit = self.source.shared_max().min(hello.limits.segments_max as usize);
+                    self.segments.set_limit(limit);
                     self.ready = true;
                 }
                 Event::Replied(channel, reply) => match self.fetching.remove(&channel) {
@@ -134,6 +140,10 @@ impl Tables {
         let Some(flight) = self.calls.remove(&channel) else { return };
         let (number, announced) = (flight.call.number, flight.call.conditions.announced);
         let lent = flight.data.lent.clone();
+        if flight.was_refused_for_a_limit() {
+            // It may have been the server's descriptors, and one that it never got: the next call shares this anew.
+            flight.data.sides.iter().flatten().for_each(|side| self.segments.forget(&side.region));
+        }
         if flight.is_to_be_repeated() {
             self.fetch(flight.call);
         } else {
@@ -236,32 +246,17 @@ impl Memory for Tables {
         self.shares
     }
 
-    fn allocate(&mut self, bytes: usize) -> Result<Arc<dyn Region>> {
-        if self.shares && bytes as u64 > crate::marshal::INLINE_MAX {
-            return self.source.allocate(bytes);
+    fn share(&mut self, bytes: usize) -> Result<Option<Shared>> {
+        let mut region = self.source.allocate(bytes)?;
+        if region.descriptor().is_none() && self.segments.withdraw_oldest() {
+            drop(region);
+            region = self.source.allocate(bytes)?;
         }
-        Ok(Arc::new(HeapRegion::new(bytes)?))
-    }
-
-    fn segment(&mut self, region: &Arc<dyn Region>) -> Result<u32> {
         for identity in self.source.freed() {
-            if let Some(number) = self.segments.remove(&identity) {
-                self.connection.unshare(number);
-            }
+            self.segments.freed(identity);
         }
-        let identity = region.identity();
-        if let Some(number) = self.segments.get(&identity) {
-            return Ok(*number);
-        }
-        let missing = || Error::internal("share memory", "a region that cannot be shared");
-        let descriptor = region.descriptor().ok_or_else(missing)?.try_clone_to_owned();
-        let descriptor = descriptor.map_err(|error| Error::system("share memory", error))?;
-        let number = self.next_segment;
-        self.next_segment += 1;
-        self.segments.insert(identity, number);
-        self.unannounced.insert(number, descriptor);
-        self.connection.share(Share { segment: number, bytes: region.bytes() as u64 });
-        Ok(number)
+        let segment = self.segments.share(&region, &mut self.connection);
+        Ok(segment.map(|segment| Shared { region, segment }))
     }
 }
 

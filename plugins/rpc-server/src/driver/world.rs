@@ -24,7 +24,7 @@ pub struct World {
     options: Options,
     sources: BTreeMap<String, Arc<dyn MemorySource>>,
     principals: BTreeMap<ConnectionId, String>,
-    segments: BTreeMap<(ConnectionId, u32), OwnedFd>,
+    segments: BTreeMap<(ConnectionId, u32), Arc<OwnedFd>>,
     transfers: Transfers,
 }
 
@@ -64,18 +64,13 @@ impl World {
     }
 
     /// A descriptor for a Share frame to an executable.
-    pub fn descriptor(&self, server: &Server, connection: ConnectionId, segment: u32) -> Result<OwnedFd> {
-        let gone = || Error::internal("share memory", "the memory is gone");
-        let descriptor = match server.shared_source(connection, segment).ok_or_else(gone)? {
-            SharedSource::Client(client, segment) => {
-                self.segments.get(&(client, segment)).ok_or_else(gone)?.try_clone()
-            }
-            SharedSource::Own(identity) => {
-                let region = self.transfers.by_identity(identity).ok_or_else(gone)?;
-                region.descriptor().ok_or_else(gone)?.try_clone_to_owned()
-            }
-        };
-        descriptor.map_err(|error| Error::system("share memory", error))
+    pub fn descriptor(&self, server: &Server, connection: ConnectionId, segment: u32) -> Result<Arc<OwnedFd>> {
+        let source = server.shared_source(connection, segment);
+        let descriptor = source.and_then(|source| match source {
+            SharedSource::Client(client, segment) => self.segments.get(&(client, segment)).cloned(),
+            SharedSource::Own(identity) => self.transfers.by_identity(identity)?.descriptor(),
+        });
+        descriptor.ok_or_else(|| Error::internal("share memory", "the memory is gone"))
     }
 
     /// The bytes of a data frame to be sent.
@@ -119,10 +114,8 @@ impl World {
 
     /// Memory that is not what it is said to be would end the executable that maps it, and with it somebody's call. Once
     /// per segment; no page of it is touched.
-    fn check_shared(&mut self, client: ConnectionId, descriptor: &OwnedFd, bytes: u64) -> Result<()> {
-        let descriptor = descriptor.try_clone().map_err(|error| Error::system("take shared memory", error))?;
-        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        self.source(client).adopt(descriptor, bytes).map(|_| ())
+    fn check_shared(&mut self, client: ConnectionId, descriptor: OwnedFd, bytes: u64) -> Result<OwnedFd> {
+        self.source(client).check(descriptor, usize::try_from(bytes).unwrap_or(usize::MAX))
     }
 }
 
@@ -133,6 +126,23 @@ pub struct Taking<'a> {
     pub connection: ConnectionId,
 }
 
+impl Taking<'_> {
+    /// A peer that breaks the rules goes. What we have no descriptor or room left for costs the calls that name it.
+    fn take_segment(&mut self, segment: u32, checked: Result<OwnedFd>) -> Result<()> {
+        match checked {
+            Ok(descriptor) => {
+                self.world.segments.insert((self.connection, segment), Arc::new(descriptor));
+                Ok(())
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::System | ErrorKind::LimitExceeded) => {
+                self.server.segment_lost(self.connection, segment);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
 impl FrameHandler for Taking<'_> {
     fn control(&mut self, header: &FrameHeader, body: &[u8], descriptors: &mut VecDeque<OwnedFd>) -> Result<()> {
         if header.kind == FrameKind::Share as u8 {
@@ -140,10 +150,9 @@ impl FrameHandler for Taking<'_> {
             let share: Share = farcall_wire::message::decode("Share", body)?;
             let missing = || Error::new(ErrorKind::Protocol, "take shared memory", "no descriptor came with it");
             let descriptor = descriptors.pop_front().ok_or_else(missing)?;
-            self.world.check_shared(self.connection, &descriptor, share.bytes)?;
+            let checked = self.world.check_shared(self.connection, descriptor, share.bytes);
             self.server.handle_control(self.world, self.connection, header, body)?;
-            self.world.segments.insert((self.connection, share.segment), descriptor);
-            return Ok(());
+            return self.take_segment(share.segment, checked);
         }
         self.server.handle_control(self.world, self.connection, header, body)?;
         if header.kind == FrameKind::Unshare as u8 {

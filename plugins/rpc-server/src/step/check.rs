@@ -149,7 +149,7 @@ fn check_shared(
     (segment, offset, length): (u32, u64, u64),
     segments: &BTreeMap<u32, u64>,
 ) -> Result<()> {
-    let bytes = *segments.get(&segment).ok_or_else(|| misfit(parameter, "a segment that was never shared"))?;
+    let bytes = *segments.get(&segment).ok_or_else(|| lost(parameter))?;
     let inside = offset.checked_add(length).is_some_and(|end| end <= bytes);
     if inside && length >= array.full_bytes && offset % 16 == 0 {
         return Ok(());
@@ -159,6 +159,15 @@ fn check_shared(
         .with("offset", offset)
         .with("length", length)
         .with("needed", array.full_bytes))
+}
+
+/// The connection knows each segment that a call names, so this one was dropped by us.
+fn lost(parameter: &Parameter) -> Error {
+    let message = "the server has no room or file descriptor left for the memory that an array came in";
+    Error::new(ErrorKind::LimitExceeded, "accept a call", message)
+        .with("parameter", &parameter.name)
+        .fix("try again later; start the server with more open files (ulimit -n), or with fewer clients")
+        .retryable()
 }
 
 fn check_wanted(

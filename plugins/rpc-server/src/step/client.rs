@@ -62,6 +62,14 @@ impl Server {
         Ok(())
     }
 
+    /// There was no descriptor or room for memory that a client shared: calls that name it are refused, until the client
+    /// takes it back and shares it anew.
+    pub fn segment_lost(&mut self, connection: ConnectionId, segment: u32) {
+        if let Some(PeerKind::Client { segments, .. }) = self.kind_mut(connection) {
+            segments.remove(&segment);
+        }
+    }
+
     fn kind_mut(&mut self, connection: ConnectionId) -> Option<&mut PeerKind> {
         self.state.peers.get_mut(&connection).map(|peer| &mut peer.kind)
     }

@@ -18,6 +18,9 @@ struct Lies {
     length: u64,
 }
 
+/// Memory of ours that was made without a descriptor, when none was left: its bytes go through the connection.
+const UNSHARED: MemorySource = MemorySource::Own(0);
+
 impl Server {
     /// The client's request in the executable's terms: same values, memory under the executable's names.
     pub(super) fn translate(&mut self, key: CallKey, executable: ExecutableId, shares: bool) -> Result<Open> {
@@ -27,7 +30,7 @@ impl Server {
         let (mut arguments, mut wanted) = (Vec::with_capacity(given.len()), Vec::with_capacity(given.len()));
         for (slot, argument) in given.into_iter().enumerate() {
             let place = match self.lies(key, slot, &argument)? {
-                Some(lies) if shares => Some(self.share_place(executable, &lies)?),
+                Some(lies) if shares && lies.source != UNSHARED => Some(self.share_place(executable, &lies)?),
                 Some(Lies { source: MemorySource::Client(..), .. }) => return Err(shares_nothing()),
                 _ => None,
             };

@@ -2,7 +2,6 @@
 
 use std::os::fd::OwnedFd;
 use std::ptr;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use farcall_base::{Bytes, Error, ErrorKind, Result};
@@ -10,24 +9,24 @@ use rustix::fs::{FileType, MemfdFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
 
+use super::registry;
+use crate::stream::{give_back_stand_in, is_stand_in};
+
 /// Without these a peer could shrink the file, and our next access would be a SIGBUS.
 const SEALS_NEEDED: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
 
 /// Identities of mappings that are gone, for whoever told another process of them.
 pub type Obituaries = Arc<Mutex<Vec<u64>>>;
 
-/// Shared bytes at a fixed address.
+/// Bytes at a fixed address: memory that we made and can share, that a peer shared, or that is ours alone.
 pub struct Mapping {
     base: *mut u8,
     bytes: usize,
-    descriptor: OwnedFd,
-    /// Never given twice in this process, unlike an address or a descriptor's number.
+    /// What the registry knows it by: never given twice in this process, unlike an address or a descriptor's number.
+    /// 0 for memory that we cannot share.
     identity: u64,
     obituaries: Option<Obituaries>,
 }
-
-/// The next identity; 0 means none.
-static NEXT_IDENTITY: AtomicU64 = AtomicU64::new(1);
 
 // SAFETY: the mapping is an address range of the whole process; who may touch which bytes when is ordered by the
 // protocol, between threads as between processes.
@@ -36,42 +35,48 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Fresh zero bytes; `bytes` is a whole number of pages.
+    /// Fresh zero bytes; `bytes` is a whole number of pages. They can be shared, unless descriptors are scarce: then the
+    /// connection carries them instead.
     pub fn create(bytes: usize, obituaries: Obituaries) -> Result<Mapping> {
         let system = |errno: Errno| Error::system("allocate argument memory", errno.into()).with("bytes", bytes);
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        let descriptor = rustix::fs::memfd_create(c"farcall", flags).map_err(system)?;
+        let made = if registry::has_room() { rustix::fs::memfd_create(c"farcall", flags) } else { Err(Errno::MFILE) };
+        let descriptor = match made {
+            Ok(descriptor) => descriptor,
+            Err(Errno::MFILE | Errno::NFILE) => {
+                let base = registry::map_unshared(bytes).map_err(system)?;
+                return Ok(Mapping { base, bytes, identity: 0, obituaries: None });
+            }
+            Err(errno) => return Err(system(errno)),
+        };
         rustix::fs::ftruncate(&descriptor, bytes as u64).map_err(system)?;
         rustix::fs::fcntl_add_seals(&descriptor, SEALS_NEEDED | SealFlags::SEAL).map_err(system)?;
         let base = map(&descriptor, bytes).map_err(system)?;
-        let identity = NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed);
-        Ok(Mapping { base, bytes, descriptor, identity, obituaries: Some(obituaries) })
+        let identity = registry::enter(base, bytes, descriptor);
+        Ok(Mapping { base, bytes, identity, obituaries: Some(obituaries) })
     }
 
-    /// Maps what another process shared, once it can no longer be taken away.
+    /// Maps what another process shared, once it can no longer be taken away. The mapping alone holds the memory.
     pub fn adopt(descriptor: OwnedFd, bytes: usize) -> Result<Mapping> {
-        let refuse = |what: String| {
-            Error::new(ErrorKind::Protocol, "map shared memory", format!("the peer shared {what}"))
-                .with("announced", Bytes(bytes as u64))
-                .fix("the peer is broken, hostile or not Farcall; the connection is closed")
-        };
-        // Anything but a memfd (or a file on a tmpfs, which is the same thing) knows no seals and fails here.
-        let seals = rustix::fs::fcntl_get_seals(&descriptor).map_err(|_| refuse("no memory".into()))?;
-        if !seals.contains(SEALS_NEEDED) {
-            return Err(refuse("memory that it could still shrink (F_SEAL_SHRINK and F_SEAL_GROW are missing)".into()));
+        Ok(Self::inspect(descriptor, bytes)?.0)
+    }
+
+    /// The same; gives the descriptor back, too.
+    pub fn inspect(descriptor: OwnedFd, bytes: usize) -> Result<(Mapping, OwnedFd)> {
+        if is_stand_in(&descriptor) {
+            give_back_stand_in(descriptor);
+            let message = "there was no file descriptor left for what the peer shared";
+            return Err(Error::new(ErrorKind::LimitExceeded, "map shared memory", message)
+                .fix("start this process with a higher limit on open files (ulimit -n)")
+                .retryable());
         }
-        let status =
-            rustix::fs::fstat(&descriptor).map_err(|errno| Error::system("map shared memory", errno.into()))?;
-        let size = u64::try_from(status.st_size).unwrap_or(0);
-        if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile || size != bytes as u64 || bytes == 0 {
-            return Err(refuse(format!("memory of {}", Bytes(size))));
-        }
-        let base = match map(&descriptor, bytes) {
-            Ok(base) => base,
-            Err(Errno::PERM | Errno::ACCESS) => return Err(refuse("memory that may not be written".into())),
-            Err(errno) => return Err(Error::system("map shared memory", errno.into()).with("bytes", bytes)),
-        };
-        Ok(Mapping { base, bytes, descriptor, identity: 0, obituaries: None })
+        let base = map_sealed(&descriptor, bytes)?;
+        Ok((Mapping { base, bytes, identity: 0, obituaries: None }, descriptor))
+    }
+
+    /// What names it to another process, if it can be shared.
+    pub fn descriptor(&self) -> Option<Arc<OwnedFd>> {
+        registry::descriptor(self.identity)
     }
 
     pub fn identity(&self) -> u64 {
@@ -85,9 +90,29 @@ impl Mapping {
     pub fn bytes(&self) -> usize {
         self.bytes
     }
+}
 
-    pub fn descriptor(&self) -> &OwnedFd {
-        &self.descriptor
+/// Maps a peer's memory if it is what the peer says, and stays so.
+fn map_sealed(descriptor: &OwnedFd, bytes: usize) -> Result<*mut u8> {
+    let refuse = |what: String| {
+        Error::new(ErrorKind::Protocol, "map shared memory", format!("the peer shared {what}"))
+            .with("announced", Bytes(bytes as u64))
+            .fix("the peer is broken, hostile or not Farcall; the connection is closed")
+    };
+    // Anything but a memfd (or a file on a tmpfs, which is the same thing) knows no seals and fails here.
+    let seals = rustix::fs::fcntl_get_seals(descriptor).map_err(|_| refuse("no memory".into()))?;
+    if !seals.contains(SEALS_NEEDED) {
+        return Err(refuse("memory that it could still shrink (F_SEAL_SHRINK and F_SEAL_GROW are missing)".into()));
+    }
+    let status = rustix::fs::fstat(descriptor).map_err(|errno| Error::system("map shared memory", errno.into()))?;
+    let size = u64::try_from(status.st_size).unwrap_or(0);
+    if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile || size != bytes as u64 || bytes == 0 {
+        return Err(refuse(format!("memory of {}", Bytes(size))));
+    }
+    match map(descriptor, bytes) {
+        Ok(base) => Ok(base),
+        Err(Errno::PERM | Errno::ACCESS) => Err(refuse("memory that may not be written".into())),
+        Err(errno) => Err(Error::system("map shared memory", errno.into()).with("bytes", bytes)),
     }
 }
 
@@ -102,6 +127,9 @@ fn map(descriptor: &OwnedFd, bytes: usize) -> rustix::io::Result<*mut u8> {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
+        if self.identity != 0 {
+            registry::leave(self.identity);
+        }
         // SAFETY: this range was mapped by us, and whoever may use it holds the region that holds this mapping.
         let unmapped = unsafe { rustix::mm::munmap(self.base.cast(), self.bytes) };
         debug_assert!(unmapped.is_ok(), "a whole mapping of ours can be unmapped");

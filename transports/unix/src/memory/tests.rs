@@ -110,7 +110,7 @@ fn trim_frees_what_is_idle_for_long_enough() {
 fn two_processes_see_the_same_bytes() {
     let (ours, theirs) = (source(), source());
     let region = ours.allocate(MIB).unwrap();
-    let descriptor = region.descriptor().unwrap().try_clone_to_owned().unwrap();
+    let descriptor = region.descriptor().unwrap().try_clone().unwrap();
     let adopted = theirs.adopt(descriptor, region.bytes()).unwrap();
     write(&*region, 12_345, 9);
     assert_eq!(read(&*adopted, 12_345), 9);
@@ -151,4 +151,26 @@ fn hostile_descriptors_are_refused() {
     let large = memfd(65 * MIB, sealed);
     assert_eq!(source.adopt(large, 65 * MIB).err().unwrap().kind(), ErrorKind::LimitExceeded);
     assert!(source.adopt(memfd(64 * MIB, sealed), 64 * MIB).is_ok());
+}
+
+#[test]
+fn withdrawn_memory_keeps_its_bytes_and_is_nobody_elses() {
+    let (source, server) = (source(), source());
+    let region = source.allocate(MIB).unwrap();
+    let shared = region.descriptor().unwrap().try_clone().unwrap();
+    let theirs = server.adopt(shared, region.bytes()).unwrap();
+    write(&*theirs, 3, 4);
+    region.withdraw();
+    assert_eq!(read(&*region, 3), 4);
+    write(&*region, 3, 5);
+    assert_eq!(read(&*theirs, 3), 4);
+    assert!(region.descriptor().is_none());
+    drop(region);
+    assert_eq!((source.idle_bytes(), source.bytes()), (0, 0), "no call uses it again");
+}
+
+#[test]
+fn a_stand_in_for_a_lost_descriptor_is_no_breach() {
+    let lost: OwnedFd = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).unwrap();
+    assert_eq!(source().adopt(lost, 4096).err().unwrap().kind(), ErrorKind::LimitExceeded);
 }

@@ -9,10 +9,11 @@
 //! Positions count bytes since the beginning and wrap at 2⁶⁴. An end writes its own lines and reads the other's, but for
 //! `wants`, which the peer clears when it fulfils the wish.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use farcall_base::Result;
+use farcall_base::{Error, Result};
 
 use crate::memory::mapping::{Mapping, Obituaries};
 
@@ -71,8 +72,13 @@ impl RingMemory {
         Ok(RingMemory { mapping: Mapping::adopt(descriptor, TOTAL_BYTES)?, own: 1 })
     }
 
-    pub fn descriptor(&self) -> BorrowedFd<'_> {
-        self.mapping.descriptor().as_fd()
+    /// What the other end adopts.
+    ///
+    /// # Errors
+    /// `System` when there was no descriptor left for it.
+    pub fn descriptor(&self) -> Result<Arc<OwnedFd>> {
+        let missing = || Error::system("make a ring", rustix::io::Errno::MFILE.into());
+        self.mapping.descriptor().ok_or_else(missing)
     }
 
     fn end(&self, which: usize) -> &End {

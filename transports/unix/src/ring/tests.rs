@@ -34,7 +34,7 @@ fn ends() -> (RingStream, RingStream) {
     let bell = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).unwrap();
     let (first, second) = (bell(), bell());
     let memory = RingMemory::create().unwrap();
-    let same = RingMemory::adopt(memory.descriptor().try_clone_to_owned().unwrap()).unwrap();
+    let same = RingMemory::adopt(memory.descriptor().unwrap().try_clone().unwrap()).unwrap();
     let clones = (first.try_clone().unwrap(), second.try_clone().unwrap());
     let one = RingStream::new(memory, unix_stream(one, Proof::Inherited).unwrap(), first, second);
     let other = RingStream::new(same, unix_stream(other, Proof::Inherited).unwrap(), clones.1, clones.0);
