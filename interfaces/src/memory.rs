@@ -28,7 +28,8 @@ pub trait Region: Send + Sync {
         0
     }
 
-    /// No call writes here any more: a user keeps what lies here.
+    /// No call writes here any more: a user keeps what lies here. A process that is forked off finds it as it was, and
+    /// neither sees what the other writes.
     fn keep(&self) {}
 
     /// Makes it memory of this process alone, and closes its descriptor. For memory that a user keeps and that was taken

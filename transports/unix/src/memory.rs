@@ -3,6 +3,7 @@
 //! Making memory is six times as dear as sending it (the kernel clears and the host faults every fresh page), so
 //! regions go back to a pool when their last user drops them, and come out of it with the bytes of their last call.
 //! Therefore **one source serves one principal**: build a source for each, and never hand its regions to another.
+//! A region that a user keeps is private to each process after a fork, and goes back to the system instead.
 //! Without a descriptor left, regions are ordinary memory, and their bytes go through the stream.
 
 pub(crate) mod mapping;

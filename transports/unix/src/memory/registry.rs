@@ -1,12 +1,16 @@
-//! What of this process's shared memory is whose, and which descriptors it holds.
+//! What of this process's shared memory is whose, and what becomes of it when the process forks.
 //!
-//! Descriptors are few: memory takes at most half of them. A region that a user keeps can do without: it is mapped once
-//! more, privately, and its descriptor is closed.
+//! A result that a user keeps is ordinary memory to them, and ordinary memory is copied by `fork`. Shared memory is not:
+//! either process would see what the other writes, and a region that the parent pools and uses again would change under
+//! the child's feet. So before anything else runs after a fork, both processes map what users keep once more, privately.
+//! The pages stay where they are until one of them writes. Memory of calls under way stays shared in the parent, whose
+//! calls they are, and the child loses it.
 
+use std::cell::UnsafeCell;
 use std::collections::BTreeMap;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::ptr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 use rustix::process::{Resource, getrlimit};
 
@@ -84,6 +88,12 @@ pub fn descriptor(identity: u64) -> Option<Arc<OwnedFd>> {
 
 /// A user keeps a result there.
 pub fn keep(identity: u64) {
+    static FORKS: Once = Once::new();
+    FORKS.call_once(|| {
+        // SAFETY: three functions of this library. The C library forgets them, should the library be unloaded. It fails
+        // only without memory; then forks are as dangerous as everything else.
+        unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork_in_parent), Some(after_fork_in_child)) };
+    });
     let mut entries = lock();
     if let Some(entry) = entries.all.get_mut(&identity).filter(|entry| entry.stage == Stage::Calls) {
         entry.stage = Stage::Kept;
@@ -106,7 +116,7 @@ pub fn withdraw(identity: u64) {
         let mut entries = lock();
         let Some(entry) = entries.all.get_mut(&identity) else { return };
         make_private(entry);
-        // What could not be made private stays as it was.
+        // Without it, the next fork could not do what failed now.
         let closed = if entry.stage == Stage::Private { entry.descriptor.take() } else { None };
         entries.descriptors -= usize::from(closed.is_some());
         closed
@@ -126,21 +136,62 @@ pub fn leave(identity: u64) {
 }
 
 /// Maps the same bytes privately in place: whoever reads or writes there meanwhile waits for the system, and notices
-/// nothing.
+/// nothing. Does only what is allowed between `fork` and `exec`.
 fn make_private(entry: &mut Entry) {
     let Some(descriptor) = &entry.descriptor else { return };
-    if entry.stage == Stage::Private {
-        return;
+    if entry.stage != Stage::Private && map_over(entry, Some(descriptor.as_raw_fd())) {
+        entry.stage = Stage::Private;
     }
-    // NORESERVE: most pages are never written, so what they could need at most must not count against the machine.
-    let flags = libc::MAP_PRIVATE | libc::MAP_FIXED | libc::MAP_NORESERVE;
+}
+
+/// Maps private memory over an entry's: the file's bytes, or zeros. NORESERVE: most pages are never written, so what
+/// they could need at most must not count against the machine.
+fn map_over(entry: &Entry, file: Option<RawFd>) -> bool {
+    let anonymous = if file.is_none() { libc::MAP_ANONYMOUS } else { 0 };
+    let flags = libc::MAP_PRIVATE | libc::MAP_FIXED | libc::MAP_NORESERVE | anonymous;
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: the range is a mapping of ours, as an entry leaves the table before it is unmapped; the file is as long,
     // and sealed against shrinking.
-    let mapped = unsafe { libc::mmap(entry.base.cast(), entry.bytes, protection, flags, descriptor.as_raw_fd(), 0) };
-    if mapped != libc::MAP_FAILED {
-        entry.stage = Stage::Private;
-    }
+    let mapped = unsafe { libc::mmap(entry.base.cast(), entry.bytes, protection, flags, file.unwrap_or(-1), 0) };
+    mapped != libc::MAP_FAILED
+}
+
+/// The lock that is held from before a fork until after it, so that no entry changes hands meanwhile.
+struct Held(UnsafeCell<Option<MutexGuard<'static, Entries>>>);
+
+// SAFETY: touched only by the thread that forks, between its taking and its giving back of that very lock.
+unsafe impl Sync for Held {}
+
+static HELD: Held = Held(UnsafeCell::new(None));
+
+extern "C" fn before_fork() {
+    let guard = lock();
+    // SAFETY: we hold the lock, see `Held`.
+    unsafe { *HELD.0.get() = Some(guard) };
+}
+
+extern "C" fn after_fork_in_parent() {
+    each_after_fork(|entry| {
+        if entry.stage == Stage::Kept {
+            make_private(entry);
+        }
+    });
+}
+
+/// One thread is left, and it may allocate nothing: another may have held the allocator when it forked.
+extern "C" fn after_fork_in_child() {
+    each_after_fork(|entry| match entry.stage {
+        Stage::Kept => make_private(entry),
+        // The parent's calls and pools go on there; here these pages would be held for nobody.
+        Stage::Calls if map_over(entry, None) => entry.stage = Stage::Private,
+        Stage::Calls | Stage::Private => {}
+    });
+}
+
+fn each_after_fork(change: impl FnMut(&mut Entry)) {
+    // SAFETY: `before_fork` took the lock in this thread, or in the one that this is a copy of; see `Held`.
+    let Some(mut entries) = (unsafe { &mut *HELD.0.get() }).take() else { return };
+    entries.all.values_mut().for_each(change);
 }
 
 /// Private memory of this process, for when there is no descriptor left: zero bytes.

@@ -153,6 +153,64 @@ fn hostile_descriptors_are_refused() {
     assert!(source.adopt(memfd(64 * MIB, sealed), 64 * MIB).is_ok());
 }
 
+/// Runs `child` in a forked process; true when that returned true.
+fn in_child(child: impl FnOnce() -> bool) -> bool {
+    // SAFETY: the child reads and writes memory that is there, and ends without running anything else.
+    unsafe {
+        let pid = libc::fork();
+        if pid == 0 {
+            libc::_exit(i32::from(!child()));
+        }
+        let mut status = -1;
+        assert_eq!(libc::waitpid(pid, &raw mut status, 0), pid);
+        status == 0
+    }
+}
+
+/// One test, because a fork concerns everything that the process keeps.
+#[test]
+fn a_fork_copies_what_users_keep_and_leaves_calls_alone() {
+    let (source, server) = (source(), source());
+    let kept = source.allocate(MIB).unwrap();
+    kept.keep();
+    let base = kept.base();
+    drop(kept);
+    assert!(source.idle_bytes() >= MIB as u64, "without a fork, what a user kept is pooled");
+
+    let (kept, running) = (source.allocate(MIB).unwrap(), source.allocate(MIB).unwrap());
+    assert_eq!(kept.base(), base);
+    write(&*kept, 9, 1);
+    kept.keep();
+    let shared = running.descriptor().unwrap().try_clone().unwrap();
+    let theirs = server.adopt(shared, running.bytes()).unwrap();
+    let (mut reads, mut writes) = std::io::pipe().unwrap();
+    let left = std::thread::spawn({
+        let kept = kept.clone();
+        move || {
+            // The child has written by now: neither sees the other's.
+            std::io::Read::read_exact(&mut reads, &mut [0]).unwrap();
+            read(&*kept, 9)
+        }
+    });
+    assert!(in_child(|| {
+        let was = read(&*kept, 9);
+        write(&*kept, 9, 2);
+        write(&*running, 5, 77);
+        let written = std::io::Write::write_all(&mut writes, &[0]).is_ok();
+        // SAFETY: a plain system call.
+        unsafe { libc::usleep(50_000) };
+        was == 1 && read(&*kept, 9) == 2 && written
+    }));
+    assert_eq!(left.join().unwrap(), 1);
+    assert_eq!(read(&*theirs, 5), 0, "a child cannot write into the parent's calls");
+    write(&*theirs, 5, 6);
+    assert_eq!(read(&*running, 5), 6, "a call that was under way goes on in the parent");
+    assert!(kept.descriptor().is_none(), "no call may use it: the other end would not see what is written");
+    let idle = source.idle_bytes();
+    drop((kept, running));
+    assert!(source.idle_bytes() >= idle + MIB as u64 && source.idle_bytes() < idle + 2 * MIB as u64);
+}
+
 #[test]
 fn withdrawn_memory_keeps_its_bytes_and_is_nobody_elses() {
     let (source, server) = (source(), source());

@@ -1,0 +1,77 @@
+"""Results across a fork: ordinary memory, which each process has for itself."""
+
+import multiprocessing
+import os
+
+import numpy as np
+import pytest
+
+
+def fork(work):
+    """A forked process that tells whether `work` gives something true."""
+    process = os.fork()
+    if process == 0:
+        try:
+            os._exit(0 if work() else 1)
+        finally:
+            os._exit(2)
+    return process
+
+
+def succeeded(process):
+    return os.waitpid(process, 0)[1] == 0
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_copies_results(server):
+    b = server.dgesv(np.eye(100), np.ones((100, 100))).b
+    told, tell = os.pipe()
+    seen, see = os.pipe()
+
+    def child():
+        b[0, 0] = 42
+        os.write(see, b"x")
+        os.read(told, 1)
+        return b[0, 0] == 42 and b[5, 5] == 1
+
+    process = fork(child)
+    os.read(seen, 1)
+    assert b[0, 0] == 1, "the child's writes are its own"
+    b[5, 5] = 3
+    del b
+    for _ in range(10):
+        server.dgesv(np.eye(100) * 0.1, np.ones((100, 100)))
+    os.write(tell, b"x")
+    assert succeeded(process), "neither the parent's writes nor its next calls are the child's"
+    for descriptor in (told, tell, seen, see):
+        os.close(descriptor)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_forks_disturb_no_calls_under_way(server):
+    matrices = [np.eye(200) * (i + 1) for i in range(40)]
+    futures = [server.dgesv.submit(matrix, np.ones((200, 50))) for matrix in matrices]
+    early = futures[0].result().b
+    for _ in range(5):
+        assert succeeded(fork(lambda: np.allclose(early, 1)))
+    assert all(np.allclose(future.result().b * (i + 1), 1) for i, future in enumerate(futures))
+    again = server.dgesv(np.eye(200) * 2, np.ones((200, 50))).b
+    assert np.allclose(again, 0.5) and np.allclose(early, 1)
+
+
+KEPT = None
+
+
+def kept_value(index):
+    return float(KEPT[index, index])
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_workers_of_a_pool_see_what_was_there(server):
+    global KEPT
+    KEPT = server.dgesv(np.eye(100), np.ones((100, 100))).b
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        KEPT = None
+        others = [server.dgesv(np.eye(100) * 0.1, np.ones((100, 100))).b for _ in range(5)]
+        assert pool.map(kept_value, range(8)) == [1.0] * 8
+    assert all(np.allclose(b, 10) for b in others)
