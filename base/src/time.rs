@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Add;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// A point in time, in nanoseconds since an origin that only its clock knows. Virtual in simulation.
@@ -36,16 +37,17 @@ pub trait Clock {
     fn now(&self) -> Instant;
 }
 
-/// The machine's monotonic clock, counted from the creation of this value.
+/// The machine's monotonic clock. All of one process agree, so that a time may travel from one plugin to another.
 #[derive(Debug)]
 pub struct SystemClock {
     origin: std::time::Instant,
 }
 
 impl SystemClock {
-    /// A clock whose origin is now.
+    /// A clock whose origin is the making of the process's first one.
     pub fn new() -> Self {
-        SystemClock { origin: std::time::Instant::now() }
+        static ORIGIN: OnceLock<std::time::Instant> = OnceLock::new();
+        SystemClock { origin: *ORIGIN.get_or_init(std::time::Instant::now) }
     }
 }
 

@@ -6,6 +6,7 @@
 mod call;
 mod memory;
 mod module;
+mod output;
 mod results;
 mod start;
 mod wait;

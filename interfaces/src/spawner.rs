@@ -1,5 +1,7 @@
 //! The spawner service: starts executables, hands over the connection to each, and reports how each ended.
 
+mod output;
+
 use std::fmt;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -8,6 +10,8 @@ use farcall_base::{Bytes, ExecutableId};
 
 use crate::directory::ExecutableImage;
 use crate::mailbox::{Port, Reply};
+
+pub use output::OutputTail;
 
 /// The slot that a spawner fills.
 pub const SLOT: &str = "spawner";
@@ -33,6 +37,8 @@ pub enum Request {
 pub struct Start {
     /// The asker's name for it; no other living executable of the asker's node has it.
     pub executable: ExecutableId,
+    /// Name of its module, shown to people in the list of processes; empty for none.
+    pub module: String,
     /// What to start.
     pub image: ExecutableImage,
     /// What it may use.
@@ -71,10 +77,12 @@ pub struct Exited {
     pub executable: ExecutableId,
     /// By status or by signal.
     pub how: ExitHow,
-    /// The last lines it wrote to standard error, bounded and free of control characters.
-    pub stderr_tail: String,
+    /// Whether it lived when it was first stopped: then its end was not its own doing.
+    pub was_stopped: bool,
+    /// The last lines it wrote to standard error. Times are those of the process that reports, whose clocks agree.
+    pub stderr: OutputTail,
     /// The last lines it wrote to standard output.
-    pub stdout_tail: String,
+    pub stdout: OutputTail,
 }
 
 /// How a process ended. Reads as `exited with status 3` or `killed by signal 11 (SIGSEGV), core dumped`.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use farcall_base::{CallId, Clock, ConnectionId, Error, ErrorKind, ExecutableId, Instant, Random, SeededRandom};
-use farcall_interfaces::spawner::{ExitHow, Exited};
+use farcall_interfaces::spawner::{ExitHow, Exited, OutputTail};
 use farcall_rpc_server::state::{Action, MemoryId};
 use farcall_transport_simulated::{LinkId, LinkPlan, Network};
 
@@ -29,7 +29,7 @@ enum Happening {
     ModuleLoads(ExecutableId),
     RoutineReturns(ExecutableId, CallId),
     ProcessEnds(ExecutableId, ExitHow),
-    ExitReported(Exited),
+    ExitReported(Box<Exited>),
 }
 
 /// How a run went.
@@ -318,9 +318,10 @@ impl World {
     /// A process ends: its connection at once, the report of its exit a little later.
     fn end_process(&mut self, executable: ExecutableId, how: ExitHow) {
         if self.processes.remove(&executable).is_some() {
-            let exited = Exited { executable, how, stderr_tail: String::new(), stdout_tail: String::new() };
+            let (stderr, stdout) = (OutputTail::default(), OutputTail::default());
+            let exited = Exited { executable, how, was_stopped: false, stderr, stdout };
             let delay = self.within(200);
-            self.after(delay, Happening::ExitReported(exited));
+            self.after(delay, Happening::ExitReported(Box::new(exited)));
         }
     }
 

@@ -39,6 +39,9 @@ pub struct HostArguments {
     /// Only check that the module on standard input can be loaded
     #[arg(long)]
     check: bool,
+    /// The module's name, for the list of processes only
+    #[arg(value_name = "MODULE")]
+    _module: Option<String>,
 }
 
 /// Runs a subcommand.
@@ -50,10 +53,10 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Call(arguments) => call::call(&arguments).map(success),
         Command::Serve(arguments) => serve(&arguments).map(success),
         Command::Check(arguments) => check::check(&arguments),
-        Command::Host(HostArguments { check: false }) => {
+        Command::Host(HostArguments { check: false, .. }) => {
             Ok(ExitCode::from(u8::try_from(farcall_executable::serve::host_main()).unwrap_or(1)))
         }
-        Command::Host(HostArguments { check: true }) => Ok(host_check()),
+        Command::Host(HostArguments { check: true, .. }) => Ok(host_check()),
     }
 }
 

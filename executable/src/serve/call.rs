@@ -15,6 +15,7 @@ use farcall_wire::{Argument, Open};
 use super::CALL_BYTES_MAX;
 use super::memory::{ArenaPlan, Segments};
 use super::module::{LoadedModule, LoadedRoutine};
+use super::output;
 use crate::invoke::{Slot, invoke};
 
 /// Memory given for a parameter that is not referenced: enough for a routine that peeks at its first element.
@@ -163,7 +164,9 @@ impl PendingCall {
         // SAFETY: every slot describes memory of the extent that the layout says; that the code has the interface its
         // IDL claims is the publisher's word, which is why it runs in this process and not in the server.
         unsafe { invoke(&loaded.prepared, &mut slots)? };
+        end_fork(module.process);
         flush_standard_output();
+        output::wait_until_taken();
         self.results(&loaded.routine.interface, &slots)
     }
 
@@ -184,6 +187,15 @@ impl PendingCall {
             _ => Ok(Slot::null()),
         };
         interface.parameters.iter().enumerate().map(slot).collect()
+    }
+}
+
+/// Ends a child that the routine forked and that returned like its parent: it has the parent's connection, and would
+/// answer in its place. What stdio holds is the parent's to write.
+fn end_fork(process: u32) {
+    if std::process::id() != process {
+        // SAFETY: ends this process at once, without what others want to be run at its end.
+        unsafe { libc::_exit(0) };
     }
 }
 

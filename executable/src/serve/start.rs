@@ -13,6 +13,7 @@ const SOCKET_VARIABLE: &str = "FARCALL_SOCKET";
 
 /// Runs the generic host; returns the process's exit status.
 pub fn host_main() -> i32 {
+    restore_broken_pipes();
     report(inherited().and_then(|stream| run(stream, None)))
 }
 
@@ -53,6 +54,13 @@ fn inherited() -> Result<Box<dyn ByteStream>> {
         Ok(rustix::net::AddressFamily::UNIX) | Err(_) => ring::accept(connection, Proof::Inherited),
         Ok(_) => farcall_transport_tcp::from_descriptor(connection, Proof::Inherited),
     }
+}
+
+/// Routines meet a broken pipe as any C program does. Rust's start ignores the signal; that of a linked executable, which
+/// has C's own, does not.
+fn restore_broken_pipes() {
+    // SAFETY: no other thread runs yet, and the default action is valid for any signal.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
 }
 
 /// A server that dies must not leave its executables behind.

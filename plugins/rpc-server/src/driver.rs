@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_call::Transmit;
-use farcall_interfaces::directory::{DirectoryHandle, Request, Response};
+use farcall_interfaces::directory::{DirectoryHandle, ExecutableImage, Request, Response};
 use farcall_interfaces::link::{Link, QUEUE_BYTES, Received};
 use farcall_interfaces::mailbox::{Receiver, Sender};
-use farcall_interfaces::spawner::{Exited, SpawnerHandle, Start, Started};
+use farcall_interfaces::spawner::{ExecutableLimits, Exited, SpawnerHandle, Start, Started};
 use farcall_interfaces::stream::{ByteStream, Listener, Proof};
 use rustix::event::epoll;
 
@@ -43,7 +43,7 @@ pub enum Message {
     Resolved(ConnectionId, farcall_base::ChannelId, Result<Response>),
     Listed(ConnectionId, farcall_base::ChannelId, Result<Response>),
     Started(ExecutableId, Result<Started>),
-    Exited(Result<Exited>),
+    Exited(Result<Box<Exited>>),
     Stop,
 }
 
@@ -358,18 +358,19 @@ impl Driver {
                     Err(error) => self.server.listed(connection, channel, Err(error)),
                 }
             }
-            Action::Start { executable, image } => self.start(executable, image),
+            Action::Start { executable, module, image } => self.start(executable, module, image),
             Action::Stop { executable, grace } => self.stop(executable, grace),
             Action::Close(connection) => self.close(connection),
         }
     }
 
-    fn start(&mut self, executable: ExecutableId, image: farcall_interfaces::directory::ExecutableImage) {
+    fn start(&mut self, executable: ExecutableId, module: String, image: ExecutableImage) {
         let started = self.sender.reply(move |answer| Message::Started(executable, answer));
-        let exited = self.sender.reply(Message::Exited);
+        let exited = self.sender.reply(|answer: Result<Exited>| Message::Exited(answer.map(Box::new)));
         match (started, exited) {
             (Ok(started), Ok(exited)) => {
-                self.services.spawner.start(Start { executable, image, limits: Default::default(), started, exited });
+                let limits = ExecutableLimits::default();
+                self.services.spawner.start(Start { executable, module, image, limits, started, exited });
             }
             (Err(error), _) | (_, Err(error)) => self.server.executable_failed(&mut self.world, executable, &error),
         }

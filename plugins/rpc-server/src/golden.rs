@@ -14,7 +14,7 @@ use std::time::Duration;
 use farcall_base::{Bytes, ConnectionId, Error, ErrorKind, ExecutableId, Instant};
 use farcall_idl::encode::{contract_hash, encode_interface, encode_module};
 use farcall_interfaces::directory::{ExecutableImage, ImageKind, PublishedModule, PublishedRoutine};
-use farcall_interfaces::spawner::{ExitHow, Exited};
+use farcall_interfaces::spawner::{ExitHow, Exited, OutputTail};
 use farcall_wire::HelloLimits;
 
 use crate::state::{Limits, MemorySource, State};
@@ -134,8 +134,8 @@ impl Play {
             | "load" | "open" | "cancel" | "share" | "unshare" | "gone" | "bad" | "goodbye" => {
                 self.client_event(ConnectionId(number), words)
             }
-            "start-ok" | "start-failed" | "load-ok" | "load-failed" | "return" | "fail" | "exit" | "kill" | "lost"
-            | "callback" => self.executable_event(ExecutableId(number), words),
+            "start-ok" | "start-failed" | "load-ok" | "load-failed" | "return" | "fail" | "exit" | "kill"
+            | "stopped" | "lost" | "callback" => self.executable_event(ExecutableId(number), words),
             "resolve" => self.resolve(words[1]),
             "listing" => {
                 let (connection, channel) = self.peers.questions.pop_front().unwrap();
@@ -191,15 +191,16 @@ impl Play {
                 let error = Error::new(ErrorKind::Unavailable, "start an executable", rest.join(" "));
                 self.server.executable_failed(&mut self.memory, executable, &error);
             }
-            "exit" | "kill" => {
+            "exit" | "kill" | "stopped" => {
                 let number = rest[0].parse().unwrap();
                 let how = match words[0] {
                     "exit" => ExitHow::Status(number),
-                    _ => ExitHow::Signal { number, name: "SIGSEGV", core: false },
+                    "kill" => ExitHow::Signal { number, name: "SIGSEGV", core: false },
+                    _ => ExitHow::Signal { number, name: "SIGTERM", core: false },
                 };
                 self.peers.remove(connection);
-                let (stderr_tail, stdout_tail) = (rest[1..].join(" "), String::new());
-                let exited = Exited { executable, how, stderr_tail, stdout_tail };
+                let (was_stopped, stderr) = (words[0] == "stopped", self.standard_error(&rest[1..]));
+                let exited = Exited { executable, how, was_stopped, stderr, stdout: OutputTail::default() };
                 self.server.executable_exited(&mut self.memory, &exited);
                 self.server.ended(&mut self.memory, connection);
             }
@@ -209,6 +210,19 @@ impl Play {
             }
             _ => self.peers.executable_does(connection, words[0], rest),
         }
+    }
+
+    /// `words, @MS words, …`: a line that was taken now, one that was taken at that time, ….
+    fn standard_error(&self, words: &[&str]) -> OutputTail {
+        let mut tail = OutputTail::new(20, 4096);
+        for line in words.join(" ").split(", ") {
+            let (at, line) = match line.strip_prefix('@').and_then(|line| line.split_once(' ')) {
+                Some((at, line)) => (Instant(at.parse::<u64>().unwrap() * 1_000_000), line),
+                None => (self.memory.now, line),
+            };
+            tail.push(at, format!("{line}\n").as_bytes());
+        }
+        tail
     }
 
     fn resolve(&mut self, name: &str) {

@@ -213,6 +213,8 @@ pub enum Action {
     Start {
         /// Its name.
         executable: ExecutableId,
+        /// Its module's name.
+        module: String,
         /// What to start.
         image: ExecutableImage,
     },

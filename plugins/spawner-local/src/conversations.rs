@@ -54,7 +54,7 @@ impl World {
 fn start(request: u64, executable: ExecutableId) -> Event {
     let kind = ImageKind::Linked { path: "/x".to_string() };
     let image = ExecutableImage { kind, environment: Vec::new(), backend: String::new(), module_text: Arc::from([]) };
-    Event::Start { request, executable, image, limits: ExecutableLimits::default() }
+    Event::Start { request, executable, module: String::new(), image, limits: ExecutableLimits::default() }
 }
 
 /// Something that may happen in this world; also what is said of executables that are not there.
@@ -73,8 +73,8 @@ fn random_event(random: &mut SeededRandom, world: &mut World, request: u64) -> E
         4 if world.starting.remove(&executable) => {
             Event::SpawnFailed { executable, error: Error::new(ErrorKind::Unavailable, "start", "no") }
         }
-        5 if world.running.remove(&executable).is_some() => Event::Ended { executable, how: ExitHow::Status(0) },
-        6 => Event::Output { executable, output: Output::Stderr, bytes: vec![b'x'; 9] },
+        5 if world.running.remove(&executable).is_some() => ended(executable),
+        6 => Event::Output { executable, output: Output::Stderr, before: Instant(0), bytes: vec![b'x'; 9] },
         7 if random.next().is_multiple_of(40) => Event::Shutdown,
         _ => Event::Tick,
     }
@@ -116,8 +116,11 @@ fn end(state: &mut State, world: &mut World, seed: u64) {
     assert!(world.running.values().all(killed), "seed {seed}: one would live on: {:?}", world.running);
     for executable in world.running.keys().copied().collect::<Vec<_>>() {
         world.running.remove(&executable);
-        let how = ExitHow::Status(0);
-        step(state, later, Event::Ended { executable, how }).into_iter().for_each(|action| world.perform(action));
+        step(state, later, ended(executable)).into_iter().for_each(|action| world.perform(action));
     }
     assert!(world.finished, "seed {seed}");
+}
+
+fn ended(executable: ExecutableId) -> Event {
+    Event::Ended { executable, how: ExitHow::Status(0), was_stopped: false }
 }

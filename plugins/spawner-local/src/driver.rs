@@ -116,8 +116,9 @@ impl Driver {
             Source::Mailbox => self.collect_messages(),
             Source::Output(executable, output) => {
                 let Some(process) = self.running.get_mut(&executable) else { return };
+                let before = self.clock.now();
                 let bytes = process.read(output);
-                self.events.push_back(Event::Output { executable, output, bytes });
+                self.events.push_back(Event::Output { executable, output, before, bytes });
             }
             Source::End(executable) => self.collect_end(executable),
         }
@@ -143,10 +144,10 @@ impl Driver {
     }
 
     fn collect_start(&mut self, start: Start) {
-        let Start { executable, image, limits, started, exited } = start;
+        let Start { executable, module, image, limits, started, exited } = start;
         self.requests += 1;
         self.asked.insert(self.requests, Reports { started: Some(started), exited });
-        self.events.push_back(Event::Start { request: self.requests, executable, image, limits });
+        self.events.push_back(Event::Start { request: self.requests, executable, module, image, limits });
     }
 
     /// Takes what the process still wrote, ends the rest of its group, and reaps it.
@@ -154,10 +155,12 @@ impl Driver {
         let Some(process) = self.running.get_mut(&executable) else { return };
         let Some(how) = process.reap() else { return };
         for output in [Output::Stdout, Output::Stderr] {
+            let before = self.clock.now();
             let bytes = process.drain(output);
-            self.events.push_back(Event::Output { executable, output, bytes });
+            self.events.push_back(Event::Output { executable, output, before, bytes });
         }
-        self.events.push_back(Event::Ended { executable, how });
+        let was_stopped = process.was_stopped();
+        self.events.push_back(Event::Ended { executable, how, was_stopped });
     }
 
     /// Lets `step` see all events, and does what it says.
@@ -182,7 +185,7 @@ impl Driver {
                 self.reports.remove(&executable).expect("a spawn has its reports").fail(error);
             }
             Action::Signal { executable, signal } => {
-                if let Some(process) = self.running.get(&executable) {
+                if let Some(process) = self.running.get_mut(&executable) {
                     process.signal(signal);
                 }
             }

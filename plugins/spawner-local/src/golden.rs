@@ -60,7 +60,10 @@ fn event(request: u64, words: &[&str]) -> Event {
     let executable = ExecutableId(words.get(1).map_or(0, |number| number.parse().unwrap()));
     let limits = ExecutableLimits::default();
     match words {
-        ["start", _, image @ ..] => Event::Start { request, executable, image: self::image(image), limits },
+        ["start", _, image @ ..] => {
+            let module = "m".to_string();
+            Event::Start { request, executable, module, image: self::image(image), limits }
+        }
         ["stop", _, "grace", grace] => Event::Stop { executable, grace: Duration::from_millis(grace.parse().unwrap()) },
         ["spawned", _] => Event::Spawned { executable },
         ["spawn-failed", _] => {
@@ -68,10 +71,13 @@ fn event(request: u64, words: &[&str]) -> Event {
         }
         ["stderr", _, text @ ..] => output(executable, Output::Stderr, text),
         ["stdout", _, text @ ..] => output(executable, Output::Stdout, text),
-        ["exited", _, status] => Event::Ended { executable, how: ExitHow::Status(status.parse().unwrap()) },
+        ["exited", _, status] => {
+            Event::Ended { executable, how: ExitHow::Status(status.parse().unwrap()), was_stopped: false }
+        }
         ["killed", _, number] => {
             let number = number.parse().unwrap();
-            Event::Ended { executable, how: ExitHow::Signal { number, name: "SIGNAL", core: false } }
+            let how = ExitHow::Signal { number, name: "SIGNAL", core: false };
+            Event::Ended { executable, how, was_stopped: false }
         }
         ["tick"] => Event::Tick,
         ["shutdown"] => Event::Shutdown,
@@ -80,7 +86,7 @@ fn event(request: u64, words: &[&str]) -> Event {
 }
 
 fn output(executable: ExecutableId, output: Output, words: &[&str]) -> Event {
-    Event::Output { executable, output, bytes: (words.join(" ") + "\n").into_bytes() }
+    Event::Output { executable, output, before: Instant(0), bytes: (words.join(" ") + "\n").into_bytes() }
 }
 
 /// `host`, or a path; then `backend=B`, or variables `NAME=VALUE`.
@@ -113,7 +119,10 @@ fn show(action: Action) -> String {
         Action::Signal { executable, signal } => format!("< signal {executable} {signal:?}\n"),
         Action::ReportExited(exited) => format!(
             "< report {} {}; stderr {:?}; stdout {:?}\n",
-            exited.executable, exited.how, exited.stderr_tail, exited.stdout_tail
+            exited.executable,
+            exited.how,
+            exited.stderr.text(),
+            exited.stdout.text()
         ),
         Action::Finish => "< finish\n".to_string(),
     }

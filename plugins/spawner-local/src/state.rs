@@ -1,14 +1,11 @@
 //! The spawner's table of executables, and the settings of the manifest. Pure.
 
-mod tail;
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use farcall_base::{ExecutableId, Instant};
+use farcall_interfaces::spawner::OutputTail;
 use serde::Deserialize;
-
-pub(crate) use tail::Tail;
 
 /// What connects an executable with its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -66,8 +63,8 @@ pub(crate) struct State {
 /// An executable that lives, or is about to.
 pub(crate) struct Executable {
     pub(crate) phase: Phase,
-    pub(crate) stdout: Tail,
-    pub(crate) stderr: Tail,
+    pub(crate) stdout: OutputTail,
+    pub(crate) stderr: OutputTail,
 }
 
 /// How far it has come; only forwards, but from `Starting` also out of the table.
@@ -91,7 +88,7 @@ impl State {
     /// Adds an entry in phase `Starting`.
     pub(crate) fn insert(&mut self, executable: ExecutableId) {
         let Settings { output_tail_lines_max: lines, output_tail_bytes_max: bytes, .. } = self.settings;
-        let (stdout, stderr) = (Tail::new(lines, bytes), Tail::new(lines, bytes));
+        let (stdout, stderr) = (OutputTail::new(lines, bytes), OutputTail::new(lines, bytes));
         self.executables.insert(executable, Executable { phase: Phase::Starting, stdout, stderr });
     }
 

@@ -6,7 +6,7 @@ use farcall_base::{Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_interfaces::directory::{ExecutableImage, ImageKind};
 use farcall_interfaces::spawner::{ExecutableLimits, ExitHow, Exited, SOCKET_VARIABLE};
 
-use crate::state::{Phase, State};
+use crate::state::{Executable, Phase, State};
 
 /// The descriptor on which an executable finds its connection: standard input, which the standard library can hand over
 /// without running code of ours between fork and exec.
@@ -15,17 +15,18 @@ const SOCKET_NUMBER: &str = "0";
 /// What happens to the spawner.
 pub(crate) enum Event {
     /// Somebody asks for a start; `request` names the addresses of its reports.
-    Start { request: u64, executable: ExecutableId, image: ExecutableImage, limits: ExecutableLimits },
+    Start { request: u64, executable: ExecutableId, module: String, image: ExecutableImage, limits: ExecutableLimits },
     /// Somebody asks for an end.
     Stop { executable: ExecutableId, grace: Duration },
     /// A `Spawn` was done.
     Spawned { executable: ExecutableId },
     /// A `Spawn` failed, and left nothing behind.
     SpawnFailed { executable: ExecutableId, error: Error },
-    /// An executable wrote.
-    Output { executable: ExecutableId, output: Output, bytes: Vec<u8> },
-    /// An executable ended; all that it wrote was reported before.
-    Ended { executable: ExecutableId, how: ExitHow },
+    /// An executable wrote what was taken just after the time `before`. By the time the event is seen, the call that
+    /// wrote it may be over and another under way.
+    Output { executable: ExecutableId, output: Output, before: Instant, bytes: Vec<u8> },
+    /// An executable ended, of itself or because it was stopped while it lived; all that it wrote was reported before.
+    Ended { executable: ExecutableId, how: ExitHow, was_stopped: bool },
     /// Time passed.
     Tick,
     /// The node stops.
@@ -77,18 +78,21 @@ pub(crate) struct CommandLine {
 /// Takes one event in.
 pub(crate) fn step(state: &mut State, now: Instant, event: Event) -> Vec<Action> {
     match event {
-        Event::Start { request, executable, image, limits } => vec![start(state, request, executable, &image, limits)],
+        Event::Start { request, executable, module, image, limits } => {
+            let command = check_start(state, executable).and_then(|()| command_line(state, &module, &image));
+            vec![start(state, request, executable, command, limits)]
+        }
         Event::Stop { executable, grace } => stop(state, now, executable, grace).into_iter().collect(),
         Event::Spawned { executable } => spawned(state, executable),
         Event::SpawnFailed { executable, error } => {
             state.executables.remove(&executable);
             finish_if_done(state, Action::ReportFailed { executable, error })
         }
-        Event::Output { executable, output, bytes } => {
-            push_output(state, executable, output, &bytes);
+        Event::Output { executable, output, before, bytes } => {
+            push_output(state, before, executable, output, &bytes);
             Vec::new()
         }
-        Event::Ended { executable, how } => ended(state, executable, how),
+        Event::Ended { executable, how, was_stopped } => ended(state, executable, how, was_stopped),
         Event::Tick => kill_overdue(state, now),
         Event::Shutdown => shutdown(state, now),
     }
@@ -98,10 +102,10 @@ fn start(
     state: &mut State,
     request: u64,
     executable: ExecutableId,
-    image: &ExecutableImage,
+    command: Result<CommandLine>,
     limits: ExecutableLimits,
 ) -> Action {
-    match check_start(state, executable).and_then(|()| command_line(state, image)) {
+    match command {
         Ok(command) => {
             state.insert(executable);
             Action::Spawn { request, executable, command, limits }
@@ -126,7 +130,7 @@ fn check_start(state: &State, executable: ExecutableId) -> Result<()> {
     Ok(())
 }
 
-fn command_line(state: &State, image: &ExecutableImage) -> Result<CommandLine> {
+fn command_line(state: &State, module: &str, image: &ExecutableImage) -> Result<CommandLine> {
     if !image.backend.is_empty() && !image.backend.eq_ignore_ascii_case("normal") {
         let message = format!("backend {:?} is not started by spawner-local", image.backend);
         let error = Error::new(ErrorKind::Unavailable, "start an executable", message);
@@ -139,7 +143,12 @@ fn command_line(state: &State, image: &ExecutableImage) -> Result<CommandLine> {
     let (program, arguments) = command.split_first().expect("an empty host_command was refused at construction");
     let environment = environment(state, image);
     environment.iter().try_for_each(check_variable)?;
-    Ok(CommandLine { program: program.clone(), arguments: arguments.to_vec(), environment })
+    let mut arguments = arguments.to_vec();
+    // All hosts are one program: what tells them apart in a list of processes is this. A linked one has a path of its own.
+    if matches!(image.kind, ImageKind::GenericHost { .. }) && !module.is_empty() {
+        arguments.push(module.to_string());
+    }
+    Ok(CommandLine { program: program.clone(), arguments, environment })
 }
 
 /// Later ones win: the manifest, then the module, then what an executable needs to find its connection.
@@ -186,18 +195,17 @@ fn stop(state: &mut State, now: Instant, executable: ExecutableId, grace: Durati
     signal.map(|signal| Action::Signal { executable, signal })
 }
 
-fn push_output(state: &mut State, executable: ExecutableId, output: Output, bytes: &[u8]) {
+fn push_output(state: &mut State, at: Instant, executable: ExecutableId, output: Output, bytes: &[u8]) {
     let Some(entry) = state.executables.get_mut(&executable) else { return };
     match output {
-        Output::Stdout => entry.stdout.push(bytes),
-        Output::Stderr => entry.stderr.push(bytes),
+        Output::Stdout => entry.stdout.push(at, bytes),
+        Output::Stderr => entry.stderr.push(at, bytes),
     }
 }
 
-fn ended(state: &mut State, executable: ExecutableId, how: ExitHow) -> Vec<Action> {
-    let Some(entry) = state.executables.remove(&executable) else { return Vec::new() };
-    let (stderr_tail, stdout_tail) = (entry.stderr.text(), entry.stdout.text());
-    finish_if_done(state, Action::ReportExited(Exited { executable, how, stderr_tail, stdout_tail }))
+fn ended(state: &mut State, executable: ExecutableId, how: ExitHow, was_stopped: bool) -> Vec<Action> {
+    let Some(Executable { stderr, stdout, .. }) = state.executables.remove(&executable) else { return Vec::new() };
+    finish_if_done(state, Action::ReportExited(Exited { executable, how, was_stopped, stderr, stdout }))
 }
 
 fn finish_if_done(state: &State, action: Action) -> Vec<Action> {

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use farcall_base::{Bytes, ExecutableId};
+use farcall_base::{Bytes, ErrorKind, ExecutableId};
 use farcall_interfaces::directory::{ExecutableImage, ImageKind};
 use farcall_interfaces::mailbox::{Answer, question};
 use farcall_interfaces::spawner::{ExecutableLimits, ExitHow, Exited, Start, Started};
@@ -36,7 +36,14 @@ impl Shell {
         let environment = vec![("FROM_MODULE".to_string(), "2".to_string())];
         let image = ExecutableImage { kind, environment, backend: String::new(), module_text: Arc::from([]) };
         let ((started, is_started), (exited, has_exited)) = (question().unwrap(), question().unwrap());
-        self.spawner.start(Start { executable: ExecutableId(number), image, limits, started, exited });
+        self.spawner.start(Start {
+            executable: ExecutableId(number),
+            module: "ep".into(),
+            image,
+            limits,
+            started,
+            exited,
+        });
         (is_started, has_exited)
     }
 
@@ -95,7 +102,7 @@ fn options_text_says_the_defaults_and_names_every_key() {
 fn an_exit_status_comes_with_the_last_lines() {
     let exited = run("echo to-out; echo to-err >&2; exit 3");
     assert_eq!(exited.how, ExitHow::Status(3));
-    assert_eq!((exited.stdout_tail.as_str(), exited.stderr_tail.as_str()), ("to-out", "to-err"));
+    assert_eq!((exited.stdout.text(), exited.stderr.text()), ("to-out".into(), "to-err".into()));
 }
 
 #[test]
@@ -103,14 +110,15 @@ fn a_signal_is_named() {
     let exited = run("ulimit -c 0; echo about to crash >&2; kill -SEGV $$");
     assert_eq!(exited.how, ExitHow::Signal { number: 11, name: "SIGSEGV", core: false });
     assert_eq!(exited.how.to_string(), "killed by signal 11 (SIGSEGV)");
-    assert_eq!(exited.stderr_tail, "about to crash");
+    assert_eq!(exited.stderr.text(), "about to crash");
 }
 
 #[test]
 fn a_flood_leaves_a_bounded_tail_and_blocks_nobody() {
     let exited =
         run("i=0; while [ $i -lt 20000 ]; do echo \"line $i of a flooding routine\"; i=$((i+1)); done >&2; exit 1");
-    let lines: Vec<&str> = exited.stderr_tail.lines().collect();
+    let text = exited.stderr.text();
+    let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 20);
     assert_eq!((lines[0], lines[19]), ("line 19980 of a flooding routine", "line 19999 of a flooding routine"));
 }
@@ -137,7 +145,10 @@ fn no_descriptor_of_the_node_leaks_into_an_executable() {
     let shell = Shell::new(LIST_DESCRIPTORS);
     let exits: Vec<_> = (0..3).map(|number| shell.start(number)).collect();
     for (_started, exited) in exits {
-        assert_eq!(exited.wait(PATIENCE).unwrap().stdout_tail, String::from_utf8(plain.stdout.clone()).unwrap().trim());
+        assert_eq!(
+            exited.wait(PATIENCE).unwrap().stdout.text(),
+            String::from_utf8(plain.stdout.clone()).unwrap().trim()
+        );
     }
 }
 
@@ -160,7 +171,7 @@ fn what_an_executable_leaves_behind_ends_with_it() {
     // The child in the background also holds the pipes: waiting for their end would wait for an hour.
     let exited = run("sleep 3600 & echo $!; exit 0");
     assert_eq!(exited.how, ExitHow::Status(0));
-    assert!(gone(&exited.stdout_tail), "process {} lives", exited.stdout_tail);
+    assert!(gone(&exited.stdout.text()), "process {} lives", exited.stdout.text());
 }
 
 #[test]
@@ -179,7 +190,14 @@ fn a_node_that_stops_takes_its_executables_with_it() {
         module_text: Arc::from([]),
     };
     let limits = ExecutableLimits::default();
-    shell.spawner.start(Start { executable: ExecutableId(2), image, limits, started: reply, exited });
+    shell.spawner.start(Start {
+        executable: ExecutableId(2),
+        module: String::new(),
+        image,
+        limits,
+        started: reply,
+        exited,
+    });
     assert_eq!(answer.wait(PATIENCE).unwrap_err().kind(), ErrorKind::ShuttingDown);
     assert!(has_exited.wait(PATIENCE).is_err(), "no end is reported of what never ran");
 }
@@ -200,7 +218,7 @@ fn limits_hold() {
     let limits = ExecutableLimits { address_space_max: Some(Bytes(1 << 30)), processor_seconds_max: Some(7) };
     let (started, exited) = shell.start_limited(1, limits);
     UnixStream::from(started.stream).write_all(b"go\n").unwrap();
-    assert_eq!(exited.wait(PATIENCE).unwrap().stdout_tail, "1048576\n7");
+    assert_eq!(exited.wait(PATIENCE).unwrap().stdout.text(), "1048576\n7");
 }
 
 #[test]
@@ -216,4 +234,25 @@ fn a_hundred_starts_leave_nothing_open() {
     }
     // Other tests of this process open and close descriptors meanwhile; a leak would be three or more per start.
     assert!(open() < before + 100, "{} descriptors became {}", before, open());
+}
+
+#[test]
+fn the_list_of_processes_tells_whose_host_it_is() {
+    let exited = run("tr '\\0' ' ' < /proc/$$/cmdline | tail -c 3");
+    assert_eq!(exited.stdout.text(), "ep ");
+}
+
+#[test]
+fn an_end_on_request_is_told_from_one_of_its_own() {
+    let shell = Shell::new("exec sleep 600");
+    let (started, exited) = shell.start(1);
+    shell.spawner.stop(ExecutableId(1), PATIENCE).unwrap();
+    assert!(exited.wait(PATIENCE).unwrap().was_stopped);
+    drop(started);
+    // The same signal, but from elsewhere.
+    let (started, exited) = shell.start(2);
+    let pid = started.pid.to_string();
+    assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    let exited = exited.wait(PATIENCE).unwrap();
+    assert!(!exited.was_stopped && matches!(exited.how, ExitHow::Signal { number: 15, .. }), "{:?}", exited.how);
 }

@@ -1,6 +1,6 @@
 //! Executables: from the spawner's word that one runs to the report of its end.
 
-use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Result};
+use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_call::{Connection, Event, Setup};
 use farcall_interfaces::directory::ImageKind;
 use farcall_interfaces::spawner::{ExitHow, Exited};
@@ -22,7 +22,7 @@ impl Server {
         executable: ExecutableId,
         connection: ConnectionId,
         shares_memory: bool,
-        now: farcall_base::Instant,
+        now: Instant,
     ) {
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
         record.connection = Some(connection);
@@ -175,7 +175,8 @@ impl Server {
             self.leave(connection);
         }
         if let Some((key, why)) = record.last_call {
-            let error = why.unwrap_or_else(|| end_of_routine(exited));
+            let began = self.state.calls.get(&key).map_or(Instant::default(), |call| call.started);
+            let error = why.unwrap_or_else(|| end_of_routine(exited, began));
             self.finish(surroundings, key, Err(error));
         }
         if !record.loaded {
@@ -191,7 +192,8 @@ impl Server {
 /// What those that wait are told of an executable that never came to take a call.
 fn end_at_start(exited: &Exited, module: &ModuleKey) -> Error {
     let message = format!("its executable {} before it could take a call", end_words(exited));
-    with_stderr(Error::new(ErrorKind::Unavailable, "start an executable", message).with("module", &module.0), exited)
+    let error = Error::new(ErrorKind::Unavailable, "start an executable", message).with("module", &module.0);
+    with_stderr(error, &exited.stderr.text())
 }
 
 fn end_words(exited: &Exited) -> String {
@@ -201,15 +203,51 @@ fn end_words(exited: &Exited) -> String {
     }
 }
 
-fn with_stderr(error: Error, exited: &Exited) -> Error {
-    if exited.stderr_tail.trim().is_empty() { error } else { error.with("stderr", exited.stderr_tail.trim_end()) }
+fn with_stderr(error: Error, said: &str) -> Error {
+    if said.trim().is_empty() { error } else { error.with("stderr", said.trim_end()) }
 }
 
-/// What the caller is told of a routine that ended its process.
-fn end_of_routine(exited: &Exited) -> Error {
-    let kind = match exited.how {
-        ExitHow::Signal { .. } => ErrorKind::RoutineCrashed,
-        ExitHow::Status(_) => ErrorKind::RoutineExited,
+/// What the caller is told of a routine that ended its process; what the process said before the call `began` is not
+/// this caller's.
+fn end_of_routine(exited: &Exited, began: Instant) -> Error {
+    let (kind, message) = match exited.how {
+        // Nobody asked it to end but we, and we only because its connection was closed while it lived.
+        _ if exited.was_stopped => {
+            (ErrorKind::RoutineCrashed, "the routine closed its connection to the server".to_owned())
+        }
+        ExitHow::Signal { .. } => (ErrorKind::RoutineCrashed, format!("the routine {}", end_words(exited))),
+        ExitHow::Status(_) => (ErrorKind::RoutineExited, format!("the routine {}", end_words(exited))),
     };
-    with_stderr(Error::new(kind, "run a routine", format!("the routine {}", end_words(exited))), exited)
+    let error = with_stderr(Error::new(kind, "run a routine", message), &exited.stderr.text_since(began));
+    match advice(exited) {
+        Some(advice) => error.fix(advice),
+        None => error,
+    }
+}
+
+/// Where to look, as far as the end tells.
+fn advice(exited: &Exited) -> Option<&'static str> {
+    let name = match exited.how {
+        _ if exited.was_stopped => {
+            return Some("it closes descriptors that are not its own: let it close only what it opened");
+        }
+        ExitHow::Signal { name, .. } => name,
+        // What it said, and its status, tell more than we could.
+        ExitHow::Status(_) => return None,
+    };
+    Some(match name {
+        "SIGSEGV" | "SIGBUS" => {
+            "look for indexes beyond the arrays and for arguments that the interface describes wrongly, or run the \
+             routine locally under valgrind"
+        }
+        "SIGABRT" => {
+            "a check of the routine or of its memory failed: see what it said, or run it locally under valgrind"
+        }
+        "SIGFPE" => "look for an integer division by zero, or for floating-point traps that a compiler option has set",
+        "SIGILL" => "its library was built for another processor than the server's, or its code was overwritten",
+        "SIGKILL" => "see the server's system log: a machine that runs out of memory ends processes so",
+        "SIGPIPE" => "it wrote to a pipe or socket that nobody reads any more",
+        "SIGXCPU" => "it used up its processor time",
+        _ => return None,
+    })
 }

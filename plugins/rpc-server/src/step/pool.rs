@@ -97,7 +97,7 @@ impl Server {
         let Some(pool) = self.state.pools.get_mut(module) else { return };
         pool.alive += 1;
         pool.coming += 1;
-        self.state.actions.push_back(Action::Start { executable, image: pool.image.clone() });
+        self.state.actions.push_back(Action::Start { executable, module: module.0.clone(), image: pool.image.clone() });
         let record = Executable {
             module: module.clone(),
             connection: None,

@@ -1,5 +1,6 @@
 //! One process: launch, pipes, signals, reaping. The OS-specific module of this plugin (pidfd: Linux 5.3).
 
+use std::ffi::OsString;
 use std::io::Read;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -17,8 +18,14 @@ use crate::step::{CommandLine, Output, Signal};
 /// Bytes taken from a pipe at a time: as much as a pipe holds by default.
 const READ_BYTES_MAX: usize = 64 << 10;
 
+/// Leads every process to its own program, also when the file was replaced or removed.
+const OWN_PROGRAM: &str = "/proc/self/exe";
+
 /// Reads after a process has ended. Its pipes hold no more; a process that left the group could write for ever.
 const DRAIN_READS_MAX: usize = 4;
+
+/// Flag of a process that is being taken down (the kernel's sched.h).
+const PF_EXITING: u64 = 4;
 
 /// Connections of others taken from a port that is there for one.
 const STRANGERS_MAX: usize = 64;
@@ -33,6 +40,8 @@ pub(super) struct Process {
     stderr: Option<ChildStderr>,
     /// Our end of its connection, until it is handed over.
     stream: Option<OwnedFd>,
+    /// It was signalled on request while it lived.
+    stopped: bool,
     reaped: bool,
 }
 
@@ -54,6 +63,7 @@ impl Process {
         .map_err(|source| Error::system("make a socket pair", source))?;
         let environment = command.environment.iter().map(|(name, value)| (name, value));
         let mut child = Command::new(&command.program)
+            .arg0(shown_name(&command.program))
             .args(&command.arguments)
             .envs(environment)
             .stdin(Stdio::from(theirs))
@@ -74,7 +84,8 @@ impl Process {
         };
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         // From here on, an error drops the process, which ends it.
-        let process = Process { child, group, pidfd, stdout, stderr, stream: Some(ours), reaped: false };
+        let process =
+            Process { child, group, pidfd, stdout, stderr, stream: Some(ours), stopped: false, reaped: false };
         process.unblock_pipes()?;
         process.apply(limits)?;
         Ok(process)
@@ -160,8 +171,27 @@ impl Process {
         all
     }
 
-    /// Signals the process and its group. One that has ended meanwhile is no error.
-    pub(super) fn signal(&self, signal: Signal) {
+    /// Signals the process and its group on request. One that has ended meanwhile is no error.
+    pub(super) fn signal(&mut self, signal: Signal) {
+        self.stopped |= !self.is_ending();
+        self.signal_group(signal);
+    }
+
+    /// Whether it lived when it was signalled on request.
+    pub(super) fn was_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// Whether it is on its way out, or further. Its connection closes on that way, some time before it has ended: so
+    /// whoever stops it because of that is often too early for the pidfd to tell.
+    fn is_ending(&self) -> bool {
+        let status = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
+        // Behind the name, which may hold anything: state, parent, group, session, terminal, its group, flags (proc(5)).
+        let flags = status.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(6)?.parse::<u64>().ok());
+        flags.is_none_or(|flags| flags & PF_EXITING != 0)
+    }
+
+    fn signal_group(&self, signal: Signal) {
         if !self.reaped {
             let signal = match signal {
                 Signal::Terminate => rustix::process::Signal::TERM,
@@ -175,7 +205,7 @@ impl Process {
     ///
     /// The group is signalled before the reaping: until then no other group can have its number.
     pub(super) fn reap(&mut self) -> Option<ExitHow> {
-        self.signal(Signal::Kill);
+        self.signal_group(Signal::Kill);
         let status = self.child.try_wait().ok().flatten()?;
         self.reaped = true;
         Some(exit_how(status))
@@ -185,7 +215,7 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         if !self.reaped {
-            self.signal(Signal::Kill);
+            self.signal_group(Signal::Kill);
             let _ = self.child.wait();
         }
     }
@@ -204,6 +234,12 @@ fn loopback_pair() -> std::io::Result<(OwnedFd, OwnedFd)> {
         }
     }
     Err(std::io::Error::other("strangers crowd the port"))
+}
+
+/// The name of `program` in a list of processes. That of ourselves says nothing there, so our own name stands for it.
+fn shown_name(program: &str) -> OsString {
+    let own = (program == OWN_PROGRAM).then(|| std::env::args_os().next()).flatten();
+    own.unwrap_or_else(|| program.into())
 }
 
 fn cannot_start(program: &str, source: std::io::Error) -> Error {
