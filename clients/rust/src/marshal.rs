@@ -33,10 +33,10 @@ pub struct Side {
     /// The caller's array that the result ends in; `None`: the caller gets the region itself.
     pub written: Option<Place>,
     /// What the server knows the region by, until the call is over.
-    pub _segment: Option<Segment>,
+    pub segment: Option<Segment>,
 }
 
-/// Memory that the server has been told of.
+/// Memory that the server has been told of. Who holds this keeps others from using the memory or its number.
 pub struct Shared {
     /// The memory.
     pub region: Arc<dyn Region>,
@@ -266,7 +266,7 @@ impl One<'_> {
             self.call.arguments[self.index] = place.clone();
         }
         self.want(place);
-        self.call.sides[self.index] = Some(Side { region, written: destination, _segment: Some(segment) });
+        self.call.sides[self.index] = Some(Side { region, written: destination, segment: Some(segment) });
         Ok(())
     }
 
@@ -279,11 +279,11 @@ impl One<'_> {
         let side = match destination {
             Some(place) => {
                 let (region, _) = borrowed(&place, &given_elements(&place, array));
-                Side { region, written: Some(place), _segment: None }
+                Side { region, written: Some(place), segment: None }
             }
             None => {
                 let region = Arc::new(HeapRegion::new(array.transfer_bytes as usize)?);
-                Side { region, written: None, _segment: None }
+                Side { region, written: None, segment: None }
             }
         };
         self.call.sides[self.index] = Some(side);

@@ -14,7 +14,7 @@ use farcall_wire::{Argument as WireArgument, CallResult, Failure, Open};
 use super::Conditions;
 use crate::argument::Passed;
 use crate::contract::Contract;
-use crate::marshal::{Marshalled, copy_result, packed, receive_result, write_result};
+use crate::marshal::{Marshalled, Shared, Side, copy_result, packed, receive_result, write_result};
 use crate::results::{Output, Outputs, OwnedArray};
 
 /// A call as its caller asked for it.
@@ -63,10 +63,10 @@ impl InFlight {
         InFlight { call, data, result: None, after: None, receiving: HashMap::new(), trouble: None }
     }
 
-    /// What the server may use until it says that the call is over. Memory of this process alone is not among it.
-    pub fn shared_memory(self) -> Vec<Arc<dyn Region>> {
-        let regions = self.data.sides.into_iter().flatten().map(|side| side.region);
-        regions.filter(|region| region.descriptor().is_some()).collect()
+    /// What the server may use until it says that the call is over, under the numbers that it knows.
+    pub fn shared_memory(self) -> Vec<Shared> {
+        let shared = |side: Side| side.segment.map(|segment| Shared { region: side.region, segment });
+        self.data.sides.into_iter().flatten().filter_map(shared).collect()
     }
 
     /// Whether nothing ran, and the server asks for the interface to be fetched before the call is made again.

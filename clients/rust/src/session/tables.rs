@@ -30,7 +30,7 @@ pub struct Tables {
     /// Calls that are made again when the interface came that they ask for.
     pub fetching: HashMap<ChannelId, Call>,
     /// Calls that nobody waits for, and the memory that the server may still use for them.
-    pub abandoned: HashMap<ChannelId, Vec<Arc<dyn Region>>>,
+    pub abandoned: HashMap<ChannelId, Vec<Shared>>,
     pub finished: HashMap<u64, Result<Outputs>>,
     pub announced: VecDeque<u64>,
     pub questions: Questions,

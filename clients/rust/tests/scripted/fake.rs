@@ -102,18 +102,19 @@ fn interface(idl: &str) -> Interface {
 /// A client, and the server that it is connected with. `idl` has the one routine that the server knows; `timeout` is the
 /// client's.
 pub fn pair(wire: Wire, idl: &str, timeout: Duration) -> (Client, Fake) {
-    pair_with_credit(wire, idl, timeout, INITIAL_CREDIT)
+    let limits = HelloLimits { initial_credit: INITIAL_CREDIT, ..HelloLimits::default() };
+    pair_with(wire, idl, timeout, limits)
 }
 
-/// The same with a server that lets each call send so many bytes unasked.
-pub fn pair_with_credit(wire: Wire, idl: &str, timeout: Duration, initial_credit: u64) -> (Client, Fake) {
+/// The same with a server that has these limits.
+pub fn pair_with(wire: Wire, idl: &str, timeout: Duration, limits: HelloLimits) -> (Client, Fake) {
     let (near, far) = streams(wire);
     let hello = Hello {
         role: Role::Server,
         byte_order: ByteOrder::NATIVE,
         product: "fake".into(),
         features: Vec::new(),
-        limits: HelloLimits { initial_credit, ..HelloLimits::default() },
+        limits,
         host: String::new(),
         principal: None,
         token: None,
@@ -198,6 +199,12 @@ impl Fake {
     fn reply(&mut self, channel: ChannelId, reply: &Reply) {
         self.known.connection.reply(channel, reply);
         self.send();
+    }
+
+    /// Whether the client took shared memory back that this server was told of, in what came by now.
+    pub fn lost_memory(&mut self) -> bool {
+        (0..20).for_each(|_| self.read());
+        self.known.events.iter().any(|event| matches!(event, Event::Unshared(_)))
     }
 
     /// The client must have done nothing more.

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use farcall_base::{ChannelId, ErrorKind};
 use farcall_client::idl::interface::Order;
 use farcall_client::{Array, CallOptions, Client, PendingCall, Routine};
-use farcall_wire::Argument;
+use farcall_wire::{Argument, HelloLimits};
 use rustix::event::{PollFd, PollFlags, poll};
 
-use super::fake::{Fake, Wire, pair_with_credit};
+use super::fake::{Fake, Wire, pair_with};
 
 const SUM: &str = "Module m;\nDefine sum(IN int n, IN double x[n], OUT double s) Calls \"C\" s = sum(n, x);\n";
 /// Numbers of an array that no socket takes at once.
@@ -17,7 +17,8 @@ const MANY: usize = 4 << 20;
 
 /// A client that may send whatever it likes, and the routine.
 fn connected() -> (Client, Routine, Fake) {
-    let (client, mut server) = pair_with_credit(Wire::Blocks, SUM, Duration::from_secs(10), 1 << 40);
+    let limits = HelloLimits { initial_credit: 1 << 40, ..HelloLimits::default() };
+    let (client, mut server) = pair_with(Wire::Blocks, SUM, Duration::from_secs(10), limits);
     let routine = std::thread::scope(|scope| {
         scope.spawn(|| server.tell_interface());
         client.routine("sum").unwrap()

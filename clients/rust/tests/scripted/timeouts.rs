@@ -4,16 +4,20 @@ use std::time::{Duration, Instant};
 
 use farcall_base::{ChannelId, Error, ErrorKind};
 use farcall_client::{Array, ArrayMut, CallOptions, Client, Outputs, Result, Routine};
-use farcall_wire::Argument;
+use farcall_wire::{Argument, HelloLimits};
 
-use super::fake::{Fake, Wire, pair_with_credit};
+use super::fake::{Fake, Wire, pair_with};
 
 const COPY: &str = "Module m;\nDefine copy(IN int n, IN double x[n], OUT double y[n]) Calls \"C\" copy(n, x, y);\n";
 const NUMBERS: usize = 4 << 20;
 const TIMEOUT: Duration = Duration::from_millis(300);
 
 fn connected(wire: Wire) -> (Client, Routine, Fake) {
-    let (client, mut server) = pair_with_credit(wire, COPY, Duration::from_secs(10), 1 << 40);
+    connected_with(wire, HelloLimits { initial_credit: 1 << 40, ..HelloLimits::default() })
+}
+
+fn connected_with(wire: Wire, limits: HelloLimits) -> (Client, Routine, Fake) {
+    let (client, mut server) = pair_with(wire, COPY, Duration::from_secs(10), limits);
     let routine = std::thread::scope(|scope| {
         scope.spawn(|| server.tell_interface());
         client.routine("copy").unwrap()
@@ -97,6 +101,21 @@ fn shared_memory_stays_the_servers_until_it_is_done() {
     times_out(&copy, &x, &mut y);
     let (_, open) = server.opened();
     assert!(segments(&open).iter().any(|segment| *segment <= 4), "it is pooled: {open:?}");
+}
+
+/// A server that takes no more segments than the lost call has: they are not taken back to make room for the next.
+#[test]
+fn numbers_of_shared_memory_stay_the_servers_too() {
+    let (_client, copy, mut server) =
+        connected_with(Wire::Shared, HelloLimits { segments_max: 2, ..HelloLimits::default() });
+    let (x, mut y) = (vec![1.0; 1000], vec![0.0; 1000]);
+    times_out(&copy, &x, &mut y);
+    let (_, open) = server.opened();
+    assert!(matches!(open.arguments[1], Argument::Shared(..)), "{open:?}");
+    times_out(&copy, &x, &mut y);
+    assert!(!server.lost_memory());
+    let (_, open) = server.opened();
+    assert!(matches!(open.arguments[1], Argument::Blocks(_)), "{open:?}");
 }
 
 /// A result that stops in the middle: the rest goes nowhere, and the connection goes on behind it.
