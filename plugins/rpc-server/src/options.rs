@@ -74,6 +74,7 @@ impl Options {
             ("calls_max", read.calls_max as u64, 1),
             ("routines_max", read.routines_max as u64, 1),
             ("greeting_ms", read.greeting_ms, 1),
+            ("stall_ms", read.stall_ms, 1),
             ("messages_max", read.messages_max as u64, 1),
             // Peers refuse less (spec/wire.md, section 9).
             ("channels_max", read.channels_max.into(), 1),
@@ -129,6 +130,7 @@ mod tests {
             ("calls_max", 1),
             ("routines_max", 1),
             ("greeting_ms", 1),
+            ("stall_ms", 1),
             ("messages_max", 1),
             ("channels_max", 1),
             ("control_bytes_max", 4096),

@@ -5,6 +5,7 @@
 //! - A call stands in `coming` from its Open until its arguments are complete or it ends, in `sending` from its outcome
 //!   until its result data have left.
 //! - A call that an executable works on is named by that executable's `phase`, and names it.
+//! - A segment that a call names stays shared as long as the call stands in `calls`.
 //! - Memory of a call is released only when no process can write to it any more: after the outcome of a call that
 //!   returned, after the exit of an executable that was stopped.
 
@@ -175,6 +176,8 @@ pub struct Call {
     pub layout: CallLayout,
     /// Memory of ours.
     pub memory: Option<OwnMemory>,
+    /// Segments of the client's that it names.
+    pub segments: Vec<u32>,
     /// Who works on it.
     pub executable: Option<ExecutableId>,
     /// Results as the executable gave them, and whether their data is complete.

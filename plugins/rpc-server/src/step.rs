@@ -17,7 +17,7 @@ use farcall_call::{Connection, Event, Setup, Transmit};
 use farcall_wire::message::ByteOrder;
 use farcall_wire::{FrameHeader, Hello, Role, Share};
 
-use crate::state::{Action, MemoryId, MemorySource, Peer, PeerKind, State};
+use crate::state::{Action, MemoryId, MemorySource, Peer, PeerKind, Phase, State};
 
 pub use place::SlotMemory;
 
@@ -309,9 +309,9 @@ impl Server {
         Some(segment)
     }
 
-    /// Memory is gone for good: executables unmap it.
+    /// Memory is gone for good: executables unmap it. One that is to end may still work on it, and takes it along.
     pub fn forget_memory(&mut self, source: MemorySource) {
-        for record in self.state.executables.values_mut() {
+        for record in self.state.executables.values_mut().filter(|record| record.phase != Phase::Ending) {
             let Some(at) = record.shared.iter().position(|(known, _)| *known == source) else { continue };
             let Some((_, segment)) = record.shared.remove(at) else { continue };
             let Some(connection) = record.connection else { continue };

@@ -6,7 +6,7 @@ use std::time::Duration;
 use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, Result};
 use farcall_call::Event;
 use farcall_interfaces::directory::PublishedRoutine;
-use farcall_wire::{CallResult, CallTimes, InterfaceReply, Open, Reply, Request};
+use farcall_wire::{Argument, CallResult, CallTimes, InterfaceReply, Open, Reply, Request};
 
 use crate::state::{Action, Call, CallKey, MemorySource, PeerKind};
 use crate::step::{Server, Surroundings, check};
@@ -50,12 +50,7 @@ impl Server {
                     segments.insert(share.segment, share.bytes);
                 }
             }
-            Event::Unshared(segment) => {
-                if let Some(PeerKind::Client { segments, .. }) = self.kind_mut(connection) {
-                    segments.remove(&segment);
-                }
-                self.forget_memory(MemorySource::Client(connection, segment));
-            }
+            Event::Unshared(segment) => self.take_back(connection, segment)?,
             // We open no calls on clients' connections yet, so nothing answers one.
             _ => {}
         }
@@ -72,6 +67,24 @@ impl Server {
 
     fn kind_mut(&mut self, connection: ConnectionId) -> Option<&mut PeerKind> {
         self.state.peers.get_mut(&connection).map(|peer| &mut peer.kind)
+    }
+
+    /// The client ends a segment; not one that an open call names (spec/wire.md, section 5.4): a call that waits would run
+    /// without its memory, or on other memory that came under the same number.
+    fn take_back(&mut self, connection: ConnectionId, segment: u32) -> Result<()> {
+        let Some(PeerKind::Client { calls, segments }) = self.state.peers.get_mut(&connection).map(|p| &mut p.kind)
+        else {
+            return Ok(());
+        };
+        let mut calls = calls.values().filter_map(|key| self.state.calls.get(key));
+        if calls.any(|call| call.segments.contains(&segment)) {
+            return Err(Error::new(ErrorKind::Protocol, "take back memory", "an open call names it")
+                .with("segment", segment)
+                .fix("keep memory shared until the calls that use it are over"));
+        }
+        segments.remove(&segment);
+        self.forget_memory(MemorySource::Client(connection, segment));
+        Ok(())
     }
 
     pub(super) fn client_call(&self, connection: ConnectionId, channel: ChannelId) -> Option<CallKey> {
@@ -154,6 +167,7 @@ impl Server {
         let PeerKind::Client { segments, .. } = &peer.kind else { return Ok(0) };
         let plan = check::plan(&routine.routine.interface, &open, &layout, segments)?;
         let memory = plan.allocate(surroundings, connection)?;
+        let segments = named_segments(&open);
         let now = surroundings.now();
         let deadline = open.remaining_us.map(|us| now + Duration::from_micros(us));
         let key = CallKey(self.state.number());
@@ -164,6 +178,7 @@ impl Server {
             open,
             layout,
             memory,
+            segments,
             executable: None,
             results: None,
             accepted: now,
@@ -215,6 +230,12 @@ impl Server {
             self.state.touched.insert(connection);
         }
     }
+}
+
+/// The segments that a call's arguments and wanted results lie in.
+fn named_segments(open: &Open) -> Vec<u32> {
+    let named = |argument: &Argument| if let Argument::Shared(segment, ..) = argument { Some(*segment) } else { None };
+    open.arguments.iter().chain(open.wanted.iter().flatten()).filter_map(named).collect()
 }
 
 fn interface_reply(routine: &PublishedRoutine) -> InterfaceReply {

@@ -70,11 +70,7 @@ impl Server {
             return Ok(None);
         };
         let (client, _) = call.client.ok_or_else(gone)?;
-        let bytes = self.segment_bytes(client, *segment)?;
-        // The client may have taken the segment back since it was checked, and given its number to a smaller one.
-        if offset.checked_add(*length).is_none_or(|end| end > bytes) {
-            return Err(memory_gone());
-        }
+        let bytes = self.segment_bytes(client, *segment).ok_or_else(gone)?;
         let source = MemorySource::Client(client, *segment);
         Ok(Some(Lies { source, bytes, offset: *offset, length: *length }))
     }
@@ -84,10 +80,10 @@ impl Server {
         Ok(Argument::Shared(segment, lies.offset, lies.length))
     }
 
-    fn segment_bytes(&self, connection: ConnectionId, segment: u32) -> Result<u64> {
-        match &self.state.peers.get(&connection).ok_or_else(memory_gone)?.kind {
-            PeerKind::Client { segments, .. } => segments.get(&segment).copied().ok_or_else(memory_gone),
-            PeerKind::Executable(_) => Err(memory_gone()),
+    fn segment_bytes(&self, connection: ConnectionId, segment: u32) -> Option<u64> {
+        match &self.state.peers.get(&connection)?.kind {
+            PeerKind::Client { segments, .. } => segments.get(&segment).copied(),
+            PeerKind::Executable(_) => None,
         }
     }
 }
@@ -127,11 +123,6 @@ fn full_bytes(layout: &ParameterLayout) -> u64 {
 
 fn gone() -> Error {
     Error::internal("pass a call on", "the call or its executable is gone")
-}
-
-fn memory_gone() -> Error {
-    Error::new(ErrorKind::ConnectionLost, "pass a call on", "the client took back memory that its call needs")
-        .fix("keep memory shared until its calls are over")
 }
 
 fn shares_nothing() -> Error {
