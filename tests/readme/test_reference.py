@@ -71,7 +71,7 @@ def declarations():
     for header in ("farcall.h", "farcall-native.h"):
         text = re.sub(r"/\*.*?\*/", "", (ROOT / "clients/c/include" / header).read_text(), flags=re.S)
         # The C++ part stands at the end, and has the same functions as templates.
-        text = re.split(r"^#else\b", text, flags=re.M)[0]
+        text = re.split(r"^#(?:else|elif)\b", text, flags=re.M)[0]
         functions = re.findall(r"^(?!static|typedef|#|\s)[^;{}()#=]*?\b(farcall_\w+)\(([^;{}]*?)\);", text, flags=re.M)
         macros = re.findall(r"^#define (farcall_\w+)\((.*?)\)", text, flags=re.M)
         for name, arguments in functions + macros:
