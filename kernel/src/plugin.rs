@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use farcall_base::{Error, Result};
+use farcall_interfaces::mailbox::{Receiver, Sender, mailbox};
 
 use crate::manifest::Options;
 
@@ -80,7 +81,7 @@ pub struct RunningPlugin {
 
 impl RunningPlugin {
     /// `run` is the driver: its host gives it a thread, and it returns soon after `stop` was called. `stop` must not
-    /// wait and must not fail; a reserved place in the driver's own mailbox is the usual way.
+    /// wait and must not fail: [`driver_mailbox`] gives one.
     pub fn new(stop: impl FnOnce() + Send + 'static, run: impl FnOnce() -> Result<()> + Send + 'static) -> Self {
         RunningPlugin { services: Services::new(), stop: Box::new(stop), run: Box::new(run) }
     }
@@ -90,5 +91,35 @@ impl RunningPlugin {
     pub fn provides<T: Send + Sync + 'static>(mut self, slot: SlotName, handle: T) -> Self {
         self.services.insert(slot, Arc::new(handle));
         self
+    }
+}
+
+/// The mailbox of a plugin's driver, for `messages_max` messages, and what puts `stop` into it. The place for that is
+/// reserved, beyond the others: telling a driver to end depends on nobody who fills its mailbox.
+///
+/// # Errors
+/// `System` when the process is out of descriptors.
+pub fn driver_mailbox<M: Send + 'static>(
+    messages_max: usize,
+    stop: M,
+) -> Result<(Sender<M>, Receiver<M>, impl FnOnce() + Send + 'static)> {
+    let (sender, receiver) = mailbox(messages_max.saturating_add(1))?;
+    let place = sender.reserve().map_err(|refusal| refusal.error("start a plugin"))?;
+    Ok((sender, receiver, move || place.send(stop)))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_driver_hears_of_its_end_however_full_its_mailbox_is() {
+        let (sender, mut receiver, stop) = driver_mailbox(2, "stop").unwrap();
+        assert!(sender.try_send("one").is_ok() && sender.try_send("two").is_ok());
+        assert!(sender.try_send("three").is_err(), "the last place is kept");
+        stop();
+        let taken: Vec<&str> = std::iter::from_fn(|| receiver.try_receive().ok()).collect();
+        assert_eq!(taken, ["one", "two", "stop"]);
     }
 }

@@ -6,7 +6,7 @@ use farcall_interfaces::mailbox::NoMessage;
 
 use super::*;
 use crate::manifest::Options;
-use crate::plugin::RunningPlugin;
+use crate::plugin::{RunningPlugin, driver_mailbox};
 
 /// What happened, in order; each test has its own plugin names, so that tests share the log in peace.
 static LOG: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -58,8 +58,7 @@ impl Plugin for Fake {
             return Err(Error::new(ErrorKind::Unavailable, "listen", "no"));
         }
         log(format!("{} starts", self.name));
-        let (sender, mut receiver) = mailbox::<()>(1)?;
-        let place = sender.reserve().unwrap();
+        let (_sender, mut receiver, stop) = driver_mailbox(0, ())?;
         let (name, behaviour) = (self.name, self.behaviour);
         let run = move || {
             match behaviour {
@@ -70,7 +69,7 @@ impl Plugin for Fake {
             log(format!("{name} ends"));
             Ok(())
         };
-        let running = RunningPlugin::new(move || place.send(()), run);
+        let running = RunningPlugin::new(stop, run);
         Ok(self.provides.iter().fold(running, |running, slot| running.provides(slot, format!("handle of {slot}"))))
     }
 }

@@ -1,57 +1,39 @@
-//! Plays the conversations of tests/golden against `step`. `FARCALL_REWRITE=1` writes what it answers into the files:
-//! commit a changed one only when you understand the change.
+//! Plays the conversations of tests/golden against `step`.
 //!
 //! `> publish MODULE ROUTINE(ALIAS,…) …`, `> withdraw MODULE`, `> resolve NAME`, `> list`, `> limits KEY=N …`
 
-use std::path::Path;
 use std::sync::Arc;
 
 use farcall_base::Result;
+use farcall_golden::Conversation;
 use farcall_idl::interface::{Code, Implementation, Interface, Language, Routine, StringConvention};
-use farcall_interfaces::directory::{ExecutableImage, ImageKind, Publication, Request, Response, RoutineData};
+use farcall_interfaces::directory::{
+    ExecutableImage, ImageKind, Publication, PublishedRoutine, Request, Response, RoutineData,
+};
 
 use crate::state::{Limits, State};
 use crate::step::{Action, Event, step};
 
 #[test]
 fn golden_conversations() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    let mut played = 0;
-    for file in std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()) {
-        let golden = std::fs::read_to_string(&file).unwrap();
-        let actual = play(&golden);
-        if std::env::var_os("FARCALL_REWRITE").is_some() {
-            std::fs::write(&file, &actual).unwrap();
-        } else {
-            assert_eq!(actual, golden, "{} differs; FARCALL_REWRITE=1 rewrites it", file.display());
-        }
-        played += 1;
-    }
-    assert!(played > 0, "the conversations are gone");
+    farcall_golden::play_all::<State>(env!("CARGO_MANIFEST_DIR"), 3);
 }
 
-/// The script with its answer lines made anew: comments, blank lines and events stay.
-fn play(script: &str) -> String {
-    let mut state = State::new(Limits::default());
-    let mut text = String::new();
-    for line in script.lines().filter(|line| !line.starts_with('<')) {
-        text += &format!("{line}\n");
-        if let Some(event) = line.strip_prefix("> ") {
-            text += &answer(&mut state, event);
-        }
+impl Conversation for State {
+    fn begin(_: &str) -> State {
+        State::new(Limits::default())
     }
-    text
-}
 
-fn answer(state: &mut State, event: &str) -> String {
-    let words: Vec<&str> = event.split_whitespace().collect();
-    if words[0] == "limits" {
-        words[1..].iter().for_each(|word| set_limit(&mut state.limits, word));
-        return String::new();
-    }
-    match step(state, Event::Asked { number: 1, request: request(&words) }) {
-        Action::Answer { number: 1, answer } => show(answer),
-        _ => panic!("the directory answers each request"),
+    fn event(&mut self, event: &str) -> Vec<String> {
+        let words: Vec<&str> = event.split_whitespace().collect();
+        if words[0] == "limits" {
+            words[1..].iter().for_each(|word| set_limit(&mut self.limits, word));
+            return Vec::new();
+        }
+        match step(self, Event::Asked { number: 1, request: request(&words) }) {
+            Action::Answer { number: 1, answer } => show(answer),
+            _ => panic!("the directory answers each request"),
+        }
     }
 }
 
@@ -77,19 +59,18 @@ fn request(words: &[&str]) -> Request {
     }
 }
 
-fn show(answer: Result<Response>) -> String {
+fn show(answer: Result<Response>) -> Vec<String> {
+    let full_name = |routine: &PublishedRoutine| routine.routine.interface.full_name();
     match answer {
         Ok(Response::Published(module)) => {
-            format!("< published \"{}\" generation {}\n", module.name, module.generation)
+            vec![format!("published \"{}\" generation {}", module.name, module.generation)]
         }
-        Ok(Response::Withdrawn) => "< withdrawn\n".to_string(),
+        Ok(Response::Withdrawn) => vec!["withdrawn".to_string()],
         Ok(Response::Resolved(routine)) => {
-            format!("< resolved {} generation {}\n", routine.routine.interface.full_name(), routine.module.generation)
+            vec![format!("resolved {} generation {}", full_name(&routine), routine.module.generation)]
         }
-        Ok(Response::Listing(routines)) => {
-            routines.iter().map(|routine| format!("< - {}\n", routine.routine.interface.full_name())).collect()
-        }
-        Err(error) => format!("< {} {error}\n", error.kind().name()),
+        Ok(Response::Listing(routines)) => routines.iter().map(|routine| format!("- {}", full_name(routine))).collect(),
+        Err(error) => vec![format!("{} {error}", error.kind().name())],
     }
 }
 

@@ -6,8 +6,7 @@ mod step;
 
 use farcall_base::Result;
 use farcall_interfaces::directory::{DirectoryHandle, SLOT};
-use farcall_interfaces::mailbox::mailbox;
-use farcall_kernel::{Options, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName};
+use farcall_kernel::{Options, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox};
 
 use state::Limits;
 
@@ -48,12 +47,10 @@ impl Plugin for Directory {
     }
 
     fn start(self: Box<Self>, _context: PluginContext) -> Result<RunningPlugin> {
-        // One place more than the limit: telling the driver to end must not depend on who asks what.
-        let (sender, receiver) = mailbox(self.limits.requests_max.saturating_add(1))?;
-        let stop = sender.reserve().map_err(|refusal| refusal.error("start the directory"))?;
+        let (sender, receiver, stop) = driver_mailbox(self.limits.requests_max, driver::Message::Stop)?;
         let handle = DirectoryHandle::new(sender.port(driver::Message::Question));
         let run = move || driver::run(self.limits, receiver);
-        Ok(RunningPlugin::new(move || stop.send(driver::Message::Stop), run).provides(SLOT, handle))
+        Ok(RunningPlugin::new(stop, run).provides(SLOT, handle))
     }
 }
 

@@ -1,17 +1,16 @@
-//! Plays the conversations of tests/golden against `step`. `FARCALL_REWRITE=1` writes what it does into the files:
-//! commit a changed one only when you understand the change.
+//! Plays the conversations of tests/golden against `step`.
 //!
-//! Each event is `> TIME_MS EVENT …`; `Play::event` shows how each is written. A `<` line is something that a client or
+//! Each event is `> TIME_MS EVENT …`; `Play::take` shows how each is written. A `<` line is something that a client or
 //! an executable saw, memory that was taken or given back, an action, or the next tick.
 
 mod peers;
 mod random;
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{Bytes, ConnectionId, Error, ErrorKind, ExecutableId, Instant};
+use farcall_golden::Conversation;
 use farcall_idl::encode::{contract_hash, encode_interface, encode_module};
 use farcall_interfaces::directory::{ExecutableImage, ImageKind, PublishedModule, PublishedRoutine};
 use farcall_interfaces::spawner::{ExitHow, Exited, OutputTail};
@@ -25,19 +24,7 @@ const IDL: &str = include_str!("golden/routines.idl");
 
 #[test]
 fn golden_conversations() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    let mut played = 0;
-    for file in std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()) {
-        let golden = std::fs::read_to_string(&file).unwrap();
-        let actual = Play::new(&golden).play(&golden);
-        if std::env::var_os("FARCALL_REWRITE").is_some() {
-            std::fs::write(&file, &actual).unwrap();
-        } else {
-            assert_eq!(actual, golden, "{} differs; FARCALL_REWRITE=1 rewrites it", file.display());
-        }
-        played += 1;
-    }
-    assert!(played > 20, "the conversations are gone");
+    farcall_golden::play_all::<Play>(env!("CARGO_MANIFEST_DIR"), 21);
 }
 
 /// The routines of routines.idl as a directory gives them.
@@ -95,6 +82,24 @@ struct Play {
     routines: Vec<Arc<PublishedRoutine>>,
 }
 
+impl Conversation for Play {
+    fn begin(script: &str) -> Play {
+        Play::new(script)
+    }
+
+    fn event(&mut self, event: &str) -> Vec<String> {
+        let (at, event) = event.split_once(' ').unwrap();
+        self.happen(at.parse().unwrap(), event);
+        let mut said = std::mem::take(&mut self.memory.said);
+        said.extend(self.server.next_tick().map(|at| format!("tick at {}", at.0 / 1_000_000)));
+        said
+    }
+
+    fn end(self) {
+        self.peers.check_over(&self.server, &self.memory);
+    }
+}
+
 impl Play {
     fn new(script: &str) -> Play {
         let server = Server::new(State::new(limits(script), "host".to_owned()));
@@ -102,32 +107,13 @@ impl Play {
         Play { server, memory: Memory::default(), peers: Peers::default(), routines }
     }
 
-    /// The script with its `<` lines made anew: comments, blank lines and events stay.
-    fn play(mut self, script: &str) -> String {
-        let mut text = String::new();
-        for line in script.lines().filter(|line| !line.starts_with('<')) {
-            text += &format!("{line}\n");
-            let Some(event) = line.strip_prefix("> ") else { continue };
-            let (at, event) = event.split_once(' ').unwrap();
-            self.happen(at.parse().unwrap(), event);
-            for said in self.memory.said.drain(..) {
-                text += &format!("< {said}\n");
-            }
-            if let Some(at) = self.server.next_tick() {
-                text += &format!("< tick at {}\n", at.0 / 1_000_000);
-            }
-        }
-        self.peers.check_over(&self.server, &self.memory);
-        text
-    }
-
     fn happen(&mut self, at_ms: u64, event: &str) {
         self.memory.now = Instant(at_ms * 1_000_000);
-        self.event(&event.split_whitespace().collect::<Vec<_>>());
+        self.take(&event.split_whitespace().collect::<Vec<_>>());
         self.peers.pump(&mut self.server, &mut self.memory);
     }
 
-    fn event(&mut self, words: &[&str]) {
+    fn take(&mut self, words: &[&str]) {
         let number = words.get(1).and_then(|word| word.parse().ok()).unwrap_or(0);
         match words[0] {
             "accept" | "connect" | "hello" | "hold" | "send" | "frame" | "deafen" | "hear" | "ask" | "list"

@@ -17,11 +17,10 @@ use std::sync::Arc;
 
 use farcall_base::Result;
 use farcall_interfaces::directory::{self, DirectoryHandle};
-use farcall_interfaces::mailbox::mailbox;
 use farcall_interfaces::memory::MemorySource;
 use farcall_interfaces::spawner::{self, SpawnerHandle};
 use farcall_interfaces::stream::{ByteStream, Listener, Proof};
-use farcall_kernel::{Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName};
+use farcall_kernel::{Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox};
 
 pub use options::Options;
 
@@ -86,8 +85,7 @@ impl Plugin for RpcServer {
     }
 
     fn start(self: Box<Self>, context: PluginContext) -> Result<RunningPlugin> {
-        let (sender, receiver) = mailbox(self.options.messages_max.saturating_add(1))?;
-        let stop = sender.reserve().map_err(|refusal| refusal.error("start the server"))?;
+        let (sender, receiver, stop) = driver_mailbox(self.options.messages_max, driver::Message::Stop)?;
         let listeners = (self.transports.listen)(&self.options)?;
         let addresses = listeners.iter().map(|listener| listener.address()).collect();
         let services = driver::Services {
@@ -95,7 +93,6 @@ impl Plugin for RpcServer {
             spawner: context.service::<SpawnerHandle>(spawner::SLOT)?,
         };
         let driver = driver::Driver::new(self.options, self.transports, listeners, services, sender, receiver)?;
-        let running = RunningPlugin::new(move || stop.send(driver::Message::Stop), move || driver.run());
-        Ok(running.provides(SLOT, RpcHandle { addresses }))
+        Ok(RunningPlugin::new(stop, move || driver.run()).provides(SLOT, RpcHandle { addresses }))
     }
 }

@@ -1,14 +1,13 @@
-//! Plays the conversations of tests/golden against `step`. `FARCALL_REWRITE=1` writes what it does into the files:
-//! commit a changed one only when you understand the change.
+//! Plays the conversations of tests/golden against `step`.
 //!
-//! Each event is `> TIME_MS EVENT …`; `answer` shows how each is written. A `<` line is one action; the last of each
+//! Each event is `> TIME_MS EVENT …`; `event` shows how each is written. A `<` line is one action; the last of each
 //! event gives the next deadline, if there is one.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, ExecutableId, Instant};
+use farcall_golden::Conversation;
 use farcall_interfaces::directory::{ExecutableImage, ImageKind};
 use farcall_interfaces::spawner::{ExecutableLimits, ExitHow};
 
@@ -17,43 +16,29 @@ use crate::step::{Action, Event, Output, step};
 
 #[test]
 fn golden_conversations() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    let mut played = 0;
-    for file in std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()) {
-        let golden = std::fs::read_to_string(&file).unwrap();
-        let actual = play(&golden);
-        if std::env::var_os("FARCALL_REWRITE").is_some() {
-            std::fs::write(&file, &actual).unwrap();
-        } else {
-            assert_eq!(actual, golden, "{} differs; FARCALL_REWRITE=1 rewrites it", file.display());
-        }
-        played += 1;
-    }
-    assert!(played > 0, "the conversations are gone");
+    farcall_golden::play_all::<Play>(env!("CARGO_MANIFEST_DIR"), 6);
 }
 
-/// The script with its action lines made anew: comments, blank lines and events stay.
-fn play(script: &str) -> String {
-    let settings = Settings { executables_max: 2, output_tail_lines_max: 2, ..Settings::default() };
-    let mut state = State::new(settings);
-    let mut text = String::new();
-    let mut requests = 0;
-    for line in script.lines().filter(|line| !line.starts_with('<')) {
-        text += &format!("{line}\n");
-        if let Some(event) = line.strip_prefix("> ") {
-            requests += 1;
-            text += &answer(&mut state, requests, event);
-        }
-    }
-    text
+struct Play {
+    state: State,
+    /// Events so far: the numbers of requests.
+    events: u64,
 }
 
-fn answer(state: &mut State, request: u64, line: &str) -> String {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let now = Instant(words[0].parse::<u64>().unwrap() * 1_000_000);
-    let shown = step(state, now, event(request, &words[1..])).into_iter().map(show);
-    let deadline = state.next_deadline().map(|at| format!("< deadline {}\n", at.0 / 1_000_000));
-    shown.chain(deadline).collect()
+impl Conversation for Play {
+    fn begin(_: &str) -> Play {
+        let settings = Settings { executables_max: 2, output_tail_lines_max: 2, ..Settings::default() };
+        Play { state: State::new(settings), events: 0 }
+    }
+
+    fn event(&mut self, event: &str) -> Vec<String> {
+        self.events += 1;
+        let words: Vec<&str> = event.split_whitespace().collect();
+        let now = Instant(words[0].parse::<u64>().unwrap() * 1_000_000);
+        let shown = step(&mut self.state, now, self::event(self.events, &words[1..])).into_iter().map(show);
+        let deadline = self.state.next_deadline().map(|at| format!("deadline {}", at.0 / 1_000_000));
+        shown.chain(deadline).collect()
+    }
 }
 
 fn event(request: u64, words: &[&str]) -> Event {
@@ -108,22 +93,22 @@ fn image(words: &[&str]) -> ExecutableImage {
 
 fn show(action: Action) -> String {
     match action {
-        Action::Refuse { error, .. } => format!("< refuse {} {error}\n", error.kind().name()),
+        Action::Refuse { error, .. } => format!("refuse {} {error}", error.kind().name()),
         Action::Spawn { executable, command, .. } => {
             let variables = command.environment.iter().map(|(name, value)| format!("{name}={value} "));
             let arguments = command.arguments.iter().map(|argument| format!(" {argument}")).collect::<String>();
-            format!("< spawn {executable}: {}{}{arguments}\n", variables.collect::<String>(), command.program)
+            format!("spawn {executable}: {}{}{arguments}", variables.collect::<String>(), command.program)
         }
-        Action::ReportStarted { executable } => format!("< report {executable} started\n"),
-        Action::ReportFailed { executable, error } => format!("< report {executable} failed: {error}\n"),
-        Action::Signal { executable, signal } => format!("< signal {executable} {signal:?}\n"),
+        Action::ReportStarted { executable } => format!("report {executable} started"),
+        Action::ReportFailed { executable, error } => format!("report {executable} failed: {error}"),
+        Action::Signal { executable, signal } => format!("signal {executable} {signal:?}"),
         Action::ReportExited(exited) => format!(
-            "< report {} {}; stderr {:?}; stdout {:?}\n",
+            "report {} {}; stderr {:?}; stdout {:?}",
             exited.executable,
             exited.how,
             exited.stderr.text(),
             exited.stdout.text()
         ),
-        Action::Finish => "< finish\n".to_string(),
+        Action::Finish => "finish".to_string(),
     }
 }

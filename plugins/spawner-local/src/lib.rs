@@ -5,9 +5,8 @@ mod state;
 mod step;
 
 use farcall_base::Result;
-use farcall_interfaces::mailbox::mailbox;
 use farcall_interfaces::spawner::{SLOT, SpawnerHandle};
-use farcall_kernel::{Options, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName};
+use farcall_kernel::{Options, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox};
 
 use state::Settings;
 
@@ -57,12 +56,10 @@ impl Plugin for SpawnerLocal {
     }
 
     fn start(self: Box<Self>, _context: PluginContext) -> Result<RunningPlugin> {
-        // One place more than the limit: telling the driver to end must not depend on who asks what.
-        let (sender, receiver) = mailbox(self.settings.requests_max.saturating_add(1))?;
-        let stop = sender.reserve().map_err(|refusal| refusal.error("start the spawner"))?;
+        let (sender, receiver, stop) = driver_mailbox(self.settings.requests_max, driver::Message::Stop)?;
         let handle = SpawnerHandle::new(sender.port(driver::Message::Request));
         let run = move || driver::run(self.settings, receiver);
-        Ok(RunningPlugin::new(move || stop.send(driver::Message::Stop), run).provides(SLOT, handle))
+        Ok(RunningPlugin::new(stop, run).provides(SLOT, handle))
     }
 }
 
