@@ -32,6 +32,12 @@ pub enum Request {
     },
     /// Every routine. Answer: [`Response::Listing`].
     List,
+    /// Tell when what is published differs from what it was at this revision; 0 is before everything. For whoever keeps
+    /// answers. Answer: [`Response::Changed`], at once or later; `LimitExceeded` when too many wait.
+    Watch {
+        /// The revision that the asker knows.
+        revision: u64,
+    },
 }
 
 /// The answers.
@@ -45,6 +51,12 @@ pub enum Response {
     Resolved(Arc<PublishedRoutine>),
     /// All routines, sorted by full name.
     Listing(Vec<Arc<PublishedRoutine>>),
+    /// Modules were published or withdrawn: earlier answers may be of the past. It comes before the publisher's own
+    /// answer, so that whoever heard of a publication finds nobody who has not.
+    Changed {
+        /// The revision now.
+        revision: u64,
+    },
 }
 
 /// A module as its publisher hands it over.

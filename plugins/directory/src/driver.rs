@@ -1,5 +1,6 @@
 //! The directory's driver: takes questions out of the mailbox, delivers the answers. The only part that waits.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use farcall_base::Result;
@@ -18,19 +19,27 @@ pub(crate) enum Message {
 pub(crate) fn run(limits: Limits, mut receiver: Receiver<Message>) -> Result<()> {
     let mut state = State::new(limits);
     let mut number = 0;
+    // Where answers go, by the number of the request: of those that watch for longer than one turn.
+    let mut replies = BTreeMap::new();
     // Without a deadline, no message means that everybody who could ask is gone.
     while let Ok(message) = receiver.receive_timeout(Duration::MAX) {
-        let (event, reply) = match message {
+        let event = match message {
             Message::Question(question) => {
                 number += 1;
-                (Event::Asked { number, request: question.request }, Some(question.reply))
+                replies.insert(number, question.reply);
+                Event::Asked { number, request: question.request }
             }
-            Message::Stop => (Event::Stop, None),
+            Message::Stop => Event::Stop,
         };
-        match (step(&mut state, event), reply) {
-            // One question is under way at a time, so that the answer is the question's.
-            (Action::Answer { number: answered, answer }, Some(reply)) if answered == number => reply.answer(answer),
-            _ => break,
+        for action in step(&mut state, event) {
+            match action {
+                Action::Answer { number, answer } => {
+                    if let Some(reply) = replies.remove(&number) {
+                        reply.answer(answer);
+                    }
+                }
+                Action::Finish => return Ok(()),
+            }
         }
     }
     Ok(())

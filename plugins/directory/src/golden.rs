@@ -1,10 +1,10 @@
 //! Plays the conversations of tests/golden against `step`.
 //!
-//! `> publish MODULE ROUTINE(ALIAS,…) …`, `> withdraw MODULE`, `> resolve NAME`, `> list`, `> limits KEY=N …`
+//! `> publish MODULE ROUTINE(ALIAS,…) …`, `> withdraw MODULE`, `> resolve NAME`, `> list`,
+//! `> watch NUMBER revision REVISION`, `> limits KEY=N …`
 
 use std::sync::Arc;
 
-use farcall_base::Result;
 use farcall_golden::Conversation;
 use farcall_idl::interface::{Code, Implementation, Interface, Language, Routine, StringConvention};
 use farcall_interfaces::directory::{
@@ -30,10 +30,8 @@ impl Conversation for State {
             words[1..].iter().for_each(|word| set_limit(&mut self.limits, word));
             return Vec::new();
         }
-        match step(self, Event::Asked { number: 1, request: request(&words) }) {
-            Action::Answer { number: 1, answer } => show(answer),
-            _ => panic!("the directory answers each request"),
-        }
+        let number = if words[0] == "watch" { words[1].parse().unwrap() } else { 0 };
+        step(self, Event::Asked { number, request: request(&words) }).into_iter().flat_map(show).collect()
     }
 }
 
@@ -44,6 +42,7 @@ fn set_limit(limits: &mut Limits, word: &str) {
         "modules_max" => limits.modules_max = value,
         "routines_max" => limits.routines_max = value,
         "names_per_routine_max" => limits.names_per_routine_max = value,
+        "watches_max" => limits.watches_max = value,
         "interface_bytes_max" => limits.interface_bytes_max = value,
         _ => panic!("no limit {key}"),
     }
@@ -55,12 +54,14 @@ fn request(words: &[&str]) -> Request {
         ["withdraw", module] => Request::Withdraw { module: module.to_string() },
         ["resolve", name] => Request::Resolve { name: name.to_string() },
         ["list"] => Request::List,
+        ["watch", _, "revision", revision] => Request::Watch { revision: revision.parse().unwrap() },
         _ => panic!("no such event: {words:?}"),
     }
 }
 
-fn show(answer: Result<Response>) -> Vec<String> {
+fn show(action: Action) -> Vec<String> {
     let full_name = |routine: &PublishedRoutine| routine.routine.interface.full_name();
+    let Action::Answer { number, answer } = action else { panic!("the directory ends when it is told to") };
     match answer {
         Ok(Response::Published(module)) => {
             vec![format!("published \"{}\" generation {}", module.name, module.generation)]
@@ -70,6 +71,7 @@ fn show(answer: Result<Response>) -> Vec<String> {
             vec![format!("resolved {} generation {}", full_name(&routine), routine.module.generation)]
         }
         Ok(Response::Listing(routines)) => routines.iter().map(|routine| format!("- {}", full_name(routine))).collect(),
+        Ok(Response::Changed { revision }) => vec![format!("tell {number} revision {revision}")],
         Err(error) => vec![format!("{} {error}", error.kind().name())],
     }
 }

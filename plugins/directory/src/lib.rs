@@ -25,6 +25,7 @@ fn construct(options: &Options) -> Result<Box<dyn Plugin>> {
         ("names_per_routine_max", limits.names_per_routine_max as u64, 1),
         ("interface_bytes_max", limits.interface_bytes_max as u64, 1),
         ("requests_max", limits.requests_max as u64, 1),
+        ("watches_max", limits.watches_max as u64, 1),
     ])?;
     Ok(Box::new(Directory { limits }))
 }

@@ -16,6 +16,7 @@ pub(crate) struct Limits {
     pub(crate) names_per_routine_max: usize,
     pub(crate) interface_bytes_max: usize,
     pub(crate) requests_max: usize,
+    pub(crate) watches_max: usize,
 }
 
 impl Default for Limits {
@@ -26,6 +27,7 @@ impl Default for Limits {
             names_per_routine_max: 16,
             interface_bytes_max: 1 << 20,
             requests_max: 1024,
+            watches_max: 64,
         }
     }
 }
@@ -33,10 +35,14 @@ impl Default for Limits {
 /// What is published.
 ///
 /// Invariants: `by_name` holds exactly the names and aliases of all routines, each with the modules that have it;
-/// `routine_count` is the number of routines in all modules; every generation handed out is at most `generation`.
+/// `routine_count` is the number of routines in all modules; every generation handed out is at most `generation`; every
+/// publication and withdrawal has a revision of its own, and ends all `watches`.
 pub(crate) struct State {
     pub(crate) limits: Limits,
     generation: u64,
+    pub(crate) revision: u64,
+    /// Requests that wait for the next revision.
+    pub(crate) watches: Vec<u64>,
     routine_count: usize,
     modules: BTreeMap<String, ModuleEntry>,
     by_name: BTreeMap<String, BTreeSet<String>>,
@@ -52,7 +58,7 @@ pub(crate) struct ModuleEntry {
 impl State {
     pub(crate) fn new(limits: Limits) -> Self {
         let (modules, by_name) = (BTreeMap::new(), BTreeMap::new());
-        State { limits, generation: 0, routine_count: 0, modules, by_name }
+        State { limits, generation: 0, revision: 0, watches: Vec::new(), routine_count: 0, modules, by_name }
     }
 
     /// A number no publication had before.

@@ -1,4 +1,4 @@
-//! The directory's behaviour: one request in, one answer out. Pure; tests/golden holds its conversations.
+//! The directory's behaviour: requests in, answers out. Pure; tests/golden holds its conversations.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,12 +30,33 @@ pub(crate) enum Action {
     Finish,
 }
 
-/// The directory has neither timers nor memory of its askers: every request is answered at once.
-pub(crate) fn step(state: &mut State, event: Event) -> Action {
-    match event {
-        Event::Asked { number, request } => Action::Answer { number, answer: handle(state, request) },
-        Event::Stop => Action::Finish,
+/// Every request is answered at once, but one that watches for changes: that is answered by the next change, before
+/// whoever made it.
+pub(crate) fn step(state: &mut State, event: Event) -> Vec<Action> {
+    let (number, request) = match event {
+        Event::Asked { number, request: Request::Watch { revision } } if revision == state.revision => {
+            return watch(state, number);
+        }
+        Event::Asked { number, request } => (number, request),
+        Event::Stop => return vec![Action::Finish],
+    };
+    let before = state.revision;
+    let answer = handle(state, request);
+    let watches = if state.revision == before { Vec::new() } else { std::mem::take(&mut state.watches) };
+    let revision = state.revision;
+    let told = watches.into_iter().map(|number| Action::Answer { number, answer: Ok(Response::Changed { revision }) });
+    told.chain([Action::Answer { number, answer }]).collect()
+}
+
+fn watch(state: &mut State, number: u64) -> Vec<Action> {
+    let limit = state.limits.watches_max;
+    if state.watches.len() >= limit {
+        let error = Error::new(ErrorKind::LimitExceeded, "watch the directory", format!("{limit} wait already"));
+        let error = error.fix("try again later, or raise watches_max in the manifest").retryable();
+        return vec![Action::Answer { number, answer: Err(error) }];
     }
+    state.watches.push(number);
+    Vec::new()
 }
 
 fn handle(state: &mut State, request: Request) -> Result<Response> {
@@ -44,6 +65,7 @@ fn handle(state: &mut State, request: Request) -> Result<Response> {
         Request::Withdraw { module } => withdraw(state, &module),
         Request::Resolve { name } => resolve(state, &name).map(Response::Resolved),
         Request::List => Ok(Response::Listing(list(state))),
+        Request::Watch { .. } => Ok(Response::Changed { revision: state.revision }),
     }
 }
 
@@ -66,6 +88,7 @@ fn publish(state: &mut State, publication: Publication) -> Result<Arc<PublishedM
     let routines: Vec<_> = publication.routines.into_iter().map(published).collect();
     let by_name = routines.iter().flat_map(names_with_routine).collect();
     state.insert(ModuleEntry { module: module.clone(), routines, by_name });
+    state.revision += 1;
     Ok(module)
 }
 
@@ -135,6 +158,7 @@ fn check_unique(routines: &[RoutineData]) -> Result<()> {
 
 fn withdraw(state: &mut State, module: &str) -> Result<Response> {
     if state.remove(module) {
+        state.revision += 1;
         return Ok(Response::Withdrawn);
     }
     let message = format!("no module \"{}\" is published", shown(module));

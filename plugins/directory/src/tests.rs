@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use farcall_base::{ErrorKind, Random, SeededRandom};
 use farcall_interfaces::directory::{Request, Response};
+use farcall_interfaces::mailbox::mailbox;
 use farcall_kernel::{Manifest, Node, Options};
 
 use super::*;
@@ -28,7 +29,9 @@ fn options_text_says_the_defaults_and_names_every_key() {
 
 #[test]
 fn limits_that_let_nothing_be_published_are_refused() {
-    for key in ["modules_max", "routines_max", "names_per_routine_max", "interface_bytes_max", "requests_max"] {
+    for key in
+        ["modules_max", "routines_max", "names_per_routine_max", "interface_bytes_max", "requests_max", "watches_max"]
+    {
         let options = |value: u32| Options::from_text("farcall.toml", &format!("{key} = {value}")).unwrap();
         let error = (plugin().construct)(&options(0)).err().unwrap().to_string();
         assert!(error.contains(&format!("{key} is 0")) && error.contains("set at least 1"), "{error}");
@@ -50,6 +53,30 @@ fn serves_through_its_handle_until_the_node_stops() {
 }
 
 #[test]
+fn a_change_is_known_before_its_publisher_hears_of_it() {
+    let node = Node::start(&Manifest::of(&[plugin()]).unwrap(), &[plugin()]).unwrap();
+    let directory: DirectoryHandle = node.service(SLOT).unwrap();
+    let revision = |answer| match answer {
+        Ok(Response::Changed { revision }) => revision,
+        other => panic!("{other:?}"),
+    };
+    let (sender, mut receiver) = mailbox(8).unwrap();
+    let mut known = 0;
+    for round in 1..=3 {
+        directory.ask(Request::Watch { revision: known }, sender.reply(|answer| answer).unwrap());
+        let publish = Request::Publish(publication("lapack", &["dgesv"]));
+        directory.ask_and_wait(publish, PATIENCE).unwrap();
+        known = revision(receiver.try_receive().expect("it is in the mailbox already"));
+        assert_eq!(known, round);
+    }
+    // Who missed a change hears of it at once; who waits when the directory ends is told.
+    assert_eq!(revision(directory.ask_and_wait(Request::Watch { revision: 1 }, PATIENCE)), 3);
+    directory.ask(Request::Watch { revision: 3 }, sender.reply(|answer| answer).unwrap());
+    node.stop().unwrap();
+    assert_eq!(receiver.try_receive().unwrap().unwrap_err().kind(), ErrorKind::ShuttingDown);
+}
+
+#[test]
 fn a_wrong_option_is_refused_by_name() {
     let options = Options::from_text("farcall.toml", "routine_max = 3").unwrap();
     let error = (plugin().construct)(&options).err().unwrap();
@@ -63,7 +90,9 @@ fn hostile_names_are_repeated_bounded_and_escaped() {
     let hostile = format!("\x1b[2J{}", "x".repeat(1 << 20));
     let publish = Request::Publish(publication(&hostile, &[]));
     for request in [publish, Request::Withdraw { module: hostile.clone() }, resolve(&hostile)] {
-        let Action::Answer { answer, .. } = step(&mut state, Event::Asked { number: 1, request }) else { panic!() };
+        let Some(Action::Answer { answer, .. }) = step(&mut state, Event::Asked { number: 1, request }).pop() else {
+            panic!("every request has an answer")
+        };
         let message = answer.unwrap_err().to_string();
         assert!(message.len() < 300 && !message.contains('\x1b'), "{message}");
     }

@@ -22,7 +22,7 @@ use world::{Taking, World};
 
 /// Data taken from one connection before others have their turn.
 const RECEIVE_BUDGET: usize = 8 << 20;
-/// Time after which a busy spawner is told again.
+/// Time after which a busy spawner or directory is asked again.
 const RETRY_AFTER: Duration = Duration::from_millis(20);
 /// Connections accepted in one turn.
 const ACCEPT_BUDGET: usize = 64;
@@ -42,6 +42,8 @@ pub struct Services {
 pub enum Message {
     Resolved(ConnectionId, farcall_base::ChannelId, Result<Response>),
     Listed(ConnectionId, farcall_base::ChannelId, Result<Response>),
+    /// What is published is not what it was.
+    Changed(Result<Response>),
     Started(ExecutableId, Result<Started>),
     Exited(Result<Box<Exited>>),
     Stop,
@@ -82,6 +84,9 @@ pub struct Driver {
     spare: Option<std::fs::File>,
     /// When resting listeners are to be looked at again.
     resting_until: Option<Instant>,
+    /// What is published, as far as we know, and whether the directory is to tell when it is another.
+    revision: u64,
+    is_watching: bool,
 }
 
 impl Driver {
@@ -112,6 +117,8 @@ impl Driver {
             again: Vec::new(),
             spare: spare_descriptor(),
             resting_until: None,
+            revision: 0,
+            is_watching: false,
         };
         driver.watch(driver.inbox.as_fd(), INBOX)?;
         for (index, listener) in driver.listeners.iter().enumerate() {
@@ -134,6 +141,7 @@ impl Driver {
     /// Runs until told to stop.
     pub fn run(mut self) -> Result<()> {
         let mut events = Vec::with_capacity(256);
+        self.watch_directory();
         loop {
             events.clear();
             let timeout = self.patience().and_then(|left| rustix::event::Timespec::try_from(left).ok());
@@ -141,9 +149,12 @@ impl Driver {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(Error::system("wait for sockets", error.into())),
             }
+            // Before any call: what a client was told of was published before, and is in the mailbox.
+            if !self.take_messages() {
+                return Ok(());
+            }
             for event in events.drain(..) {
                 match event.data.u64() {
-                    INBOX if !self.take_messages() => return Ok(()),
                     INBOX => {}
                     mark if mark < FIRST_CONNECTION => self.accept(mark as usize - 1),
                     mark => self.receive(ConnectionId(mark)),
@@ -163,7 +174,7 @@ impl Driver {
         if !self.again.is_empty() {
             return Some(Duration::ZERO);
         }
-        if !self.untold.is_empty() {
+        if !self.untold.is_empty() || !self.is_watching {
             return Some(RETRY_AFTER);
         }
         let next = self.server.next_tick().into_iter().chain(self.resting_until).min();
@@ -181,6 +192,7 @@ impl Driver {
                 Message::Listed(connection, channel, answer) => {
                     self.server.listed(connection, channel, answer.and_then(world::listing));
                 }
+                Message::Changed(answer) => self.directory_changed(answer),
                 Message::Started(executable, Ok(started)) => self.started(executable, started),
                 Message::Started(executable, Err(error)) => {
                     self.server.executable_failed(&mut self.world, executable, &error);
@@ -191,6 +203,28 @@ impl Driver {
             }
         }
         true
+    }
+
+    fn directory_changed(&mut self, answer: Result<Response>) {
+        match answer {
+            Ok(Response::Changed { revision }) => {
+                self.server.directory_changed();
+                (self.revision, self.is_watching) = (revision, false);
+            }
+            Err(error) if error.is_retryable() => self.is_watching = false,
+            // The directory is gone: the node is stopping.
+            Ok(_) | Err(_) => {}
+        }
+    }
+
+    /// Asks the directory to tell of the next change, unless it was asked. One that is too busy is asked again later.
+    fn watch_directory(&mut self) {
+        if !self.is_watching
+            && let Ok(reply) = self.sender.reply(Message::Changed)
+        {
+            self.is_watching = true;
+            self.services.directory.ask(Request::Watch { revision: self.revision }, reply);
+        }
     }
 
     fn accept(&mut self, index: usize) {
@@ -316,6 +350,7 @@ impl Driver {
 
     /// Carries out what the server decided, until nothing is left.
     fn settle(&mut self) {
+        self.watch_directory();
         for (executable, grace) in std::mem::take(&mut self.untold) {
             self.stop(executable, grace);
         }

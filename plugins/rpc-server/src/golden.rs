@@ -129,6 +129,7 @@ impl Play {
             }
             "publish" => self.routines.extend(published(words[1], 3)),
             "republish" => self.routines = published("m", 3),
+            "changed" => self.server.directory_changed(),
             "freed" => self.server.forget_memory(MemorySource::Own(number)),
             "tick" => self.server.tick(&mut self.memory),
             _ => panic!("no such event: {words:?}"),

@@ -85,7 +85,9 @@ impl Plugin for RpcServer {
     }
 
     fn start(self: Box<Self>, context: PluginContext) -> Result<RunningPlugin> {
-        let (sender, receiver, stop) = driver_mailbox(self.options.messages_max, driver::Message::Stop)?;
+        // One place more for the directory's word that something changed.
+        let messages_max = self.options.messages_max.saturating_add(1);
+        let (sender, receiver, stop) = driver_mailbox(messages_max, driver::Message::Stop)?;
         let listeners = (self.transports.listen)(&self.options)?;
         let addresses = listeners.iter().map(|listener| listener.address()).collect();
         let services = driver::Services {

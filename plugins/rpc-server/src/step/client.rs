@@ -125,6 +125,11 @@ impl Server {
         self.reply(connection, channel, &reply);
     }
 
+    /// What is published has changed: what was kept may be of the past. Whoever calls is told to ask again.
+    pub fn directory_changed(&mut self) {
+        self.state.routines.clear();
+    }
+
     /// Keeps a routine at hand, so that its calls need no question to the directory.
     fn remember(&mut self, routine: &Arc<PublishedRoutine>) {
         let name = routine.routine.interface.full_name();

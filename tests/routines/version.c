@@ -1,0 +1,2 @@
+/* One routine that says which library it comes from. */
+int version(void) { return VERSION; }
