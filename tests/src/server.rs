@@ -39,7 +39,21 @@ impl Server {
     /// # Panics
     /// When it does not start; the message is what it said.
     pub fn start(transport: Transport, files: &[PathBuf], options: &[&str]) -> Server {
-        let directory = Directory::new();
+        Self::start_with(Directory::new(), transport, files, options)
+    }
+
+    /// Starts a server that ends with this program and not before: nobody could remove a directory of its own, so it has
+    /// one beside the program, which the next run uses again.
+    ///
+    /// # Panics
+    /// As [`Server::start`].
+    pub fn start_for_all(name: &str, transport: Transport, files: &[PathBuf], options: &[&str]) -> Server {
+        let directory = program().with_file_name("end-to-end").join(name);
+        std::fs::create_dir_all(&directory).expect("directories can be made beside the program");
+        Self::start_with(Directory(directory), transport, files, options)
+    }
+
+    fn start_with(directory: Directory, transport: Transport, files: &[PathBuf], options: &[&str]) -> Server {
         let token = (transport == Transport::Tcp).then(|| directory.0.join("token"));
         let mut command = Self::command();
         command.args(options);

@@ -44,7 +44,8 @@ pub fn server(setting: Setting) -> &'static Server {
 }
 
 fn start(setting: Setting, transport: Transport, files: &[PathBuf]) -> Server {
-    let Setting::TcpAllTheWay = setting else { return Server::start(transport, files, &[]) };
+    let name = format!("battery-{}", setting as usize);
+    let Setting::TcpAllTheWay = setting else { return Server::start_for_all(&name, transport, files, &[]) };
     let directory = Directory::new();
     let slots = [("directory", "directory"), ("spawner-local", "spawner"), ("rpc-server", "rpc")];
     let section = |(name, slot): (&str, &str)| {
@@ -52,7 +53,7 @@ fn start(setting: Setting, transport: Transport, files: &[PathBuf]) -> Server {
         format!("[[plugin]]\nname = \"{name}\"\nslot = \"{slot}\"\n[plugin.options]\n{options}\n")
     };
     let manifest = directory.write("farcall.toml", &slots.map(section).concat());
-    Server::start(transport, files, &["--manifest", manifest.to_str().unwrap()])
+    Server::start_for_all(&name, transport, files, &["--manifest", manifest.to_str().unwrap()])
 }
 
 /// A client of the setting's server.
