@@ -10,6 +10,7 @@ mod output;
 mod results;
 mod start;
 mod wait;
+mod zygote;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::OwnedFd;
@@ -21,13 +22,16 @@ use farcall_interfaces::link::{FrameHandler, Link, QUEUE_BYTES, Received};
 use farcall_interfaces::memory::{MemorySource, Space};
 use farcall_interfaces::stream::ByteStream;
 use farcall_wire::message::ByteOrder;
-use farcall_wire::{CallResult, CallTimes, FrameHeader, FrameKind, Hello, HelloLimits, Open, Reply, Request, Role};
+use farcall_wire::{
+    CallResult, CallTimes, FrameHeader, FrameKind, Hello, HelloLimits, Open, Publication, Reply, Request, Role,
+};
 
 use crate::entry::LinkedEntries;
 use call::PendingCall;
 use memory::Segments;
 use module::LoadedModule;
 use wait::Waiter;
+use zygote::Preloaded;
 
 pub use module::check_module;
 pub use start::{host_main, linked_main};
@@ -37,11 +41,30 @@ const CALL_BYTES_MAX: u64 = 1 << 46;
 /// Bytes taken from the stream before frames are answered.
 const RECEIVE_BUDGET: usize = 64 << 20;
 
+/// What this process can run before it is told what to.
+#[derive(Default)]
+pub struct Code {
+    /// The table of a linked executable.
+    pub(crate) entries: Option<LinkedEntries>,
+    /// The module that a zygote loaded.
+    pub(crate) preloaded: Option<Preloaded>,
+}
+
+impl Code {
+    /// The module that the server names: the one at hand, if it is that.
+    fn load(&mut self, publication: &Publication) -> Result<LoadedModule> {
+        match self.preloaded.take().filter(|preloaded| preloaded.publication == *publication) {
+            Some(preloaded) => Ok(preloaded.module.adopted()),
+            None => LoadedModule::load(publication, self.entries.as_ref()),
+        }
+    }
+}
+
 /// Serves the connection until the server closes it.
 ///
 /// # Errors
 /// When the server breaks the protocol or the connection breaks.
-pub fn serve(stream: Box<dyn ByteStream>, memory: Arc<dyn MemorySource>, entries: Option<LinkedEntries>) -> Result<()> {
+pub fn serve(stream: Box<dyn ByteStream>, memory: Arc<dyn MemorySource>, code: Code) -> Result<()> {
     let limits = HelloLimits { channels_max: 16, call_bytes_max: CALL_BYTES_MAX, ..HelloLimits::default() };
     let hello = Hello {
         role: Role::Executable,
@@ -60,7 +83,7 @@ pub fn serve(stream: Box<dyn ByteStream>, memory: Arc<dyn MemorySource>, entries
         clock: SystemClock::new(),
         segments: Segments::new(memory),
         module: None,
-        entries,
+        code,
         calls: BTreeMap::new(),
         ready: VecDeque::new(),
         left: false,
@@ -97,7 +120,7 @@ struct Session {
     clock: SystemClock,
     segments: Segments,
     module: Option<LoadedModule>,
-    entries: Option<LinkedEntries>,
+    code: Code,
     calls: BTreeMap<ChannelId, PendingCall>,
     ready: VecDeque<ChannelId>,
     left: bool,
@@ -153,7 +176,7 @@ impl Session {
 
     fn on_request(&mut self, channel: ChannelId, request: Request) {
         let reply = match request {
-            Request::Load(publication) => match LoadedModule::load(&publication, self.entries.as_ref()) {
+            Request::Load(publication) => match self.code.load(&publication) {
                 Ok(module) => {
                     self.module = Some(module);
                     Reply::Done

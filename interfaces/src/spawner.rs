@@ -1,6 +1,7 @@
 //! The spawner service: starts executables, hands over the connection to each, and reports how each ended.
 
 mod output;
+pub mod zygote;
 
 use std::fmt;
 use std::os::fd::OwnedFd;

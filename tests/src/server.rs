@@ -204,11 +204,11 @@ impl Server {
         maps.lines().filter(|line| line.contains("memfd:")).count()
     }
 
-    /// All processes that it started, directly or not, and that still live.
+    /// All processes that it started, directly or not, and that still live, but for its zygotes.
     pub fn processes(&self) -> Vec<u32> {
         let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
         let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-        pids.filter(|pid| *pid != self.pid() && self.is_ours(*pid)).collect()
+        pids.filter(|pid| *pid != self.pid() && !is_zygote(*pid) && self.is_ours(*pid)).collect()
     }
 
     /// Zombies have no environment left, so they count only as `children`.
@@ -217,12 +217,27 @@ impl Server {
         environment.split(|byte| *byte == 0).any(|variable| variable == self.mark.as_bytes())
     }
 
-    /// Its direct children, zombies included.
+    /// Its executables, zombies included: its own children and those of its zygotes.
     pub fn children(&self) -> Vec<u32> {
-        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.pid())).into_iter().flatten().flatten();
-        let lists = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
-        lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect()
+        let (zygotes, spawned): (Vec<u32>, Vec<u32>) =
+            children(self.pid()).into_iter().partition(|pid| is_zygote(*pid));
+        spawned.into_iter().chain(zygotes.into_iter().flat_map(children)).collect()
     }
+
+    /// The processes from which its executables are forked.
+    pub fn zygotes(&self) -> Vec<u32> {
+        children(self.pid()).into_iter().filter(|pid| is_zygote(*pid)).collect()
+    }
+}
+
+fn children(pid: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+    lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect()
+}
+
+fn is_zygote(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim_end() == "farcall-zygote")
 }
 
 /// Whether a process lives: one that ended and was not reaped does not.

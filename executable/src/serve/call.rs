@@ -200,7 +200,7 @@ fn end_fork(process: u32) {
 }
 
 /// Output of C and Fortran code must have left the process before the call counts as ended.
-fn flush_standard_output() {
+pub(super) fn flush_standard_output() {
     // SAFETY: NULL means all streams; stdio locks them itself.
     unsafe { libc::fflush(std::ptr::null_mut()) };
 }

@@ -67,6 +67,11 @@ impl LoadedModule {
         Ok(LoadedModule { process: std::process::id(), routines, _libraries: libraries })
     }
 
+    /// The same for this process, a fork of the one that loaded it.
+    pub fn adopted(self) -> LoadedModule {
+        LoadedModule { process: std::process::id(), ..self }
+    }
+
     pub fn find(&self, name: &str) -> Result<&LoadedRoutine> {
         self.routines.get(name).ok_or_else(|| {
             Error::new(ErrorKind::NotFound, "run a routine", format!("this executable has no routine \"{name}\""))

@@ -1,25 +1,39 @@
 //! How an executable begins: where its connection is, and what it does before the first call.
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
+use farcall_interfaces::spawner::SOCKET_VARIABLE;
+use farcall_interfaces::spawner::zygote::{ZYGOTE_VARIABLE, ZygoteLink};
 use farcall_interfaces::stream::{ByteStream, Proof};
 use farcall_transport_unix::{MemoryLimits, SharedMemory, ring};
 
+use super::Code;
+use super::zygote::{self, Preloaded};
 use crate::entry::{LinkedEntries, LinkedEntry};
-
-/// Says that descriptor 0 is the connection to the server.
-const SOCKET_VARIABLE: &str = "FARCALL_SOCKET";
 
 /// Runs the generic host; returns the process's exit status.
 pub fn host_main() -> i32 {
     restore_broken_pipes();
-    report(inherited().and_then(|stream| run(stream, None)))
+    report(begin(None))
 }
 
 /// Runs a linked executable; returns the process's exit status.
 pub fn linked_main(entries: Result<LinkedEntries>) -> i32 {
-    report(entries.and_then(|entries| inherited().and_then(|stream| run(stream, Some(entries)))))
+    report(entries.and_then(|entries| begin(Some(entries))))
+}
+
+/// An executable from the start; or a zygote, and then each executable that it forks.
+fn begin(entries: Option<LinkedEntries>) -> Result<()> {
+    end_with_parent();
+    if std::env::var(ZYGOTE_VARIABLE).as_deref() != Ok("0") {
+        return run(connect(inherited()?)?, entries, None);
+    }
+    match zygote::run(ZygoteLink::new(take_descriptor_0()?), entries.as_ref())? {
+        Some(born) => run(connect(born.connection)?, entries, Some(born.preloaded)),
+        None => Ok(()),
+    }
 }
 
 fn report(outcome: Result<()>) -> i32 {
@@ -32,24 +46,32 @@ fn report(outcome: Result<()>) -> i32 {
     }
 }
 
-fn run(stream: Box<dyn ByteStream>, entries: Option<LinkedEntries>) -> Result<()> {
+fn run(stream: Box<dyn ByteStream>, entries: Option<LinkedEntries>, preloaded: Option<Preloaded>) -> Result<()> {
     // This process only adopts memory, so its own pool may be empty.
     let limits = MemoryLimits { idle_bytes_max: 0, idle_regions_max: 0, ..MemoryLimits::default() };
-    super::serve(stream, Arc::new(SharedMemory::new(limits)), entries)
+    super::serve(stream, Arc::new(SharedMemory::new(limits)), Code { entries, preloaded })
 }
 
-/// The connection that the spawner left as descriptor 0. Descriptor 0 becomes /dev/null, so that a routine which reads
-/// its standard input finds an end instead of the protocol.
-fn inherited() -> Result<Box<dyn ByteStream>> {
-    end_with_parent();
+/// The connection that the spawner left as descriptor 0.
+fn inherited() -> Result<OwnedFd> {
     if std::env::var(SOCKET_VARIABLE).as_deref() != Ok("0") {
         return Err(Error::new(ErrorKind::InvalidArgument, "start the executable", "it has no connection to a server")
             .fix("executables are started by `farcall serve`, not by hand"));
     }
-    let connection = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)
+    take_descriptor_0()
+}
+
+/// What the spawner left as descriptor 0, which becomes /dev/null, so that a routine which reads its standard input finds
+/// an end instead of the protocol.
+fn take_descriptor_0() -> Result<OwnedFd> {
+    let inherited = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)
         .map_err(|error| Error::system("take over the connection", error.into()))?;
     let null = std::fs::File::open("/dev/null").map_err(|error| Error::system("open /dev/null", error))?;
     rustix::stdio::dup2_stdin(&null).map_err(|error| Error::system("close standard input", error.into()))?;
+    Ok(inherited)
+}
+
+fn connect(connection: OwnedFd) -> Result<Box<dyn ByteStream>> {
     match rustix::net::sockopt::socket_domain(&connection) {
         Ok(rustix::net::AddressFamily::UNIX) | Err(_) => ring::accept(connection, Proof::Inherited),
         Ok(_) => farcall_transport_tcp::from_descriptor(connection, Proof::Inherited),
@@ -63,8 +85,8 @@ fn restore_broken_pipes() {
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
 }
 
-/// A server that dies must not leave its executables behind.
-fn end_with_parent() {
+/// A server that dies must not leave its executables behind, nor a zygote its own.
+pub(super) fn end_with_parent() {
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
 }
 

@@ -1,18 +1,20 @@
 //! The spawner's driver: one thread that waits for requests, outputs and ends of processes, and does what `step` says.
 
 mod process;
+mod zygotes;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use farcall_base::{Clock, Error, ExecutableId, Instant, Result, SystemClock};
 use farcall_interfaces::mailbox::{NoMessage, Receiver, Reply};
-use farcall_interfaces::spawner::{ExecutableLimits, Exited, Request, Start, Started};
+use farcall_interfaces::spawner::{ExecutableLimits, ExitHow, Exited, Request, Start, Started};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::state::{Settings, State};
-use crate::step::{Action, CommandLine, Event, Output, step};
-use process::Process;
+use crate::step::{Action, CommandLine, Event, Load, Output, Signal, step};
+use process::{Process, Reaped};
+use zygotes::{News, Wanted, ZygoteId, Zygotes};
 
 /// Messages taken before outputs and ends have their turn: a flood of requests must not hide them, nor grow `events`.
 const MESSAGES_PER_TURN: usize = 64;
@@ -42,6 +44,7 @@ struct Driver {
     /// Addresses of starts that it decided for.
     reports: BTreeMap<ExecutableId, Reports>,
     running: BTreeMap<ExecutableId, Process>,
+    zygotes: Zygotes,
     /// What has happened and `step` has not seen.
     events: VecDeque<Event>,
     finished: bool,
@@ -53,6 +56,7 @@ enum Source {
     Mailbox,
     Output(ExecutableId, Output),
     End(ExecutableId),
+    Zygote(ZygoteId),
 }
 
 pub(crate) fn run(settings: Settings, receiver: Receiver<Message>) -> Result<()> {
@@ -65,6 +69,7 @@ pub(crate) fn run(settings: Settings, receiver: Receiver<Message>) -> Result<()>
         requests: 0,
         reports: BTreeMap::new(),
         running: BTreeMap::new(),
+        zygotes: Zygotes::default(),
         events: VecDeque::new(),
         finished: false,
     };
@@ -75,6 +80,7 @@ pub(crate) fn run(settings: Settings, receiver: Receiver<Message>) -> Result<()>
         }
         driver.events.push_back(Event::Tick);
         driver.settle();
+        driver.zygotes.end_idle(&driver.state.settings, driver.clock.now());
     }
     Ok(())
 }
@@ -85,7 +91,9 @@ impl Driver {
         let sources = self.sources();
         let mut waiting: Vec<PollFd<'_>> =
             sources.iter().map(|(_, descriptor)| PollFd::from_borrowed_fd(*descriptor, PollFlags::IN)).collect();
-        let timeout = self.state.next_deadline().map(|deadline| self.time_left(deadline));
+        let idle = self.zygotes.next_end(&self.state.settings);
+        let deadline = self.state.next_deadline().into_iter().chain(idle).min();
+        let timeout = deadline.map(|deadline| self.time_left(deadline));
         match poll(&mut waiting, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(errno) => return Err(Error::system("wait for executables", errno.into())),
@@ -101,8 +109,9 @@ impl Driver {
         }
         for (executable, process) in &self.running {
             sources.extend(process.pipes().map(|(output, pipe)| (Source::Output(*executable, output), pipe)));
-            sources.push((Source::End(*executable), process.end()));
+            sources.extend(process.end().map(|end| (Source::End(*executable), end)));
         }
+        sources.extend(self.zygotes.sources().map(|(zygote, link)| (Source::Zygote(zygote), link)));
         sources
     }
 
@@ -121,6 +130,7 @@ impl Driver {
                 self.events.push_back(Event::Output { executable, output, before, bytes });
             }
             Source::End(executable) => self.collect_end(executable),
+            Source::Zygote(zygote) => self.zygotes.collect(&self.state.settings, self.clock.now(), zygote),
         }
     }
 
@@ -150,10 +160,19 @@ impl Driver {
         self.events.push_back(Event::Start { request: self.requests, executable, module, image, limits });
     }
 
-    /// Takes what the process still wrote, ends the rest of its group, and reaps it.
+    /// Ends the rest of the process's group, and reaps it or has it reaped.
     fn collect_end(&mut self, executable: ExecutableId) {
         let Some(process) = self.running.get_mut(&executable) else { return };
-        let Some(how) = process.reap() else { return };
+        match process.reap() {
+            Reaped::NotYet => {}
+            Reaped::Done(how) => self.report_end(executable, how),
+            Reaped::By(zygote, pid) => self.zygotes.reap(zygote, executable, pid),
+        }
+    }
+
+    /// Takes what the process still wrote, and says that it ended.
+    fn report_end(&mut self, executable: ExecutableId, how: ExitHow) {
+        let Some(process) = self.running.get_mut(&executable) else { return };
         for output in [Output::Stdout, Output::Stderr] {
             let before = self.clock.now();
             let bytes = process.drain(output);
@@ -163,9 +182,25 @@ impl Driver {
         self.events.push_back(Event::Ended { executable, how, was_stopped });
     }
 
+    fn hear(&mut self, news: News) {
+        match news {
+            News::Born(executable, process) => {
+                self.running.insert(executable, process);
+                self.events.push_back(Event::Spawned { executable });
+            }
+            News::Failed(executable, error) => self.events.push_back(Event::SpawnFailed { executable, error }),
+            News::Refused(Wanted { executable, command, limits }) => self.spawn(executable, &command, limits),
+            News::Reaped(executable, how) => self.report_end(executable, how),
+        }
+    }
+
     /// Lets `step` see all events, and does what it says.
     fn settle(&mut self) {
-        while let Some(event) = self.events.pop_front() {
+        loop {
+            while let Some(news) = self.zygotes.news() {
+                self.hear(news);
+            }
+            let Some(event) = self.events.pop_front() else { return };
             for action in step(&mut self.state, self.clock.now(), event) {
                 self.perform(action);
             }
@@ -175,25 +210,31 @@ impl Driver {
     fn perform(&mut self, action: Action) {
         match action {
             Action::Refuse { request, error } => self.asked.remove(&request).expect("starts are asked").fail(error),
-            Action::Spawn { request, executable, command, limits } => {
+            Action::Spawn { request, executable, command, load, limits } => {
                 let reports = self.asked.remove(&request).expect("starts are asked");
                 self.reports.insert(executable, reports);
-                self.spawn(executable, &command, limits);
+                self.start(Wanted { executable, command, limits }, load);
             }
             Action::ReportStarted { executable } => self.report_started(executable),
             Action::ReportFailed { executable, error } => {
                 self.reports.remove(&executable).expect("a spawn has its reports").fail(error);
             }
-            Action::Signal { executable, signal } => {
-                if let Some(process) = self.running.get_mut(&executable) {
-                    process.signal(signal);
-                }
-            }
+            Action::Signal { executable, signal } => match self.running.get_mut(&executable) {
+                Some(process) => process.signal(signal),
+                None if signal == Signal::Kill => self.zygotes.give_up(executable),
+                None => {}
+            },
             Action::ReportExited(exited) => self.report_exited(exited),
             Action::Finish => self.finished = true,
         }
     }
 
+    fn start(&mut self, wanted: Wanted, load: Load) {
+        let now = self.clock.now();
+        self.zygotes.start(&self.state.settings, now, wanted, load);
+    }
+
+    /// Starts a process without a zygote.
     fn spawn(&mut self, executable: ExecutableId, command: &CommandLine, limits: ExecutableLimits) {
         let event = match Process::launch(command, limits, self.state.settings.connection) {
             Ok(process) => {

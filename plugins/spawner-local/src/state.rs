@@ -23,6 +23,8 @@ pub(crate) struct Settings {
     pub(crate) environment: BTreeMap<String, String>,
     pub(crate) connection: ConnectionKind,
     pub(crate) executables_max: usize,
+    pub(crate) zygotes_max: usize,
+    pub(crate) zygote_idle_ms: u64,
     pub(crate) stop_grace_ms: u64,
     pub(crate) output_tail_lines_max: usize,
     pub(crate) output_tail_bytes_max: usize,
@@ -36,6 +38,8 @@ impl Default for Settings {
             environment: BTreeMap::new(),
             connection: ConnectionKind::Unix,
             executables_max: 64,
+            zygotes_max: 16,
+            zygote_idle_ms: 600_000,
             stop_grace_ms: 2000,
             output_tail_lines_max: 20,
             output_tail_bytes_max: 4096,
@@ -45,6 +49,10 @@ impl Default for Settings {
 }
 
 impl Settings {
+    pub(crate) fn zygote_idle(&self) -> Duration {
+        Duration::from_millis(self.zygote_idle_ms)
+    }
+
     pub(crate) fn stop_grace(&self) -> Duration {
         Duration::from_millis(self.stop_grace_ms)
     }

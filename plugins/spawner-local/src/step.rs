@@ -1,10 +1,12 @@
 //! The spawner's behaviour: what happened and the time in, what to do out. Pure; tests/golden holds its conversations.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_interfaces::directory::{ExecutableImage, ImageKind};
 use farcall_interfaces::spawner::{ExecutableLimits, ExitHow, Exited, SOCKET_VARIABLE};
+use farcall_wire::Publication;
 
 use crate::state::{Executable, Phase, State};
 
@@ -45,7 +47,7 @@ pub(crate) enum Action {
     /// Report to the addresses of `request` that it was refused.
     Refuse { request: u64, error: Error },
     /// Start a process and say how that went. The addresses of `request` are now those of `executable`.
-    Spawn { request: u64, executable: ExecutableId, command: CommandLine, limits: ExecutableLimits },
+    Spawn { request: u64, executable: ExecutableId, command: CommandLine, load: Load, limits: ExecutableLimits },
     /// Report that it runs, and hand over its connection.
     ReportStarted { executable: ExecutableId },
     /// Report that it could not be started.
@@ -75,12 +77,44 @@ pub(crate) struct CommandLine {
     pub(crate) environment: Vec<(String, String)>,
 }
 
+/// What an executable will be told to load: a zygote has it loaded by then.
+#[derive(Clone, Debug)]
+pub(crate) struct Load {
+    pub(crate) module: String,
+    text: Arc<[u8]>,
+    libraries: Vec<String>,
+}
+
+/// Equal if they come from one publication, which is what its text lies in: when a module is published again in the same
+/// words, its libraries may be new.
+impl PartialEq for Load {
+    fn eq(&self, other: &Load) -> bool {
+        Arc::ptr_eq(&self.text, &other.text)
+    }
+}
+
+impl Load {
+    fn new(module: String, image: &ExecutableImage) -> Load {
+        let libraries = match &image.kind {
+            ImageKind::GenericHost { libraries } => libraries.clone(),
+            ImageKind::Linked { .. } => Vec::new(),
+        };
+        Load { module, text: image.module_text.clone(), libraries }
+    }
+
+    /// As the server sends it.
+    pub(crate) fn publication(&self) -> Publication {
+        Publication { module: self.text.to_vec(), libraries: self.libraries.clone() }
+    }
+}
+
 /// Takes one event in.
 pub(crate) fn step(state: &mut State, now: Instant, event: Event) -> Vec<Action> {
     match event {
         Event::Start { request, executable, module, image, limits } => {
             let command = check_start(state, executable).and_then(|()| command_line(state, &module, &image));
-            vec![start(state, request, executable, command, limits)]
+            let load = Load::new(module, &image);
+            vec![start(state, request, executable, command.map(|command| (command, load)), limits)]
         }
         Event::Stop { executable, grace } => stop(state, now, executable, grace).into_iter().collect(),
         Event::Spawned { executable } => spawned(state, executable),
@@ -102,13 +136,13 @@ fn start(
     state: &mut State,
     request: u64,
     executable: ExecutableId,
-    command: Result<CommandLine>,
+    command: Result<(CommandLine, Load)>,
     limits: ExecutableLimits,
 ) -> Action {
     match command {
-        Ok(command) => {
+        Ok((command, load)) => {
             state.insert(executable);
-            Action::Spawn { request, executable, command, limits }
+            Action::Spawn { request, executable, command, load, limits }
         }
         Err(error) => Action::Refuse { request, error },
     }

@@ -26,6 +26,8 @@ impl Shell {
         let mut manifest = Manifest::of(&[plugin()]).unwrap();
         let command = format!("host_command = [\"/bin/sh\", \"-c\", '''{script}''']");
         manifest.override_options(NAME, "test", &command).unwrap();
+        // A shell is no zygote.
+        manifest.override_options(NAME, "test", "zygotes_max = 0").unwrap();
         manifest.override_options(NAME, "test", "environment = { FROM_MANIFEST = \"1\" }").unwrap();
         let node = Node::start(&manifest, &[plugin()]).unwrap();
         let spawner = node.service(SLOT).unwrap();
@@ -80,7 +82,7 @@ fn gone(pid: &str) -> bool {
 fn options_text_says_the_defaults_and_names_every_key() {
     let options = Options::from_text("options.toml", plugin().options).unwrap();
     assert_eq!(options.read::<Settings>().unwrap(), Settings::default());
-    assert_eq!(plugin().options.lines().filter(|line| !line.starts_with('#')).count(), 8);
+    assert_eq!(plugin().options.lines().filter(|line| !line.starts_with('#')).count(), 10);
     let wrong = [
         ("host_command = []", "host_command is empty"),
         ("host_command = [\"\"]", "host_command is empty"),

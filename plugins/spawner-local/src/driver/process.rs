@@ -9,9 +9,12 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 
 use farcall_base::{Error, ErrorKind, Result};
+use farcall_interfaces::spawner::zygote::START_DESCRIPTORS;
 use farcall_interfaces::spawner::{ExecutableLimits, ExitHow};
+use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, kill_process_group, pidfd_open, prlimit};
 
+use super::zygotes::ZygoteId;
 use crate::state::ConnectionKind;
 use crate::step::{CommandLine, Output, Signal};
 
@@ -30,9 +33,34 @@ const PF_EXITING: u64 = 4;
 /// Connections of others taken from a port that is there for one.
 const STRANGERS_MAX: usize = 64;
 
-/// A process of its own group. Dropped, it is killed and reaped.
+/// Whose child a process is.
+enum Origin {
+    /// Ours.
+    Spawned(Child),
+    /// A zygote's, which reaps it for us.
+    Zygote(ZygoteId),
+}
+
+/// How far a process is from being forgotten.
+pub(super) enum Reaped {
+    /// It has not ended.
+    NotYet,
+    /// It has ended so.
+    Done(ExitHow),
+    /// It has ended, and its parent must reap it.
+    By(ZygoteId, i32),
+}
+
+/// Our ends of what an executable is given.
+pub(super) struct Near {
+    stream: OwnedFd,
+    stdout: ChildStdout,
+    stderr: ChildStderr,
+}
+
+/// A process of its own group. Dropped, it is killed, and reaped if it is our child.
 pub(super) struct Process {
-    child: Child,
+    origin: Origin,
     group: Pid,
     /// Readable when the process has ended; names this process even when its number is used again.
     pidfd: OwnedFd,
@@ -56,11 +84,7 @@ impl Process {
         limits: ExecutableLimits,
         connection: ConnectionKind,
     ) -> Result<Process> {
-        let (ours, theirs) = match connection {
-            ConnectionKind::Unix => UnixStream::pair().map(|(ours, theirs)| (ours.into(), theirs.into())),
-            ConnectionKind::Tcp => loopback_pair(),
-        }
-        .map_err(|source| Error::system("make a socket pair", source))?;
+        let (ours, theirs) = connect(connection)?;
         let environment = command.environment.iter().map(|(name, value)| (name, value));
         let mut child = Command::new(&command.program)
             .arg0(shown_name(&command.program))
@@ -84,11 +108,46 @@ impl Process {
         };
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         // From here on, an error drops the process, which ends it.
-        let process =
-            Process { child, group, pidfd, stdout, stderr, stream: Some(ours), stopped: false, reaped: false };
-        process.unblock_pipes()?;
-        process.apply(limits)?;
-        Ok(process)
+        let process = Process {
+            origin: Origin::Spawned(child),
+            group,
+            pidfd,
+            stdout,
+            stderr,
+            stream: Some(ours),
+            stopped: false,
+            reaped: false,
+        };
+        process.prepare(limits)
+    }
+
+    /// A process that a zygote has forked, by what the zygote says of it.
+    pub(super) fn born(
+        zygote: ZygoteId,
+        pid: i32,
+        pidfd: Option<OwnedFd>,
+        near: Near,
+        limits: ExecutableLimits,
+    ) -> Result<Process> {
+        let missing = || Error::new(ErrorKind::Protocol, "start an executable", "its zygote did not say which it is");
+        let group = Pid::from_raw(pid).filter(|_| pid > 0).ok_or_else(missing)?;
+        let process = Process {
+            origin: Origin::Zygote(zygote),
+            group,
+            pidfd: pidfd.ok_or_else(missing)?,
+            stdout: Some(near.stdout),
+            stderr: Some(near.stderr),
+            stream: Some(near.stream),
+            stopped: false,
+            reaped: false,
+        };
+        process.prepare(limits)
+    }
+
+    fn prepare(self, limits: ExecutableLimits) -> Result<Process> {
+        self.unblock_pipes()?;
+        self.apply(limits)?;
+        Ok(self)
     }
 
     fn unblock_pipes(&self) -> Result<()> {
@@ -112,16 +171,16 @@ impl Process {
     }
 
     pub(super) fn pid(&self) -> u32 {
-        self.child.id()
+        self.group.as_raw_nonzero().get().unsigned_abs()
     }
 
     pub(super) fn take_stream(&mut self) -> Option<OwnedFd> {
         self.stream.take()
     }
 
-    /// The descriptor that is readable once the process has ended.
-    pub(super) fn end(&self) -> BorrowedFd<'_> {
-        self.pidfd.as_fd()
+    /// The descriptor that is readable once the process has ended; none when that was seen.
+    pub(super) fn end(&self) -> Option<BorrowedFd<'_>> {
+        (!self.reaped).then(|| self.pidfd.as_fd())
     }
 
     /// The outputs that are still open.
@@ -201,14 +260,19 @@ impl Process {
         }
     }
 
-    /// If the process has ended: ends what it left of its group, reaps it, and says how it ended.
+    /// If the process has ended: ends what it left of its group, reaps it or says who must, and says how it ended.
     ///
     /// The group is signalled before the reaping: until then no other group can have its number.
-    pub(super) fn reap(&mut self) -> Option<ExitHow> {
+    pub(super) fn reap(&mut self) -> Reaped {
         self.signal_group(Signal::Kill);
-        let status = self.child.try_wait().ok().flatten()?;
-        self.reaped = true;
-        Some(exit_how(status))
+        let reaped = match &mut self.origin {
+            Origin::Spawned(child) => {
+                child.try_wait().ok().flatten().map_or(Reaped::NotYet, |status| Reaped::Done(exit_how(status)))
+            }
+            Origin::Zygote(zygote) => Reaped::By(*zygote, self.group.as_raw_nonzero().get()),
+        };
+        self.reaped = !matches!(reaped, Reaped::NotYet);
+        reaped
     }
 }
 
@@ -216,9 +280,28 @@ impl Drop for Process {
     fn drop(&mut self) {
         if !self.reaped {
             self.signal_group(Signal::Kill);
-            let _ = self.child.wait();
+            if let Origin::Spawned(child) = &mut self.origin {
+                let _ = child.wait();
+            }
         }
     }
+}
+
+/// What an executable is given that a zygote forks: connection, standard output and error; and our ends of it.
+pub(super) fn ends(connection: ConnectionKind) -> Result<(Near, [OwnedFd; START_DESCRIPTORS])> {
+    let (stream, theirs) = connect(connection)?;
+    let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(|errno| Error::system("make a pipe", errno.into()));
+    let ((stdout, their_stdout), (stderr, their_stderr)) = (pipe()?, pipe()?);
+    Ok((Near { stream, stdout: stdout.into(), stderr: stderr.into() }, [theirs, their_stdout, their_stderr]))
+}
+
+/// Our end of a connection and the executable's.
+fn connect(connection: ConnectionKind) -> Result<(OwnedFd, OwnedFd)> {
+    match connection {
+        ConnectionKind::Unix => UnixStream::pair().map(|(ours, theirs)| (ours.into(), theirs.into())),
+        ConnectionKind::Tcp => loopback_pair(),
+    }
+    .map_err(|source| Error::system("make a socket pair", source))
 }
 
 /// Both ends of a TCP connection of the loopback. They are made here and inherited as a socket pair is, so nobody has to
@@ -237,7 +320,7 @@ fn loopback_pair() -> std::io::Result<(OwnedFd, OwnedFd)> {
 }
 
 /// The name of `program` in a list of processes. That of ourselves says nothing there, so our own name stands for it.
-fn shown_name(program: &str) -> OsString {
+pub(super) fn shown_name(program: &str) -> OsString {
     let own = (program == OWN_PROGRAM).then(|| std::env::args_os().next()).flatten();
     own.unwrap_or_else(|| program.into())
 }
@@ -253,7 +336,7 @@ fn cannot_start(program: &str, source: std::io::Error) -> Error {
     Error::new(kind, "start an executable", source.to_string()).with("program", program).fix(fix).source(source)
 }
 
-fn exit_how(status: ExitStatus) -> ExitHow {
+pub(super) fn exit_how(status: ExitStatus) -> ExitHow {
     match (status.code(), status.signal()) {
         (Some(status), _) => ExitHow::Status(status),
         (None, number) => {
