@@ -267,6 +267,12 @@ int farcall_call_arguments(const farcall_routine *routine, const farcall_argumen
  * stay valid and unchanged by others until the call is over or freed. The caller frees *call with farcall_call_free. */
 int farcall_start_arguments(const farcall_routine *routine, const farcall_argument *arguments, size_t count,
                             const farcall_call_options *options, farcall_call **call, farcall_error **error);
+/* The same for event loops: waits no longer than wait_seconds (0: not at all; < 0: for ever) while the server takes no
+ * more calls of this connection. FARCALL_PENDING, and no call, if it takes none by then: nothing was read of the arrays.
+ * What the connection does not take at once leaves while somebody waits or processes. */
+int farcall_start_within(const farcall_routine *routine, const farcall_argument *arguments, size_t count,
+                         const farcall_call_options *options, double wait_seconds, farcall_call **call,
+                         farcall_error **error);
 
 /* Waits for the call's end, for ever if timeout_seconds < 0. FARCALL_PENDING if it is not over by then; it goes on.
  * At its end, its outcome is given once: results (which may be NULL), or the error that ended it. */

@@ -89,14 +89,21 @@ pub unsafe fn start(
     // SAFETY: the caller's promise.
     let pending = unsafe { routine.start_borrowed(prepared.arguments, prepared.destinations, options) };
     let pending = pending.map_err(of_call(routine, options.timeout))?;
-    Ok(CallObject {
-        client: client.clone(),
-        routine: routine.clone(),
-        number: pending.number(),
-        timeout: options.timeout,
-        pending: Mutex::new(pending),
-        places: prepared.places,
-    })
+    Ok(CallObject::new(client, routine, pending, options, prepared.places))
+}
+
+impl CallObject {
+    fn new(
+        client: &Client,
+        routine: &Routine,
+        pending: PendingCall,
+        options: &CallOptions,
+        places: Vec<TextPlace>,
+    ) -> CallObject {
+        let (number, timeout) = (pending.number(), options.timeout);
+        let (client, routine, pending) = (client.clone(), routine.clone(), Mutex::new(pending));
+        CallObject { client, routine, number, timeout, pending, places }
+    }
 }
 
 /// # Safety
@@ -151,6 +158,34 @@ unsafe extern "C" fn farcall_start_arguments(
         let prepared = unsafe { prepare(routine, arguments, count) }?;
         // SAFETY: as above.
         place.fill(unsafe { start(routine.client(), routine, prepared, &read_options(given)?) }?);
+        Ok(OK)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_start_within(
+    routine: *const RoutineObject,
+    arguments: *const RawArgument,
+    count: usize,
+    given: *const RawOptions,
+    wait_seconds: f64,
+    started: *mut *mut CallObject,
+    error: *mut *mut ErrorObject,
+) -> c_int {
+    guard(error, || {
+        // SAFETY: farcall.h says what all of them are, here and below.
+        let place = unsafe { Place::new(started, "the place for the call") }?;
+        // SAFETY: as above.
+        let routine = &unsafe { object(routine, "the routine") }?.routine;
+        // SAFETY: as above.
+        let Prepared { arguments, destinations, places } = unsafe { prepare(routine, arguments, count) }?;
+        // SAFETY: as above.
+        let options = unsafe { read_options(given) }?;
+        let wait = patience(wait_seconds)?.unwrap_or(Duration::MAX);
+        // SAFETY: as above.
+        let started = unsafe { routine.start_within(arguments, destinations, &options, wait) };
+        let Some(pending) = started.map_err(of_call(routine, options.timeout))? else { return Ok(PENDING) };
+        place.fill(CallObject::new(routine.client(), routine, pending, &options, places));
         Ok(OK)
     })
 }

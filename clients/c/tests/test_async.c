@@ -97,6 +97,27 @@ static void timeouts(farcall_client *client)
     farcall_routine_free(routine);
 }
 
+/* Starting without waiting: the call is under way like any other. */
+static void starting_at_once(farcall_client *client)
+{
+    farcall_argument arguments[2] = {{.kind = FARCALL_REAL, .value.real = 0.05}};
+    farcall_routine *routine;
+    farcall_results *results;
+    farcall_call *call;
+    farcall_error *error;
+    CHECK_OK(farcall_lookup(client, "pause", &routine, &error), error);
+    CHECK_OK(farcall_start_within(routine, arguments, 2, NULL, 0, &call, &error), error);
+    CHECK(call && farcall_call_wait(call, 0, &results, &error) == FARCALL_PENDING);
+    CHECK_OK(farcall_call_wait(call, 20, &results, &error), error);
+    CHECK(farcall_results_kind(results, 1) == FARCALL_RESULT_ARRAY);
+    farcall_results_free(results);
+    farcall_call_free(call);
+    CHECK_ERROR(farcall_start_within(routine, arguments, 1, NULL, -1, &call, &error), error,
+                FARCALL_INVALID_ARGUMENT, "wrong number of arguments");
+    CHECK(call == NULL);
+    farcall_routine_free(routine);
+}
+
 /* Looking up in pieces: each waits as long as it may, and all of them for one answer. */
 static void look_ups(farcall_client *client)
 {
@@ -151,6 +172,7 @@ int main(void)
     waiting(client);
     cancelling(client);
     timeouts(client);
+    starting_at_once(client);
     look_ups(client);
     lost_server();
     return check_end(server, client);

@@ -26,16 +26,18 @@ pub struct PendingCall {
 }
 
 impl PendingCall {
+    /// Opens a call; `None` when the server does not take one more within `wait`.
     pub(crate) fn open(
         client: Client,
         contract: &Arc<Contract>,
         passed: Passed,
         options: &CallOptions,
-    ) -> Result<PendingCall> {
+        wait: Option<Duration>,
+    ) -> Result<Option<PendingCall>> {
         let deadline = options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let conditions = Conditions { deadline, announced: options.announced };
-        let number = client.session().open(contract, passed, conditions)?;
-        Ok(PendingCall { client, number, deadline, contract: contract.clone(), collected: false })
+        let Some(number) = client.session().open(contract, passed, conditions, wait)? else { return Ok(None) };
+        Ok(Some(PendingCall { client, number, deadline, contract: contract.clone(), collected: false }))
     }
 
     /// Sees the call on its way, as far as the server takes it.

@@ -1,6 +1,7 @@
 //! A remote routine: its interface, fetched once, and calls to it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::interface::{Interface, Mode};
@@ -149,7 +150,28 @@ impl Routine {
         Ok(self.open(passed, options)?.push())
     }
 
+    /// The same without waiting for longer than `wait`: `None` when the server does not take one more call by then. What
+    /// does not leave at once leaves while somebody waits.
+    ///
+    /// # Errors
+    /// As [`Routine::start`].
+    ///
+    /// # Safety
+    /// As for [`Routine::start_borrowed`].
+    pub unsafe fn start_within(
+        &self,
+        arguments: Vec<Argument<'_>>,
+        destinations: Vec<Destination<'_>>,
+        options: &CallOptions,
+        wait: Duration,
+    ) -> Result<Option<PendingCall>> {
+        // SAFETY: the caller's promise.
+        let passed = unsafe { Passed::borrowed(arguments, destinations) };
+        PendingCall::open(self.client.clone(), &self.contract, passed, options, Some(wait))
+    }
+
     fn open(&self, passed: Passed, options: &CallOptions) -> Result<PendingCall> {
-        PendingCall::open(self.client.clone(), &self.contract, passed, options)
+        let opened = PendingCall::open(self.client.clone(), &self.contract, passed, options, None)?;
+        opened.ok_or_else(|| Error::internal("call", "waiting for room ended early"))
     }
 }

@@ -203,16 +203,30 @@ impl Session {
         Ok(asked)
     }
 
-    /// Opens a call; returns its number. Waits for another to end while as many are open as the server takes.
-    pub fn open(&self, contract: &Arc<Contract>, passed: Passed, conditions: Conditions) -> Result<u64> {
+    /// Opens a call; returns its number. Waits for another to end while as many are open as the server takes: `None` when
+    /// there is no room after `wait`.
+    pub fn open(
+        &self,
+        contract: &Arc<Contract>,
+        passed: Passed,
+        conditions: Conditions,
+        wait: Option<Duration>,
+    ) -> Result<Option<u64>> {
+        let until = wait.and_then(|wait| Instant::now().checked_add(wait));
+        if wait == Some(Duration::ZERO) && !self.enter().tables.has_room() {
+            self.process()?;
+        }
         let mut passed = Some(passed);
-        let opened = self.wait_until(conditions.deadline, |core| {
+        let opened = self.wait_until(earlier(until, conditions.deadline), |core| {
             let passed = if core.dead.is_none() && core.tables.has_room() { passed.take() } else { None }?;
             Some(core.open(contract.clone(), passed, conditions))
         })?;
-        let number = opened.unwrap_or_else(|| Err(too_late(contract)))?;
+        let late = conditions.deadline.is_some_and(|deadline| deadline <= Instant::now());
+        let Some(number) = opened.or_else(|| late.then(|| Err(too_late(contract)))).transpose()? else {
+            return Ok(None);
+        };
         self.advance(&mut self.lock());
-        Ok(number)
+        Ok(Some(number))
     }
 
     /// Sends on as long as the server takes it, at most until the deadline: so a started call is on its way before its

@@ -34,7 +34,7 @@ def refuse(routine: str, parameter: Parameter, message: str, advice: str = "", w
 class Filler:
     """Fills one call's argument array; `keep` holds what the core's pointers point to until the call is over."""
 
-    __slots__ = ("routine", "slots", "keep", "given")
+    __slots__ = ("routine", "slots", "keep", "given", "array_bytes")
 
     def __init__(self, routine: str, count: int) -> None:
         self.routine = routine
@@ -42,6 +42,7 @@ class Filler:
         self.keep: _KEEP = [self.slots]
         # Arrays that were taken as they are, by parameter: these alone can be written in place.
         self.given: Dict[int, Any] = {}
+        self.array_bytes = 0
 
     def fill(self, parameter: Parameter, value: Any) -> None:
         """One IN or INOUT argument."""
@@ -322,6 +323,7 @@ class Filler:
         slot.kind, slot.element, slot.data, slot.rank = ARRAY, parameter.element, _address(array), array.ndim
         slot.shape, slot.strides = self._shape(array)
         self.keep.append(array)
+        self.array_bytes += array.nbytes
 
 
 def _address(array: Any) -> Any:

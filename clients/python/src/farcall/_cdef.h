@@ -152,6 +152,9 @@ int farcall_call_arguments(const farcall_routine *routine, const farcall_argumen
                            const farcall_call_options *options, farcall_results **results, farcall_error **error);
 int farcall_start_arguments(const farcall_routine *routine, const farcall_argument *arguments, size_t count,
                             const farcall_call_options *options, farcall_call **call, farcall_error **error);
+int farcall_start_within(const farcall_routine *routine, const farcall_argument *arguments, size_t count,
+                         const farcall_call_options *options, double wait_seconds, farcall_call **call,
+                         farcall_error **error);
 int farcall_call_wait(farcall_call *call, double timeout_seconds, farcall_results **results,
                       farcall_error **error);
 int farcall_call_poll(farcall_call *call, farcall_results **results, farcall_error **error);

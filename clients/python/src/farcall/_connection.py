@@ -14,6 +14,7 @@ from . import _errors
 from ._future import Waiter
 from ._interface import Names
 from ._library import check, error_place, ffi, find, handle_place, lib, text, wait_for
+from ._starter import Starter
 
 # What `connect` without an address connects to, if set.
 SERVER_VARIABLE = "FARCALL_SERVER"
@@ -46,6 +47,7 @@ class Handles:
     def __init__(self, client: Any, server: Any) -> None:
         self.pid = os.getpid()
         self.waiter = Waiter(self)
+        self.starter = Starter()
         self._client = client
         self._server = server
         # Re-entrant: garbage may be collected, and a connection with it, while it is held.

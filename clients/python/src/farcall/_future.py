@@ -43,8 +43,8 @@ class _Condition(threading.Condition):
 class CallFuture(concurrent.futures.Future["Results"]):
     """The future of a call. Its arrays must not be changed until it is done; its `result()` is a `farcall.Results`.
 
-    `cancel()` succeeds until the call is done: the future is cancelled at once, and the server is asked to end the
-    call. Callbacks run in the connection's thread, so they should be short; one that waits for another call has
+    `cancel()` succeeds until the call is done: the future is cancelled at once, the server is asked to end the call, and
+    the arrays are the caller's again. Callbacks run in the connection's thread, so they should be short; one that waits for another call has
     another thread take over.
     """
 
@@ -60,9 +60,23 @@ class CallFuture(concurrent.futures.Future["Results"]):
 
     def started(self, call: Any, prepared: Prepared, waiter: Waiter) -> None:
         """The call is under way."""
-        self._call, self._prepared, self._waiter = call, prepared, waiter
-        if prepared.timeout is not None:
-            self._deadline = time.monotonic() + prepared.timeout
+        self._prepared, self._waiter, self._call = prepared, waiter, call
+        self._deadline = prepared.deadline
+        waiter.add(self, self.number)
+        # Who cancelled it meanwhile found nothing to end.
+        if self.cancelled():
+            self._give_up()
+
+    def fail(self, error: _errors.Error) -> None:
+        """The call could not be started."""
+        if not self.cancelled() and self._announce():
+            self.set_exception(error)
+
+    @property
+    def number(self) -> int:
+        """The call's number in its connection; 0 when none is under way."""
+        call = self._call
+        return 0 if call is None else int(lib.farcall_call_number(call[0]))
 
     def __reduce__(self) -> NoReturn:
         message = "a call belongs to the connection of this process"
@@ -92,9 +106,17 @@ class CallFuture(concurrent.futures.Future["Results"]):
             return True
         if not super().cancel():
             return False
-        self.end_call()
+        self._give_up()
         self._announce()
         return True
+
+    def _give_up(self) -> None:
+        """Has the server end the call, and waits for nothing: its arrays are its caller's again."""
+        number = self.number
+        if self._waiter is not None and number:
+            self._waiter.forget(number)
+        # The call ends with its last reference; whoever collects it at this moment has one.
+        self._call = self._prepared = None
 
     def end_call(self) -> None:
         """Asks the server to end the call, if it is under way."""
@@ -112,10 +134,13 @@ class CallFuture(concurrent.futures.Future["Results"]):
     def collect(self) -> None:
         """Takes the outcome of a call that is over, or whose time is. Its callbacks run, and may raise anything."""
         results, raised = None, None
+        call, prepared = self._call, self._prepared
         try:
-            results = self._outcome()
+            if call is not None and prepared is not None:
+                results = self._outcome(call, prepared)
         except BaseException as error:
             raised = error
+        del call, prepared
         # From here on nobody writes to the caller's arrays.
         self._call = self._prepared = None
         if self.cancelled() or not self._announce():
@@ -125,11 +150,9 @@ class CallFuture(concurrent.futures.Future["Results"]):
         else:
             self.set_exception(raised)
 
-    def _outcome(self) -> Results:
-        prepared = self._prepared
-        assert prepared is not None, "an outcome is taken once"
+    def _outcome(self, call: Any, prepared: Prepared) -> Results:
         place, error = handle_place("farcall_results **", lib.farcall_results_free), error_place()
-        status = lib.farcall_call_wait(self._call[0], 0.0, place, error)
+        status = lib.farcall_call_wait(call[0], 0.0, place, error)
         if status == OK:
             return prepared.collect(place)
         raised = taken(status, error) if status != PENDING else self._given_up(prepared)
@@ -184,11 +207,21 @@ class Waiter:
         with self._lock:
             early = number in self._early
             self._early.discard(number)
-            if not early:
+            # Cancelled is what nobody will be told of.
+            if not early and not future.cancelled():
                 self._pending[number] = future
                 self._have_thread()
         if early:
             future.collect()
+        elif self._stopping:
+            # It was started while the connection was being closed.
+            future.close()
+
+    def forget(self, number: int) -> None:
+        """The call is given up."""
+        with self._lock:
+            self._pending.pop(number, None)
+            self._early.discard(number)
 
     def hand_over(self) -> None:
         """Has another thread do the work of this one, if this is it: a callback is about to wait for a call."""

@@ -15,7 +15,7 @@ LIBRARY_NAME = "libfarcall.so.0"
 OK = 0
 PENDING = -1
 # Signals are handled between slices of waiting: this long may an interrupt take to be noticed.
-_SLICE_SECONDS = 0.05
+SLICE_SECONDS = 0.05
 
 _PACKAGE = pathlib.Path(__file__).resolve().parent
 # What a wheel carries, laid out like a prefix: bin, lib, include, share.
@@ -98,7 +98,7 @@ def check(status: int, place: Any) -> int:
 
 def wait_for(waiting: Callable[[float], int], place: Any) -> None:
     """Waits for what a function of the core waits for that takes seconds: in slices, so that signals are handled."""
-    while check(waiting(_SLICE_SECONDS), place) == PENDING:
+    while check(waiting(SLICE_SECONDS), place) == PENDING:
         pass
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+import time
 from difflib import get_close_matches
 from typing import Any, Dict, NoReturn, Optional, Tuple
 
@@ -14,7 +16,7 @@ from ._arguments import Filler
 from ._connection import Connection, not_portable, seconds
 from ._future import CallFuture
 from ._interface import Interface, Parameter, option_name, python_name
-from ._library import check, error_place, ffi, handle_place, lib, text, wait_for
+from ._library import PENDING, SLICE_SECONDS, check, error_place, ffi, handle_place, lib, text, wait_for
 from ._results import Results, collect
 
 _OPTIONS = ("timeout", "out", "inplace")
@@ -75,6 +77,22 @@ class Routine:
         """Calls it and waits for its end."""
         return Prepared(self, arguments, named).call()
 
+    async def aio(self, /, *arguments: Any, **named: Any) -> Results:
+        """Calls it from a coroutine: `results = await routine.aio(...)`. The event loop goes on meanwhile.
+
+        Any number may be under way, in any number of loops and threads. If the awaiting task is cancelled, the server is
+        asked to end the call, and its arrays are the caller's again.
+        """
+        starter = self._connection.handles.starter
+        await starter.turn()
+        future = CallFuture()
+        starter.start(future, Prepared(self, arguments, named))
+        try:
+            return await asyncio.wrap_future(future)
+        finally:
+            # For a coroutine that is closed; a cancelled task has cancelled the future already.
+            future.cancel()
+
     def submit(self, /, *arguments: Any, **named: Any) -> CallFuture:
         """Starts it, and returns a `concurrent.futures.Future`. Whatever goes wrong is raised by its `result()`."""
         future = CallFuture()
@@ -93,7 +111,10 @@ class Prepared:
         self.interface = routine._interface
         self.filler = Filler(routine.name, len(self.interface.parameters))
         self.places: Dict[int, Any] = {}
+        # Whether there was no room for it once.
+        self._waited = False
         self.timeout: Optional[float] = None
+        self.deadline: Optional[float] = None
         options = self._fill(arguments, named)
         self._set_timeout(options.get("timeout"))
         self._set_destinations(options.get("out"), self._flag("inplace", options.get("inplace", False)))
@@ -148,6 +169,8 @@ class Prepared:
         if timeout is None:
             return
         self.timeout = seconds("call", timeout, "give seconds above 0, or None", routine=self.routine.name)
+        if self.timeout is not None:
+            self.deadline = time.monotonic() + self.timeout
 
     def _flag(self, option: str, value: Any) -> bool:
         if not isinstance(value, (bool, np.bool_)):
@@ -222,18 +245,29 @@ class Prepared:
         options.size = ffi.sizeof("farcall_call_options")
         # More than a clock can hold is no limit, and neither is 0.
         options.timeout_seconds = self.timeout or 0.0
+        if self._waited and self.deadline is not None:
+            left = self.deadline - time.monotonic()
+            if left <= 0:
+                raise self.timed_out()
+            options.timeout_seconds = left
         options.announced = announced
         return options
 
-    def _start(self, announced: bool) -> Any:
-        """The place of a call under way, which keeps alive all that its arguments name."""
+    def _start(self, announced: bool, wait: float) -> Any:
+        """The place of a call under way, which keeps alive all that its arguments name; None if there is no room for one."""
         # Says why if the connection cannot be used.
         self.routine._connection.handles.client()
         place, error = handle_place("farcall_call **", lib.farcall_call_free, used=self), error_place()
         slots, count = self.filler.slots, len(self.interface.parameters)
         options = self._options(announced)
-        check(lib.farcall_start_arguments(self.routine._handle, slots, count, options, place, error), error)
-        return place
+        status = lib.farcall_start_within(self.routine._handle, slots, count, options, wait, place, error)
+        self._waited = check(status, error) == PENDING
+        return None if self._waited else place
+
+    @property
+    def array_bytes(self) -> int:
+        """Bytes of the arrays that it passes."""
+        return self.filler.array_bytes
 
     def call(self) -> Results:
         """Makes the call and waits for its end."""
@@ -254,7 +288,10 @@ class Prepared:
 
     def _interruptible(self) -> Results:
         results, error = handle_place("farcall_results **", lib.farcall_results_free), error_place()
-        call = self._start(announced=False)
+        call = None
+        # In slices, so that signals are handled.
+        while call is None:
+            call = self._start(announced=False, wait=SLICE_SECONDS)
         try:
             wait_for(lambda seconds: lib.farcall_call_wait(call[0], seconds, results, error), error)
             return self.collect(results)
@@ -263,8 +300,14 @@ class Prepared:
             ffi.release(call)
 
     def start(self, future: CallFuture) -> None:
-        """Makes the call while the program goes on."""
-        waiter = self.routine._connection.handles.waiter
-        call = self._start(announced=True)
-        future.started(call, self, waiter)
-        waiter.add(future, lib.farcall_call_number(call[0]))
+        """Makes the call while the program goes on; waits until there is room for it."""
+        while not self.start_within(future, SLICE_SECONDS):
+            pass
+
+    def start_within(self, future: CallFuture, wait: float) -> bool:
+        """The same, but no longer than for `wait` seconds: False if there is no room by then."""
+        call = self._start(announced=True, wait=wait)
+        if call is None:
+            return False
+        future.started(call, self, self.routine._connection.handles.waiter)
+        return True

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use farcall_base::{ChannelId, ErrorKind};
 use farcall_client::idl::interface::Order;
-use farcall_client::{Array, CallOptions, Client, PendingCall, Routine};
+use farcall_client::{Argument as Given, Array, CallOptions, Client, PendingCall, Routine};
 use farcall_wire::{Argument, HelloLimits};
 use rustix::event::{PollFd, PollFlags, poll};
 
@@ -132,4 +132,37 @@ fn event_loops_hear_of_room() {
     // Nothing is left to do: a loop would spin if room were still told of.
     let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
     assert_eq!(poll(&mut [PollFd::new(&client.events(), PollFlags::IN)], Some(&now)).unwrap(), 0);
+}
+
+fn start_within(routine: &Routine, wait: Duration) -> Option<PendingCall> {
+    let arguments = vec![Given::Unset, numbers(1000).into(), Given::Unset];
+    // SAFETY: the call keeps its array.
+    unsafe { routine.start_within(arguments, Vec::new(), &CallOptions::default(), wait) }.unwrap()
+}
+
+/// Who must not wait hears at once that there is no room, and a call that ends makes some.
+#[test]
+fn starting_without_room_waits_as_long_as_it_may() {
+    let limits = HelloLimits { channels_max: 1, ..HelloLimits::default() };
+    let (client, mut server) = pair_with(Wire::Blocks, SUM, Duration::from_secs(10), limits);
+    let routine = std::thread::scope(|scope| {
+        scope.spawn(|| server.tell_interface());
+        client.routine("sum").unwrap()
+    });
+    let first = start_within(&routine, Duration::ZERO).expect("there is room for one");
+    assert!(start_within(&routine, Duration::ZERO).is_none());
+    let begun = Instant::now();
+    assert!(start_within(&routine, Duration::from_millis(50)).is_none());
+    assert!((50..2000).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
+    std::thread::scope(|scope| {
+        scope.spawn(|| serve(&mut server));
+        first.wait().unwrap();
+    });
+    let second = start_within(&routine, Duration::from_secs(10)).expect("the first is over");
+    let late = CallOptions { timeout: Some(Duration::from_millis(50)), ..CallOptions::default() };
+    let arguments = vec![Given::Unset, numbers(1000).into(), Given::Unset];
+    // SAFETY: the call keeps its array.
+    let refused = unsafe { routine.start_within(arguments, Vec::new(), &late, Duration::from_secs(10)) };
+    assert_eq!(refused.err().unwrap().kind(), ErrorKind::TimedOut);
+    drop(second);
 }
