@@ -21,6 +21,17 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CONGESTION = "reno"
 LARGE = 128 << 20
+CROWD = 200
+CROWD_MANIFEST = f"""
+[[plugin]]
+name = "rpc-server"
+slot = "rpc"
+options = {{ executables_max = {CROWD} }}
+[[plugin]]
+name = "spawner-local"
+slot = "spawner"
+options = {{ executables_max = {CROWD}, environment = {{ OPENBLAS_NUM_THREADS = "1" }} }}
+"""
 
 
 class Client:
@@ -62,16 +73,16 @@ class RawServer:
 
 
 class FarcallServer:
-    """A private `farcall serve` on one core, with the bench's routines."""
+    """A private `farcall serve` on one core or several ("0,1"), with the bench's routines."""
 
-    def __init__(self, stage, core, listen, folder):
+    def __init__(self, stage, core, listen, folder, files=("bench.idl",), options=()):
         self.token = folder / "token"
-        command = ["taskset", "-c", str(core), stage / "bin/farcall", "serve", "--private"]
+        command = ["taskset", "-c", str(core), stage / "bin/farcall", "serve", "--private", *options]
         if listen == "tcp":
             command += ["--listen", "tcp:127.0.0.1:0", "--token-file", str(self.token)]
         environment = dict(os.environ, FARCALL_LIBRARY_DIRECTORY=str(stage / "lib"))
         self.process = subprocess.Popen(
-            [*command, "--", ROOT / "bench/routines/bench.idl"],
+            [*command, "--", *(ROOT / "bench/routines" / file for file in files)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
         )
         self.address = self.process.stdout.readline().strip()
@@ -159,6 +170,8 @@ def measure(stage, folder, kinds, rounds):
             large(stage, folder, kind, listen, rounds)
         for listen in ("tcp", "unix"):
             small(stage, folder, kind, listen, rounds)
+    if client_command("rust", stage):
+        crowd(stage, folder, rounds)
 
 
 def large(stage, folder, kind, listen, rounds):
@@ -194,15 +207,43 @@ def small(stage, folder, kind, listen, rounds):
             one.close()
 
 
+def crowd(stage, folder, rounds):
+    """Many processes from nothing: each round has a server of its own, which has started no executable yet."""
+    manifest = folder / "crowd.toml"
+    manifest.write_text(CROWD_MANIFEST)
+    ratios, nulls = [], []
+    for _ in range(rounds):
+        first = raw_crowd(folder)
+        server = FarcallServer(stage, "0,1", "unix", folder, ("bench.idl", "crowd.idl"),
+                               ["--manifest", str(manifest)])
+        ours = start("rust", stage, server, "0,1")
+        ratios.append(ours.number("crowd", CROWD))
+        ours.close()
+        server.close()
+        second = raw_crowd(folder)
+        ratios[-1] /= (first + second) / 2
+        nulls.append(first / second)
+    row(f"{CROWD} executables with OpenBLAS, first dgesv: time over {CROWD} C servers", statistics.median(ratios),
+        statistics.median(nulls), max(nulls) - min(nulls), "<= 3")
+
+
+def raw_crowd(folder):
+    command = ["taskset", "-c", "0,1", folder / "rawcrowd", str(CROWD)]
+    return float(subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout)
+
+
 def build_raw(folder):
     flags = ["-O2", "-Wall", "-I", str(ROOT / "bench/raw")]
-    for source, output, extra in (("rawserver.c", "rawserver", []), ("rawclient.c", "librawclient.so", ["-shared", "-fPIC"])):
+    programs = (("rawserver.c", "rawserver", []), ("rawcrowd.c", "rawcrowd", []),
+                ("rawclient.c", "librawclient.so", ["-shared", "-fPIC"]))
+    for source, output, extra in programs:
         subprocess.run(["cc", *flags, *extra, "-o", folder / output, ROOT / "bench/raw" / source], check=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description="Farcall against a raw C program, in turn.")
     parser.add_argument("--quick", action="store_true", help="three rounds")
+    parser.add_argument("--only", choices=("crowd",), help="this part alone")
     parser.add_argument("--stage", type=pathlib.Path, default=ROOT / "build", help="where Farcall was built")
     parser.add_argument("--client", action="append", choices=("rust", "c"), help="clients to measure")
     options = parser.parse_args()
@@ -214,7 +255,11 @@ def main():
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         build_raw(pathlib.Path(folder))
-        measure(options.stage, pathlib.Path(folder), kinds, 3 if options.quick else 9)
+        rounds = 3 if options.quick else 9
+        if options.only == "crowd":
+            crowd(options.stage, pathlib.Path(folder), rounds)
+        else:
+            measure(options.stage, pathlib.Path(folder), kinds, rounds)
     print(f"\n{time.monotonic() - began:.0f} s")
 
 

@@ -73,3 +73,11 @@ def test_a_refused_connection_has_a_reason(client):
 def test_an_array_beyond_the_limit_is_refused(client):
     assert client.raw_roundtrip(1 << 40) < 0
     assert b"too long" in client.raw_error()
+
+
+def test_a_crowd_answers_and_is_gone(tmp_path):
+    program = tmp_path / "rawcrowd"
+    subprocess.run(["cc", "-O2", "-o", program, HERE / "rawcrowd.c"], check=True)
+    done = subprocess.run([program, "20"], stdout=subprocess.PIPE, text=True, check=True, timeout=20)
+    assert 0 < float(done.stdout) < 10
+    assert subprocess.run([program, "0"], stderr=subprocess.PIPE).returncode == 2

@@ -4,15 +4,22 @@
 //! roundtrip BYTES MODE   MODE: inplace (one ordinary array both ways) or mapped (the result stays in shared memory)
 //!                        answer: seconds
 //! pingpong COUNT         answer: seconds per call
+//! crowd COUNT            keeps COUNT calls of a small dgesv going until as many processes have answered;
+//!                        answer: seconds
 //! cpu                    answer: user and system seconds of this process so far
 //! ```
 
+use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, Write};
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use farcall_client::{Argument, ArrayMut, CallOptions, Client, Destination, Error, ErrorKind, Result, Routine};
+use farcall_client::idl::interface::Order;
+use farcall_client::{Argument, Array, ArrayMut, CallOptions, Client, Destination, Error, ErrorKind};
+use farcall_client::{PendingCall, Result, Routine};
 
 struct Bench {
+    client: Client,
     touch: Routine,
     add: Routine,
     array: Vec<f64>,
@@ -21,8 +28,8 @@ struct Bench {
 fn main() -> Result<()> {
     let address = std::env::args().nth(1);
     let client = Client::connect(address.as_deref())?;
-    let mut bench =
-        Bench { touch: client.routine("bench/touch")?, add: client.routine("bench/add")?, array: Vec::new() };
+    let (touch, add) = (client.routine("bench/touch")?, client.routine("bench/add")?);
+    let mut bench = Bench { client, touch, add, array: Vec::new() };
     for line in std::io::stdin().lock().lines() {
         let line = line.map_err(|error| Error::system("read a command", error))?;
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -39,6 +46,7 @@ impl Bench {
         match words {
             ["roundtrip", bytes, mode] => self.roundtrip(number(bytes)?, *mode == "inplace").map(|s| format!("{s:.9}")),
             ["pingpong", count] => self.pingpong(number(count)?).map(|seconds| format!("{seconds:.9}")),
+            ["crowd", count] => self.crowd(number(count)?).map(|seconds| format!("{seconds:.9}")),
             ["cpu"] => Ok(cpu()),
             _ => Err(wrong(words)),
         }
@@ -72,6 +80,45 @@ impl Bench {
         }
         Ok(begin.elapsed().as_secs_f64() / count as f64)
     }
+
+    /// As many calls go on as there may be executables, so each of these gets its first call when it is there; calls that
+    /// others answer meanwhile are on top.
+    fn crowd(&self, count: usize) -> Result<f64> {
+        let solve = self.client.routine("crowd/solve")?;
+        let begin = Instant::now();
+        let mut calls = HashMap::new();
+        for _ in 0..count {
+            let call = small_solve(&solve)?;
+            calls.insert(call.number(), call);
+        }
+        let mut processes = HashSet::new();
+        while processes.len() < count {
+            let Some(finished) = self.client.next_finished(Some(Duration::from_secs(60)))? else {
+                return Err(Error::internal("bench", format!("{} processes and no more", processes.len())));
+            };
+            let Some(call) = calls.remove(&finished) else { continue };
+            let outputs = call.wait()?;
+            if outputs.array::<f64>("b")?.iter().any(|x| (x - 1.0).abs() > 1e-12) {
+                return Err(Error::internal("bench", "the solution is wrong"));
+            }
+            processes.insert(outputs.array::<i32>("process")?[0]);
+            let call = small_solve(&solve)?;
+            calls.insert(call.number(), call);
+        }
+        let seconds = begin.elapsed().as_secs_f64();
+        calls.into_values().try_for_each(|call| call.wait().map(drop))?;
+        Ok(seconds)
+    }
+}
+
+/// A system whose solution is all ones.
+fn small_solve(routine: &Routine) -> Result<PendingCall> {
+    let n = 4_u64;
+    let matrix: Vec<f64> = (0..n * n).map(|i| if i % (n + 1) == 0 { 5.0 } else { 1.0 }).collect();
+    let a = Array::shared(Arc::new(matrix), &[n, n], Order::Row);
+    let b = Array::shared(Arc::new(vec![n as f64 + 4.0; n as usize]), &[n], Order::Row);
+    let options = CallOptions { announced: true, ..CallOptions::default() };
+    routine.start([("a", a.into()), ("b", b.into())], &options)
 }
 
 fn cpu() -> String {
