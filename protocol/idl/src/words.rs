@@ -44,7 +44,7 @@ pub(crate) const SINGLE_TYPES: [(&str, ElementType); 15] = [
 pub(crate) const OTHER_TYPES: [&str; 4] = ["unsigned", "signed", "void", "filepointer"];
 
 /// Words that begin a declaration.
-pub(crate) const DECLARATIONS: [&str; 11] = [
+pub(crate) const DECLARATIONS: [&str; 12] = [
     "Module",
     "CompileOptions",
     "Compiler",
@@ -56,6 +56,7 @@ pub(crate) const DECLARATIONS: [&str; 11] = [
     "Define",
     "DefClass",
     "Struct",
+    "Variants",
 ];
 
 /// Words that may follow an interface.

@@ -182,7 +182,7 @@ impl Parser<'_, '_> {
     /// A constant; a wrong one is reported and counts as 1, so that the rest of the expression is still read.
     fn constant(&mut self, decode: impl FnOnce(&str) -> Result<ExpressionKind, &'static str>) -> Option<Expression> {
         let span = self.advance().span;
-        match decode(self.source.slice(span)) {
+        match decode(self.text(span)) {
             Ok(kind) => Some(Expression { kind, span, height: 1 }),
             Err(wrong) => {
                 self.problems.add(span, format!("this constant {wrong}"));

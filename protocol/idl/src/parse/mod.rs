@@ -9,12 +9,14 @@ mod expression;
 mod parameter;
 mod routine;
 pub(crate) mod tree;
+mod variants;
 
 use crate::diagnostic::{Problems, shown};
 use crate::source::{Source, Span};
 use crate::token::{Kind, Token};
 use crate::words;
 use tree::{File, Name};
+use variants::Variants;
 
 /// The parser's position and what it reports to.
 pub(crate) struct Parser<'p, 'a> {
@@ -23,12 +25,13 @@ pub(crate) struct Parser<'p, 'a> {
     at: usize,
     /// Open parentheses and operators without a right side: bounds recursion.
     nesting: usize,
+    variants: Variants<'a>,
     problems: &'p mut Problems,
 }
 
 /// Reads all tokens.
 pub(crate) fn parse<'a>(source: &Source<'a>, tokens: &[Token], problems: &mut Problems) -> File {
-    let mut parser = Parser { source, tokens, at: 0, nesting: 0, problems };
+    let mut parser = Parser { source, tokens, at: 0, nesting: 0, variants: Variants::default(), problems };
     let mut file = File::default();
     while !parser.at_end() {
         let before = parser.at;
@@ -50,7 +53,16 @@ impl<'a> Parser<'_, 'a> {
     /// A token further on. Two tokens ahead decide everything in this language.
     fn peek_at(&self, ahead: usize) -> Token {
         let last = self.tokens.len() - 1;
-        self.tokens[(self.at + ahead).min(last)]
+        let token = self.tokens[(self.at + ahead).min(last)];
+        // Another word may stand in its place, but the place is where it was written.
+        let instead = self.variants.instead_of(self.source.slice(token.span)).filter(|_| token.kind == Kind::Word);
+        instead.map_or(token, |other| Token { kind: other.kind, ..token })
+    }
+
+    /// The text of a token, or of what stands in its place.
+    fn text(&self, span: Span) -> &'a str {
+        let written = self.source.slice(span);
+        self.variants.instead_of(written).map_or(written, |other| self.source.slice(other.span))
     }
 
     /// Takes a token. The position never leaves the end token, so that no loop can run past it.
@@ -80,7 +92,7 @@ impl<'a> Parser<'_, 'a> {
 
     fn word_at(&self, ahead: usize) -> &'a str {
         let token = self.peek_at(ahead);
-        if token.kind == Kind::Word { self.source.slice(token.span) } else { "" }
+        if token.kind == Kind::Word { self.text(token.span) } else { "" }
     }
 
     fn eat(&mut self, symbol: &str) -> bool {
@@ -93,7 +105,7 @@ impl<'a> Parser<'_, 'a> {
 
     fn take_name(&mut self) -> Name {
         let token = self.advance();
-        Name { text: self.source.slice(token.span).to_string(), span: token.span }
+        Name { text: self.text(token.span).to_string(), span: token.span }
     }
 
     /// What stands at the position, for "found …".
@@ -103,7 +115,7 @@ impl<'a> Parser<'_, 'a> {
             Kind::End => "the end of the file".to_string(),
             Kind::Body => "C text in braces".to_string(),
             Kind::Text => "a string".to_string(),
-            _ => format!("'{}'", shown(self.source.slice(token.span))),
+            _ => format!("'{}'", shown(self.text(token.span))),
         }
     }
 
@@ -141,24 +153,25 @@ impl<'a> Parser<'_, 'a> {
             return None;
         }
         let span = self.advance().span;
-        Some(Name { text: constant::string(self.source.slice(span)), span })
+        Some(Name { text: constant::string(self.text(span)), span })
     }
 
     /// Takes a description; neighbours without a comma are one, as in C.
     fn description(&mut self) -> Name {
         let first = self.advance();
-        let mut text = constant::string(self.source.slice(first.span));
+        let mut text = constant::string(self.text(first.span));
         while self.peek().kind == Kind::Text {
             let more = self.advance();
-            text.push_str(&constant::string(self.source.slice(more.span)));
+            text.push_str(&constant::string(self.text(more.span)));
         }
         Name { text, span: first.span }
     }
 
-    /// Whether a declaration begins here. `Struct` is no reserved word, so it needs its name and brace.
+    /// Whether a declaration begins here. `Struct` and `Variants` are no reserved words, so they need what follows them.
     fn at_declaration(&self) -> bool {
         match self.word() {
             "Struct" => self.peek_at(1).kind == Kind::Word && self.peek_at(2).kind == Kind::Symbol("{"),
+            "Variants" => matches!(self.peek_at(1).kind, Kind::Symbol("?" | ";")),
             word => words::DECLARATIONS.contains(&word),
         }
     }
@@ -181,6 +194,7 @@ impl<'a> Parser<'_, 'a> {
             "DefClass" => self.class(file),
             "Struct" => self.structure(file),
             "Globals" => self.globals(file),
+            "Variants" => self.variants(),
             _ if words::DECLARATIONS.contains(&word) => self.setting(word, file),
             _ if self.eat(";") => {}
             _ => self.unknown_declaration(),

@@ -10,6 +10,9 @@ impl Parser<'_, '_> {
     /// `Define`. A routine without a body is kept: its names and sizes are still worth checking.
     pub(super) fn define(&mut self, file: &mut File) {
         self.advance();
+        if self.at_symbol("?") {
+            return self.define_variants(file);
+        }
         match self.routine() {
             Some(routine) => file.routines.push(routine),
             None => self.skip_declaration(),
@@ -18,7 +21,7 @@ impl Parser<'_, '_> {
 
     /// What follows `Define` or `DefMethod`; `None` if not even its name and parenthesis are there.
     pub(super) fn routine(&mut self) -> Option<Define> {
-        let name = self.name("the routine's name")?;
+        let name = self.varying_name("the routine's name")?;
         if !self.close("(", "after the routine's name") {
             return None;
         }
@@ -80,12 +83,14 @@ impl Parser<'_, '_> {
         loop {
             let alias = match self.peek().kind {
                 Kind::Word => self.take_name(),
+                Kind::Symbol("?") => self.varying_name("another name of the routine")?,
                 _ => self.string("another name of the routine")?,
             };
             options.aliases.push(alias);
             let next = self.peek_at(1);
             let option_next = words::OPTIONS.contains(&self.word_at(1));
-            if !self.at_symbol(",") || option_next || !matches!(next.kind, Kind::Word | Kind::Text) {
+            if !self.at_symbol(",") || option_next || !matches!(next.kind, Kind::Word | Kind::Text | Kind::Symbol("?"))
+            {
                 return Some(());
             }
             self.advance();
@@ -144,10 +149,10 @@ impl Parser<'_, '_> {
     fn calls(&mut self) -> Option<Calls> {
         self.advance();
         let language = if self.peek().kind == Kind::Text { self.string("the language") } else { None };
-        let mut symbol = self.name("the name of the function to call")?;
+        let mut symbol = self.varying_name("the name of the function to call")?;
         let mut result = None;
         if self.eat("=") {
-            result = Some(std::mem::replace(&mut symbol, self.name("the name of the function to call")?));
+            result = Some(std::mem::replace(&mut symbol, self.varying_name("the name of the function to call")?));
         }
         if !self.close("(", "after the name of the function to call") {
             return None;

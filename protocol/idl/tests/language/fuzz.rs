@@ -11,12 +11,13 @@ use farcall_idl::encode::encode_interface;
 use farcall_idl::{DIAGNOSTICS_MAX, compile, needs_preprocessor};
 
 /// Words and signs from which soup is made: more of what nests and of what opens without closing.
-const SOUP: [&str; 64] = [
+const SOUP: [&str; 65] = [
     "Define",
     "DefClass",
     "DefMethod",
     "DefState",
     "Struct",
+    "Variants ? = x y, n =",
     "Globals",
     "Module",
     "Library",

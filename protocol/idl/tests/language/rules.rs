@@ -147,6 +147,18 @@ fn large_hostile_files_end_quickly() {
 }
 
 #[test]
+fn variants_multiply_words_only_up_to_the_limit_of_a_file() {
+    // 16 variants of 40 words each, 2,000 times: 80,000 words that would become 1,280,000.
+    let variants = format!("Variants ? = {};\n", "abcdefghijklmnop".split("").collect::<Vec<_>>().join(" "));
+    let parameters: Vec<String> = (0..10).map(|index| format!("IN int p{index}")).collect();
+    let define = |index: usize| format!("Define ?f{index}({}) Calls f(p0);\n", parameters.join(", "));
+    let text = |count: usize| variants.clone() + &(0..count).map(define).collect::<String>();
+    assert_eq!(valid(&text(100)).routines.len(), 1600);
+    let found = wrong(&text(2000));
+    assert!(found.list()[0].message.contains("more than 1000000 words"), "{found}");
+}
+
+#[test]
 fn too_many_parameters_are_refused() {
     let parameters: Vec<String> = (0..1025).map(|index| format!("IN int p{index}")).collect();
     let found = wrong(&format!("Define f({}) Calls f(p1);\nDefine g(IN int n) Calls g(k);", parameters.join(", ")));
