@@ -7,7 +7,8 @@ import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-FILES = sorted(HERE.glob("routines/*.idl")) + sorted(ROOT.glob("routines/*/*.idl"))
+LIBRARIES = [ROOT / "routines/lapack" / name for name in ("blas.idl", "lapack.idl", "eigen.idl")]
+FILES = sorted(HERE.glob("routines/*.idl")) + LIBRARIES + [ROOT / "routines/ep/ep.idl"]
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,7 @@ WRONG = [
     ("a work array", lambda s: s.dgels(A, B, work=B), "WrongType", 'takes no argument "work"'),
     ("given twice", lambda s: s.dgesv(A, B, b=B), "WrongType", "b is given twice"),
     ("an array missing", lambda s: s.dgesv(A), "InvalidArgument", "b: not given"),
-    ("a scalar missing", lambda s: s.ddot(1, 1, incx=0, incy=0), "InvalidArgument", "needs n: not given", "pass n="),
+    ("a scalar missing", lambda s: s.dpptrf(ap=np.ones(3)), "InvalidArgument", "n: not given", "pass n="),
     ("extents that disagree", lambda s: s.dgesv(A, np.ones(3)), "InvalidArgument", "n = 2 from a axis 0, n = 3 from b axis 0"),
     ("a matrix that is not square", lambda s: s.dgesv(np.ones((2, 3)), B), "InvalidArgument", "a is 2 x 3, and both extents are n", "a must be square"),
     ("a leading dimension that is too small", lambda s: s.dgesv(A, B, lda=1), "InvalidArgument", "lda = 1 is less than n = 2", "leave it out"),

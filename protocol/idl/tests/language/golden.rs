@@ -68,7 +68,7 @@ fn wrong_files_give_their_golden_diagnostics() {
 #[test]
 fn published_routines_compile() {
     let routines = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../routines");
-    for file in ["lapack/lapack.idl", "lapack/blas.idl", "ep/ep.idl"] {
+    for file in ["lapack/lapack.idl", "lapack/eigen.idl", "lapack/blas.idl", "ep/ep.idl"] {
         let text = fs::read_to_string(routines.join(file)).unwrap();
         assert!(!needs_preprocessor(&text), "{file}");
         if let Err(diagnostics) = compile(file, &text) {
