@@ -444,6 +444,11 @@ impl Link {
     }
 
     fn lost(&self, operation: &'static str, error: std::io::Error) -> Error {
+        // A transport that knows more than the system says so itself.
+        let error = match error.downcast::<Error>() {
+            Ok(known) => return known.with("peer", &self.stream.peer().address),
+            Err(error) => error,
+        };
         Error::new(ErrorKind::ConnectionLost, operation, format!("the connection broke: {error}"))
             .with("peer", &self.stream.peer().address)
             .source(error)

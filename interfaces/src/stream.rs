@@ -25,6 +25,11 @@ pub enum Proof {
         /// Process id; 0 when unknown.
         pid: u32,
     },
+    /// The certificate that it showed and that our authority signed: it says what it is called.
+    Certificate {
+        /// Name in the certificate.
+        name: String,
+    },
     /// Nothing yet: its Hello must carry this token.
     Token(Arc<[u8]>),
     /// We made both ends ourselves (an inherited socket pair, a simulation).
@@ -35,7 +40,8 @@ pub enum Proof {
 
 /// A byte stream between two processes.
 pub trait ByteStream: Send {
-    /// Sends a prefix of `parts`; the descriptors ride with its first byte.
+    /// Sends a prefix of `parts`; the descriptors ride with its first byte. Bytes that were not taken must be offered
+    /// again before any others: a stream that encrypts may have prepared them.
     ///
     /// # Errors
     /// `WouldBlock` when nothing could be taken; others end the connection.

@@ -121,15 +121,15 @@ def test_manifest_keys():
 # ---- The command line ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", ["ls", "show", "call", "check", "serve"])
+@pytest.mark.parametrize("command", ["ls", "show", "call", "check", "serve", *(f"ca {verb}" for verb in "init server user renew revoke list".split())])
 def test_command_line_options(command):
-    shown = subprocess.run([STAGE / "bin/farcall", command, "--help"], capture_output=True, text=True, check=True)
+    shown = subprocess.run([STAGE / "bin/farcall", *command.split(), "--help"], capture_output=True, text=True, check=True)
     options = set(re.findall(r"^ +(?:-\w, )?(--[\w-]+)", shown.stdout, flags=re.M)) - {"--help"}
     assert [option for option in options if option not in page("cli.md")] == []
 
 
 def test_environment_variables():
-    sources = [file for room in ("bins", "clients/rust/src", "clients/python/src") for file in (ROOT / room).rglob("*")]
+    sources = [file for room in ("bins", "clients/rust/src", "clients/python/src", "transports/tls/src") for file in (ROOT / room).rglob("*")]
     text = "".join(file.read_text() for file in sources if file.suffix in (".rs", ".py"))
     read = set(re.findall(r'"(FARCALL_[A-Z_]+|XDG_[A-Z_]+)"', text))
     assert set(re.findall(r"^\| `\$(\w+)`", page("cli.md"), flags=re.M)) == read

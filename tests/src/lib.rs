@@ -11,7 +11,7 @@ use farcall_client::{Client, PrivateServer, ServeOptions};
 
 pub use fixture::{Directory, battery, compile, fortran, has_fortran, inline, manifest, trouble};
 pub use raw::{Raw, failure_of};
-pub use server::{Server, Transport, alive, eventually};
+pub use server::{Server, Transport, alive, authority, eventually};
 
 /// The repository's root.
 pub fn root() -> PathBuf {

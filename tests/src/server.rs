@@ -20,6 +20,8 @@ pub enum Transport {
     Unix,
     /// TCP on the loopback with a token.
     Tcp,
+    /// TLS on the loopback, with an authority of the server's own; the client is its user "anna".
+    Tls,
 }
 
 /// A running server; ended with this value.
@@ -59,6 +61,12 @@ impl Server {
         command.args(options);
         if let Some(token) = &token {
             command.args(["--listen", "tcp:127.0.0.1:0", "--token-file"]).arg(token);
+        }
+        if transport == Transport::Tls {
+            let folder = directory.0.join("ca");
+            let user = certify(&folder);
+            command.args(["--listen", "tls://127.0.0.1:0", "--credentials"]).arg(folder.join("server.pem"));
+            return Self::spawn(command, files, Some(user), directory);
         }
         Self::spawn(command, files, token, directory)
     }
@@ -153,12 +161,17 @@ impl Server {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The folder of the authority that its users' certificates come from, over TLS.
+    pub fn authority(&self) -> PathBuf {
+        self._directory.0.join("ca")
+    }
+
     /// Where it listens.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// The file with its token, over TCP.
+    /// The file with its token, over TCP; with the user's certificate, over TLS.
     pub fn token(&self) -> Option<&Path> {
         self.token.as_deref()
     }
@@ -238,6 +251,26 @@ fn children(pid: u32) -> Vec<u32> {
 
 fn is_zygote(pid: u32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim_end() == "farcall-zygote")
+}
+
+/// Runs `farcall ca` on the authority in `folder`; what it printed.
+///
+/// # Panics
+/// When it fails.
+pub fn authority(folder: &Path, words: &[&str]) -> String {
+    let mut command = Command::new(program());
+    let output = command.args(["ca", "--folder"]).arg(folder).args(words).output().expect("the program can be run");
+    assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// An authority in `folder` for a server on the loopback, made where there is none; the file of its user "anna".
+fn certify(folder: &Path) -> PathBuf {
+    if !folder.exists() {
+        authority(folder, &["init", "--server", "localhost,127.0.0.1"]);
+        authority(folder, &["user", "anna"]);
+    }
+    folder.join("users/anna.pem")
 }
 
 /// Whether a process lives: one that ended and was not reaped does not.

@@ -135,7 +135,7 @@ fn nobody_listens_beyond_the_loopback() {
         let output = Server::refused(&["--listen", &listen, "--token-file", token, file.to_str().unwrap()]);
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success(), "{host}");
-        assert!(said.contains("127.0.0.1") && said.contains("ssh -L"), "{host}: {said}");
+        assert!(said.contains("127.0.0.1") && said.contains("farcall serve --listen tls://"), "{host}: {said}");
     }
 }
 

@@ -28,17 +28,20 @@ pub enum Setting {
     TcpLinked,
     /// TCP from the client to the server, and from there to the executable.
     TcpAllTheWay,
+    /// TLS, the generic host.
+    Tls,
 }
 
 /// One server for all tests of a setting, so that they also disturb one another. It ends with this program.
 pub fn server(setting: Setting) -> &'static Server {
-    static SERVERS: [OnceLock<Server>; 5] = [const { OnceLock::new() }; 5];
+    static SERVERS: [OnceLock<Server>; 6] = [const { OnceLock::new() }; 6];
     let (transport, linked) = match setting {
         Setting::Unix => (Transport::Unix, false),
         Setting::UnixLinked => (Transport::Unix, true),
         Setting::Tcp => (Transport::Tcp, false),
         Setting::TcpLinked => (Transport::Tcp, true),
         Setting::TcpAllTheWay => (Transport::Tcp, false),
+        Setting::Tls => (Transport::Tls, false),
     };
     SERVERS[setting as usize].get_or_init(|| start(setting, transport, &[battery_file(linked)]))
 }
@@ -69,6 +72,7 @@ macro_rules! in_all_settings {
         in_all_settings!(@ tcp Tcp $($room::$test)*);
         in_all_settings!(@ tcp_linked TcpLinked $($room::$test)*);
         in_all_settings!(@ tcp_all_the_way TcpAllTheWay $($room::$test)*);
+        in_all_settings!(@ tls Tls $($room::$test)*);
     };
     (@ $name:ident $setting:ident $($room:ident::$test:ident)*) => {
         mod $name {

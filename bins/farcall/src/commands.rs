@@ -1,5 +1,6 @@
 //! The subcommands and what they exit with.
 
+mod ca;
 mod call;
 mod check;
 mod ls;
@@ -26,6 +27,8 @@ pub enum Command {
     Call(call::CallArguments),
     /// Publish routines and serve them
     Serve(ServeArguments),
+    /// Make and revoke the certificates of a server and its users
+    Ca(ca::CaArguments),
     /// Check interface files
     Check(check::CheckArguments),
     /// Run a module's routines for a server; started by servers only
@@ -52,6 +55,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Show(arguments) => show::show(&arguments).map(success),
         Command::Call(arguments) => call::call(&arguments).map(success),
         Command::Serve(arguments) => serve(&arguments).map(success),
+        Command::Ca(arguments) => ca::ca(&arguments).map(success),
         Command::Check(arguments) => check::check(&arguments),
         Command::Host(HostArguments { check: false, .. }) => {
             Ok(ExitCode::from(u8::try_from(farcall_executable::serve::host_main()).unwrap_or(1)))

@@ -21,12 +21,15 @@ const SERVER_VARIABLE: &str = "FARCALL_SERVER";
 /// How a server is found.
 #[derive(Args)]
 pub struct ServerArguments {
-    /// The server: unix:PATH or farcall://HOST:PORT [default: $FARCALL_SERVER, this user's server, or a private one]
+    /// The server: unix:PATH, tls://HOST:PORT or farcall://HOST:PORT [default: $FARCALL_SERVER, this user's server, or a private one]
     #[arg(long, value_name = "ADDRESS")]
     server: Option<String>,
     /// File with the token of a TCP server [default: $FARCALL_TOKEN_FILE]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+    /// File with the certificate to show over TLS [default: $FARCALL_CREDENTIALS, ~/.config/farcall/credentials.pem]
+    #[arg(long, value_name = "FILE")]
+    credentials: Option<PathBuf>,
     /// Start a private server for this command that publishes FILE; may be repeated
     #[arg(long, value_name = "FILE.idl", conflicts_with = "server")]
     publish: Vec<PathBuf>,
@@ -65,7 +68,7 @@ impl ServerArguments {
     fn connect_to_named(&self, address: &Address) -> Result<Connection> {
         let coming = match address {
             Address::Unix(path) => path.parent().is_some_and(Path::is_dir),
-            Address::Tcp { .. } => false,
+            Address::Tcp { .. } | Address::Tls { .. } => false,
         };
         let begin = Instant::now();
         loop {
@@ -79,7 +82,11 @@ impl ServerArguments {
     }
 
     fn connect_to(&self, address: &Address) -> Result<Connection> {
-        let client = Client::connect_to(address, self.token_file.clone(), CONNECT_TIMEOUT)?;
+        let secret = match address {
+            Address::Tls { .. } => self.credentials.clone(),
+            Address::Tcp { .. } | Address::Unix(_) => self.token_file.clone(),
+        };
+        let client = Client::connect_to(address, secret, CONNECT_TIMEOUT)?;
         Ok(Connection { client, _own: None })
     }
 

@@ -1,5 +1,6 @@
 //! The `farcall` command: one program that serves, calls and checks.
 
+mod authority;
 mod commands;
 mod connection;
 mod data;

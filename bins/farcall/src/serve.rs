@@ -27,12 +27,15 @@ const PUBLISH_TIMEOUT: Duration = Duration::from_secs(30);
 pub struct ServeArguments {
     /// Interface files; without any, the routines that come with Farcall
     files: Vec<PathBuf>,
-    /// Where to listen: unix:PATH or tcp:127.0.0.1:PORT; may be repeated
+    /// Where to listen: unix:PATH, tls://HOST:PORT or tcp:127.0.0.1:PORT; may be repeated
     #[arg(long, value_name = "ADDRESS")]
     listen: Vec<String>,
     /// File with the token of TCP clients; made if it does not exist
     #[arg(long, value_name = "FILE")]
     token_file: Option<String>,
+    /// File with the certificate to show over TLS [default: what `farcall ca init` made]
+    #[arg(long, value_name = "FILE")]
+    credentials: Option<String>,
     /// Limits of your own: keys that differ from those of --print-manifest
     #[arg(long, value_name = "FILE")]
     manifest: Option<PathBuf>,
@@ -71,7 +74,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     let published = publish_all(&node, publications)?;
     let addresses = node.service::<RpcHandle>(farcall_rpc_server::SLOT)?.addresses;
     announce(&addresses, &published, arguments.private);
-    if !arguments.private && addresses.iter().any(|address| !address.starts_with("unix:")) {
+    if !arguments.private && addresses.iter().any(|address| address.starts_with("farcall://")) {
         notice(&format!("clients over TCP need the token in {}", token_file(&server_options(&manifest)?).display()));
     }
     let outcome = wait_for_end(&mut node, &signals, arguments.private);
@@ -89,6 +92,9 @@ fn override_options(manifest: &mut Manifest, arguments: &ServeArguments, folder:
     }
     if let Some(file) = &arguments.token_file {
         manifest.override_options("rpc-server", "--token-file", &format!("token_file = {}", toml_text(file)))?;
+    }
+    if let Some(file) = &arguments.credentials {
+        manifest.override_options("rpc-server", "--credentials", &format!("credentials = {}", toml_text(file)))?;
     }
     Ok(())
 }

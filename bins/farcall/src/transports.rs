@@ -3,14 +3,18 @@
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_interfaces::memory::MemorySource;
 use farcall_interfaces::stream::{ByteStream, Listener, Proof};
 use farcall_rpc_server::{Options, Transports};
+use farcall_transport_tls::{ListenerLimits, ServerFiles};
 use farcall_transport_unix::{MemoryLimits, SharedMemory};
 
-/// Unix sockets with shared memory, and TCP.
+use crate::authority::{REVOKED_FILE, SERVER_FILE, authority_folder};
+
+/// Unix sockets with shared memory, TCP on the loopback, and TLS.
 pub const TRANSPORTS: Transports =
     Transports { listen, adopt, memory, own_uid: farcall_transport_unix::own_uid, host: String::new };
 
@@ -25,10 +29,12 @@ fn listen_at(address: &str, options: &Options) -> Result<Box<dyn Listener>> {
     if let Some(path) = address.strip_prefix("unix:").filter(|path| !path.is_empty()) {
         return unix(PathBuf::from(path));
     }
+    if let Some(rest) = address.strip_prefix("tls://") {
+        let (host, port) = host_and_port(address, rest)?;
+        return tls(host, port, options);
+    }
     let rest = address.strip_prefix("tcp:").or_else(|| address.strip_prefix("farcall://"));
-    let Some((host, port)) = rest.and_then(|rest| rest.rsplit_once(':')) else { return Err(wrong(address)) };
-    let port = port.parse().map_err(|_| wrong(address))?;
-    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let (host, port) = host_and_port(address, rest.ok_or_else(|| wrong(address))?)?;
     farcall_transport_tcp::Listener::check(host, port)?;
     if options.token_file.is_empty() {
         // The folder of the default token is the default socket's, made and judged by the same rules.
@@ -36,6 +42,28 @@ fn listen_at(address: &str, options: &Options) -> Result<Box<dyn Listener>> {
     }
     let token = token(&token_file(options))?;
     Ok(Box::new(farcall_transport_tcp::Listener::bind(host, port, token)?))
+}
+
+fn host_and_port<'a>(address: &str, rest: &'a str) -> Result<(&'a str, u16)> {
+    let (host, port) = rest.trim_end_matches('/').rsplit_once(':').ok_or_else(|| wrong(address))?;
+    let port = port.parse().map_err(|_| wrong(address))?;
+    Ok((host.trim_start_matches('[').trim_end_matches(']'), port))
+}
+
+fn tls(host: &str, port: u16, options: &Options) -> Result<Box<dyn Listener>> {
+    let limits = ListenerLimits {
+        handshakes_max: options.handshakes_max,
+        handshake_max: Duration::from_millis(options.handshake_ms),
+    };
+    Ok(Box::new(farcall_transport_tls::Listener::bind(host, port, server_files(options), limits)?))
+}
+
+/// Where the certificate of a server and the list of revoked ones lie.
+pub fn server_files(options: &Options) -> ServerFiles {
+    let named = |name: &str| (!name.is_empty()).then(|| PathBuf::from(name));
+    let credentials = named(&options.credentials).unwrap_or_else(|| authority_folder().join(SERVER_FILE));
+    let revocations = named(&options.revocations).unwrap_or_else(|| credentials.with_file_name(REVOKED_FILE));
+    ServerFiles { credentials, revocations }
 }
 
 /// The token in the file, or a fresh one where there is no file.
@@ -58,7 +86,7 @@ pub fn token_file(options: &Options) -> PathBuf {
 
 fn wrong(address: &str) -> Error {
     Error::new(ErrorKind::InvalidArgument, "listen", format!("\"{address}\" is no address to listen at"))
-        .fix("write unix:PATH or tcp:127.0.0.1:PORT")
+        .fix("write unix:PATH, tls://HOST:PORT or tcp:127.0.0.1:PORT")
 }
 
 fn adopt(descriptor: OwnedFd, proof: Proof) -> Result<Box<dyn ByteStream>> {

@@ -6,14 +6,21 @@ use std::str::FromStr;
 
 use farcall_base::{Error, ErrorKind, Result};
 
-/// A server's address: `unix:PATH`, `farcall://HOST:PORT` or `tcp:HOST:PORT`.
+/// A server's address: `unix:PATH`, `tls://HOST:PORT`, `farcall://HOST:PORT` or `tcp:HOST:PORT`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// A Unix socket of this host.
     Unix(PathBuf),
-    /// A TCP port.
+    /// A TCP port of this host.
     Tcp {
         /// Name or number of the host.
+        host: String,
+        /// Port.
+        port: u16,
+    },
+    /// A TCP port behind which TLS is spoken, of any host.
+    Tls {
+        /// Name or number of the host, as the server's certificate has it.
         host: String,
         /// Port.
         port: u16,
@@ -75,21 +82,28 @@ impl FromStr for Address {
         if let Some(path) = text.strip_prefix("unix:").filter(|path| !path.is_empty()) {
             return Ok(Address::Unix(PathBuf::from(path)));
         }
-        let rest = text.strip_prefix("farcall://").or_else(|| text.strip_prefix("tcp:"));
-        rest.and_then(host_and_port).ok_or_else(|| wrong(text))
+        let found = match text.strip_prefix("tls://") {
+            Some(rest) => host_and_port(rest).map(|(host, port)| Address::Tls { host, port }),
+            None => text
+                .strip_prefix("farcall://")
+                .or_else(|| text.strip_prefix("tcp:"))
+                .and_then(host_and_port)
+                .map(|(host, port)| Address::Tcp { host, port }),
+        };
+        found.ok_or_else(|| wrong(text))
     }
 }
 
-fn host_and_port(text: &str) -> Option<Address> {
+fn host_and_port(text: &str) -> Option<(String, u16)> {
     let (host, port) = text.trim_end_matches('/').rsplit_once(':')?;
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     let port = port.parse().ok().filter(|port| *port != 0)?;
-    (!host.is_empty()).then(|| Address::Tcp { host: host.to_owned(), port })
+    (!host.is_empty()).then(|| (host.to_owned(), port))
 }
 
 fn wrong(text: &str) -> Error {
     Error::new(ErrorKind::InvalidArgument, "connect", format!("\"{text}\" is no address of a server"))
-        .fix("write unix:PATH or farcall://HOST:PORT")
+        .fix("write unix:PATH, tls://HOST:PORT or farcall://HOST:PORT")
 }
 
 #[cfg(test)]
@@ -103,7 +117,23 @@ mod tests {
         assert_eq!("unix:/run/x".parse::<Address>().unwrap(), Address::Unix("/run/x".into()));
         assert_eq!("farcall://localhost:7000".parse::<Address>().unwrap(), tcp("localhost", 7000));
         assert_eq!("tcp:[::1]:7000".parse::<Address>().unwrap(), tcp("::1", 7000));
-        for wrong in ["", "unix:", "localhost:70", "farcall://host", "farcall://:1", "tcp:h:0", "tcp:h:99999"] {
+        let tls = |host: &str, port| Address::Tls { host: host.to_owned(), port };
+        assert_eq!("tls://cluster.example:4711".parse::<Address>().unwrap(), tls("cluster.example", 4711));
+        assert_eq!("tls://[::1]:7000/".parse::<Address>().unwrap(), tls("::1", 7000));
+        for wrong in [
+            "",
+            "unix:",
+            "tls:",
+            "tls://",
+            "tls://host",
+            "tls://:9",
+            "tls://h:0",
+            "localhost:70",
+            "farcall://host",
+            "farcall://:1",
+            "tcp:h:0",
+            "tcp:h:99999",
+        ] {
             assert!(wrong.parse::<Address>().is_err(), "{wrong}");
             assert!(Address::given_or_default(Some(wrong)).is_err(), "{wrong}");
         }

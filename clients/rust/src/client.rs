@@ -52,18 +52,24 @@ impl Client {
         connected.map_err(|error| found.explain(error, address))
     }
 
-    /// Connects within `timeout`, which is the client's for looking routines up, too; `token_file` is for TCP,
-    /// `$FARCALL_TOKEN_FILE` by default.
+    /// Connects within `timeout`, which is the client's for looking routines up, too. `secret` is the file that shows who
+    /// we are: over TCP the server's token, by default `$FARCALL_TOKEN_FILE`; over TLS the user's certificate and key, by
+    /// default `$FARCALL_CREDENTIALS` or `~/.config/farcall/credentials.pem`.
     ///
     /// # Errors
     /// As [`Client::connect`], and `TimedOut`.
-    pub fn connect_to(address: &Address, token_file: Option<PathBuf>, timeout: Duration) -> Result<Client> {
+    pub fn connect_to(address: &Address, secret: Option<PathBuf>, timeout: Duration) -> Result<Client> {
         let (stream, token, name) = match address {
             Address::Unix(path) => (farcall_transport_unix::connect(path)?, None, format!("unix:{}", path.display())),
             Address::Tcp { host, port } => {
-                let token = read_token(token_file)?;
+                let token = read_token(secret)?;
                 (farcall_transport_tcp::connect(host, *port, timeout)?, token, format!("farcall://{host}:{port}"))
             }
+            Address::Tls { host, port } => (
+                farcall_transport_tls::connect(host, *port, secret.as_deref(), timeout)?,
+                None,
+                format!("tls://{host}:{port}"),
+            ),
         };
         Self::over(stream, token, name, timeout)
     }

@@ -51,6 +51,8 @@ struct Core {
     reading: bool,
     /// Whether the reader waits for room as well, or was nudged to.
     watching_room: bool,
+    /// Whether there may be more to receive than the socket tells of: a stream that decrypts holds some.
+    more: bool,
     /// Whether `events` tells of room.
     telling_room: bool,
     /// Threads that wait for the reader to do their work.
@@ -118,6 +120,7 @@ impl Session {
             tables,
             reading: false,
             watching_room: false,
+            more: true,
             telling_room: false,
             followers: 0,
             rung: false,
@@ -271,6 +274,10 @@ impl Session {
         let mut core = self.enter();
         if !core.reading {
             core.receive();
+            // The socket would not tell of what the stream holds already.
+            while core.more {
+                core.receive();
+            }
         }
         self.advance(&mut core);
         Ok(())
@@ -364,6 +371,7 @@ impl Session {
         core.reading = true;
         core.watching_room = core.link.bytes_queued() > 0;
         let flags = if core.watching_room { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+        let left = if core.more { Some(Duration::ZERO) } else { left };
         drop(core);
         self.wait_for(flags, left);
         let mut core = self.lock();
@@ -423,9 +431,12 @@ impl Core {
 
     fn receive(&mut self) {
         if self.dead.is_some() {
+            self.more = false;
             return;
         }
-        match self.link.receive(&mut self.tables, RECEIVE_BUDGET) {
+        let received = self.link.receive(&mut self.tables, RECEIVE_BUDGET);
+        self.more = matches!(received, Ok(Received::More));
+        match received {
             Ok(Received::Blocked | Received::More) => {}
             Ok(Received::Closed) => {
                 self.die(Error::new(

@@ -78,7 +78,8 @@ pub struct Driver {
     options: Options,
     /// Executables that the spawner was too busy to be told to end.
     untold: Vec<(ExecutableId, Duration)>,
-    /// Connections with a bell that may have more to give although it will not ring.
+    /// Connections that may have more to give although nothing will tell so: a bell rings once, and a stream that decrypts
+    /// holds bytes that its socket no longer knows of.
     again: Vec<ConnectionId>,
     /// A descriptor to spare: given up, it lets a client in when there is no other, who is told so.
     spare: Option<std::fs::File>,
@@ -245,6 +246,7 @@ impl Driver {
         let (token, stranger, principal) = match peer.proof {
             Proof::User { uid, .. } if uid == own || uid == 0 => (None, None, format!("uid {uid}")),
             Proof::User { uid, .. } => (None, Some(foreign_user(uid, own)), format!("uid {uid}")),
+            Proof::Certificate { name } => (None, None, name),
             Proof::Token(token) => (Some(token), None, "token".to_owned()),
             Proof::Inherited | Proof::Address => (None, None, "inherited".to_owned()),
         };
@@ -253,6 +255,8 @@ impl Driver {
         self.world.set_principal(connection, principal);
         let now = self.world.now();
         self.server.accepted(connection, peer.address, shares, token, stranger.or(refusal), now);
+        // What came with the end of a handshake lies in the stream already.
+        self.again.push(connection);
     }
 
     /// There are no descriptors or no memory for another connection. The next client is told so in the place of the
@@ -333,7 +337,7 @@ impl Driver {
             let mut taking = Taking { server: &mut self.server, world: &mut self.world, connection };
             wire.link.receive(&mut taking, RECEIVE_BUDGET)
         };
-        if matches!((&outcome, &wire.interest), (Ok(Received::More), Interest::Bell { .. })) {
+        if matches!(outcome, Ok(Received::More)) {
             self.again.push(connection);
         }
         self.wires.insert(connection, wire);
@@ -439,6 +443,9 @@ impl Driver {
             Interest::Socket(known) => {
                 let mut flags = if done { epoll::EventFlags::empty() } else { epoll::EventFlags::OUT };
                 flags.set(epoll::EventFlags::IN, !clogged);
+                if !clogged && !known.contains(epoll::EventFlags::IN) {
+                    self.again.push(connection);
+                }
                 if *known != flags
                     && let Some(descriptor) = wire.link.stream().readiness()
                 {

@@ -15,6 +15,10 @@ use crate::state::Limits;
 pub struct Options {
     pub listen: Vec<String>,
     pub token_file: String,
+    pub credentials: String,
+    pub revocations: String,
+    pub handshakes_max: usize,
+    pub handshake_ms: u64,
     pub connections_max: usize,
     pub calls_max: usize,
     pub executables_max: usize,
@@ -40,6 +44,10 @@ impl Default for Options {
         Options {
             listen: Vec::new(),
             token_file: String::new(),
+            credentials: String::new(),
+            revocations: String::new(),
+            handshakes_max: 256,
+            handshake_ms: 10_000,
             connections_max: 10_240,
             calls_max: 16_384,
             executables_max: 0,
@@ -70,6 +78,8 @@ impl Options {
     pub fn read(options: &farcall_kernel::Options) -> Result<Options> {
         let read: Options = options.read()?;
         options.check_least(&[
+            ("handshakes_max", read.handshakes_max as u64, 1),
+            ("handshake_ms", read.handshake_ms, 1),
             ("connections_max", read.connections_max as u64, 1),
             ("calls_max", read.calls_max as u64, 1),
             ("routines_max", read.routines_max as u64, 1),
@@ -126,6 +136,8 @@ mod tests {
     #[test]
     fn limits_that_would_fail_every_call_are_refused_at_the_start() {
         let least = [
+            ("handshakes_max", 1),
+            ("handshake_ms", 1),
             ("connections_max", 1),
             ("calls_max", 1),
             ("routines_max", 1),

@@ -19,7 +19,10 @@ const OPERATION: &str = "connect";
 /// # Errors
 /// `Unreachable` when nobody listens, `TimedOut`, `PermissionDenied` when the host is another machine.
 pub fn connect(host: &str, port: u16, timeout: Duration) -> Result<Box<dyn ByteStream>> {
-    let tunnel = format!("use a tunnel: ssh -L {port}:localhost:{port} {host}, then connect to localhost");
+    let tunnel = format!(
+        "connect to tls://{host}:{port} if its server speaks TLS; or through a tunnel: ssh -L {port}:localhost:{port} \
+         {host}, then connect to localhost"
+    );
     let addresses = loopback::resolve(OPERATION, host, port, &tunnel)?;
     let deadline = Instant::now() + timeout;
     let mut last = None;

@@ -21,7 +21,14 @@ pub struct Listener {
     token: Token,
 }
 
-const ADVICE: &str = "listen on 127.0.0.1, and let clients of other machines come through ssh -L";
+/// What lets other machines in.
+fn advice(host: &str, port: u16) -> String {
+    let bracketed = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+    format!(
+        "run `farcall ca init --server HOST` once (HOST: the name that clients write), then \
+         `farcall serve --listen tls://{bracketed}:{port}`; or listen on 127.0.0.1"
+    )
+}
 
 impl Listener {
     /// Whether [`Listener::bind`] would listen there at all: to be asked before a token is made for it.
@@ -29,7 +36,7 @@ impl Listener {
     /// # Errors
     /// `PermissionDenied` for anything beyond the loopback.
     pub fn check(host: &str, port: u16) -> Result<()> {
-        loopback::resolve(OPERATION, host, port, ADVICE).map(|_| ())
+        loopback::resolve(OPERATION, host, port, &advice(host, port)).map(|_| ())
     }
 
     /// Listens on `port` (0: any free one) of `host`, a name or an address of the loopback, IPv4 or IPv6.
@@ -37,7 +44,7 @@ impl Listener {
     /// # Errors
     /// `PermissionDenied` for anything beyond the loopback, `Unreachable` when the port is taken.
     pub fn bind(host: &str, port: u16, token: Token) -> Result<Listener> {
-        let addresses = loopback::resolve(OPERATION, host, port, ADVICE)?;
+        let addresses = loopback::resolve(OPERATION, host, port, &advice(host, port))?;
         let explain = |error| explain(host, port, error);
         let socket = TcpListener::bind(&*addresses).map_err(explain)?;
         socket.set_nonblocking(true).map_err(explain)?;

@@ -92,12 +92,13 @@ fn ipv6_works_as_well() {
 }
 
 #[test]
-fn listening_beyond_loopback_is_refused_until_there_is_tls() {
+fn listening_beyond_loopback_is_refused_with_the_commands_for_tls() {
     for host in ["0.0.0.0", "::", "192.0.2.1", "8.8.8.8", "::ffff:10.0.0.1"] {
         let error = Listener::bind(host, 0, token()).err().expect(host);
         assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{host}");
-        assert!(error.to_string().contains("TLS does not exist yet"), "{error}");
-        assert!(error.advice().unwrap().contains("127.0.0.1"), "{error}");
+        assert!(error.to_string().contains("plain TCP stays on this machine"), "{error}");
+        assert!(error.advice().unwrap().contains("farcall ca init --server HOST"), "{error}");
+        assert!(error.advice().unwrap().contains("farcall serve --listen tls://"), "{error}");
     }
     for host in ["localhost", "127.0.0.1", "127.1.2.3"] {
         assert!(Listener::bind(host, 0, token()).is_ok(), "{host}");

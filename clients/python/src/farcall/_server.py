@@ -31,9 +31,10 @@ def connect(
     started: a `farcall serve` child that ends with the connection.
 
     Args:
-        address: "unix:PATH" or "farcall://HOST:PORT".
+        address: "unix:PATH", "tls://HOST:PORT" or "farcall://HOST:PORT".
         files: interface files for a private server to publish; without any, what Farcall comes with.
-        token_file: the file with the token of a TCP server; $FARCALL_TOKEN_FILE by default.
+        token_file: the file with the token of a TCP server, $FARCALL_TOKEN_FILE by default; over TLS the file with
+            your certificate, $FARCALL_CREDENTIALS by default.
         timeout: seconds that connecting may take, and each look-up of a routine later on.
         program: the `farcall` program for a private server.
         arguments: more arguments of `farcall serve` for a private server.
@@ -142,7 +143,7 @@ class Server(_Namespace["Found"]):
 
     @property
     def address(self) -> str:
-        """Where it is: "unix:PATH" or "farcall://HOST:PORT"."""
+        """Where it is: "unix:PATH", "tls://HOST:PORT" or "farcall://HOST:PORT"."""
         return self._connection.address
 
     def close(self) -> None:

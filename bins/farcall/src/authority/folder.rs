@@ -1,0 +1,104 @@
+//! The authority's folder: nobody but its owner looks into it, and its files are replaced whole.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use farcall_base::{Error, ErrorKind, Result};
+use rustix::fs::FlockOperation;
+
+/// Certificate and key of the server.
+pub const SERVER_FILE: &str = "server.pem";
+/// The list of revoked certificates.
+pub const REVOKED_FILE: &str = "revoked.crl";
+const OPERATION: &str = "keep the authority's files";
+const OTHERS: u32 = 0o077;
+
+/// `$FARCALL_CA`, or `farcall/ca` among the user's configuration (`$XDG_CONFIG_HOME`, or `~/.config`).
+pub fn authority_folder() -> PathBuf {
+    let named = |variable: &str| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
+    named("FARCALL_CA").unwrap_or_else(|| {
+        let home = || named("HOME").unwrap_or_else(|| PathBuf::from("/")).join(".config");
+        named("XDG_CONFIG_HOME").unwrap_or_else(home).join("farcall").join("ca")
+    })
+}
+
+/// A folder that this process alone changes.
+pub struct Folder {
+    /// Where it is.
+    pub path: PathBuf,
+    _lock: File,
+}
+
+impl Folder {
+    /// Makes the folder where there is none, and waits for whoever changes it.
+    ///
+    /// # Errors
+    /// `PermissionDenied` when others can look into it, with the command that shuts it.
+    pub fn make(path: &Path) -> Result<Folder> {
+        let system = |error: std::io::Error| Error::system(OPERATION, error).with("path", path.display());
+        private_folders(path).map_err(system)?;
+        let status = fs::metadata(path).map_err(system)?;
+        if status.mode() & OTHERS != 0 {
+            let message = format!("others can look into the folder (mode {:o})", status.mode() & 0o7777);
+            return Err(Error::new(ErrorKind::PermissionDenied, OPERATION, message)
+                .with("path", path.display())
+                .fix(format!("chmod 700 {}", path.display())));
+        }
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path.join("lock"));
+        let lock = lock.map_err(system)?;
+        rustix::fs::flock(&lock, FlockOperation::LockExclusive).map_err(|errno| system(errno.into()))?;
+        Ok(Folder { path: path.to_owned(), _lock: lock })
+    }
+
+    /// Its certificate and key.
+    pub fn authority(&self) -> PathBuf {
+        self.path.join("authority.pem")
+    }
+
+    /// What it gave.
+    pub fn issued(&self) -> PathBuf {
+        self.path.join("issued.json")
+    }
+
+    /// Replaces a file that only its owner may read.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn write_private(&self, path: &Path, text: &str) -> Result<()> {
+        replace(path, text, 0o600)
+    }
+
+    /// Replaces a file that servers of other users may read.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn write_public(&self, path: &Path, text: &str) -> Result<()> {
+        replace(path, text, 0o644)
+    }
+}
+
+fn private_folders(path: &Path) -> std::io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// A reader finds the old file or the new one, never a part; so does one that comes after a power failure.
+fn replace(path: &Path, text: &str, mode: u32) -> Result<()> {
+    let system = |error: std::io::Error| Error::system(OPERATION, error).with("path", path.display());
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        private_folders(folder).map_err(system)?;
+    }
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}", std::process::id()));
+    let fresh = PathBuf::from(name);
+    // create_new (O_EXCL) follows no link that somebody planted.
+    let written = OpenOptions::new().write(true).create_new(true).mode(mode).open(&fresh).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    });
+    written.and_then(|()| fs::rename(&fresh, path)).map_err(|error| {
+        let _ = fs::remove_file(&fresh);
+        system(error)
+    })
+}

@@ -1,0 +1,222 @@
+//! `farcall ca`: a private authority, and the certificates that let servers and users know each other.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_transport_tls::{date, is_name};
+use serde_json::{Value, json};
+
+use crate::authority::{Authority, Issued, Kind, Order, authority_folder};
+use crate::output::{notice, print};
+
+/// Which authority, and what it is to do.
+#[derive(Args)]
+pub struct CaArguments {
+    /// The authority's folder [default: $FARCALL_CA, or ~/.config/farcall/ca]
+    #[arg(long, value_name = "DIR", global = true)]
+    folder: Option<PathBuf>,
+    #[command(subcommand)]
+    command: CaCommand,
+}
+
+#[derive(Subcommand)]
+enum CaCommand {
+    /// Make an authority, and a server's certificate with it
+    Init(InitArguments),
+    /// Make a server's certificate anew, or one for another server
+    Server(ServerArguments),
+    /// Make a user's certificate: one file, to be given to that user
+    User(UserArguments),
+    /// Make a certificate anew before it expires
+    Renew(RenewArguments),
+    /// Take back all certificates of a user or server
+    Revoke(NameArguments),
+    /// List what was given
+    List(ListArguments),
+}
+
+#[derive(Args)]
+struct Validity {
+    /// Days for which the certificate is valid
+    #[arg(long, default_value_t = 365, value_parser = clap::value_parser!(u32).range(1..=3650))]
+    days: u32,
+}
+
+#[derive(Args)]
+struct InitArguments {
+    /// The server's names and addresses, as clients will write them
+    #[arg(long, value_name = "HOST[,HOST]", value_delimiter = ',', required = true)]
+    server: Vec<String>,
+    #[command(flatten)]
+    validity: Validity,
+}
+
+#[derive(Args)]
+struct ServerArguments {
+    /// The server's names and addresses, as clients will write them
+    #[arg(value_name = "HOST[,HOST]", value_delimiter = ',', required = true)]
+    hosts: Vec<String>,
+    /// Where it goes [default: server.pem in the authority's folder]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    validity: Validity,
+}
+
+#[derive(Args)]
+struct UserArguments {
+    /// What the user is called, in tables of rights and in logs
+    name: String,
+    /// Where it goes [default: users/NAME.pem in the authority's folder]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    validity: Validity,
+}
+
+#[derive(Args)]
+struct RenewArguments {
+    /// The user, or a server by its first name
+    name: String,
+    #[command(flatten)]
+    validity: Validity,
+}
+
+#[derive(Args)]
+struct NameArguments {
+    /// The user, or a server by its first name
+    name: String,
+}
+
+#[derive(Args)]
+struct ListArguments {
+    /// As a JSON array of objects
+    #[arg(long)]
+    json: bool,
+}
+
+/// Does what was asked of the authority.
+pub fn ca(arguments: &CaArguments) -> Result<()> {
+    let folder = arguments.folder.clone().unwrap_or_else(authority_folder);
+    if let CaCommand::Init(init) = &arguments.command {
+        return make_server(&mut Authority::create(&folder)?, &init.server, None, init.validity.days);
+    }
+    let mut authority = Authority::open(&folder)?;
+    match &arguments.command {
+        CaCommand::Init(_) => Ok(()),
+        CaCommand::Server(server) => {
+            make_server(&mut authority, &server.hosts, server.out.clone(), server.validity.days)
+        }
+        CaCommand::User(user) => make_user(&mut authority, user),
+        CaCommand::Renew(renew) => make_again(&mut authority, renew),
+        CaCommand::Revoke(revoke) => take_back(&mut authority, &revoke.name),
+        CaCommand::List(list) => show(&authority, list.json),
+    }
+}
+
+/// The file's path goes to standard output, for programs; the rest is for people.
+fn made(issued: &Issued) -> Result<()> {
+    print(|out| writeln!(out, "{}", issued.file.display()))
+}
+
+fn make_server(authority: &mut Authority, hosts: &[String], out: Option<PathBuf>, days: u32) -> Result<()> {
+    let (file, elsewhere) = (out.clone().unwrap_or_else(|| authority.server_file()), out.is_some());
+    // An IPv6 address cannot stand in tables and file names.
+    let name = hosts.iter().find(|host| is_name(host)).map_or("server", String::as_str).to_owned();
+    let order = Order { kind: Kind::Server, name, hosts: hosts.to_vec(), days, file };
+    let list = authority.list_file();
+    let issued = authority.issue(&order)?;
+    made(issued)?;
+    let until = date(issued.valid.1);
+    let hosts = hosts.join(", ");
+    if elsewhere {
+        notice(&format!("a server certificate for {hosts}, until {until}; put {} beside it", list.display()));
+    } else {
+        notice(&format!(
+            "a server certificate for {hosts}, until {until}; serve: farcall serve --listen tls://0.0.0.0:4711"
+        ));
+    }
+    Ok(())
+}
+
+fn make_user(authority: &mut Authority, user: &UserArguments) -> Result<()> {
+    if let Some(valid) = authority.valid(&user.name) {
+        return Err(Error::new(
+            ErrorKind::InvalidArgument,
+            "make a certificate",
+            format!("\"{}\" has one until {}", user.name, date(valid.valid.1)),
+        )
+        .with("path", valid.file.display())
+        .fix(format!("farcall ca renew {0} makes another; farcall ca revoke {0} takes this one back", user.name)));
+    }
+    let file = user.out.clone().unwrap_or_else(|| authority.user_file(&user.name));
+    let order = Order { kind: Kind::User, name: user.name.clone(), hosts: Vec::new(), days: user.validity.days, file };
+    give(authority.issue(&order)?)
+}
+
+fn give(issued: &Issued) -> Result<()> {
+    made(issued)?;
+    notice(&format!(
+        "give this file to {} alone, until {}; it goes to ~/.config/farcall/credentials.pem with mode 600",
+        issued.name,
+        date(issued.valid.1)
+    ));
+    Ok(())
+}
+
+fn make_again(authority: &mut Authority, renew: &RenewArguments) -> Result<()> {
+    let last = authority.last(&renew.name)?.clone();
+    if last.revoked.is_some() {
+        let message = format!("the certificate of \"{}\" was revoked", last.name);
+        let fix = "if it shall be valid again, make a new one: farcall ca user NAME, or farcall ca server HOST";
+        return Err(Error::new(ErrorKind::InvalidArgument, "renew a certificate", message).fix(fix));
+    }
+    let Issued { kind, name, hosts, file, .. } = last;
+    let issued = authority.issue(&Order { kind, name, hosts, days: renew.validity.days, file })?;
+    match kind {
+        Kind::User => give(issued),
+        Kind::Server => {
+            made(issued)?;
+            notice(&format!("until {}; a server that runs reads it by itself", date(issued.valid.1)));
+            Ok(())
+        }
+    }
+}
+
+fn take_back(authority: &mut Authority, name: &str) -> Result<()> {
+    let count = authority.revoke(name)?;
+    let list = authority.list_file();
+    print(|out| writeln!(out, "{}", list.display()))?;
+    notice(&match count {
+        0 => format!("\"{name}\" had no valid certificate any more"),
+        _ => format!(
+            "{count} of \"{name}\" taken back; servers that read this list refuse it from now on, on other machines once it \
+             is copied there"
+        ),
+    });
+    Ok(())
+}
+
+fn show(authority: &Authority, as_json: bool) -> Result<()> {
+    if as_json {
+        let entry = |issued: &Issued| {
+            let mut value = issued.json();
+            value["state"] = json!(issued.state());
+            value
+        };
+        let list: Vec<Value> = authority.issued().iter().map(entry).collect();
+        return print(|out| writeln!(out, "{:#}", Value::from(list)));
+    }
+    let width = authority.issued().iter().map(|issued| issued.name.len()).max().unwrap_or(0);
+    print(|out| {
+        authority.issued().iter().try_for_each(|issued| {
+            let kind = if issued.kind == Kind::User { "user  " } else { "server" };
+            let line = format!("{:width$}  {kind}  {:7}  until {}", issued.name, issued.state(), date(issued.valid.1));
+            match issued.hosts.as_slice() {
+                [] => writeln!(out, "{line}"),
+                hosts => writeln!(out, "{line}  for {}", hosts.join(", ")),
+            }
+        })
+    })
+}

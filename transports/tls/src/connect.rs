@@ -1,0 +1,139 @@
+//! Reaching a server over a network.
+
+use std::io;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_interfaces::stream::{ByteStream, Peer, Proof};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustls::client::UnbufferedClientConnection;
+use rustls::pki_types::ServerName;
+
+use crate::credentials::{Credentials, Whose, default_credentials};
+use crate::handshake::{Handshake, Progress};
+use crate::refusal::View;
+use crate::stream::TlsByteStream;
+use crate::{config, socket};
+
+const OPERATION: &str = "connect";
+
+/// Connects to `host`, a name or an address that the server's certificate has, and shows the certificate in
+/// `credentials` (by default [`default_credentials`]).
+///
+/// # Errors
+/// As [`Credentials::read`]; `Unreachable` when nobody listens, `TimedOut`, `PermissionDenied` when one end does not
+/// accept the other's certificate, `Protocol` when there is no Farcall behind the port. What the server has against a
+/// certificate may come with the first bytes that are received.
+pub fn connect(host: &str, port: u16, credentials: Option<&Path>, timeout: Duration) -> Result<Box<dyn ByteStream>> {
+    let path = credentials.map_or_else(default_credentials, Path::to_path_buf);
+    connect_as(&Credentials::read(&path, Whose::User)?, host, port, timeout)
+}
+
+pub(crate) fn connect_as(
+    credentials: &Credentials,
+    host: &str,
+    port: u16,
+    timeout: Duration,
+) -> Result<Box<dyn ByteStream>> {
+    let at = |error: Error| error.with("host", host).with("port", port);
+    let config = config::client(credentials)?;
+    // Brackets are how a URL writes an IPv6 address.
+    let host = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
+    let name = ServerName::try_from(host.to_owned()).map_err(|_| {
+        at(Error::new(ErrorKind::InvalidArgument, OPERATION, "this is no name of a host").fix("check its spelling"))
+    })?;
+    let deadline = Instant::now() + timeout;
+    let (socket, peer) = reach(host, port, deadline).map_err(at)?;
+    let engine = UnbufferedClientConnection::new(config, name)
+        .map_err(|error| at(Error::internal(OPERATION, error.to_string())))?;
+    let mut handshake = Handshake::new(engine);
+    shake_hands(&mut handshake, &socket, host, deadline).map_err(at)?;
+    let peer = Peer { address: format!("{peer}"), proof: Proof::Address };
+    Ok(Box::new(TlsByteStream::new(handshake.into_records(), socket, peer, None)))
+}
+
+fn reach(host: &str, port: u16, deadline: Instant) -> Result<(OwnedFd, SocketAddr)> {
+    let addresses = (host, port).to_socket_addrs().map_err(|error| {
+        Error::new(ErrorKind::Unreachable, OPERATION, format!("the host does not resolve: {error}"))
+            .fix("check its spelling")
+            .source(error)
+    })?;
+    let mut last = io::Error::from(io::ErrorKind::NotFound);
+    for address in addresses {
+        match reach_at(address, deadline) {
+            Ok(socket) => return Ok((socket, address)),
+            Err(error) => last = error,
+        }
+    }
+    Err(unreachable(last))
+}
+
+fn reach_at(address: SocketAddr, deadline: Instant) -> io::Result<OwnedFd> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Err(io::ErrorKind::TimedOut.into());
+    }
+    let stream = TcpStream::connect_timeout(&address, left)?;
+    // TCP joins a port that nobody listens at with itself, if the kernel gave it to this very connection.
+    if stream.local_addr()? == stream.peer_addr()? {
+        return Err(io::ErrorKind::ConnectionRefused.into());
+    }
+    let socket = OwnedFd::from(stream);
+    socket::tune(&socket, address)?;
+    Ok(socket)
+}
+
+fn unreachable(error: io::Error) -> Error {
+    let (kind, message, fix) = match error.kind() {
+        io::ErrorKind::ConnectionRefused => {
+            (ErrorKind::Unreachable, "nobody listens there".to_owned(), "start a server with this port, or check both")
+        }
+        io::ErrorKind::TimedOut => (
+            ErrorKind::TimedOut,
+            "no answer in time".to_owned(),
+            "look whether a firewall is between, and the host is up",
+        ),
+        _ => (ErrorKind::Unreachable, format!("the host cannot be reached: {error}"), "check host and network"),
+    };
+    Error::new(kind, OPERATION, message).fix(fix).source(error)
+}
+
+fn shake_hands(
+    handshake: &mut Handshake<UnbufferedClientConnection>,
+    socket: &OwnedFd,
+    host: &str,
+    deadline: Instant,
+) -> Result<()> {
+    loop {
+        let flags = match handshake.advance(socket, || View::Client(host)) {
+            Ok(Progress::Done) => return Ok(()),
+            Ok(Progress::WaitsForBytes) => PollFlags::IN,
+            Ok(Progress::WaitsForRoom) => PollFlags::OUT,
+            Err(error) => {
+                handshake.farewell(socket);
+                return Err(at_end(error));
+            }
+        };
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(Error::new(ErrorKind::TimedOut, OPERATION, "the server accepted, but said nothing in time")
+                .fix("look whether it hangs, and whether it speaks TLS there"));
+        }
+        let timeout = Timespec::try_from(left).ok();
+        // Errors and interruptions look like readiness: the next step tells.
+        let _ = poll(&mut [PollFd::new(socket, flags)], timeout.as_ref());
+    }
+}
+
+/// A server that ends the connection without a word.
+fn at_end(error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::ConnectionLost => {
+            error.fix("the server's audit log says why; or this is no port of a Farcall server")
+        }
+        _ => error,
+    }
+}

@@ -1,0 +1,104 @@
+//! A handshake over a socket that never blocks.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use farcall_base::{Error, ErrorKind};
+
+use crate::engine::Engine;
+use crate::records::{Fill, Records, Room, Turn};
+use crate::refusal::{View, explain};
+
+/// Bytes that one end may send before the other knows it. Two certificates and a few keys are a tenth of it.
+const BYTES_MAX: usize = 64 << 10;
+/// Bytes that are asked for at a time.
+const FILL_BYTES: usize = 4 << 10;
+
+/// How far it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Both ends know each other.
+    Done,
+    /// The other end must send.
+    WaitsForBytes,
+    /// The other end must take what we sent.
+    WaitsForRoom,
+}
+
+/// Both ends on their way to know each other.
+pub struct Handshake<E> {
+    records: Records<E>,
+    received: usize,
+}
+
+impl<E: Engine> Handshake<E> {
+    /// Nothing was said yet.
+    pub fn new(engine: E) -> Self {
+        Handshake { records: Records::new(engine), received: 0 }
+    }
+
+    /// The records, for the stream that follows.
+    pub fn into_records(self) -> Records<E> {
+        self.records
+    }
+
+    /// The state machine.
+    pub fn engine(&self) -> &E {
+        self.records.engine()
+    }
+
+    /// Goes on as far as the socket lets it. After an error, [`Handshake::farewell`] tells the other end why.
+    ///
+    /// # Errors
+    /// What is wrong with the other end, in words.
+    pub fn advance<'a>(&mut self, socket: &OwnedFd, view: impl Fn() -> View<'a>) -> Result<Progress, Error> {
+        loop {
+            // Data that came right behind the handshake waits with the records.
+            match self.records.turn(&mut Room::new(&mut [])).map_err(|error| explain(&error, view()))? {
+                Turn::Moved => {}
+                Turn::Ended => return Err(left()),
+                Turn::Traffic | Turn::Handshake => {
+                    if !self.records.flush(socket).map_err(|error| broken(&error))? {
+                        return Ok(Progress::WaitsForRoom);
+                    }
+                    if !self.records.engine().is_handshaking() {
+                        return Ok(Progress::Done);
+                    }
+                    if !self.fill(socket)? {
+                        return Ok(Progress::WaitsForBytes);
+                    }
+                }
+            }
+        }
+    }
+
+    fn fill(&mut self, socket: &OwnedFd) -> Result<bool, Error> {
+        let before = self.records.bytes_undecided();
+        match self.records.fill(socket, FILL_BYTES) {
+            Ok(Fill::End) => return Err(left()),
+            Ok(Fill::More | Fill::Last) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            Err(error) => return Err(broken(&error)),
+        }
+        self.received += self.records.bytes_undecided() - before;
+        if self.received > BYTES_MAX {
+            let message = format!("the other end sent more than {BYTES_MAX} bytes before it said who it is");
+            return Err(Error::new(ErrorKind::Protocol, "secure the connection", message));
+        }
+        Ok(true)
+    }
+
+    /// Says why, as far as the socket takes it.
+    pub fn farewell(&mut self, socket: &OwnedFd) {
+        self.records.say_why();
+        let _ = self.records.flush(socket);
+    }
+}
+
+fn left() -> Error {
+    Error::new(ErrorKind::ConnectionLost, "secure the connection", "the other end left before both knew each other")
+}
+
+fn broken(error: &io::Error) -> Error {
+    Error::new(ErrorKind::ConnectionLost, "secure the connection", format!("the connection broke: {error}"))
+}

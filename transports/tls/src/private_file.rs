@@ -1,0 +1,61 @@
+//! Files with a private key: read only if nobody else can read or change them.
+
+use std::fs::OpenOptions;
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use farcall_base::{Error, ErrorKind, Result};
+
+const OPERATION: &str = "read a private key";
+/// No bundle of three certificates and a key is as long.
+const BYTES_MAX: u64 = 64 << 10;
+const OTHERS: u32 = 0o077;
+
+/// The text of a file that belongs to this user (or root), and that others can neither read nor change.
+///
+/// # Errors
+/// `NotFound`, `PermissionDenied` with the command that mends it, `InvalidSource` when it is no text or too long.
+pub fn read(path: &Path) -> Result<String> {
+    read_file(path).map_err(|error| error.with("path", path.display()))
+}
+
+fn read_file(path: &Path) -> Result<String> {
+    // NONBLOCK: opening a pipe that somebody put there must not wait for ever.
+    let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).expect("open flags fit a C int");
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(|error| {
+        let missing = error.kind() == std::io::ErrorKind::NotFound;
+        let kind = if missing { ErrorKind::NotFound } else { ErrorKind::System };
+        let message = if missing { "there is no such file".to_owned() } else { error.to_string() };
+        Error::new(kind, OPERATION, message).source(error)
+    })?;
+    // Judged on the open file, so that nothing can change between the look and the use.
+    judge(path, &file.metadata().map_err(|error| Error::system(OPERATION, error))?)?;
+    let mut text = String::new();
+    let read = file.take(BYTES_MAX + 1).read_to_string(&mut text);
+    match read {
+        Ok(count) if count as u64 <= BYTES_MAX => Ok(text),
+        _ => Err(Error::new(ErrorKind::InvalidSource, OPERATION, "this is no file of certificates and a key")
+            .fix("use the file that `farcall ca` made")),
+    }
+}
+
+fn judge(path: &Path, status: &std::fs::Metadata) -> Result<()> {
+    let refuse =
+        |message: String, fix: String| Err(Error::new(ErrorKind::PermissionDenied, OPERATION, message).fix(fix));
+    let own = rustix::process::geteuid().as_raw();
+    if !status.is_file() {
+        return refuse("it is no plain file".into(), "check the path".into());
+    }
+    if status.uid() != own && status.uid() != 0 {
+        let fix = format!("use a file of your own: chown {own} {}", path.display());
+        return refuse(format!("it belongs to uid {}, not to you", status.uid()), fix);
+    }
+    if status.mode() & OTHERS != 0 {
+        let message = format!("others can read or change it (mode {:o})", status.mode() & 0o7777);
+        let fix =
+            format!("chmod 600 {}; if others may have read it, ask for a new one (farcall ca renew)", path.display());
+        return refuse(message, fix);
+    }
+    Ok(())
+}

@@ -1,0 +1,97 @@
+//! Strangers: a port scan gets nowhere, and costs little.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use farcall_base::{ErrorKind, Random, SeededRandom};
+
+use super::authority::Authority;
+use super::*;
+
+fn listener(authority: &Authority, handshakes_max: usize, handshake_max: Duration) -> Listener {
+    Listener::bind("127.0.0.1", 0, authority.files(), ListenerLimits { handshakes_max, handshake_max }).unwrap()
+}
+
+#[test]
+fn whoever_does_not_speak_tls_is_turned_away() {
+    let authority = Authority::new();
+    let mut listener = listener(&authority, 8, PATIENCE);
+    let mut random = SeededRandom::new(11);
+    let noise: Vec<u8> = (0..4096).map(|_| random.next() as u8).collect();
+    // A record of a TLS handshake with nonsense in it, and one that promises more than it may.
+    let nonsense = [22, 3, 1, 0, 5, 1, 0, 0, 1, 9];
+    let long = [22, 3, 1, 255, 255, 1, 0, 0, 0, 0];
+    let words: [&[u8]; 5] = [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"FARCALL\x01\0\0\0\0", &noise, &nonsense, &long];
+    for (index, word) in words.into_iter().enumerate() {
+        let mut stranger = TcpStream::connect(("127.0.0.1", listener.port())).unwrap();
+        stranger.write_all(word).unwrap();
+        let error = accept(&mut listener).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Protocol, "case {index}: {error}");
+        assert!(error.to_string().contains("does not speak TLS") && error.to_string().contains("peer: 127.0.0.1:"));
+        let mut answer = Vec::new();
+        // At most an alert: it never learns that Farcall is here.
+        let _ = stranger.read_to_end(&mut answer);
+        assert!(answer.len() <= 7, "{answer:?}");
+    }
+}
+
+#[test]
+fn whoever_says_nothing_is_put_out_in_time() {
+    let authority = Authority::new();
+    let mut listener = listener(&authority, 8, Duration::from_millis(100));
+    let mut silent = TcpStream::connect(("127.0.0.1", listener.port())).unwrap();
+    let mut slow = TcpStream::connect(("127.0.0.1", listener.port())).unwrap();
+    slow.write_all(&[22, 3, 1, 2, 0]).unwrap();
+    for _ in 0..2 {
+        let error = accept(&mut listener).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
+    }
+    assert_eq!((silent.read(&mut [0; 9]).unwrap(), listener.strangers()), (0, 0));
+}
+
+#[test]
+fn a_crowd_that_says_nothing_keeps_nobody_out() {
+    let authority = Authority::new();
+    let user = authority.user("anna");
+    let mut listener = listener(&authority, 8, PATIENCE);
+    let port = listener.port();
+    let crowd: Vec<TcpStream> = (0..40).map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap()).collect();
+    let near = std::thread::spawn(move || connect("localhost", port, Some(&user), PATIENCE));
+    let mut refused = 0;
+    let stream = loop {
+        match accept(&mut listener) {
+            Ok(stream) => break stream,
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
+                refused += 1;
+            }
+        }
+        assert!(listener.strangers() <= 8, "the table is bounded");
+    };
+    drop((stream, near.join().unwrap().unwrap()));
+    assert!(refused >= 32, "the oldest of {} went, {refused} of them", crowd.len());
+}
+
+#[test]
+fn a_stranger_that_sends_without_end_is_cut_off() {
+    let authority = Authority::new();
+    let mut listener = listener(&authority, 8, PATIENCE);
+    let port = listener.port();
+    // One handshake message of 16 MiB, in records that are right.
+    let flood = std::thread::spawn(move || {
+        let mut stranger = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let mut record = vec![22, 3, 1, 0x40, 0];
+        record.extend([1, 0xff, 0xff, 0xff]);
+        record.resize(5 + 0x4000, 0);
+        let begin = Instant::now();
+        while begin.elapsed() < PATIENCE && stranger.write_all(&record).is_ok() {}
+        begin.elapsed() < PATIENCE
+    });
+    let error = accept(&mut listener).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Protocol, "{error}");
+    while listener.strangers() > 0 {
+        assert!(listener.accept().is_ok_and(|stream| stream.is_none()));
+        rest();
+    }
+    assert!(flood.join().unwrap(), "it was cut off");
+}
