@@ -80,6 +80,8 @@ class FarcallServer:
         command = ["taskset", "-c", str(core), stage / "bin/farcall", "serve", "--private", *options]
         if listen == "tcp":
             command += ["--listen", "tcp:127.0.0.1:0", "--token-file", str(self.token)]
+        if listen == "tls":
+            command += ["--listen", "tls://127.0.0.1:0", "--credentials", str(folder / "ca/server.pem")]
         environment = dict(os.environ, FARCALL_LIBRARY_DIRECTORY=str(stage / "lib"))
         self.process = subprocess.Popen(
             [*command, "--", *(ROOT / "bench/routines" / file for file in files)],
@@ -114,6 +116,29 @@ class FarcallServer:
     def close(self):
         self.process.stdin.close()
         self.process.wait(timeout=20)
+
+
+class RawTlsServer:
+    """The bare rustls server on one core."""
+
+    def __init__(self, stage, folder, core):
+        self.process = subprocess.Popen(
+            ["taskset", "-c", str(core), stage / "libexec/farcall-bench-rawtls", "serve", folder / "ca/server.pem"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+        )
+        self.port = int(self.process.stdout.readline().split()[1])
+
+    def close(self):
+        # It ends with its client.
+        self.process.wait(timeout=10)
+
+
+def certify(stage, folder):
+    """An authority with a server and a user."""
+    for words in (["init", "--server", "localhost,127.0.0.1"], ["user", "bench"]):
+        subprocess.run([stage / "bin/farcall", "ca", "--folder", folder / "ca", *words], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    os.environ["FARCALL_CREDENTIALS"] = str(folder / "ca/users/bench.pem")
 
 
 def client_command(kind, stage):
@@ -168,6 +193,7 @@ def measure(stage, folder, kinds, rounds):
     for kind in kinds:
         for listen in ("tcp", "unix"):
             large(stage, folder, kind, listen, rounds)
+        encrypted(stage, folder, kind, rounds)
         for listen in ("tcp", "unix"):
             small(stage, folder, kind, listen, rounds)
     if client_command("rust", stage):
@@ -190,6 +216,23 @@ def large(stage, folder, kind, listen, rounds):
         row(f"the same, result mapped, {kind}: speed over raw", ratio, null, spread, ">= 1.6")
     ratio, mine, theirs = cpu_ratio(raw, ours, server, rounds, words)
     row(f"CPU per GB, {place}, {kind}: {mine:.2f} s over raw's {theirs:.2f} s", ratio, 1, 0, "<= 1.2")
+    for one in (raw, ours, server, raw_server):
+        one.close()
+
+
+def encrypted(stage, folder, kind, rounds):
+    """Mutual TLS 1.3 on both sides, with the same cipher suite."""
+    if not (folder / "ca").exists():
+        certify(stage, folder)
+    raw_server, server = RawTlsServer(stage, folder, 1), FarcallServer(stage, 1, "tls", folder)
+    raw = Client([str(stage / "libexec/farcall-bench-rawtls"), "call", os.environ["FARCALL_CREDENTIALS"],
+                  str(raw_server.port)], 0)
+    ours = start(kind, stage, server, 0)
+    words = ("roundtrip", LARGE, "inplace")
+    ratio, null, spread = compare(raw, ours, rounds, words)
+    row(f"128 MB there and back, TLS, {kind}, 0 | 1: speed over bare rustls", ratio, null, spread, ">= 0.8")
+    ratio, mine, theirs = cpu_ratio(raw, ours, server, rounds, words)
+    row(f"CPU per GB, TLS, {kind}: {mine:.2f} s over bare rustls' {theirs:.2f} s", ratio, 1, 0, "<= 1.2")
     for one in (raw, ours, server, raw_server):
         one.close()
 
@@ -243,7 +286,7 @@ def build_raw(folder):
 def main():
     parser = argparse.ArgumentParser(description="Farcall against a raw C program, in turn.")
     parser.add_argument("--quick", action="store_true", help="three rounds")
-    parser.add_argument("--only", choices=("crowd",), help="this part alone")
+    parser.add_argument("--only", choices=("crowd", "tls"), help="this part alone")
     parser.add_argument("--stage", type=pathlib.Path, default=ROOT / "build", help="where Farcall was built")
     parser.add_argument("--client", action="append", choices=("rust", "c"), help="clients to measure")
     options = parser.parse_args()
@@ -258,6 +301,9 @@ def main():
         rounds = 3 if options.quick else 9
         if options.only == "crowd":
             crowd(options.stage, pathlib.Path(folder), rounds)
+        elif options.only == "tls":
+            for kind in kinds:
+                encrypted(options.stage, pathlib.Path(folder), kind, rounds)
         else:
             measure(options.stage, pathlib.Path(folder), kinds, rounds)
     print(f"\n{time.monotonic() - began:.0f} s")

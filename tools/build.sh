@@ -43,6 +43,7 @@ done
 
 # The clients that `make bench` measures, and the README's example in Rust.
 install -C -m 755 "$target/release/farcall-bench-client" "$stage/libexec/farcall-bench-client"
+install -C -m 755 "$target/release/farcall-bench-rawtls" "$stage/libexec/farcall-bench-rawtls"
 install -C -m 755 "$target/release/farcall-example" "$stage/libexec/farcall-example"
 "${CC:-cc}" -O2 -std=gnu11 -I"$stage/include" -o "$stage/libexec/farcall-bench-client-c" bench/clients/c/main.c \
     -L"$stage/lib" "-Wl,-rpath,$stage/lib" -lfarcall
