@@ -75,6 +75,7 @@ pub struct Link {
     out_bytes: usize,
     sent_of_first: usize,
     copied: u64,
+    received: u64,
 }
 
 impl Link {
@@ -92,6 +93,7 @@ impl Link {
             out_bytes: 0,
             sent_of_first: 0,
             copied: 0,
+            received: 0,
         };
         link.queue_bytes(&PREFACE);
         link
@@ -105,6 +107,11 @@ impl Link {
     /// Array bytes that passed through the buffer so far.
     pub fn bytes_copied(&self) -> u64 {
         self.copied
+    }
+
+    /// Bytes taken from the stream so far.
+    pub fn bytes_received(&self) -> u64 {
+        self.received
     }
 
     /// Bytes queued and not yet sent.
@@ -279,7 +286,10 @@ impl Link {
             drained = control && matches!(outcome, Ok(count) if count > 0 && count < room);
             match outcome {
                 Ok(0) => return self.end_of_stream(),
-                Ok(count) => taken += count,
+                Ok(count) => {
+                    taken += count;
+                    self.received += count as u64;
+                }
                 Err(Trouble::Stream(error)) if error.kind() == IoErrorKind::WouldBlock => return Ok(Received::Blocked),
                 Err(Trouble::Stream(error)) if error.kind() == IoErrorKind::Interrupted => {}
                 Err(Trouble::Stream(error)) => return Err(self.lost("receive", error)),

@@ -59,6 +59,33 @@ static double pingpong(farcall_client *client, int count)
     return (now() - begin) / count;
 }
 
+/* Calls per second with `depth` of them under way: whenever the oldest is over, another is started. */
+static double pipeline(farcall_client *client, int count, int depth)
+{
+    enum { DEPTH_MAX = 4096 };
+    static farcall_call *calls[DEPTH_MAX];
+    static double sums[DEPTH_MAX];
+    farcall_error *error = NULL;
+    double begin = now();
+
+    if (depth < 1 || depth > DEPTH_MAX)
+        exit(1);
+    for (int i = 0; i < count + depth; i++) {
+        int slot = i % depth;
+        if (i >= depth) {
+            must(farcall_call_wait(calls[slot], -1, NULL, &error), error);
+            farcall_call_free(calls[slot]);
+            if (sums[slot] != (double)(i - depth) + 1.0) {
+                fputs("farcall-bench-client-c: a wrong sum\n", stderr);
+                exit(1);
+            }
+        }
+        if (i < count)
+            must(farcall_start_call(client, &error, &calls[slot], "bench/add", (double)i, 1.0, &sums[slot]), error);
+    }
+    return count / (now() - begin);
+}
+
 static double cpu_seconds(void)
 {
     struct rusage usage;
@@ -72,6 +99,7 @@ int main(int argc, char **argv)
     farcall_client *client = NULL;
     farcall_error *error = NULL;
     char line[256];
+    int count, depth;
 
     must(farcall_connect(argc > 1 ? argv[1] : NULL, &client, &error), error);
     while (fgets(line, sizeof line, stdin) != NULL) {
@@ -79,6 +107,8 @@ int main(int argc, char **argv)
             printf("%.9f\n", roundtrip(client, strtoull(line + 10, NULL, 10)));
         else if (strncmp(line, "pingpong ", 9) == 0)
             printf("%.9f\n", pingpong(client, atoi(line + 9)));
+        else if (sscanf(line, "pipeline %d %d", &count, &depth) == 2)
+            printf("%.1f\n", pipeline(client, count, depth));
         else
             printf("%.6f 0\n", cpu_seconds());
         fflush(stdout);

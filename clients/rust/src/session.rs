@@ -5,6 +5,7 @@
 //! Nothing else waits for the socket: what it does not take at once leaves while somebody reads, who waits for room, too.
 
 mod flight;
+mod polling;
 mod questions;
 mod segments;
 mod tables;
@@ -26,6 +27,7 @@ use crate::argument::Passed;
 use crate::contract::Contract;
 use crate::results::Outputs;
 use flight::Call;
+use polling::{GAP, POLL, Polling, Try};
 use questions::Questions;
 pub use segments::Segment;
 use segments::Segments;
@@ -49,6 +51,7 @@ struct Core {
     link: Link,
     tables: Tables,
     reading: bool,
+    polling: Polling,
     /// Whether the reader waits for room as well, or was nudged to.
     watching_room: bool,
     /// Whether there may be more to receive than the socket tells of: a stream that decrypts holds some.
@@ -119,6 +122,7 @@ impl Session {
             link: Link::new(stream, control_bytes_max, data_bytes_max),
             tables,
             reading: false,
+            polling: Polling::default(),
             watching_room: false,
             more: true,
             telling_room: false,
@@ -367,8 +371,42 @@ impl Session {
         core
     }
 
+    /// Looks for frames for a moment, without going to sleep; whether any came, or others left something to send.
+    fn poll<'a>(&'a self, mut core: MutexGuard<'a, Core>, left: Option<Duration>) -> (MutexGuard<'a, Core>, bool) {
+        let before = core.link.bytes_received();
+        let mut looked = Instant::now();
+        let until = looked + left.map_or(POLL, |left| left.min(POLL));
+        let mut outcome = Try::Nothing;
+        loop {
+            core.receive();
+            if core.link.bytes_received() != before || core.dead.is_some() || core.link.bytes_queued() > 0 {
+                core.polling.tried(outcome);
+                return (core, true);
+            }
+            let now = Instant::now();
+            outcome = if outcome == Try::Miss || now - looked > GAP { Try::Miss } else { Try::Hit };
+            if now >= until {
+                core.polling.tried(Try::Miss);
+                return (core, false);
+            }
+            looked = now;
+            drop(core);
+            std::hint::spin_loop();
+            core = self.lock();
+        }
+    }
+
     fn lead<'a>(&'a self, mut core: MutexGuard<'a, Core>, left: Option<Duration>) -> MutexGuard<'a, Core> {
         core.reading = true;
+        if core.link.bytes_queued() == 0 && core.polling.is_due() {
+            let polled;
+            (core, polled) = self.poll(core, left);
+            if polled {
+                core.reading = false;
+                self.advance(&mut core);
+                return core;
+            }
+        }
         core.watching_room = core.link.bytes_queued() > 0;
         let flags = if core.watching_room { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
         let left = if core.more { Some(Duration::ZERO) } else { left };
