@@ -21,6 +21,7 @@ use farcall_call::{Connection, Event, Setup, Side, Transmit};
 use farcall_interfaces::link::{FrameHandler, Link, QUEUE_BYTES, Received};
 use farcall_interfaces::memory::{MemorySource, Space};
 use farcall_interfaces::stream::ByteStream;
+use farcall_interfaces::turnstile::Turnstile;
 use farcall_wire::message::ByteOrder;
 use farcall_wire::{
     CallResult, CallTimes, FrameHeader, FrameKind, Hello, HelloLimits, Open, Publication, Reply, Request, Role,
@@ -38,6 +39,8 @@ pub use start::{host_main, linked_main};
 
 /// Largest sum of one call's arrays that an executable accepts; the server's own limit is lower and checked first.
 const CALL_BYTES_MAX: u64 = 1 << 46;
+/// Calls that the server may pass ahead of time, the one that runs included, and its questions.
+const CHANNELS_MAX: u32 = 80;
 /// Bytes taken from the stream before frames are answered.
 const RECEIVE_BUDGET: usize = 64 << 20;
 
@@ -65,7 +68,7 @@ impl Code {
 /// # Errors
 /// When the server breaks the protocol or the connection breaks.
 pub fn serve(stream: Box<dyn ByteStream>, memory: Arc<dyn MemorySource>, code: Code) -> Result<()> {
-    let limits = HelloLimits { channels_max: 16, call_bytes_max: CALL_BYTES_MAX, ..HelloLimits::default() };
+    let limits = HelloLimits { channels_max: CHANNELS_MAX, call_bytes_max: CALL_BYTES_MAX, ..HelloLimits::default() };
     let hello = Hello {
         role: Role::Executable,
         byte_order: ByteOrder::NATIVE,
@@ -107,10 +110,7 @@ pub fn serve(stream: Box<dyn ByteStream>, memory: Arc<dyn MemorySource>, code: C
                 return Err(error);
             }
         }
-        while let Some(channel) = session.ready.pop_front() {
-            session.run(channel);
-            session.send(&mut link, &mut waiter)?;
-        }
+        session.run_ready(&mut link, &mut waiter)?;
     }
     Ok(())
 }
@@ -121,7 +121,7 @@ struct Session {
     segments: Segments,
     module: Option<LoadedModule>,
     code: Code,
-    calls: BTreeMap<ChannelId, PendingCall>,
+    calls: BTreeMap<ChannelId, Box<PendingCall>>,
     ready: VecDeque<ChannelId>,
     left: bool,
 }
@@ -203,7 +203,7 @@ impl Session {
         match call {
             Ok(call) => {
                 self.connection.grant(channel, call.announced_bytes);
-                self.calls.insert(channel, call);
+                self.calls.insert(channel, Box::new(call));
             }
             Err(error) => self.refuse(channel, &error),
         }
@@ -220,6 +220,19 @@ impl Session {
         let failure = Some(error.into());
         let times = CallTimes::default();
         self.connection.respond(channel, &CallResult { failure, results: Vec::new(), times, attributes: None });
+    }
+
+    /// Runs calls as long as there are any, and as the server lets them begin. Each one's outcome has left before the next
+    /// begins: so of a process that dies, the server knows what was done. The server is woken once for many.
+    fn run_ready(&mut self, link: &mut Link, waiter: &mut Waiter) -> Result<()> {
+        while !self.ready.is_empty() && link.stream().turnstile().is_none_or(Turnstile::pass) {
+            let Some(channel) = self.ready.pop_front() else { break };
+            link.hold_bell(!self.ready.is_empty());
+            self.run(channel);
+            self.send(link, waiter)?;
+        }
+        link.hold_bell(false);
+        Ok(())
     }
 
     fn run(&mut self, channel: ChannelId) {

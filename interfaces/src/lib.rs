@@ -8,3 +8,4 @@ pub mod packing;
 pub mod spawner;
 pub mod stream;
 pub mod strided;
+pub mod turnstile;

@@ -104,6 +104,11 @@ impl Link {
         &*self.stream
     }
 
+    /// See [`ByteStream::hold_bell`].
+    pub fn hold_bell(&mut self, held: bool) {
+        self.stream.hold_bell(held);
+    }
+
     /// Array bytes that passed through the buffer so far.
     pub fn bytes_copied(&self) -> u64 {
         self.copied

@@ -6,6 +6,8 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+use crate::turnstile::Turnstile;
+
 /// What the transport knows of the other end before a byte was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
@@ -63,6 +65,17 @@ pub trait ByteStream: Send {
     /// `EPOLLET`, for bytes and for room alike. It is struck only after [`ByteStream::receive`] gave less than it had room
     /// for, or [`ByteStream::send`] said `WouldBlock`.
     fn hangup(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    /// While it is held, the other end's bell is not struck for bytes: for whoever is about to send more. An end that may
+    /// sleep lets go first. Nothing for streams without a bell.
+    fn hold_bell(&mut self, held: bool) {
+        let _ = held;
+    }
+
+    /// What both ends see of the calls that have begun, where they share memory.
+    fn turnstile(&self) -> Option<&Turnstile> {
         None
     }
 

@@ -79,7 +79,7 @@ impl Client {
             call: CallId(self.random.bytes16()),
             routine: self.routine.clone(),
             contract,
-            arguments: vec![Argument::Inline(n.to_ne_bytes().to_vec()), End::offer(&bytes)],
+            arguments: vec![Argument::Inline(n.to_ne_bytes().as_slice().into()), End::offer(&bytes)],
             wanted: None,
             remaining_us: wish.remaining_us,
             result_credit: None,

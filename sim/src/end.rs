@@ -117,7 +117,7 @@ impl End {
 
     /// Prepares an array to be sent on a channel, and says how it travels.
     pub fn offer(bytes: &[u8]) -> Argument {
-        if bytes.len() > 4096 { Argument::Blocks(Some(bytes.len() as u64)) } else { Argument::Inline(bytes.to_vec()) }
+        if bytes.len() > 4096 { Argument::Blocks(Some(bytes.len() as u64)) } else { Argument::Inline(bytes.into()) }
     }
 
     /// The bytes that [`End::offer`] promised; before anything is sent.
@@ -131,7 +131,7 @@ impl End {
     /// An array that came, inline or as blocks.
     pub fn taken(&mut self, channel: ChannelId, slot: u16, argument: &Argument) -> Result<Vec<u8>> {
         if let Argument::Inline(bytes) = argument {
-            return Ok(bytes.clone());
+            return Ok(bytes.to_vec());
         }
         let found = self.half.receiving.remove(&(channel, slot));
         let (region, packing) = found.ok_or_else(|| Error::internal("take an array", "it never came"))?;

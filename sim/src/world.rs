@@ -258,6 +258,7 @@ impl World {
                 let delay = self.within(grace.as_micros() as u64);
                 self.after(delay, Happening::ProcessEnds(executable, how));
             }
+            Action::Recall(..) | Action::Resume(_) | Action::Look(_) => panic!("links of this world have no turnstile"),
             Action::List { .. } | Action::Close(_) => panic!("clients of this world do not list"),
         }
     }
@@ -311,7 +312,7 @@ impl World {
         let pair = pair.expect("a local link can be made");
         let connection = self.node.add(pair.near);
         let now = self.network.now();
-        self.node.server.executable_started(executable, connection, false, now);
+        self.node.server.executable_started(executable, connection, false, false, now);
         self.processes.insert(executable, Process::new(pair.far, self.plan.queue_bytes));
     }
 

@@ -220,7 +220,7 @@ fn open(reply: &InterfaceReply, arguments: Vec<Argument>) -> Open {
 }
 
 fn long(value: i64) -> Argument {
-    Argument::Inline(value.to_ne_bytes().to_vec())
+    Argument::Inline(value.to_ne_bytes().as_slice().into())
 }
 
 fn messages_that_lie(transport: Transport) {
@@ -257,7 +257,7 @@ fn calls_that_do_not_fit_are_answered_and_the_connection_lives(transport: Transp
     let reply = interface(&mut raw, "touch");
     let stale = InterfaceReply { contract: [0; 32], ..reply.clone() };
     let unknown = InterfaceReply { name: "battery/nowhere".into(), ..reply.clone() };
-    let bytes = |count: usize| Argument::Inline(vec![0; count]);
+    let bytes = |count: usize| Argument::Inline(vec![0; count].into());
     let absent = || Argument::Absent;
     let cases: Vec<(&str, Open, ErrorKind)> = vec![
         ("too few arguments", open(&reply, vec![long(1)]), ErrorKind::InvalidArgument),
@@ -301,7 +301,7 @@ fn calls_that_do_not_fit_are_answered_and_the_connection_lives(transport: Transp
     raw.message(FrameKind::Open, 1, &call);
     let result: CallResult = decode("Result", &raw.expect(FrameKind::Result)).unwrap();
     let wanted: Vec<u8> = [2.5_f64, 3.5].iter().flat_map(|x| x.to_ne_bytes()).collect();
-    assert_eq!(result.results[1], Argument::Inline(wanted), "{:?}", result.failure);
+    assert_eq!(result.results[1], Argument::Inline(wanted.into()), "{:?}", result.failure);
     serves(&server);
 }
 
@@ -375,7 +375,7 @@ fn clients_that_vanish(transport: Transport) {
     // While its routine runs: the executable is not left to itself.
     let mut raw = Raw::greeted(&server);
     let reply = interface(&mut raw, "forever");
-    raw.message(FrameKind::Open, 1, &open(&reply, vec![Argument::Inline(1_i32.to_ne_bytes().to_vec())]));
+    raw.message(FrameKind::Open, 1, &open(&reply, vec![Argument::Inline(1_i32.to_ne_bytes().as_slice().into())]));
     std::thread::sleep(std::time::Duration::from_millis(300));
     let running = server.processes().len();
     drop(raw);

@@ -40,8 +40,9 @@ static double roundtrip(farcall_client *client, size_t bytes)
     if (array == NULL)
         exit(1);
     double begin = now();
-    must(farcall_call(client, &error, "bench/touch", n, array), error);
+    int status = farcall_call(client, &error, "bench/touch", n, array);
     double seconds = now() - begin;
+    must(status, error);
     if (n > 0 && array[n / 2] != (double)(n / 2)) {
         fputs("farcall-bench-client-c: the array came back changed\n", stderr);
         exit(1);
@@ -54,8 +55,10 @@ static double pingpong(farcall_client *client, int count)
     farcall_error *error = NULL;
     double sum = 0, begin = now();
 
-    for (int i = 0; i < count; i++)
-        must(farcall_call(client, &error, "bench/add", (double)i, 1.0, &sum), error);
+    for (int i = 0; i < count; i++) {
+        int status = farcall_call(client, &error, "bench/add", (double)i, 1.0, &sum);
+        must(status, error);
+    }
     return (now() - begin) / count;
 }
 
@@ -67,13 +70,15 @@ static double pipeline(farcall_client *client, int count, int depth)
     static double sums[DEPTH_MAX];
     farcall_error *error = NULL;
     double begin = now();
+    int status;
 
     if (depth < 1 || depth > DEPTH_MAX)
         exit(1);
     for (int i = 0; i < count + depth; i++) {
         int slot = i % depth;
         if (i >= depth) {
-            must(farcall_call_wait(calls[slot], -1, NULL, &error), error);
+            status = farcall_call_wait(calls[slot], -1, NULL, &error);
+            must(status, error);
             farcall_call_free(calls[slot]);
             if (sums[slot] != (double)(i - depth) + 1.0) {
                 fputs("farcall-bench-client-c: a wrong sum\n", stderr);
@@ -81,7 +86,10 @@ static double pipeline(farcall_client *client, int count, int depth)
             }
         }
         if (i < count)
-            must(farcall_start_call(client, &error, &calls[slot], "bench/add", (double)i, 1.0, &sums[slot]), error);
+            {
+            status = farcall_start_call(client, &error, &calls[slot], "bench/add", (double)i, 1.0, &sums[slot]);
+            must(status, error);
+        }
     }
     return count / (now() - begin);
 }
@@ -101,7 +109,8 @@ int main(int argc, char **argv)
     char line[256];
     int count, depth;
 
-    must(farcall_connect(argc > 1 ? argv[1] : NULL, &client, &error), error);
+    int status = farcall_connect(argc > 1 ? argv[1] : NULL, &client, &error);
+    must(status, error);
     while (fgets(line, sizeof line, stdin) != NULL) {
         if (strncmp(line, "roundtrip ", 10) == 0)
             printf("%.9f\n", roundtrip(client, strtoull(line + 10, NULL, 10)));

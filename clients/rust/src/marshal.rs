@@ -132,7 +132,7 @@ impl One<'_> {
     fn scalar(&mut self, bytes: Option<&[u8]>) -> Result<()> {
         if self.parameter.mode.is_input() {
             let bytes = bytes.ok_or_else(|| self.wrong("no value"))?;
-            self.call.arguments[self.index] = WireArgument::Inline(bytes.to_vec());
+            self.call.arguments[self.index] = WireArgument::Inline(bytes.into());
         }
         self.want(WireArgument::Blocks(None));
         Ok(())
@@ -145,7 +145,7 @@ impl One<'_> {
         if self.parameter.mode.is_input() {
             self.call.arguments[self.index] = match argument {
                 Argument::Text(text) if text.contains(&0) => return Err(self.wrong("a string with a NUL inside")),
-                Argument::Text(text) => WireArgument::Inline(text.clone()),
+                Argument::Text(text) => WireArgument::Inline(text.as_slice().into()),
                 Argument::Texts(texts) => {
                     WireArgument::Texts(texts.iter().map(|text| text.clone().map(Into::into)).collect())
                 }
@@ -221,7 +221,7 @@ impl One<'_> {
                 .with("bytes", bytes.len())
                 .with("needed", array.transfer_bytes));
         }
-        self.call.arguments[self.index] = WireArgument::Inline(bytes.to_vec());
+        self.call.arguments[self.index] = WireArgument::Inline(bytes.into());
         Ok(())
     }
 
@@ -236,7 +236,7 @@ impl One<'_> {
                 .with("needed", array.transfer_bytes));
         }
         if short {
-            self.call.arguments[self.index] = WireArgument::Inline(gather(&mut packing)?);
+            self.call.arguments[self.index] = WireArgument::Inline(gather(&mut packing)?.into());
         } else {
             self.call.arguments[self.index] = WireArgument::Blocks(Some(length));
             self.call.sending[self.index] = Some(packing);

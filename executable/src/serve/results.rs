@@ -7,7 +7,7 @@ use farcall_idl::values::ByteValues;
 use farcall_interfaces::memory::Block;
 use farcall_interfaces::packing::Packing;
 use farcall_interfaces::strided::Strided;
-use farcall_wire::Argument;
+use farcall_wire::{Argument, InlineBytes};
 
 use super::call::{PendingCall, Place};
 use crate::invoke::Slot;
@@ -56,7 +56,7 @@ impl PendingCall {
     ) -> Result<Argument> {
         match (layout, &self.places[index]) {
             (ParameterLayout::Scalar { bytes }, Place::Memory(region, offset)) => {
-                Ok(Argument::Inline(Block::of(region, *offset, bytes as usize)?.bytes().to_vec()))
+                Ok(Argument::Inline(Block::of(region, *offset, bytes as usize)?.bytes().into()))
             }
             (ParameterLayout::Array(array), Place::Memory(region, offset)) => {
                 let packing = Packing::new(region.clone(), *offset, &Strided::of_layout(&array))?;
@@ -76,7 +76,7 @@ impl PendingCall {
             return Ok(Argument::Shared(segment, offset, array.full_bytes));
         }
         if array.transfer_bytes <= INLINE_MAX {
-            let mut bytes = Vec::with_capacity(array.transfer_bytes as usize);
+            let mut bytes = InlineBytes::with_capacity(array.transfer_bytes as usize);
             for block in packing.blocks(array.transfer_bytes as usize)? {
                 bytes.extend_from_slice(block.bytes());
             }
@@ -118,7 +118,7 @@ fn text_result(parameter: &Parameter, slot: Slot) -> Result<Argument> {
     if parameter.element == ElementType::Filename {
         return Ok(Argument::Absent);
     }
-    Ok(read_text(parameter, slot.memory)?.map_or(Argument::Null, Argument::Inline))
+    Ok(read_text(parameter, slot.memory)?.map_or(Argument::Null, |text| Argument::Inline(text.into())))
 }
 
 /// Copies a routine's text; it may be static or alias an input, so it is never freed.

@@ -13,6 +13,7 @@ use farcall_interfaces::link::{Link, QUEUE_BYTES, Received};
 use farcall_interfaces::mailbox::{Receiver, Sender};
 use farcall_interfaces::spawner::{ExecutableLimits, Exited, SpawnerHandle, Start, Started};
 use farcall_interfaces::stream::{ByteStream, Listener, Proof};
+use farcall_interfaces::turnstile::Turnstile;
 use rustix::event::epoll;
 
 use crate::state::{Action, Limits, State};
@@ -198,7 +199,10 @@ impl Driver {
                 Message::Started(executable, Err(error)) => {
                     self.server.executable_failed(&mut self.world, executable, &error);
                 }
-                Message::Exited(Ok(exited)) => self.server.executable_exited(&mut self.world, &exited),
+                Message::Exited(Ok(exited)) => {
+                    self.take_last_words(exited.executable);
+                    self.server.executable_exited(&mut self.world, &exited);
+                }
                 // The spawner ended without a word on its executables: the node is stopping.
                 Message::Exited(Err(_)) => {}
             }
@@ -311,14 +315,14 @@ impl Driver {
     fn started(&mut self, executable: ExecutableId, started: Started) {
         let stream = (self.transports.adopt)(started.stream, Proof::Inherited);
         let added = stream.and_then(|stream| {
-            let shares = stream.passes_descriptors();
+            let (shares, ahead) = (stream.passes_descriptors(), stream.turnstile().is_some());
             let refused = || Error::new(ErrorKind::System, "start an executable", "its connection cannot be watched");
-            self.add(stream).map(|connection| (connection, shares)).ok_or_else(refused)
+            self.add(stream).map(|connection| (connection, shares, ahead)).ok_or_else(refused)
         });
         match added {
-            Ok((connection, shares)) => {
+            Ok((connection, shares, ahead)) => {
                 let now = self.world.now();
-                self.server.executable_started(executable, connection, shares, now);
+                self.server.executable_started(executable, connection, shares, ahead, now);
             }
             Err(error) => {
                 // Its exit is reported when the stop is carried out; a failure to stop means that it is gone.
@@ -399,8 +403,37 @@ impl Driver {
             }
             Action::Start { executable, module, image } => self.start(executable, module, image),
             Action::Stop { executable, grace } => self.stop(executable, grace),
+            Action::Recall(executable, connection) => self.recall(executable, connection),
+            Action::Resume(connection) => {
+                if let Some(turnstile) = self.turnstile(connection) {
+                    turnstile.open();
+                }
+            }
+            Action::Look(connection) => self.receive(connection),
             Action::Close(connection) => self.close(connection),
         }
+    }
+
+    fn turnstile(&self, connection: ConnectionId) -> Option<&Turnstile> {
+        self.wires.get(&connection)?.link.stream().turnstile()
+    }
+
+    /// Nothing begins any more at an executable; the server learns what has.
+    fn recall(&mut self, executable: ExecutableId, connection: ConnectionId) {
+        if let Some(begun) = self.turnstile(connection).map(Turnstile::shut) {
+            self.server.recalled(&mut self.world, executable, begun);
+        }
+    }
+
+    /// An executable has ended: what it sent before counts, and what it had not begun is known now.
+    fn take_last_words(&mut self, executable: ExecutableId) {
+        let Some(connection) = self.server.connection_of(executable) else { return };
+        self.receive(connection);
+        while self.again.contains(&connection) {
+            self.again.retain(|again| *again != connection);
+            self.receive(connection);
+        }
+        self.close(connection);
     }
 
     fn start(&mut self, executable: ExecutableId, module: String, image: ExecutableImage) {
@@ -459,6 +492,10 @@ impl Driver {
     }
 
     fn close(&mut self, connection: ConnectionId) {
+        // What it has begun must be known before its word is gone, and nothing may begin after.
+        if let Some(executable) = self.server.executable_of(connection) {
+            self.recall(executable, connection);
+        }
         if let Some(wire) = self.wires.remove(&connection) {
             let stream = wire.link.stream();
             for descriptor in stream.readiness().into_iter().chain(stream.hangup()) {

@@ -120,8 +120,8 @@ impl Play {
             | "load" | "open" | "cancel" | "share" | "unshare" | "gone" | "bad" | "goodbye" => {
                 self.client_event(ConnectionId(number), words)
             }
-            "start-ok" | "start-failed" | "load-ok" | "load-failed" | "return" | "fail" | "exit" | "kill"
-            | "stopped" | "lost" | "callback" => self.executable_event(ExecutableId(number), words),
+            "start-ok" | "start-failed" | "load-ok" | "load-failed" | "return" | "soon" | "begin" | "fail" | "exit"
+            | "kill" | "stopped" | "lost" | "callback" => self.executable_event(ExecutableId(number), words),
             "resolve" => self.resolve(words[1]),
             "listing" => {
                 let (connection, channel) = self.peers.questions.pop_front().unwrap();
@@ -170,8 +170,17 @@ impl Play {
             "start-ok" => {
                 self.peers.began(executable);
                 let shares = !rest.contains(&"tcp");
-                self.server.executable_started(executable, connection, shares, self.memory.now);
+                self.server.executable_started(
+                    executable,
+                    connection,
+                    shares,
+                    rest.contains(&"ahead"),
+                    self.memory.now,
+                );
                 self.peers.executable(connection, executable, !rest.contains(&"mute"));
+                if rest.contains(&"ahead") {
+                    self.peers.takes_ahead(connection);
+                }
             }
             "start-failed" => {
                 self.peers.began(executable);
@@ -185,6 +194,7 @@ impl Play {
                     "kill" => ExitHow::Signal { number, name: "SIGSEGV", core: false },
                     _ => ExitHow::Signal { number, name: "SIGTERM", core: false },
                 };
+                self.peers.recall(&mut self.server, &mut self.memory, connection);
                 self.peers.remove(connection);
                 let (was_stopped, stderr) = (words[0] == "stopped", self.standard_error(&rest[1..]));
                 let exited = Exited { executable, how, was_stopped, stderr, stdout: OutputTail::default() };
@@ -192,8 +202,15 @@ impl Play {
                 self.server.ended(&mut self.memory, connection);
             }
             "lost" => {
+                self.peers.recall(&mut self.server, &mut self.memory, connection);
                 self.peers.cut(connection);
                 self.server.ended(&mut self.memory, connection);
+            }
+            "begin" => {
+                let begins = self.peers.begin(connection);
+                self.memory
+                    .said
+                    .push(format!("executable {executable} {}", if begins { "begins" } else { "may not begin" }));
             }
             _ => self.peers.executable_does(connection, words[0], rest),
         }

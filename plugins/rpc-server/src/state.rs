@@ -4,13 +4,16 @@
 //!   until nothing works on it any more.
 //! - A call stands in `coming` from its Open until its arguments are complete or it ends, in `sending` from its outcome
 //!   until its result data have left.
-//! - A call that an executable works on is named by that executable's `phase`, and names it.
+//! - A call that was passed to an executable stands in that executable's `line`, and names it. The first in line is the
+//!   one that it works on, if it works on one; the others are there ahead of time, and can be taken back.
+//! - An executable has a line while it is `Busy`, and while it is `Ending` until its exit is reported.
 //! - A segment that a call names stays shared as long as the call stands in `calls`.
 //! - Memory of a call is released only when no process can write to it any more: after the outcome of a call that
 //!   returned, after the exit of an executable that was stopped.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use farcall_base::{Bytes, CallId, ChannelId, ConnectionId, Error, ExecutableId, Instant};
@@ -122,10 +125,19 @@ pub enum Phase {
         /// Since when.
         since: Instant,
     },
-    /// It works on a call.
-    Busy(CallKey, ChannelId),
+    /// It has calls to work on.
+    Busy,
     /// It was told to end, or its connection is gone; its exit will be reported.
     Ending,
+}
+
+/// A call that was passed to an executable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InLine {
+    /// Which.
+    pub key: CallKey,
+    /// Its channel on the executable's connection.
+    pub channel: ChannelId,
 }
 
 /// An executable.
@@ -140,8 +152,20 @@ pub struct Executable {
     pub loaded: bool,
     /// Why it could not, where we know better than its exit status.
     pub trouble: Option<Error>,
-    /// The call that ends with it, and why if we know better than its exit status.
-    pub last_call: Option<(CallKey, Option<Error>)>,
+    /// The calls that it was passed and has not answered, in the order in which it runs them.
+    pub line: VecDeque<InLine>,
+    /// Since when the first of them may be running.
+    pub front_since: Instant,
+    /// When its answers were last looked at without having been announced.
+    pub looked: Instant,
+    /// Whether it may be passed calls ahead of time: it has a turnstile.
+    pub takes_ahead: bool,
+    /// Calls it has answered, modulo 2³²; with its line, what its turnstile counts.
+    pub answered: u32,
+    /// Whether its turnstile is shut, or about to be.
+    pub recalled: bool,
+    /// Calls taken back whose channels it has not closed yet.
+    pub withdrawn: usize,
     /// Memory shared with it, and under which segment number, oldest first.
     pub shared: VecDeque<(MemorySource, u32)>,
     /// The next segment number.
@@ -154,12 +178,51 @@ pub struct Pool {
     pub image: ExecutableImage,
     /// Those that are free, most recently used last.
     pub idle: Vec<ExecutableId>,
+    /// Those that work on calls so short that more may be passed to them ahead of time.
+    pub brief: Vec<ExecutableId>,
     /// All that live.
     pub alive: usize,
     /// Those that will be free without a call having to end.
     pub coming: usize,
     /// Calls that wait, oldest first.
     pub waiting: VecDeque<CallKey>,
+}
+
+/// A routine that is kept at hand, and what was learned of it.
+pub struct Known {
+    /// What the directory says.
+    pub published: Arc<PublishedRoutine>,
+    /// `module/name`.
+    pub name: String,
+    /// Typical time of its calls with little data, in nanoseconds; 0 while unknown.
+    run_ns: AtomicU64,
+}
+
+impl Known {
+    /// A routine of which nothing was learned yet.
+    pub fn new(published: Arc<PublishedRoutine>) -> Known {
+        Known { name: published.routine.interface.full_name(), published, run_ns: AtomicU64::new(0) }
+    }
+
+    /// Typical time of its calls with little data, where one has been seen.
+    pub fn typical(&self) -> Option<Duration> {
+        Some(self.run_ns.load(Ordering::Relaxed)).filter(|known| *known > 0).map(Duration::from_nanos)
+    }
+
+    /// A call with little data took that long.
+    pub fn learn(&self, nanoseconds: u64) {
+        let before = self.run_ns.load(Ordering::Relaxed);
+        let after = if before == 0 { nanoseconds } else { before - before / 4 + nanoseconds / 4 };
+        self.run_ns.store(after.max(1), Ordering::Relaxed);
+    }
+}
+
+impl std::ops::Deref for Known {
+    type Target = PublishedRoutine;
+
+    fn deref(&self) -> &PublishedRoutine {
+        &self.published
+    }
 }
 
 /// A call.
@@ -169,8 +232,8 @@ pub struct Call {
     /// Where it came from; `None` when the client is gone.
     pub client: Option<(ConnectionId, ChannelId)>,
     /// What it calls.
-    pub routine: Arc<PublishedRoutine>,
-    /// The client's request. Argument bytes in it are moved out when the call is passed on.
+    pub routine: Arc<Known>,
+    /// The client's request.
     pub open: Open,
     /// Sizes.
     pub layout: CallLayout,
@@ -178,8 +241,12 @@ pub struct Call {
     pub memory: Option<OwnMemory>,
     /// Segments of the client's that it names.
     pub segments: Vec<u32>,
-    /// Who works on it.
+    /// Whose line it stands in.
     pub executable: Option<ExecutableId>,
+    /// Why it is to end before its outcome comes, if it is.
+    pub unwanted: Option<Error>,
+    /// How often it came back from an executable: unbegun, or to be run again.
+    pub returns: u32,
     /// Results as the executable gave them, and whether their data is complete.
     pub results: Option<Box<farcall_wire::CallResult>>,
     /// When its Open came.
@@ -228,6 +295,12 @@ pub enum Action {
         /// Time to end politely.
         grace: Duration,
     },
+    /// Shut an executable's turnstile; tell [`crate::step::Server::recalled`] how many calls went through.
+    Recall(ExecutableId, ConnectionId),
+    /// Open an executable's turnstile again.
+    Resume(ConnectionId),
+    /// Take what came over a connection, though its bell may not have been struck.
+    Look(ConnectionId),
     /// Close a connection; what is queued was sent.
     Close(ConnectionId),
 }
@@ -240,11 +313,13 @@ pub struct State {
     pub(crate) peers: BTreeMap<ConnectionId, Peer>,
     pub(crate) executables: BTreeMap<ExecutableId, Executable>,
     pub(crate) pools: BTreeMap<ModuleKey, Pool>,
-    pub(crate) calls: BTreeMap<CallKey, Call>,
+    pub(crate) calls: BTreeMap<CallKey, Box<Call>>,
     /// Calls whose outcome is given but whose result data has not all left yet.
-    pub(crate) sending: BTreeMap<(ConnectionId, ChannelId), Call>,
-    pub(crate) routines: HashMap<String, Arc<PublishedRoutine>>,
+    pub(crate) sending: BTreeMap<(ConnectionId, ChannelId), Box<Call>>,
+    pub(crate) routines: HashMap<String, Arc<Known>>,
     pub(crate) deadlines: BTreeSet<(Instant, CallKey)>,
+    /// Executables that were passed calls ahead of time.
+    pub(crate) ahead: BTreeSet<ExecutableId>,
     /// Calls whose arguments still come.
     pub(crate) coming: BTreeSet<CallKey>,
     /// When to look for calls whose clients stand still, if any call waits for its client then.
@@ -268,6 +343,7 @@ impl State {
             sending: BTreeMap::new(),
             routines: HashMap::new(),
             deadlines: BTreeSet::new(),
+            ahead: BTreeSet::new(),
             coming: BTreeSet::new(),
             stalls_checked_at: None,
             actions: VecDeque::new(),
@@ -293,6 +369,7 @@ impl State {
             ("sending", !self.sending.is_empty()),
             ("coming", !self.coming.is_empty()),
             ("deadlines", !self.deadlines.is_empty()),
+            ("executables with calls ahead of time", !self.ahead.is_empty()),
             ("lines of waiting calls", waiting),
             ("pools without executables", empty),
         ];

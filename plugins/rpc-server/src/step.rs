@@ -7,12 +7,13 @@ mod check;
 mod client;
 mod dispatch;
 mod executable;
+mod line;
 mod place;
 mod pool;
 mod stall;
 mod translate;
 
-use farcall_base::{ConnectionId, Error, ErrorKind, Instant, Result};
+use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_call::{Connection, Event, Setup, Transmit};
 use farcall_wire::message::ByteOrder;
 use farcall_wire::{FrameHeader, Hello, Role, Share};
@@ -119,6 +120,19 @@ impl Server {
         transmit
     }
 
+    /// The connection of an executable, while there is one.
+    pub fn connection_of(&self, executable: ExecutableId) -> Option<ConnectionId> {
+        self.state.executables.get(&executable)?.connection
+    }
+
+    /// The executable at the other end of a connection, if it is one.
+    pub fn executable_of(&self, connection: ConnectionId) -> Option<ExecutableId> {
+        match self.state.peers.get(&connection)?.kind {
+            PeerKind::Executable(executable) => Some(executable),
+            PeerKind::Client { .. } => None,
+        }
+    }
+
     /// Whether the connection is to be closed once everything is sent.
     pub fn is_leaving(&self, connection: ConnectionId) -> bool {
         self.state.peers.get(&connection).is_none_or(|peer| peer.leaving)
@@ -199,7 +213,7 @@ impl Server {
         peer.leaving = true;
         self.state.touched.insert(connection);
         if let PeerKind::Executable(executable) = peer.kind {
-            self.stop_executable(executable, None);
+            self.stop_executable(executable);
         }
     }
 
@@ -242,8 +256,9 @@ impl Server {
     pub fn next_tick(&self) -> Option<Instant> {
         let patience = self.state.peers.values().filter_map(|peer| peer.patience_until).min();
         let deadline = self.state.deadlines.first().map(|(at, _)| *at);
+        let look = self.next_look();
         let place = self.state.next_to_leave().map(|(at, _)| at);
-        patience.into_iter().chain(deadline).chain(place).chain(self.next_stall_check()).min()
+        patience.into_iter().chain(deadline).chain(look).chain(place).chain(self.next_stall_check()).min()
     }
 
     /// Time went by.
@@ -255,6 +270,7 @@ impl Server {
                 Error::new(ErrorKind::TimedOut, "run a routine", "its time is over").fix("give it a longer timeout");
             self.abort(surroundings, key, error);
         }
+        self.look_after_lines(now);
         self.start_executables(now);
         if self.next_stall_check().is_some_and(|at| at <= now) {
             self.end_stalled(surroundings);

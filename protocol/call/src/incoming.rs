@@ -22,7 +22,7 @@ struct Call {
 /// The peer's open channels.
 #[derive(Debug, Default)]
 pub struct Incoming {
-    calls: BTreeMap<ChannelId, Call>,
+    calls: BTreeMap<ChannelId, Box<Call>>,
 }
 
 impl Incoming {
@@ -155,7 +155,7 @@ impl Connection {
         }
         let mut inbound = Inbound::default();
         inbound.check_number(header)?;
-        let call = Call { outbound: Outbound::default(), inbound, is_request, resulted: false };
+        let call = Box::new(Call { outbound: Outbound::default(), inbound, is_request, resulted: false });
         Ok(self.incoming.calls.entry(header.channel).or_insert(call))
     }
 

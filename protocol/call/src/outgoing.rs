@@ -35,7 +35,7 @@ impl Call {
 /// Our open channels.
 #[derive(Debug)]
 pub struct Outgoing {
-    calls: BTreeMap<ChannelId, Call>,
+    calls: BTreeMap<ChannelId, Box<Call>>,
     next: u32,
     free: Vec<ChannelId>,
     channels_max: usize,
@@ -85,7 +85,7 @@ impl Outgoing {
             self.next += 2;
             channel
         });
-        self.calls.insert(channel, call);
+        self.calls.insert(channel, Box::new(call));
         Ok(channel)
     }
 

@@ -75,6 +75,13 @@ pub struct ResolvedDimension {
     pub count: u64,
 }
 
+impl CallLayout {
+    /// Bytes of all arrays, in the routine's memory.
+    pub fn array_bytes(&self) -> u64 {
+        self.parameters.iter().map(ParameterLayout::full_bytes).fold(0, u64::saturating_add)
+    }
+}
+
 impl ArrayLayout {
     /// The contiguous pieces that travel, in transfer order: (offset from the array's begin, length), both in bytes.
     /// Transfer order is storage order. The pieces are as long as they can be; none is empty.

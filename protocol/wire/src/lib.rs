@@ -8,7 +8,7 @@ mod reader;
 
 pub use frame::{Flags, FrameHeader, FrameKind, HEADER_BYTES, PREFACE, padding};
 pub use message::{
-    Argument, Attribute, ByteOrder, CallResult, CallTimes, Failure, Goodbye, Hello, HelloLimits, InterfaceReply,
-    Notice, Open, Publication, Reply, Request, Resume, Role, Share, Window,
+    Argument, Attribute, ByteOrder, CallResult, CallTimes, Failure, Goodbye, Hello, HelloLimits, InlineBytes,
+    InterfaceReply, Notice, Open, Publication, Reply, Request, Resume, Role, Share, Window,
 };
 pub use reader::{FrameReader, Step};

@@ -174,6 +174,9 @@ pub struct Hello {
     pub attributes: Vec<Attribute>,
 }
 
+/// Bytes of an argument inside its message. Those of one number lie in the value itself: a small call has a handful.
+pub type InlineBytes = smallvec::SmallVec<[u8; 16]>;
+
 /// One argument or one result (spec/wire.md, section 5).
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(flat)]
@@ -186,7 +189,7 @@ pub enum Argument {
     Null,
     /// The bytes themselves, in the sender's byte order. Zero bytes: an array of zero length.
     #[n(2)]
-    Inline(#[cbor(n(0), with = "minicbor::bytes")] Vec<u8>),
+    Inline(#[cbor(n(0), with = "inline_bytes")] InlineBytes),
     /// Data frames with the argument's slot carry it, packed in storage order. `None`: length unknown, ended by END.
     #[n(3)]
     Blocks(#[n(0)] Option<u64>),
@@ -452,6 +455,26 @@ pub struct Goodbye {
     /// Why, unless all is well.
     #[n(1)]
     pub failure: Option<Failure>,
+}
+
+mod inline_bytes {
+    //! Inline bytes as a CBOR byte string.
+    use super::InlineBytes;
+    use minicbor::decode::Error as DecodeError;
+    use minicbor::encode::{Error as EncodeError, Write};
+    use minicbor::{Decoder, Encoder};
+
+    pub fn encode<C, W: Write>(
+        bytes: &InlineBytes,
+        out: &mut Encoder<W>,
+        _: &mut C,
+    ) -> Result<(), EncodeError<W::Error>> {
+        out.bytes(bytes)?.ok()
+    }
+
+    pub fn decode<C>(input: &mut Decoder<'_>, _: &mut C) -> Result<InlineBytes, DecodeError> {
+        Ok(InlineBytes::from_slice(input.bytes()?))
+    }
 }
 
 mod call_id {

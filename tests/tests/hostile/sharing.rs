@@ -14,7 +14,7 @@ fn holding(server: &farcall_tests::Server, milliseconds: i32) -> Raw {
     let reply = interface(&mut raw, "hold");
     raw.send_with(&share(1, 8192), memory(8192, SEALS).as_fd());
     let array = Argument::Shared(1, 0, 8000);
-    let arguments = vec![long(1000), array.clone(), Argument::Inline(milliseconds.to_ne_bytes().to_vec())];
+    let arguments = vec![long(1000), array.clone(), Argument::Inline(milliseconds.to_ne_bytes().as_slice().into())];
     let wanted = Some(vec![Argument::Absent, array, Argument::Absent]);
     raw.message(FrameKind::Open, 1, &Open { wanted, ..open(&reply, arguments) });
     raw

@@ -29,7 +29,7 @@ fn a_client_that_stops_sending_is_told(transport: Transport) {
     // The connection lives: once the client has given the call up, it may make another.
     raw.send(&Raw::framed(FrameHeader { sequence: 2, ..header(FrameKind::Cancel, 1, 0) }, &[]));
     let reply = interface(&mut raw, "touch");
-    raw.message(FrameKind::Open, 3, &open(&reply, vec![long(1), Argument::Inline(vec![0; 8])]));
+    raw.message(FrameKind::Open, 3, &open(&reply, vec![long(1), Argument::Inline(vec![0; 8].into())]));
     raw.expect(FrameKind::Result);
     serves(&server);
 }

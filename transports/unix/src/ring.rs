@@ -16,6 +16,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_interfaces::stream::{ByteStream, Peer, Proof};
+use farcall_interfaces::turnstile::Turnstile;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::net::{self, RecvFlags};
 
@@ -43,6 +44,9 @@ pub struct RingStream {
     /// Descriptors whose byte was not received yet, by its position.
     riders: VecDeque<(u64, Vec<OwnedFd>)>,
     broken: bool,
+    /// Whether the peer's bell is held, and whether it would have been struck.
+    bell_is_held: bool,
+    owes_stroke: bool,
 }
 
 /// Makes rings and offers them to whoever holds the other end of a connected Unix socket.
@@ -104,11 +108,17 @@ impl RingStream {
             riders_taken: 0,
             riders: VecDeque::new(),
             broken: false,
+            bell_is_held: false,
+            owes_stroke: false,
         }
     }
 
     /// Wakes the peer if it asked for what there is now.
-    fn ring(&self, what: Wants) {
+    fn ring(&mut self, what: Wants) {
+        if self.bell_is_held && what == Wants::BYTES {
+            self.owes_stroke = true;
+            return;
+        }
         if self.memory.answer(what) {
             strike(&self.peer_bell);
         }
@@ -210,6 +220,8 @@ impl RingStream {
     fn try_send(&mut self, parts: &[IoSlice<'_>], descriptors: &[BorrowedFd<'_>]) -> io::Result<usize> {
         let mut room = self.room()?;
         if room == 0 {
+            // Only a peer that is awake makes room.
+            self.hold_bell(false);
             // Asked first and looked again: whoever makes room in between rings, or we see it.
             self.memory.ask(Wants::ROOM);
             room = self.room()?;
@@ -289,6 +301,17 @@ impl ByteStream for RingStream {
 
     fn hangup(&self) -> Option<BorrowedFd<'_>> {
         Some(self.socket.descriptor())
+    }
+
+    fn hold_bell(&mut self, held: bool) {
+        self.bell_is_held = held;
+        if !held && std::mem::take(&mut self.owes_stroke) {
+            self.ring(Wants::BYTES);
+        }
+    }
+
+    fn turnstile(&self) -> Option<&Turnstile> {
+        Some(self.memory.turnstile())
     }
 
     fn passes_descriptors(&self) -> bool {

@@ -151,7 +151,7 @@ impl InFlight {
             ParameterLayout::Array(array) => array,
             ParameterLayout::Text => {
                 return Ok(Output::Text(match argument {
-                    WireArgument::Inline(bytes) => Some(bytes),
+                    WireArgument::Inline(bytes) => Some(bytes.into_vec()),
                     _ => None,
                 }));
             }

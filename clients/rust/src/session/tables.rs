@@ -24,7 +24,7 @@ const FOR_EVER: Duration = Duration::from_secs(1 << 32);
 /// Everything but the link, which needs it while it receives.
 pub struct Tables {
     pub connection: Connection,
-    pub calls: HashMap<ChannelId, InFlight>,
+    pub calls: HashMap<ChannelId, Box<InFlight>>,
     /// Where a call by its number is under way: its own channel, or that of the question for its interface.
     pub channels: HashMap<u64, ChannelId>,
     /// Calls that are made again when the interface came that they ask for.
@@ -168,7 +168,7 @@ impl Tables {
         let open = call.open(CallId(self.random.bytes16()), &data);
         let channel = self.connection.open(&open)?;
         self.channels.insert(call.number, channel);
-        self.calls.insert(channel, InFlight::new(call, data));
+        self.calls.insert(channel, Box::new(InFlight::new(call, data)));
         Ok(())
     }
 

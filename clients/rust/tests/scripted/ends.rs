@@ -53,8 +53,11 @@ fn longer_than_its_place(wire: Wire) {
         for count in [2_i32, 4] {
             let (channel, _) = server.opened();
             let numbers = [1.0_f64, 2.0, 3.0, 4.0][..count as usize].iter().flat_map(|one| one.to_ne_bytes()).collect();
-            let results =
-                vec![Argument::Absent, Argument::Inline(count.to_ne_bytes().to_vec()), Argument::Inline(numbers)];
+            let results = vec![
+                Argument::Absent,
+                Argument::Inline(count.to_ne_bytes().as_slice().into()),
+                Argument::Inline(numbers),
+            ];
             server.finish(channel, results, Vec::new());
         }
         server

@@ -34,7 +34,7 @@ fn serve(mut server: Fake, refusals: usize) -> JoinHandle<Fake> {
         }
         let (channel, open) = server.opened();
         assert_eq!(open.arguments.len(), 3);
-        let sum = Argument::Inline(2000_f64.to_ne_bytes().to_vec());
+        let sum = Argument::Inline(2000_f64.to_ne_bytes().as_slice().into());
         server.finish(channel, vec![Argument::Absent, Argument::Absent, sum], Vec::new());
         server
     })

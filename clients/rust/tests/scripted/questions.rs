@@ -82,7 +82,11 @@ fn late_answers_are_dropped() {
         server.tell_list(list);
         server.tell_interface();
         let (channel, _) = server.opened();
-        server.finish(channel, vec![Argument::Absent, Argument::Inline(1.5_f64.to_ne_bytes().to_vec())], Vec::new());
+        server.finish(
+            channel,
+            vec![Argument::Absent, Argument::Inline(1.5_f64.to_ne_bytes().as_slice().into())],
+            Vec::new(),
+        );
         server
     });
     assert_eq!(client.routines().unwrap().len(), 1);

@@ -50,7 +50,7 @@ fn take(server: &mut Fake) -> ChannelId {
 
 fn answer(server: &mut Fake, channel: ChannelId) {
     let sum = server.data(channel, 1).len() as f64 / 8.0;
-    let results = vec![Argument::Absent, Argument::Absent, Argument::Inline(sum.to_ne_bytes().to_vec())];
+    let results = vec![Argument::Absent, Argument::Absent, Argument::Inline(sum.to_ne_bytes().as_slice().into())];
     server.finish(channel, results, Vec::new());
 }
 

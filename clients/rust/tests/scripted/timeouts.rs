@@ -62,7 +62,7 @@ fn a_silent_server_delays_nobody() {
             for ((channel, open), number) in calls.iter().zip([7.0, 8.0, 9.0]) {
                 let y = match open.wanted.as_ref().map(|wanted| &wanted[2]) {
                     Some(shared @ Argument::Shared(..)) => shared.clone(),
-                    _ => Argument::Inline(bytes(1000, number)),
+                    _ => Argument::Inline(bytes(1000, number).into()),
                 };
                 server.finish(*channel, vec![Argument::Absent, Argument::Absent, y], Vec::new());
             }

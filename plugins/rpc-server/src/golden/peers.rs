@@ -7,6 +7,7 @@ use std::sync::Arc;
 use farcall_base::{CallId, ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_call::{Connection, Event, Setup, Transmit};
 use farcall_interfaces::directory::PublishedRoutine;
+use farcall_interfaces::turnstile::Turnstile;
 use farcall_wire::{Argument, ByteOrder, CallResult, CallTimes, Failure, Hello, HelloLimits, Open, Reply, Request};
 use farcall_wire::{Publication, Role, Share};
 
@@ -49,7 +50,7 @@ struct Other {
     /// What was opened here, by name and channel.
     calls: BTreeMap<String, ChannelId>,
     /// What waits for an answer of ours: calls with their slots, and the request to load.
-    running: BTreeMap<ChannelId, Open>,
+    running: VecDeque<(ChannelId, Open)>,
     load: Option<ChannelId>,
     /// What it maps, by segment.
     mapped: BTreeMap<u32, MemorySource>,
@@ -62,6 +63,10 @@ struct Other {
     deaf: bool,
     /// Its stream is gone, its process lives.
     cut: bool,
+    /// What its server sees of the calls that it has begun, where it takes calls ahead of time.
+    turnstile: Option<Turnstile>,
+    /// A call has begun that it has not answered.
+    begun: bool,
 }
 
 /// All other ends.
@@ -91,7 +96,7 @@ impl Peers {
             attributes: Vec::new(),
         };
         let machine = Connection::new(Setup { hello, initiator: executable.is_none(), token: None });
-        let (calls, running, mapped) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let (calls, running, mapped) = (BTreeMap::new(), VecDeque::new(), BTreeMap::new());
         let other = Other {
             name,
             machine,
@@ -105,6 +110,8 @@ impl Peers {
             frames: 0,
             deaf: false,
             cut: false,
+            turnstile: None,
+            begun: false,
         };
         self.others.insert(connection, other);
     }
@@ -115,6 +122,26 @@ impl Peers {
 
     pub fn executable(&mut self, connection: ConnectionId, executable: ExecutableId, greets: bool) {
         self.add(connection, format!("executable {executable}"), Some(executable), greets);
+    }
+
+    /// It takes calls ahead of time.
+    pub fn takes_ahead(&mut self, connection: ConnectionId) {
+        self.other(connection).turnstile = Some(Turnstile::default());
+    }
+
+    /// An executable's next call begins, if it may.
+    pub fn begin(&mut self, connection: ConnectionId) -> bool {
+        let other = self.other(connection);
+        other.begun = other.turnstile.as_ref().is_none_or(Turnstile::pass);
+        other.begun
+    }
+
+    /// As the driver does before a connection is closed, and before an exit is reported.
+    pub fn recall(&self, server: &mut Server, memory: &mut Memory, connection: ConnectionId) {
+        let Some(other) = self.others.get(&connection) else { return };
+        if let (Some(executable), Some(turnstile)) = (other.executable, &other.turnstile) {
+            server.recalled(memory, executable, turnstile.shut());
+        }
     }
 
     fn other(&mut self, connection: ConnectionId) -> &mut Other {
@@ -206,13 +233,16 @@ impl Peers {
                 other.machine.request(&Request::List).unwrap();
             }
             _ => {
-                let (channel, _) = other.running.pop_first().expect("it has a call");
+                let (channel, _) = other.running.pop_front().expect("it has a call");
+                assert!(other.begun || other.turnstile.as_ref().is_none_or(Turnstile::pass), "its turnstile is shut");
+                other.begun = false;
                 let (failure, results) = match what {
-                    "return" => (None, words.iter().map(|word| argument(word)).collect()),
+                    "return" | "soon" => (None, words.iter().map(|word| argument(word)).collect()),
                     "fail" => (Some(Failure::from(&error())), Vec::new()),
                     _ => panic!("executables do not {what}"),
                 };
-                let times = CallTimes { queued_ns: 0, started_ns: 0, finished_ns: u64::MAX };
+                let finished_ns = if what == "soon" { 1000 } else { u64::MAX };
+                let times = CallTimes { queued_ns: 0, started_ns: 0, finished_ns };
                 other.machine.respond(channel, &CallResult { failure, results, times, attributes: None });
             }
         }
@@ -256,7 +286,19 @@ impl Peers {
                 assert!(self.stopped.insert(executable), "executable {executable} is stopped twice");
                 format!("stop {executable}, grace {grace:?}")
             }
+            Action::Recall(executable, connection) => {
+                self.recall(server, memory, connection);
+                format!("recall {executable}")
+            }
+            Action::Resume(connection) => {
+                // Of one that is gone, the turnstile went with its connection.
+                let Some(other) = self.others.get(&connection) else { return };
+                other.turnstile.as_ref().expect("only what was shut is opened").open();
+                format!("resume {}", other.name)
+            }
+            Action::Look(connection) => format!("look at {}", self.other(connection).name),
             Action::Close(connection) => {
+                self.recall(server, memory, connection);
                 self.others.remove(&connection);
                 server.ended(memory, connection);
                 format!("close {connection}")
@@ -288,6 +330,7 @@ impl Peers {
         if server.is_leaving(connection) && self.others.get(&connection).is_some_and(|other| !other.cut && !other.mute)
         {
             memory.said.push(format!("{} is disconnected", self.other(connection).name));
+            self.recall(server, memory, connection);
             self.other(connection).cut = true;
             server.ended(memory, connection);
             moved = true;
@@ -330,7 +373,7 @@ impl Peers {
         for released in memory.released.drain(..) {
             for other in self.others.values().filter(|other| other.executable.is_some()) {
                 for argument in
-                    other.running.values().flat_map(|open| open.arguments.iter().chain(open.wanted.iter().flatten()))
+                    other.running.iter().flat_map(|(_, open)| open.arguments.iter().chain(open.wanted.iter().flatten()))
                 {
                     let Argument::Shared(segment, ..) = argument else { continue };
                     let source = other.mapped.get(segment);
@@ -356,7 +399,12 @@ impl Peers {
                 Some(executable) => {
                     must.extend(other.load.map(|_| format!("load-ok {executable}")));
                     may.extend(other.load.map(|_| format!("load-failed {executable} no")));
-                    must.extend(other.running.values().map(|open| format!("return {executable} - {}", returned(open))));
+                    let may_begin =
+                        other.begun || other.turnstile.as_ref().is_none_or(|turnstile| !turnstile.is_shut());
+                    if let Some((_, open)) = other.running.front().filter(|_| may_begin) {
+                        must.push(format!("soon {executable} - {}", returned(open)));
+                        may.extend((!other.begun).then(|| format!("begin {executable}")));
+                    }
                     may.push(format!("kill {executable} 11"));
                     may.push(format!("lost {executable}"));
                 }
@@ -430,10 +478,19 @@ impl Other {
                 let words = |arguments: &[Argument]| arguments.iter().map(word).collect::<Vec<_>>().join(" ");
                 let wanted = open.wanted.as_deref().map(words).unwrap_or_default();
                 let said = format!("call {} {} | {wanted}", open.routine, words(&open.arguments));
-                self.running.insert(channel, *open);
+                self.running.push_back((channel, *open));
                 said
             }
             Event::ArgumentsComplete(_) => "has its arguments".to_owned(),
+            Event::CancelRequested(channel) => {
+                let at = self.running.iter().position(|(of, _)| *of == channel).expect("it has the call");
+                assert!(at > 0 || !self.begun, "a call is taken back that has begun");
+                self.running.remove(at);
+                let error = Error::new(ErrorKind::Cancelled, "run a routine", "it had not begun");
+                let (failure, times) = (Some(Failure::from(&error)), CallTimes::default());
+                self.machine.respond(channel, &CallResult { failure, results: Vec::new(), times, attributes: None });
+                "gives a call back".to_owned()
+            }
             Event::Resulted(channel, result) => {
                 let name = self.calls.iter().find(|(_, of)| **of == channel).map_or("?", |(name, _)| name);
                 match result.failure {
@@ -508,8 +565,8 @@ fn argument(word: &str) -> Argument {
     match word.as_bytes()[0] {
         b'-' => Argument::Absent,
         b'n' => Argument::Null,
-        b'i' => Argument::Inline(word[1..].parse::<i32>().unwrap().to_ne_bytes().to_vec()),
-        b'z' => Argument::Inline(vec![0; numbers()[0] as usize]),
+        b'i' => Argument::Inline(word[1..].parse::<i32>().unwrap().to_ne_bytes().as_slice().into()),
+        b'z' => Argument::Inline(vec![0; numbers()[0] as usize].into()),
         b'b' if word.len() == 1 => Argument::Blocks(None),
         b'b' => Argument::Blocks(Some(numbers()[0])),
         b's' => Argument::Shared(numbers()[0] as u32, numbers()[1], numbers()[2]),

@@ -8,7 +8,7 @@ use farcall_call::Event;
 use farcall_interfaces::directory::PublishedRoutine;
 use farcall_wire::{Argument, CallResult, CallTimes, InterfaceReply, Open, Reply, Request};
 
-use crate::state::{Action, Call, CallKey, MemorySource, PeerKind};
+use crate::state::{Action, Call, CallKey, Known, MemorySource, PeerKind};
 use crate::step::{Server, Surroundings, check};
 
 impl Server {
@@ -137,7 +137,10 @@ impl Server {
             // Whoever calls a forgotten routine is told to ask again, which brings it back.
             self.state.routines.clear();
         }
-        self.state.routines.insert(name, routine.clone());
+        let kept = self.state.routines.get(&name).is_some_and(|known| Arc::ptr_eq(&known.published, routine));
+        if !kept {
+            self.state.routines.insert(name, Arc::new(Known::new(routine.clone())));
+        }
     }
 
     fn open(&mut self, surroundings: &mut dyn Surroundings, connection: ConnectionId, channel: ChannelId, open: Open) {
@@ -185,6 +188,8 @@ impl Server {
             memory,
             segments,
             executable: None,
+            unwanted: None,
+            returns: 0,
             results: None,
             accepted: now,
             queued: now,
@@ -195,7 +200,7 @@ impl Server {
         if let Some(deadline) = deadline {
             self.state.deadlines.insert((deadline, key));
         }
-        self.state.calls.insert(key, call);
+        self.state.calls.insert(key, Box::new(call));
         self.state.coming.insert(key);
         self.watch_for_stalls(now);
         if let Some(PeerKind::Client { calls, .. }) = self.kind_mut(connection) {
@@ -204,7 +209,7 @@ impl Server {
         Ok(plan.announced)
     }
 
-    fn routine(&self, open: &Open) -> Result<Arc<PublishedRoutine>> {
+    fn routine(&self, open: &Open) -> Result<Arc<Known>> {
         match self.state.routines.get(&open.routine) {
             Some(routine) if routine.contract == open.contract => Ok(routine.clone()),
             known => Err(Error::new(

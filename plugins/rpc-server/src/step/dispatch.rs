@@ -3,7 +3,8 @@
 use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_wire::{Argument, CallResult, CallTimes};
 
-use crate::state::{Call, CallKey, PeerKind, Phase};
+use crate::state::{CallKey, InLine, PeerKind};
+use crate::step::line::is_small;
 use crate::step::translate::{answer, failed, layout_after};
 use crate::step::{Server, Surroundings};
 
@@ -17,9 +18,7 @@ impl Server {
         let peer = self.state.peers.get_mut(&connection).ok_or_else(gone)?;
         let channel = peer.connection.open(&open)?;
         self.state.touched.insert(connection);
-        if let Some(record) = self.state.executables.get_mut(&executable) {
-            record.phase = Phase::Busy(key, channel);
-        }
+        self.stand_in_line(now, executable, InLine { key, channel });
         if let Some(call) = self.state.calls.get_mut(&key) {
             call.started = now;
             call.executable = Some(executable);
@@ -28,8 +27,8 @@ impl Server {
     }
 
     /// The outcome's head came from the executable; results that are arrays may still come, in the extents it gives.
-    pub(super) fn call_resulted(&mut self, executable: ExecutableId, mut result: Box<CallResult>) {
-        let call = self.busy_call(executable).and_then(|key| self.state.calls.get_mut(&key));
+    pub(super) fn call_resulted(&mut self, executable: ExecutableId, channel: ChannelId, mut result: Box<CallResult>) {
+        let call = self.in_line(executable, channel).and_then(|key| self.state.calls.get_mut(&key));
         let Some(call) = call else { return };
         match layout_after(call, &result.results) {
             Ok(Some(layout)) if result.failure.is_none() => call.layout = layout,
@@ -40,19 +39,33 @@ impl Server {
     }
 
     /// The executable's answer is complete.
-    pub(super) fn call_finished(&mut self, surroundings: &mut dyn Surroundings, executable: ExecutableId) {
-        let Some(record) = self.state.executables.get_mut(&executable) else { return };
-        let Phase::Busy(key, _) = record.phase else { return };
-        let module = record.module.clone();
-        self.free(surroundings.now(), executable);
-        if let Some(result) = self.state.calls.get_mut(&key).and_then(|call| call.results.take()) {
-            let outcome = match result.failure {
-                Some(failure) => Err(Error::from(failure)),
-                None => Ok((result.results, result.times)),
-            };
-            self.finish(surroundings, key, outcome);
+    pub(super) fn call_finished(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        executable: ExecutableId,
+        channel: ChannelId,
+    ) {
+        let now = surroundings.now();
+        if let Some(key) = self.leave_executable(now, executable, channel) {
+            self.answered(surroundings, key);
         }
-        self.serve_all(surroundings, &module);
+        if let Some(record) = self.state.executables.get(&executable) {
+            let module = record.module.clone();
+            self.serve_all(surroundings, &module);
+        }
+    }
+
+    fn answered(&mut self, surroundings: &mut dyn Surroundings, key: CallKey) {
+        let Some(call) = self.state.calls.get_mut(&key) else { return };
+        let Some(result) = call.results.take() else { return };
+        if is_small(call) {
+            call.routine.learn(result.times.finished_ns.saturating_sub(result.times.started_ns));
+        }
+        let outcome = match result.failure {
+            Some(failure) => Err(Error::from(failure)),
+            None => Ok((result.results, result.times)),
+        };
+        self.finish(surroundings, key, outcome);
     }
 
     /// Gives the client the outcome and forgets the call.
@@ -62,7 +75,7 @@ impl Server {
         key: CallKey,
         outcome: Result<(Vec<Argument>, CallTimes)>,
     ) {
-        let Some(call) = self.state.calls.remove(&key) else { return };
+        let Some(mut call) = self.state.calls.remove(&key) else { return };
         self.state.coming.remove(&key);
         if let Some(deadline) = call.deadline {
             self.state.deadlines.remove(&(deadline, key));
@@ -83,7 +96,8 @@ impl Server {
             if sends_memory {
                 // Result data still lies in the call's memory: it stays until the last frame left.
                 let now = surroundings.now();
-                self.state.sending.insert((connection, channel), Call { waits_since: now, ..call });
+                call.waits_since = now;
+                self.state.sending.insert((connection, channel), call);
                 self.watch_for_stalls(now);
                 return;
             }
@@ -115,10 +129,10 @@ impl Server {
         }
     }
 
-    /// Ends a call early, for `error`: at once if it waits, with its executable if it runs.
+    /// Ends a call early, for `error`: at once if it has not begun, with its executable if it runs.
     pub(super) fn abort(&mut self, surroundings: &mut dyn Surroundings, key: CallKey, error: Error) {
         match self.state.calls.get(&key).map(|call| call.executable) {
-            Some(Some(executable)) => self.stop_executable(executable, Some(error)),
+            Some(Some(executable)) => self.take_from_line(executable, key, error),
             Some(None) => self.finish(surroundings, key, Err(error)),
             None => {}
         }

@@ -7,6 +7,7 @@ use farcall_interfaces::spawner::{ExitHow, Exited};
 use farcall_wire::{Publication, Reply, Request};
 
 use crate::state::{Action, CallKey, ModuleKey, Peer, PeerKind, Phase};
+use crate::step::line::may_run_again;
 use crate::step::{Server, Surroundings};
 
 /// What an executable asked of us.
@@ -22,10 +23,12 @@ impl Server {
         executable: ExecutableId,
         connection: ConnectionId,
         shares_memory: bool,
+        takes_ahead: bool,
         now: Instant,
     ) {
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
         record.connection = Some(connection);
+        record.takes_ahead = takes_ahead;
         let name = format!("executable {executable} of module {}", record.module.0);
         let hello = self.hello();
         let peer = Peer {
@@ -50,8 +53,8 @@ impl Server {
     ) -> Result<()> {
         match event {
             Event::Replied(channel, reply) => self.loaded(surroundings, executable, channel, reply),
-            Event::Resulted(_, result) => self.call_resulted(executable, result),
-            Event::Finished(_) => self.call_finished(surroundings, executable),
+            Event::Resulted(channel, result) => self.call_resulted(executable, channel, result),
+            Event::Finished(channel) => self.call_finished(surroundings, executable, channel),
             Event::Opened(channel, _) => self.refuse_executable(executable, channel, Question::Call),
             Event::Requested(channel, _) => self.refuse_executable(executable, channel, Question::Request),
             _ => {}
@@ -111,40 +114,36 @@ impl Server {
             Reply::Failed(failure) => {
                 record.trouble = Some(Error::from(failure.clone()));
                 self.fail_waiting(surroundings, &module, &Error::from(failure));
-                self.stop_executable(executable, None);
+                self.stop_executable(executable);
             }
-            _ => self.stop_executable(executable, None),
+            _ => self.stop_executable(executable),
         }
     }
 
-    pub(super) fn busy_call(&self, executable: ExecutableId) -> Option<CallKey> {
-        match self.state.executables.get(&executable)?.phase {
-            Phase::Busy(key, _) => Some(key),
-            _ => None,
-        }
-    }
-
-    /// Tells an executable to end; `why` is reported for the call it works on.
-    pub(super) fn stop_executable(&mut self, executable: ExecutableId, why: Option<Error>) {
+    /// Tells an executable to end. Calls that it has not begun are taken back; the one that it works on fails as it was
+    /// said to, or with the report of the end.
+    pub(super) fn stop_executable(&mut self, executable: ExecutableId) {
         self.state.leave_pool(executable);
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
         if record.phase == Phase::Ending {
             return;
         }
-        if let Phase::Busy(key, _) = record.phase {
-            record.last_call = Some((key, why));
-        }
         record.phase = Phase::Ending;
+        if !record.line.is_empty() {
+            self.recall(executable);
+        }
         self.state.actions.push_back(Action::Stop { executable, grace: self.state.limits.stop_grace });
     }
 
     /// It broke a rule of the wire: that, and not how we ended it, is what its call or those that wait are told.
     pub(super) fn executable_broke(&mut self, executable: ExecutableId, error: &Error) {
         let copy = || Error::from(farcall_wire::Failure::from(error));
-        if let Some(record) = self.state.executables.get_mut(&executable) {
-            record.trouble.get_or_insert_with(copy);
+        let Some(record) = self.state.executables.get_mut(&executable) else { return };
+        record.trouble.get_or_insert_with(copy);
+        if let Some(call) = record.line.front().and_then(|one| self.state.calls.get_mut(&one.key)) {
+            call.unwanted.get_or_insert_with(copy);
         }
-        self.stop_executable(executable, Some(copy()));
+        self.stop_executable(executable);
     }
 
     /// Its connection ended: it ends too, by itself or by force.
@@ -152,7 +151,7 @@ impl Server {
         if let Some(record) = self.state.executables.get_mut(&executable) {
             record.connection = None;
         }
-        self.stop_executable(executable, None);
+        self.stop_executable(executable);
     }
 
     /// An executable could not be started.
@@ -164,20 +163,17 @@ impl Server {
         self.start_executables(surroundings.now());
     }
 
-    /// An executable has ended; nothing of it is left, so memory it could write to is free now.
+    /// An executable has ended; nothing of it is left, so memory it could write to is free now. If it had a turnstile,
+    /// [`Server::recalled`] was told before.
     pub fn executable_exited(&mut self, surroundings: &mut dyn Surroundings, exited: &Exited) {
         self.state.leave_pool(exited.executable);
+        self.state.ahead.remove(&exited.executable);
         let Some(mut record) = self.state.executables.remove(&exited.executable) else { return };
-        if let Phase::Busy(key, _) = record.phase {
-            record.last_call = Some((key, None));
-        }
         if let Some(connection) = record.connection {
             self.leave(connection);
         }
-        if let Some((key, why)) = record.last_call {
-            let began = self.state.calls.get(&key).map_or(Instant::default(), |call| call.started);
-            let error = why.unwrap_or_else(|| end_of_routine(exited, began));
-            self.finish(surroundings, key, Err(error));
+        for one in std::mem::take(&mut record.line).into_iter().rev() {
+            self.ended_with_executable(surroundings, exited, one.key);
         }
         if !record.loaded {
             // Another one would end the same way: starting again and again helps nobody.
@@ -185,7 +181,18 @@ impl Server {
             self.fail_waiting(surroundings, &record.module, &error);
         }
         self.forget(&record.module);
-        self.start_executables(surroundings.now());
+        self.serve_pool(surroundings, &record.module);
+    }
+
+    /// A call had begun when its executable ended. If nobody wanted that, and it does no harm, it runs again.
+    fn ended_with_executable(&mut self, surroundings: &mut dyn Surroundings, exited: &Exited, key: CallKey) {
+        let Some(call) = self.state.calls.get_mut(&key) else { return };
+        let unwanted = call.unwanted.take();
+        if unwanted.is_none() && may_run_again(call) {
+            return self.come_back(surroundings, key);
+        }
+        let error = unwanted.unwrap_or_else(|| end_of_routine(exited, call.started));
+        self.finish(surroundings, key, Err(error));
     }
 }
 

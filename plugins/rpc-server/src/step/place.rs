@@ -6,7 +6,7 @@ use farcall_idl::layout::ParameterLayout;
 use farcall_interfaces::strided::Strided;
 use farcall_wire::FrameHeader;
 
-use crate::state::{CallKey, MemoryId, PeerKind, Phase};
+use crate::state::{CallKey, MemoryId, PeerKind};
 use crate::step::Server;
 
 /// An argument's or a result's memory.
@@ -58,13 +58,8 @@ impl Server {
         match &self.state.peers.get(&connection)?.kind {
             PeerKind::Client { calls, .. } => calls.get(&channel).copied(),
             PeerKind::Executable(executable) => {
-                let record = self.state.executables.get(executable)?;
-                match record.phase {
-                    Phase::Busy(key, busy) if busy == channel => Some(key),
-                    // Its memory stays until it has ended: what is under way may go on.
-                    Phase::Ending => record.last_call.as_ref().map(|(key, _)| *key),
-                    _ => None,
-                }
+                // Also of one that is to end: its memory stays until it has, and what is under way may go on.
+                self.in_line(*executable, channel)
             }
         }
     }

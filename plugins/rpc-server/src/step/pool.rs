@@ -14,21 +14,47 @@ impl Server {
         call.queued = surroundings.now();
         self.state.coming.remove(&key);
         let module = module_key(call);
-        let pool = self.state.pools.entry(module.clone()).or_insert_with(|| Pool {
-            image: call.routine.module.executable.clone(),
-            idle: Vec::new(),
-            alive: 0,
-            coming: 0,
-            waiting: Default::default(),
-        });
-        pool.waiting.push_back(key);
+        if let Some(pool) = self.pool_of(key) {
+            pool.waiting.push_back(key);
+        }
         self.serve_pool(surroundings, &module);
         self.retire_outdated(&module);
     }
 
+    /// The pool whose line a call stands in, or is to.
+    pub(super) fn pool_of(&mut self, key: CallKey) -> Option<&mut Pool> {
+        let call = self.state.calls.get(&key)?;
+        let pool = self.state.pools.entry(module_key(call)).or_insert_with(|| Pool {
+            image: call.routine.module.executable.clone(),
+            idle: Vec::new(),
+            brief: Vec::new(),
+            alive: 0,
+            coming: 0,
+            waiting: Default::default(),
+        });
+        Some(pool)
+    }
+
+    /// The oldest waiting call, and the executable for it: the free one that was busy last, whose memory is warm, or one
+    /// that is almost free.
+    fn next_pair(&mut self, module: &ModuleKey) -> Option<(CallKey, ExecutableId)> {
+        let pool = self.state.pools.get_mut(module)?;
+        let free = if pool.waiting.is_empty() { None } else { pool.idle.pop() };
+        let executable =
+            free.or_else(|| if self.is_wanted_elsewhere() { None } else { self.with_room_ahead(module) })?;
+        let pool = self.state.pools.get_mut(module)?;
+        Some((pool.waiting.pop_front()?, executable))
+    }
+
+    /// Whether another module waits for an executable of this one to be free.
+    fn is_wanted_elsewhere(&self) -> bool {
+        let full = self.state.executables.len() >= self.state.limits.executables_max;
+        full && self.state.pools.len() > 1 && self.oldest_starving().is_some()
+    }
+
     /// Gives waiting calls to free executables, and starts more if calls still wait.
     pub(super) fn serve_pool(&mut self, surroundings: &mut dyn Surroundings, module: &ModuleKey) {
-        while let Some((key, executable)) = self.state.pools.get_mut(module).and_then(Pool::next_pair) {
+        while let Some((key, executable)) = self.next_pair(module) {
             if let Err(error) = self.dispatch(surroundings.now(), key, executable) {
                 self.finish(surroundings, key, Err(error));
                 self.free(surroundings.now(), executable);
@@ -41,9 +67,15 @@ impl Server {
     /// An executable can take a call again.
     pub(super) fn free(&mut self, now: Instant, executable: ExecutableId) {
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
+        if !record.line.is_empty() {
+            return;
+        }
         record.phase = Phase::Idle { since: now };
         if let Some(pool) = self.state.pools.get_mut(&record.module) {
-            pool.idle.push(executable);
+            pool.brief.retain(|brief| *brief != executable);
+            if !pool.idle.contains(&executable) {
+                pool.idle.push(executable);
+            }
         }
     }
 
@@ -67,7 +99,7 @@ impl Server {
         pools.next_back();
         let idle: Vec<ExecutableId> = pools.flat_map(|pool| pool.idle.iter().copied()).collect();
         for executable in idle {
-            self.stop_executable(executable, None);
+            self.stop_executable(executable);
         }
     }
 
@@ -104,7 +136,13 @@ impl Server {
             phase: Phase::Starting,
             loaded: false,
             trouble: None,
-            last_call: None,
+            line: Default::default(),
+            front_since: Instant::default(),
+            looked: Instant::default(),
+            takes_ahead: false,
+            answered: 0,
+            recalled: false,
+            withdrawn: 0,
             shared: Default::default(),
             next_segment: 1,
         };
@@ -116,7 +154,7 @@ impl Server {
     fn make_a_place(&mut self, now: Instant) -> bool {
         let due = self.state.next_to_leave().filter(|(at, _)| *at <= now);
         if let Some((_, executable)) = due {
-            self.stop_executable(executable, None);
+            self.stop_executable(executable);
         }
         due.is_some()
     }
@@ -154,14 +192,6 @@ impl Server {
     }
 }
 
-impl Pool {
-    /// The oldest waiting call and the executable that was busy last, whose memory is warm.
-    fn next_pair(&mut self) -> Option<(CallKey, ExecutableId)> {
-        let executable = if self.waiting.is_empty() { None } else { self.idle.pop() }?;
-        Some((self.waiting.pop_front()?, executable))
-    }
-}
-
 impl State {
     /// The module that gets the next executable, if a call waits that none comes for.
     fn most_wanting(&self) -> Option<ModuleKey> {
@@ -191,6 +221,7 @@ impl State {
         let Some(record) = self.executables.get(&executable) else { return };
         let Some(pool) = self.pools.get_mut(&record.module) else { return };
         pool.idle.retain(|idle| *idle != executable);
+        pool.brief.retain(|brief| *brief != executable);
         if matches!(record.phase, Phase::Starting | Phase::Loading(_)) {
             pool.coming = pool.coming.saturating_sub(1);
         }

@@ -5,7 +5,7 @@ use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result
 use farcall_idl::interface::Parameter;
 use farcall_idl::layout::{CallLayout, ParameterLayout, resolve_results};
 use farcall_idl::values::ByteValues;
-use farcall_wire::{Argument, CallResult, CallTimes, Open};
+use farcall_wire::{Argument, CallResult, CallTimes, InlineBytes, Open};
 
 use crate::state::{Call, CallKey, MemorySource, PeerKind};
 use crate::step::Server;
@@ -24,9 +24,10 @@ const UNSHARED: MemorySource = MemorySource::Own(0);
 impl Server {
     /// The client's request in the executable's terms: same values, memory under the executable's names.
     pub(super) fn translate(&mut self, key: CallKey, executable: ExecutableId, shares: bool) -> Result<Open> {
-        let call = self.state.calls.get_mut(&key).ok_or_else(gone)?;
+        let call = self.state.calls.get(&key).ok_or_else(gone)?;
         let routine = call.routine.clone();
-        let given = std::mem::take(&mut call.open.arguments);
+        // They stay: a call that has not begun may be passed to another executable.
+        let given = call.open.arguments.clone();
         let (mut arguments, mut wanted) = (Vec::with_capacity(given.len()), Vec::with_capacity(given.len()));
         for (slot, argument) in given.into_iter().enumerate() {
             let place = match self.lies(key, slot, &argument)? {
@@ -43,7 +44,7 @@ impl Server {
         let call = self.state.calls.get(&key).ok_or_else(gone)?;
         Ok(Open {
             call: call.id,
-            routine: routine.routine.interface.full_name(),
+            routine: routine.name.clone(),
             contract: routine.contract,
             arguments,
             wanted: Some(wanted),
@@ -157,7 +158,7 @@ fn in_clients_terms(call: &Call, slot: usize, result: Argument) -> Result<Argume
         (wanted @ Argument::Shared(..), ParameterLayout::Array(_)) => Ok(wanted.clone()),
         (Argument::Blocks(None), ParameterLayout::Array(array)) if has_memory && parameter.mode.is_output() => {
             Ok(match array.transfer_bytes {
-                0 => Argument::Inline(Vec::new()),
+                0 => Argument::Inline(InlineBytes::new()),
                 bytes => Argument::Blocks(Some(bytes)),
             })
         }

@@ -14,7 +14,7 @@ fn argument(random: &mut SeededRandom) -> Argument {
     match random.next() % 6 {
         0 => Argument::Blocks(None),
         1 if random.next().is_multiple_of(8) => Argument::Shared(random.next() as u32 % 3, 0, random.next() % 5000),
-        2 => Argument::Inline(vec![1; 9]),
+        2 => Argument::Inline(vec![1; 9].into()),
         3 => Argument::Blocks(Some(random.next() >> (random.next() % 64))),
         _ => Argument::Blocks(Some(random.next() % 900)),
     }

@@ -29,7 +29,7 @@ impl World {
         let mut argument = || match self.below(6) {
             0 => Argument::Absent,
             1 => Argument::Null,
-            2 => Argument::Inline(vec![7; self.below(50) as usize]),
+            2 => Argument::Inline(vec![7; self.below(50) as usize].into()),
             3 => Argument::Blocks(Some(self.below(20_000))),
             _ => Argument::Blocks(Some(self.below(40))),
         };

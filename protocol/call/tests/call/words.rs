@@ -11,7 +11,7 @@ pub fn argument(word: &str) -> Argument {
     match form {
         "absent" => Argument::Absent,
         "null" => Argument::Null,
-        "inline" => Argument::Inline(vec![0; numbers()[0] as usize]),
+        "inline" => Argument::Inline(vec![0; numbers()[0] as usize].into()),
         "blocks" if value == "?" => Argument::Blocks(None),
         "blocks" => Argument::Blocks(Some(numbers()[0])),
         "shared" => Argument::Shared(numbers()[0] as u32, numbers()[1], numbers()[2]),

@@ -56,7 +56,7 @@ impl Draw {
         match self.below(8) {
             0 => Argument::Absent,
             1 => Argument::Null,
-            2 => Argument::Inline(self.bytes(300)),
+            2 => Argument::Inline(self.bytes(300).into()),
             3 => Argument::Blocks(self.maybe(Draw::number)),
             4 => Argument::Shared(self.number32(), self.number(), self.number()),
             5 => Argument::Handle(self.bytes(20)),

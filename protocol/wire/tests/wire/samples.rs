@@ -110,8 +110,8 @@ fn opens() -> Vec<Sample> {
     let arguments = vec![
         Argument::Absent,
         Argument::Null,
-        Argument::Inline(7i32.to_le_bytes().to_vec()),
-        Argument::Inline(vec![]),
+        Argument::Inline(7i32.to_le_bytes().as_slice().into()),
+        Argument::Inline(vec![].into()),
         Argument::Blocks(Some(1 << 40)),
         Argument::Blocks(None),
         Argument::Shared(3, 4096, 800),
@@ -151,7 +151,7 @@ fn streams() -> Vec<Sample> {
 
 fn outcomes() -> Vec<Sample> {
     let times = CallTimes { queued_ns: 10, started_ns: 2_000, finished_ns: 3_000_000_000 };
-    let results = vec![Argument::Absent, Argument::Inline(vec![0; 4]), Argument::Blocks(Some(80))];
+    let results = vec![Argument::Absent, Argument::Inline(vec![0; 4].into()), Argument::Blocks(Some(80))];
     let returned = CallResult { failure: None, results, times, attributes: None };
     let attributes = Some(vec![Attribute { name: "x-peak-memory".into(), critical: false, value: vec![0xff] }]);
     let failed = CallResult { failure: Some(failure()), results: vec![], times: CallTimes::default(), attributes };

@@ -3,6 +3,7 @@
 //! ```text
 //! page 0   end 0: head, tail of the other's ring, riders, closed, wants      each on a cache line of its own writer
 //!          end 1: the same
+//!          a turnstile
 //! then     the ring that end 0 writes, the ring that end 1 writes
 //! ```
 //!
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use farcall_base::{Error, Result};
+use farcall_interfaces::turnstile::Turnstile;
 
 use crate::memory::mapping::{Mapping, Obituaries};
 
@@ -53,7 +55,14 @@ struct End {
 #[repr(C, align(64))]
 struct Line<T>(T);
 
-const _: () = assert!(2 * size_of::<End>() <= HEADER_BYTES);
+/// What lies in the first page.
+#[repr(C)]
+struct Header {
+    ends: [End; 2],
+    turnstile: Line<Turnstile>,
+}
+
+const _: () = assert!(size_of::<Header>() <= HEADER_BYTES);
 
 /// The memory, as one of the two ends sees it.
 pub struct RingMemory {
@@ -81,10 +90,19 @@ impl RingMemory {
         self.mapping.descriptor().ok_or_else(missing)
     }
 
+    fn header(&self) -> &Header {
+        // SAFETY: the header begins at the mapping's first byte, which is aligned to a page; all of its fields are
+        // atomics, for which every bit pattern is a value, and the mapping lives as long as `self`.
+        unsafe { &*self.mapping.base().cast::<Header>() }
+    }
+
     fn end(&self, which: usize) -> &End {
-        // SAFETY: the header begins at the mapping's first byte, which is aligned to a page, and holds two ends; all of
-        // their fields are atomics, for which every bit pattern is a value, and the mapping lives as long as `self`.
-        unsafe { &*self.mapping.base().cast::<End>().add(which) }
+        &self.header().ends[which]
+    }
+
+    /// The turnstile of the two ends.
+    pub fn turnstile(&self) -> &Turnstile {
+        &self.header().turnstile.0
     }
 
     fn ring(&self, writer: usize) -> *mut u8 {

@@ -1,0 +1,250 @@
+//! Calls in line at an executable: the one that it works on, and those that it was given ahead of time.
+//!
+//! An executable that finds its next call when it is done with one needs no wake-up in between. That is worth it for calls
+//! that take less than a wake-up or two; and such calls wait behind one another without anybody noticing. Should one take
+//! long after all, those behind it are taken back. An executable passes a turnstile before each call, so what was taken
+//! back never runs there (spec/call.md, section 6).
+
+use std::time::Duration;
+
+use farcall_base::{ChannelId, Error, ErrorKind, ExecutableId, Instant};
+use farcall_idl::interface::Mode;
+use farcall_wire::Argument;
+
+use crate::state::{Action, Call, CallKey, Executable, InLine, Known, ModuleKey, Phase};
+use crate::step::{Server, Surroundings};
+
+/// Arrays of a call whose length says nothing about its time.
+const SMALL_BYTES: u64 = 64 << 10;
+/// Time that the calls of a line may take together.
+const LINE_TIME: Duration = Duration::from_micros(200);
+/// Calls in a line, however short they are.
+const LINE_MAX: usize = 64;
+/// An executable with a line strikes our bell seldom: it is looked after this often.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
+/// Time after which the calls behind the first in line are taken back.
+const RECALL_AFTER: Duration = Duration::from_millis(5);
+/// How often a call may come back and still run again after its executable ended with it.
+const RUNS_AGAIN_MAX: u32 = 2;
+/// How often a call may come back from executables before it fails: they end as fast as they are started.
+const RETURNS_MAX: u32 = 20;
+
+impl Server {
+    /// A call was passed to an executable.
+    pub(super) fn stand_in_line(&mut self, now: Instant, executable: ExecutableId, one: InLine) {
+        let brief = self.state.calls.get(&one.key).is_some_and(|call| is_brief(call));
+        let Some(record) = self.state.executables.get_mut(&executable) else { return };
+        if record.line.is_empty() {
+            record.phase = Phase::Busy;
+            (record.front_since, record.looked) = (now, now);
+            if record.takes_ahead
+                && brief
+                && let Some(pool) = self.state.pools.get_mut(&record.module)
+            {
+                pool.brief.push(executable);
+            }
+        } else {
+            self.state.ahead.insert(executable);
+        }
+        record.line.push_back(one);
+    }
+
+    /// The call behind a channel of an executable's connection.
+    pub(super) fn in_line(&self, executable: ExecutableId, channel: ChannelId) -> Option<CallKey> {
+        let line = &self.state.executables.get(&executable)?.line;
+        line.iter().find(|one| one.channel == channel).map(|one| one.key)
+    }
+
+    /// An executable has answered on a channel, or closed that of a call that was taken back: which call is over?
+    pub(super) fn leave_executable(
+        &mut self,
+        now: Instant,
+        executable: ExecutableId,
+        channel: ChannelId,
+    ) -> Option<CallKey> {
+        let record = self.state.executables.get_mut(&executable)?;
+        let at = record.line.iter().position(|one| one.channel == channel);
+        let over = at.and_then(|at| record.line.remove(at));
+        if over.is_some() {
+            record.answered = record.answered.wrapping_add(1);
+            record.front_since = now;
+        } else {
+            record.withdrawn = record.withdrawn.saturating_sub(1);
+        }
+        if record.line.len() < 2 {
+            self.state.ahead.remove(&executable);
+        }
+        self.reopen(now, executable);
+        over.map(|one| one.key)
+    }
+
+    /// An executable that has answered everything is free; one that has closed all that was taken back may begin again.
+    fn reopen(&mut self, now: Instant, executable: ExecutableId) {
+        let Some(record) = self.state.executables.get_mut(&executable) else { return };
+        if record.phase != Phase::Busy || record.withdrawn > 0 {
+            return;
+        }
+        if std::mem::take(&mut record.recalled)
+            && let Some(connection) = record.connection
+        {
+            self.state.actions.push_back(Action::Resume(connection));
+        }
+        if record.line.is_empty() {
+            self.free(now, executable);
+        }
+    }
+
+    /// Takes the calls back that an executable has not begun.
+    pub(super) fn recall(&mut self, executable: ExecutableId) {
+        let Some(record) = self.state.executables.get_mut(&executable) else { return };
+        if let Some(connection) = record.connection
+            && record.takes_ahead
+            && !record.recalled
+        {
+            record.recalled = true;
+            self.leave_brief(executable);
+            self.state.actions.push_back(Action::Recall(executable, connection));
+        }
+    }
+
+    fn leave_brief(&mut self, executable: ExecutableId) {
+        let Some(record) = self.state.executables.get(&executable) else { return };
+        if let Some(pool) = self.state.pools.get_mut(&record.module) {
+            pool.brief.retain(|one| *one != executable);
+        }
+    }
+
+    /// An executable's turnstile is shut after `begun` calls: the others are as if they had never been there.
+    pub fn recalled(&mut self, surroundings: &mut dyn Surroundings, executable: ExecutableId, begun: u32) {
+        let Some(record) = self.state.executables.get_mut(&executable) else { return };
+        record.recalled = true;
+        // A routine that wrote over its process's memory may have left any number there.
+        let begun = (begun.wrapping_sub(record.answered) as usize).min(record.line.len());
+        let back = record.line.split_off(begun);
+        record.withdrawn += back.len();
+        let running = record.line.back().copied();
+        let (module, connection) = (record.module.clone(), record.connection);
+        self.leave_brief(executable);
+        self.state.ahead.remove(&executable);
+        for one in back.into_iter().rev() {
+            if let Some(peer) = connection.and_then(|connection| self.state.peers.get_mut(&connection)) {
+                peer.connection.cancel(one.channel);
+            }
+            self.come_back(surroundings, one.key);
+        }
+        self.state.touched.extend(connection);
+        if running.and_then(|one| self.state.calls.get(&one.key)).is_some_and(|call| call.unwanted.is_some()) {
+            self.stop_executable(executable);
+        } else {
+            self.reopen(surroundings.now(), executable);
+        }
+        self.serve_pool(surroundings, &module);
+    }
+
+    /// A call comes back from an executable, to be passed to another: it is the first in its module's line again.
+    pub(super) fn come_back(&mut self, surroundings: &mut dyn Surroundings, key: CallKey) {
+        let Some(call) = self.state.calls.get_mut(&key) else { return };
+        call.executable = None;
+        call.returns += 1;
+        let too_often = (call.returns > RETURNS_MAX).then(|| {
+            Error::new(ErrorKind::Unavailable, "run a routine", "its executables end before they begin it")
+                .with("executables", call.returns)
+                .fix("see the server's log for why they end")
+                .retryable()
+        });
+        if let Some(error) = call.unwanted.take().or(too_often) {
+            return self.finish(surroundings, key, Err(error));
+        }
+        let pool = self.pool_of(key);
+        if let Some(pool) = pool {
+            pool.waiting.push_front(key);
+        }
+    }
+
+    /// A call is to end that stands in an executable's line.
+    pub(super) fn take_from_line(&mut self, executable: ExecutableId, key: CallKey, error: Error) {
+        if let Some(call) = self.state.calls.get_mut(&key) {
+            call.unwanted.get_or_insert(error);
+        }
+        match self.state.executables.get(&executable) {
+            Some(record) if record.takes_ahead && record.line.len() > 1 => self.recall(executable),
+            _ => self.stop_executable(executable),
+        }
+    }
+
+    /// When lines must be looked after.
+    pub(super) fn next_look(&self) -> Option<Instant> {
+        let records = self.state.ahead.iter().filter_map(|executable| self.state.executables.get(executable));
+        records.filter(|record| !record.recalled).map(|record| record.looked.max(record.front_since) + LOOK_EVERY).min()
+    }
+
+    /// Takes answers that were not announced, and calls back that wait behind one that takes long.
+    pub(super) fn look_after_lines(&mut self, now: Instant) {
+        let mut slow = Vec::new();
+        for executable in &self.state.ahead {
+            let Some(record) = self.state.executables.get_mut(executable).filter(|record| !record.recalled) else {
+                continue;
+            };
+            if record.front_since + RECALL_AFTER <= now {
+                slow.push(*executable);
+            } else if let Some(connection) = record.connection
+                && record.looked.max(record.front_since) + LOOK_EVERY <= now
+            {
+                record.looked = now;
+                self.state.actions.push_back(Action::Look(connection));
+            }
+        }
+        slow.into_iter().for_each(|executable| self.recall(executable));
+    }
+
+    fn channels_max(&self, record: &Executable) -> usize {
+        let peer = record.connection.and_then(|connection| self.state.peers.get(&connection));
+        peer.and_then(|peer| peer.connection.peer()).map_or(1, |hello| hello.limits.channels_max as usize)
+    }
+
+    /// The executable of a module that takes one more call like the next one ahead of time.
+    pub(super) fn with_room_ahead(&self, module: &ModuleKey) -> Option<ExecutableId> {
+        let pool = self.state.pools.get(module)?;
+        let call = self.state.calls.get(pool.waiting.front()?)?;
+        if pool.brief.is_empty() || !is_brief(call) {
+            return None;
+        }
+        let depth = line_depth(call.routine.typical()?);
+        let room = |executable: &&ExecutableId| {
+            let record = self.state.executables.get(executable).filter(|record| record.phase == Phase::Busy);
+            record.is_some_and(|record| record.line.len() < depth.min(self.channels_max(record)))
+        };
+        pool.brief.iter().find(room).copied()
+    }
+}
+
+/// Whether a call that ended with its executable may run again, unseen by its client: it may by its interface, and all that
+/// it was given is as it was.
+pub(super) fn may_run_again(call: &Call) -> bool {
+    let interface = &call.routine.routine.interface;
+    let mut given = interface.parameters.iter().zip(&call.open.arguments);
+    let intact = given.all(|(parameter, argument)| parameter.mode != Mode::InOut || !lies_in_memory(argument));
+    interface.idempotent && intact && call.client.is_some() && call.returns < RUNS_AGAIN_MAX
+}
+
+fn lies_in_memory(argument: &Argument) -> bool {
+    matches!(argument, Argument::Blocks(_) | Argument::Shared(..))
+}
+
+/// Whether a call's time is that of its routine with little data.
+pub(super) fn is_small(call: &Call) -> bool {
+    call.layout.array_bytes() <= SMALL_BYTES
+}
+
+/// Whether others may wait behind this call, and it behind others.
+fn is_brief(call: &Call) -> bool {
+    let is_short = |known: &Known| known.typical().is_some_and(|typical| typical * 2 <= LINE_TIME);
+    // An executable runs calls in the order in which they are complete: those that are so at once keep theirs.
+    let complete = call.open.arguments.iter().all(|argument| !matches!(argument, Argument::Blocks(_)));
+    is_short(&call.routine) && complete && is_small(call)
+}
+
+fn line_depth(typical: Duration) -> usize {
+    let depth = LINE_TIME.as_nanos() / typical.as_nanos().max(1);
+    usize::try_from(depth).unwrap_or(LINE_MAX).min(LINE_MAX)
+}
