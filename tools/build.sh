@@ -37,8 +37,14 @@ tools/link-libfarcall.sh "$target/release/libfarcall_all.a" "$stage/lib"
 step 5 "staging under build/"
 install -C -m 755 "$target/release/farcall" "$stage/bin/farcall"
 find clients/c/include -name '*.h' -exec install -C -m 644 {} "$stage/include/" \; 2>/dev/null || true
+# Libraries under the GPL are served when they are named, and not by default (docs/licences.md).
 for library in routines/*/; do
-    find "$library" -maxdepth 1 -type f ! -name 'test_*' -exec install -C -m 644 {} "$stage/share/farcall/routines/" \;
+    case $library in
+        routines/fftw/ | routines/umfpack/) place=$stage/share/farcall/routines/by-name ;;
+        *) place=$stage/share/farcall/routines ;;
+    esac
+    mkdir -p "$place"
+    find "$library" -maxdepth 1 -type f ! -name 'test_*' -exec install -C -m 644 {} "$place/" \;
 done
 
 # The clients that `make bench` measures, and the README's example in Rust.

@@ -2,6 +2,8 @@
 # Installs the system packages that Farcall's build, demonstration and tests need, if any is missing.
 #
 # On a Debian-like system, as root or with sudo, apt installs them. Elsewhere it says exactly what to install and fails.
+#
+# Usage: install-packages.sh [tests]     with `tests`, also the libraries that only tests call
 set -euo pipefail
 
 missing=()
@@ -28,6 +30,10 @@ can_compile() {
     return "$status"
 }
 
+can_include() {
+    printf '#include <%s>\n' "$1" | cc -E -o /dev/null -
+}
+
 can_make_environments() {
     python3 -c 'import ensurepip, venv'
 }
@@ -40,6 +46,10 @@ need python3 command -v python3
 need python3-venv can_make_environments
 need libopenblas0-pthread has_library libopenblas.so.0
 need liblapack3 has_library liblapack.so.3
+if [ "${1:-}" = tests ]; then
+    need libfftw3-dev can_include fftw3.h
+    need libsuitesparse-dev can_include suitesparse/umfpack.h
+fi
 
 if [ ${#missing[@]} -eq 0 ]; then
     exit 0

@@ -5,10 +5,12 @@ set -euo pipefail
 stage=$1
 prefix=$2
 
-install -d "$prefix"/{bin,lib,include,share/farcall/routines}
+install -d "$prefix"/{bin,lib,include,share/farcall/routines/by-name}
 install -m 755 "$stage/bin/farcall" "$prefix/bin/"
 install -m 755 "$stage/lib/libfarcall.so.0" "$prefix/lib/"
 ln -sfn libfarcall.so.0 "$prefix/lib/libfarcall.so"
 find "$stage/include" -name '*.h' -exec install -m 644 {} "$prefix/include/" \;
-find "$stage/share/farcall/routines" -type f -exec install -m 644 {} "$prefix/share/farcall/routines/" \;
+routines=share/farcall/routines
+find "$stage/$routines" -maxdepth 1 -type f -exec install -m 644 {} "$prefix/$routines/" \;
+find "$stage/$routines/by-name" -type f -exec install -m 644 {} "$prefix/$routines/by-name/" \;
 echo "installed in $prefix"

@@ -11,6 +11,8 @@ export PATH="$stage/venv/bin:$stage/bin:$PATH"
 export LD_LIBRARY_PATH="$stage/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 mkdir -p "$logs" "$stage/tests"
 
+tools/install-packages.sh tests || exit 1
+
 # shellcheck source=tools/suites.sh
 . tools/suites.sh
 

@@ -30,9 +30,9 @@ def machine(tmp_path):
     return folder
 
 
-def install_packages(machine):
+def install_packages(machine, *arguments):
     # The script adds /sbin for ldconfig; the machine's own comes first in PATH.
-    command = ["bash", HERE / "install-packages.sh"]
+    command = ["bash", HERE / "install-packages.sh", *arguments]
     return subprocess.run(command, env={"PATH": str(machine)}, capture_output=True, text=True, stdin=subprocess.DEVNULL)
 
 
@@ -40,6 +40,11 @@ def test_without_apt_it_says_what_to_install(machine):
     result = install_packages(machine)
     assert result.returncode == 1
     assert "apt-get install gcc libc6-dev g++ gfortran\n" in result.stderr
+
+
+def test_libraries_that_only_tests_call_are_wanted_for_tests_alone(machine):
+    result = install_packages(machine, "tests")
+    assert "gfortran libfftw3-dev libsuitesparse-dev\n" in result.stderr
 
 
 def test_with_apt_it_updates_once_and_installs_what_is_missing(machine, tmp_path):

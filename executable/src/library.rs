@@ -253,7 +253,9 @@ fn not_opened(name: &str, reasons: &[String]) -> Error {
     let error = Error::new(ErrorKind::Unavailable, "open the libraries", format!("cannot open \"{name}\""))
         .with("loader", telling.map_or("no candidate", String::as_str));
     if absent {
-        error.fix("install it, give its full path in `Library`, or add its directory with `-L` or LD_LIBRARY_PATH")
+        let package = names::debian_package(name).map_or(String::new(), |package| format!(" (Debian: {package})"));
+        let elsewhere = "give its full path in `Library`, or add its directory with `-L` or LD_LIBRARY_PATH";
+        error.fix(format!("install it{package}, {elsewhere}"))
     } else {
         error.fix("it must be a shared library for this machine, with everything it depends on installed")
     }

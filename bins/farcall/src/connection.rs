@@ -9,6 +9,7 @@ use farcall_client::{Address, Client, PrivateServer, ServeOptions};
 
 use crate::output::notice;
 use crate::publish::compile;
+use crate::shipped;
 
 /// Time to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -92,9 +93,10 @@ impl ServerArguments {
 
     fn private(&self) -> Result<Connection> {
         // Compiled here first: mistakes are shown as `farcall check` shows them.
-        self.publish.iter().try_for_each(|file| compile(file).map(drop))?;
+        let files: Vec<PathBuf> = self.publish.iter().map(|file| shipped::named(file)).collect();
+        files.iter().try_for_each(|file| compile(file).map(drop))?;
         let program = std::env::current_exe().map_err(|error| Error::system("find the farcall program", error))?;
-        let options = ServeOptions { program: Some(program), files: self.publish.clone(), arguments: Vec::new() };
+        let options = ServeOptions { program: Some(program), files, arguments: Vec::new() };
         let own = PrivateServer::start(&options).map_err(|error| {
             if self.publish.is_empty() { error.fix("or name one here: --publish FILE.idl") } else { error }
         })?;

@@ -9,6 +9,7 @@ mod inherited;
 mod output;
 mod publish;
 mod serve;
+mod shipped;
 mod transports;
 mod values;
 

@@ -15,12 +15,12 @@ use farcall_idl::interface::{Code, Module};
 use farcall_interfaces::directory::{ExecutableImage, ImageKind, Publication, RoutineData};
 use farcall_wire::Publication as HostPublication;
 
+use crate::shipped;
+
 /// Longest IDL file, before preprocessing.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 /// The variable that names the folder with `libfarcall.so`, where it is not beside the program.
 const LIBRARY_DIRECTORY_VARIABLE: &str = "FARCALL_LIBRARY_DIRECTORY";
-/// The variable that names the folder with the routines published by default.
-const ROUTINES_VARIABLE: &str = "FARCALL_ROUTINES";
 
 /// Reads and compiles an IDL file, preprocessing it if it has a directive.
 ///
@@ -38,7 +38,12 @@ fn read(file: &Path) -> Result<String> {
     let named = |error: Error| error.with("file", file.display());
     let failed = |error: std::io::Error| {
         let kind = if error.kind() == std::io::ErrorKind::NotFound { ErrorKind::NotFound } else { ErrorKind::System };
-        named(Error::new(kind, OPERATION, error.to_string()))
+        let failure = named(Error::new(kind, OPERATION, error.to_string()));
+        match file.extension() {
+            // Somebody meant a library that comes with Farcall.
+            None if kind == ErrorKind::NotFound => failure.fix(format!("name a file, or one of {}", shipped::names())),
+            _ => failure,
+        }
     };
     // Not to wait for whoever may write to a pipe one day.
     let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).expect("open flags fit a C int");
@@ -179,25 +184,4 @@ fn cache_directory() -> Result<PathBuf> {
     std::fs::create_dir_all(&folder)
         .map_err(|error| Error::system("make the build cache", error).with("folder", folder.display()))?;
     Ok(folder.join("executables"))
-}
-
-/// The IDL files that this installation publishes by default, in order of their names.
-pub fn default_files() -> Vec<PathBuf> {
-    let named = std::env::var_os(ROUTINES_VARIABLE).map(PathBuf::from);
-    let folder = named.unwrap_or_else(|| program_directory().join("../share/farcall/routines"));
-    let mut files = Vec::new();
-    collect(&folder, &mut files, 2);
-    files.sort();
-    files
-}
-
-fn collect(folder: &Path, files: &mut Vec<PathBuf>, depth: usize) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
-    for path in entries.flatten().map(|entry| entry.path()) {
-        if path.is_dir() && depth > 0 {
-            collect(&path, files, depth - 1);
-        } else if path.extension().is_some_and(|extension| extension == "idl") {
-            files.push(path);
-        }
-    }
 }

@@ -15,7 +15,8 @@ use farcall_rpc_server::RpcHandle;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::output::{notice, print};
-use crate::publish::{default_files, publication};
+use crate::publish::publication;
+use crate::shipped::{self, default_files};
 use crate::transports::{TRANSPORTS, token_file};
 use folder::PrivateFolder;
 
@@ -25,7 +26,7 @@ const PUBLISH_TIMEOUT: Duration = Duration::from_secs(30);
 /// Publishes routines and serves them.
 #[derive(Args)]
 pub struct ServeArguments {
-    /// Interface files; without any, the routines that come with Farcall
+    /// Interface files, or names of libraries that come with Farcall (lapack, fftw); without any, the default ones
     files: Vec<PathBuf>,
     /// Where to listen: unix:PATH, tls://HOST:PORT or tcp:127.0.0.1:PORT; may be repeated
     #[arg(long, value_name = "ADDRESS")]
@@ -126,7 +127,7 @@ type Compiled = farcall_interfaces::directory::Publication;
 /// All files named must compile. Of the default ones, those whose libraries this machine lacks are left out.
 fn compile_all(arguments: &ServeArguments) -> Result<Vec<Compiled>> {
     let named = !arguments.files.is_empty();
-    let files = if named { arguments.files.clone() } else { default_files() };
+    let files = if named { arguments.files.iter().map(|file| shipped::named(file)).collect() } else { default_files() };
     let mut publications = Vec::new();
     let mut failed = None;
     for file in files {

@@ -190,6 +190,7 @@ impl Plan {
 /// What to do about the commonest refusals.
 fn advice(messages: &str) -> &'static str {
     let advices = [
+        ("is not installed", "install the package that the message names, and publish again"),
         ("cannot find -lgfortran", "an object is Fortran: install gfortran, or name it with `Linker \"gfortran\"`"),
         ("cannot find -lfarcall", "libfarcall.so is not where the server looks for it: install Farcall completely"),
         ("cannot find -l", "install the library's development package, or add its directory: `Library \"-L…\"`"),

@@ -100,6 +100,13 @@ pub(crate) fn directories(names: &[LibraryName], base: &Path) -> Vec<PathBuf> {
     given.collect()
 }
 
+/// The Debian package of a library that the published interfaces name. Any distribution has one of a like name.
+pub(crate) fn debian_package(name: &str) -> Option<&'static str> {
+    let packages =
+        [("libopenblas.so", "libopenblas0-pthread"), ("liblapack.so", "liblapack3"), ("libblas.so", "libblas3")];
+    packages.iter().find(|(library, _)| name.starts_with(library)).map(|(_, package)| *package)
+}
+
 /// Directories that a system keeps its libraries in, `LD_LIBRARY_PATH` first.
 pub(crate) fn system_directories() -> Vec<PathBuf> {
     let path = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
@@ -162,6 +169,12 @@ mod tests {
         for object in ["solve.o", "libfft.a", "my.source.o", "x.so.old", ".so"] {
             assert_eq!(one(object), [LibraryName::Object(object.into())], "{object}");
         }
+    }
+
+    #[test]
+    fn a_missing_library_of_ours_has_a_package() {
+        assert_eq!(debian_package("libopenblas.so.0"), Some("libopenblas0-pthread"));
+        assert_eq!(debian_package("libnotblas.so.0"), None);
     }
 
     #[test]

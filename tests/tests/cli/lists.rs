@@ -51,6 +51,32 @@ fn without_a_server_a_private_one_serves_the_command() {
 }
 
 #[test]
+fn a_bare_word_names_an_interface_that_comes_with_farcall() {
+    let shell = Shell::new();
+    assert!(shell.good(&["check", "blas"]).contains("blas/daxpy"));
+    shell.bad(&["check", "blass"], 3, &["blass", "name a file, or one of blas, eigen, lapack"]);
+    // A file of that name goes before it.
+    shell.folder.write("blas", "Module mine; Define mine() Calls \"C\" abort();");
+    assert!(shell.good(&["check", "blas"]).contains("mine/mine"));
+}
+
+#[test]
+fn some_interfaces_are_served_by_name_alone() {
+    let shell = Shell::new();
+    let folder = shell.path("routines");
+    std::fs::create_dir_all(folder.join("by-name")).unwrap();
+    let module = |name: &str| format!("Module {name}; Define {name}() Calls \"C\" abort();");
+    std::fs::write(folder.join("plain.idl"), module("plain")).unwrap();
+    std::fs::write(folder.join("by-name/asked.idl"), module("asked")).unwrap();
+    let listed = |arguments: &[&str]| {
+        let output = shell.command(arguments).env("FARCALL_ROUTINES", &folder).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(listed(&["ls"]).trim(), "plain/plain  plain() -> None");
+    assert_eq!(listed(&["ls", "--publish", "asked"]).trim(), "asked/asked  asked() -> None");
+}
+
+#[test]
 fn show_explains_a_routine_to_people_and_programs() {
     let shell = Shell::new();
     let page = shell.good(&["show", "daxpy"]);

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::{exit_code, explain};
 use crate::output::{print, table};
 use crate::publish::{compile, publication_of, publishes_nothing};
+use crate::shipped;
 
 /// Checks interface files.
 #[derive(Args)]
@@ -34,6 +35,7 @@ pub fn check(arguments: &CheckArguments) -> Result<ExitCode> {
     let mut worst: Option<Error> = None;
     let mut mistakes = Vec::new();
     for file in &arguments.files {
+        let file = &shipped::named(file);
         match checked(file, arguments.link) {
             Ok(module) if !arguments.json => summarise(file, &module)?,
             Ok(_) => {}
