@@ -1,6 +1,7 @@
 //! The library every executable is built on: the generic host and linked executables.
 
 pub mod build;
+pub mod confine;
 pub mod entry;
 pub mod invoke;
 pub mod library;

@@ -35,7 +35,8 @@ use wait::Waiter;
 use zygote::Preloaded;
 
 pub use module::check_module;
-pub use start::{host_main, linked_main};
+pub(crate) use start::end_with_parent;
+pub use start::{host_main, linked_main, run_linked};
 
 /// Largest sum of one call's arrays that an executable accepts; the server's own limit is lower and checked first.
 const CALL_BYTES_MAX: u64 = 1 << 46;

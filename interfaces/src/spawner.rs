@@ -1,6 +1,7 @@
 //! The spawner service: starts executables, hands over the connection to each, and reports how each ended.
 
 mod output;
+pub mod rules;
 pub mod zygote;
 
 use std::fmt;
@@ -42,21 +43,19 @@ pub struct Start {
     pub module: String,
     /// What to start.
     pub image: ExecutableImage,
-    /// What it may use.
-    pub limits: ExecutableLimits,
     /// Told first: it runs, or why it could not be started.
     pub started: Reply<Started>,
     /// Told last, and only if it ran: how it ended. Withdrawn (no message at all) when the start failed.
     pub exited: Reply<Exited>,
 }
 
-/// What one executable may use; `None` is no limit beyond the server's own.
+/// Those limits of an executable that the server must hold or explain; `None` is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExecutableLimits {
-    /// Address space, shared argument memory included.
-    pub address_space_max: Option<Bytes>,
-    /// Processor time in seconds; on overrun it ends by SIGXCPU.
-    pub processor_seconds_max: Option<u64>,
+    /// Private memory of one process.
+    pub memory_max: Option<Bytes>,
+    /// Time of one call, in seconds; the server ends an executable that takes longer.
+    pub call_seconds_max: Option<u64>,
 }
 
 /// An executable runs.
@@ -69,6 +68,8 @@ pub struct Started {
     pub stream: OwnedFd,
     /// Its process id, for people and logs.
     pub pid: u32,
+    /// What it may use.
+    pub limits: ExecutableLimits,
 }
 
 /// An executable has ended; no process of its group is left.

@@ -49,7 +49,13 @@ impl Drop for Directory {
 
 /// A manifest with these options of the server, and defaults for everything else.
 pub fn manifest(options: &str) -> String {
-    let plugins = [("directory", "directory", ""), ("spawner-local", "spawner", ""), ("rpc-server", "rpc", options)];
+    manifest_of(options, "")
+}
+
+/// The same with options of the spawner.
+pub fn manifest_of(server: &str, spawner: &str) -> String {
+    let plugins =
+        [("directory", "directory", ""), ("spawner-local", "spawner", spawner), ("rpc-server", "rpc", server)];
     let section = |(name, slot, options): &(&str, &str, &str)| {
         format!("[[plugin]]\nname = \"{name}\"\nslot = \"{slot}\"\n[plugin.options]\n{options}\n")
     };
@@ -124,6 +130,15 @@ pub fn battery(linked: bool) -> PathBuf {
 pub fn trouble(linked: bool) -> PathBuf {
     static FILES: [OnceLock<PathBuf>; 2] = [OnceLock::new(), OnceLock::new()];
     FILES[usize::from(linked)].get_or_init(|| shared_or_linked("trouble", "c", "TROUBLE_CODE", linked)).clone()
+}
+
+/// wild.idl: for the generic host, or linked.
+///
+/// # Panics
+/// When it cannot be compiled.
+pub fn wild(linked: bool) -> PathBuf {
+    static FILES: [OnceLock<PathBuf>; 2] = [OnceLock::new(), OnceLock::new()];
+    FILES[usize::from(linked)].get_or_init(|| shared_or_linked("wild", "c", "WILD_CODE", linked)).clone()
 }
 
 /// fortran.idl: for the generic host, or linked.

@@ -81,14 +81,15 @@ impl Server {
         Self::spawn(command, files, None, Directory::new())
     }
 
-    /// Starts a server on a Unix socket that may have this many files open, all of its connections among them.
+    /// Starts a server on a Unix socket that may have this many files open, all of its connections among them; it finds
+    /// the first limit, and may raise it to the second.
     ///
     /// # Panics
     /// As [`Server::start`].
-    pub fn start_with_open_files(limit: u32, files: &[PathBuf]) -> Server {
+    pub fn start_with_open_files((soft, hard): (u32, u32), files: &[PathBuf]) -> Server {
         let serve = Self::command();
         let mut command = Command::new("prlimit");
-        command.arg(format!("--nofile={limit}:{limit}")).arg(serve.get_program()).args(serve.get_args());
+        command.arg(format!("--nofile={soft}:{hard}")).arg(serve.get_program()).args(serve.get_args());
         command.envs(serve.get_envs().filter_map(|(name, value)| Some((name, value?))));
         Self::spawn(command, files, None, Directory::new())
     }

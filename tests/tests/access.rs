@@ -176,7 +176,7 @@ fn another_user_is_refused() {
 
 #[test]
 fn a_server_out_of_descriptors_says_so_and_rests() {
-    let server = Server::start_with_open_files(48, &[battery(false)]);
+    let server = Server::start_with_open_files((48, 48), &[battery(false)]);
     let mut clients = Vec::new();
     let refused = loop {
         match server.connect() {

@@ -7,6 +7,7 @@ mod ls;
 mod show;
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
@@ -42,6 +43,9 @@ pub struct HostArguments {
     /// Only check that the module on standard input can be loaded
     #[arg(long)]
     check: bool,
+    /// Become this linked executable
+    #[arg(long, value_name = "PROGRAM")]
+    run: Option<PathBuf>,
     /// The module's name, for the list of processes only
     #[arg(value_name = "MODULE")]
     _module: Option<String>,
@@ -57,8 +61,12 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Serve(arguments) => serve(&arguments).map(success),
         Command::Ca(arguments) => ca::ca(&arguments).map(success),
         Command::Check(arguments) => check::check(&arguments),
-        Command::Host(HostArguments { check: false, .. }) => {
-            Ok(ExitCode::from(u8::try_from(farcall_executable::serve::host_main()).unwrap_or(1)))
+        Command::Host(HostArguments { check: false, run, .. }) => {
+            let status = match run {
+                Some(program) => farcall_executable::serve::run_linked(&program),
+                None => farcall_executable::serve::host_main(),
+            };
+            Ok(ExitCode::from(u8::try_from(status).unwrap_or(1)))
         }
         Command::Host(HostArguments { check: true, .. }) => Ok(host_check()),
     }

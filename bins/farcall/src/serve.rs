@@ -13,6 +13,7 @@ use farcall_interfaces::directory::{self, DirectoryHandle, Request, Response};
 use farcall_kernel::{Manifest, Node, PluginDescription};
 use farcall_rpc_server::RpcHandle;
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Resource, Rlimit};
 
 use crate::output::{notice, print};
 use crate::publish::publication;
@@ -64,6 +65,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
         return print(|out| out.write_all(Manifest::default_text(&plugins).as_bytes()));
     }
     let signals = signals()?;
+    raise_descriptors();
     let mut manifest = match &arguments.manifest {
         Some(path) => Manifest::load(path)?.completed(&plugins),
         None => Manifest::of(&plugins)?,
@@ -75,12 +77,38 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     let published = publish_all(&node, publications)?;
     let addresses = node.service::<RpcHandle>(farcall_rpc_server::SLOT)?.addresses;
     announce(&addresses, &published, arguments.private);
+    say_what_is_missing();
     if !arguments.private && addresses.iter().any(|address| address.starts_with("farcall://")) {
         notice(&format!("clients over TCP need the token in {}", token_file(&server_options(&manifest)?).display()));
     }
     let outcome = wait_for_end(&mut node, &signals, arguments.private);
     node.stop()?;
     outcome
+}
+
+/// A server may have as many descriptors open as the system lets it: the usual soft limit, 1024, is there for programs
+/// that use select(2), and is far below `connections_max`.
+fn raise_descriptors() {
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    // It fails only where it is raised already.
+    let _ = rustix::process::setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
+/// What this host cannot hold modules to, once.
+fn say_what_is_missing() {
+    use farcall_executable::confine::{landlock_available, seccomp_available};
+    let missing = [
+        (landlock_available(), "no landlock: routines can open every file that the server can"),
+        (seccomp_available(), "no seccomp: routines can use the network and trace other processes"),
+        (
+            farcall_spawner_local::processes_counted_by().is_some(),
+            "no cgroup can be written, and root's processes are not counted otherwise: routines can start as many as \
+             they like",
+        ),
+    ];
+    for (_, words) in missing.iter().filter(|(has, _)| !has) {
+        notice(&format!("this system has {words}"));
+    }
 }
 
 fn override_options(manifest: &mut Manifest, arguments: &ServeArguments, folder: Option<&PrivateFolder>) -> Result<()> {

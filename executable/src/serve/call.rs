@@ -161,6 +161,7 @@ impl PendingCall {
     pub fn run(&mut self, module: &LoadedModule) -> Result<Vec<Argument>> {
         let loaded = module.find(&self.routine)?;
         let mut slots = self.slots(&loaded.routine.interface)?;
+        crate::confine::begin_call();
         // SAFETY: every slot describes memory of the extent that the layout says; that the code has the interface its
         // IDL claims is the publisher's word, which is why it runs in this process and not in the server.
         unsafe { invoke(&loaded.prepared, &mut slots)? };

@@ -1,6 +1,8 @@
 //! How an executable begins: where its connection is, and what it does before the first call.
 
 use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
@@ -11,12 +13,28 @@ use farcall_transport_unix::{MemoryLimits, SharedMemory, ring};
 
 use super::Code;
 use super::zygote::{self, Preloaded};
+use crate::confine::Own;
 use crate::entry::{LinkedEntries, LinkedEntry};
 
 /// Runs the generic host; returns the process's exit status.
 pub fn host_main() -> i32 {
     restore_broken_pipes();
-    report(begin(None))
+    report(confined().and_then(|()| begin(None)))
+}
+
+/// Becomes the linked executable `program`, held to its rules before its code is even loaded; returns an exit status only
+/// if it cannot.
+pub fn run_linked(program: &Path) -> i32 {
+    restore_broken_pipes();
+    report(confined().and_then(|()| {
+        let error = std::process::Command::new(program).exec();
+        Err(Error::system("start a linked executable", error).with("program", program.display()))
+    }))
+}
+
+fn confined() -> Result<()> {
+    end_with_parent();
+    crate::confine::confine()
 }
 
 /// Runs a linked executable; returns the process's exit status.
@@ -28,7 +46,9 @@ pub fn linked_main(entries: Result<LinkedEntries>) -> i32 {
 fn begin(entries: Option<LinkedEntries>) -> Result<()> {
     end_with_parent();
     if std::env::var(ZYGOTE_VARIABLE).as_deref() != Ok("0") {
-        return run(connect(inherited()?)?, entries, None);
+        let connection = inherited()?;
+        Own::new(&[rustix::process::getppid()])?.apply()?;
+        return run(connect(connection)?, entries, None);
     }
     match zygote::run(ZygoteLink::new(take_descriptor_0()?), entries.as_ref())? {
         Some(born) => run(connect(born.connection)?, entries, Some(born.preloaded)),
@@ -86,7 +106,7 @@ fn restore_broken_pipes() {
 }
 
 /// A server that dies must not leave its executables behind, nor a zygote its own.
-pub(super) fn end_with_parent() {
+pub(crate) fn end_with_parent() {
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
 }
 

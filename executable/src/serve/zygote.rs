@@ -4,18 +4,23 @@
 //! children only on the spawner's word (`interfaces/src/spawner/zygote.rs` says why).
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_interfaces::spawner::zygote::{Packet, Received, Wait, ZygoteLink, read_load};
 use farcall_wire::Publication;
-use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, setpgid, waitpgid, waitpid};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, getpid, getppid, pidfd_open, setpgid, waitpgid, waitpid};
 
 use super::module::LoadedModule;
+use crate::confine::Own;
 use crate::entry::LinkedEntries;
 
 /// Looks at a group that was killed until nothing of it is left, a millisecond each: the kernel needs as long to take a
 /// large process down.
 const REAP_LOOKS_MAX: u32 = 200;
+/// Looks for threads that are on their way out.
+const THREAD_LOOKS_MAX: u32 = 50;
+const LOOK: Duration = Duration::from_millis(1);
 
 /// The module, loaded before the server told an executable to.
 pub struct Preloaded {
@@ -38,9 +43,11 @@ pub fn run(link: ZygoteLink, entries: Option<&LinkedEntries>) -> Result<Option<B
     let name = rustix::thread::name().ok();
     let _ = rustix::thread::set_name(c"farcall-zygote");
     // Orphans of executables come to this process, which can reap them.
-    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    let _ = rustix::process::set_child_subreaper(Some(getpid()));
     let Some(preloaded) = load(&link, entries)? else { return Ok(None) };
+    let own = Own::new(&[getppid(), Some(getpid())])?;
     let Some(descriptors) = serve(&link)? else { return Ok(None) };
+    own.apply()?;
     if let Some(name) = name {
         let _ = rustix::thread::set_name(&name);
     }
@@ -84,12 +91,19 @@ fn can_fork() -> bool {
     if let Some(child) = Pid::from_raw(child) {
         let _ = waitpid(Some(child), WaitOptions::empty());
     }
-    alone()
+    // A thread that was joined stays in the list for a moment.
+    (0..THREAD_LOOKS_MAX).any(|_| {
+        let alone = alone();
+        if !alone {
+            std::thread::sleep(LOOK);
+        }
+        alone
+    })
 }
 
 /// Does what the spawner says. Returns in the child, with the descriptors of its start, and in the zygote at the end.
 fn serve(link: &ZygoteLink) -> Result<Option<Vec<OwnedFd>>> {
-    let zygote = rustix::process::getpid();
+    let zygote = getpid();
     loop {
         let (packet, descriptors) = match link.receive(Wait::Long)? {
             Received::Packet(packet, descriptors) => (packet, descriptors),
@@ -113,7 +127,7 @@ fn serve(link: &ZygoteLink) -> Result<Option<Vec<OwnedFd>>> {
 /// In the child: a group of its own, and no life without the zygote.
 fn begin(zygote: Pid) -> Result<()> {
     super::start::end_with_parent();
-    if rustix::process::getppid() != Some(zygote) {
+    if getppid() != Some(zygote) {
         return Err(Error::new(ErrorKind::Unavailable, "start the executable", "its zygote is gone"));
     }
     let _ = setpgid(None, None);
@@ -147,7 +161,7 @@ fn reap(pid: i32) -> i32 {
     for _ in 0..REAP_LOOKS_MAX {
         match waitpgid(child, WaitOptions::NOHANG) {
             Ok(Some(_)) => {}
-            Ok(None) => std::thread::sleep(std::time::Duration::from_millis(1)),
+            Ok(None) => std::thread::sleep(LOOK),
             Err(_) => break,
         }
     }

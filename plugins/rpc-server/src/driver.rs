@@ -11,7 +11,7 @@ use farcall_call::Transmit;
 use farcall_interfaces::directory::{DirectoryHandle, ExecutableImage, Request, Response};
 use farcall_interfaces::link::{Link, QUEUE_BYTES, Received};
 use farcall_interfaces::mailbox::{Receiver, Sender};
-use farcall_interfaces::spawner::{ExecutableLimits, Exited, SpawnerHandle, Start, Started};
+use farcall_interfaces::spawner::{Exited, SpawnerHandle, Start, Started};
 use farcall_interfaces::stream::{ByteStream, Listener, Proof};
 use farcall_interfaces::turnstile::Turnstile;
 use rustix::event::epoll;
@@ -313,6 +313,7 @@ impl Driver {
     }
 
     fn started(&mut self, executable: ExecutableId, started: Started) {
+        let limits = started.limits;
         let stream = (self.transports.adopt)(started.stream, Proof::Inherited);
         let added = stream.and_then(|stream| {
             let (shares, ahead) = (stream.passes_descriptors(), stream.turnstile().is_some());
@@ -322,6 +323,7 @@ impl Driver {
         match added {
             Ok((connection, shares, ahead)) => {
                 let now = self.world.now();
+                self.server.executable_limited(executable, limits);
                 self.server.executable_started(executable, connection, shares, ahead, now);
             }
             Err(error) => {
@@ -441,8 +443,7 @@ impl Driver {
         let exited = self.sender.reply(|answer: Result<Exited>| Message::Exited(answer.map(Box::new)));
         match (started, exited) {
             (Ok(started), Ok(exited)) => {
-                let limits = ExecutableLimits::default();
-                self.services.spawner.start(Start { executable, module, image, limits, started, exited });
+                self.services.spawner.start(Start { executable, module, image, started, exited });
             }
             (Err(error), _) | (_, Err(error)) => self.server.executable_failed(&mut self.world, executable, &error),
         }

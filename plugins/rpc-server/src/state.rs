@@ -20,6 +20,7 @@ use farcall_base::{Bytes, CallId, ChannelId, ConnectionId, Error, ExecutableId, 
 use farcall_call::Connection;
 use farcall_idl::layout::CallLayout;
 use farcall_interfaces::directory::{ExecutableImage, PublishedRoutine};
+use farcall_interfaces::spawner::ExecutableLimits;
 use farcall_wire::{Argument, HelloLimits, Open};
 
 /// The server's limits, each named in the manifest.
@@ -170,6 +171,8 @@ pub struct Executable {
     pub shared: VecDeque<(MemorySource, u32)>,
     /// The next segment number.
     pub next_segment: u32,
+    /// What it may use.
+    pub limits: ExecutableLimits,
 }
 
 /// A module's executables and the calls that wait for one.
@@ -257,6 +260,8 @@ pub struct Call {
     pub started: Instant,
     /// When its time is over.
     pub deadline: Option<Instant>,
+    /// While an executable has it: when the time is over that its module allows, and how many seconds that is.
+    pub allowed: Option<(Instant, u64)>,
     /// Since when it waits for its client: for arguments from the start, for results to be taken in the end.
     pub waits_since: Instant,
 }

@@ -266,8 +266,7 @@ impl Server {
         let now = surroundings.now();
         while let Some((at, key)) = self.state.deadlines.first().copied().filter(|(at, _)| *at <= now) {
             self.state.deadlines.remove(&(at, key));
-            let error =
-                Error::new(ErrorKind::TimedOut, "run a routine", "its time is over").fix("give it a longer timeout");
+            let error = self.too_late(at, key);
             self.abort(surroundings, key, error);
         }
         self.look_after_lines(now);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, ExecutableId, Instant, Random, SeededRandom};
 use farcall_interfaces::directory::{ExecutableImage, ImageKind};
-use farcall_interfaces::spawner::{ExecutableLimits, ExitHow};
+use farcall_interfaces::spawner::ExitHow;
 
 use crate::state::{Settings, State};
 use crate::step::{Action, Event, Output, Signal, step};
@@ -54,7 +54,7 @@ impl World {
 fn start(request: u64, executable: ExecutableId) -> Event {
     let kind = ImageKind::Linked { path: "/x".to_string() };
     let image = ExecutableImage { kind, environment: Vec::new(), backend: String::new(), module_text: Arc::from([]) };
-    Event::Start { request, executable, module: String::new(), image, limits: ExecutableLimits::default() }
+    Event::Start { request, executable, module: String::new(), image }
 }
 
 /// Something that may happen in this world; also what is said of executables that are not there.

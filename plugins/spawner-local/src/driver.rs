@@ -1,6 +1,8 @@
 //! The spawner's driver: one thread that waits for requests, outputs and ends of processes, and does what `step` says.
 
+mod environment;
 mod process;
+mod rooms;
 mod zygotes;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -8,12 +10,14 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use farcall_base::{Clock, Error, ExecutableId, Instant, Result, SystemClock};
 use farcall_interfaces::mailbox::{NoMessage, Receiver, Reply};
-use farcall_interfaces::spawner::{ExecutableLimits, ExitHow, Exited, Request, Start, Started};
+use farcall_interfaces::spawner::{ExitHow, Exited, Request, Start, Started};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::state::{Settings, State};
 use crate::step::{Action, CommandLine, Event, Load, Output, Signal, step};
 use process::{Process, Reaped};
+use rooms::Rooms;
+pub(crate) use rooms::counted_by;
 use zygotes::{News, Wanted, ZygoteId, Zygotes};
 
 /// Messages taken before outputs and ends have their turn: a flood of requests must not hide them, nor grow `events`.
@@ -45,6 +49,7 @@ struct Driver {
     reports: BTreeMap<ExecutableId, Reports>,
     running: BTreeMap<ExecutableId, Process>,
     zygotes: Zygotes,
+    rooms: Rooms,
     /// What has happened and `step` has not seen.
     events: VecDeque<Event>,
     finished: bool,
@@ -70,6 +75,7 @@ pub(crate) fn run(settings: Settings, receiver: Receiver<Message>) -> Result<()>
         reports: BTreeMap::new(),
         running: BTreeMap::new(),
         zygotes: Zygotes::default(),
+        rooms: Rooms::default(),
         events: VecDeque::new(),
         finished: false,
     };
@@ -154,10 +160,10 @@ impl Driver {
     }
 
     fn collect_start(&mut self, start: Start) {
-        let Start { executable, module, image, limits, started, exited } = start;
+        let Start { executable, module, image, started, exited } = start;
         self.requests += 1;
         self.asked.insert(self.requests, Reports { started: Some(started), exited });
-        self.events.push_back(Event::Start { request: self.requests, executable, module, image, limits });
+        self.events.push_back(Event::Start { request: self.requests, executable, module, image });
     }
 
     /// Ends the rest of the process's group, and reaps it or has it reaped.
@@ -185,11 +191,12 @@ impl Driver {
     fn hear(&mut self, news: News) {
         match news {
             News::Born(executable, process) => {
-                self.running.insert(executable, process);
+                self.running.insert(executable, *process);
+                self.pin(executable);
                 self.events.push_back(Event::Spawned { executable });
             }
             News::Failed(executable, error) => self.events.push_back(Event::SpawnFailed { executable, error }),
-            News::Refused(Wanted { executable, command, limits }) => self.spawn(executable, &command, limits),
+            News::Refused(wanted) => self.spawn(&wanted),
             News::Reaped(executable, how) => self.report_end(executable, how),
         }
     }
@@ -210,10 +217,10 @@ impl Driver {
     fn perform(&mut self, action: Action) {
         match action {
             Action::Refuse { request, error } => self.asked.remove(&request).expect("starts are asked").fail(error),
-            Action::Spawn { request, executable, command, load, limits } => {
+            Action::Spawn { request, executable, command, load } => {
                 let reports = self.asked.remove(&request).expect("starts are asked");
                 self.reports.insert(executable, reports);
-                self.start(Wanted { executable, command, limits }, load);
+                self.start(executable, command, load);
             }
             Action::ReportStarted { executable } => self.report_started(executable),
             Action::ReportFailed { executable, error } => {
@@ -229,16 +236,23 @@ impl Driver {
         }
     }
 
-    fn start(&mut self, wanted: Wanted, load: Load) {
-        let now = self.clock.now();
-        self.zygotes.start(&self.state.settings, now, wanted, load);
+    fn start(&mut self, executable: ExecutableId, command: Box<CommandLine>, load: Load) {
+        match self.rooms.enter(&load.module, &command.limits) {
+            Ok(room) => {
+                let (now, wanted) = (self.clock.now(), Wanted { executable, command, room });
+                self.zygotes.start(&self.state.settings, now, wanted, load);
+            }
+            Err(error) => self.events.push_back(Event::SpawnFailed { executable, error }),
+        }
     }
 
     /// Starts a process without a zygote.
-    fn spawn(&mut self, executable: ExecutableId, command: &CommandLine, limits: ExecutableLimits) {
-        let event = match Process::launch(command, limits, self.state.settings.connection) {
+    fn spawn(&mut self, wanted: &Wanted) {
+        let executable = wanted.executable;
+        let event = match Process::launch(wanted, &self.state.settings) {
             Ok(process) => {
                 self.running.insert(executable, process);
+                self.pin(executable);
                 Event::Spawned { executable }
             }
             Err(error) => Event::SpawnFailed { executable, error },
@@ -246,11 +260,21 @@ impl Driver {
         self.events.push_back(event);
     }
 
+    /// Gives an executable processors that no other has, as long as there are any.
+    fn pin(&mut self, executable: ExecutableId) {
+        let taken: Vec<usize> = self.running.values().filter_map(Process::place).collect();
+        let free = (0..=taken.len()).find(|place| !taken.contains(place)).unwrap_or(0);
+        if let Some(process) = self.running.get_mut(&executable) {
+            process.pin(free, &self.state.settings);
+        }
+    }
+
     fn report_started(&mut self, executable: ExecutableId) {
         let (reports, process) = (self.reports.get_mut(&executable), self.running.get_mut(&executable));
         let (Some(reports), Some(process)) = (reports, process) else { return };
         let (Some(started), Some(stream)) = (reports.started.take(), process.take_stream()) else { return };
-        started.answer(Ok(Started { executable, stream, pid: process.pid() }));
+        let (pid, limits) = (process.pid(), process.limits());
+        started.answer(Ok(Started { executable, stream, pid, limits }));
     }
 
     fn report_exited(&mut self, exited: Exited) {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use farcall_base::{Error, ErrorKind, ExecutableId, Instant};
 use farcall_golden::Conversation;
 use farcall_interfaces::directory::{ExecutableImage, ImageKind};
-use farcall_interfaces::spawner::{ExecutableLimits, ExitHow};
+use farcall_interfaces::spawner::ExitHow;
 
 use crate::state::{Settings, State};
 use crate::step::{Action, Event, Output, step};
@@ -43,11 +43,10 @@ impl Conversation for Play {
 
 fn event(request: u64, words: &[&str]) -> Event {
     let executable = ExecutableId(words.get(1).map_or(0, |number| number.parse().unwrap()));
-    let limits = ExecutableLimits::default();
     match words {
         ["start", _, image @ ..] => {
             let module = "m".to_string();
-            Event::Start { request, executable, module, image: self::image(image), limits }
+            Event::Start { request, executable, module, image: self::image(image) }
         }
         ["stop", _, "grace", grace] => Event::Stop { executable, grace: Duration::from_millis(grace.parse().unwrap()) },
         ["spawned", _] => Event::Spawned { executable },

@@ -1,6 +1,7 @@
 //! Starts executables as processes of this host and reports their end (README.md).
 
 mod driver;
+mod limits;
 mod state;
 mod step;
 
@@ -35,7 +36,16 @@ fn construct(options: &Options) -> Result<Box<dyn Plugin>> {
         ("executables_max", settings.executables_max as u64, 1),
         ("requests_max", settings.requests_max as u64, 1),
     ])?;
+    let limits = std::iter::once(("limits", &settings.limits));
+    for (key, limits) in limits.chain(settings.modules.values().map(|limits| ("modules", limits))) {
+        limits.check().map_err(|message| options.wrong(key, message))?;
+    }
     Ok(Box::new(SpawnerLocal { settings }))
+}
+
+/// How this host counts the processes of a module; `None` where it cannot.
+pub fn processes_counted_by() -> Option<&'static str> {
+    driver::counted_by()
 }
 
 struct SpawnerLocal {

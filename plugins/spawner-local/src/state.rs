@@ -7,6 +7,8 @@ use farcall_base::{ExecutableId, Instant};
 use farcall_interfaces::spawner::OutputTail;
 use serde::Deserialize;
 
+use crate::limits::Limits;
+
 /// What connects an executable with its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -29,6 +31,8 @@ pub(crate) struct Settings {
     pub(crate) output_tail_lines_max: usize,
     pub(crate) output_tail_bytes_max: usize,
     pub(crate) requests_max: usize,
+    pub(crate) limits: Limits,
+    pub(crate) modules: BTreeMap<String, Limits>,
 }
 
 impl Default for Settings {
@@ -44,11 +48,19 @@ impl Default for Settings {
             output_tail_lines_max: 20,
             output_tail_bytes_max: 4096,
             requests_max: 256,
+            limits: Limits::standard(),
+            modules: BTreeMap::new(),
         }
     }
 }
 
 impl Settings {
+    /// What a module may use and do.
+    pub(crate) fn limits_of(&self, module: &str) -> Limits {
+        let all = self.limits.over(&Limits::standard());
+        self.modules.get(module).map_or_else(|| all.clone(), |own| own.over(&all))
+    }
+
     pub(crate) fn zygote_idle(&self) -> Duration {
         Duration::from_millis(self.zygote_idle_ms)
     }

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_interfaces::directory::{ExecutableImage, ImageKind};
-use farcall_interfaces::spawner::{ExecutableLimits, ExitHow, Exited, SOCKET_VARIABLE};
+use farcall_interfaces::spawner::rules::Rules;
+use farcall_interfaces::spawner::{ExitHow, Exited, SOCKET_VARIABLE};
 use farcall_wire::Publication;
 
+use crate::limits::Limits;
 use crate::state::{Executable, Phase, State};
 
 /// The descriptor on which an executable finds its connection: standard input, which the standard library can hand over
@@ -17,7 +19,7 @@ const SOCKET_NUMBER: &str = "0";
 /// What happens to the spawner.
 pub(crate) enum Event {
     /// Somebody asks for a start; `request` names the addresses of its reports.
-    Start { request: u64, executable: ExecutableId, module: String, image: ExecutableImage, limits: ExecutableLimits },
+    Start { request: u64, executable: ExecutableId, module: String, image: ExecutableImage },
     /// Somebody asks for an end.
     Stop { executable: ExecutableId, grace: Duration },
     /// A `Spawn` was done.
@@ -47,7 +49,7 @@ pub(crate) enum Action {
     /// Report to the addresses of `request` that it was refused.
     Refuse { request: u64, error: Error },
     /// Start a process and say how that went. The addresses of `request` are now those of `executable`.
-    Spawn { request: u64, executable: ExecutableId, command: CommandLine, load: Load, limits: ExecutableLimits },
+    Spawn { request: u64, executable: ExecutableId, command: Box<CommandLine>, load: Load },
     /// Report that it runs, and hand over its connection.
     ReportStarted { executable: ExecutableId },
     /// Report that it could not be started.
@@ -75,6 +77,12 @@ pub(crate) struct CommandLine {
     pub(crate) program: String,
     pub(crate) arguments: Vec<String>,
     pub(crate) environment: Vec<(String, String)>,
+    /// The program itself, where `program` prepares its process and hands it over.
+    pub(crate) linked: Option<String>,
+    /// What the manifest lets the module use and do.
+    pub(crate) limits: Limits,
+    /// The same for its processes, as far as it is known without looking at this host.
+    pub(crate) rules: Rules,
 }
 
 /// What an executable will be told to load: a zygote has it loaded by then.
@@ -111,10 +119,10 @@ impl Load {
 /// Takes one event in.
 pub(crate) fn step(state: &mut State, now: Instant, event: Event) -> Vec<Action> {
     match event {
-        Event::Start { request, executable, module, image, limits } => {
+        Event::Start { request, executable, module, image } => {
             let command = check_start(state, executable).and_then(|()| command_line(state, &module, &image));
             let load = Load::new(module, &image);
-            vec![start(state, request, executable, command.map(|command| (command, load)), limits)]
+            vec![start(state, request, executable, command.map(|command| (command, load)))]
         }
         Event::Stop { executable, grace } => stop(state, now, executable, grace).into_iter().collect(),
         Event::Spawned { executable } => spawned(state, executable),
@@ -132,17 +140,11 @@ pub(crate) fn step(state: &mut State, now: Instant, event: Event) -> Vec<Action>
     }
 }
 
-fn start(
-    state: &mut State,
-    request: u64,
-    executable: ExecutableId,
-    command: Result<(CommandLine, Load)>,
-    limits: ExecutableLimits,
-) -> Action {
+fn start(state: &mut State, request: u64, executable: ExecutableId, command: Result<(CommandLine, Load)>) -> Action {
     match command {
         Ok((command, load)) => {
             state.insert(executable);
-            Action::Spawn { request, executable, command, load, limits }
+            Action::Spawn { request, executable, command: Box::new(command), load }
         }
         Err(error) => Action::Refuse { request, error },
     }
@@ -170,19 +172,24 @@ fn command_line(state: &State, module: &str, image: &ExecutableImage) -> Result<
         let error = Error::new(ErrorKind::Unavailable, "start an executable", message);
         return Err(error.fix("publish the routine with Backend \"normal\""));
     }
-    let command = match &image.kind {
-        ImageKind::GenericHost { .. } => state.settings.host_command.as_slice(),
-        ImageKind::Linked { path } => std::slice::from_ref(path),
-    };
-    let (program, arguments) = command.split_first().expect("an empty host_command was refused at construction");
+    let (program, arguments) = state.settings.host_command.split_first().expect("an empty one was refused");
     let environment = environment(state, image);
     environment.iter().try_for_each(check_variable)?;
     let mut arguments = arguments.to_vec();
-    // All hosts are one program: what tells them apart in a list of processes is this. A linked one has a path of its own.
-    if matches!(image.kind, ImageKind::GenericHost { .. }) && !module.is_empty() {
-        arguments.push(module.to_string());
+    let linked = match &image.kind {
+        ImageKind::Linked { path } => Some(path.clone()),
+        ImageKind::GenericHost { .. } => None,
+    };
+    match &linked {
+        // The host holds the process to its rules; the linked code begins when it is loaded.
+        Some(path) => arguments.extend(["--run".to_string(), path.clone()]),
+        // All hosts are one program: what tells them apart in a list of processes is this. A linked one has a path.
+        None if !module.is_empty() => arguments.push(module.to_string()),
+        None => {}
     }
-    Ok(CommandLine { program: program.clone(), arguments, environment })
+    let limits = state.settings.limits_of(module);
+    let rules = limits.rules(image);
+    Ok(CommandLine { program: program.clone(), arguments, environment, linked, limits, rules })
 }
 
 /// Later ones win: the manifest, then the module, then what an executable needs to find its connection.

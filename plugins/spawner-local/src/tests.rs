@@ -5,10 +5,10 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use farcall_base::{Bytes, ErrorKind, ExecutableId};
+use farcall_base::{ErrorKind, ExecutableId};
 use farcall_interfaces::directory::{ExecutableImage, ImageKind};
 use farcall_interfaces::mailbox::{Answer, question};
-use farcall_interfaces::spawner::{ExecutableLimits, ExitHow, Exited, Start, Started};
+use farcall_interfaces::spawner::{ExitHow, Exited, Start, Started};
 use farcall_kernel::{Manifest, Node};
 
 use super::*;
@@ -34,28 +34,17 @@ impl Shell {
         Shell { node, spawner }
     }
 
-    fn ask(&self, number: u64, kind: ImageKind, limits: ExecutableLimits) -> (Answer<Started>, Answer<Exited>) {
+    fn ask(&self, number: u64, kind: ImageKind) -> (Answer<Started>, Answer<Exited>) {
         let environment = vec![("FROM_MODULE".to_string(), "2".to_string())];
         let image = ExecutableImage { kind, environment, backend: String::new(), module_text: Arc::from([]) };
         let ((started, is_started), (exited, has_exited)) = (question().unwrap(), question().unwrap());
-        self.spawner.start(Start {
-            executable: ExecutableId(number),
-            module: "ep".into(),
-            image,
-            limits,
-            started,
-            exited,
-        });
+        self.spawner.start(Start { executable: ExecutableId(number), module: "ep".into(), image, started, exited });
         (is_started, has_exited)
     }
 
-    fn start_limited(&self, number: u64, limits: ExecutableLimits) -> (Started, Answer<Exited>) {
-        let (started, exited) = self.ask(number, ImageKind::GenericHost { libraries: Vec::new() }, limits);
-        (started.wait(PATIENCE).unwrap(), exited)
-    }
-
     fn start(&self, number: u64) -> (Started, Answer<Exited>) {
-        self.start_limited(number, ExecutableLimits::default())
+        let (started, exited) = self.ask(number, ImageKind::GenericHost { libraries: Vec::new() });
+        (started.wait(PATIENCE).unwrap(), exited)
     }
 }
 
@@ -82,7 +71,7 @@ fn gone(pid: &str) -> bool {
 fn options_text_says_the_defaults_and_names_every_key() {
     let options = Options::from_text("options.toml", plugin().options).unwrap();
     assert_eq!(options.read::<Settings>().unwrap(), Settings::default());
-    assert_eq!(plugin().options.lines().filter(|line| !line.starts_with('#')).count(), 10);
+    assert_eq!(plugin().options.lines().filter(|line| !line.starts_with('#')).count(), 26);
     let wrong = [
         ("host_command = []", "host_command is empty"),
         ("host_command = [\"\"]", "host_command is empty"),
@@ -191,15 +180,7 @@ fn a_node_that_stops_takes_its_executables_with_it() {
         backend: String::new(),
         module_text: Arc::from([]),
     };
-    let limits = ExecutableLimits::default();
-    shell.spawner.start(Start {
-        executable: ExecutableId(2),
-        module: String::new(),
-        image,
-        limits,
-        started: reply,
-        exited,
-    });
+    shell.spawner.start(Start { executable: ExecutableId(2), module: String::new(), image, started: reply, exited });
     assert_eq!(answer.wait(PATIENCE).unwrap_err().kind(), ErrorKind::ShuttingDown);
     assert!(has_exited.wait(PATIENCE).is_err(), "no end is reported of what never ran");
 }
@@ -208,19 +189,10 @@ fn a_node_that_stops_takes_its_executables_with_it() {
 fn a_missing_program_is_an_error_that_names_it() {
     let shell = Shell::new("true");
     let kind = ImageKind::Linked { path: "/nonexistent/ep".to_string() };
-    let (started, _exited) = shell.ask(1, kind, ExecutableLimits::default());
+    let (started, _exited) = shell.ask(1, kind);
     let error = started.wait(PATIENCE).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(error.to_string().contains("program: /nonexistent/ep"), "{error}");
-}
-
-#[test]
-fn limits_hold() {
-    let shell = Shell::new("read go <&0; ulimit -v; ulimit -t; exit 0");
-    let limits = ExecutableLimits { address_space_max: Some(Bytes(1 << 30)), processor_seconds_max: Some(7) };
-    let (started, exited) = shell.start_limited(1, limits);
-    UnixStream::from(started.stream).write_all(b"go\n").unwrap();
-    assert_eq!(exited.wait(PATIENCE).unwrap().stdout.text(), "1048576\n7");
 }
 
 #[test]

@@ -195,6 +195,7 @@ impl Server {
             queued: now,
             started: now,
             deadline,
+            allowed: None,
             waits_since: now,
         };
         if let Some(deadline) = deadline {

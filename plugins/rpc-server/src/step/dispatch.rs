@@ -1,5 +1,7 @@
 //! Calls on their way to executables and back.
 
+use std::time::Duration;
+
 use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_wire::{Argument, CallResult, CallTimes};
 
@@ -23,7 +25,35 @@ impl Server {
             call.started = now;
             call.executable = Some(executable);
         }
+        if let Some(seconds) = self.state.executables.get(&executable).and_then(|e| e.limits.call_seconds_max) {
+            self.allow(now, key, seconds);
+        }
         Ok(())
+    }
+
+    /// A call was passed on whose module allows it so much time. It begins at once, or within milliseconds
+    /// (`step/line.rs`).
+    fn allow(&mut self, now: Instant, key: CallKey, seconds: u64) {
+        let end = now + Duration::from_secs(seconds);
+        let Some(call) = self.state.calls.get_mut(&key) else { return };
+        call.allowed = Some((end, seconds));
+        self.state.deadlines.insert((end, key));
+    }
+
+    /// What a caller is told whose call's time is over.
+    pub(super) fn too_late(&self, at: Instant, key: CallKey) -> Error {
+        let allowed = self.state.calls.get(&key).and_then(|call| call.allowed);
+        let Some((_, seconds)) = allowed.filter(|(end, _)| *end == at) else {
+            return Error::new(ErrorKind::TimedOut, "run a routine", "its time is over")
+                .fix("give it a longer timeout");
+        };
+        Error::new(
+            ErrorKind::LimitExceeded,
+            "run a routine",
+            "it takes longer than the server lets a call of its module",
+        )
+        .with("limits.call_seconds_max", seconds)
+        .fix("make the problem smaller, or raise that limit in the server's farcall.toml")
     }
 
     /// The outcome's head came from the executable; results that are arrays may still come, in the extents it gives.
@@ -79,6 +109,9 @@ impl Server {
         self.state.coming.remove(&key);
         if let Some(deadline) = call.deadline {
             self.state.deadlines.remove(&(deadline, key));
+        }
+        if let Some((end, _)) = call.allowed {
+            self.state.deadlines.remove(&(end, key));
         }
         if call.executable.is_none() {
             self.leave_line(key, &call);

@@ -3,7 +3,7 @@
 use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_call::{Connection, Event, Setup};
 use farcall_interfaces::directory::ImageKind;
-use farcall_interfaces::spawner::{ExitHow, Exited};
+use farcall_interfaces::spawner::{ExecutableLimits, ExitHow, Exited};
 use farcall_wire::{Publication, Reply, Request};
 
 use crate::state::{Action, CallKey, ModuleKey, Peer, PeerKind, Phase};
@@ -43,6 +43,13 @@ impl Server {
         };
         self.state.peers.insert(connection, peer);
         self.state.touched.insert(connection);
+    }
+
+    /// What an executable that runs may use.
+    pub fn executable_limited(&mut self, executable: ExecutableId, limits: ExecutableLimits) {
+        if let Some(record) = self.state.executables.get_mut(&executable) {
+            record.limits = limits;
+        }
     }
 
     pub(super) fn executable_event(
@@ -173,7 +180,7 @@ impl Server {
             self.leave(connection);
         }
         for one in std::mem::take(&mut record.line).into_iter().rev() {
-            self.ended_with_executable(surroundings, exited, one.key);
+            self.ended_with_executable(surroundings, exited, one.key, record.limits);
         }
         if !record.loaded {
             // Another one would end the same way: starting again and again helps nobody.
@@ -185,13 +192,19 @@ impl Server {
     }
 
     /// A call had begun when its executable ended. If nobody wanted that, and it does no harm, it runs again.
-    fn ended_with_executable(&mut self, surroundings: &mut dyn Surroundings, exited: &Exited, key: CallKey) {
+    fn ended_with_executable(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        exited: &Exited,
+        key: CallKey,
+        limits: ExecutableLimits,
+    ) {
         let Some(call) = self.state.calls.get_mut(&key) else { return };
         let unwanted = call.unwanted.take();
-        if unwanted.is_none() && may_run_again(call) {
+        if unwanted.is_none() && may_run_again(call) && !is_at_a_limit(exited) {
             return self.come_back(surroundings, key);
         }
-        let error = unwanted.unwrap_or_else(|| end_of_routine(exited, call.started));
+        let error = unwanted.unwrap_or_else(|| end_of_routine(exited, call.started, limits));
         self.finish(surroundings, key, Err(error));
     }
 }
@@ -201,6 +214,11 @@ fn end_at_start(exited: &Exited, module: &ModuleKey) -> Error {
     let message = format!("its executable {} before it could take a call", end_words(exited));
     let error = Error::new(ErrorKind::Unavailable, "start an executable", message).with("module", &module.0);
     with_stderr(error, &exited.stderr.text())
+}
+
+/// Whether it ended because it took more than it may: it would again.
+fn is_at_a_limit(exited: &Exited) -> bool {
+    matches!(exited.how, ExitHow::Signal { name: "SIGXCPU" | "SIGXFSZ", .. })
 }
 
 fn end_words(exited: &Exited) -> String {
@@ -216,7 +234,7 @@ fn with_stderr(error: Error, said: &str) -> Error {
 
 /// What the caller is told of a routine that ended its process; what the process said before the call `began` is not
 /// this caller's.
-fn end_of_routine(exited: &Exited, began: Instant) -> Error {
+fn end_of_routine(exited: &Exited, began: Instant, limits: ExecutableLimits) -> Error {
     let (kind, message) = match exited.how {
         // Nobody asked it to end but we, and we only because its connection was closed while it lived.
         _ if exited.was_stopped => {
@@ -226,6 +244,11 @@ fn end_of_routine(exited: &Exited, began: Instant) -> Error {
         ExitHow::Status(_) => (ErrorKind::RoutineExited, format!("the routine {}", end_words(exited))),
     };
     let error = with_stderr(Error::new(kind, "run a routine", message), &exited.stderr.text_since(began));
+    // The system says nothing of memory that it refused: whoever does not check for it crashes, and may wonder why.
+    let error = match limits.memory_max {
+        Some(memory) => error.with("limits.memory_bytes_max", memory.0),
+        None => error,
+    };
     match advice(exited) {
         Some(advice) => error.fix(advice),
         None => error,
@@ -254,7 +277,14 @@ fn advice(exited: &Exited) -> Option<&'static str> {
         "SIGILL" => "its library was built for another processor than the server's, or its code was overwritten",
         "SIGKILL" => "see the server's system log: a machine that runs out of memory ends processes so",
         "SIGPIPE" => "it wrote to a pipe or socket that nobody reads any more",
-        "SIGXCPU" => "it used up its processor time",
+        "SIGXCPU" => {
+            "it used up its processor time: make the problem smaller, or raise limits.processor_seconds_max in the \
+             server's farcall.toml"
+        }
+        "SIGXFSZ" => {
+            "it wrote more to a file than it may: write less, or raise limits.file_bytes_max in the server's farcall.toml"
+        }
+        "SIGSYS" => "it made a system call that the server's system forbids",
         _ => return None,
     })
 }

@@ -146,6 +146,9 @@ impl Server {
         let Some(call) = self.state.calls.get_mut(&key) else { return };
         call.executable = None;
         call.returns += 1;
+        if let Some((end, _)) = call.allowed.take() {
+            self.state.deadlines.remove(&(end, key));
+        }
         let too_often = (call.returns > RETURNS_MAX).then(|| {
             Error::new(ErrorKind::Unavailable, "run a routine", "its executables end before they begin it")
                 .with("executables", call.returns)

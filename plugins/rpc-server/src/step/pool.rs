@@ -145,6 +145,7 @@ impl Server {
             withdrawn: 0,
             shared: Default::default(),
             next_segment: 1,
+            limits: Default::default(),
         };
         self.state.executables.insert(executable, record);
     }

@@ -7,16 +7,21 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_interfaces::spawner::zygote::START_DESCRIPTORS;
 use farcall_interfaces::spawner::{ExecutableLimits, ExitHow};
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, kill_process_group, pidfd_open, prlimit};
+use rustix::process::{Pid, PidfdFlags, kill_process_group, pidfd_open};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use super::zygotes::ZygoteId;
-use crate::state::ConnectionKind;
-use crate::step::{CommandLine, Output, Signal};
+use super::environment::prepare;
+use super::rooms::Room;
+use super::zygotes::{Wanted, ZygoteId};
+use crate::limits::Limits;
+use crate::state::{ConnectionKind, Settings};
+use crate::step::{Output, Signal};
 
 /// Bytes taken from a pipe at a time: as much as a pipe holds by default.
 const READ_BYTES_MAX: usize = 64 << 10;
@@ -71,6 +76,10 @@ pub(super) struct Process {
     /// It was signalled on request while it lived.
     stopped: bool,
     reaped: bool,
+    limits: Limits,
+    /// Which share of the processors is its own.
+    place: Option<usize>,
+    _room: Arc<Room>,
 }
 
 impl Process {
@@ -79,23 +88,22 @@ impl Process {
     /// There is no code of ours between fork and exec on purpose: only then does the standard library use
     /// `posix_spawn`, whose cost does not grow with the server's memory. Hence the socket as descriptor 0, and limits
     /// that are set from outside right after the start; an executable itself asks to die with its parent.
-    pub(super) fn launch(
-        command: &CommandLine,
-        limits: ExecutableLimits,
-        connection: ConnectionKind,
-    ) -> Result<Process> {
-        let (ours, theirs) = connect(connection)?;
-        let environment = command.environment.iter().map(|(name, value)| (name, value));
-        let mut child = Command::new(&command.program)
-            .arg0(shown_name(&command.program))
-            .args(&command.arguments)
-            .envs(environment)
+    pub(super) fn launch(wanted: &Wanted, settings: &Settings) -> Result<Process> {
+        let (ours, theirs) = connect(settings.connection)?;
+        let program = &wanted.command.program;
+        if let Some(linked) = &wanted.command.linked {
+            // It is the host that starts it; this says more clearly what is missing.
+            std::fs::metadata(linked).map_err(|source| cannot_start(linked, source))?;
+        }
+        let mut command = Command::new(program);
+        prepare(&mut command, wanted, settings)?;
+        let mut child = command
             .stdin(Stdio::from(theirs))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
             .spawn()
-            .map_err(|source| cannot_start(&command.program, source))?;
+            .map_err(|source| cannot_start(program, source))?;
         let group = Pid::from_child(&child);
         let pidfd = match pidfd_open(group, PidfdFlags::empty()) {
             Ok(pidfd) => pidfd,
@@ -117,8 +125,12 @@ impl Process {
             stream: Some(ours),
             stopped: false,
             reaped: false,
+            limits: wanted.command.limits.clone(),
+            place: None,
+            _room: wanted.room.clone(),
         };
-        process.prepare(limits)
+        process.unblock_pipes()?;
+        Ok(process)
     }
 
     /// A process that a zygote has forked, by what the zygote says of it.
@@ -127,7 +139,7 @@ impl Process {
         pid: i32,
         pidfd: Option<OwnedFd>,
         near: Near,
-        limits: ExecutableLimits,
+        wanted: &Wanted,
     ) -> Result<Process> {
         let missing = || Error::new(ErrorKind::Protocol, "start an executable", "its zygote did not say which it is");
         let group = Pid::from_raw(pid).filter(|_| pid > 0).ok_or_else(missing)?;
@@ -140,14 +152,12 @@ impl Process {
             stream: Some(near.stream),
             stopped: false,
             reaped: false,
+            limits: wanted.command.limits.clone(),
+            place: None,
+            _room: wanted.room.clone(),
         };
-        process.prepare(limits)
-    }
-
-    fn prepare(self, limits: ExecutableLimits) -> Result<Process> {
-        self.unblock_pipes()?;
-        self.apply(limits)?;
-        Ok(self)
+        process.unblock_pipes()?;
+        Ok(process)
     }
 
     fn unblock_pipes(&self) -> Result<()> {
@@ -157,17 +167,31 @@ impl Process {
         Ok(())
     }
 
-    fn apply(&self, limits: ExecutableLimits) -> Result<()> {
-        let wanted = [
-            (Resource::As, limits.address_space_max.map(|bytes| bytes.0)),
-            (Resource::Cpu, limits.processor_seconds_max),
-        ];
-        for (resource, limit) in wanted.into_iter().filter_map(|(resource, limit)| Some((resource, limit?))) {
-            let limit = Rlimit { current: Some(limit), maximum: Some(limit) };
-            prlimit(Some(self.group), resource, limit)
-                .map_err(|errno| Error::system("limit an executable", errno.into()))?;
+    /// Keeps it to as many processors as it has threads, in the place of this number, if its module wants that. Before
+    /// it has loaded anything, so that all its threads are kept there.
+    pub(super) fn pin(&mut self, place: usize, settings: &Settings) {
+        if !self.limits.pin() {
+            return;
         }
-        Ok(())
+        let Ok(allowed) = sched_getaffinity(None) else { return };
+        let processors: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|processor| allowed.is_set(*processor)).collect();
+        let threads = self.limits.threads(processors.len(), settings.executables_max) as usize;
+        let mut own = CpuSet::new();
+        for number in 0..threads.min(processors.len()) {
+            own.set(processors[(place * threads + number) % processors.len()]);
+        }
+        if sched_setaffinity(Some(self.group), &own).is_ok() {
+            self.place = Some(place);
+        }
+    }
+
+    /// Where it was pinned.
+    pub(super) fn place(&self) -> Option<usize> {
+        self.place
+    }
+
+    pub(super) fn limits(&self) -> ExecutableLimits {
+        self.limits.for_server()
     }
 
     pub(super) fn pid(&self) -> u32 {

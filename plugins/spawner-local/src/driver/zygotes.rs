@@ -8,13 +8,15 @@ use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 
 use farcall_base::{Error, ExecutableId, Instant, Result};
-use farcall_interfaces::spawner::ExitHow;
 use farcall_interfaces::spawner::zygote::{Packet, Received, Wait, ZYGOTE_VARIABLE, ZygoteLink, write_load};
-use farcall_interfaces::spawner::{ExecutableLimits, SOCKET_VARIABLE};
+use farcall_interfaces::spawner::{ExitHow, SOCKET_VARIABLE};
 
-use super::process::{Near, Process, ends, exit_how, shown_name};
+use super::environment::prepare;
+use super::process::{Near, Process, ends, exit_how};
+use super::rooms::Room;
 use crate::state::Settings;
 use crate::step::{CommandLine, Load};
 
@@ -29,21 +31,22 @@ pub(super) struct ZygoteId(u64);
 /// What a zygote serves: executables that are to be anything else are not its children.
 #[derive(Clone, PartialEq)]
 struct Kind {
-    command: CommandLine,
+    command: Box<CommandLine>,
     load: Load,
 }
 
 /// An executable that somebody wants.
 pub(super) struct Wanted {
     pub(super) executable: ExecutableId,
-    pub(super) command: CommandLine,
-    pub(super) limits: ExecutableLimits,
+    pub(super) command: Box<CommandLine>,
+    /// Its module's, kept as long as it lives.
+    pub(super) room: Arc<Room>,
 }
 
 /// What has come of a start or an end.
 pub(super) enum News {
     /// It runs.
-    Born(ExecutableId, Process),
+    Born(ExecutableId, Box<Process>),
     /// It cannot be started.
     Failed(ExecutableId, Error),
     /// No zygote starts it: it is to be spawned.
@@ -68,6 +71,8 @@ struct Zygote {
     living: usize,
     /// Since when nothing of it lives.
     idle_since: Instant,
+    /// Its own, too: it is counted there.
+    _room: Arc<Room>,
 }
 
 /// All of them.
@@ -89,7 +94,7 @@ impl Zygotes {
         let found = match known {
             Some(id) => Some(id),
             None if self.unfit.contains(&kind) || !self.make_room(settings.zygotes_max) => None,
-            None => self.add(kind, now),
+            None => self.add(settings, kind, &wanted, now),
         };
         let Some(zygote) = found.and_then(|id| self.table.get_mut(&id)) else {
             return self.news.push_back(News::Refused(wanted));
@@ -115,9 +120,9 @@ impl Zygotes {
         self.table.len() < zygotes_max
     }
 
-    fn add(&mut self, kind: Kind, now: Instant) -> Option<ZygoteId> {
+    fn add(&mut self, settings: &Settings, kind: Kind, wanted: &Wanted, now: Instant) -> Option<ZygoteId> {
         // Whatever is in the way is in the way of a plain start too, which reports it.
-        let zygote = Zygote::launch(kind, now).ok()?;
+        let zygote = Zygote::launch(settings, kind, wanted, now).ok()?;
         self.last += 1;
         self.table.insert(ZygoteId(self.last), zygote);
         Some(ZygoteId(self.last))
@@ -154,8 +159,8 @@ impl Zygotes {
                     let Some((wanted, near)) = zygote.asked.pop_front() else { return self.lose(id) };
                     zygote.living += 1;
                     let executable = wanted.executable;
-                    self.news.push_back(match Process::born(id, pid, descriptors.pop(), near, wanted.limits) {
-                        Ok(process) => News::Born(executable, process),
+                    self.news.push_back(match Process::born(id, pid, descriptors.pop(), near, &wanted) {
+                        Ok(process) => News::Born(executable, Box::new(process)),
                         Err(error) => News::Failed(executable, error),
                     });
                 }
@@ -227,14 +232,13 @@ fn lost() -> ExitHow {
 
 impl Zygote {
     /// Starts one: by `posix_spawn`, whose cost does not grow with the server's memory.
-    fn launch(kind: Kind, now: Instant) -> Result<Zygote> {
+    fn launch(settings: &Settings, kind: Kind, wanted: &Wanted, now: Instant) -> Result<Zygote> {
         let (link, theirs) = ZygoteLink::pair()?;
         let memory = write_load(&kind.load.publication())?;
-        let variables = kind.command.environment.iter().filter(|(name, _)| name != SOCKET_VARIABLE);
-        let child = Command::new(&kind.command.program)
-            .arg0(shown_name(&kind.command.program))
-            .args(&kind.command.arguments)
-            .envs(variables.map(|(name, value)| (name, value)))
+        let mut command = Command::new(&kind.command.program);
+        prepare(&mut command, wanted, settings)?;
+        let child = command
+            .env_remove(SOCKET_VARIABLE)
             .env(ZYGOTE_VARIABLE, "0")
             .stdin(Stdio::from(theirs))
             // What a library says when it is loaded is of no call. If it crashes then, a plain start shows it.
@@ -253,6 +257,7 @@ impl Zygote {
             ended: BTreeMap::new(),
             living: 0,
             idle_since: now,
+            _room: wanted.room.clone(),
         };
         zygote.link.send(Packet::Load, &[memory.as_fd()])?;
         Ok(zygote)

@@ -1,0 +1,125 @@
+//! Takes away what a module's code must not have, before any of that code runs: in the process that will load it, for
+//! good, and for all that it forks or starts.
+//!
+//! | rule | held by |
+//! |---|---|
+//! | memory, file, descriptors | rlimits: DATA (private memory, so that shared arguments do not count), FSIZE, NOFILE |
+//! | tasks | the cgroup that the process joins, or RLIMIT_NPROC |
+//! | files, signals to strangers | landlock |
+//! | sockets, tracing, other groups | seccomp |
+//! | user | setgroups, setgid, setuid; capabilities are dropped whoever it is |
+//! | core files | RLIMIT_CORE: they would hold the caller's data |
+//!
+//! The processor time of a call is set at its beginning, see [`begin_call`].
+
+mod calls;
+mod filter;
+mod folders;
+
+use std::sync::OnceLock;
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_interfaces::spawner::rules::{Files, Missing, Network, RULES_VARIABLE, Rules};
+use rustix::process::{Gid, Resource, Rlimit, Uid, getrlimit, setrlimit};
+use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_no_new_privs};
+
+pub(crate) use calls::begin_call;
+pub(crate) use filter::Own;
+pub use filter::available as seccomp_available;
+pub use folders::available as landlock_available;
+
+static RULES: OnceLock<Rules> = OnceLock::new();
+
+/// The rules that this process was started with.
+///
+/// # Errors
+/// `InvalidArgument` for rules that are not understood.
+pub fn rules() -> Result<&'static Rules> {
+    if let Some(rules) = RULES.get() {
+        return Ok(rules);
+    }
+    let rules = Rules::from_text(&std::env::var(RULES_VARIABLE).unwrap_or_default())?;
+    Ok(RULES.get_or_init(|| rules))
+}
+
+/// Holds this process to its rules. It has one thread.
+///
+/// # Errors
+/// When a rule cannot be held that was required, or that every Linux holds.
+pub fn confine() -> Result<()> {
+    let rules = rules()?;
+    join(rules)?;
+    if let Some(folder) = &rules.folder {
+        std::env::set_current_dir(folder).map_err(|error| system("enter the working folder", error))?;
+    }
+    limit(rules)?;
+    become_user(rules)?;
+    set_no_new_privs(true).map_err(|errno| system("give up new privileges", errno.into()))?;
+    if rules.files == Files::Granted {
+        or_missing(rules, folders::restrict(rules)?, "files", "landlock (Linux 5.13)")?;
+    }
+    let outside = if rules.network == Network::Off { filter::Sockets::Refused } else { filter::Sockets::Allowed };
+    or_missing(rules, filter::restrict(outside)?, "network", "seccomp")
+}
+
+/// Joins the cgroups that count this process.
+fn join(rules: &Rules) -> Result<()> {
+    rules.cgroups.iter().try_for_each(|file| {
+        std::fs::write(file, "0").map_err(|error| system("join a cgroup", error).with("cgroup", file))
+    })
+}
+
+fn limit(rules: &Rules) -> Result<()> {
+    let limits = [
+        (Resource::Data, rules.memory_bytes_max),
+        (Resource::Fsize, rules.file_bytes_max),
+        (Resource::Nofile, rules.descriptors_max),
+        (Resource::Nproc, rules.tasks_of_user_max),
+        // One byte, and not none: a core that goes to a program is left out only then (core(5)).
+        (Resource::Core, Some(1)),
+    ];
+    limits.into_iter().filter_map(|(resource, limit)| Some((resource, limit?))).try_for_each(|(resource, limit)| {
+        // What is lower already stays so.
+        let limit = getrlimit(resource).maximum.map_or(limit, |maximum| maximum.min(limit));
+        setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })
+            .map_err(|errno| system("limit a process", errno.into()))
+    })
+}
+
+/// Another user, if the rules name one; and no capability, whoever it is then.
+fn become_user(rules: &Rules) -> Result<()> {
+    let failed = |errno: rustix::io::Errno| {
+        system("become another user", errno.into()).fix("only a server that runs as root can start modules as others")
+    };
+    if let Some((user, group)) = rules.user {
+        rustix::thread::set_thread_groups(&[]).map_err(failed)?;
+        let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
+        rustix::thread::set_thread_res_gid(group, group, group).map_err(failed)?;
+        rustix::thread::set_thread_res_uid(user, user, user).map_err(failed)?;
+        // The system forgot that with the old user.
+        crate::serve::end_with_parent();
+    }
+    let none = CapabilitySet::empty();
+    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
+        .map_err(|errno| system("give up capabilities", errno.into()))
+}
+
+/// Whether the system could hold a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Held {
+    Yes,
+    No,
+}
+
+fn or_missing(rules: &Rules, held: Held, what: &str, mechanism: &str) -> Result<()> {
+    if held == Held::Yes || rules.missing == Missing::Allowed {
+        return Ok(());
+    }
+    let message = format!("this system cannot hold the module's rule on {what}: it has no {mechanism}");
+    Err(Error::new(ErrorKind::Unavailable, "start the executable", message)
+        .fix("run the server on a newer kernel, or set limits.required = false in farcall.toml"))
+}
+
+fn system(what: &'static str, error: std::io::Error) -> Error {
+    Error::system(what, error)
+}

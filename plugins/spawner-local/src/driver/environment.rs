@@ -1,0 +1,85 @@
+//! What a process of a module is started with: program, variables, rules.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use farcall_base::Result;
+use farcall_interfaces::spawner::rules::RULES_VARIABLE;
+
+use super::process::shown_name;
+use super::zygotes::Wanted;
+use crate::limits::Limits;
+use crate::state::Settings;
+
+/// Variables of the server's that a module's code may see: where things are, languages, and settings of numerical
+/// libraries. Whatever else is in a server's environment, tokens and agents' sockets among it, is none of its business.
+const KEPT: [&str; 13] = [
+    "HOME",
+    "HOSTNAME",
+    "LANG",
+    "LANGUAGE",
+    "LD_LIBRARY_PATH",
+    "LOGNAME",
+    "MALLOC_ARENA_MAX",
+    "PATH",
+    "SHELL",
+    "TERM",
+    "TZ",
+    "USER",
+    "XDG_CACHE_HOME",
+];
+
+/// Beginnings of such names.
+const KEPT_BEGINNINGS: [&str; 12] = [
+    "BLIS_",
+    "FARCALL_",
+    "GFORTRAN_",
+    "GOMP_",
+    "GOTO_",
+    "KMP_",
+    "LC_",
+    "MKL_",
+    "NUMBA_",
+    "OMP_",
+    "OPENBLAS_",
+    "PYTHON",
+];
+
+/// By which libraries are told how many threads to run.
+const THREADS: [&str; 7] = [
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "GOTO_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+];
+
+/// Arguments, variables and group of a process. Later variables win: the server's, threads, the manifest's and the
+/// module's, then rules and folder.
+pub(super) fn prepare(command: &mut Command, wanted: &Wanted, settings: &Settings) -> Result<()> {
+    let line = &wanted.command;
+    let rules = wanted.room.rules(&line.limits, &line.rules)?;
+    let inherited: Vec<(OsString, OsString)> = std::env::vars_os().filter(|(name, _)| is_kept(name)).collect();
+    command.arg0(shown_name(&line.program)).args(&line.arguments).process_group(0).env_clear();
+    command.envs(threads(&line.limits, settings));
+    // What the administrator gave the server is worth more than what we work out, and less than the manifest.
+    let told = |name: &OsString| line.limits.threads_are_set() && THREADS.iter().any(|known| name == known);
+    command.envs(inherited.into_iter().filter(|(name, _)| !told(name)));
+    command.envs(line.environment.iter().map(|(name, value)| (name, value)));
+    command.env("TMPDIR", wanted.room.folder()).env(RULES_VARIABLE, rules.to_text());
+    Ok(())
+}
+
+fn is_kept(name: &OsString) -> bool {
+    let Some(name) = name.to_str() else { return false };
+    KEPT.contains(&name) || KEPT_BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+}
+
+fn threads(limits: &Limits, settings: &Settings) -> impl Iterator<Item = (&'static str, String)> {
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let threads = limits.threads(processors, settings.executables_max);
+    THREADS.into_iter().map(move |name| (name, threads.to_string()))
+}

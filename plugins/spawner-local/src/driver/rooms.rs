@@ -1,0 +1,231 @@
+//! What the processes of a module share on this host: a working folder, and the cgroup that counts them.
+//!
+//! Both are made with the module's first process and removed after its last; what still ran in the cgroup is killed.
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_interfaces::spawner::rules::{Missing, Rules};
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::{Pid, Signal, getpid, kill_process, test_kill_process};
+
+use crate::limits::{Limits, find_user};
+
+/// Names of folders and cgroups begin so; the number of the server's process follows.
+const PREFIX: &str = "farcall-module-";
+
+/// Names tried for a folder.
+const NAMES_MAX: u32 = 1000;
+
+/// Times that a cgroup is looked at until its processes, which were killed, are gone; a millisecond each.
+const LOOKS_MAX: u32 = 200;
+
+/// The rooms in use, by module.
+#[derive(Default)]
+pub(super) struct Rooms {
+    table: BTreeMap<String, Weak<Room>>,
+    swept: bool,
+}
+
+/// Rooms made by this process, of all its nodes.
+static MADE: AtomicU64 = AtomicU64::new(0);
+
+/// One module's.
+pub(super) struct Room {
+    folder: PathBuf,
+    cgroup: Option<PathBuf>,
+    user: Option<(u32, u32)>,
+    _lock: OwnedFd,
+}
+
+impl Rooms {
+    /// The room of `module`, made if nobody is in it.
+    pub(super) fn enter(&mut self, module: &str, limits: &Limits) -> Result<Arc<Room>> {
+        if let Some(room) = self.table.get(module).and_then(Weak::upgrade) {
+            return Ok(room);
+        }
+        if !std::mem::replace(&mut self.swept, true) {
+            sweep();
+        }
+        let room = Arc::new(Room::new(limits).map_err(|error| error.with("module", module))?);
+        self.table.retain(|_, room| room.strong_count() > 0);
+        self.table.insert(module.to_string(), Arc::downgrade(&room));
+        Ok(room)
+    }
+}
+
+impl Room {
+    fn new(limits: &Limits) -> Result<Room> {
+        let user = limits.user().map(|user| find_user(user, &passwd())).transpose()?;
+        let (name, folder) = make_folder()?;
+        // A lock that ends with this process, wherever that is: others must not take the folder for left behind.
+        let lock = std::fs::File::open(&folder).map(OwnedFd::from);
+        let lock = lock.map_err(|error| Error::system("lock a working folder", error))?;
+        let _ = flock(&lock, FlockOperation::NonBlockingLockExclusive);
+        let mut room = Room { folder, cgroup: None, user, _lock: lock };
+        if let Some((user, group)) = user {
+            std::os::unix::fs::chown(&room.folder, Some(user), Some(group))
+                .map_err(|error| Error::system("give a working folder to its user", error).with("user", user))?;
+        }
+        room.cgroup = limits.tasks_max().and_then(|tasks_max| make_cgroup(&name, tasks_max));
+        Ok(room)
+    }
+
+    /// The rules of a process in this room.
+    pub(super) fn rules(&self, limits: &Limits, rules: &Rules) -> Result<Rules> {
+        let mut rules = rules.clone();
+        rules.folder = Some(self.folder.display().to_string());
+        rules.user = self.user;
+        match (&self.cgroup, limits.tasks_max()) {
+            (Some(cgroup), _) => rules.cgroups.push(cgroup.join("cgroup.procs").display().to_string()),
+            (None, Some(tasks_max)) => self.count_by_user(tasks_max, &mut rules)?,
+            (None, None) => {}
+        }
+        Ok(rules)
+    }
+
+    /// Without a cgroup, the system counts all that the user runs: what runs now comes on top of what the module may have.
+    /// It counts nothing of root's.
+    fn count_by_user(&self, tasks_max: u64, rules: &mut Rules) -> Result<()> {
+        let user = self.user.map_or_else(|| rustix::process::geteuid().as_raw(), |(user, _)| user);
+        if user != 0 {
+            rules.tasks_of_user_max = Some(tasks_max.saturating_add(tasks_of(user)));
+            return Ok(());
+        }
+        if rules.missing == Missing::Allowed {
+            return Ok(());
+        }
+        let message = "this system cannot count the module's processes: no cgroup can be written, and it runs as root";
+        Err(Error::new(ErrorKind::Unavailable, "start a module", message)
+            .fix("name a user for it in farcall.toml, or set required = false"))
+    }
+
+    /// Where temporary files go.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        if let Some(cgroup) = &self.cgroup {
+            remove_cgroup(cgroup);
+        }
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A folder that nobody else may enter, and its name.
+fn make_folder() -> Result<(String, PathBuf)> {
+    let mut outcome = Ok(());
+    // Somebody who takes names in advance gets tired of it, or does not know which come.
+    for _ in 0..NAMES_MAX {
+        let name = format!("{PREFIX}{}-{}", getpid().as_raw_nonzero(), MADE.fetch_add(1, Ordering::Relaxed));
+        let folder = std::env::temp_dir().join(&name);
+        outcome = std::fs::DirBuilder::new().mode(0o700).create(&folder);
+        match &outcome {
+            Ok(()) => return Ok((name, folder)),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(_) => break,
+        }
+    }
+    let error = outcome.expect_err("the loop ends at success");
+    Err(Error::system("make a working folder", error).with("in", std::env::temp_dir().display()))
+}
+
+/// How the processes of a module are counted on this host, for people.
+pub(crate) fn counted_by() -> Option<&'static str> {
+    let name = format!("{PREFIX}{}-0", getpid().as_raw_nonzero());
+    if let Some(cgroup) = make_cgroup(&name, 4096) {
+        remove_cgroup(&cgroup);
+        return Some("cgroup");
+    }
+    (!rustix::process::geteuid().is_root()).then_some("user")
+}
+
+/// A cgroup below ours that has so many tasks at most; `None` where that cannot be had.
+fn make_cgroup(name: &str, tasks_max: u64) -> Option<PathBuf> {
+    bases().into_iter().find_map(|base| {
+        let cgroup = base.join(name);
+        std::fs::create_dir(&cgroup).ok()?;
+        let counted = std::fs::write(cgroup.join("pids.max"), tasks_max.to_string()).is_ok();
+        if !counted {
+            let _ = std::fs::remove_dir(&cgroup);
+        }
+        counted.then_some(cgroup)
+    })
+}
+
+/// Where our own cgroup lies: that of the controller `pids` (version 1), or the one of all controllers (version 2) and
+/// the one above it, since a cgroup that has processes can have no counted ones below it.
+fn bases() -> Vec<PathBuf> {
+    let text = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let mut bases = Vec::new();
+    for (controllers, path) in text.lines().filter_map(|line| line.split_once(':')?.1.split_once(':')) {
+        let path = path.trim_start_matches('/');
+        if controllers.split(',').any(|controller| controller == "pids") {
+            bases.push(Path::new("/sys/fs/cgroup").join(controllers).join(path));
+        }
+        if controllers.is_empty() {
+            let own = Path::new("/sys/fs/cgroup").join(path);
+            let above = own.parent().filter(|above| above.starts_with("/sys/fs/cgroup")).map(Path::to_path_buf);
+            bases.extend([Some(own), above].into_iter().flatten());
+        }
+    }
+    bases
+}
+
+/// Kills what runs in a cgroup, and removes it. A process that forks meanwhile is found by the next look.
+fn remove_cgroup(cgroup: &Path) {
+    for _ in 0..LOOKS_MAX {
+        let text = std::fs::read_to_string(cgroup.join("cgroup.procs")).unwrap_or_default();
+        let processes = text.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?));
+        let mut killed = 0;
+        for process in processes {
+            let _ = kill_process(process, Signal::KILL);
+            killed += 1;
+        }
+        if killed == 0 && std::fs::remove_dir(cgroup).is_ok() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
+/// Removes what servers of ours left behind that were killed.
+fn sweep() {
+    let places = bases().into_iter().chain([std::env::temp_dir()]);
+    let entries = places.flat_map(std::fs::read_dir).flatten().flatten();
+    let own = rustix::process::geteuid().as_raw();
+    for entry in entries.filter(|entry| entry.metadata().is_ok_and(|data| data.is_dir() && data.uid() == own)) {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let server = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-')?.0.parse().ok());
+        if server.and_then(Pid::from_raw).is_none_or(|server| test_kill_process(server).is_ok()) {
+            continue;
+        }
+        if entry.path().starts_with("/sys") {
+            remove_cgroup(&entry.path());
+        } else if std::fs::File::open(entry.path())
+            .is_ok_and(|folder| flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok())
+        {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Processes and threads of a user.
+fn tasks_of(user: u32) -> u64 {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let own = processes.filter(|entry| entry.metadata().is_ok_and(|data| data.uid() == user));
+    let threads = own.filter_map(|entry| std::fs::read_dir(entry.path().join("task")).ok());
+    threads.map(|tasks| tasks.count() as u64).sum()
+}
+
+fn passwd() -> String {
+    std::fs::read_to_string("/etc/passwd").unwrap_or_default()
+}

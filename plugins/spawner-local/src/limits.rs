@@ -1,0 +1,213 @@
+//! What the manifest lets modules use and do: for all of them, and what differs for one. Pure.
+
+use std::path::Path;
+
+use farcall_base::{Bytes, Error, ErrorKind, Result};
+use farcall_interfaces::directory::{ExecutableImage, ImageKind};
+use farcall_interfaces::spawner::ExecutableLimits;
+use farcall_interfaces::spawner::rules::{Files, Missing, Network, Rules};
+use serde::Deserialize;
+
+/// Which files a module may open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum FilesWord {
+    Granted,
+    All,
+}
+
+/// The keys of `limits` and of each of `modules`; options.toml says what they mean. What a module leaves out is as for
+/// all of them, and what those leave out has its default.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Limits {
+    memory_bytes_max: Option<u64>,
+    processor_seconds_max: Option<u64>,
+    call_seconds_max: Option<u64>,
+    tasks_max: Option<u64>,
+    file_bytes_max: Option<u64>,
+    descriptors_max: Option<u64>,
+    network: Option<bool>,
+    files: Option<FilesWord>,
+    readable: Option<Vec<String>>,
+    writable: Option<Vec<String>>,
+    user: Option<String>,
+    threads: Option<u64>,
+    pin: Option<bool>,
+    required: Option<bool>,
+}
+
+impl Limits {
+    /// What is written in options.toml.
+    pub(crate) fn standard() -> Limits {
+        Limits {
+            memory_bytes_max: Some(0),
+            processor_seconds_max: Some(0),
+            call_seconds_max: Some(0),
+            tasks_max: Some(4096),
+            file_bytes_max: Some(16 << 30),
+            descriptors_max: Some(1024),
+            network: Some(false),
+            files: Some(FilesWord::Granted),
+            readable: Some(Vec::new()),
+            writable: Some(Vec::new()),
+            user: Some(String::new()),
+            threads: Some(0),
+            pin: Some(false),
+            required: Some(false),
+        }
+    }
+
+    /// These, completed by others.
+    pub(crate) fn over(&self, other: &Limits) -> Limits {
+        let (own, other) = (self.clone(), other.clone());
+        Limits {
+            memory_bytes_max: own.memory_bytes_max.or(other.memory_bytes_max),
+            processor_seconds_max: own.processor_seconds_max.or(other.processor_seconds_max),
+            call_seconds_max: own.call_seconds_max.or(other.call_seconds_max),
+            tasks_max: own.tasks_max.or(other.tasks_max),
+            file_bytes_max: own.file_bytes_max.or(other.file_bytes_max),
+            descriptors_max: own.descriptors_max.or(other.descriptors_max),
+            network: own.network.or(other.network),
+            files: own.files.or(other.files),
+            readable: own.readable.or(other.readable),
+            writable: own.writable.or(other.writable),
+            user: own.user.or(other.user),
+            threads: own.threads.or(other.threads),
+            pin: own.pin.or(other.pin),
+            required: own.required.or(other.required),
+        }
+    }
+
+    /// Refuses what no process could run under, and paths that cannot be passed on.
+    pub(crate) fn check(&self) -> std::result::Result<(), String> {
+        let paths = self.readable.iter().chain(&self.writable).flatten();
+        for path in paths {
+            if !Path::new(path).is_absolute() || path.contains(['\n', '\0']) {
+                return Err(format!("{path:?} is no absolute path"));
+            }
+        }
+        // A process starts with its connection, its outputs and what its libraries open.
+        for (name, number, least) in [("descriptors_max", self.descriptors_max, 32), ("tasks_max", self.tasks_max, 2)] {
+            if number.is_some_and(|number| number != 0 && number < least) {
+                return Err(format!("{name} must be 0 (no limit) or at least {least}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The rules of a process that runs `image`; what the driver finds out (folder, cgroups, users) is added by it.
+    pub(crate) fn rules(&self, image: &ExecutableImage) -> Rules {
+        let list = |paths: &Option<Vec<String>>| paths.clone().unwrap_or_default();
+        let mut readable = list(&self.readable);
+        readable.extend(own_files(image));
+        Rules {
+            memory_bytes_max: limited(self.memory_bytes_max),
+            processor_seconds_max: limited(self.processor_seconds_max),
+            file_bytes_max: limited(self.file_bytes_max),
+            descriptors_max: limited(self.descriptors_max),
+            network: if self.network == Some(true) { Network::On } else { Network::Off },
+            files: if self.files == Some(FilesWord::All) { Files::All } else { Files::Granted },
+            readable,
+            writable: list(&self.writable),
+            missing: if self.required == Some(true) { Missing::Refused } else { Missing::Allowed },
+            ..Rules::default()
+        }
+    }
+
+    /// Processes and threads of a module.
+    pub(crate) fn tasks_max(&self) -> Option<u64> {
+        limited(self.tasks_max)
+    }
+
+    /// The name or numbers of the user to be; none for the server's own.
+    pub(crate) fn user(&self) -> Option<&str> {
+        self.user.as_deref().filter(|user| !user.is_empty())
+    }
+
+    /// Threads of one executable: as many as the processors give each of `executables` that run at a time.
+    pub(crate) fn threads(&self, processors: usize, executables: usize) -> u64 {
+        let share = processors / executables.clamp(1, processors.max(1));
+        limited(self.threads).unwrap_or(share.max(1) as u64)
+    }
+
+    /// Whether the number of threads was asked for, and not worked out.
+    pub(crate) fn threads_are_set(&self) -> bool {
+        limited(self.threads).is_some()
+    }
+
+    /// Whether each executable has processors of its own.
+    pub(crate) fn pin(&self) -> bool {
+        self.pin == Some(true)
+    }
+
+    /// What the server must know.
+    pub(crate) fn for_server(&self) -> ExecutableLimits {
+        ExecutableLimits {
+            memory_max: limited(self.memory_bytes_max).map(Bytes),
+            call_seconds_max: limited(self.call_seconds_max),
+        }
+    }
+}
+
+/// 0 is no limit.
+fn limited(number: Option<u64>) -> Option<u64> {
+    number.filter(|number| *number > 0)
+}
+
+/// The files that a module consists of, and what lies beside its libraries.
+fn own_files(image: &ExecutableImage) -> Vec<String> {
+    let beside = |library: &String| {
+        let parent = Path::new(library).parent().filter(|parent| parent.is_absolute() && parent.parent().is_some())?;
+        Some(parent.display().to_string())
+    };
+    match &image.kind {
+        ImageKind::GenericHost { libraries } => libraries.iter().filter_map(beside).collect(),
+        ImageKind::Linked { path } => vec![path.clone()],
+    }
+}
+
+/// A user and its group in the text of /etc/passwd, or as `UID:GID`.
+pub(crate) fn find_user(user: &str, passwd: &str) -> Result<(u32, u32)> {
+    let numbers = user.split_once(':').and_then(|(user, group)| Some((user.parse().ok()?, group.parse().ok()?)));
+    let named = || {
+        let line = passwd.lines().map(|line| line.split(':').collect::<Vec<_>>()).find(|fields| fields[0] == user)?;
+        Some((line.get(2)?.parse().ok()?, line.get(3)?.parse().ok()?))
+    };
+    numbers.or_else(named).ok_or_else(|| {
+        Error::new(ErrorKind::InvalidSource, "start a module as another user", format!("there is no user \"{user}\""))
+            .fix("name a user of /etc/passwd, or write \"UID:GID\"")
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_module_differs_where_it_says_so() {
+        let all = Limits { memory_bytes_max: Some(1), network: Some(true), ..Limits::default() };
+        let one = Limits { memory_bytes_max: Some(2), ..Limits::default() };
+        let both = one.over(&all).over(&Limits::standard());
+        assert_eq!((both.memory_bytes_max, both.network, both.tasks_max), (Some(2), Some(true), Some(4096)));
+    }
+
+    #[test]
+    fn threads_share_the_processors() {
+        let limits = Limits::standard();
+        let shares: Vec<u64> = [(8, 2), (8, 64), (8, 0), (2, 3), (0, 0)].map(|(p, e)| limits.threads(p, e)).into();
+        assert_eq!(shares, [4, 1, 8, 1, 1]);
+        assert_eq!(Limits { threads: Some(3), ..limits }.threads(8, 64), 3);
+    }
+
+    #[test]
+    fn users_are_found_by_name_and_by_number() {
+        let passwd = "root:x:0:0:root:/root:/bin/sh\nbroken\nnobody:x:65534:65533::/:/bin/false\n";
+        assert_eq!(find_user("nobody", passwd).unwrap(), (65534, 65533));
+        assert_eq!(find_user("1000:100", passwd).unwrap(), (1000, 100));
+        for wrong in ["nobod", "broken", "1000", "1000:", "-1:5", ""] {
+            assert!(find_user(wrong, passwd).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! Routines that take more than they are given: each is held, its caller is told, and the server serves on.
+
+#![allow(clippy::unwrap_used)]
+
+use std::process::Command;
+use std::time::Instant;
+
+use farcall_client::{Argument, Client, Error, ErrorKind, Outputs};
+use farcall_tests::{Directory, Server, Transport, alive, eventually, manifest_of, wild};
+
+/// EPERM and EACCES: refused by a filter, and by landlock.
+const EPERM: i32 = 1;
+const EACCES: i32 = 13;
+
+struct Wild {
+    server: Server,
+    client: Client,
+    _folder: Directory,
+}
+
+impl Wild {
+    /// A server of wild.idl, loaded or linked, with these options of its spawner.
+    fn new(linked: bool, limits: &str) -> Wild {
+        let folder = Directory::new();
+        let manifest = folder.write("farcall.toml", &manifest_of("executables_max = 2", limits));
+        let arguments = ["--manifest", manifest.to_str().unwrap()];
+        let server = Server::start(Transport::Unix, &[wild(linked)], &arguments);
+        let client = server.client();
+        Wild { server, client, _folder: folder }
+    }
+
+    fn call<const N: usize>(&self, name: &str, arguments: [(&str, Argument<'_>); N]) -> Result<Outputs, Error> {
+        self.client.routine(name).unwrap().call(arguments)
+    }
+
+    fn number<const N: usize>(&self, name: &str, arguments: [(&str, Argument<'_>); N], result: &str) -> i32 {
+        self.call(name, arguments).unwrap().scalar(result).unwrap()
+    }
+
+    fn look(&self, file: &str) -> i32 {
+        self.number("look", [("file", text(file))], "error")
+    }
+
+    fn fill(&self, file: &str, megabytes: i64) -> i32 {
+        self.number("fill", [("file", text(file)), ("megabytes", megabytes.into())], "written")
+    }
+
+    fn fine(&self) {
+        assert_eq!(self.look("/usr"), 0);
+    }
+}
+
+fn text(text: &str) -> Argument<'static> {
+    Argument::from(text)
+}
+
+fn says(error: &Error, words: &[&str]) {
+    let text = error.to_string();
+    assert!(words.iter().all(|word| text.contains(word)), "{text}");
+}
+
+#[test]
+fn a_call_that_takes_too_long_ends() {
+    for linked in [false, true] {
+        let wild = Wild::new(linked, "limits.call_seconds_max = 1");
+        let begun = Instant::now();
+        let error = wild.call("burn", [("n", 0.into())]).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
+        says(&error, &["limits.call_seconds_max: 1", "farcall.toml"]);
+        assert!((900..4000).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
+        wild.fine();
+    }
+}
+
+#[test]
+fn processor_time_is_counted_by_call() {
+    let wild = Wild::new(false, "limits.processor_seconds_max = 1");
+    for _ in 0..2 {
+        let error = wild.call("burn", [("n", 0.into())]).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::RoutineCrashed, "{error}");
+        says(&error, &["SIGXCPU", "limits.processor_seconds_max"]);
+        wild.fine();
+    }
+}
+
+#[test]
+fn a_leak_meets_its_end_and_the_machine_does_not() {
+    for linked in [false, true] {
+        let wild = Wild::new(linked, "modules.wild.memory_bytes_max = 200_000_000");
+        let megabytes = wild.number("leak", [("careless", 0.into())], "megabytes");
+        assert!((50..200).contains(&megabytes), "{megabytes}");
+        let error = wild.call("leak", [("careless", 1.into())]).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::RoutineCrashed, "{error}");
+        says(&error, &["limits.memory_bytes_max: 200000000"]);
+        wild.fine();
+    }
+}
+
+#[test]
+fn processes_and_threads_are_counted() {
+    for threads in [0, 1] {
+        let wild = Wild::new(false, "limits.tasks_max = 40");
+        let children = wild.number("breed", [("threads", threads.into())], "children");
+        assert!((20..40).contains(&children), "{children}");
+        // They fill the module's room, and end with the executable.
+        assert_eq!(wild.call("leave", [("status", 3.into())]).err().unwrap().kind(), ErrorKind::RoutineExited);
+        assert!(eventually(|| wild.server.processes().len() <= wild.server.children().len()));
+        wild.fine();
+    }
+}
+
+#[test]
+fn a_file_that_grows_is_stopped() {
+    let wild = Wild::new(false, "limits.file_bytes_max = 8_388_608");
+    assert_eq!(wild.fill("scratch", 8), 8, "the working folder can be written");
+    let error = wild.call("fill", [("file", text("scratch")), ("megabytes", 9.into())]).err().unwrap();
+    says(&error, &["SIGXFSZ", "limits.file_bytes_max"]);
+    wild.fine();
+}
+
+#[test]
+fn files_of_others_stay_closed() {
+    let folder = Directory::new();
+    let file = folder.write("private", "secret").display().to_string();
+    for linked in [false, true] {
+        let wild = Wild::new(linked, "");
+        assert_eq!((wild.look(&file), wild.look("/etc/passwd")), (EACCES, 0));
+        assert_eq!(wild.fill(&file, 1), -EACCES);
+        assert_eq!(wild.fill(&format!("{file}-new"), 1), -EACCES);
+    }
+    let path = folder.0.display();
+    let wild = Wild::new(false, &format!("limits.readable = [\"{path}\"]"));
+    assert_eq!((wild.look(&file), wild.fill(&file, 1)), (0, -EACCES));
+    let wild = Wild::new(false, &format!("modules.wild.writable = [\"{path}\"]"));
+    assert_eq!((wild.look(&file), wild.fill(&file, 1)), (0, 1));
+    let wild = Wild::new(false, "limits.files = \"all\"");
+    assert_eq!(wild.fill(&file, 1), 1);
+}
+
+#[test]
+fn a_working_folder_ends_with_its_module() {
+    let left = || {
+        let entries = std::fs::read_dir(std::env::temp_dir()).unwrap().flatten();
+        entries.filter(|entry| entry.path().join("left").exists()).count()
+    };
+    let wild = Wild::new(false, "");
+    assert_eq!(wild.fill("left", 1), 1);
+    assert_eq!(left(), 1);
+    drop(wild);
+    assert_eq!(left(), 0);
+}
+
+#[test]
+fn the_network_is_off_unless_granted() {
+    let (unix, inet, inet6, netlink) = (1, 2, 10, 16);
+    let family = |wild: &Wild, family: i32| wild.number("connect_out", [("family", i64::from(family).into())], "error");
+    for linked in [false, true] {
+        let wild = Wild::new(linked, "");
+        assert_eq!([unix, inet, inet6, netlink].map(|number| family(&wild, number)), [EPERM; 4]);
+        assert_eq!(family(&wild, 0), 0, "a pair leads nowhere else");
+        assert_ne!(wild.number("connect_by_x32", [], "error"), 0);
+    }
+    let wild = Wild::new(false, "limits.network = true");
+    assert_eq!([unix, inet].map(|number| family(&wild, number)), [0, 0]);
+}
+
+#[test]
+fn nobody_outside_can_be_signalled_or_traced() {
+    let mut stranger = Command::new("sleep").arg("600").spawn().unwrap();
+    // Without a zygote, the parent is the server itself.
+    for options in ["", "zygotes_max = 0"] {
+        let wild = Wild::new(false, options);
+        let outputs = wild.call("strike", [("other", i64::from(stranger.id()).into())]).unwrap();
+        assert_eq!(outputs.array::<i32>("error").unwrap().to_vec(), [EPERM; 4]);
+        wild.fine();
+    }
+    assert!(alive(stranger.id()));
+    stranger.kill().unwrap();
+    stranger.wait().unwrap();
+}
+
+#[test]
+fn nothing_escapes_its_group() {
+    for options in ["", "zygotes_max = 0"] {
+        let wild = Wild::new(false, options);
+        let outputs = wild.call("escape", []).unwrap();
+        assert_eq!(outputs.array::<i32>("error").unwrap().to_vec(), [EPERM; 2]);
+        let pid = outputs.scalar::<i32>("pid").unwrap().unsigned_abs();
+        assert!(alive(pid), "it lives as long as its executable");
+        wild.call("leave", [("status", 0.into())]).err().unwrap();
+        assert!(eventually(|| !alive(pid)), "what a routine leaves behind ends with its executable");
+        assert!(eventually(|| wild.server.processes().len() <= wild.server.children().len()));
+        wild.fine();
+    }
+}
+
+#[test]
+fn what_a_process_is_left_with() {
+    let wild = Wild::new(false, "limits.threads = 2\nmodules.other.threads = 1");
+    let outputs = wild.call("self", [("variable", text("CARGO_MANIFEST_DIR"))]).unwrap();
+    let number = |name| outputs.scalar::<i32>(name).unwrap();
+    assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some(), "the server has it");
+    assert_eq!((number("set"), number("privileges"), number("core"), number("threads")), (0, 1, 1, 2));
+    assert_eq!(wild.call("self", [("variable", text("PATH"))]).unwrap().scalar::<i32>("set").unwrap(), 1);
+}
+
+#[test]
+fn a_pinned_executable_keeps_to_its_processors() {
+    let processors = |options: &str| {
+        let wild = Wild::new(false, options);
+        wild.call("self", [("variable", text("PATH"))]).unwrap().scalar::<i32>("processors").unwrap() as usize
+    };
+    assert_eq!(processors("limits.pin = true\nlimits.threads = 1"), 1);
+    assert_eq!(processors("limits.threads = 1"), std::thread::available_parallelism().unwrap().get());
+}
+
+#[test]
+fn a_module_can_have_a_user_of_its_own() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: only root can start modules as others");
+        return;
+    }
+    let wild = Wild::new(false, "modules.wild.user = \"65534:65534\"");
+    let outputs = wild.call("self", [("variable", text("PATH"))]).unwrap();
+    assert_eq!(outputs.scalar::<i32>("user").unwrap(), 65534);
+    assert_eq!(wild.fill("scratch", 1), 1, "the working folder is its own");
+    assert_eq!(wild.call("leave", [("status", 3.into())]).err().unwrap().kind(), ErrorKind::RoutineExited);
+    wild.fine();
+}
+
+#[test]
+fn a_server_that_was_killed_leaves_nothing_that_runs_or_counts() {
+    let wild = Wild::new(false, "");
+    wild.call("escape", []).unwrap();
+    let processes = [wild.server.children(), wild.server.zygotes(), wild.server.processes()].concat();
+    wild.server.kill();
+    // What left its parent has nobody to die with: the next server finds it in what this one left behind.
+    let next = Wild::new(false, "");
+    next.fine();
+    assert!(eventually(|| !processes.iter().any(|pid| alive(*pid))), "{processes:?}");
+}
+
+#[test]
+fn a_server_may_have_more_files_open_than_its_routines() {
+    let server = Server::start_with_open_files((256, 2048), &[wild(false)]);
+    let client = server.client();
+    let error = client.routine("look").unwrap().call([("file", text("/usr"))]).unwrap().scalar::<i32>("error").unwrap();
+    assert_eq!(error, 0);
+    let limits = |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
+    let line = |pid| limits(pid).lines().find(|line| line.starts_with("Max open files")).unwrap().to_owned();
+    assert_eq!(line(server.pid()).split_whitespace().nth(3), Some("2048"));
+    assert_eq!(line(server.children()[0]).split_whitespace().nth(4), Some("1024"));
+}
+
+#[test]
+fn wrong_limits_are_refused_with_their_place() {
+    let folder = Directory::new();
+    let wrong = [
+        ("limits.memory = 5", "memory"),
+        ("limits.readable = [\"here\"]", "no absolute path"),
+        ("modules.wild.tasks_max = 1", "tasks_max"),
+        ("modules.wild.user = 5", "expected a string"),
+    ];
+    for (options, reason) in wrong {
+        let manifest = folder.write("farcall.toml", &manifest_of("", options));
+        let refused = Server::refused(&["--manifest", manifest.to_str().unwrap(), wild(false).to_str().unwrap()]);
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert!(!refused.status.success() && said.contains(reason) && said.contains("line: 10"), "{options}: {said}");
+    }
+    let wild = Wild::new(false, "modules.wild.user = \"nobody-at-all\"");
+    let error = wild.call("look", [("file", text("/usr"))]).err().unwrap();
+    says(&error, &["there is no user \"nobody-at-all\"", "module: wild"]);
+}
