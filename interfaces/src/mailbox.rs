@@ -23,7 +23,7 @@ use wake::Wake;
 /// # Errors
 /// `System` when the process is out of descriptors.
 pub fn mailbox<M>(capacity: usize) -> Result<(Sender<M>, Receiver<M>)> {
-    let content = Content { queue: VecDeque::new(), reserved: 0, senders: 1, receiver_lives: true };
+    let content = Content { queue: VecDeque::new(), reserved: 0, senders: 1, receiver_lives: true, signalled: false };
     let shared = Arc::new(Shared { capacity, wake: Wake::new()?, content: Mutex::new(content) });
     Ok((Sender { shared: shared.clone() }, Receiver { shared }))
 }
@@ -83,6 +83,8 @@ struct Content<M> {
     reserved: usize,
     senders: usize,
     receiver_lives: bool,
+    /// Whether the descriptor is readable.
+    signalled: bool,
 }
 
 impl<M> Shared<M> {
@@ -101,10 +103,22 @@ impl<M> Content<M> {
         }
     }
 
-    /// Returns whether the receiver must be woken: only the first message of a batch costs a system call.
-    fn push(&mut self, message: M) -> bool {
+    fn push(&mut self, message: M, wake: &Wake) {
         self.queue.push_back(message);
-        self.queue.len() == 1
+        self.signal(wake);
+    }
+
+    /// Only the first message of a batch costs a system call. It is made under the lock, so that the flag is always true.
+    fn signal(&mut self, wake: &Wake) {
+        if !std::mem::replace(&mut self.signalled, true) {
+            wake.signal();
+        }
+    }
+
+    fn clear(&mut self, wake: &Wake) {
+        if std::mem::take(&mut self.signalled) {
+            wake.clear();
+        }
     }
 }
 
@@ -118,9 +132,7 @@ impl<M> Sender<M> {
         if let Err(refusal) = content.room(self.shared.capacity) {
             return Err(Refused { refusal, message });
         }
-        let first = content.push(message);
-        drop(content);
-        self.wake_if(first);
+        content.push(message, &self.shared.wake);
         Ok(())
     }
 
@@ -135,12 +147,6 @@ impl<M> Sender<M> {
         drop(content);
         Ok(Place { sender: self.clone(), spent: false })
     }
-
-    fn wake_if(&self, first: bool) {
-        if first {
-            self.shared.wake.signal();
-        }
-    }
 }
 
 impl<M> Clone for Sender<M> {
@@ -154,9 +160,9 @@ impl<M> Drop for Sender<M> {
     fn drop(&mut self) {
         let mut content = self.shared.lock();
         content.senders -= 1;
-        let last = content.senders == 0;
-        drop(content);
-        self.wake_if(last);
+        if content.senders == 0 {
+            content.signal(&self.shared.wake);
+        }
     }
 }
 
@@ -171,9 +177,7 @@ impl<M> Place<M> {
             drop(content);
             return;
         }
-        let first = content.push(message);
-        drop(content);
-        self.sender.wake_if(first);
+        content.push(message, &self.sender.shared.wake);
     }
 }
 
@@ -198,8 +202,7 @@ impl<M> Receiver<M> {
             Some(message) => Ok(message),
             None if content.senders == 0 => Err(NoMessage::Closed),
             None => {
-                // Under the lock: a message that comes after this signals after this, so that none is overlooked.
-                self.shared.wake.clear();
+                content.clear(&self.shared.wake);
                 Err(NoMessage::Empty)
             }
         }
@@ -232,7 +235,7 @@ impl<M> Receiver<M> {
 }
 
 impl<M> AsFd for Receiver<M> {
-    /// Readable while there is a message or every sender is gone (rarely also once after the last was taken).
+    /// Readable while there is a message or every sender is gone, and once after the last was taken.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.shared.wake.as_fd()
     }

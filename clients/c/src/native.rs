@@ -65,6 +65,7 @@ impl TaggedValue {
 
 /// The arguments of a call, in the making.
 struct Making<'i, 'a> {
+    routine: &'i Routine,
     interface: &'i Interface,
     prepared: Prepared<'a>,
 }
@@ -78,7 +79,7 @@ unsafe fn prepare<'a>(routine: &Routine, values: &[TaggedValue]) -> Result<Prepa
     check_count(interface, values.len())?;
     let arguments = interface.parameters.iter().map(|_| Argument::Unset).collect();
     let destinations = interface.parameters.iter().map(|_| Destination::InPlace).collect();
-    let mut making = Making { interface, prepared: Prepared { arguments, destinations, places: Vec::new() } };
+    let mut making = Making { routine, interface, prepared: Prepared { arguments, destinations, places: Vec::new() } };
     for (position, ((index, parameter), value)) in interface.caller_parameters().zip(values).enumerate() {
         check_tag(interface, position, parameter, value.tag)?;
         // SAFETY: the caller's promise, and the tag is the one that the interface wants.
@@ -95,10 +96,10 @@ unsafe fn prepare<'a>(routine: &Routine, values: &[TaggedValue]) -> Result<Prepa
 }
 
 fn check_count(interface: &Interface, given: usize) -> Result<()> {
-    let names: Vec<&str> = interface.caller_parameters().map(|(_, parameter)| parameter.name.as_str()).collect();
-    if names.len() == given {
+    if interface.caller_parameters().count() == given {
         return Ok(());
     }
+    let names: Vec<&str> = interface.caller_parameters().map(|(_, parameter)| parameter.name.as_str()).collect();
     let arguments = if names.len() == 1 { "argument" } else { "arguments" };
     let message = format!("{} takes {} {arguments}, not {given}", interface.full_name(), names.len());
     let takes = if names.is_empty() { "pass none".to_owned() } else { format!("pass {}", names.join(", ")) };
@@ -204,7 +205,7 @@ impl<'a> Making<'_, 'a> {
             // SAFETY: the caller's promise.
             return unsafe { self.read_texts(index, parameter, value.pointer().cast()) };
         }
-        let inline = parameter.mode.is_input() && self.interface.inline_parameters().contains(&index);
+        let inline = parameter.mode.is_input() && self.routine.is_inline(index);
         // Where an extent is not known, the client finds out and says why.
         if let (true, Ok(shape)) = (inline, self.extents(parameter))
             && let Argument::Array(view) = &mut self.prepared.arguments[index]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::decode::decode_interface;
 use farcall_idl::interface::Interface;
+use farcall_idl::sizer::Sizer;
 use farcall_wire::{InterfaceReply, Reply};
 
 /// What a call needs to know of its routine.
@@ -12,6 +13,7 @@ pub struct Contract {
     pub interface: Arc<Interface>,
     pub name: String,
     pub hash: [u8; 32],
+    pub sizer: Sizer,
 }
 
 impl Contract {
@@ -37,7 +39,8 @@ impl Contract {
         let interface = Arc::new(decode_interface(&reply.interface)?);
         let hash = farcall_idl::encode::contract_hash(&interface);
         if hash == reply.contract {
-            return Ok(Contract { interface, name: reply.name.clone(), hash });
+            let sizer = Sizer::new(&interface);
+            return Ok(Contract { interface, name: reply.name.clone(), hash, sizer });
         }
         let message = "the server reckons its contract differently";
         Err(Error::new(ErrorKind::Version, "fetch an interface", message)

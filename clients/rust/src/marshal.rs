@@ -7,9 +7,8 @@ mod views;
 use std::sync::{Arc, Weak};
 
 use farcall_base::{Bytes, Error, ErrorKind, Result};
-use farcall_idl::interface::{ElementType, Interface, Mode, Parameter};
-use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout, resolve};
-use farcall_idl::values::ByteValues;
+use farcall_idl::interface::{ElementType, Mode, Parameter};
+use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout};
 use farcall_interfaces::memory::{HeapRegion, Region};
 use farcall_interfaces::packing::Packing;
 use farcall_interfaces::strided::Strided;
@@ -17,6 +16,7 @@ use farcall_wire::Argument as WireArgument;
 
 use crate::argument::{Argument, Destination, Passed};
 use crate::array::Place;
+use crate::contract::Contract;
 use crate::session::Segment;
 
 use complete::complete;
@@ -46,7 +46,7 @@ pub struct Shared {
 
 /// A call, ready to be opened.
 pub struct Marshalled {
-    pub layout: CallLayout,
+    pub layout: Arc<CallLayout>,
     pub arguments: Vec<WireArgument>,
     pub wanted: Vec<WireArgument>,
     /// What is sent from where, by parameter.
@@ -72,11 +72,12 @@ pub trait Memory {
 ///
 /// # Errors
 /// `InvalidArgument` for anything that does not fit the interface; `LimitExceeded` for arrays over `limit`.
-pub fn marshal(interface: &Interface, passed: &Passed, limit: Bytes, memory: &mut dyn Memory) -> Result<Marshalled> {
+pub fn marshal(contract: &Contract, passed: &Passed, limit: Bytes, memory: &mut dyn Memory) -> Result<Marshalled> {
+    let interface = &*contract.interface;
     let Passed { arguments, destinations } = passed;
-    let values = complete(interface, arguments)?;
+    let values = complete(contract, arguments)?;
     let bytes: Vec<Option<&[u8]>> = values.bytes.iter().map(Option::as_deref).collect();
-    let layout = resolve(interface, &ByteValues::new(interface, bytes.as_slice()), limit)?;
+    let layout = contract.sizer.resolve(interface, &bytes, limit)?;
     let count = interface.parameters.len();
     let mut call = Marshalled {
         arguments: vec![WireArgument::Absent; count],
@@ -85,7 +86,7 @@ pub fn marshal(interface: &Interface, passed: &Passed, limit: Bytes, memory: &mu
         lent: Vec::new(),
         sides: (0..count).map(|_| None).collect(),
         ranks: values.ranks,
-        layout,
+        layout: layout.clone(),
     };
     for (index, parameter) in interface.parameters.iter().enumerate() {
         if parameter.mode == Mode::Work {
@@ -93,7 +94,7 @@ pub fn marshal(interface: &Interface, passed: &Passed, limit: Bytes, memory: &mu
         }
         let destination = destinations.get(index).unwrap_or(&Destination::New);
         let mut one = One { call: &mut call, memory, index, parameter, destination };
-        one.marshal(&arguments[index], values.bytes[index].as_deref())?;
+        one.marshal(&layout.parameters[index], &arguments[index], values.bytes[index].as_deref())?;
     }
     Ok(call)
 }
@@ -108,12 +109,11 @@ struct One<'a> {
 }
 
 impl One<'_> {
-    fn marshal(&mut self, argument: &Argument<'_>, bytes: Option<&[u8]>) -> Result<()> {
-        let layout = self.call.layout.parameters[self.index].clone();
+    fn marshal(&mut self, layout: &ParameterLayout, argument: &Argument<'_>, bytes: Option<&[u8]>) -> Result<()> {
         match layout {
             ParameterLayout::Absent => Ok(()),
             ParameterLayout::Scalar { .. } => self.scalar(bytes),
-            ParameterLayout::Array(array) => self.array(&array, argument, bytes),
+            ParameterLayout::Array(array) => self.array(array, argument, bytes),
             ParameterLayout::Text | ParameterLayout::TextArray { .. } => self.text(argument),
             ParameterLayout::Callback => Err(self.wrong("callbacks come with a later version of Farcall")),
         }

@@ -25,6 +25,11 @@ impl Routine {
         &self.contract.interface
     }
 
+    /// Whether the value of a parameter travels inside the call: see [`Interface::inline_parameters`].
+    pub fn is_inline(&self, parameter: usize) -> bool {
+        self.contract.sizer.is_inline(parameter)
+    }
+
     /// The connection it came from.
     pub fn client(&self) -> &Client {
         &self.client

@@ -20,6 +20,7 @@ use farcall_call::{Connection, Setup};
 use farcall_interfaces::link::{Link, QUEUE_BYTES, Received};
 use farcall_interfaces::memory::MemorySource;
 use farcall_interfaces::stream::ByteStream;
+use farcall_transport_unix::Birthplace;
 use farcall_wire::{Hello, HelloLimits, Reply, Request};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, epoll, eventfd, poll};
 
@@ -80,7 +81,7 @@ pub struct Session {
     /// Time that the server has to greet us, and to answer a question.
     patience: Duration,
     /// The process that connected: two that write to one connection destroy it.
-    owner: u32,
+    owner: Birthplace,
 }
 
 impl Session {
@@ -131,7 +132,7 @@ impl Session {
             dead: None,
             next_number: 1,
         };
-        let owner = std::process::id();
+        let owner = Birthplace::here();
         let session =
             Session { core: Mutex::new(core), changed: Condvar::new(), socket, events, bell, nudge, patience, owner };
         session.advance(&mut session.lock());
@@ -165,7 +166,7 @@ impl Session {
     }
 
     fn is_foreign(&self) -> bool {
-        std::process::id() != self.owner
+        !self.owner.is_here()
     }
 
     /// Readable when [`Session::process`] or [`Session::next_finished`] has something to do.

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use farcall_base::{Bytes, Error, ErrorKind, Instant, Result};
 use farcall_idl::interface::{ElementType, Interface, Mode, Parameter};
-use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout, resolve};
+use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout};
 use farcall_idl::values::ByteValues;
 use farcall_interfaces::memory::{Block, Region, Space};
 use farcall_interfaces::packing::Packing;
 use farcall_interfaces::strided::Strided;
+use farcall_transport_unix::Birthplace;
 use farcall_wire::{Argument, Open};
 
 use super::CALL_BYTES_MAX;
@@ -40,7 +41,7 @@ pub struct PendingCall {
     pub answered: bool,
     /// Bytes of arguments that come as data frames.
     pub announced_bytes: u64,
-    pub(super) layout: CallLayout,
+    pub(super) layout: Arc<CallLayout>,
     pub(super) places: Vec<Place>,
     pub(super) wanted: Vec<Argument>,
     pub(super) arena: Arc<dyn Region>,
@@ -63,8 +64,8 @@ impl PendingCall {
                 _ => None,
             })
             .collect();
+        let layout = loaded.sizer.resolve(interface, &given, Bytes(CALL_BYTES_MAX))?;
         let values = ByteValues::new(interface, given.as_slice());
-        let layout = resolve(interface, &values, Bytes(CALL_BYTES_MAX))?;
         let mut builder = Builder { open, segments, plan: ArenaPlan::default() };
         let mut planned = Vec::with_capacity(interface.parameters.len());
         for (index, (parameter, layout)) in interface.parameters.iter().zip(&layout.parameters).enumerate() {
@@ -168,7 +169,7 @@ impl PendingCall {
         end_fork(module.process);
         flush_standard_output();
         output::wait_until_taken();
-        self.results(&loaded.routine.interface, &slots)
+        self.results(loaded, &slots)
     }
 
     fn slots(&self, interface: &Interface) -> Result<Vec<Slot>> {
@@ -193,8 +194,8 @@ impl PendingCall {
 
 /// Ends a child that the routine forked and that returned like its parent: it has the parent's connection, and would
 /// answer in its place. What stdio holds is the parent's to write.
-fn end_fork(process: u32) {
-    if std::process::id() != process {
+fn end_fork(process: Birthplace) {
+    if !process.is_here() {
         // SAFETY: ends this process at once, without what others want to be run at its end.
         unsafe { libc::_exit(0) };
     }

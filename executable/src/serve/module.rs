@@ -7,6 +7,8 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::decode::decode_module;
 use farcall_idl::encode::contract_hash;
 use farcall_idl::interface::{Code, Module, Routine};
+use farcall_idl::sizer::Sizer;
+use farcall_transport_unix::Birthplace;
 use farcall_wire::Publication;
 
 use crate::build::entry_name;
@@ -22,19 +24,21 @@ pub struct LoadedRoutine {
     pub routine: Routine,
     pub contract: [u8; 32],
     pub prepared: Prepared,
+    pub sizer: Sizer,
 }
 
 impl LoadedRoutine {
     fn new(routine: &Routine, entry: EntryPoint) -> Result<LoadedRoutine> {
         let prepared = Prepared::new(routine, entry)?;
-        Ok(LoadedRoutine { routine: routine.clone(), contract: contract_hash(&routine.interface), prepared })
+        let sizer = Sizer::new(&routine.interface);
+        Ok(LoadedRoutine { routine: routine.clone(), contract: contract_hash(&routine.interface), prepared, sizer })
     }
 }
 
 /// A module whose every routine can run.
 pub struct LoadedModule {
     /// The process that serves it, which a routine's fork is not.
-    pub process: u32,
+    pub process: Birthplace,
     routines: HashMap<String, LoadedRoutine>,
     /// Keeps the code loaded.
     _libraries: Option<Libraries>,
@@ -64,12 +68,12 @@ impl LoadedModule {
         if let Some(error) = first_with_the_others(failures) {
             return Err(error);
         }
-        Ok(LoadedModule { process: std::process::id(), routines, _libraries: libraries })
+        Ok(LoadedModule { process: Birthplace::here(), routines, _libraries: libraries })
     }
 
     /// The same for this process, a fork of the one that loaded it.
     pub fn adopted(self) -> LoadedModule {
-        LoadedModule { process: std::process::id(), ..self }
+        LoadedModule { process: Birthplace::here(), ..self }
     }
 
     pub fn find(&self, name: &str) -> Result<&LoadedRoutine> {

@@ -1,15 +1,15 @@
 //! What a routine left behind, as the answer to its call.
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_idl::interface::{ElementType, Interface, Parameter, Shape};
-use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout, resolve_results};
-use farcall_idl::values::ByteValues;
+use farcall_idl::interface::{ElementType, Parameter};
+use farcall_idl::layout::{ArrayLayout, ParameterLayout};
 use farcall_interfaces::memory::Block;
 use farcall_interfaces::packing::Packing;
 use farcall_interfaces::strided::Strided;
 use farcall_wire::{Argument, InlineBytes};
 
 use super::call::{PendingCall, Place};
+use super::module::LoadedRoutine;
 use crate::invoke::Slot;
 
 /// Arrays up to this many bytes come back inside the answer.
@@ -19,12 +19,15 @@ const TEXT_BYTES_MAX: usize = 1 << 19;
 
 impl PendingCall {
     /// One answer per parameter.
-    pub(super) fn results(&mut self, interface: &Interface, slots: &[Slot]) -> Result<Vec<Argument>> {
-        let after = self.layout_after(interface)?;
+    pub(super) fn results(&mut self, loaded: &LoadedRoutine, slots: &[Slot]) -> Result<Vec<Argument>> {
+        let interface = &loaded.routine.interface;
+        let bytes = self.places.iter().zip(&self.layout.parameters).map(visible_bytes);
+        let layout =
+            loaded.sizer.resolve_results(interface, bytes, &self.layout)?.unwrap_or_else(|| self.layout.clone());
         let mut results = Vec::with_capacity(interface.parameters.len());
         for (index, parameter) in interface.parameters.iter().enumerate() {
             let result = if parameter.mode.is_output() && self.wanted[index] != Argument::Absent {
-                self.result(index, parameter, after.as_ref().unwrap_or(&self.layout).parameters[index].clone(), slots)?
+                self.result(index, parameter, &layout.parameters[index], slots)?
             } else {
                 Argument::Absent
             };
@@ -33,38 +36,24 @@ impl PendingCall {
         Ok(results)
     }
 
-    /// The layout with ranges that the routine's own results decide; `None` where there are no such ranges.
-    fn layout_after(&self, interface: &Interface) -> Result<Option<CallLayout>> {
-        let ranged = interface.parameters.iter().filter(|parameter| parameter.mode.is_output()).any(|parameter| {
-            matches!(&parameter.shape, Shape::Array { dimensions, .. }
-                if dimensions.iter().any(|d| d.end.is_some() || d.start.is_some() || d.stride.is_some()))
-        });
-        if !ranged {
-            return Ok(None);
-        }
-        let bytes: Vec<Option<&[u8]>> = self.places.iter().zip(&self.layout.parameters).map(visible_bytes).collect();
-        let values = ByteValues::new(interface, bytes.as_slice());
-        resolve_results(interface, &values, &self.layout).map(Some)
-    }
-
     fn result(
         &mut self,
         index: usize,
         parameter: &Parameter,
-        layout: ParameterLayout,
+        layout: &ParameterLayout,
         slots: &[Slot],
     ) -> Result<Argument> {
         match (layout, &self.places[index]) {
             (ParameterLayout::Scalar { bytes }, Place::Memory(region, offset)) => {
-                Ok(Argument::Inline(Block::of(region, *offset, bytes as usize)?.bytes().into()))
+                Ok(Argument::Inline(Block::of(region, *offset, *bytes as usize)?.bytes().into()))
             }
             (ParameterLayout::Array(array), Place::Memory(region, offset)) => {
-                let packing = Packing::new(region.clone(), *offset, &Strided::of_layout(&array))?;
-                self.array_result(index, &array, packing)
+                let packing = Packing::new(region.clone(), *offset, &Strided::of_layout(array))?;
+                self.array_result(index, array, packing)
             }
             (ParameterLayout::Text, _) => text_result(parameter, slots[index]),
             (ParameterLayout::TextArray { count }, Place::Texts(offset)) => {
-                self.texts_result(parameter, *offset, count)
+                self.texts_result(parameter, *offset, *count)
             }
             (_, Place::None) => Ok(Argument::Null),
             _ => Ok(Argument::Absent),

@@ -19,6 +19,7 @@ use std::time::Duration;
 use farcall_base::{Bytes, CallId, ChannelId, ConnectionId, Error, ExecutableId, Instant};
 use farcall_call::Connection;
 use farcall_idl::layout::CallLayout;
+use farcall_idl::sizer::Sizer;
 use farcall_interfaces::directory::{ExecutableImage, PublishedRoutine};
 use farcall_interfaces::spawner::ExecutableLimits;
 use farcall_wire::{Argument, HelloLimits, Open};
@@ -57,7 +58,7 @@ pub struct CallKey(pub u64);
 pub struct MemoryId(pub u64);
 
 /// Which module, in which version.
-pub type ModuleKey = (String, u64);
+pub type ModuleKey = Arc<(String, u64)>;
 
 /// Memory that can be shared with an executable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -197,6 +198,10 @@ pub struct Known {
     pub published: Arc<PublishedRoutine>,
     /// `module/name`.
     pub name: String,
+    /// Its module.
+    pub module_key: ModuleKey,
+    /// The sizes of its calls.
+    pub sizer: Sizer,
     /// Typical time of its calls with little data, in nanoseconds; 0 while unknown.
     run_ns: AtomicU64,
 }
@@ -204,7 +209,10 @@ pub struct Known {
 impl Known {
     /// A routine of which nothing was learned yet.
     pub fn new(published: Arc<PublishedRoutine>) -> Known {
-        Known { name: published.routine.interface.full_name(), published, run_ns: AtomicU64::new(0) }
+        let interface = &published.routine.interface;
+        let (name, sizer) = (interface.full_name(), Sizer::new(interface));
+        let module_key = Arc::new((published.module.name.clone(), published.module.generation));
+        Known { name, module_key, sizer, published, run_ns: AtomicU64::new(0) }
     }
 
     /// Typical time of its calls with little data, where one has been seen.
@@ -239,7 +247,7 @@ pub struct Call {
     /// The client's request.
     pub open: Open,
     /// Sizes.
-    pub layout: CallLayout,
+    pub layout: Arc<CallLayout>,
     /// Memory of ours.
     pub memory: Option<OwnMemory>,
     /// Segments of the client's that it names.
@@ -316,6 +324,10 @@ pub struct State {
     pub(crate) product: String,
     pub(crate) host: String,
     pub(crate) peers: BTreeMap<ConnectionId, Peer>,
+    /// When patience with peers ends: see [`Peer::patience_until`].
+    pub(crate) patience: BTreeSet<(Instant, ConnectionId)>,
+    /// Peers that began to leave since the last tick.
+    pub(crate) leaving: Vec<ConnectionId>,
     pub(crate) executables: BTreeMap<ExecutableId, Executable>,
     pub(crate) pools: BTreeMap<ModuleKey, Pool>,
     pub(crate) calls: BTreeMap<CallKey, Box<Call>>,
@@ -342,6 +354,8 @@ impl State {
             product: concat!("farcall ", env!("CARGO_PKG_VERSION")).to_owned(),
             host,
             peers: BTreeMap::new(),
+            patience: BTreeSet::new(),
+            leaving: Vec::new(),
             executables: BTreeMap::new(),
             pools: BTreeMap::new(),
             calls: BTreeMap::new(),
@@ -400,6 +414,29 @@ impl State {
     /// Executables that were started and have not ended.
     pub fn executables_alive(&self) -> usize {
         self.executables.len()
+    }
+
+    /// Enters a peer; its patience counts from now on.
+    pub(crate) fn add_peer(&mut self, connection: ConnectionId, peer: Peer) {
+        self.patience.extend(peer.patience_until.map(|until| (until, connection)));
+        self.peers.insert(connection, peer);
+        self.touched.insert(connection);
+    }
+
+    /// Takes a peer out of the tables.
+    pub(crate) fn remove_peer(&mut self, connection: ConnectionId) -> Option<Peer> {
+        self.set_patience(connection, None);
+        self.touched.remove(&connection);
+        self.peers.remove(&connection)
+    }
+
+    /// When something is due from a peer, if anything is.
+    pub(crate) fn set_patience(&mut self, connection: ConnectionId, until: Option<Instant>) {
+        let Some(peer) = self.peers.get_mut(&connection) else { return };
+        if let Some(before) = std::mem::replace(&mut peer.patience_until, until) {
+            self.patience.remove(&(before, connection));
+        }
+        self.patience.extend(until.map(|until| (until, connection)));
     }
 
     /// A number that was never given before.

@@ -98,8 +98,7 @@ impl Server {
             moved: now,
             has_sent: false,
         };
-        self.state.peers.insert(connection, peer);
-        self.state.touched.insert(connection);
+        self.state.add_peer(connection, peer);
     }
 
     /// Connections that may have something to send or are to be closed.
@@ -200,17 +199,19 @@ impl Server {
                 .fix("this version of Farcall joins machines of one byte order only"));
         }
         let Some(peer) = self.state.peers.get_mut(&connection) else { return Ok(()) };
-        peer.patience_until = None;
-        match peer.kind {
-            PeerKind::Executable(executable) => self.load(executable),
-            PeerKind::Client { .. } => Ok(()),
-        }
+        let executable = match peer.kind {
+            PeerKind::Executable(executable) => Some(executable),
+            PeerKind::Client { .. } => None,
+        };
+        self.state.set_patience(connection, None);
+        executable.map_or(Ok(()), |executable| self.load(executable))
     }
 
     /// Takes no more from a connection. An executable that leaves can take no call, so it is told to end at once.
     fn leave(&mut self, connection: ConnectionId) {
         let Some(peer) = self.state.peers.get_mut(&connection) else { return };
         peer.leaving = true;
+        self.state.leaving.push(connection);
         self.state.touched.insert(connection);
         if let PeerKind::Executable(executable) = peer.kind {
             self.stop_executable(executable);
@@ -229,8 +230,7 @@ impl Server {
 
     /// A connection is gone.
     pub fn ended(&mut self, surroundings: &mut dyn Surroundings, connection: ConnectionId) {
-        self.state.touched.remove(&connection);
-        let Some(peer) = self.state.peers.remove(&connection) else { return };
+        let Some(peer) = self.state.remove_peer(connection) else { return };
         match peer.kind {
             PeerKind::Client { calls, segments } => {
                 for key in calls.into_values() {
@@ -254,7 +254,7 @@ impl Server {
 
     /// When [`Server::tick`] must be called at the latest.
     pub fn next_tick(&self) -> Option<Instant> {
-        let patience = self.state.peers.values().filter_map(|peer| peer.patience_until).min();
+        let patience = self.state.patience.first().map(|(at, _)| *at);
         let deadline = self.state.deadlines.first().map(|(at, _)| *at);
         let look = self.next_look();
         let place = self.state.next_to_leave().map(|(at, _)| at);
@@ -274,26 +274,24 @@ impl Server {
         if self.next_stall_check().is_some_and(|at| at <= now) {
             self.end_stalled(surroundings);
         }
-        for peer in self.state.peers.values_mut().filter(|peer| peer.leaving && peer.patience_until.is_none()) {
-            peer.patience_until = Some(now + self.state.limits.greeting_max);
+        for connection in std::mem::take(&mut self.state.leaving) {
+            if self.state.peers.get(&connection).is_some_and(|peer| peer.leaving && peer.patience_until.is_none()) {
+                self.state.set_patience(connection, Some(now + self.state.limits.greeting_max));
+            }
         }
-        let late = |peer: &Peer| peer.patience_until.is_some_and(|until| until <= now);
-        let late: Vec<ConnectionId> =
-            self.state.peers.iter().filter(|(_, peer)| late(peer)).map(|(connection, _)| *connection).collect();
-        for connection in late {
+        while let Some((_, connection)) = self.state.patience.first().copied().filter(|(until, _)| *until <= now) {
             self.lose_patience(connection, now);
         }
     }
 
     /// A peer that does not greet is told so; one that was told to go and does not read that is cut off.
     fn lose_patience(&mut self, connection: ConnectionId, now: Instant) {
-        let Some(peer) = self.state.peers.get_mut(&connection) else { return };
-        if peer.leaving {
-            peer.patience_until = None;
+        if self.is_leaving(connection) {
+            self.state.set_patience(connection, None);
             self.state.actions.push_back(Action::Close(connection));
             return;
         }
-        peer.patience_until = Some(now + self.state.limits.greeting_max);
+        self.state.set_patience(connection, Some(now + self.state.limits.greeting_max));
         let error = Error::new(ErrorKind::TimedOut, "greet the peer", "it did not say Hello in time");
         self.broken(connection, &error);
     }

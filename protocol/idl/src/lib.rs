@@ -25,6 +25,7 @@ mod reader;
 pub mod runs;
 pub mod scope;
 pub mod signature;
+pub mod sizer;
 mod source;
 pub mod text;
 mod token;

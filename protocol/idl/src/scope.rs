@@ -129,7 +129,7 @@ impl Interface {
     }
 
     /// For each parameter, whether any size, range, condition or default refers to it.
-    fn referred(&self) -> Vec<bool> {
+    pub(crate) fn referred(&self) -> Vec<bool> {
         let mut referred = vec![false; self.parameters.len()];
         let mut mark = |index: u16| {
             if let Some(entry) = referred.get_mut(usize::from(index)) {

@@ -10,12 +10,18 @@ pub const CONTROL_BYTES_MAX: u32 = 1 << 20;
 /// Longest Hello, and longest control body before it, whatever the limits: the sender is still a stranger.
 pub const HELLO_BYTES_MAX: u32 = 1 << 16;
 
+/// Messages up to about this size are the frequent ones.
+const SMALL_BYTES: usize = 224;
+
 /// Most arguments or results in one message. Slots are 16 bits wide, and a real routine has a few dozen at most.
 pub const ARGUMENTS_MAX: usize = 1024;
 
 /// Encodes a message.
 pub fn encode<T: Encode<()>>(message: &T) -> Vec<u8> {
-    minicbor::to_vec(message).expect("encoding into memory cannot fail")
+    // Room for a small call, so that it is written in one piece of heap.
+    let mut body = Vec::with_capacity(SMALL_BYTES);
+    minicbor::encode(message, &mut body).expect("encoding into memory cannot fail");
+    body
 }
 
 /// Decodes a message; the whole body must be one value.

@@ -11,6 +11,7 @@ mod credentials;
 mod directory;
 mod listener;
 pub mod memory;
+mod process;
 pub mod ring;
 mod stream;
 
@@ -18,6 +19,7 @@ pub use connect::{connect, connect_to_user, default_socket_path};
 pub use directory::prepare as prepare_directory;
 pub use listener::Listener;
 pub use memory::{MemoryLimits, SharedMemory};
+pub use process::Birthplace;
 pub use stream::{DESCRIPTORS_MAX, from_descriptor, pair};
 
 /// The user this process acts as.

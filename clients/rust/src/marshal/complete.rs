@@ -9,6 +9,7 @@ use farcall_interfaces::strided::Strided;
 use super::INLINE_MAX;
 use super::views::{gather, packing_of, transfer_axes};
 use crate::argument::Argument;
+use crate::contract::Contract;
 
 /// The caller's values, completed and as bytes.
 pub struct Values {
@@ -18,7 +19,8 @@ pub struct Values {
 }
 
 /// Completes the arguments by what they determine.
-pub fn complete(interface: &Interface, arguments: &[Argument<'_>]) -> Result<Values> {
+pub fn complete(contract: &Contract, arguments: &[Argument<'_>]) -> Result<Values> {
+    let interface = &*contract.interface;
     if arguments.len() != interface.parameters.len() {
         return Err(Error::internal("call", "one argument per parameter is expected"));
     }
@@ -28,16 +30,15 @@ pub fn complete(interface: &Interface, arguments: &[Argument<'_>]) -> Result<Val
             view.place.check_element(&parameter.name, parameter.element)?;
         }
     }
-    let inline = interface.inline_parameters();
-    let shapes: Vec<Vec<u64>> = arguments.iter().map(shape_of).collect();
+    let counts: Vec<[u64; 1]> = arguments.iter().map(strings_of).collect();
     let contents: Vec<Option<Vec<u8>>> = arguments
         .iter()
         .enumerate()
-        .map(|(index, argument)| content_of(interface, argument, index, inline.contains(&index)))
+        .map(|(index, argument)| content_of(interface, argument, index, contract.sizer.is_inline(index)))
         .collect::<Result<_>>()?;
     let given: Vec<Given<'_>> = interface
         .caller_parameters()
-        .map(|(index, parameter)| given(parameter, &arguments[index], &shapes[index], contents[index].as_deref()))
+        .map(|(index, parameter)| given(parameter, &arguments[index], &counts[index], contents[index].as_deref()))
         .collect::<Result<_>>()?;
     let completed = infer::complete(interface, &given)?;
     let mut ranks = vec![None; arguments.len()];
@@ -67,11 +68,11 @@ fn scalar_bytes(
     Ok(bytes)
 }
 
-fn shape_of(argument: &Argument<'_>) -> Vec<u64> {
+/// The number of strings in an array of them.
+fn strings_of(argument: &Argument<'_>) -> [u64; 1] {
     match argument {
-        Argument::Array(view) => view.place.shape.as_ref().map(|(shape, _)| shape.clone()).unwrap_or_default(),
-        Argument::Texts(texts) => vec![texts.len() as u64],
-        _ => Vec::new(),
+        Argument::Texts(texts) => [texts.len() as u64],
+        _ => [0],
     }
 }
 
@@ -105,7 +106,7 @@ fn content_of(interface: &Interface, argument: &Argument<'_>, index: usize, inli
 fn given<'a>(
     parameter: &Parameter,
     argument: &'a Argument<'_>,
-    shape: &'a [u64],
+    count: &'a [u64; 1],
     content: Option<&'a [u8]>,
 ) -> Result<Given<'a>> {
     Ok(match argument {
@@ -122,12 +123,11 @@ fn given<'a>(
             Err(_) => Given::Bytes(text),
         },
         // Their number is an extent like that of any array.
-        Argument::Texts(_) => Given::Array { shape },
-        Argument::Array(view) if view.place.shape.is_some() => match content {
-            Some(bytes) => Given::Elements { shape, bytes },
-            None => Given::Array { shape },
-        },
-        Argument::Array(_) => {
+        Argument::Texts(_) => Given::Array { shape: count },
+        Argument::Array(view) => {
+            if let Some((shape, _)) = &view.place.shape {
+                return Ok(content.map_or(Given::Array { shape }, |bytes| Given::Elements { shape, bytes }));
+            }
             if matches!(parameter.shape, Shape::Scalar) {
                 return Err(Error::new(
                     ErrorKind::InvalidArgument,

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use farcall_base::{CallId, Error, ErrorKind, Result};
-use farcall_idl::layout::{CallLayout, ParameterLayout, resolve_results};
-use farcall_idl::values::ByteValues;
+use farcall_idl::layout::{CallLayout, ParameterLayout};
 use farcall_interfaces::memory::Region;
 use farcall_interfaces::packing::Packing;
 use farcall_wire::{Argument as WireArgument, CallResult, Failure, Open};
@@ -29,15 +28,15 @@ pub struct Call {
 
 impl Call {
     /// What the server is told of it.
-    pub fn open(&self, id: CallId, data: &Marshalled) -> Open {
+    pub fn open(&self, id: CallId, data: &mut Marshalled) -> Open {
         let otherwise = |wanted: &WireArgument| !matches!(wanted, WireArgument::Blocks(None));
         let left = self.conditions.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         Open {
             call: id,
             routine: self.contract.name.clone(),
             contract: self.contract.hash,
-            arguments: data.arguments.clone(),
-            wanted: data.wanted.iter().any(otherwise).then(|| data.wanted.clone()),
+            arguments: std::mem::take(&mut data.arguments),
+            wanted: data.wanted.iter().any(otherwise).then(|| std::mem::take(&mut data.wanted)),
             remaining_us: left.map(|left| u64::try_from(left.as_micros()).unwrap_or(u64::MAX)),
             result_credit: None,
             parent: None,
@@ -53,7 +52,7 @@ pub struct InFlight {
     pub call: Call,
     pub data: Marshalled,
     pub result: Option<Box<CallResult>>,
-    pub after: Option<CallLayout>,
+    pub after: Option<Arc<CallLayout>>,
     pub receiving: HashMap<u16, (Packing, Option<Arc<dyn Region>>)>,
     pub trouble: Option<Error>,
 }
@@ -96,11 +95,8 @@ impl InFlight {
                 "the server sent another number of results",
             ));
         }
-        if !interface.inline_results().is_empty() {
-            let bytes: Vec<Option<&[u8]>> = result.results.iter().map(inline_bytes).collect();
-            self.after =
-                Some(resolve_results(interface, &ByteValues::new(interface, bytes.as_slice()), &self.data.layout)?);
-        }
+        let bytes = result.results.iter().map(inline_bytes);
+        self.after = self.call.contract.sizer.resolve_results(interface, bytes, &self.data.layout)?;
         let layout = self.after.as_ref().unwrap_or(&self.data.layout);
         for (slot, (argument, layout)) in result.results.iter().zip(&layout.parameters).enumerate() {
             let (WireArgument::Blocks(length), ParameterLayout::Array(array)) = (argument, layout) else { continue };

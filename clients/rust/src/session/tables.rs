@@ -164,8 +164,8 @@ impl Tables {
     /// Opens a call, for the first time or again.
     pub fn open(&mut self, call: Call) -> Result<()> {
         let limit = self.connection.peer().map_or(u64::MAX, |peer| peer.limits.call_bytes_max);
-        let data = marshal(&call.contract.interface, &call.passed, Bytes(limit), self)?;
-        let open = call.open(CallId(self.random.bytes16()), &data);
+        let mut data = marshal(&call.contract, &call.passed, Bytes(limit), self)?;
+        let open = call.open(CallId(self.random.bytes16()), &mut data);
         let channel = self.connection.open(&open)?;
         self.channels.insert(call.number, channel);
         self.calls.insert(channel, Box::new(InFlight::new(call, data)));

@@ -1,14 +1,14 @@
 //! Is a call what its interface says, and what memory does it need? Nothing of a client's is trusted beyond this.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use farcall_base::{Bytes, ConnectionId, Error, ErrorKind, Result};
 use farcall_idl::interface::{Interface, Mode, Parameter};
-use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout, resolve};
-use farcall_idl::values::ByteValues;
+use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout};
 use farcall_wire::{Argument, Open};
 
-use crate::state::{OwnMemory, argument_word};
+use crate::state::{Known, OwnMemory, argument_word};
 use crate::step::Surroundings;
 
 /// Results up to this size come back inside the answer and need no memory of ours.
@@ -17,7 +17,8 @@ pub const INLINE_MAX: u64 = 4096;
 const ALIGNMENT: u64 = 64;
 
 /// Works out the sizes of a call from its inline values.
-pub fn layout(interface: &Interface, open: &Open, limit: Bytes) -> Result<CallLayout> {
+pub fn layout(routine: &Known, open: &Open, limit: Bytes) -> Result<Arc<CallLayout>> {
+    let interface = &routine.routine.interface;
     let count = interface.parameters.len();
     if open.arguments.len() != count || open.wanted.as_ref().is_some_and(|wanted| wanted.len() != count) {
         return Err(Error::new(ErrorKind::InvalidArgument, "accept a call", "wrong number of arguments")
@@ -36,7 +37,7 @@ pub fn layout(interface: &Interface, open: &Open, limit: Bytes) -> Result<CallLa
     for (parameter, bytes) in interface.parameters.iter().zip(&given) {
         check_scalar(interface, parameter, *bytes)?;
     }
-    resolve(interface, &ByteValues::new(interface, given.as_slice()), limit)
+    routine.sizer.resolve(interface, &given, limit)
 }
 
 /// A scalar must have its type's size before anything is computed from it.

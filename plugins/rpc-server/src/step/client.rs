@@ -170,7 +170,7 @@ impl Server {
                 .retryable());
         }
         let routine = self.routine(&open)?;
-        let layout = check::layout(&routine.routine.interface, &open, self.state.limits.call_bytes_max)?;
+        let layout = check::layout(&routine, &open, self.state.limits.call_bytes_max)?;
         let Some(peer) = self.state.peers.get(&connection) else { return Ok(0) };
         let PeerKind::Client { segments, .. } = &peer.kind else { return Ok(0) };
         let plan = check::plan(&routine.routine.interface, &open, &layout, segments)?;

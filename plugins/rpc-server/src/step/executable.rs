@@ -41,8 +41,7 @@ impl Server {
             moved: now,
             has_sent: false,
         };
-        self.state.peers.insert(connection, peer);
-        self.state.touched.insert(connection);
+        self.state.add_peer(connection, peer);
     }
 
     /// What an executable that runs may use.

@@ -1,5 +1,6 @@
 //! Lines of waiting calls and the executables that take from them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{Error, ExecutableId, Instant};
@@ -91,11 +92,12 @@ impl Server {
     }
 
     /// Executables of a module's older publications end when they have nothing to do: no new call is theirs.
-    fn retire_outdated(&mut self, (name, _): &ModuleKey) {
+    fn retire_outdated(&mut self, module: &ModuleKey) {
         if self.state.pools.len() < 2 {
             return;
         }
-        let mut pools = self.state.pools.range((name.clone(), 0)..=(name.clone(), u64::MAX)).map(|(_, pool)| pool);
+        let generation = |number| Arc::new((module.0.clone(), number));
+        let mut pools = self.state.pools.range(generation(0)..=generation(u64::MAX)).map(|(_, pool)| pool);
         pools.next_back();
         let idle: Vec<ExecutableId> = pools.flat_map(|pool| pool.idle.iter().copied()).collect();
         for executable in idle {
@@ -230,5 +232,5 @@ impl State {
 }
 
 fn module_key(call: &Call) -> ModuleKey {
-    (call.routine.module.name.clone(), call.routine.module.generation)
+    call.routine.module_key.clone()
 }

@@ -1,10 +1,11 @@
 //! One call in two peers' terms: the client's request as the executable gets it, and the executable's answer as the
 //! client gets it. Values stay, memory changes its name.
 
+use std::sync::Arc;
+
 use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_idl::interface::Parameter;
-use farcall_idl::layout::{CallLayout, ParameterLayout, resolve_results};
-use farcall_idl::values::ByteValues;
+use farcall_idl::layout::{CallLayout, ParameterLayout};
 use farcall_wire::{Argument, CallResult, CallTimes, InlineBytes, Open};
 
 use crate::state::{Call, CallKey, MemorySource, PeerKind};
@@ -168,19 +169,16 @@ fn in_clients_terms(call: &Call, slot: usize, result: Argument) -> Result<Argume
 }
 
 /// The layout that results decide, where they do.
-pub(super) fn layout_after(call: &Call, results: &[Argument]) -> Result<Option<CallLayout>> {
+pub(super) fn layout_after(call: &Call, results: &[Argument]) -> Result<Option<Arc<CallLayout>>> {
     let interface = &call.routine.routine.interface;
-    if interface.inline_results().is_empty() || results.len() != interface.parameters.len() {
+    if results.len() != interface.parameters.len() {
         return Ok(None);
     }
-    let bytes: Vec<Option<&[u8]>> = results
-        .iter()
-        .map(|result| match result {
-            Argument::Inline(bytes) => Some(bytes.as_slice()),
-            _ => None,
-        })
-        .collect();
-    resolve_results(interface, &ByteValues::new(interface, bytes.as_slice()), &call.layout).map(Some)
+    let bytes = results.iter().map(|result| match result {
+        Argument::Inline(bytes) => Some(bytes.as_slice()),
+        _ => None,
+    });
+    call.routine.sizer.resolve_results(interface, bytes, &call.layout)
 }
 
 /// The answer to a call that has no results.
