@@ -22,6 +22,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 CONGESTION = "reno"
 LARGE = 128 << 20
 CROWD = 200
+# Clients that do nothing.
+AUDIENCE = 1000
 CROWD_MANIFEST = f"""
 [[plugin]]
 name = "rpc-server"
@@ -196,8 +198,11 @@ def measure(stage, folder, kinds, rounds):
         encrypted(stage, folder, kind, rounds)
         for listen in ("tcp", "unix"):
             small(stage, folder, kind, listen, rounds)
+        if kind == "c":
+            pipeline(stage, folder, rounds)
     if client_command("rust", stage):
         crowd(stage, folder, rounds)
+        audience(stage, folder)
 
 
 def large(stage, folder, kind, listen, rounds):
@@ -250,6 +255,30 @@ def small(stage, folder, kind, listen, rounds):
             one.close()
 
 
+def pipeline(stage, folder, rounds):
+    """64 calls under way from one thread; another is started when the oldest is over. In thousands per second."""
+    for listen in ("tcp", "unix"):
+        server = FarcallServer(stage, 1, listen, folder)
+        ours = start("c", stage, server, 0)
+        rates = [ours.number("pipeline", 20000, 64) / 1000 for _ in range(rounds + 1)][1:]
+        row(f"64 small calls under way, {listen}, c, 0 | 1: thousands per second", statistics.median(rates),
+            1, (max(rates) - min(rates)) / statistics.median(rates), ">= 120")
+        ours.close()
+        server.close()
+
+
+def audience(stage, folder):
+    """Clients that called once and stay; the server's resident memory, libraries included."""
+    server = FarcallServer(stage, 1, "unix", folder)
+    ours = start("rust", stage, server, 0)
+    ours.ask("audience", AUDIENCE)
+    status = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
+    resident = int(status.split("VmRSS:")[1].split()[0]) / 1024
+    row(f"a server with {AUDIENCE} idle clients: resident MB", resident, 1, 0, "<= 64")
+    ours.close()
+    server.close()
+
+
 def crowd(stage, folder, rounds):
     """Many processes from nothing: each round has a server of its own, which has started no executable yet."""
     manifest = folder / "crowd.toml"
@@ -286,7 +315,7 @@ def build_raw(folder):
 def main():
     parser = argparse.ArgumentParser(description="Farcall against a raw C program, in turn.")
     parser.add_argument("--quick", action="store_true", help="three rounds")
-    parser.add_argument("--only", choices=("crowd", "tls"), help="this part alone")
+    parser.add_argument("--only", choices=("crowd", "tls", "pipeline", "audience"), help="this part alone")
     parser.add_argument("--stage", type=pathlib.Path, default=ROOT / "build", help="where Farcall was built")
     parser.add_argument("--client", action="append", choices=("rust", "c"), help="clients to measure")
     options = parser.parse_args()
@@ -301,6 +330,10 @@ def main():
         rounds = 3 if options.quick else 9
         if options.only == "crowd":
             crowd(options.stage, pathlib.Path(folder), rounds)
+        elif options.only == "pipeline":
+            pipeline(options.stage, pathlib.Path(folder), rounds)
+        elif options.only == "audience":
+            audience(options.stage, pathlib.Path(folder))
         elif options.only == "tls":
             for kind in kinds:
                 encrypted(options.stage, pathlib.Path(folder), kind, rounds)

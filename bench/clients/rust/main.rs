@@ -6,6 +6,7 @@
 //! pingpong COUNT         answer: seconds per call
 //! crowd COUNT            keeps COUNT calls of a small dgesv going until as many processes have answered;
 //!                        answer: seconds
+//! audience COUNT         connects COUNT further clients that call once and stay; answer: how many there are
 //! cpu                    answer: user and system seconds of this process so far
 //! ```
 
@@ -20,6 +21,8 @@ use farcall_client::{PendingCall, Result, Routine};
 
 struct Bench {
     client: Client,
+    address: Option<String>,
+    audience: Vec<Client>,
     touch: Routine,
     add: Routine,
     array: Vec<f64>,
@@ -29,7 +32,7 @@ fn main() -> Result<()> {
     let address = std::env::args().nth(1);
     let client = Client::connect(address.as_deref())?;
     let (touch, add) = (client.routine("bench/touch")?, client.routine("bench/add")?);
-    let mut bench = Bench { client, touch, add, array: Vec::new() };
+    let mut bench = Bench { client, address, audience: Vec::new(), touch, add, array: Vec::new() };
     for line in std::io::stdin().lock().lines() {
         let line = line.map_err(|error| Error::system("read a command", error))?;
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -45,6 +48,7 @@ impl Bench {
         let number = |text: &str| text.parse::<usize>().map_err(|_| wrong(words));
         match words {
             ["roundtrip", bytes, mode] => self.roundtrip(number(bytes)?, *mode == "inplace").map(|s| format!("{s:.9}")),
+            ["audience", count] => self.gather(number(count)?).map(|count| count.to_string()),
             ["pingpong", count] => self.pingpong(number(count)?).map(|seconds| format!("{seconds:.9}")),
             ["crowd", count] => self.crowd(number(count)?).map(|seconds| format!("{seconds:.9}")),
             ["cpu"] => Ok(cpu()),
@@ -67,6 +71,15 @@ impl Bench {
             Some(value) if *value != (count / 2) as f64 => Err(Error::internal("bench", "the array came back changed")),
             _ => Ok(seconds),
         }
+    }
+
+    fn gather(&mut self, count: usize) -> Result<usize> {
+        for _ in 0..count {
+            let client = Client::connect(self.address.as_deref())?;
+            client.routine("bench/add")?.call([("x", 1.0.into()), ("y", 2.0.into())])?;
+            self.audience.push(client);
+        }
+        Ok(self.audience.len())
     }
 
     fn pingpong(&self, count: usize) -> Result<f64> {
