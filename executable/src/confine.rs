@@ -20,7 +20,8 @@ use std::sync::OnceLock;
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_interfaces::spawner::rules::{Files, Missing, Network, RULES_VARIABLE, Rules};
-use rustix::process::{Gid, Resource, Rlimit, Uid, getrlimit, setrlimit};
+use farcall_interfaces::spawner::zygote::ZYGOTE_VARIABLE;
+use rustix::process::{Gid, Resource, Rlimit, Uid, getpid, getppid, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_no_new_privs};
 
 pub(crate) use calls::begin_call;
@@ -59,7 +60,8 @@ pub fn confine() -> Result<()> {
         or_missing(rules, folders::restrict(rules)?, "files", "landlock (Linux 5.13)")?;
     }
     let outside = if rules.network == Network::Off { filter::Sockets::Refused } else { filter::Sockets::Allowed };
-    or_missing(rules, filter::restrict(outside)?, "network", "seccomp")
+    let zygote = std::env::var_os(ZYGOTE_VARIABLE).map(|_| getpid());
+    or_missing(rules, filter::restrict(outside, &[getppid(), zygote])?, "network", "seccomp")
 }
 
 /// Joins the cgroups that count this process.

@@ -30,8 +30,9 @@ pub fn available() -> bool {
     known && TargetArch::try_from(std::env::consts::ARCH).is_ok()
 }
 
-/// For the process that loads the module, and all that come from it.
-pub(super) fn restrict(sockets: Sockets) -> Result<Held> {
+/// For the process that loads the module, and all that come from it. They can signal neither `depends_on`, nor their
+/// groups, nor everybody at once.
+pub(super) fn restrict(sockets: Sockets, depends_on: &[Option<Pid>]) -> Result<Held> {
     let always = [
         libc::SYS_ptrace,
         libc::SYS_process_vm_readv,
@@ -52,30 +53,35 @@ pub(super) fn restrict(sockets: Sockets) -> Result<Held> {
     let network = [libc::SYS_socket, libc::SYS_io_uring_setup];
     let network = if sockets == Sockets::Refused { &network[..] } else { &[] };
     let refused = always.iter().chain(network).map(|number| (*number, Vec::new()));
-    apply(&compile(refused.collect())?)
+    let strangers = strangers(depends_on)?;
+    let by_process = BY_PROCESS.iter().map(|number| (*number, strangers.clone()));
+    apply(&compile(refused.chain(by_process).collect())?)
 }
 
-/// The filter of an executable: a zygote makes it once for all.
+/// Calls whose first argument is a process that they act on.
+const BY_PROCESS: [i64; 7] = [
+    libc::SYS_kill,
+    libc::SYS_tkill,
+    libc::SYS_tgkill,
+    libc::SYS_rt_sigqueueinfo,
+    libc::SYS_rt_tgsigqueueinfo,
+    libc::SYS_pidfd_open,
+    libc::SYS_prlimit64,
+];
+
+fn strangers(depends_on: &[Option<Pid>]) -> Result<Vec<SeccompRule>> {
+    let numbers = depends_on.iter().flatten().map(|pid| pid.as_raw_nonzero().get());
+    let targets = numbers.flat_map(|pid| [pid, -pid]).chain([-1]).map(|pid| u64::from(pid as u32));
+    targets.map(|pid| is(0, pid)).collect()
+}
+
+/// The filter of an executable, by which it and what it starts stay in the group that it leads by then. A zygote makes it
+/// once for all; it is short, because each executable has the kernel compile it.
 pub(crate) struct Own(BpfProgram);
 
 impl Own {
-    /// Its code may signal everybody but these, their groups, and all at once.
-    pub(crate) fn new(depends_on: &[Option<Pid>]) -> Result<Own> {
-        let numbers = depends_on.iter().flatten().map(|pid| pid.as_raw_nonzero().get());
-        let targets = numbers.flat_map(|pid| [pid, -pid]).chain([-1]).map(|pid| u64::from(pid as u32));
-        let strangers = targets.map(|pid| is(0, pid)).collect::<Result<Vec<_>>>()?;
-        let mut rules = BTreeMap::from([(libc::SYS_setsid, Vec::new()), (libc::SYS_setpgid, Vec::new())]);
-        let by_process = [
-            libc::SYS_kill,
-            libc::SYS_tkill,
-            libc::SYS_tgkill,
-            libc::SYS_rt_sigqueueinfo,
-            libc::SYS_rt_tgsigqueueinfo,
-            libc::SYS_pidfd_open,
-            libc::SYS_prlimit64,
-        ];
-        rules.extend(by_process.map(|number| (number, strangers.clone())));
-        compile(rules).map(Own)
+    pub(crate) fn new() -> Result<Own> {
+        compile(BTreeMap::from([(libc::SYS_setsid, Vec::new()), (libc::SYS_setpgid, Vec::new())])).map(Own)
     }
 
     /// Holds this process to it, for good.

@@ -47,7 +47,7 @@ fn begin(entries: Option<LinkedEntries>) -> Result<()> {
     end_with_parent();
     if std::env::var(ZYGOTE_VARIABLE).as_deref() != Ok("0") {
         let connection = inherited()?;
-        Own::new(&[rustix::process::getppid()])?.apply()?;
+        Own::new()?.apply()?;
         return run(connect(connection)?, entries, None);
     }
     match zygote::run(ZygoteLink::new(take_descriptor_0()?), entries.as_ref())? {

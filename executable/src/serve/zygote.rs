@@ -45,7 +45,7 @@ pub fn run(link: ZygoteLink, entries: Option<&LinkedEntries>) -> Result<Option<B
     // Orphans of executables come to this process, which can reap them.
     let _ = rustix::process::set_child_subreaper(Some(getpid()));
     let Some(preloaded) = load(&link, entries)? else { return Ok(None) };
-    let own = Own::new(&[getppid(), Some(getpid())])?;
+    let own = Own::new()?;
     let Some(descriptors) = serve(&link)? else { return Ok(None) };
     own.apply()?;
     if let Some(name) = name {
