@@ -35,6 +35,18 @@ pub trait Region: Send + Sync {
     /// Makes it memory of this process alone, and closes its descriptor. For memory that a user keeps and that was taken
     /// back from every other process: no call uses it again.
     fn withdraw(&self) {}
+
+    /// A call is to use what a user keeps here; false if other processes do not see what is written. Until it is given
+    /// back as often, a fork leaves it to the calls of this process, and the child has a copy.
+    fn lend(&self) -> bool {
+        false
+    }
+
+    /// The call is over: no other process writes here any more.
+    fn give_back(&self) {}
+
+    /// The user has it back although a call goes on: from now on nothing that other processes write reaches it.
+    fn take_back(&self) {}
 }
 
 /// Makes regions.

@@ -339,6 +339,13 @@ int farcall_results_array(const farcall_results *results, size_t parameter, farc
  * caller frees *memory with farcall_memory_free. May be done more than once; all handles name the same memory. */
 int farcall_results_take(const farcall_results *results, size_t parameter, farcall_array_view *view,
                          farcall_memory **memory, farcall_error **error);
+/* At least `bytes` bytes of any value for arrays of the program's own, which travel without a copy to a server on the
+ * same host, and anywhere else like any array: as FARCALL_ARRAY, with `data` (a multiple of 16 bytes from *data on) and
+ * layout as the interface stores the array. Results are written there by the routine itself, so that after a failure
+ * they are of any value. FARCALL_INVALID_ARGUMENT if a call that is under way uses the same bytes, and one of the two
+ * writes. One connection at a time has this; the others copy. The caller frees *memory with farcall_memory_free; the
+ * bytes live until then. No connection is needed. */
+int farcall_memory_allocate(size_t bytes, void **data, farcall_memory **memory, farcall_error **error);
 void farcall_memory_free(farcall_memory *memory);
 /* A string result: `index` 0 of FARCALL_RESULT_TEXT, any of FARCALL_RESULT_TEXTS. NULL for NULL and for no such
  * string. A NUL follows the text; *bytes (unless NULL) is its length. Belongs to the results. */

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int};
 
 use farcall_client::idl::element::element_bytes;
 use farcall_client::idl::interface::ElementType;
-use farcall_client::{Error, ErrorKind, Output, Outputs, OwnedArray, Result, Routine};
+use farcall_client::{ArrayMemory, Error, ErrorKind, Output, Outputs, OwnedArray, Result, Routine};
 
 use crate::argument::RANK_MAX;
 use crate::boundary::{OK, Place, free, guard, object};
@@ -19,9 +19,12 @@ pub struct ResultsObject {
     texts: Vec<Vec<Option<Vec<u8>>>>,
 }
 
-/// `farcall_memory`: a clone of the array keeps its memory.
-pub struct MemoryObject {
-    _array: OwnedArray,
+/// `farcall_memory`: keeps memory as long as it lives.
+pub enum MemoryObject {
+    /// A clone of a result.
+    Result(#[allow(dead_code, reason = "kept for its memory")] OwnedArray),
+    /// The program's own.
+    Own(#[allow(dead_code, reason = "kept for its memory")] ArrayMemory),
 }
 
 /// `farcall_array_view`.
@@ -167,7 +170,28 @@ unsafe extern "C" fn farcall_results_take(
         let array = array.ok_or_else(|| results.no_array(parameter).fix("it lies in the caller's own array"))?;
         // SAFETY: as above.
         unsafe { give_view(view, found) }?;
-        place.fill(MemoryObject { _array: array });
+        place.fill(MemoryObject::Result(array));
+        Ok(OK)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_memory_allocate(
+    bytes: usize,
+    data: *mut *mut u8,
+    memory: *mut *mut MemoryObject,
+    error: *mut *mut ErrorObject,
+) -> c_int {
+    guard(error, || {
+        // SAFETY: farcall.h: a place for the memory.
+        let place = unsafe { Place::new(memory, "the place for the memory") }?;
+        if data.is_null() {
+            return Err(Error::new(ErrorKind::InvalidArgument, "call Farcall", "the place for the address is NULL"));
+        }
+        let allocated = ArrayMemory::allocate(bytes)?;
+        // SAFETY: not NULL, so it is a place for an address.
+        unsafe { data.write(allocated.base()) };
+        place.fill(MemoryObject::Own(allocated));
         Ok(OK)
     })
 }

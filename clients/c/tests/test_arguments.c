@@ -165,6 +165,35 @@ static void memories(farcall_client *client)
     farcall_routine_free(count);
 }
 
+/* The program's own memory: the routine writes where the array lies; two calls at once may not. */
+static void own_memory(farcall_client *client)
+{
+    const uint64_t shape[1] = {50000};
+    farcall_argument arguments[2] = {{.kind = FARCALL_INTEGER, .value.integer = 50000},
+                                     {.kind = FARCALL_ARRAY, .rank = 1, .shape = shape}};
+    farcall_routine *count;
+    farcall_call *call;
+    farcall_memory *memory;
+    farcall_error *error;
+    void *data = NULL;
+    double *x;
+    CHECK_ERROR(farcall_memory_allocate(8, NULL, &memory, &error), error, FARCALL_INVALID_ARGUMENT, "NULL");
+    CHECK_ERROR(farcall_memory_allocate((size_t)-1, &data, &memory, &error), error, FARCALL_LIMIT_EXCEEDED, "much");
+    CHECK(memory == NULL && data == NULL);
+    CHECK_OK(farcall_memory_allocate(8 * 50000, &data, &memory, &error), error);
+    CHECK_OK(farcall_lookup(client, "count", &count, &error), error);
+    arguments[1].data = x = data;
+    CHECK_OK(farcall_call_arguments(count, arguments, 2, NULL, NULL, &error), error);
+    CHECK(x[1] == 1 && x[49999] == 49999);
+    CHECK_OK(farcall_start_arguments(count, arguments, 2, NULL, &call, &error), error);
+    CHECK_ERROR(farcall_call_arguments(count, arguments, 2, NULL, NULL, &error), error, FARCALL_INVALID_ARGUMENT,
+                "under way");
+    CHECK_OK(farcall_call_wait(call, -1, NULL, &error), error);
+    farcall_call_free(call);
+    farcall_memory_free(memory);
+    farcall_routine_free(count);
+}
+
 static void descriptions(farcall_client *client, farcall_routine *dgesv)
 {
     uint32_t indexes[8] = {99, 99, 99, 99, 99, 99, 99, 99};
@@ -198,6 +227,7 @@ int main(void)
     mistakes(dgesv);
     texts(client);
     memories(client);
+    own_memory(client);
     farcall_routine_free(dgesv);
     return check_end(server, client);
 }

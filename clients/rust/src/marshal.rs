@@ -4,10 +4,11 @@
 mod complete;
 mod views;
 
+use std::ops::Range;
 use std::sync::{Arc, Weak};
 
 use farcall_base::{Bytes, Error, ErrorKind, Result};
-use farcall_idl::interface::{ElementType, Mode, Parameter};
+use farcall_idl::interface::{ElementType, Interface, Mode, Parameter};
 use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout};
 use farcall_interfaces::memory::{HeapRegion, Region};
 use farcall_interfaces::packing::Packing;
@@ -15,12 +16,13 @@ use farcall_interfaces::strided::Strided;
 use farcall_wire::Argument as WireArgument;
 
 use crate::argument::{Argument, Destination, Passed};
-use crate::array::Place;
+use crate::array::{Access, Place};
 use crate::contract::Contract;
+use crate::lending::{Lent, Wanted};
 use crate::session::Segment;
 
 use complete::complete;
-use views::{Direction, borrowed, copy_place, gather, given_elements};
+use views::{Direction, borrowed, copy_place, gather, given_elements, laid_out, spans};
 pub use views::{copy_result, packed, receive_result, write_result};
 
 /// Arrays up to this many bytes travel inside the call and its answer.
@@ -44,6 +46,14 @@ pub struct Shared {
     pub segment: Segment,
 }
 
+/// The program's own memory, which the server has been told of.
+pub struct OwnMemory {
+    /// What the call uses of it.
+    pub own: Arc<Lent>,
+    /// What the server knows the whole by.
+    pub segment: Segment,
+}
+
 /// A call, ready to be opened.
 pub struct Marshalled {
     pub layout: Arc<CallLayout>,
@@ -53,6 +63,8 @@ pub struct Marshalled {
     pub sending: Vec<Option<Packing>>,
     /// The caller's memory that it is sent from.
     pub lent: Vec<Weak<dyn Region>>,
+    /// The program's memory that the server uses where it lies.
+    pub own: Vec<Arc<Lent>>,
     /// Memory that results come into, by parameter.
     pub sides: Vec<Option<Side>>,
     /// Rank that the caller gave, where it is lower than declared.
@@ -66,6 +78,8 @@ pub trait Memory {
     /// Memory for an array, announced to the server if need be. `None` when there is no descriptor or number left for it:
     /// the array goes through the connection then.
     fn share(&mut self, bytes: usize) -> Result<Option<Shared>>;
+    /// Memory of the program's, announced to the server if need be. `None` when a copy is to be used.
+    fn lend(&mut self, wanted: &Wanted) -> Result<Option<OwnMemory>>;
 }
 
 /// Turns arguments (one per parameter, WORK ones `Unset`) into a call.
@@ -74,7 +88,7 @@ pub trait Memory {
 /// `InvalidArgument` for anything that does not fit the interface; `LimitExceeded` for arrays over `limit`.
 pub fn marshal(contract: &Contract, passed: &Passed, limit: Bytes, memory: &mut dyn Memory) -> Result<Marshalled> {
     let interface = &*contract.interface;
-    let Passed { arguments, destinations } = passed;
+    let arguments = &passed.arguments;
     let values = complete(contract, arguments)?;
     let bytes: Vec<Option<&[u8]>> = values.bytes.iter().map(Option::as_deref).collect();
     let layout = contract.sizer.resolve(interface, &bytes, limit)?;
@@ -84,6 +98,7 @@ pub fn marshal(contract: &Contract, passed: &Passed, limit: Bytes, memory: &mut 
         wanted: vec![WireArgument::Absent; count],
         sending: (0..count).map(|_| None).collect(),
         lent: Vec::new(),
+        own: Vec::new(),
         sides: (0..count).map(|_| None).collect(),
         ranks: values.ranks,
         layout: layout.clone(),
@@ -92,11 +107,21 @@ pub fn marshal(contract: &Contract, passed: &Passed, limit: Bytes, memory: &mut 
         if parameter.mode == Mode::Work {
             continue;
         }
-        let destination = destinations.get(index).unwrap_or(&Destination::New);
-        let mut one = One { call: &mut call, memory, index, parameter, destination };
+        let mut one = One { call: &mut call, memory, index, parameter, interface, passed };
         one.marshal(&layout.parameters[index], &arguments[index], values.bytes[index].as_deref())?;
     }
     Ok(call)
+}
+
+fn place_of<'a>(argument: &'a Argument<'_>) -> Option<&'a Place> {
+    match argument {
+        Argument::Array(view) => Some(&view.place),
+        _ => None,
+    }
+}
+
+fn overlap(one: &Range<usize>, other: &Range<usize>) -> bool {
+    one.start < other.end && other.start < one.end
 }
 
 /// One parameter on its way.
@@ -105,10 +130,11 @@ struct One<'a> {
     memory: &'a mut dyn Memory,
     index: usize,
     parameter: &'a Parameter,
-    destination: &'a Destination<'a>,
+    interface: &'a Interface,
+    passed: &'a Passed,
 }
 
-impl One<'_> {
+impl<'a> One<'a> {
     fn marshal(&mut self, layout: &ParameterLayout, argument: &Argument<'_>, bytes: Option<&[u8]>) -> Result<()> {
         match layout {
             ParameterLayout::Absent => Ok(()),
@@ -158,16 +184,9 @@ impl One<'_> {
     }
 
     fn array(&mut self, array: &ArrayLayout, argument: &Argument<'_>, bytes: Option<&[u8]>) -> Result<()> {
-        let source = match argument {
-            Argument::Array(view) => Some(&view.place),
-            _ => None,
-        };
+        let source = place_of(argument);
         let mode = self.parameter.mode;
-        let destination = match (mode, self.destination) {
-            (Mode::In, _) | (Mode::InOut, Destination::New) => None,
-            (Mode::InOut, Destination::Into(view)) => Some(&view.place),
-            (_, _) => source,
-        };
+        let destination = self.destination_of(self.index);
         if let Some(place) = destination {
             self.check_destination(array, place)?;
         }
@@ -188,6 +207,9 @@ impl One<'_> {
             return Err(self.wrong("an array is missing"));
         }
         let shares = self.memory.shares() && !short;
+        if shares && self.lend(array, source, destination.as_ref())? {
+            return Ok(());
+        }
         if let Some(shared) = if shares { self.memory.share(array.full_bytes as usize)? } else { None } {
             return self.share(array, shared, source, destination);
         }
@@ -253,21 +275,78 @@ impl One<'_> {
         source: Option<&Place>,
         destination: Option<Place>,
     ) -> Result<()> {
-        let target = Strided::of_layout(array);
         if let Some(place) = source {
-            let from = given_elements(place, array);
-            if from.bytes() != array.transfer_bytes {
-                return Err(self.wrong("an array of the wrong length"));
-            }
-            copy_place(place, &from, &region, &target, Direction::In)?;
+            self.copy_in(array, place, &region)?;
         }
         let place = WireArgument::Shared(*segment, 0, array.full_bytes);
-        if source.is_some() {
+        self.lies_at(place, Side { region, written: destination, segment: Some(segment) });
+        Ok(())
+    }
+
+    fn copy_in(&self, array: &ArrayLayout, place: &Place, region: &Arc<dyn Region>) -> Result<()> {
+        let from = given_elements(place, array);
+        if from.bytes() != array.transfer_bytes {
+            return Err(self.wrong("an array of the wrong length"));
+        }
+        copy_place(place, &from, region, &Strided::of_layout(array), Direction::In)
+    }
+
+    /// The server finds the argument there, or is to put the result there.
+    fn lies_at(&mut self, place: WireArgument, side: Side) {
+        if self.parameter.mode.is_input() {
             self.call.arguments[self.index] = place.clone();
         }
         self.want(place);
-        self.call.sides[self.index] = Some(Side { region, written: destination, segment: Some(segment) });
-        Ok(())
+        self.call.sides[self.index] = Some(side);
+    }
+
+    /// Has the server use the program's own memory, if the array lies in such as the interface lays it out.
+    fn lend(&mut self, array: &ArrayLayout, source: Option<&Place>, destination: Option<&Place>) -> Result<bool> {
+        let (place, access) = match (source, destination) {
+            (_, Some(destination)) => (destination, Access::Write),
+            // What is written comes back in memory of its own.
+            (Some(source), None) if !self.parameter.mode.is_output() => (source, Access::Read),
+            _ => return Ok(false),
+        };
+        let whole = array.transfer_bytes == array.full_bytes;
+        let Some(addresses) = laid_out(place, array).filter(|_| whole || access == Access::Read) else {
+            return Ok(false);
+        };
+        // What is read and written at once, in different ways or by different results, needs copies.
+        let source = source.filter(|source| source.base != place.base || source.shape != place.shape);
+        if source.is_some_and(|source| overlap(&spans(source, array), &addresses)) || self.writes_elsewhere(&addresses)
+        {
+            return Ok(false);
+        }
+        let wanted = Wanted { addresses, access, has_gaps: !whole };
+        let named = |error: Error| error.with("parameter", &self.parameter.name);
+        let Some(OwnMemory { own, segment }) = self.memory.lend(&wanted).map_err(named)? else { return Ok(false) };
+        let region: Arc<dyn Region> = own.clone();
+        if let Some(source) = source {
+            self.copy_in(array, source, &region)?;
+        }
+        let place = WireArgument::Shared(*segment, own.offset(), array.full_bytes);
+        self.call.own.push(own);
+        self.lies_at(place, Side { region, written: destination.cloned(), segment: Some(segment) });
+        Ok(true)
+    }
+
+    /// Where the caller wants the result of a parameter.
+    fn destination_of(&self, index: usize) -> Option<&'a Place> {
+        match (self.interface.parameters[index].mode, self.passed.destinations.get(index)) {
+            (Mode::In | Mode::Work, _) | (Mode::InOut, None | Some(Destination::New)) => None,
+            (Mode::InOut, Some(Destination::Into(view))) => Some(&view.place),
+            (Mode::InOut | Mode::Out, _) => place_of(&self.passed.arguments[index]),
+        }
+    }
+
+    /// Whether another result of this call is to be written there.
+    fn writes_elsewhere(&self, addresses: &Range<usize>) -> bool {
+        let others = (0..self.interface.parameters.len()).filter(|index| *index != self.index);
+        others.filter_map(|index| Some((index, self.destination_of(index)?))).any(|(index, place)| {
+            let ParameterLayout::Array(array) = &self.call.layout.parameters[index] else { return false };
+            overlap(&spans(place, array), addresses)
+        })
     }
 
     /// The result comes as bytes: into the caller's array, or into memory of its own.

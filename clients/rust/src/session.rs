@@ -114,6 +114,7 @@ impl Session {
             shares: stream.passes_descriptors(),
             source,
             segments: Segments::default(),
+            borrower: Arc::default(),
             random: SeededRandom::new(fresh_seed()),
             bytes_made: 0,
             ready: false,

@@ -163,6 +163,18 @@ impl Region for SharedRegion {
     fn withdraw(&self) {
         registry::withdraw(self.identity());
     }
+
+    fn lend(&self) -> bool {
+        registry::lend(self.identity())
+    }
+
+    fn give_back(&self) {
+        registry::give_back(self.identity());
+    }
+
+    fn take_back(&self) {
+        registry::take_back(self.identity());
+    }
 }
 
 impl Drop for SharedRegion {

@@ -35,6 +35,7 @@ from ._errors import (
 )
 from ._future import CallFuture
 from ._library import lib, text
+from ._memory import empty, empty_like, zeros
 from ._results import Results, Times
 from ._routine import Routine
 from ._server import Module, Server, connect
@@ -71,4 +72,7 @@ __all__ = [
     "VersionMismatch",
     "WrongType",
     "connect",
+    "empty",
+    "empty_like",
+    "zeros",
 ]

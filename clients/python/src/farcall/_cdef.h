@@ -190,6 +190,7 @@ int farcall_results_array(const farcall_results *results, size_t parameter, farc
                           farcall_error **error);
 int farcall_results_take(const farcall_results *results, size_t parameter, farcall_array_view *view,
                          farcall_memory **memory, farcall_error **error);
+int farcall_memory_allocate(size_t bytes, void **data, farcall_memory **memory, farcall_error **error);
 void farcall_memory_free(farcall_memory *memory);
 const char *farcall_results_text(const farcall_results *results, size_t parameter, size_t index, size_t *bytes);
 size_t farcall_results_text_count(const farcall_results *results, size_t parameter);

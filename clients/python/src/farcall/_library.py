@@ -120,3 +120,9 @@ def handle_place(kind: str, free: Any, used: Any = None) -> Any:
             free(place[0])
 
     return ffi.gc(ffi.new(kind), release)
+
+
+def kept_buffer(data: Any, count: int, place: Any) -> Any:
+    """Bytes from an address on, as a buffer that keeps the handle of their memory."""
+    # The pointer's destructor holds the handle's place, the buffer the pointer, and an array the buffer.
+    return ffi.buffer(ffi.gc(ffi.cast("char *", data), lambda _: place), count)

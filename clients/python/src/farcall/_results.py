@@ -12,7 +12,7 @@ import numpy as np
 
 from . import _errors
 from ._interface import CHAR, STRUCT, Interface, Names, Parameter
-from ._library import check, error_place, ffi, handle_place, lib
+from ._library import check, error_place, ffi, handle_place, kept_buffer, lib
 
 # enum farcall_result_kind.
 _ARRAY, _WRITTEN, _TEXT, _TEXTS = 2, 3, 4, 5
@@ -176,9 +176,7 @@ def _taken(parameter: Parameter, results: Any) -> Any:
     if 0 in shape:
         return np.empty(shape, parameter.dtype)
     last = sum((count - 1) * stride for count, stride in zip(shape, strides))
-    # The pointer's destructor holds the handle's place, the buffer the pointer, and the array the buffer.
-    pointer = ffi.gc(ffi.cast("char *", view.data), lambda _: place)
-    buffer = ffi.buffer(pointer, last + parameter.dtype.itemsize)
+    buffer = kept_buffer(view.data, last + parameter.dtype.itemsize, place)
     return np.ndarray(shape, parameter.dtype, buffer, 0, strides)
 
 

@@ -1,5 +1,6 @@
 //! The caller's arrays as memory: to send from, to receive into, to copy from and to.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
@@ -63,9 +64,37 @@ pub fn copy_place(
     }
 }
 
-/// Copies a result that lies in `region` as the interface lays it out into the caller's array.
+/// Copies a result that lies in `region` as the interface lays it out into the caller's array, if it does not lie there.
 pub fn copy_result(region: &Arc<dyn Region>, place: &Place, array: &ArrayLayout) -> Result<()> {
-    copy_place(place, &elements_of(place, array)?, region, &Strided::of_layout(array), Direction::Out)
+    let (own, inside) = (elements_of(place, array)?, Strided::of_layout(array));
+    if address(place, &own) == region.base().addr().wrapping_add_signed(inside.offset as isize) {
+        return Ok(());
+    }
+    copy_place(place, &own, region, &inside, Direction::Out)
+}
+
+/// Address of the first of an array's elements.
+fn address(place: &Place, array: &Strided) -> usize {
+    place.base.addr().wrapping_add_signed(array.offset as isize)
+}
+
+/// The addresses that the caller's array reaches.
+pub fn spans(place: &Place, array: &ArrayLayout) -> Range<usize> {
+    let (low, high) = given_elements(place, array).extent().unwrap_or((0, -1));
+    let base = place.base.addr();
+    base.wrapping_add_signed(low as isize)..base.wrapping_add_signed(high as isize + 1)
+}
+
+/// The addresses of all that the interface lays out, if the caller's array lies like that.
+pub fn laid_out(place: &Place, array: &ArrayLayout) -> Option<Range<usize>> {
+    let (own, wanted) = (given_elements(place, array), Strided::of_layout(array));
+    let alike =
+        |(one, other): (&Axis, &Axis)| one.count == other.count && (one.count < 2 || one.stride == other.stride);
+    if own.axes.len() != wanted.axes.len() || !own.axes.iter().zip(&wanted.axes).all(alike) {
+        return None;
+    }
+    let begin = address(place, &own).checked_add_signed(-(wanted.offset as isize))?;
+    Some(begin..begin.checked_add(usize::try_from(array.full_bytes).ok()?)?)
 }
 
 /// Writes a result that came inline into the caller's array.

@@ -64,8 +64,15 @@ impl InFlight {
 
     /// What the server may use until it says that the call is over, under the numbers that it knows.
     pub fn shared_memory(self) -> Vec<Shared> {
+        self.data.own.iter().for_each(|own| own.take_back());
         let shared = |side: Side| side.segment.map(|segment| Shared { region: side.region, segment });
         self.data.sides.into_iter().flatten().filter_map(shared).collect()
+    }
+
+    /// The server is done with the program's own memory.
+    pub fn give_own_back(&mut self) {
+        let given_back: Result<()> = self.data.own.iter().try_for_each(|own| own.over());
+        self.trouble = self.trouble.take().or(given_back.err());
     }
 
     /// Whether nothing ran, and the server asks for the interface to be fetched before the call is made again.

@@ -15,7 +15,8 @@ use super::flight::{Call, InFlight};
 use super::questions::Questions;
 use super::segments::Segments;
 use crate::contract::Contract;
-use crate::marshal::{Memory, Shared, marshal};
+use crate::lending::{Borrower, Wanted, lend};
+use crate::marshal::{Memory, OwnMemory, Shared, marshal};
 use crate::results::Outputs;
 
 /// More than any clock is asked to hold.
@@ -38,6 +39,8 @@ pub struct Tables {
     pub source: Arc<dyn MemorySource>,
     /// Memory that the server knows.
     pub segments: Segments,
+    /// Who we are to memory that the program lends.
+    pub borrower: Arc<Borrower>,
     pub random: SeededRandom,
     /// Bytes of all frames so far.
     pub bytes_made: u64,
@@ -137,7 +140,8 @@ impl Tables {
 
     fn finish(&mut self, channel: ChannelId) {
         self.abandoned.remove(&channel);
-        let Some(flight) = self.calls.remove(&channel) else { return };
+        let Some(mut flight) = self.calls.remove(&channel) else { return };
+        flight.give_own_back();
         let (number, announced) = (flight.call.number, flight.call.conditions.announced);
         let lent = flight.data.lent.clone();
         if flight.was_refused_for_a_limit() {
@@ -167,6 +171,7 @@ impl Tables {
         let mut data = marshal(&call.contract, &call.passed, Bytes(limit), self)?;
         let open = call.open(CallId(self.random.bytes16()), &mut data);
         let channel = self.connection.open(&open)?;
+        data.own.iter().for_each(|own| own.opened());
         self.channels.insert(call.number, channel);
         self.calls.insert(channel, Box::new(InFlight::new(call, data)));
         Ok(())
@@ -241,6 +246,14 @@ fn is_in_use(lent: &[Weak<dyn Region>]) -> bool {
     lent.iter().any(|region| region.strong_count() > 0)
 }
 
+impl Tables {
+    fn forget_freed(&mut self) {
+        for identity in self.source.freed().into_iter().chain(self.borrower.freed()) {
+            self.segments.freed(identity);
+        }
+    }
+}
+
 impl Memory for Tables {
     fn shares(&self) -> bool {
         self.shares
@@ -252,11 +265,16 @@ impl Memory for Tables {
             drop(region);
             region = self.source.allocate(bytes)?;
         }
-        for identity in self.source.freed() {
-            self.segments.freed(identity);
-        }
+        self.forget_freed();
         let segment = self.segments.share(&region, &mut self.connection);
         Ok(segment.map(|segment| Shared { region, segment }))
+    }
+
+    fn lend(&mut self, wanted: &Wanted) -> Result<Option<OwnMemory>> {
+        let Some(own) = lend(wanted, &self.borrower)? else { return Ok(None) };
+        self.forget_freed();
+        let segment = self.segments.share(&own.whole(), &mut self.connection);
+        Ok(segment.map(|segment| OwnMemory { own, segment }))
     }
 }
 

@@ -48,10 +48,13 @@ struct Known {
     /// Array bytes of arguments that came, by slot.
     data: HashMap<(ChannelId, u16), Vec<u8>>,
     space: Vec<u8>,
+    /// Memory of the client's, in the order of its numbers.
+    shared: Vec<OwnedFd>,
 }
 
 impl FrameHandler for Known {
-    fn control(&mut self, header: &FrameHeader, body: &[u8], _: &mut VecDeque<OwnedFd>) -> Result<()> {
+    fn control(&mut self, header: &FrameHeader, body: &[u8], descriptors: &mut VecDeque<OwnedFd>) -> Result<()> {
+        self.shared.extend(descriptors.drain(..));
         self.connection.handle_control(header, body)?;
         self.take_events();
         Ok(())
@@ -121,7 +124,8 @@ pub fn pair_with(wire: Wire, idl: &str, timeout: Duration, limits: HelloLimits) 
         attributes: Vec::new(),
     };
     let connection = Connection::new(Setup { hello, initiator: false, token: None });
-    let known = Known { connection, events: VecDeque::new(), data: HashMap::new(), space: Vec::new() };
+    let (events, data) = (VecDeque::new(), HashMap::new());
+    let known = Known { connection, events, data, space: Vec::new(), shared: Vec::new() };
     let mut fake =
         Fake { link: Link::new(far, 1 << 26, 4 << 20), known, interface: interface(idl), results: HashMap::new() };
     let client = std::thread::spawn(move || Client::over(near, None, "fake".to_owned(), timeout).unwrap());
@@ -205,6 +209,17 @@ impl Fake {
     pub fn lost_memory(&mut self) -> bool {
         (0..20).for_each(|_| self.read());
         self.known.events.iter().any(|event| matches!(event, Event::Unshared(_)))
+    }
+
+    /// Writes to memory that the client shares: the segment of this number.
+    pub fn write(&self, segment: u32, offset: u64, bytes: &[u8]) {
+        let memory = &self.known.shared[segment as usize - 1];
+        assert_eq!(rustix::io::pwrite(memory, bytes, offset).unwrap(), bytes.len());
+    }
+
+    /// Ends the connection without a word; what the client shared stays mapped.
+    pub fn hang_up(self) -> Vec<OwnedFd> {
+        self.known.shared
     }
 
     /// The client must have done nothing more.

@@ -4,15 +4,20 @@
 //! either process would see what the other writes, and a region that the parent pools and uses again would change under
 //! the child's feet. So before anything else runs after a fork, both processes map what users keep once more, privately.
 //! The pages stay where they are until one of them writes. Memory of calls under way stays shared in the parent, whose
-//! calls they are, and the child loses it.
+//! calls they are, and the child loses it. What a user keeps may be lent to calls, too: that stays shared in the parent,
+//! and the child gets a copy.
 
 use std::cell::UnsafeCell;
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::ptr;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 use rustix::process::{Resource, getrlimit};
+
+/// At most as many bytes as a page has.
+const PAGE_BYTES: usize = 4096;
 
 /// Who may write to the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +35,8 @@ struct Entry {
     bytes: usize,
     descriptor: Option<Arc<OwnedFd>>,
     stage: Stage,
+    /// Calls that use what a user keeps.
+    lent: usize,
 }
 
 struct Entries {
@@ -75,7 +82,8 @@ pub fn enter(base: *mut u8, bytes: usize, descriptor: OwnedFd) -> u64 {
     let identity = entries.next_identity;
     entries.next_identity += 1;
     entries.descriptors += 1;
-    entries.all.insert(identity, Entry { base, bytes, descriptor: Some(Arc::new(descriptor)), stage: Stage::Calls });
+    let descriptor = Some(Arc::new(descriptor));
+    entries.all.insert(identity, Entry { base, bytes, descriptor, stage: Stage::Calls, lent: 0 });
     identity
 }
 
@@ -108,6 +116,50 @@ pub fn reclaim(identity: u64) -> bool {
     };
     entry.stage = Stage::Calls;
     true
+}
+
+/// A call uses what a user keeps; false if others do not see what is written there.
+pub fn lend(identity: u64) -> bool {
+    let mut entries = lock();
+    let Some(entry) = entries.all.get_mut(&identity).filter(|entry| entry.stage == Stage::Kept) else { return false };
+    entry.lent += 1;
+    true
+}
+
+/// The call is over.
+pub fn give_back(identity: u64) {
+    if let Some(entry) = lock().all.get_mut(&identity) {
+        entry.lent = entry.lent.saturating_sub(1);
+    }
+}
+
+/// Makes memory private, and every page of it this process's own: what others write from now on does not come through.
+/// Whoever in this process reads or writes there meanwhile notices nothing.
+pub fn take_back(identity: u64) {
+    let (base, bytes) = {
+        let mut entries = lock();
+        let Some(entry) = entries.all.get_mut(&identity) else { return };
+        make_private(entry);
+        entry.lent = 0;
+        (entry.base, entry.bytes)
+    };
+    // SAFETY: a mapping that whoever names it keeps. The system does as if each page were written to.
+    if unsafe { libc::madvise(base.cast(), bytes, libc::MADV_POPULATE_WRITE) } == 0 {
+        return;
+    }
+    // Before Linux 5.14, or short of memory.
+    for offset in (0..bytes).step_by(PAGE_BYTES) {
+        // SAFETY: within the mapping.
+        write_as_it_is(unsafe { AtomicU8::from_ptr(base.add(offset)) });
+    }
+}
+
+/// Writes a byte and changes nothing, whoever else writes it. (Adding zero would be compiled to a read.)
+fn write_as_it_is(byte: &AtomicU8) {
+    let mut seen = byte.load(Ordering::Relaxed);
+    while let Err(other) = byte.compare_exchange(seen, seen, Ordering::Relaxed, Ordering::Relaxed) {
+        seen = other;
+    }
 }
 
 /// Makes memory private and closes its descriptor.
@@ -172,7 +224,7 @@ extern "C" fn before_fork() {
 
 extern "C" fn after_fork_in_parent() {
     each_after_fork(|entry| {
-        if entry.stage == Stage::Kept {
+        if entry.stage == Stage::Kept && entry.lent == 0 {
             make_private(entry);
         }
     });
@@ -181,11 +233,28 @@ extern "C" fn after_fork_in_parent() {
 /// One thread is left, and it may allocate nothing: another may have held the allocator when it forked.
 extern "C" fn after_fork_in_child() {
     each_after_fork(|entry| match entry.stage {
+        Stage::Kept if entry.lent > 0 => copy_in_place(entry),
         Stage::Kept => make_private(entry),
         // The parent's calls and pools go on there; here these pages would be held for nobody.
         Stage::Calls if map_over(entry, None) => entry.stage = Stage::Private,
         Stage::Calls | Stage::Private => {}
     });
+}
+
+/// Maps a copy over an entry's memory. Does only what is allowed between `fork` and `exec`; without room for a copy, the
+/// child sees what the parent's calls write, until it writes itself.
+fn copy_in_place(entry: &mut Entry) {
+    let Ok(copy) = map_unshared(entry.bytes) else { return make_private(entry) };
+    // SAFETY: two mappings of this length, one of them ours alone; the other is replaced whole, as for `map_over`.
+    let moved = unsafe {
+        ptr::copy_nonoverlapping(entry.base, copy, entry.bytes);
+        let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+        libc::mremap(copy.cast(), entry.bytes, entry.bytes, flags, entry.base)
+    };
+    if moved == libc::MAP_FAILED {
+        return make_private(entry);
+    }
+    (entry.stage, entry.lent) = (Stage::Private, 0);
 }
 
 fn each_after_fork(change: impl FnMut(&mut Entry)) {

@@ -228,6 +228,61 @@ fn withdrawn_memory_keeps_its_bytes_and_is_nobody_elses() {
 }
 
 #[test]
+fn what_is_lent_stays_shared_over_a_fork_and_the_child_has_a_copy() {
+    let (source, server) = (source(), source());
+    let kept = source.allocate(MIB).unwrap();
+    assert!(!kept.lend(), "only what a user keeps is lent");
+    kept.keep();
+    assert!(kept.lend() && kept.lend());
+    kept.give_back();
+    let theirs = server.adopt(kept.descriptor().unwrap().try_clone().unwrap(), kept.bytes()).unwrap();
+    write(&*kept, 9, 1);
+    let (mut reads, mut writes) = std::io::pipe().unwrap();
+    let parent = std::thread::spawn({
+        let kept = kept.clone();
+        move || {
+            std::io::Read::read_exact(&mut reads, &mut [0]).unwrap();
+            read(&*kept, 9)
+        }
+    });
+    assert!(in_child(|| {
+        let was = read(&*kept, 9);
+        write(&*kept, 9, 2);
+        was == 1 && std::io::Write::write_all(&mut writes, &[0]).is_ok()
+    }));
+    assert_eq!(parent.join().unwrap(), 1, "the child's writes are its own");
+    write(&*theirs, 5, 6);
+    assert_eq!(read(&*kept, 5), 6, "the call goes on in the parent");
+    kept.give_back();
+    assert!(in_child(|| read(&*kept, 5) == 6));
+    assert!(!kept.lend(), "two processes have it since the fork");
+}
+
+#[test]
+fn what_is_taken_back_is_the_users_alone() {
+    let (source, server) = (source(), source());
+    let kept = source.allocate(MIB).unwrap();
+    kept.keep();
+    assert!(kept.lend());
+    let theirs = server.adopt(kept.descriptor().unwrap().try_clone().unwrap(), kept.bytes()).unwrap();
+    write(&*theirs, 8000, 1);
+    kept.take_back();
+    for at in (0..kept.bytes()).step_by(1000) {
+        write(&*theirs, at, 99);
+    }
+    assert_eq!(
+        (read(&*kept, 8000), read(&*kept, 500_000)),
+        (1, 0),
+        "what the server still writes does not come through"
+    );
+    write(&*kept, 1, 7);
+    assert_eq!((read(&*kept, 1), read(&*theirs, 1)), (7, 0));
+    assert!(!kept.lend());
+    drop(kept);
+    assert_eq!(source.bytes(), 0, "no call uses it again");
+}
+
+#[test]
 fn a_stand_in_for_a_lost_descriptor_is_no_breach() {
     let lost: OwnedFd = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).unwrap();
     assert_eq!(source().adopt(lost, 4096).err().unwrap().kind(), ErrorKind::LimitExceeded);
