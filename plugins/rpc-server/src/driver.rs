@@ -326,11 +326,7 @@ impl Driver {
                 self.server.executable_limited(executable, limits);
                 self.server.executable_started(executable, connection, shares, ahead, now);
             }
-            Err(error) => {
-                // Its exit is reported when the stop is carried out; a failure to stop means that it is gone.
-                let _ = self.services.spawner.stop(executable, Duration::ZERO);
-                self.server.executable_failed(&mut self.world, executable, &error);
-            }
+            Err(error) => self.server.executable_unreachable(executable, error),
         }
     }
 

@@ -191,6 +191,7 @@ impl Play {
                 let number = rest[0].parse().unwrap();
                 let how = match words[0] {
                     "exit" => ExitHow::Status(number),
+                    "kill" if number == 9 => ExitHow::Signal { number, name: "SIGKILL", core: false },
                     "kill" => ExitHow::Signal { number, name: "SIGSEGV", core: false },
                     _ => ExitHow::Signal { number, name: "SIGTERM", core: false },
                 };

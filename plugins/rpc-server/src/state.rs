@@ -188,6 +188,8 @@ pub struct Pool {
     pub alive: usize,
     /// Those that will be free without a call having to end.
     pub coming: usize,
+    /// Executables that were killed before they took a call, since one took one.
+    pub killed_at_start: u32,
     /// Calls that wait, oldest first.
     pub waiting: VecDeque<CallKey>,
 }

@@ -64,6 +64,9 @@ pub fn offer(descriptor: OwnedFd, proof: Proof) -> Result<Box<dyn ByteStream>> {
     match socket.send(&[IoSlice::new(&OFFER)], &riding) {
         Ok(count) if count == OFFER.len() => Ok(Box::new(RingStream::new(memory, socket, bell, peer_bell))),
         Ok(_) => Err(Error::internal("offer a ring", "the socket took less than a fresh one has room for")),
+        Err(error) if error.kind() == IoErrorKind::BrokenPipe => {
+            Err(Error::new(ErrorKind::ConnectionLost, "offer a ring", "the other end is gone"))
+        }
         Err(error) => Err(Error::system("offer a ring", error)),
     }
 }

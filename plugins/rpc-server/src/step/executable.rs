@@ -6,9 +6,12 @@ use farcall_interfaces::directory::ImageKind;
 use farcall_interfaces::spawner::{ExecutableLimits, ExitHow, Exited};
 use farcall_wire::{Publication, Reply, Request};
 
-use crate::state::{Action, CallKey, ModuleKey, Peer, PeerKind, Phase};
+use crate::state::{Action, CallKey, Executable, ModuleKey, Peer, PeerKind, Phase};
 use crate::step::line::may_run_again;
 use crate::step::{Server, Surroundings};
+
+/// Executables of a module that are killed one after the other before they take a call, until those who wait hear of it.
+const STARTS_AGAIN_MAX: u32 = 5;
 
 /// What an executable asked of us.
 enum Question {
@@ -114,6 +117,9 @@ impl Server {
             Reply::Done => {
                 record.loaded = true;
                 self.state.leave_pool(executable);
+                if let Some(pool) = self.state.pools.get_mut(&module) {
+                    pool.killed_at_start = 0;
+                }
                 self.free(surroundings.now(), executable);
                 self.serve_all(surroundings, &module);
             }
@@ -152,6 +158,14 @@ impl Server {
         self.stop_executable(executable);
     }
 
+    /// There is no connection to an executable that was started. How it ended says more than `error`, if it has ended by
+    /// itself; its exit is reported either way.
+    pub fn executable_unreachable(&mut self, executable: ExecutableId, error: Error) {
+        let Some(record) = self.state.executables.get_mut(&executable) else { return };
+        record.trouble = (error.kind() != ErrorKind::ConnectionLost).then_some(error);
+        self.stop_executable(executable);
+    }
+
     /// Its connection ended: it ends too, by itself or by force.
     pub(super) fn executable_disconnected(&mut self, executable: ExecutableId) {
         if let Some(record) = self.state.executables.get_mut(&executable) {
@@ -181,13 +195,24 @@ impl Server {
         for one in std::mem::take(&mut record.line).into_iter().rev() {
             self.ended_with_executable(surroundings, exited, one.key, record.limits);
         }
-        if !record.loaded {
+        if !record.loaded && !self.may_start_again(exited, &record) {
             // Another one would end the same way: starting again and again helps nobody.
             let error = record.trouble.unwrap_or_else(|| end_at_start(exited, &record.module));
             self.fail_waiting(surroundings, &record.module, &error);
         }
         self.forget(&record.module);
         self.serve_pool(surroundings, &record.module);
+    }
+
+    /// Whether an executable that took no call ended by nobody's fault that the next one would share: somebody killed it,
+    /// as the system does where memory is short. A few times at most.
+    fn may_start_again(&mut self, exited: &Exited, record: &Executable) -> bool {
+        let killed = matches!(exited.how, ExitHow::Signal { name: "SIGKILL", .. }) && !exited.was_stopped;
+        let Some(pool) = self.state.pools.get_mut(&record.module).filter(|_| killed && record.trouble.is_none()) else {
+            return false;
+        };
+        pool.killed_at_start += 1;
+        pool.killed_at_start <= STARTS_AGAIN_MAX
     }
 
     /// A call had begun when its executable ended. If nobody wanted that, and it does no harm, it runs again.

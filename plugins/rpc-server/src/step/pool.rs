@@ -31,6 +31,7 @@ impl Server {
             brief: Vec::new(),
             alive: 0,
             coming: 0,
+            killed_at_start: 0,
             waiting: Default::default(),
         });
         Some(pool)
