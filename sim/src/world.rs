@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use farcall_base::{CallId, Clock, ConnectionId, Error, ErrorKind, ExecutableId, Instant, Random, SeededRandom};
 use farcall_interfaces::spawner::{ExitHow, Exited, OutputTail};
-use farcall_rpc_server::state::{Action, MemoryId};
+use farcall_rpc_server::access::Rights;
+use farcall_rpc_server::state::{Action, Caller, MemoryId, Newcomer};
 use farcall_transport_simulated::{LinkId, LinkPlan, Network};
 
 use crate::client::{Client, Wish};
@@ -107,7 +108,9 @@ impl World {
         let pair = self.network.pair(self.plan.link()).expect("the plan's link can be made");
         let connection = self.node.add(pair.far);
         let now = self.network.now();
-        self.node.server.accepted(connection, format!("client {index}"), false, None, None, now);
+        let caller = Caller { address: format!("client {index}"), rights: Rights::all("inherited") };
+        let newcomer = Newcomer { caller, shares_memory: false, token: None, refusal: None };
+        self.node.server.accepted(connection, newcomer, now);
         let module = index % self.plan.modules.max(1);
         let seed = self.random.next();
         self.clients.push((Client::new(pair.near, module, self.plan.queue_bytes, seed), pair.link, connection));
@@ -259,7 +262,9 @@ impl World {
                 self.after(delay, Happening::ProcessEnds(executable, how));
             }
             Action::Recall(..) | Action::Resume(_) | Action::Look(_) => panic!("links of this world have no turnstile"),
-            Action::List { .. } | Action::Close(_) => panic!("clients of this world do not list"),
+            Action::List { .. } | Action::Close(_) | Action::Audit(_) => {
+                panic!("clients of this world do not list, and nobody keeps a log")
+            }
         }
     }
 

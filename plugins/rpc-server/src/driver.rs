@@ -1,5 +1,6 @@
 //! The server's driver: sockets, memory, other plugins. One thread; the only part that waits.
 
+mod audit;
 mod world;
 
 use std::collections::BTreeMap;
@@ -16,9 +17,11 @@ use farcall_interfaces::stream::{ByteStream, Listener, Proof};
 use farcall_interfaces::turnstile::Turnstile;
 use rustix::event::epoll;
 
-use crate::state::{Action, Limits, State};
+use crate::access::{self, Principal};
+use crate::state::{Action, Caller, Limits, Newcomer, State};
 use crate::step::{Server, Surroundings};
 use crate::{Options, Transports};
+use audit::{AuditLog, AuditOptions};
 use world::{Taking, World};
 
 /// Data taken from one connection before others have their turn.
@@ -89,6 +92,7 @@ pub struct Driver {
     /// What is published, as far as we know, and whether the directory is to tell when it is another.
     revision: u64,
     is_watching: bool,
+    audit: Option<AuditLog>,
 }
 
 impl Driver {
@@ -103,6 +107,7 @@ impl Driver {
     ) -> Result<Driver> {
         let poller = epoll::create(epoll::CreateFlags::CLOEXEC)
             .map_err(|error| Error::system("wait for sockets", error.into()))?;
+        let audit = audit_options(&options).map(AuditLog::open).transpose()?;
         let driver = Driver {
             server: Server::new(State::new(limits(&options, &transports), (transports.host)())),
             world: World::new(transports, options.clone()),
@@ -121,6 +126,7 @@ impl Driver {
             resting_until: None,
             revision: 0,
             is_watching: false,
+            audit,
         };
         driver.watch(driver.inbox.as_fd(), INBOX)?;
         for (index, listener) in driver.listeners.iter().enumerate() {
@@ -237,28 +243,41 @@ impl Driver {
             match self.listeners[index].accept() {
                 Ok(Some(stream)) => self.greet(stream, None),
                 Ok(None) => return,
-                // A client that is gone already.
-                Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => {}
+                // A client that is gone already, or that the transport turned away.
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => self.turned_away(error),
                 Err(error) => return self.turn_away(index, &error),
             }
+        }
+    }
+
+    fn turned_away(&self, error: std::io::Error) {
+        if let (Some(log), Ok(reason)) = (&self.audit, error.downcast::<Error>()) {
+            log.stranger(reason);
         }
     }
 
     fn greet(&mut self, stream: Box<dyn ByteStream>, refusal: Option<Error>) {
         let peer = stream.peer().clone();
         let own = (self.transports.own_uid)();
-        let (token, stranger, principal) = match peer.proof {
+        let mut owns_server = true;
+        let (token, stranger, name) = match peer.proof {
             Proof::User { uid, .. } if uid == own || uid == 0 => (None, None, format!("uid {uid}")),
             Proof::User { uid, .. } => (None, Some(foreign_user(uid, own)), format!("uid {uid}")),
-            Proof::Certificate { name } => (None, None, name),
+            Proof::Certificate { name } => {
+                owns_server = false;
+                (None, None, name)
+            }
             Proof::Token(token) => (Some(token), None, "token".to_owned()),
             Proof::Inherited | Proof::Address => (None, None, "inherited".to_owned()),
         };
         let shares = stream.passes_descriptors();
         let Some(connection) = self.add(stream) else { return };
-        self.world.set_principal(connection, principal);
+        let rights = access::rights(&self.options.access, &Principal { name: name.clone(), owns_server });
+        self.world.set_principal(connection, name);
         let now = self.world.now();
-        self.server.accepted(connection, peer.address, shares, token, stranger.or(refusal), now);
+        let caller = Caller { address: peer.address, rights };
+        let newcomer = Newcomer { caller, shares_memory: shares, token, refusal: stranger.or(refusal) };
+        self.server.accepted(connection, newcomer, now);
         // What came with the end of a handshake lies in the stream already.
         self.again.push(connection);
     }
@@ -409,6 +428,11 @@ impl Driver {
             }
             Action::Look(connection) => self.receive(connection),
             Action::Close(connection) => self.close(connection),
+            Action::Audit(record) => {
+                if let Some(log) = &self.audit {
+                    log.record(record);
+                }
+            }
         }
     }
 
@@ -530,6 +554,15 @@ fn limits(options: &Options, transports: &Transports) -> Limits {
     let shared_max = (transports.memory)(options).shared_max();
     limits.hello.segments_max = limits.hello.segments_max.min(u32::try_from(shared_max).unwrap_or(u32::MAX));
     limits
+}
+
+fn audit_options(options: &Options) -> Option<AuditOptions> {
+    (!options.audit_file.is_empty()).then(|| AuditOptions {
+        path: options.audit_file.clone().into(),
+        file_bytes_max: options.audit_bytes_max,
+        files_max: options.audit_files_max,
+        records_max: options.audit_records_max,
+    })
 }
 
 fn spare_descriptor() -> Option<std::fs::File> {

@@ -16,7 +16,8 @@ use farcall_interfaces::directory::{ExecutableImage, ImageKind, PublishedModule,
 use farcall_interfaces::spawner::{ExitHow, Exited, OutputTail};
 use farcall_wire::HelloLimits;
 
-use crate::state::{Limits, MemorySource, State};
+use crate::access::{self, Entry, Principal, Rights};
+use crate::state::{Caller, Limits, MemorySource, Newcomer, State};
 use crate::step::Server;
 use peers::{Memory, Peers};
 
@@ -58,6 +59,7 @@ fn limits(script: &str) -> Limits {
         stop_grace: Duration::from_millis(500),
         greeting_max: Duration::from_secs(10),
         stall_max: Duration::from_secs(60),
+        audits: false,
         hello: HelloLimits { segments_max: 8, ..HelloLimits::default() },
     };
     let words = script.lines().filter_map(|line| line.strip_prefix("! ")).flat_map(str::split_whitespace);
@@ -67,6 +69,7 @@ fn limits(script: &str) -> Limits {
             "connections_max" => limits.connections_max = value,
             "calls_max" => limits.calls_max = value,
             "executables_max" => limits.executables_max = value,
+            "audits" => limits.audits = value == 1,
             "stall_ms" => limits.stall_max = Duration::from_millis(value as u64),
             _ => panic!("no such limit: {name}"),
         }
@@ -145,7 +148,12 @@ impl Play {
                 });
                 let token = rest.contains(&"token").then(|| Arc::from(*b"secret"));
                 let now = self.memory.now;
-                self.server.accepted(client, format!("client {client}"), true, token, refusal, now);
+                let rights = match rest.contains(&"eve") {
+                    true => rights_of_eve(),
+                    false => Rights::all("uid 1"),
+                };
+                let caller = Caller { address: format!("client {client}"), rights };
+                self.server.accepted(client, Newcomer { caller, shares_memory: true, token, refusal }, now);
                 self.peers.client(client, words[0] == "connect");
             }
             "hello" => self.peers.release(client),
@@ -236,4 +244,10 @@ impl Play {
         let missing = || Error::new(ErrorKind::NotFound, "find a routine", "no such routine");
         self.server.resolved(connection, channel, found.cloned().ok_or_else(missing));
     }
+}
+
+/// Of a user who may call one module of the two.
+fn rights_of_eve() -> Rights {
+    let table = [Entry { who: vec!["eve".into()], call: vec!["m".into()], ..Entry::default() }];
+    access::rights(&table, &Principal { name: "eve".into(), owns_server: false })
 }

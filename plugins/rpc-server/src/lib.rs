@@ -3,6 +3,7 @@
 //! The plugin knows no transport: the binary that contains it hands over what listens, what adopts a descriptor as a
 //! stream, and what makes argument memory.
 
+pub mod access;
 mod driver;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]

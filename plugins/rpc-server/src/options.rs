@@ -6,6 +6,7 @@ use farcall_base::{Bytes, Result};
 use farcall_wire::HelloLimits;
 use serde::Deserialize;
 
+use crate::access::{self, Entry};
 use crate::state::Limits;
 
 /// As read from the manifest.
@@ -19,6 +20,11 @@ pub struct Options {
     pub revocations: String,
     pub handshakes_max: usize,
     pub handshake_ms: u64,
+    pub access: Vec<Entry>,
+    pub audit_file: String,
+    pub audit_bytes_max: u64,
+    pub audit_files_max: usize,
+    pub audit_records_max: usize,
     pub connections_max: usize,
     pub calls_max: usize,
     pub executables_max: usize,
@@ -48,6 +54,11 @@ impl Default for Options {
             revocations: String::new(),
             handshakes_max: 256,
             handshake_ms: 10_000,
+            access: Vec::new(),
+            audit_file: String::new(),
+            audit_bytes_max: 64 << 20,
+            audit_files_max: 4,
+            audit_records_max: 4096,
             connections_max: 10_240,
             calls_max: 16_384,
             executables_max: 0,
@@ -80,6 +91,8 @@ impl Options {
         options.check_least(&[
             ("handshakes_max", read.handshakes_max as u64, 1),
             ("handshake_ms", read.handshake_ms, 1),
+            ("audit_bytes_max", read.audit_bytes_max, 4096),
+            ("audit_records_max", read.audit_records_max as u64, 1),
             ("connections_max", read.connections_max as u64, 1),
             ("calls_max", read.calls_max as u64, 1),
             ("routines_max", read.routines_max as u64, 1),
@@ -91,6 +104,7 @@ impl Options {
             ("control_bytes_max", read.control_bytes_max.into(), 4096),
             ("data_bytes_max", read.data_bytes_max.into(), 4096),
         ])?;
+        access::check(&read.access).map_err(|message| options.wrong("access", message))?;
         Ok(read)
     }
 
@@ -109,6 +123,7 @@ impl Options {
             greeting_max: Duration::from_millis(self.greeting_ms),
             stall_max: Duration::from_millis(self.stall_ms),
             hello: self.hello(),
+            audits: !self.audit_file.is_empty(),
         }
     }
 
@@ -138,6 +153,8 @@ mod tests {
         let least = [
             ("handshakes_max", 1),
             ("handshake_ms", 1),
+            ("audit_bytes_max", 4096),
+            ("audit_records_max", 1),
             ("connections_max", 1),
             ("calls_max", 1),
             ("routines_max", 1),

@@ -22,7 +22,9 @@ use farcall_idl::layout::CallLayout;
 use farcall_idl::sizer::Sizer;
 use farcall_interfaces::directory::{ExecutableImage, PublishedRoutine};
 use farcall_interfaces::spawner::ExecutableLimits;
-use farcall_wire::{Argument, HelloLimits, Open};
+use farcall_wire::{Argument, CallTimes, HelloLimits, Open};
+
+use crate::access::Rights;
 
 /// The server's limits, each named in the manifest.
 #[derive(Clone, Debug)]
@@ -47,6 +49,8 @@ pub struct Limits {
     pub stall_max: Duration,
     /// What each connection may do.
     pub hello: HelloLimits,
+    /// Whether somebody keeps the audit records.
+    pub audits: bool,
 }
 
 /// A call's number in this server.
@@ -95,14 +99,35 @@ pub enum PeerKind {
     Executable(ExecutableId),
 }
 
+/// Who is at the other end, from where, and with which rights.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// Where it is, for people.
+    pub address: String,
+    /// What it may do.
+    pub rights: Rights,
+}
+
+/// Somebody who connected.
+pub struct Newcomer {
+    /// Who, as far as the transport knows.
+    pub caller: Caller,
+    /// Whether memory can be shared with it.
+    pub shares_memory: bool,
+    /// What its Hello must carry.
+    pub token: Option<Arc<[u8]>>,
+    /// Why it must go at once, if it must.
+    pub refusal: Option<Error>,
+}
+
 /// A connection.
 pub struct Peer {
     /// Its state machine.
     pub connection: Connection,
     /// Whether memory can be shared over it.
     pub shares_memory: bool,
-    /// Who it is, for people.
-    pub name: String,
+    /// On whose behalf it speaks, and from where.
+    pub caller: Arc<Caller>,
     /// Who it is.
     pub kind: PeerKind,
     /// When it must have said Hello, or, if it is leaving, read what it was told. `None` when nothing is due.
@@ -244,6 +269,8 @@ pub struct Call {
     pub id: CallId,
     /// Where it came from; `None` when the client is gone.
     pub client: Option<(ConnectionId, ChannelId)>,
+    /// Whose it is, also when the client is gone.
+    pub caller: Arc<Caller>,
     /// What it calls.
     pub routine: Arc<Known>,
     /// The client's request.
@@ -274,6 +301,32 @@ pub struct Call {
     pub allowed: Option<(Instant, u64)>,
     /// Since when it waits for its client: for arguments from the start, for results to be taken in the end.
     pub waits_since: Instant,
+}
+
+/// What became of a call, or of a connection.
+#[derive(Debug)]
+pub struct AuditRecord {
+    /// Whose it was.
+    pub caller: Arc<Caller>,
+    /// The call; `None` for a connection that was refused.
+    pub call: Option<AuditedCall>,
+    /// Why it failed or was refused.
+    pub failure: Option<Error>,
+}
+
+/// A call in the audit log.
+#[derive(Debug)]
+pub struct AuditedCall {
+    /// Its id; `None` where only its interface was asked for.
+    pub id: Option<CallId>,
+    /// Full name of the routine, as far as it is known.
+    pub routine: String,
+    /// When it was queued, started and finished, since it came.
+    pub times: CallTimes,
+    /// Bytes of its arguments, strings not counted.
+    pub bytes_in: u64,
+    /// Bytes of its results, strings not counted.
+    pub bytes_out: u64,
 }
 
 /// What the driver is to do, in this order.
@@ -318,6 +371,8 @@ pub enum Action {
     Look(ConnectionId),
     /// Close a connection; what is queued was sent.
     Close(ConnectionId),
+    /// Keep a record of what became of a call, or of somebody who wanted in.
+    Audit(Arc<AuditRecord>),
 }
 
 /// The server's whole state.

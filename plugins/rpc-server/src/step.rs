@@ -3,6 +3,7 @@
 //! [`Server`] owns a state machine per connection and joins them: a call that a client opened becomes a call that we open
 //! on an executable's connection, its memory named and not moved.
 
+mod audit;
 mod check;
 mod client;
 mod dispatch;
@@ -13,12 +14,15 @@ mod pool;
 mod stall;
 mod translate;
 
+use std::sync::Arc;
+
 use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_call::{Connection, Event, Setup, Transmit};
 use farcall_wire::message::ByteOrder;
 use farcall_wire::{FrameHeader, Hello, Role, Share};
 
-use crate::state::{Action, MemoryId, MemorySource, Peer, PeerKind, Phase, State};
+use crate::access::Rights;
+use crate::state::{Action, MemoryId, MemorySource, Newcomer, Peer, PeerKind, Phase, State};
 
 pub use place::SlotMemory;
 
@@ -67,16 +71,9 @@ impl Server {
         }
     }
 
-    /// A client connected. `refusal` is why it must go at once, if it must.
-    pub fn accepted(
-        &mut self,
-        connection: ConnectionId,
-        name: String,
-        shares_memory: bool,
-        token: Option<std::sync::Arc<[u8]>>,
-        refusal: Option<Error>,
-        now: Instant,
-    ) {
+    /// A client connected.
+    pub fn accepted(&mut self, connection: ConnectionId, newcomer: Newcomer, now: Instant) {
+        let Newcomer { caller, shares_memory, token, refusal } = newcomer;
         let mut machine = Connection::new(Setup { hello: self.hello(), initiator: false, token });
         let full = (self.state.peers.len() >= self.state.limits.connections_max).then(|| {
             Error::new(ErrorKind::LimitExceeded, "accept a connection", "the server has too many connections")
@@ -91,7 +88,7 @@ impl Server {
         let peer = Peer {
             connection: machine,
             shares_memory,
-            name,
+            caller: Arc::new(caller),
             kind: PeerKind::Client { calls: Default::default(), segments: Default::default() },
             patience_until: Some(now + self.state.limits.greeting_max),
             leaving: refusal.is_some(),
@@ -99,6 +96,14 @@ impl Server {
             has_sent: false,
         };
         self.state.add_peer(connection, peer);
+        if let Some(error) = refusal {
+            self.audit_connection(connection, &error);
+        }
+    }
+
+    /// What whoever is at the other end of a connection may do; `None` for one that is gone.
+    pub fn rights(&self, connection: ConnectionId) -> Option<&Rights> {
+        self.state.peers.get(&connection).map(|peer| &peer.caller.rights)
     }
 
     /// Connections that may have something to send or are to be closed.
@@ -220,6 +225,7 @@ impl Server {
 
     /// The peer broke a rule: it is told so, and goes.
     pub fn broken(&mut self, connection: ConnectionId, error: &Error) {
+        self.audit_connection(connection, error);
         let Some(peer) = self.state.peers.get_mut(&connection) else { return };
         peer.connection.goodbye(Some(error));
         if let PeerKind::Executable(executable) = peer.kind {

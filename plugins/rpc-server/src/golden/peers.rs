@@ -11,7 +11,7 @@ use farcall_interfaces::turnstile::Turnstile;
 use farcall_wire::{Argument, ByteOrder, CallResult, CallTimes, Failure, Hello, HelloLimits, Open, Reply, Request};
 use farcall_wire::{Publication, Role, Share};
 
-use crate::state::{Action, MemoryId, MemorySource};
+use crate::state::{Action, AuditRecord, MemoryId, MemorySource};
 use crate::step::{Server, Surroundings};
 
 /// The clock, and memory that says what happens to it.
@@ -79,6 +79,15 @@ pub struct Peers {
     stopped: BTreeSet<ExecutableId>,
     /// Asked for, and neither started nor failed.
     starting: BTreeSet<ExecutableId>,
+}
+
+/// What is kept of a call or a connection.
+fn audit(record: &AuditRecord) -> String {
+    let what = record.call.as_ref().map_or("connection".to_owned(), |call| {
+        format!("{} in {} out {}", call.routine, call.bytes_in, call.bytes_out)
+    });
+    let outcome = record.failure.as_ref().map_or("done", |error| error.kind().name());
+    format!("audit {} at {}: {what}: {outcome}", record.caller.rights.principal(), record.caller.address)
 }
 
 impl Peers {
@@ -303,6 +312,7 @@ impl Peers {
                 server.ended(memory, connection);
                 format!("close {connection}")
             }
+            Action::Audit(record) => audit(&record),
         };
         memory.said.push(said);
     }

@@ -103,22 +103,35 @@ impl Server {
 
     /// The directory knows the routine, or not.
     pub fn resolved(&mut self, connection: ConnectionId, channel: ChannelId, answer: Result<Arc<PublishedRoutine>>) {
-        let reply = match answer {
+        let asked = answer.as_ref().map_or(String::new(), |routine| routine.routine.interface.full_name());
+        let permitted = answer.and_then(|routine| self.may_call(connection, &routine).map(|()| routine));
+        let reply = match permitted {
             Ok(routine) => {
                 self.remember(&routine);
                 Reply::Interface(interface_reply(&routine))
             }
-            Err(error) => Reply::Failed((&error).into()),
+            Err(error) => {
+                if error.kind() == ErrorKind::PermissionDenied {
+                    self.audit_refused(connection, None, &asked, &error);
+                }
+                Reply::Failed((&error).into())
+            }
         };
         self.reply(connection, channel, &reply);
     }
 
-    /// The directory's whole list.
+    /// Whether the table of rights lets the peer call the routine.
+    fn may_call(&self, connection: ConnectionId, routine: &PublishedRoutine) -> Result<()> {
+        self.rights(connection).map_or(Ok(()), |rights| rights.call(&routine.module.name))
+    }
+
+    /// The directory's whole list, but for what the peer may not call.
     pub fn listed(&mut self, connection: ConnectionId, channel: ChannelId, answer: Result<Vec<Arc<PublishedRoutine>>>) {
         let reply = match answer {
             Ok(routines) => {
                 routines.iter().for_each(|routine| self.remember(routine));
-                Reply::List(routines.iter().map(|routine| interface_reply(routine)).collect())
+                let permitted = routines.iter().filter(|routine| self.may_call(connection, routine).is_ok());
+                Reply::List(permitted.map(|routine| interface_reply(routine)).collect())
             }
             Err(error) => Reply::Failed((&error).into()),
         };
@@ -144,13 +157,19 @@ impl Server {
     }
 
     fn open(&mut self, surroundings: &mut dyn Surroundings, connection: ConnectionId, channel: ChannelId, open: Open) {
+        let named = self.state.limits.audits.then(|| (open.call, open.routine.clone()));
         match self.admit(surroundings, connection, channel, open) {
             Ok(announced) => {
                 if let Some(peer) = self.state.peers.get_mut(&connection) {
                     peer.connection.grant(channel, announced);
                 }
             }
-            Err(error) => self.refuse(connection, channel, &error),
+            Err(error) => {
+                if let Some((call, routine)) = named {
+                    self.audit_refused(connection, Some(call), &routine, &error);
+                }
+                self.refuse(connection, channel, &error);
+            }
         }
     }
 
@@ -170,9 +189,11 @@ impl Server {
                 .retryable());
         }
         let routine = self.routine(&open)?;
+        self.may_call(connection, &routine)?;
         let layout = check::layout(&routine, &open, self.state.limits.call_bytes_max)?;
         let Some(peer) = self.state.peers.get(&connection) else { return Ok(0) };
         let PeerKind::Client { segments, .. } = &peer.kind else { return Ok(0) };
+        let caller = peer.caller.clone();
         let plan = check::plan(&routine.routine.interface, &open, &layout, segments)?;
         let memory = plan.allocate(surroundings, connection)?;
         let segments = named_segments(&open);
@@ -182,6 +203,7 @@ impl Server {
         let call = Call {
             id: open.call,
             client: Some((connection, channel)),
+            caller,
             routine,
             open,
             layout,

@@ -1,12 +1,15 @@
 //! Executables: from the spawner's word that one runs to the report of its end.
 
+use std::sync::Arc;
+
 use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_call::{Connection, Event, Setup};
 use farcall_interfaces::directory::ImageKind;
 use farcall_interfaces::spawner::{ExecutableLimits, ExitHow, Exited};
 use farcall_wire::{Publication, Reply, Request};
 
-use crate::state::{Action, CallKey, Executable, ModuleKey, Peer, PeerKind, Phase};
+use crate::access::Rights;
+use crate::state::{Action, CallKey, Caller, Executable, ModuleKey, Peer, PeerKind, Phase};
 use crate::step::line::may_run_again;
 use crate::step::{Server, Surroundings};
 
@@ -32,12 +35,12 @@ impl Server {
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
         record.connection = Some(connection);
         record.takes_ahead = takes_ahead;
-        let name = format!("executable {executable} of module {}", record.module.0);
+        let address = format!("executable {executable} of module {}", record.module.0);
         let hello = self.hello();
         let peer = Peer {
             connection: Connection::new(Setup { hello, initiator: true, token: None }),
             shares_memory,
-            name,
+            caller: Arc::new(Caller { address, rights: Rights::all("inherited") }),
             kind: PeerKind::Executable(executable),
             patience_until: Some(now + self.state.limits.greeting_max),
             leaving: false,

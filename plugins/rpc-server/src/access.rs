@@ -1,0 +1,213 @@
+//! Who may do what: the table `access` of the manifest. Pure.
+
+use std::collections::BTreeSet;
+
+use farcall_base::{Error, ErrorKind, Result};
+use serde::Deserialize;
+
+/// Stands for every module, and for everybody who shows a certificate.
+const ALL: &str = "*";
+
+/// One entry of the table: what some principals may do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// Names in certificates, `uid N`, `token`, or `*` for everybody who shows a certificate.
+    pub who: Vec<String>,
+    /// Modules whose routines they may call; `*` for all.
+    #[serde(default)]
+    pub call: Vec<String>,
+    /// Whether they may publish and withdraw modules.
+    #[serde(default)]
+    pub publish: bool,
+    /// Whether they may drain, reload and look at others' calls.
+    #[serde(default)]
+    pub administer: bool,
+}
+
+/// Who is at the other end of a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Principal {
+    /// The name in a certificate, `uid N`, `token` or `inherited`.
+    pub name: String,
+    /// Whether it is the server's own user (or root, or who can read that user's files): it could end the server and
+    /// read its memory, so that refusing it anything would only be a show. Unless the table names it.
+    pub owns_server: bool,
+}
+
+/// What a principal may do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rights {
+    principal: String,
+    /// `None`: all modules.
+    modules: Option<BTreeSet<String>>,
+    publishes: bool,
+    administers: bool,
+}
+
+/// The rights of `principal` by the table: everything that any entry gives that names it.
+///
+/// Without any entry that names it, the server's own user may do everything; who shows a certificate may call every module
+/// as long as the table is empty, and nothing once it is not.
+pub fn rights(table: &[Entry], principal: &Principal) -> Rights {
+    let names = |who: &String| who == &principal.name || (who == ALL && !principal.owns_server);
+    let named: Vec<&Entry> = table.iter().filter(|entry| entry.who.iter().any(names)).collect();
+    let unnamed = named.is_empty();
+    let owner = unnamed && principal.owns_server;
+    let all = owner || table.is_empty() || named.iter().any(|entry| entry.call.iter().any(|module| module == ALL));
+    Rights {
+        principal: principal.name.clone(),
+        modules: (!all).then(|| named.iter().flat_map(|entry| entry.call.iter().cloned()).collect()),
+        publishes: owner || named.iter().any(|entry| entry.publish),
+        administers: owner || named.iter().any(|entry| entry.administer),
+    }
+}
+
+/// Refuses a table that cannot mean anything.
+///
+/// # Errors
+/// What is wrong with it, for [`farcall_kernel::Options::wrong`].
+pub fn check(table: &[Entry]) -> std::result::Result<(), String> {
+    for (index, entry) in table.iter().enumerate() {
+        let which = format!("entry {} of access", index + 1);
+        if entry.who.is_empty() || entry.who.iter().any(String::is_empty) {
+            return Err(format!("{which} names nobody in who"));
+        }
+        if entry.call.iter().any(String::is_empty) {
+            return Err(format!("{which} has a module without a name in call; \"*\" is for all"));
+        }
+    }
+    Ok(())
+}
+
+impl Rights {
+    /// Of a peer that is the server itself: everything.
+    pub fn all(principal: impl Into<String>) -> Rights {
+        Rights { principal: principal.into(), modules: None, publishes: true, administers: true }
+    }
+
+    /// Whose they are.
+    pub fn principal(&self) -> &str {
+        &self.principal
+    }
+
+    /// Whether routines of the module may be called.
+    pub fn may_call(&self, module: &str) -> bool {
+        self.modules.as_ref().is_none_or(|modules| modules.contains(module))
+    }
+
+    /// The right to call routines of the module.
+    ///
+    /// # Errors
+    /// `PermissionDenied` with the principal, the right, and what to write into the table.
+    pub fn call(&self, module: &str) -> Result<()> {
+        let wanted = format!("call = [\"{module}\"]");
+        self.demand(self.may_call(module), &format!("call routines of module \"{module}\""), &wanted)
+    }
+
+    /// The right to publish and withdraw modules.
+    ///
+    /// # Errors
+    /// As [`Rights::call`].
+    pub fn publish(&self) -> Result<()> {
+        self.demand(self.publishes, "publish", "publish = true")
+    }
+
+    /// The right to drain and reload the server, and to look at others' calls.
+    ///
+    /// # Errors
+    /// As [`Rights::call`].
+    pub fn administer(&self) -> Result<()> {
+        self.demand(self.administers, "administer this server", "administer = true")
+    }
+
+    fn demand(&self, given: bool, what: &str, entry: &str) -> Result<()> {
+        if given {
+            return Ok(());
+        }
+        let principal = &self.principal;
+        let message = format!("\"{principal}\" may not {what}");
+        let fix = format!(
+            "ask the server's admin to add to the table access of rpc-server in farcall.toml: {{ who = [\"{principal}\"], \
+             {entry} }}"
+        );
+        Err(Error::new(ErrorKind::PermissionDenied, "look at the table of rights", message).fix(fix))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn table(text: &str) -> Vec<Entry> {
+        let options = farcall_kernel::Options::from_text("farcall.toml", text).unwrap();
+        crate::Options::read(&options).unwrap().access
+    }
+
+    fn of(table: &[Entry], name: &str, owns_server: bool) -> Rights {
+        rights(table, &Principal { name: name.into(), owns_server })
+    }
+
+    /// Module a, module b, publish, administer.
+    fn shown(rights: &Rights) -> [bool; 4] {
+        [rights.may_call("a"), rights.may_call("b"), rights.publish().is_ok(), rights.administer().is_ok()]
+    }
+
+    #[test]
+    fn without_a_table_users_call_and_the_owner_does_everything() {
+        assert_eq!(shown(&of(&[], "anna", false)), [true, true, false, false]);
+        assert_eq!(shown(&of(&[], "uid 1000", true)), [true; 4]);
+    }
+
+    #[test]
+    fn entries_add_up_and_who_is_not_named_may_nothing() {
+        let table = table(
+            "access = [{ who = [\"anna\", \"bert\"], call = [\"a\"] }, { who = [\"anna\"], publish = true }, \
+             { who = [\"carl\"], call = [\"*\"], administer = true }]",
+        );
+        assert_eq!(shown(&of(&table, "anna", false)), [true, false, true, false]);
+        assert_eq!(shown(&of(&table, "bert", false)), [true, false, false, false]);
+        assert_eq!(shown(&of(&table, "carl", false)), [true, true, false, true]);
+        assert_eq!(shown(&of(&table, "dora", false)), [false; 4]);
+        assert_eq!(shown(&of(&table, "token", true)), [true; 4], "the owner");
+    }
+
+    #[test]
+    fn everybody_is_everybody_with_a_certificate() {
+        let table = table("access = [{ who = [\"*\"], call = [\"b\"] }, { who = [\"token\"], call = [\"a\"] }]");
+        assert_eq!(shown(&of(&table, "anna", false)), [false, true, false, false]);
+        assert_eq!(shown(&of(&table, "uid 7", true)), [true; 4]);
+        assert_eq!(shown(&of(&table, "token", true)), [true, false, false, false], "named, so the table decides");
+    }
+
+    #[test]
+    fn a_denial_names_principal_right_and_table() {
+        let table = table("access = [{ who = [\"anna\"], call = [] }]");
+        let anna = of(&table, "anna", false);
+        let said = [anna.call("lapack").unwrap_err(), anna.publish().unwrap_err(), anna.administer().unwrap_err()];
+        for (error, words) in said.iter().zip([
+            ["\"anna\" may not call routines of module \"lapack\"", "call = [\"lapack\"] }"],
+            ["\"anna\" may not publish", "publish = true }"],
+            ["\"anna\" may not administer this server", "administer = true }"],
+        ]) {
+            assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+            let text = error.to_string();
+            assert!(words.iter().all(|word| text.contains(word)) && text.contains("table access"), "{text}");
+        }
+    }
+
+    #[test]
+    fn tables_that_mean_nothing_are_refused_with_their_place() {
+        let read = |text: &str| {
+            let options = farcall_kernel::Options::from_text("farcall.toml", text).unwrap();
+            crate::Options::read(&options).unwrap_err().to_string()
+        };
+        let error = read("calls_max = 9\naccess = [{ who = [], call = [\"a\"] }]");
+        assert!(error.contains("entry 1 of access names nobody") && error.contains("line: 2"), "{error}");
+        let error = read("access = [{ who = [\"a\"], call = [\"\"] }]");
+        assert!(error.contains("module without a name"), "{error}");
+        let error = read("access = [{ who = [\"a\"], cal = [\"b\"] }]");
+        assert!(error.contains("cal"), "{error}");
+    }
+}

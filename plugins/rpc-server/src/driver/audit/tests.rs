@@ -1,0 +1,162 @@
+//! Lines, rotation, a queue that overflows, a disk that is full.
+
+use std::os::unix::fs::PermissionsExt;
+
+use farcall_base::{CallId, ErrorKind};
+use farcall_wire::CallTimes;
+
+use super::*;
+use crate::access::Rights;
+use crate::state::{AuditedCall, Caller};
+
+/// A folder of a test's own.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Scratch {
+        let path = std::env::temp_dir().join(format!("farcall-audit-{}-{name}", std::process::id()));
+        fs::create_dir(&path).unwrap();
+        Scratch(path)
+    }
+
+    fn options(&self, file_bytes_max: u64, files_max: usize, records_max: usize) -> AuditOptions {
+        AuditOptions { path: self.0.join("audit.log"), file_bytes_max, files_max, records_max }
+    }
+
+    fn lines(&self, name: &str) -> Vec<serde_json::Value> {
+        let text = fs::read_to_string(self.0.join(name)).unwrap_or_default();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).unwrap();
+    }
+}
+
+fn record(failure: Option<Error>) -> Arc<AuditRecord> {
+    let caller = Arc::new(Caller { address: "10.0.0.7:51234".into(), rights: Rights::all("anna") });
+    let times = CallTimes { queued_ns: 1_000, started_ns: 2_000_000, finished_ns: 3_000_000 };
+    let (id, routine) = (Some(CallId([0xab; 16])), "lapack/dgesv".to_owned());
+    let call = AuditedCall { id, routine, times, bytes_in: 80, bytes_out: 40 };
+    Arc::new(AuditRecord { caller, call: Some(call), failure })
+}
+
+#[test]
+fn a_line_says_who_called_what_and_what_became_of_it() {
+    let scratch = Scratch::new("lines");
+    let log = AuditLog::open(scratch.options(1 << 20, 2, 100)).unwrap();
+    log.record(record(None));
+    log.record(record(Some(Error::new(ErrorKind::RoutineCrashed, "run a routine", "signal \"11\"\nsegment"))));
+    log.stranger(Error::new(ErrorKind::Protocol, "secure the connection", "no TLS").with("peer", "10.0.0.9:1"));
+    drop(log);
+    let lines = scratch.lines("audit.log");
+    assert_eq!(lines.len(), 3);
+    let expected = [
+        ("event", "call"),
+        ("principal", "anna"),
+        ("peer", "10.0.0.7:51234"),
+        ("routine", "lapack/dgesv"),
+        ("call", "abababababababababababababababab"),
+        ("outcome", "done"),
+    ];
+    assert!(expected.iter().all(|(key, value)| lines[0][key] == *value), "{}", lines[0]);
+    assert_eq!((&lines[0]["bytes_in"], &lines[0]["bytes_out"]), (&80.into(), &40.into()));
+    assert_eq!((&lines[0]["started_us"], &lines[0]["finished_us"]), (&2000.into(), &3000.into()));
+    assert!(lines[0].get("message").is_none() && lines[0].get("count").is_none());
+    assert_eq!(
+        (&lines[1]["outcome"], &lines[1]["message"]),
+        (&"routine-crashed".into(), &"signal \"11\"\nsegment".into())
+    );
+    assert_eq!((&lines[2]["event"], &lines[2]["peer"]), (&"connection".into(), &"10.0.0.9:1".into()));
+    let mode = fs::metadata(scratch.0.join("audit.log")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o7777, 0o600);
+}
+
+#[test]
+fn a_full_file_is_kept_under_another_name_and_the_oldest_goes() {
+    let scratch = Scratch::new("rotate");
+    let log = AuditLog::open(scratch.options(1000, 2, 1000)).unwrap();
+    (0..50).for_each(|_| log.record(record(None)));
+    drop(log);
+    let mut names: Vec<_> = fs::read_dir(&scratch.0).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["audit.log", "audit.log.1", "audit.log.2"]);
+    for name in ["audit.log", "audit.log.1", "audit.log.2"] {
+        assert!(fs::metadata(scratch.0.join(name)).unwrap().len() <= 1000, "{name}");
+        assert!(!scratch.lines(name).is_empty(), "{name} holds whole lines");
+    }
+    // The next server goes on where this one ended.
+    let before = scratch.lines("audit.log").len();
+    let log = AuditLog::open(scratch.options(1 << 20, 2, 1000)).unwrap();
+    log.record(record(None));
+    drop(log);
+    assert_eq!(scratch.lines("audit.log").len(), before + 1);
+}
+
+#[test]
+fn what_finds_the_queue_full_is_counted() {
+    let scratch = Scratch::new("dropped");
+    // A pipe that nobody reads: writing to it waits, as a disk that hangs.
+    let pipe = scratch.0.join("audit.log");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::from(0o600), 0).unwrap();
+    let reader = OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
+    let log = AuditLog::open(scratch.options(1 << 20, 2, 10)).unwrap();
+    let begin = Instant::now();
+    (0..5000).for_each(|_| log.record(record(None)));
+    assert!(begin.elapsed() < Duration::from_secs(2), "the server never waits");
+    let reading = std::thread::spawn(move || {
+        use std::io::BufRead;
+        let lines = std::io::BufReader::new(reader).lines().map_while(std::result::Result::ok);
+        let values = lines.map(|line| serde_json::from_str::<serde_json::Value>(&line).unwrap());
+        let (mut calls, mut dropped) = (0, 0);
+        for value in values {
+            match value["event"].as_str().unwrap() {
+                "call" => calls += 1,
+                _ => dropped += value["count"].as_u64().unwrap(),
+            }
+            if calls + dropped == 5000 {
+                return (calls, dropped);
+            }
+        }
+        panic!("the pipe ended");
+    });
+    let (calls, dropped) = reading.join().unwrap();
+    assert!(calls >= 10 && dropped > 0, "{calls} were written, {dropped} dropped");
+}
+
+#[test]
+fn a_full_disk_costs_lines_and_nothing_else() {
+    let scratch = Scratch::new("full");
+    let file = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let options = scratch.options(1 << 20, 2, 10);
+    let mut writer = Writer { options, file, written: 0, lost: 0, torn: false, complained: None };
+    (0..3).for_each(|_| writer.write(&line(SystemTime::now(), &Entry::Record(record(None)))));
+    assert!(writer.lost == 3 && writer.complained.is_some());
+    // There is room again: what is missing is said. A line that was torn is ended first.
+    (writer.file, writer.torn) = (open(&scratch.0.join("audit.log")).unwrap(), true);
+    writer.write(&line(SystemTime::now(), &Entry::Record(record(None))));
+    let text = fs::read_to_string(scratch.0.join("audit.log")).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].is_empty() && lines[1].contains("\"lost\"") && lines[1].contains("\"count\":3"), "{text}");
+    assert!(lines[2].contains("dgesv") && writer.lost == 0);
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_said_at_the_start() {
+    let scratch = Scratch::new("nowhere");
+    let options = AuditOptions { path: scratch.0.join("none/audit.log"), ..scratch.options(1, 1, 1) };
+    let error = AuditLog::open(options).err().unwrap().to_string();
+    assert!(error.contains("none/audit.log") && error.contains("audit_file"), "{error}");
+}
+
+#[test]
+fn dates_are_those_of_the_calendar() {
+    let at = |seconds| moment(UNIX_EPOCH + Duration::from_millis(seconds));
+    assert_eq!(at(0), "1970-01-01T00:00:00.000Z");
+    assert_eq!(at(951_782_399_999), "2000-02-28T23:59:59.999Z");
+    assert_eq!(at(951_782_400_000), "2000-02-29T00:00:00.000Z");
+    assert_eq!(at(4_107_542_400_500), "2100-03-01T00:00:00.500Z");
+    assert_eq!(at(1_795_323_661_250), "2026-11-22T05:01:01.250Z");
+}

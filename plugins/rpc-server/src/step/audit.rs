@@ -1,0 +1,75 @@
+//! What the audit log is told: the end of every call, and whoever is refused.
+
+use std::sync::Arc;
+
+use farcall_base::{CallId, ConnectionId, Error};
+use farcall_idl::layout::ParameterLayout;
+use farcall_wire::{CallResult, CallTimes};
+
+use crate::state::{Action, AuditRecord, AuditedCall, Call, PeerKind};
+use crate::step::Server;
+
+impl Server {
+    /// A call is over, whoever still wants its outcome.
+    pub(super) fn audit_end(&mut self, call: &Call, result: &CallResult) {
+        if !self.state.limits.audits {
+            return;
+        }
+        let (bytes_in, bytes_out) = bytes(call);
+        let audited = AuditedCall {
+            id: Some(call.id),
+            routine: call.routine.name.clone(),
+            times: result.times,
+            bytes_in,
+            bytes_out: if result.failure.is_none() { bytes_out } else { 0 },
+        };
+        let failure = result.failure.clone().map(Error::from);
+        self.record(AuditRecord { caller: call.caller.clone(), call: Some(audited), failure });
+    }
+
+    /// A call was refused before it began, or the question for its interface because of the table of rights.
+    pub(super) fn audit_refused(
+        &mut self,
+        connection: ConnectionId,
+        call: Option<CallId>,
+        routine: &str,
+        error: &Error,
+    ) {
+        let caller = self.state.peers.get(&connection).map(|peer| peer.caller.clone());
+        let Some(caller) = caller.filter(|_| self.state.limits.audits) else { return };
+        let (routine, times) = (routine.to_owned(), CallTimes::default());
+        let audited = AuditedCall { id: call, routine, times, bytes_in: 0, bytes_out: 0 };
+        self.record(AuditRecord { caller, call: Some(audited), failure: Some(copy_of(error)) });
+    }
+
+    /// A client must go.
+    pub(super) fn audit_connection(&mut self, connection: ConnectionId, error: &Error) {
+        let peer = self.state.peers.get(&connection);
+        let client = peer.filter(|peer| matches!(peer.kind, PeerKind::Client { .. }));
+        let Some(caller) = client.filter(|_| self.state.limits.audits).map(|peer| peer.caller.clone()) else { return };
+        self.record(AuditRecord { caller, call: None, failure: Some(copy_of(error)) });
+    }
+
+    fn record(&mut self, record: AuditRecord) {
+        self.state.actions.push_back(Action::Audit(Arc::new(record)));
+    }
+}
+
+/// Errors hold their cause, which cannot be copied and is not logged.
+fn copy_of(error: &Error) -> Error {
+    Error::from(farcall_wire::Failure::from(error))
+}
+
+/// Bytes of numbers and arrays that went to the routine and came from it. Strings are not among them.
+fn bytes(call: &Call) -> (u64, u64) {
+    let parameters = call.routine.routine.interface.parameters.iter().zip(&call.layout.parameters);
+    parameters.fold((0, 0), |(to, from), (parameter, layout)| {
+        let bytes = match layout {
+            ParameterLayout::Scalar { bytes } => *bytes,
+            ParameterLayout::Array(array) => array.transfer_bytes,
+            _ => 0,
+        };
+        let when = |counts: bool| if counts { bytes } else { 0 };
+        (to + when(parameter.mode.is_input()), from + when(parameter.mode.is_output()))
+    })
+}

@@ -1,0 +1,127 @@
+//! Who may do what is a table, and what was done is a log.
+
+#![allow(clippy::unwrap_used)]
+
+use std::io::Write;
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use farcall_base::ErrorKind;
+use farcall_client::{Argument, CallOptions, Client};
+use farcall_tests::{Directory, Server, Transport, authority, battery, eventually, root};
+
+const TABLE: &str = r#"access = [
+    { who = ["anna"], call = ["battery", "ep"] },
+    { who = ["bert"], call = ["ep"] },
+]
+"#;
+
+/// A server over TLS with these options, and the file of its user bert beside anna's.
+fn serve(directory: &Directory, options: &str) -> (Server, PathBuf) {
+    let text = format!("[[plugin]]\nname = \"rpc-server\"\nslot = \"rpc\"\n[plugin.options]\n{options}");
+    let manifest = directory.write("farcall.toml", &text);
+    let files = [battery(false), root().join("routines/ep/ep.idl")];
+    let server = Server::start(Transport::Tls, &files, &["--manifest", manifest.to_str().unwrap()]);
+    let bert = PathBuf::from(authority(&server.authority(), &["user", "bert"]));
+    (server, bert)
+}
+
+fn enter(server: &Server, file: &Path) -> Client {
+    Client::connect_to(&server.address().parse().unwrap(), Some(file.into()), Duration::from_secs(10)).unwrap()
+}
+
+fn double(client: &Client) -> i32 {
+    let routine = client.routine("f_int").unwrap();
+    let outputs = routine.call_positional(vec![Argument::Integer(5), Argument::Unset], vec![], &CallOptions::default());
+    outputs.unwrap().scalar::<i32>("r").unwrap()
+}
+
+#[test]
+fn the_table_says_who_may_call_what() {
+    let directory = Directory::new();
+    let (server, bert) = serve(&directory, TABLE);
+    let (anna, bert) = (server.client(), enter(&server, &bert));
+    assert_eq!(double(&anna), 10);
+    let error = bert.routine("battery/f_int").err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+    for word in ["\"bert\" may not call routines of module \"battery\"", "table access", "call = [\"battery\"]"] {
+        assert!(error.to_string().contains(word), "{word} in {error}");
+    }
+    let seen: Vec<String> = bert.routines().unwrap().iter().map(|routine| routine.name().to_owned()).collect();
+    assert!(!seen.is_empty() && seen.iter().all(|name| name.starts_with("ep/")), "{seen:?}");
+    // Somebody who is in no entry, though his certificate is as good as theirs.
+    let carl = PathBuf::from(authority(&server.authority(), &["user", "carl"]));
+    assert!(enter(&server, &carl).routines().unwrap().is_empty());
+}
+
+#[test]
+fn without_a_table_every_certificate_may_call() {
+    let directory = Directory::new();
+    let (server, bert) = serve(&directory, "");
+    assert_eq!((double(&server.client()), double(&enter(&server, &bert))), (10, 10));
+}
+
+#[test]
+fn the_log_says_who_did_what() {
+    let directory = Directory::new();
+    let file = directory.0.join("audit.log");
+    let (server, bert) = serve(&directory, &format!("{TABLE}audit_file = \"{}\"\n", file.display()));
+    double(&server.client());
+    let bert_client = enter(&server, &bert);
+    assert!(bert_client.routine("battery/f_int").is_err());
+    authority(&server.authority(), &["revoke", "bert"]);
+    let again = Client::connect_to(&server.address().parse().unwrap(), Some(bert), Duration::from_secs(10));
+    assert!(again.is_err());
+    let port: u16 = server.address().rsplit_once(':').unwrap().1.parse().unwrap();
+    TcpStream::connect(("127.0.0.1", port)).unwrap().write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    let lines = || std::fs::read_to_string(&file).unwrap_or_default();
+    let expected: [&[&str]; 4] = [
+        &[
+            "\"event\":\"call\"",
+            "\"principal\":\"anna\"",
+            "\"routine\":\"battery/f_int\"",
+            "\"outcome\":\"done\"",
+            "\"bytes_in\":4,\"bytes_out\":4",
+            "\"peer\":\"127.0.0.1:",
+            "\"call\":\"",
+            "\"finished_us\":",
+        ],
+        &[
+            "\"event\":\"call\"",
+            "\"principal\":\"bert\"",
+            "\"routine\":\"battery/f_int\"",
+            "\"outcome\":\"permission-denied\"",
+        ],
+        &["\"event\":\"connection\"", "the certificate of \\\"bert\\\" is revoked", "\"peer\":\"127.0.0.1:"],
+        &["\"event\":\"connection\"", "does not speak TLS", "\"outcome\":\"protocol\""],
+    ];
+    for words in expected {
+        let found = || lines().lines().any(|line| words.iter().all(|word| line.contains(word)));
+        assert!(eventually(found), "{words:?} in\n{}", lines());
+    }
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o7777, 0o600);
+}
+
+#[test]
+fn a_full_disk_is_reported_and_stops_no_call() {
+    let directory = Directory::new();
+    let (server, _) = serve(&directory, "audit_file = \"/dev/full\"\n");
+    let client = server.client();
+    assert!((0..20).all(|_| double(&client) == 10));
+    assert!(eventually(|| server.log().contains("write the audit log: lines are lost")), "{}", server.log());
+    assert_eq!(double(&client), 10);
+}
+
+#[test]
+fn a_log_that_cannot_be_written_is_said_before_anybody_is_served() {
+    let directory = Directory::new();
+    let manifest = directory.write(
+        "farcall.toml",
+        "[[plugin]]\nname = \"rpc-server\"\nslot = \"rpc\"\n[plugin.options]\naudit_file = \"/nowhere/audit.log\"\n",
+    );
+    let output = Server::refused(&["--manifest", manifest.to_str().unwrap(), battery(false).to_str().unwrap()]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("/nowhere/audit.log") && said.contains("audit_file"), "{said}");
+}
