@@ -145,6 +145,8 @@ def certify(stage, folder):
 
 def client_command(kind, stage):
     """The program of a client under measurement, or None where it was not built."""
+    if kind == "python":
+        return [sys.executable, str(ROOT / "bench/clients/python.py")]
     program = {"rust": stage / "libexec/farcall-bench-client", "c": stage / "libexec/farcall-bench-client-c"}[kind]
     return [str(program)] if program.exists() else None
 
@@ -200,6 +202,7 @@ def measure(stage, folder, kinds, rounds):
             small(stage, folder, kind, listen, rounds)
         if kind == "c":
             pipeline(stage, folder, rounds)
+    arrays(stage, folder, rounds)
     if client_command("rust", stage):
         crowd(stage, folder, rounds)
         audience(stage, folder)
@@ -304,6 +307,26 @@ def raw_crowd(folder):
     return float(subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout)
 
 
+def arrays(stage, folder, rounds):
+    """What the Python client does with memory: results that are dropped, and arrays that lie in shared memory."""
+    raw_server, server = RawServer(folder, 1), FarcallServer(stage, 1, "tcp", folder)
+    raw = Client([sys.executable, str(ROOT / "bench/clients/raw.py"), str(folder / "librawclient.so"),
+                  str(raw_server.port), CONGESTION], 0)
+    ours = start("python", stage, server, 0)
+    for mode, what, want in (("inplace", "reused result", ">= 0.88"), ("fresh", "fresh result over raw's malloc", ">= 1.4")):
+        ratio, null, spread = compare(raw, ours, rounds, ("roundtrip", LARGE, mode))
+        row(f"128 MB there and back, TCP, python, 0 | 1: {what}", ratio, null, spread, want)
+    for one in (raw, ours, server, raw_server):
+        one.close()
+    server = FarcallServer(stage, 1, "unix", folder)
+    ours = start("python", stage, server, 0)
+    for size in (64 << 10, 4 << 20, LARGE):
+        times = [1e6 * ours.number("roundtrip", size, "shared") for _ in range(100 * rounds)][10:]
+        row(f"array of farcall.empty, {size >> 10} KB, 0 | 1: microseconds", statistics.median(times), 1, 0, "<= 250")
+    for one in (ours, server):
+        one.close()
+
+
 def build_raw(folder):
     flags = ["-O2", "-Wall", "-I", str(ROOT / "bench/raw")]
     programs = (("rawserver.c", "rawserver", []), ("rawcrowd.c", "rawcrowd", []),
@@ -315,7 +338,7 @@ def build_raw(folder):
 def main():
     parser = argparse.ArgumentParser(description="Farcall against a raw C program, in turn.")
     parser.add_argument("--quick", action="store_true", help="three rounds")
-    parser.add_argument("--only", choices=("crowd", "tls", "pipeline", "audience"), help="this part alone")
+    parser.add_argument("--only", choices=("crowd", "tls", "pipeline", "audience", "arrays"), help="this part alone")
     parser.add_argument("--stage", type=pathlib.Path, default=ROOT / "build", help="where Farcall was built")
     parser.add_argument("--client", action="append", choices=("rust", "c"), help="clients to measure")
     options = parser.parse_args()
@@ -332,6 +355,8 @@ def main():
             crowd(options.stage, pathlib.Path(folder), rounds)
         elif options.only == "pipeline":
             pipeline(options.stage, pathlib.Path(folder), rounds)
+        elif options.only == "arrays":
+            arrays(options.stage, pathlib.Path(folder), rounds)
         elif options.only == "audience":
             audience(options.stage, pathlib.Path(folder))
         elif options.only == "tls":

@@ -8,16 +8,17 @@ import sys
 def main():
     library = ctypes.CDLL(sys.argv[1])
     library.raw_open.argtypes = [ctypes.c_int, ctypes.c_char_p]
-    library.raw_roundtrip.argtypes = [ctypes.c_uint64]
+    library.raw_roundtrip.argtypes = library.raw_roundtrip_fresh.argtypes = [ctypes.c_uint64]
     library.raw_congestion.restype = library.raw_error.restype = ctypes.c_char_p
-    for name in ("raw_roundtrip", "raw_pingpong", "raw_server_cpu", "raw_client_cpu"):
+    for name in ("raw_roundtrip", "raw_roundtrip_fresh", "raw_pingpong", "raw_server_cpu", "raw_client_cpu"):
         getattr(library, name).restype = ctypes.c_double
     if library.raw_open(int(sys.argv[2]), sys.argv[3].encode()) != 0:
         sys.exit(f"raw.py: {library.raw_error().decode()}")
     for line in sys.stdin:
         command, *arguments = line.split()
         if command == "roundtrip":
-            answer = f"{library.raw_roundtrip(int(arguments[0])):.9f}"
+            roundtrip = library.raw_roundtrip_fresh if arguments[1:] == ["fresh"] else library.raw_roundtrip
+            answer = f"{roundtrip(int(arguments[0])):.9f}"
         elif command == "pingpong":
             answer = f"{library.raw_pingpong(int(arguments[0])):.9f}"
         elif command == "cpu":

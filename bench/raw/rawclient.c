@@ -88,8 +88,8 @@ static int reserve(uint64_t bytes)
     return 0;
 }
 
-/* One exchange: sends header and array, receives both into the same places. */
-static int exchange(struct message *header)
+/* One exchange: sends header and array, receives the header into the same place and the array into `result`. */
+static int exchange_into(struct message *header, char *result)
 {
     uint64_t length = header->length;
 
@@ -98,15 +98,21 @@ static int exchange(struct message *header)
         return refuse("cannot send");
     if (receive_all(connection, header, sizeof *header) < 0)
         return refuse("no reply");
-    if (header->length != length || receive_all(connection, array, length) < 0)
+    if (header->length != length || receive_all(connection, result, length) < 0)
         return refuse("bad reply");
     return 0;
 }
 
-/* Marks the array before and looks at the marks after, outside the measured time: bytes really travelled. */
-static int is_marked(uint64_t bytes, unsigned char mark)
+/* The same, all into the same places. */
+static int exchange(struct message *header)
 {
-    return bytes == 0 || ((unsigned char)array[0] == mark && (unsigned char)array[bytes - 1] == mark);
+    return exchange_into(header, array);
+}
+
+/* Marks the array before and looks at the marks after, outside the measured time: bytes really travelled. */
+static int is_marked(const char *result, uint64_t bytes, unsigned char mark)
+{
+    return bytes == 0 || ((unsigned char)result[0] == mark && (unsigned char)result[bytes - 1] == mark);
 }
 
 /* Sends `bytes` bytes there and back; the seconds it took. */
@@ -124,9 +130,32 @@ double raw_roundtrip(uint64_t bytes)
     if (exchange(&header) < 0)
         return -1.0;
     double seconds = now() - begin;
-    if (!is_marked(bytes, mark))
+    if (!is_marked(array, bytes, mark))
         return refuse("the array came back changed");
     return seconds;
+}
+
+/* The same into memory that is made for it with malloc(), and freed when the time is taken. */
+double raw_roundtrip_fresh(uint64_t bytes)
+{
+    static unsigned char mark;
+    struct message header = {.length = bytes, .what = ECHO};
+
+    if (reserve(bytes) < 0)
+        return -1.0;
+    mark++;
+    if (bytes > 0)
+        array[0] = array[bytes - 1] = (char)mark;
+    double begin = now();
+    char *result = malloc(bytes);
+    if (result == NULL)
+        return refuse("no memory for the result");
+    int status = exchange_into(&header, result);
+    double seconds = now() - begin;
+    if (status == 0 && !is_marked(result, bytes, mark))
+        status = refuse("the array came back changed");
+    free(result);
+    return status < 0 ? -1.0 : seconds;
 }
 
 /* `calls` small messages, one after the other; the seconds per call. */

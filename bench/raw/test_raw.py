@@ -11,11 +11,11 @@ HERE = pathlib.Path(__file__).parent
 
 def declare(library):
     """Gives the functions their types; ctypes would take every result for an int."""
-    for name in ("raw_roundtrip", "raw_pingpong", "raw_server_cpu", "raw_client_cpu"):
+    for name in ("raw_roundtrip", "raw_roundtrip_fresh", "raw_pingpong", "raw_server_cpu", "raw_client_cpu"):
         getattr(library, name).restype = ctypes.c_double
     for name in ("raw_error", "raw_congestion"):
         getattr(library, name).restype = ctypes.c_char_p
-    library.raw_roundtrip.argtypes = [ctypes.c_uint64]
+    library.raw_roundtrip.argtypes = library.raw_roundtrip_fresh.argtypes = [ctypes.c_uint64]
     return library
 
 
@@ -49,6 +49,7 @@ def client(built, server):
 def test_arrays_of_any_size_come_back(client):
     for size in (0, 1, 64, 4096, 1_000_003, 1 << 24):
         assert client.raw_roundtrip(size) > 0, client.raw_error()
+        assert client.raw_roundtrip_fresh(size) > 0, client.raw_error()
 
 
 def test_small_messages_and_cpu(client):

@@ -79,3 +79,18 @@ def test_a_server_without_descriptors_refuses_and_lives_on(farcall, poor):
         assert np.allclose(client.dgesv(np.eye(60), np.ones((60, 20))).b, 1)
     for client in clients:
         client.close()
+
+
+def test_the_memory_of_dropped_results_is_used_again(tcp):
+    big = np.ones((600, 600))
+
+    def call():
+        result = tcp.rows_float64(big, big)
+        assert (result.b == 1).all() and (result.c == 1).all()
+        return result
+
+    kept = call()
+    addresses = {call().b.ctypes.data for _ in range(10)}
+    assert len(addresses) <= 2 and kept.b.ctypes.data not in addresses
+    kept.b[...] = 7
+    assert (call().b == 1).all() and (kept.b == 7).all()

@@ -7,13 +7,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_interfaces::memory::{MemorySource, Region, Space};
 use farcall_transport_unix::{MemoryLimits, SharedMemory};
 
 use crate::array::Access;
+use crate::per_process::PerProcess;
 
 /// Where the protocol wants arrays in shared memory to begin.
 const ALIGNMENT: usize = 16;
@@ -61,11 +62,8 @@ impl Borrower {
 
 /// All pieces of a process.
 struct Books {
-    process: u32,
     source: SharedMemory,
     pieces: Mutex<Pieces>,
-    /// The child's of a fork: any lock of its parent's may be held by a thread that is not there.
-    child: OnceLock<Box<Books>>,
 }
 
 #[derive(Default)]
@@ -76,18 +74,9 @@ struct Pieces {
 }
 
 impl Books {
-    fn new() -> Books {
-        let source = SharedMemory::new(MemoryLimits::default());
-        Books { process: std::process::id(), source, pieces: Mutex::default(), child: OnceLock::new() }
-    }
-
     fn of_this_process() -> &'static Books {
-        static FIRST: OnceLock<Books> = OnceLock::new();
-        let mut books = FIRST.get_or_init(Books::new);
-        while books.process != std::process::id() {
-            books = books.child.get_or_init(|| Box::new(Books::new()));
-        }
-        books
+        static BOOKS: PerProcess<Books> = PerProcess::new();
+        BOOKS.get(|| Books { source: SharedMemory::new(MemoryLimits::default()), pieces: Mutex::default() })
     }
 
     fn lock(&self) -> MutexGuard<'_, Pieces> {

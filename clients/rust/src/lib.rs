@@ -20,6 +20,7 @@ mod contract;
 mod lending;
 mod marshal;
 mod pending;
+mod per_process;
 mod private;
 mod results;
 mod routine;

@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 use farcall_base::{Bytes, Error, ErrorKind, Result};
 use farcall_idl::interface::{ElementType, Interface, Mode, Parameter};
 use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout};
-use farcall_interfaces::memory::{HeapRegion, Region};
+use farcall_interfaces::memory::Region;
 use farcall_interfaces::packing::Packing;
 use farcall_interfaces::strided::Strided;
 use farcall_wire::Argument as WireArgument;
@@ -19,6 +19,7 @@ use crate::argument::{Argument, Destination, Passed};
 use crate::array::{Access, Place};
 use crate::contract::Contract;
 use crate::lending::{Lent, Wanted};
+use crate::results::result_memory;
 use crate::session::Segment;
 
 use complete::complete;
@@ -361,7 +362,7 @@ impl<'a> One<'a> {
                 Side { region, written: Some(place), segment: None }
             }
             None => {
-                let region = Arc::new(HeapRegion::new(array.transfer_bytes as usize)?);
+                let region = result_memory(array.transfer_bytes as usize)?;
                 Side { region, written: None, segment: None }
             }
         };

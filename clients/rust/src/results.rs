@@ -6,11 +6,16 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::element::ScalarValue;
 use farcall_idl::interface::{ElementType, Interface, Order};
 use farcall_idl::layout::ArrayLayout;
-use farcall_interfaces::memory::{HeapRegion, Region, Space};
+use farcall_interfaces::memory::{HeapRegion, MemorySource, Region, Space};
 use farcall_interfaces::strided::Strided;
+use farcall_transport_unix::{MemoryLimits, SharedMemory};
 use farcall_wire::CallTimes;
 
 use crate::array::Element;
+use crate::per_process::PerProcess;
+
+/// The allocator of the C library keeps smaller memory by itself.
+const POOLED_MIN: usize = 1 << 20;
 
 /// A result array that the caller owns. It may lie in memory shared with the server, which nobody else writes to any
 /// more; the memory is pooled again when the last clone is dropped.
@@ -202,6 +207,17 @@ impl OwnedArray {
         let mut space = Space::of(&*self.region, self.offset, self.element_bytes as usize).ok()?;
         ScalarValue::read(self.element, space.bytes(), 0)
     }
+}
+
+/// Memory for a result of so many bytes, of any value. What the results before it lay in is used again, once it is dropped:
+/// fresh memory costs as much as the bytes that are received into it.
+pub(crate) fn result_memory(bytes: usize) -> Result<Arc<dyn Region>> {
+    static LARGE: PerProcess<SharedMemory> = PerProcess::new();
+    if bytes < POOLED_MIN {
+        return Ok(Arc::new(HeapRegion::new(bytes)?));
+    }
+    let limits = MemoryLimits { idle_bytes_max: 512 << 20, idle_regions_max: 16, ..MemoryLimits::default() };
+    LARGE.get(|| SharedMemory::private(limits)).allocate(bytes)
 }
 
 /// A result may be larger than this machine's memory: the server's is another.

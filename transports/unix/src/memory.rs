@@ -41,12 +41,30 @@ impl Default for MemoryLimits {
 pub struct SharedMemory {
     pool: Arc<Mutex<Pool>>,
     obituaries: Obituaries,
+    kind: Kind,
+}
+
+/// Whose a source's memory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Shared,
+    Private,
 }
 
 impl SharedMemory {
     /// A source that keeps to these limits.
     pub fn new(limits: MemoryLimits) -> SharedMemory {
-        SharedMemory { pool: Arc::new(Mutex::new(Pool::new(limits))), obituaries: Obituaries::default() }
+        SharedMemory::of_kind(Kind::Shared, limits)
+    }
+
+    /// A source of memory for this process alone, in pages as large as the machine has them: what it is for is that it is
+    /// used again, since the first touch of fresh memory costs more than what is put there.
+    pub fn private(limits: MemoryLimits) -> SharedMemory {
+        SharedMemory::of_kind(Kind::Private, limits)
+    }
+
+    fn of_kind(kind: Kind, limits: MemoryLimits) -> SharedMemory {
+        SharedMemory { pool: Arc::new(Mutex::new(Pool::new(limits))), obituaries: Obituaries::default(), kind }
     }
 
     /// Gives regions back to the system that nobody has used for this long; returns their bytes.
@@ -74,10 +92,13 @@ impl MemorySource for SharedMemory {
         drop(evicted);
         let mapping = match pooled {
             Some(mapping) => mapping,
-            None => Mapping::create(class, self.obituaries.clone())
-                .inspect_err(|_| lock(&self.pool).release(class as u64))?,
+            None => match self.kind {
+                Kind::Shared => Mapping::create(class, self.obituaries.clone()),
+                Kind::Private => Mapping::private(class),
+            }
+            .inspect_err(|_| lock(&self.pool).release(class as u64))?,
         };
-        let home = Home::Pool(Arc::downgrade(&self.pool));
+        let home = Home::Pool(Arc::downgrade(&self.pool), self.kind);
         Ok(Arc::new(SharedRegion { mapping: Some(mapping), home }))
     }
 
@@ -123,7 +144,7 @@ fn too_much(bytes: u64, limit: u64) -> Error {
 
 /// Where a region goes when its last user drops it.
 enum Home {
-    Pool(Weak<Mutex<Pool>>),
+    Pool(Weak<Mutex<Pool>>, Kind),
     Peer(Weak<Mutex<Pool>>),
 }
 
@@ -182,8 +203,10 @@ impl Drop for SharedRegion {
         let Some(mapping) = self.mapping.take() else { return };
         let surplus = match &self.home {
             // The source is gone, and with it the principal: the memory goes back to the system.
-            Home::Pool(pool) => match pool.upgrade() {
-                Some(pool) if registry::reclaim(mapping.identity()) => lock(&pool).give_back(mapping, Instant::now()),
+            Home::Pool(pool, kind) => match pool.upgrade() {
+                Some(pool) if *kind == Kind::Private || registry::reclaim(mapping.identity()) => {
+                    lock(&pool).give_back(mapping, Instant::now())
+                }
                 Some(pool) => {
                     lock(&pool).release(mapping.bytes() as u64);
                     vec![mapping]

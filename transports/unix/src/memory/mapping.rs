@@ -56,6 +56,15 @@ impl Mapping {
         Ok(Mapping { base, bytes, identity, obituaries: Some(obituaries) })
     }
 
+    /// Fresh zero bytes of this process alone.
+    pub fn private(bytes: usize) -> Result<Mapping> {
+        let base = registry::map_unshared(bytes);
+        let base = base.map_err(|errno| Error::system("allocate memory", errno.into()).with("bytes", bytes))?;
+        // SAFETY: a mapping of ours. It is advice: where there are no large pages, nothing changes.
+        let _ = unsafe { rustix::mm::madvise(base.cast(), bytes, rustix::mm::Advice::LinuxHugepage) };
+        Ok(Mapping { base, bytes, identity: 0, obituaries: None })
+    }
+
     /// Maps what another process shared, once it can no longer be taken away. The mapping alone holds the memory.
     pub fn adopt(descriptor: OwnedFd, bytes: usize) -> Result<Mapping> {
         Ok(Self::inspect(descriptor, bytes)?.0)

@@ -283,6 +283,23 @@ fn what_is_taken_back_is_the_users_alone() {
 }
 
 #[test]
+fn private_memory_is_pooled_too_and_never_shared() {
+    let limits = MemoryLimits { bytes_max: 64 << 20, idle_bytes_max: 16 << 20, idle_regions_max: 3 };
+    let source = SharedMemory::private(limits);
+    let region = source.allocate(3 * MIB).unwrap();
+    assert!(region.descriptor().is_none() && read(&*region, 3 * MIB - 1) == 0);
+    write(&*region, 5, 1);
+    let base = region.base();
+    drop(region);
+    let again = source.allocate(3 * MIB).unwrap();
+    assert_eq!((again.base(), read(&*again, 5)), (base, 1));
+    drop(again);
+    drop((source.allocate(12 * MIB).unwrap(), source.allocate(11 * MIB).unwrap()));
+    assert!(source.idle_bytes() <= 16 << 20);
+    assert!(in_child(|| source.allocate(3 * MIB).is_ok()));
+}
+
+#[test]
 fn a_stand_in_for_a_lost_descriptor_is_no_breach() {
     let lost: OwnedFd = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).unwrap();
     assert_eq!(source().adopt(lost, 4096).err().unwrap().kind(), ErrorKind::LimitExceeded);

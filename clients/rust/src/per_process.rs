@@ -1,0 +1,36 @@
+//! Tables that each process has for itself, however often it forks.
+
+use std::sync::OnceLock;
+
+/// A process's own value. A child of a fork gets a fresh one: any lock of its parent's may be held by a thread that is not
+/// there, and the child would wait for it for ever.
+pub struct PerProcess<T> {
+    first: OnceLock<Link<T>>,
+}
+
+struct Link<T> {
+    process: u32,
+    value: T,
+    child: OnceLock<Box<Link<T>>>,
+}
+
+impl<T> Link<T> {
+    fn new(value: T) -> Link<T> {
+        Link { process: std::process::id(), value, child: OnceLock::new() }
+    }
+}
+
+impl<T> PerProcess<T> {
+    pub const fn new() -> PerProcess<T> {
+        PerProcess { first: OnceLock::new() }
+    }
+
+    /// This process's value, which `make` makes when it is asked for the first time.
+    pub fn get(&self, make: impl Fn() -> T) -> &T {
+        let mut link = self.first.get_or_init(|| Link::new(make()));
+        while link.process != std::process::id() {
+            link = link.child.get_or_init(|| Box::new(Link::new(make())));
+        }
+        &link.value
+    }
+}
