@@ -184,9 +184,8 @@ impl Session {
                 }
                 Err(error) => Reply::Failed((&error).into()),
             },
-            Request::Interface(_) | Request::List => {
-                let error =
-                    Error::new(ErrorKind::InvalidArgument, "ask an executable", "only its server knows interfaces");
+            Request::Interface(_) | Request::List | Request::Administer(_) => {
+                let error = Error::new(ErrorKind::InvalidArgument, "ask an executable", "only its server can do that");
                 Reply::Failed((&error).into())
             }
         };

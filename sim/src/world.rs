@@ -262,8 +262,8 @@ impl World {
                 self.after(delay, Happening::ProcessEnds(executable, how));
             }
             Action::Recall(..) | Action::Resume(_) | Action::Look(_) => panic!("links of this world have no turnstile"),
-            Action::List { .. } | Action::Close(_) | Action::Audit(_) => {
-                panic!("clients of this world do not list, and nobody keeps a log")
+            Action::List { .. } | Action::Order { .. } | Action::Close(_) | Action::Audit(_) => {
+                panic!("clients of this world neither list nor give orders, and nobody keeps a log")
             }
         }
     }

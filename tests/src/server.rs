@@ -193,6 +193,40 @@ impl Server {
         self.connect().unwrap_or_else(|error| panic!("{error}"))
     }
 
+    /// Sends it a signal.
+    ///
+    /// # Panics
+    /// When it is gone.
+    pub fn signal(&self, signal: &str) {
+        let sent = Command::new("kill").args([signal, &self.pid().to_string()]).status();
+        assert!(sent.expect("kill can be run").success(), "the server is gone: {}", self.log());
+    }
+
+    /// What it exits with, within five seconds.
+    pub fn exit_code(&mut self) -> Option<i32> {
+        let child = &mut self.child;
+        let mut status = None;
+        eventually(|| {
+            status = child.try_wait().ok().flatten();
+            status.is_some()
+        });
+        status.and_then(|status| status.code())
+    }
+
+    /// Runs the command with these words, and this server to talk to.
+    ///
+    /// # Panics
+    /// When it cannot be run.
+    pub fn run(&self, words: &[&str]) -> Output {
+        let mut command = Command::new(program());
+        command.args(words).args(["--server", &self.address]).stdin(Stdio::null());
+        if let Some(token) = &self.token {
+            let option = if self.address.starts_with("tls:") { "--credentials" } else { "--token-file" };
+            command.arg(option).arg(token);
+        }
+        command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
+    }
+
     /// Its process.
     pub fn pid(&self) -> u32 {
         self.child.id()

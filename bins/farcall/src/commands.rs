@@ -1,5 +1,6 @@
 //! The subcommands and what they exit with.
 
+mod administer;
 mod ca;
 mod call;
 mod check;
@@ -28,6 +29,14 @@ pub enum Command {
     Call(call::CallArguments),
     /// Publish routines and serve them
     Serve(ServeArguments),
+    /// Publish interface files on a server that runs
+    Publish(administer::PublishArguments),
+    /// Take modules from a server that runs; calls that it has go on
+    Withdraw(administer::WithdrawArguments),
+    /// Publish modules of a server that runs anew: their files, libraries and code
+    Reload(administer::ReloadArguments),
+    /// End a server when its calls are over
+    Drain(administer::DrainArguments),
     /// Make and revoke the certificates of a server and its users
     Ca(ca::CaArguments),
     /// Check interface files
@@ -59,6 +68,10 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Show(arguments) => show::show(&arguments).map(success),
         Command::Call(arguments) => call::call(&arguments).map(success),
         Command::Serve(arguments) => serve(&arguments).map(success),
+        Command::Publish(arguments) => administer::publish(&arguments).map(success),
+        Command::Withdraw(arguments) => administer::withdraw(&arguments).map(success),
+        Command::Reload(arguments) => administer::reload(&arguments),
+        Command::Drain(arguments) => administer::drain(&arguments).map(success),
         Command::Ca(arguments) => ca::ca(&arguments).map(success),
         Command::Check(arguments) => check::check(&arguments),
         Command::Host(HostArguments { check: false, run, .. }) => {

@@ -19,6 +19,41 @@ const START_PAUSE: Duration = Duration::from_millis(20);
 /// The variable that names the server to use by default.
 const SERVER_VARIABLE: &str = "FARCALL_SERVER";
 
+/// A server that runs already: one that would end with the command is of no use to it.
+#[derive(Args)]
+pub struct RunningServer {
+    /// The server: unix:PATH, tls://HOST:PORT or farcall://HOST:PORT [default: $FARCALL_SERVER, or this user's server]
+    #[arg(long, value_name = "ADDRESS")]
+    server: Option<String>,
+    /// File with the token of a TCP server [default: $FARCALL_TOKEN_FILE]
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// File with the certificate to show over TLS [default: $FARCALL_CREDENTIALS, ~/.config/farcall/credentials.pem]
+    #[arg(long, value_name = "FILE")]
+    credentials: Option<PathBuf>,
+}
+
+impl RunningServer {
+    /// Connects to the server that is named, or to this user's.
+    ///
+    /// # Errors
+    /// As [`Client::connect_to`].
+    pub fn connect(&self) -> Result<Client> {
+        let found = Address::given_or_default(self.server.as_deref())?;
+        let connected =
+            Client::connect_to(&found, secret(&found, &self.token_file, &self.credentials), CONNECT_TIMEOUT);
+        connected.map_err(|error| found.explain(error, self.server.as_deref()))
+    }
+}
+
+/// The file that shows a server who we are.
+fn secret(address: &Address, token_file: &Option<PathBuf>, credentials: &Option<PathBuf>) -> Option<PathBuf> {
+    match address {
+        Address::Tls { .. } => credentials.clone(),
+        Address::Tcp { .. } | Address::Unix(_) => token_file.clone(),
+    }
+}
+
 /// How a server is found.
 #[derive(Args)]
 pub struct ServerArguments {
@@ -83,10 +118,7 @@ impl ServerArguments {
     }
 
     fn connect_to(&self, address: &Address) -> Result<Connection> {
-        let secret = match address {
-            Address::Tls { .. } => self.credentials.clone(),
-            Address::Tcp { .. } | Address::Unix(_) => self.token_file.clone(),
-        };
+        let secret = secret(address, &self.token_file, &self.credentials);
         let client = Client::connect_to(address, secret, CONNECT_TIMEOUT)?;
         Ok(Connection { client, _own: None })
     }

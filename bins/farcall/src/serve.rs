@@ -1,28 +1,28 @@
 //! `farcall serve`: a node with directory, spawner and server, and the modules it publishes.
 
+mod end;
 mod folder;
+mod publisher;
 
 use std::io::Write;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::directory::{self, DirectoryHandle, Request, Response};
+use farcall_interfaces::directory::{self, DirectoryHandle};
 use farcall_kernel::{Manifest, Node, PluginDescription};
 use farcall_rpc_server::RpcHandle;
-use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Resource, Rlimit};
 
 use crate::output::{notice, print};
 use crate::publish::publication;
 use crate::shipped::{self, default_files};
 use crate::transports::{TRANSPORTS, token_file};
+use end::End;
 use folder::PrivateFolder;
-
-/// Time that the directory has for one publication.
-const PUBLISH_TIMEOUT: Duration = Duration::from_secs(30);
+use publisher::Publisher;
 
 /// Publishes routines and serves them.
 #[derive(Args)]
@@ -73,17 +73,19 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     let folder = if arguments.private { Some(PrivateFolder::new()?) } else { None };
     override_options(&mut manifest, arguments, folder.as_ref())?;
     let publications = compile_all(arguments)?;
-    let mut node = Node::start(&manifest, &plugins)?;
-    let published = publish_all(&node, publications)?;
-    let addresses = node.service::<RpcHandle>(farcall_rpc_server::SLOT)?.addresses;
+    let drain_max = Duration::from_millis(server_options(&manifest)?.drain_ms);
+    let node = Node::start(&manifest, &plugins)?;
+    let mut publisher = Publisher::new(node.service::<DirectoryHandle>(directory::SLOT)?);
+    let published = publish_all(&mut publisher, publications)?;
+    let rpc = node.service::<RpcHandle>(farcall_rpc_server::SLOT)?;
+    let addresses = rpc.addresses.clone();
+    let end = End::new(node, rpc, publisher.run()?, drain_max)?;
     announce(&addresses, &published, arguments.private);
     say_what_is_missing();
     if !arguments.private && addresses.iter().any(|address| address.starts_with("farcall://")) {
         notice(&format!("clients over TCP need the token in {}", token_file(&server_options(&manifest)?).display()));
     }
-    let outcome = wait_for_end(&mut node, &signals, arguments.private);
-    node.stop()?;
-    outcome
+    end.wait(&signals, arguments.private)
 }
 
 /// A server may have as many descriptors open as the system lets it: the usual soft limit, 1024, is there for programs
@@ -150,7 +152,8 @@ fn toml_list(texts: &[String]) -> String {
     format!("[{}]", texts.iter().map(|text| toml_text(text)).collect::<Vec<_>>().join(", "))
 }
 
-type Compiled = farcall_interfaces::directory::Publication;
+/// A module that can be published, and the file that it comes from.
+type Compiled = (PathBuf, farcall_interfaces::directory::Publication);
 
 /// All files named must compile. Of the default ones, those whose libraries this machine lacks are left out.
 fn compile_all(arguments: &ServeArguments) -> Result<Vec<Compiled>> {
@@ -164,7 +167,7 @@ fn compile_all(arguments: &ServeArguments) -> Result<Vec<Compiled>> {
                 if !warnings.trim().is_empty() {
                     eprintln!("{}", warnings.trim_end());
                 }
-                publications.push(publication);
+                publications.push((file, publication));
             }
             Err(error) if named => return Err(error),
             Err(error) => {
@@ -182,10 +185,9 @@ fn compile_all(arguments: &ServeArguments) -> Result<Vec<Compiled>> {
 }
 
 /// Module names with their number of routines.
-fn publish_all(node: &Node, publications: Vec<Compiled>) -> Result<Vec<(String, usize)>> {
-    let directory = node.service::<DirectoryHandle>(directory::SLOT)?;
+fn publish_all(publisher: &mut Publisher, publications: Vec<Compiled>) -> Result<Vec<(String, usize)>> {
     let mut published = Vec::new();
-    for publication in publications {
+    for (file, publication) in publications {
         let (name, count) = (publication.module.clone(), publication.routines.len());
         if published.iter().any(|(known, _)| *known == name) {
             return Err(Error::new(
@@ -195,10 +197,8 @@ fn publish_all(node: &Node, publications: Vec<Compiled>) -> Result<Vec<(String, 
             )
             .fix("give one of them another name in its Module line"));
         }
-        match directory.ask_and_wait(Request::Publish(publication), PUBLISH_TIMEOUT)? {
-            Response::Published(_) => published.push((name, count)),
-            _ => return Err(Error::internal("serve", "the directory answered another question")),
-        }
+        publisher.publish(&file, publication)?;
+        published.push((name, count));
     }
     Ok(published)
 }
@@ -227,39 +227,4 @@ fn signals() -> Result<OwnedFd> {
         signal_hook::low_level::pipe::register(signal, writer).map_err(system)?;
     }
     Ok(reader)
-}
-
-fn wait_for_end(node: &mut Node, signals: &OwnedFd, private: bool) -> Result<()> {
-    loop {
-        let stdin = rustix::stdio::stdin();
-        let mut watched = vec![PollFd::new(signals, PollFlags::IN)];
-        let node_descriptor = node.as_fd();
-        watched.push(PollFd::from_borrowed_fd(node_descriptor, PollFlags::IN));
-        if private {
-            watched.push(PollFd::from_borrowed_fd(stdin, PollFlags::IN));
-        }
-        match poll(&mut watched, None) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(Error::system("wait for the end", error.into())),
-        }
-        let ready: Vec<bool> = watched.iter().map(|entry| !entry.revents().is_empty()).collect();
-        drop(watched);
-        if ready[0] {
-            return Ok(());
-        }
-        if ready[1]
-            && let Some(error) = node.wait(Duration::ZERO)
-        {
-            return Err(error);
-        }
-        if private && ready[2] && ended(stdin) {
-            return Ok(());
-        }
-    }
-}
-
-/// Whether standard input is at its end; whatever is written to it is thrown away.
-fn ended(stdin: std::os::fd::BorrowedFd<'_>) -> bool {
-    let mut buffer = [0; 4096];
-    matches!(rustix::io::read(stdin, &mut buffer), Ok(0) | Err(_))
 }

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use farcall_base::{Error, Result};
+use farcall_base::{Error, ErrorKind, Result};
 use farcall_interfaces::memory::MemorySource;
 use farcall_interfaces::stream::ByteStream;
 use farcall_transport_unix::{MemoryLimits, SharedMemory};
-use farcall_wire::{ByteOrder, Hello, HelloLimits, Request, Role};
+use farcall_wire::message::ADMINISTRATION;
+use farcall_wire::{ByteOrder, Hello, HelloLimits, ModuleReport, Order, Reply, Request, Role};
 
 use crate::address::Address;
 use crate::contract::Contract;
@@ -161,6 +162,28 @@ impl Client {
         Ok(Some(Contract::all_of_reply(reply)?.into_iter().map(routine).collect()))
     }
 
+    /// Has the server carry out an order, for which it must know us entitled; what became of each module that the order
+    /// was about. Waits for at most `timeout`: compiling and linking take their time.
+    ///
+    /// # Errors
+    /// `PermissionDenied`, `Unavailable` for a server that takes no orders, `TimedOut`; what is wrong with the order.
+    pub fn administer(&self, order: Order, timeout: Duration) -> Result<Vec<ModuleReport>> {
+        let told = |error: Error| error.with("server", self.address());
+        if !self.session().has_feature(ADMINISTRATION) {
+            return Err(told(
+                Error::new(ErrorKind::Unavailable, "give an order", "this server takes none while it runs")
+                    .fix("end it, and start a newer version of Farcall"),
+            ));
+        }
+        match self.session().ask_for(&Request::Administer(order), None, timeout).map_err(told)? {
+            Some(Reply::Done) => Ok(Vec::new()),
+            Some(Reply::Modules(reports)) => Ok(reports),
+            Some(Reply::Failed(failure)) => Err(told(Error::from(failure))),
+            Some(_) => Err(Error::new(ErrorKind::Protocol, "give an order", "the server answered another question")),
+            None => Err(ended_early()),
+        }
+    }
+
     /// Array bytes of results that this program copied on their way, because they came in one piece with the
     /// head of a frame: a thousandth of them at most. For tests and measurements.
     pub fn bytes_copied(&self) -> u64 {
@@ -208,7 +231,7 @@ fn hello(token: Option<Vec<u8>>) -> Hello {
         role: Role::Client,
         byte_order: ByteOrder::NATIVE,
         product: concat!("farcall ", env!("CARGO_PKG_VERSION")).to_owned(),
-        features: Vec::new(),
+        features: vec![ADMINISTRATION.to_owned()],
         limits: HelloLimits { control_bytes_max: 64 << 20, ..HelloLimits::default() },
         host: String::new(),
         principal: None,

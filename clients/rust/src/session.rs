@@ -180,12 +180,23 @@ impl Session {
         self.lock().link.bytes_copied()
     }
 
+    /// Whether both ends may use what this feature allows.
+    pub fn has_feature(&self, name: &str) -> bool {
+        let core = self.lock();
+        core.tables.connection.peer().is_some_and(|hello| hello.features.iter().any(|known| known == name))
+    }
+
     /// Asks the server, or goes on waiting for what was asked before. `None` when there is no answer after `wait`: then
     /// the question stands, until it is as old as the client's patience.
     pub fn ask(&self, request: &Request, wait: Option<Duration>) -> Result<Option<Reply>> {
+        self.ask_for(request, wait, self.patience)
+    }
+
+    /// The same with a patience of its own.
+    pub fn ask_for(&self, request: &Request, wait: Option<Duration>, patience: Duration) -> Result<Option<Reply>> {
         let until = wait.and_then(|wait| Instant::now().checked_add(wait));
         loop {
-            let (question, expires) = self.put(request)?;
+            let (question, expires) = self.put(request, patience)?;
             if wait == Some(Duration::ZERO) {
                 self.process()?;
             }
@@ -196,7 +207,7 @@ impl Session {
                 None if expires <= Instant::now() => {
                     self.lock().tables.questions.drop(question);
                     return Err(Error::new(ErrorKind::TimedOut, "ask the server", "no answer in time")
-                        .with("timeout", format!("{} s", self.patience.as_secs_f64()))
+                        .with("timeout", format!("{} s", patience.as_secs_f64()))
                         .fix("try again when the server is less busy, or connect with a longer timeout"));
                 }
                 None => return Ok(None),
@@ -204,10 +215,10 @@ impl Session {
         }
     }
 
-    fn put(&self, request: &Request) -> Result<(u64, Instant)> {
+    fn put(&self, request: &Request, patience: Duration) -> Result<(u64, Instant)> {
         let mut core = self.enter();
         core.check_alive()?;
-        let asked = core.tables.ask(request, self.patience)?;
+        let asked = core.tables.ask(request, patience)?;
         self.advance(&mut core);
         Ok(asked)
     }

@@ -1,6 +1,8 @@
 //! The server's driver: sockets, memory, other plugins. One thread; the only part that waits.
 
 mod audit;
+mod directory;
+mod orders;
 mod world;
 
 use std::collections::BTreeMap;
@@ -15,13 +17,15 @@ use farcall_interfaces::mailbox::{Receiver, Sender};
 use farcall_interfaces::spawner::{Exited, SpawnerHandle, Start, Started};
 use farcall_interfaces::stream::{ByteStream, Listener, Proof};
 use farcall_interfaces::turnstile::Turnstile;
+use farcall_wire::ModuleReport;
 use rustix::event::epoll;
 
 use crate::access::{self, Principal};
 use crate::state::{Action, Caller, Limits, Newcomer, State};
 use crate::step::{Server, Surroundings};
-use crate::{Options, Transports};
+use crate::{Control, Options, Transports};
 use audit::{AuditLog, AuditOptions};
+use orders::Orders;
 use world::{Taking, World};
 
 /// Data taken from one connection before others have their turn.
@@ -48,6 +52,9 @@ pub enum Message {
     Listed(ConnectionId, farcall_base::ChannelId, Result<Response>),
     /// What is published is not what it was.
     Changed(Result<Response>),
+    /// What became of an order.
+    Obeyed(ConnectionId, farcall_base::ChannelId, Result<Vec<ModuleReport>>),
+    Control(Control),
     Started(ExecutableId, Result<Started>),
     Exited(Result<Box<Exited>>),
     Stop,
@@ -93,6 +100,7 @@ pub struct Driver {
     revision: u64,
     is_watching: bool,
     audit: Option<AuditLog>,
+    orders: Orders,
 }
 
 impl Driver {
@@ -127,6 +135,7 @@ impl Driver {
             revision: 0,
             is_watching: false,
             audit,
+            orders: Orders::default(),
         };
         driver.watch(driver.inbox.as_fd(), INBOX)?;
         for (index, listener) in driver.listeners.iter().enumerate() {
@@ -173,6 +182,7 @@ impl Driver {
             }
             self.server.tick(&mut self.world);
             self.settle();
+            self.report_end();
             self.refresh();
         }
     }
@@ -200,6 +210,8 @@ impl Driver {
                 Message::Listed(connection, channel, answer) => {
                     self.server.listed(connection, channel, answer.and_then(world::listing));
                 }
+                Message::Obeyed(connection, channel, outcome) => self.server.obeyed(connection, channel, outcome),
+                Message::Control(control) => self.control(control),
                 Message::Changed(answer) => self.directory_changed(answer),
                 Message::Started(executable, Ok(started)) => self.started(executable, started),
                 Message::Started(executable, Err(error)) => {
@@ -216,31 +228,11 @@ impl Driver {
         true
     }
 
-    fn directory_changed(&mut self, answer: Result<Response>) {
-        match answer {
-            Ok(Response::Changed { revision }) => {
-                self.server.directory_changed();
-                (self.revision, self.is_watching) = (revision, false);
-            }
-            Err(error) if error.is_retryable() => self.is_watching = false,
-            // The directory is gone: the node is stopping.
-            Ok(_) | Err(_) => {}
-        }
-    }
-
-    /// Asks the directory to tell of the next change, unless it was asked. One that is too busy is asked again later.
-    fn watch_directory(&mut self) {
-        if !self.is_watching
-            && let Ok(reply) = self.sender.reply(Message::Changed)
-        {
-            self.is_watching = true;
-            self.services.directory.ask(Request::Watch { revision: self.revision }, reply);
-        }
-    }
-
     fn accept(&mut self, index: usize) {
         for _ in 0..ACCEPT_BUDGET {
-            match self.listeners[index].accept() {
+            // There are none any more once farewell was said.
+            let Some(listener) = self.listeners.get_mut(index) else { return };
+            match listener.accept() {
                 Ok(Some(stream)) => self.greet(stream, None),
                 Ok(None) => return,
                 // A client that is gone already, or that the transport turned away.
@@ -418,6 +410,7 @@ impl Driver {
                     Err(error) => self.server.listed(connection, channel, Err(error)),
                 }
             }
+            Action::Order { connection, channel, order } => self.pass_on(connection, channel, order),
             Action::Start { executable, module, image } => self.start(executable, module, image),
             Action::Stop { executable, grace } => self.stop(executable, grace),
             Action::Recall(executable, connection) => self.recall(executable, connection),

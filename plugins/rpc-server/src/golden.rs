@@ -120,7 +120,7 @@ impl Play {
         let number = words.get(1).and_then(|word| word.parse().ok()).unwrap_or(0);
         match words[0] {
             "accept" | "connect" | "hello" | "hold" | "send" | "frame" | "deafen" | "hear" | "ask" | "list"
-            | "load" | "open" | "cancel" | "share" | "unshare" | "gone" | "bad" | "goodbye" => {
+            | "load" | "order" | "open" | "cancel" | "share" | "unshare" | "gone" | "bad" | "goodbye" => {
                 self.client_event(ConnectionId(number), words)
             }
             "start-ok" | "start-failed" | "load-ok" | "load-failed" | "return" | "soon" | "begin" | "fail" | "exit"
@@ -130,6 +130,16 @@ impl Play {
                 let (connection, channel) = self.peers.questions.pop_front().unwrap();
                 self.server.listed(connection, channel, Ok(self.routines.clone()));
             }
+            "obeyed" => {
+                let (connection, channel) = self.peers.questions.pop_front().unwrap();
+                self.server.obeyed(connection, channel, Ok(Vec::new()));
+            }
+            "drain" => {
+                self.server.drain();
+                self.say_end();
+            }
+            "farewell" => self.server.farewell(),
+            "drained" => self.say_end(),
             "publish" => self.routines.extend(published(words[1], 3)),
             "republish" => self.routines = published("m", 3),
             "changed" => self.server.directory_changed(),
@@ -137,6 +147,11 @@ impl Play {
             "tick" => self.server.tick(&mut self.memory),
             _ => panic!("no such event: {words:?}"),
         }
+    }
+
+    fn say_end(&mut self) {
+        let word = if self.server.is_drained() { "drained" } else { "not drained" };
+        self.memory.said.push(word.to_owned());
     }
 
     fn client_event(&mut self, client: ConnectionId, words: &[&str]) {

@@ -18,10 +18,12 @@ use std::sync::Arc;
 
 use farcall_base::Result;
 use farcall_interfaces::directory::{self, DirectoryHandle};
+use farcall_interfaces::mailbox::{Port, Reply};
 use farcall_interfaces::memory::MemorySource;
 use farcall_interfaces::spawner::{self, SpawnerHandle};
 use farcall_interfaces::stream::{ByteStream, Listener, Proof};
 use farcall_kernel::{Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox};
+use farcall_wire::{ModuleReport, Order};
 
 pub use options::Options;
 
@@ -30,10 +32,54 @@ pub const SLOT: SlotName = "rpc";
 const NAME: &str = "rpc-server";
 
 /// What the server offers to other plugins and to its binary.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct RpcHandle {
     /// Where it listens, as clients write it.
     pub addresses: Arc<[String]>,
+    control: Port<Control>,
+}
+
+/// An order of a client that may give it, on its way to whoever carries it out.
+pub struct Instruction {
+    /// What is to be done.
+    pub order: Order,
+    /// Where the outcome goes; without reports it is simply done.
+    pub reply: Reply<Vec<ModuleReport>>,
+}
+
+/// What the binary tells the server.
+enum Control {
+    /// Here orders are carried out.
+    Obey(Port<Instruction>),
+    /// Take no more calls; answer when none is open.
+    Drain(Reply<()>),
+    /// Say goodbye to every client; answer when all are gone.
+    Farewell(Reply<()>),
+}
+
+impl RpcHandle {
+    /// Sends clients' orders to `port` from now on; before, clients are told that nobody takes any.
+    ///
+    /// # Errors
+    /// `LimitExceeded` or `ShuttingDown`.
+    pub fn obey(&self, port: Port<Instruction>) -> Result<()> {
+        self.control.try_send(Control::Obey(port)).map_err(|refused| refused.refusal.error("take orders"))
+    }
+
+    /// Takes no more calls; `reply` is answered when no call is open any more and every result has left.
+    pub fn drain(&self, reply: Reply<()>) {
+        self.tell(Control::Drain(reply));
+    }
+
+    /// Listens no more and says goodbye to every client; `reply` is answered when all are gone.
+    pub fn farewell(&self, reply: Reply<()>) {
+        self.tell(Control::Farewell(reply));
+    }
+
+    /// A reply that cannot be delivered is dropped, which answers it with the reason.
+    fn tell(&self, control: Control) {
+        drop(self.control.try_send(control));
+    }
 }
 
 /// What accepts clients.
@@ -95,7 +141,8 @@ impl Plugin for RpcServer {
             directory: context.service::<DirectoryHandle>(directory::SLOT)?,
             spawner: context.service::<SpawnerHandle>(spawner::SLOT)?,
         };
+        let control = sender.port(driver::Message::Control);
         let driver = driver::Driver::new(self.options, self.transports, listeners, services, sender, receiver)?;
-        Ok(RunningPlugin::new(stop, move || driver.run()).provides(SLOT, RpcHandle { addresses }))
+        Ok(RunningPlugin::new(stop, move || driver.run()).provides(SLOT, RpcHandle { addresses, control }))
     }
 }

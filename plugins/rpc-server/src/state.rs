@@ -22,7 +22,7 @@ use farcall_idl::layout::CallLayout;
 use farcall_idl::sizer::Sizer;
 use farcall_interfaces::directory::{ExecutableImage, PublishedRoutine};
 use farcall_interfaces::spawner::ExecutableLimits;
-use farcall_wire::{Argument, CallTimes, HelloLimits, Open};
+use farcall_wire::{Argument, CallTimes, HelloLimits, Open, Order};
 
 use crate::access::Rights;
 
@@ -347,6 +347,15 @@ pub enum Action {
         /// On which channel.
         channel: ChannelId,
     },
+    /// Have an order carried out; tell [`crate::step::Server::obeyed`].
+    Order {
+        /// Who gives it.
+        connection: ConnectionId,
+        /// On which channel.
+        channel: ChannelId,
+        /// What is to be done.
+        order: Order,
+    },
     /// Start an executable; tell [`crate::step::Server::executable_started`] or `executable_exited`.
     Start {
         /// Its name.
@@ -398,6 +407,8 @@ pub struct State {
     pub(crate) coming: BTreeSet<CallKey>,
     /// When to look for calls whose clients stand still, if any call waits for its client then.
     pub(crate) stalls_checked_at: Option<Instant>,
+    /// No more calls are taken.
+    pub(crate) draining: bool,
     pub(crate) actions: VecDeque<Action>,
     pub(crate) touched: BTreeSet<ConnectionId>,
     pub(crate) next: u64,
@@ -422,6 +433,7 @@ impl State {
             ahead: BTreeSet::new(),
             coming: BTreeSet::new(),
             stalls_checked_at: None,
+            draining: false,
             actions: VecDeque::new(),
             touched: BTreeSet::new(),
             next: 1,

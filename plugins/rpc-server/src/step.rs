@@ -3,6 +3,7 @@
 //! [`Server`] owns a state machine per connection and joins them: a call that a client opened becomes a call that we open
 //! on an executable's connection, its memory named and not moved.
 
+mod administer;
 mod audit;
 mod check;
 mod client;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 
 use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_call::{Connection, Event, Setup, Transmit};
-use farcall_wire::message::ByteOrder;
+use farcall_wire::message::{ADMINISTRATION, ByteOrder};
 use farcall_wire::{FrameHeader, Hello, Role, Share};
 
 use crate::access::Rights;
@@ -62,7 +63,7 @@ impl Server {
             role: Role::Server,
             byte_order: ByteOrder::NATIVE,
             product: self.state.product.clone(),
-            features: Vec::new(),
+            features: vec![ADMINISTRATION.to_owned()],
             limits: self.state.limits.hello,
             host: self.state.host.clone(),
             principal: None,

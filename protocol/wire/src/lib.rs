@@ -9,6 +9,6 @@ mod reader;
 pub use frame::{Flags, FrameHeader, FrameKind, HEADER_BYTES, PREFACE, padding};
 pub use message::{
     Argument, Attribute, ByteOrder, CallResult, CallTimes, Failure, Goodbye, Hello, HelloLimits, InlineBytes,
-    InterfaceReply, Notice, Open, Publication, Reply, Request, Resume, Role, Share, Window,
+    InterfaceReply, ModuleReport, Notice, Open, Order, Publication, Reply, Request, Resume, Role, Share, Window,
 };
 pub use reader::{FrameReader, Step};

@@ -362,6 +362,49 @@ pub enum Request {
     /// Executables only: the routines this process serves (encoded by farcall-idl).
     #[n(2)]
     Load(#[n(0)] Publication),
+    /// Servers that named [`ADMINISTRATION`] only: change what they serve. Answer: [`Reply::Done`] or [`Reply::Modules`].
+    #[n(3)]
+    Administer(#[n(0)] Order),
+}
+
+/// The feature that allows [`Request::Administer`] and [`Reply::Modules`].
+pub const ADMINISTRATION: &str = "administration";
+
+/// What a server is told to do (spec/wire.md, section 4).
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(flat)]
+pub enum Order {
+    /// Publish an interface file of the server's host: an absolute path, or the bare name of one that comes with Farcall.
+    #[n(0)]
+    Publish(#[n(0)] String),
+    /// Forget a module.
+    #[n(1)]
+    Withdraw(#[n(0)] String),
+    /// Publish a module anew from the file that it came from; `None`: all modules.
+    #[n(2)]
+    Reload(#[n(0)] Option<String>),
+    /// Take no more calls, and end when those that are open are over, or after so many milliseconds. Answered when no
+    /// call is open any more.
+    #[n(3)]
+    Drain(#[n(0)] Option<u64>),
+}
+
+/// What became of a module that was to be published.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct ModuleReport {
+    /// Its name.
+    #[n(1)]
+    pub module: String,
+    /// Its routines, by number.
+    #[n(2)]
+    pub routines: u32,
+    /// What the compiler warns of; empty for nothing.
+    #[n(3)]
+    pub warnings: String,
+    /// Why it is served as it was before, if it is.
+    #[n(4)]
+    pub failure: Option<Failure>,
 }
 
 /// What an executable is told to serve.
@@ -407,6 +450,9 @@ pub enum Reply {
     /// Done, and nothing to say.
     #[n(3)]
     Done,
+    /// What became of the modules that an [`Order`] was about.
+    #[n(4)]
+    Modules(#[n(0)] Vec<ModuleReport>),
 }
 
 /// News of a running call.

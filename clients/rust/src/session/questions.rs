@@ -57,6 +57,11 @@ impl Questions {
         Some(self.all.swap_remove(index).answer.map(|(reply, _)| reply))
     }
 
+    /// The connection is gone. What was answered before is as true as ever: a server answers, and says goodbye.
+    pub fn drop_unanswered(&mut self) {
+        self.all.retain(|one| one.answer.is_some());
+    }
+
     /// Nobody waits for this one any more.
     pub fn drop(&mut self, id: u64) {
         self.all.retain(|one| one.id != id);

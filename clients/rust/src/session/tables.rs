@@ -232,7 +232,7 @@ impl Tables {
     /// Ends all calls.
     pub fn end_all(&mut self, outcome: impl Fn() -> Result<Outputs>) {
         self.abandoned.clear();
-        self.questions = Questions::default();
+        self.questions.drop_unanswered();
         let flights = self.calls.drain().map(|(_, flight)| flight.call);
         let calls: Vec<Call> = flights.chain(self.fetching.drain().map(|(_, call)| call)).collect();
         for call in calls {

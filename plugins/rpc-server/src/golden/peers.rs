@@ -8,7 +8,9 @@ use farcall_base::{CallId, ChannelId, ConnectionId, Error, ErrorKind, Executable
 use farcall_call::{Connection, Event, Setup, Transmit};
 use farcall_interfaces::directory::PublishedRoutine;
 use farcall_interfaces::turnstile::Turnstile;
-use farcall_wire::{Argument, ByteOrder, CallResult, CallTimes, Failure, Hello, HelloLimits, Open, Reply, Request};
+use farcall_wire::{
+    Argument, ByteOrder, CallResult, CallTimes, Failure, Hello, HelloLimits, Open, Order, Reply, Request,
+};
 use farcall_wire::{Publication, Role, Share};
 
 use crate::state::{Action, AuditRecord, MemoryId, MemorySource};
@@ -222,6 +224,13 @@ impl Peers {
                 other.machine.share(Share { segment, bytes });
             }
             "unshare" => other.machine.unshare(words[0].parse().unwrap()),
+            "order" => {
+                let order = match words[0] {
+                    "withdraw" => Order::Withdraw(words[1].to_owned()),
+                    _ => panic!("no such order: {words:?}"),
+                };
+                other.machine.request(&Request::Administer(order)).unwrap();
+            }
             "goodbye" => other.machine.goodbye(None),
             _ => panic!("clients do not {what}"),
         }
@@ -286,6 +295,10 @@ impl Peers {
             Action::List { connection, channel } => {
                 self.questions.push_back((connection, channel));
                 "list".to_owned()
+            }
+            Action::Order { connection, channel, order } => {
+                self.questions.push_back((connection, channel));
+                format!("order {order:?}")
             }
             Action::Start { executable, .. } => {
                 self.starting.insert(executable);

@@ -33,6 +33,7 @@ impl Server {
                 );
                 self.reply(connection, channel, &Reply::Failed((&error).into()));
             }
+            Event::Requested(channel, Request::Administer(order)) => self.ordered(connection, channel, order),
             Event::Opened(channel, open) => self.open(surroundings, connection, channel, *open),
             Event::ArgumentsComplete(channel) => {
                 if let Some(key) = self.client_call(connection, channel) {
@@ -181,6 +182,7 @@ impl Server {
         channel: ChannelId,
         open: Open,
     ) -> Result<u64> {
+        self.check_not_draining()?;
         // Calls whose results wait for a slow reader hold memory too.
         if self.state.calls.len() + self.state.sending.len() >= self.state.limits.calls_max {
             return Err(Error::new(ErrorKind::LimitExceeded, "accept a call", "the server has too many calls")

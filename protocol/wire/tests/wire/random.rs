@@ -131,19 +131,39 @@ impl Draw {
     }
 
     fn request(&mut self) -> Request {
-        match self.below(3) {
+        match self.below(4) {
             0 => Request::Interface(self.text()),
             1 => Request::List,
-            _ => Request::Load(Publication { module: self.bytes(200), libraries: self.some(4, Draw::text) }),
+            2 => Request::Load(Publication { module: self.bytes(200), libraries: self.some(4, Draw::text) }),
+            _ => Request::Administer(self.order()),
+        }
+    }
+
+    fn order(&mut self) -> Order {
+        match self.below(4) {
+            0 => Order::Publish(self.text()),
+            1 => Order::Withdraw(self.text()),
+            2 => Order::Reload(self.maybe(Draw::text)),
+            _ => Order::Drain(self.maybe(Draw::number)),
+        }
+    }
+
+    fn report(&mut self) -> ModuleReport {
+        ModuleReport {
+            module: self.text(),
+            routines: self.below(1000) as u32,
+            warnings: self.text(),
+            failure: self.maybe(Draw::failure),
         }
     }
 
     fn reply(&mut self) -> Reply {
-        match self.below(4) {
+        match self.below(5) {
             0 => Reply::Failed(self.failure()),
             1 => Reply::Interface(self.interface()),
             2 => Reply::List(self.some(4, Draw::interface)),
-            _ => Reply::Done,
+            3 => Reply::Done,
+            _ => Reply::Modules(self.some(3, Draw::report)),
         }
     }
 

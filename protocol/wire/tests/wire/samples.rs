@@ -77,16 +77,21 @@ fn interface(name: &str) -> InterfaceReply {
 }
 
 fn questions() -> Vec<Sample> {
+    let publish = Order::Publish("/home/anna/ode.idl".into());
+    let report = ModuleReport { module: "ode".into(), routines: 3, warnings: String::new(), failure: None };
     let load = Publication { module: vec![0xa1, 1, 2], libraries: vec!["liblapack.so.3".into()] };
     let list = vec![interface("blas/ddot"), interface("lapack/dgesv")];
     vec![
         sample("request/interface", "what is dgesv?", 1, 0, Body::Request(Request::Interface("dgesv".into()))),
         sample("request/list", "what is there?", 3, 0, Body::Request(Request::List)),
         sample("request/load", "serve this module", 1, 0, Body::Request(Request::Load(load))),
+        sample("request/publish", "publish this file", 1, 0, Body::Request(Request::Administer(publish))),
+        sample("request/reload", "publish all anew", 1, 0, Body::Request(Request::Administer(Order::Reload(None)))),
         sample("reply/failed", "no", 1, 0, Body::Reply(Reply::Failed(failure()))),
         sample("reply/interface", "this", 1, 0, Body::Reply(Reply::Interface(interface("lapack/dgesv")))),
         sample("reply/list", "two routines", 3, 0, Body::Reply(Reply::List(list))),
         sample("reply/done", "done", 1, 0, Body::Reply(Reply::Done)),
+        sample("reply/modules", "one module is published", 1, 0, Body::Reply(Reply::Modules(vec![report]))),
     ]
 }
 

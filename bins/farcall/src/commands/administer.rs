@@ -1,0 +1,145 @@
+//! `farcall publish`, `withdraw`, `reload`, `drain`: what a server that runs is told to do.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_client::{Client, ModuleReport, Order};
+
+use crate::connection::RunningServer;
+use crate::output::{notice, print, table};
+
+/// Time for compiling and linking one file, or all.
+const BUILD_MAX: Duration = Duration::from_secs(3600);
+/// Time for what a server does at once.
+const ORDER_MAX: Duration = Duration::from_secs(60);
+/// Time that a server has beyond that of its calls.
+const END_MAX: Duration = Duration::from_secs(30);
+
+/// Publishes files.
+#[derive(Args)]
+pub struct PublishArguments {
+    /// Interface files on the server's host, or names of libraries that come with Farcall (lapack, fftw)
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    server: RunningServer,
+}
+
+/// Withdraws modules.
+#[derive(Args)]
+pub struct WithdrawArguments {
+    /// The modules
+    #[arg(required = true)]
+    modules: Vec<String>,
+    #[command(flatten)]
+    server: RunningServer,
+}
+
+/// Publishes modules anew.
+#[derive(Args)]
+pub struct ReloadArguments {
+    /// The modules; without any, all
+    modules: Vec<String>,
+    #[command(flatten)]
+    server: RunningServer,
+}
+
+/// Ends a server.
+#[derive(Args)]
+pub struct DrainArguments {
+    /// End it after so many seconds though calls are open [default: the server's drain_ms]
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<f64>,
+    #[command(flatten)]
+    server: RunningServer,
+}
+
+/// Publishes each file; stops at the first that cannot be.
+pub fn publish(arguments: &PublishArguments) -> Result<()> {
+    let client = arguments.server.connect()?;
+    for file in &arguments.files {
+        let reports = client.administer(Order::Publish(named(file)?), BUILD_MAX)?;
+        tell(&reports)?;
+    }
+    Ok(())
+}
+
+/// Withdraws each module.
+pub fn withdraw(arguments: &WithdrawArguments) -> Result<()> {
+    let client = arguments.server.connect()?;
+    arguments
+        .modules
+        .iter()
+        .try_for_each(|module| client.administer(Order::Withdraw(module.clone()), ORDER_MAX).map(drop))
+}
+
+/// Publishes modules anew. Fails when one could not be, after all were tried.
+pub fn reload(arguments: &ReloadArguments) -> Result<ExitCode> {
+    let client = arguments.server.connect()?;
+    let reports = if arguments.modules.is_empty() {
+        client.administer(Order::Reload(None), BUILD_MAX)?
+    } else {
+        each(&client, &arguments.modules)?
+    };
+    tell(&reports)?;
+    let failed = reports.iter().any(|report| report.failure.is_some());
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn each(client: &Client, modules: &[String]) -> Result<Vec<ModuleReport>> {
+    let mut reports = Vec::new();
+    for module in modules {
+        reports.extend(client.administer(Order::Reload(Some(module.clone())), BUILD_MAX)?);
+    }
+    Ok(reports)
+}
+
+/// Waits until no call is open any more; the server ends then.
+pub fn drain(arguments: &DrainArguments) -> Result<()> {
+    let milliseconds = arguments.timeout.map(milliseconds).transpose()?;
+    let client = arguments.server.connect()?;
+    let patience = milliseconds.map_or(BUILD_MAX, |time| Duration::from_millis(time).saturating_add(END_MAX));
+    client.administer(Order::Drain(milliseconds), patience).map(drop)
+}
+
+fn milliseconds(seconds: f64) -> Result<u64> {
+    let time = Duration::try_from_secs_f64(seconds).ok().and_then(|time| u64::try_from(time.as_millis()).ok());
+    time.ok_or_else(|| {
+        Error::new(ErrorKind::InvalidArgument, "drain a server", format!("{seconds} is no time"))
+            .fix("write seconds: --timeout 30")
+    })
+}
+
+/// A file by its whole path; a bare name that is no file here stands for what comes with the server.
+fn named(file: &Path) -> Result<String> {
+    let bare = file.components().count() == 1 && file.extension().is_none() && !file.exists();
+    let path = if bare { file.to_path_buf() } else { absolute(file)? };
+    path.into_os_string().into_string().map_err(|path| {
+        Error::new(ErrorKind::InvalidArgument, "publish a file", "its path is no UTF-8").with("path", path.display())
+    })
+}
+
+fn absolute(file: &Path) -> Result<PathBuf> {
+    std::path::absolute(file).map_err(|error| Error::system("publish a file", error))
+}
+
+fn tell(reports: &[ModuleReport]) -> Result<()> {
+    for report in reports {
+        if !report.warnings.trim().is_empty() {
+            eprintln!("{}", report.warnings.trim_end());
+        }
+        if let Some(failure) = &report.failure {
+            notice(&format!("{} is served as before: {}", report.module, Error::from(failure.clone())));
+        }
+    }
+    let done = reports.iter().filter(|report| report.failure.is_none());
+    let rows: Vec<_> = done.map(|report| (report.module.clone(), routines(report.routines))).collect();
+    print(|out| table(out, &rows))
+}
+
+fn routines(count: u32) -> String {
+    if count == 1 { "1 routine".to_owned() } else { format!("{count} routines") }
+}

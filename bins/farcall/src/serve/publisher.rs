@@ -1,0 +1,167 @@
+//! Publishes modules, and publishes them anew, while the server runs: compiling and linking take a thread of their own.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use farcall_base::{Error, ErrorKind, Result, nearest};
+use farcall_idl::Diagnostics;
+use farcall_interfaces::directory::{DirectoryHandle, Publication, Request, Response};
+use farcall_interfaces::mailbox::{NoMessage, Port, Receiver, mailbox};
+use farcall_rpc_server::Instruction;
+use farcall_wire::{Failure, ModuleReport, Order};
+
+use crate::publish::publication;
+use crate::shipped;
+
+/// Time that the directory has for one request.
+const DIRECTORY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Orders that wait at a time: each may take as long as a compiler.
+const ORDERS_MAX: usize = 16;
+/// What is sent of the compiler's words, at most: a template's can be longer than a message may be.
+const WORDS_MAX: usize = 64 << 10;
+
+/// What is published, and from where.
+pub struct Publisher {
+    directory: DirectoryHandle,
+    files: BTreeMap<String, PathBuf>,
+}
+
+impl Publisher {
+    /// One that has published nothing.
+    pub fn new(directory: DirectoryHandle) -> Publisher {
+        Publisher { directory, files: BTreeMap::new() }
+    }
+
+    /// Publishes a module that was made from `file`.
+    pub fn publish(&mut self, file: &Path, publication: Publication) -> Result<()> {
+        let module = publication.module.clone();
+        self.ask(Request::Publish(publication))?;
+        let file = std::path::absolute(file).map_err(|error| Error::system("publish a module", error))?;
+        self.files.insert(module, file);
+        Ok(())
+    }
+
+    /// Takes orders in a thread of its own until nobody can send any.
+    pub fn run(mut self) -> Result<Port<Instruction>> {
+        let (sender, mut receiver): (_, Receiver<Instruction>) = mailbox(ORDERS_MAX)?;
+        let serve = move || loop {
+            match receiver.receive_timeout(Duration::MAX) {
+                Ok(Instruction { order, reply }) => reply.answer(self.obey(order)),
+                Err(NoMessage::Empty) => {}
+                Err(NoMessage::Closed) => return,
+            }
+        };
+        let thread = std::thread::Builder::new().name("publisher".to_owned()).spawn(serve);
+        thread.map_err(|error| Error::system("start a thread", error))?;
+        Ok(sender.port(|instruction| instruction))
+    }
+
+    fn obey(&mut self, order: Order) -> Result<Vec<ModuleReport>> {
+        match order {
+            Order::Publish(file) => self.publish_file(&file).map(|report| vec![report]),
+            Order::Withdraw(module) => self.withdraw(&module).map(|()| Vec::new()),
+            Order::Reload(Some(module)) => self.reload(&module).map(|report| vec![report]),
+            Order::Reload(None) => Ok(self.reload_all()),
+            Order::Drain(_) => Err(Error::internal("carry out an order", "it is not about modules")),
+        }
+    }
+
+    fn publish_file(&mut self, name: &str) -> Result<ModuleReport> {
+        let file = shipped::named(Path::new(name));
+        if !file.is_absolute() {
+            return Err(Error::new(
+                ErrorKind::NotFound,
+                "publish a module",
+                format!("\"{}\" is no path from the root, and no file that comes with Farcall", name.escape_debug()),
+            )
+            .fix(format!("name a file on the server's host, or one of {}", shipped::names())));
+        }
+        let (publication, warnings) = publication(&file).map_err(explained)?;
+        let report = report(&publication, warnings);
+        self.publish(&file, publication)?;
+        Ok(report)
+    }
+
+    fn withdraw(&mut self, module: &str) -> Result<()> {
+        self.file_of(module)?;
+        self.ask(Request::Withdraw { module: module.to_owned() })?;
+        self.files.remove(module);
+        Ok(())
+    }
+
+    /// From the file that it came from: libraries are looked for, and executables linked, as if it were new.
+    fn reload(&mut self, module: &str) -> Result<ModuleReport> {
+        let file = self.file_of(module)?.clone();
+        let (publication, warnings) = publication(&file).map_err(explained)?;
+        if publication.module != module {
+            let message = format!("the file has the module \"{}\" now", publication.module);
+            return Err(Error::new(ErrorKind::InvalidSource, "reload a module", message)
+                .with("file", file.display())
+                .fix(format!("farcall publish {}; farcall withdraw {module}", file.display())));
+        }
+        let report = report(&publication, warnings);
+        self.publish(&file, publication)?;
+        Ok(report)
+    }
+
+    /// What cannot be published anew is served as before.
+    fn reload_all(&mut self) -> Vec<ModuleReport> {
+        let modules: Vec<String> = self.files.keys().cloned().collect();
+        let reload = |module: String| {
+            self.reload(&module).unwrap_or_else(|error| ModuleReport {
+                module,
+                routines: 0,
+                warnings: String::new(),
+                failure: Some(Failure::from(&error)),
+            })
+        };
+        modules.into_iter().map(reload).collect()
+    }
+
+    fn file_of(&self, module: &str) -> Result<&PathBuf> {
+        self.files.get(module).ok_or_else(|| {
+            let near = nearest(module, self.files.keys().map(String::as_str), 1);
+            let all = self.files.keys().cloned().collect::<Vec<_>>().join(", ");
+            let message = format!("no module \"{}\" is published", module.escape_debug());
+            let error = Error::new(ErrorKind::NotFound, "find a module", message);
+            match near.first() {
+                Some(near) => error.fix(format!("did you mean {near}?")),
+                None => error.fix(format!("there is: {all}")),
+            }
+        })
+    }
+
+    fn ask(&self, request: Request) -> Result<Response> {
+        self.directory.ask_and_wait(request, DIRECTORY_TIMEOUT)
+    }
+}
+
+fn report(publication: &Publication, warnings: String) -> ModuleReport {
+    ModuleReport {
+        module: publication.module.clone(),
+        routines: u32::try_from(publication.routines.len()).unwrap_or(u32::MAX),
+        warnings: shortened(warnings),
+        failure: None,
+    }
+}
+
+/// A compiler's mistakes lie beside the error, and would not travel.
+fn explained(error: Error) -> Error {
+    let diagnostics = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<Diagnostics>());
+    match diagnostics {
+        Some(diagnostics) => {
+            Error::new(error.kind(), "publish a module", shortened(format!("the file has mistakes\n{diagnostics}")))
+        }
+        None => error,
+    }
+}
+
+fn shortened(mut words: String) -> String {
+    if words.len() > WORDS_MAX {
+        let end = (0..=WORDS_MAX).rev().find(|at| words.is_char_boundary(*at)).unwrap_or(0);
+        words.truncate(end);
+        words.push_str("\n… and more");
+    }
+    words
+}

@@ -1,0 +1,31 @@
+//! Hearing from the directory that what is published is not what it was.
+
+use farcall_base::Result;
+use farcall_interfaces::directory::{Request, Response};
+
+use super::{Driver, Message};
+
+impl Driver {
+    /// The directory tells of a change, or that it cannot.
+    pub(super) fn directory_changed(&mut self, answer: Result<Response>) {
+        match answer {
+            Ok(Response::Changed { revision }) => {
+                self.server.directory_changed();
+                (self.revision, self.is_watching) = (revision, false);
+            }
+            Err(error) if error.is_retryable() => self.is_watching = false,
+            // The directory is gone: the node is stopping.
+            Ok(_) | Err(_) => {}
+        }
+    }
+
+    /// Asks the directory to tell of the next change, unless it was asked. One that is too busy is asked again later.
+    pub(super) fn watch_directory(&mut self) {
+        if !self.is_watching
+            && let Ok(reply) = self.sender.reply(Message::Changed)
+        {
+            self.is_watching = true;
+            self.services.directory.ask(Request::Watch { revision: self.revision }, reply);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What an administrator wants of a server that runs: changes to what it serves, and its end.
+
+use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, Result};
+use farcall_wire::{ModuleReport, Order, Reply};
+
+use crate::state::{Action, PeerKind};
+use crate::step::Server;
+
+impl Server {
+    /// A client gives an order: whoever may is passed on to those who carry it out.
+    pub(super) fn ordered(&mut self, connection: ConnectionId, channel: ChannelId, order: Order) {
+        match self.may_order(connection, &order) {
+            Ok(()) => self.state.actions.push_back(Action::Order { connection, channel, order }),
+            Err(error) => self.reply(connection, channel, &Reply::Failed((&error).into())),
+        }
+    }
+
+    fn may_order(&self, connection: ConnectionId, order: &Order) -> Result<()> {
+        let Some(rights) = self.rights(connection) else { return Ok(()) };
+        match order {
+            Order::Publish(_) | Order::Withdraw(_) => rights.publish(),
+            Order::Reload(_) | Order::Drain(_) => rights.administer(),
+        }
+    }
+
+    /// What became of an order.
+    pub fn obeyed(&mut self, connection: ConnectionId, channel: ChannelId, outcome: Result<Vec<ModuleReport>>) {
+        let reply = match outcome {
+            Ok(reports) if reports.is_empty() => Reply::Done,
+            Ok(reports) => Reply::Modules(reports),
+            Err(error) => Reply::Failed((&error).into()),
+        };
+        self.reply(connection, channel, &reply);
+    }
+
+    /// Takes no more calls from now on; those that are open go on.
+    pub fn drain(&mut self) {
+        self.state.draining = true;
+    }
+
+    /// Whether it takes no more calls and none is open: every result has left.
+    pub fn is_drained(&self) -> bool {
+        self.state.draining && self.state.calls.is_empty() && self.state.sending.is_empty()
+    }
+
+    /// Calls that are open.
+    pub fn calls_open(&self) -> usize {
+        self.state.calls.len() + self.state.sending.len()
+    }
+
+    pub(super) fn check_not_draining(&self) -> Result<()> {
+        if !self.state.draining {
+            return Ok(());
+        }
+        Err(shutting_down("accept a call", "the server takes no more calls: it is about to end").retryable())
+    }
+
+    /// Says goodbye to every client. Nothing of a client ran that has no call open: it may ask another server.
+    pub fn farewell(&mut self) {
+        let clients = self.state.peers.iter().filter_map(|(connection, peer)| match &peer.kind {
+            PeerKind::Client { calls, .. } if !peer.leaving => Some((*connection, calls.is_empty())),
+            _ => None,
+        });
+        for (connection, unharmed) in clients.collect::<Vec<_>>() {
+            let error = if unharmed {
+                shutting_down("serve", "the server ends").retryable()
+            } else {
+                shutting_down("serve", "the server ends before its calls are over")
+            };
+            self.broken(connection, &error);
+        }
+    }
+
+    /// Whether a client is connected.
+    pub fn has_clients(&self) -> bool {
+        self.state.peers.values().any(|peer| matches!(peer.kind, PeerKind::Client { .. }))
+    }
+}
+
+fn shutting_down(operation: &'static str, message: &'static str) -> Error {
+    Error::new(ErrorKind::ShuttingDown, operation, message).fix("call another server, or this one when it is up again")
+}
