@@ -89,6 +89,7 @@ pub fn serve(stream: Box<dyn ByteStream>, memory: Arc<dyn MemorySource>, code: C
         module: None,
         code,
         calls: BTreeMap::new(),
+        refused: BTreeMap::new(),
         ready: VecDeque::new(),
         left: false,
     };
@@ -123,6 +124,8 @@ struct Session {
     module: Option<LoadedModule>,
     code: Code,
     calls: BTreeMap<ChannelId, Box<PendingCall>>,
+    /// Calls that cannot run, and why: they are told when it would be their turn.
+    refused: BTreeMap<ChannelId, Error>,
     ready: VecDeque<ChannelId>,
     left: bool,
 }
@@ -159,6 +162,7 @@ impl Session {
                 Event::Ready(hello) => check_server(&hello)?,
                 Event::Requested(channel, request) => self.on_request(channel, request),
                 Event::Opened(channel, open) => self.on_open(channel, &open),
+                Event::ArgumentsComplete(channel) if self.refused.contains_key(&channel) => {}
                 Event::ArgumentsComplete(channel) => self.ready.push_back(channel),
                 Event::CancelRequested(channel) => self.on_cancel(channel),
                 Event::Shared(share) => {
@@ -205,7 +209,11 @@ impl Session {
                 self.connection.grant(channel, call.announced_bytes);
                 self.calls.insert(channel, Box::new(call));
             }
-            Err(error) => self.refuse(channel, &error),
+            // Every call passes the turnstile or is taken back, also one that does not run: the server counts.
+            Err(error) => {
+                self.refused.insert(channel, error);
+                self.ready.push_back(channel);
+            }
         }
     }
 
@@ -214,6 +222,7 @@ impl Session {
         let error = Error::new(ErrorKind::Cancelled, "run a routine", "the call was cancelled before it began");
         self.refuse(channel, &error);
         self.calls.remove(&channel);
+        self.refused.remove(&channel);
     }
 
     fn refuse(&mut self, channel: ChannelId, error: &Error) {
@@ -236,6 +245,9 @@ impl Session {
     }
 
     fn run(&mut self, channel: ChannelId) {
+        if let Some(error) = self.refused.remove(&channel) {
+            return self.refuse(channel, &error);
+        }
         let (Some(call), Some(module)) = (self.calls.get_mut(&channel), self.module.as_ref()) else { return };
         let since = call.accepted_at;
         let nanoseconds = |clock: &SystemClock| u64::try_from(clock.now().since(since).as_nanos()).unwrap_or(u64::MAX);

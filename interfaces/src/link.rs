@@ -104,6 +104,11 @@ impl Link {
         &*self.stream
     }
 
+    /// See [`ByteStream::open_turnstile`].
+    pub fn open_turnstile(&mut self) {
+        self.stream.open_turnstile();
+    }
+
     /// See [`ByteStream::hold_bell`].
     pub fn hold_bell(&mut self, held: bool) {
         self.stream.hold_bell(held);

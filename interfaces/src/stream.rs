@@ -74,6 +74,9 @@ pub trait ByteStream: Send {
         let _ = held;
     }
 
+    /// Opens the turnstile, and strikes the other end's bell: it may have gone to sleep before it.
+    fn open_turnstile(&mut self) {}
+
     /// What both ends see of the calls that have begun, where they share memory.
     fn turnstile(&self) -> Option<&Turnstile> {
         None

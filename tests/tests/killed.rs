@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use farcall_base::{Random, SeededRandom};
-use farcall_client::{Argument, CallOptions, Client, ErrorKind, PendingCall, Result, Routine};
+use farcall_client::{Argument, CallOptions, ErrorKind, PendingCall, Result, Routine};
 use farcall_tests::{Server, Transport, manifest_of};
 
 const THREADS: usize = 4;
@@ -48,12 +48,17 @@ impl Tally {
         marks
     }
 
-    /// Kills one executable after the other until told to stop; returns how many.
-    fn kill_until(&self, over: &AtomicBool, seed: u64) -> usize {
+    /// Kills one executable after the other until told to stop, each when a few more calls are over, so that a slow machine
+    /// gets somewhere; returns how many.
+    fn kill_until(&self, over: &AtomicBool, done: &AtomicUsize, seed: u64) -> usize {
         let mut random = SeededRandom::new(seed);
-        let mut killed = 0;
+        let (mut killed, mut next) = (0, 0);
         while !over.load(Ordering::Relaxed) {
-            std::thread::sleep(Duration::from_micros(4_000 + random.next() % 20_000));
+            std::thread::sleep(Duration::from_micros(random.next() % 2_000));
+            if done.load(Ordering::Relaxed) < next {
+                continue;
+            }
+            next = done.load(Ordering::Relaxed) + 10;
             let children = self.server.children();
             if let Some(child) = children.get((random.next() % children.len().max(1) as u64) as usize) {
                 let pid = rustix::process::Pid::from_raw(*child as i32).unwrap();
@@ -66,14 +71,14 @@ impl Tally {
     /// Calls from several threads, some short and some long, while executables are killed.
     fn storm(&self, routine: &str, mut judge: impl FnMut(usize, Result<i64>)) -> usize {
         let over = AtomicBool::new(false);
-        let running = AtomicUsize::new(THREADS);
+        let (running, done) = (AtomicUsize::new(THREADS), AtomicUsize::new(0));
         std::thread::scope(|scope| {
-            let killer = scope.spawn(|| self.kill_until(&over, 7));
+            let killer = scope.spawn(|| self.kill_until(&over, &done, 7));
             let callers: Vec<_> = (0..THREADS)
                 .map(|thread| {
-                    let (over, running) = (&over, &running);
+                    let (over, running, done) = (&over, &running, &done);
                     scope.spawn(move || {
-                        let outcomes = self.call_all(routine, thread);
+                        let outcomes = self.call_all(routine, thread, done);
                         over.fetch_or(running.fetch_sub(1, Ordering::Relaxed) == 1, Ordering::Relaxed);
                         outcomes
                     })
@@ -86,19 +91,24 @@ impl Tally {
         })
     }
 
-    fn call_all(&self, routine: &str, thread: usize) -> Vec<(usize, Result<i64>)> {
+    fn call_all(&self, routine: &str, thread: usize, done: &AtomicUsize) -> Vec<(usize, Result<i64>)> {
         let client = self.server.client();
+        let collect = |(number, call): (usize, PendingCall)| {
+            let outcome = call.wait().and_then(|outputs| outputs.scalar::<i32>("twice")).map(i64::from);
+            done.fetch_add(1, Ordering::Relaxed);
+            (number, outcome)
+        };
         let found = client.routine(&format!("tally/{routine}")).unwrap();
         let file = self.marks_file(routine);
         let mut random = SeededRandom::new(thread as u64);
         let (mut outcomes, mut under_way) = (Vec::new(), VecDeque::new());
         for number in thread * CALLS..(thread + 1) * CALLS {
             if under_way.len() == DEPTH {
-                outcomes.extend(under_way.pop_front().map(collect));
+                outcomes.extend(under_way.pop_front().map(&collect));
             }
             // Most are short, so that calls wait at executables; some are not.
             let pause_us = if random.next().is_multiple_of(8) { (random.next() % 8000) as i64 } else { 0 };
-            under_way.push_back((number, start(&client, &found, number, pause_us, &file)));
+            under_way.push_back((number, start(&found, number, pause_us, &file)));
         }
         outcomes.extend(under_way.into_iter().map(collect));
         outcomes
@@ -111,14 +121,10 @@ impl Drop for Tally {
     }
 }
 
-fn start(_: &Client, routine: &Routine, number: usize, pause_us: i64, file: &Path) -> PendingCall {
+fn start(routine: &Routine, number: usize, pause_us: i64, file: &Path) -> PendingCall {
     let file = Argument::Text(file.to_str().unwrap().into());
     let arguments = [("number", Argument::Integer(number as i64)), ("pause_us", pause_us.into()), ("file", file)];
     routine.start(arguments, &CallOptions::default()).unwrap()
-}
-
-fn collect((number, call): (usize, PendingCall)) -> (usize, Result<i64>) {
-    (number, call.wait().and_then(|outputs| outputs.scalar::<i32>("twice")).map(i64::from))
 }
 
 #[test]

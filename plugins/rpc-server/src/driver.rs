@@ -415,8 +415,8 @@ impl Driver {
             Action::Stop { executable, grace } => self.stop(executable, grace),
             Action::Recall(executable, connection) => self.recall(executable, connection),
             Action::Resume(connection) => {
-                if let Some(turnstile) = self.turnstile(connection) {
-                    turnstile.open();
+                if let Some(wire) = self.wires.get_mut(&connection) {
+                    wire.link.open_turnstile();
                 }
             }
             Action::Look(connection) => self.receive(connection),

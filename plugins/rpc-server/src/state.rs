@@ -158,6 +158,18 @@ pub enum Phase {
     Ending,
 }
 
+/// Whether an executable may begin calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recall {
+    /// It may.
+    #[default]
+    Open,
+    /// Its turnstile is about to be shut: nothing more is passed to it.
+    Asked,
+    /// It may not until it has closed what was taken back.
+    Shut,
+}
+
 /// A call that was passed to an executable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InLine {
@@ -189,8 +201,8 @@ pub struct Executable {
     pub takes_ahead: bool,
     /// Calls it has answered, modulo 2³²; with its line, what its turnstile counts.
     pub answered: u32,
-    /// Whether its turnstile is shut, or about to be.
-    pub recalled: bool,
+    /// Whether its turnstile is shut.
+    pub recall: Recall,
     /// Calls taken back whose channels it has not closed yet.
     pub withdrawn: usize,
     /// Memory shared with it, and under which segment number, oldest first.

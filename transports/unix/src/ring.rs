@@ -313,6 +313,11 @@ impl ByteStream for RingStream {
         }
     }
 
+    fn open_turnstile(&mut self) {
+        self.memory.turnstile().open();
+        strike(&self.peer_bell);
+    }
+
     fn turnstile(&self) -> Option<&Turnstile> {
         Some(self.memory.turnstile())
     }

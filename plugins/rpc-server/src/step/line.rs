@@ -11,7 +11,7 @@ use farcall_base::{ChannelId, Error, ErrorKind, ExecutableId, Instant};
 use farcall_idl::interface::Mode;
 use farcall_wire::Argument;
 
-use crate::state::{Action, Call, CallKey, Executable, InLine, Known, ModuleKey, Phase};
+use crate::state::{Action, Call, CallKey, Executable, InLine, Known, ModuleKey, Phase, Recall};
 use crate::step::{Server, Surroundings};
 
 /// Arrays of a call whose length says nothing about its time.
@@ -81,10 +81,10 @@ impl Server {
     /// An executable that has answered everything is free; one that has closed all that was taken back may begin again.
     fn reopen(&mut self, now: Instant, executable: ExecutableId) {
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
-        if record.phase != Phase::Busy || record.withdrawn > 0 {
+        if record.phase != Phase::Busy || record.withdrawn > 0 || record.recall == Recall::Asked {
             return;
         }
-        if std::mem::take(&mut record.recalled)
+        if std::mem::take(&mut record.recall) == Recall::Shut
             && let Some(connection) = record.connection
         {
             self.state.actions.push_back(Action::Resume(connection));
@@ -99,9 +99,9 @@ impl Server {
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
         if let Some(connection) = record.connection
             && record.takes_ahead
-            && !record.recalled
+            && record.recall == Recall::Open
         {
-            record.recalled = true;
+            record.recall = Recall::Asked;
             self.leave_brief(executable);
             self.state.actions.push_back(Action::Recall(executable, connection));
         }
@@ -117,9 +117,9 @@ impl Server {
     /// An executable's turnstile is shut after `begun` calls: the others are as if they had never been there.
     pub fn recalled(&mut self, surroundings: &mut dyn Surroundings, executable: ExecutableId, begun: u32) {
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
-        record.recalled = true;
+        record.recall = Recall::Shut;
         // A routine that wrote over its process's memory may have left any number there.
-        let begun = (begun.wrapping_sub(record.answered) as usize).min(record.line.len());
+        let begun = usize::try_from(begun.wrapping_sub(record.answered) as i32).unwrap_or(0).min(record.line.len());
         let back = record.line.split_off(begun);
         record.withdrawn += back.len();
         let running = record.line.back().copied();
@@ -178,14 +178,19 @@ impl Server {
     /// When lines must be looked after.
     pub(super) fn next_look(&self) -> Option<Instant> {
         let records = self.state.ahead.iter().filter_map(|executable| self.state.executables.get(executable));
-        records.filter(|record| !record.recalled).map(|record| record.looked.max(record.front_since) + LOOK_EVERY).min()
+        records
+            .filter(|record| record.recall == Recall::Open)
+            .map(|record| record.looked.max(record.front_since) + LOOK_EVERY)
+            .min()
     }
 
     /// Takes answers that were not announced, and calls back that wait behind one that takes long.
     pub(super) fn look_after_lines(&mut self, now: Instant) {
         let mut slow = Vec::new();
         for executable in &self.state.ahead {
-            let Some(record) = self.state.executables.get_mut(executable).filter(|record| !record.recalled) else {
+            let Some(record) =
+                self.state.executables.get_mut(executable).filter(|record| record.recall == Recall::Open)
+            else {
                 continue;
             };
             if record.front_since + RECALL_AFTER <= now {

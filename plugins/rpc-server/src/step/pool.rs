@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use farcall_base::{Error, ExecutableId, Instant};
 
-use crate::state::{Action, Call, CallKey, Executable, ModuleKey, Phase, Pool, State};
+use crate::state::{Action, Call, CallKey, Executable, ModuleKey, Phase, Pool, Recall, State};
 use crate::step::{Server, Surroundings};
 
 impl Server {
@@ -144,7 +144,7 @@ impl Server {
             looked: Instant::default(),
             takes_ahead: false,
             answered: 0,
-            recalled: false,
+            recall: Recall::Open,
             withdrawn: 0,
             shared: Default::default(),
             next_segment: 1,
