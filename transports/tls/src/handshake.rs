@@ -9,8 +9,6 @@ use crate::engine::Engine;
 use crate::records::{Fill, Records, Room, Turn};
 use crate::refusal::{View, explain};
 
-/// Bytes that one end may send before the other knows it. Two certificates and a few keys are a tenth of it.
-const BYTES_MAX: usize = 64 << 10;
 /// Bytes that are asked for at a time.
 const FILL_BYTES: usize = 4 << 10;
 
@@ -28,13 +26,12 @@ pub enum Progress {
 /// Both ends on their way to know each other.
 pub struct Handshake<E> {
     records: Records<E>,
-    received: usize,
 }
 
 impl<E: Engine> Handshake<E> {
     /// Nothing was said yet.
     pub fn new(engine: E) -> Self {
-        Handshake { records: Records::new(engine), received: 0 }
+        Handshake { records: Records::new(engine) }
     }
 
     /// The records, for the stream that follows.
@@ -72,20 +69,14 @@ impl<E: Engine> Handshake<E> {
         }
     }
 
+    /// rustls bounds what may come before both ends know each other: 64 KiB a message, and no message out of turn.
     fn fill(&mut self, socket: &OwnedFd) -> Result<bool, Error> {
-        let before = self.records.bytes_undecided();
         match self.records.fill(socket, FILL_BYTES) {
-            Ok(Fill::End) => return Err(left()),
-            Ok(Fill::More | Fill::Last) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-            Err(error) => return Err(broken(&error)),
+            Ok(Fill::End) => Err(left()),
+            Ok(Fill::More | Fill::Last) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            Err(error) => Err(broken(&error)),
         }
-        self.received += self.records.bytes_undecided() - before;
-        if self.received > BYTES_MAX {
-            let message = format!("the other end sent more than {BYTES_MAX} bytes before it said who it is");
-            return Err(Error::new(ErrorKind::Protocol, "secure the connection", message));
-        }
-        Ok(true)
     }
 
     /// Says why, as far as the socket takes it.

@@ -33,10 +33,6 @@ const FIRST: u64 = 2;
 const EVENTS_MAX: usize = 32;
 /// Connections taken from the system in one accept.
 const ACCEPTS_MAX: usize = 16;
-/// Time for a client to hear why it was refused: closed at once, the system would throw the reason away with what the
-/// client has sent meanwhile.
-const LINGER: Duration = Duration::from_secs(2);
-
 /// What strangers may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListenerLimits {
@@ -51,13 +47,7 @@ struct Stranger {
     socket: OwnedFd,
     peer: SocketAddr,
     until: Instant,
-    state: Greeting,
-}
-
-enum Greeting {
-    Underway(Box<Handshake<UnbufferedServerConnection>>),
-    /// Refused; what it still sends is thrown away until it has read why.
-    Refused,
+    handshake: Box<Handshake<UnbufferedServerConnection>>,
 }
 
 /// A listening port. Every stream it accepts reports the name in the certificate that its other end showed.
@@ -116,7 +106,7 @@ impl Listener {
         self.address.port()
     }
 
-    /// Handshakes underway, and clients that still read why they were refused.
+    /// Handshakes underway.
     pub fn strangers(&self) -> usize {
         self.strangers.len()
     }
@@ -166,28 +156,21 @@ impl Listener {
         self.next += 1;
         if self.strangers.len() >= self.limits.handshakes_max
             && let Some((_, oldest)) = self.strangers.pop_first()
-            && matches!(oldest.state, Greeting::Underway(_))
         {
             self.refuse(crowded(self.limits.handshakes_max), oldest.peer);
         }
         let until = Instant::now() + self.limits.handshake_max;
-        let state = Greeting::Underway(Box::new(Handshake::new(engine)));
-        self.strangers.insert(number, Stranger { socket, peer, until, state });
+        let handshake = Box::new(Handshake::new(engine));
+        self.strangers.insert(number, Stranger { socket, peer, until, handshake });
         self.set_clock();
     }
 
     fn go_on(&mut self, number: u64) {
         let Some(mut stranger) = self.strangers.remove(&number) else { return };
         let presented = std::cell::OnceCell::new();
-        let Greeting::Underway(mut handshake) = stranger.state else {
-            if !is_over(&stranger.socket) {
-                self.strangers.insert(number, stranger);
-            }
-            return;
-        };
         let view = || View::Server(presented.get_or_init(|| self.revocations.presented()).as_deref());
-        match handshake.advance(&stranger.socket, view) {
-            Ok(Progress::Done) => self.hand_over(*handshake, stranger.socket, stranger.peer),
+        match stranger.handshake.advance(&stranger.socket, view) {
+            Ok(Progress::Done) => self.hand_over(*stranger.handshake, stranger.socket, stranger.peer),
             Ok(progress) => {
                 let flags = match progress {
                     Progress::WaitsForRoom => epoll::EventFlags::OUT,
@@ -195,26 +178,13 @@ impl Listener {
                 };
                 // Cannot fail for a descriptor that was added; its time limit would end it.
                 let _ = epoll::modify(&self.poller, &stranger.socket, epoll::EventData::new_u64(number), flags);
-                stranger.state = Greeting::Underway(handshake);
                 self.strangers.insert(number, stranger);
             }
             Err(error) => {
-                handshake.farewell(&stranger.socket);
+                stranger.handshake.farewell(&stranger.socket);
                 self.refuse(error, stranger.peer);
-                self.linger(number, stranger.socket, stranger.peer);
             }
         }
-    }
-
-    fn linger(&mut self, number: u64, socket: OwnedFd, peer: SocketAddr) {
-        socket::end_sending(&socket);
-        let _ = epoll::modify(&self.poller, &socket, epoll::EventData::new_u64(number), epoll::EventFlags::IN);
-        if is_over(&socket) {
-            return;
-        }
-        let until = Instant::now() + LINGER.min(self.limits.handshake_max);
-        self.strangers.insert(number, Stranger { socket, peer, until, state: Greeting::Refused });
-        self.set_clock();
     }
 
     fn hand_over(&mut self, handshake: Handshake<UnbufferedServerConnection>, socket: OwnedFd, peer: SocketAddr) {
@@ -248,7 +218,7 @@ impl Listener {
         let late: Vec<u64> =
             self.strangers.iter().filter(|(_, stranger)| stranger.until <= now).map(|(number, _)| *number).collect();
         for number in late {
-            if let Some(Stranger { peer, state: Greeting::Underway(_), .. }) = self.strangers.remove(&number) {
+            if let Some(Stranger { peer, .. }) = self.strangers.remove(&number) {
                 let message = "the client did not say in time who it is";
                 self.refuse(Error::new(ErrorKind::TimedOut, "secure the connection", message), peer);
             }
@@ -282,19 +252,6 @@ fn crowded(handshakes_max: usize) -> Error {
         .with("handshakes_max", handshakes_max)
         .fix("raise handshakes_max in farcall.toml if many clients connect at once")
         .retryable()
-}
-
-/// Throws away what came; true when nothing more can come.
-fn is_over(socket: &OwnedFd) -> bool {
-    let mut unread = [0; 4096];
-    for _ in 0..EVENTS_MAX {
-        match socket::receive(socket, &mut unread) {
-            Ok(0) => return true,
-            Ok(_) => {}
-            Err(error) => return error.kind() != io::ErrorKind::WouldBlock,
-        }
-    }
-    false
 }
 
 /// The client gave up while it waited: an affair of its own, not of the listener.

@@ -201,11 +201,6 @@ impl<E: Engine> Records<E> {
         &self.engine
     }
 
-    /// Bytes that came and were not understood yet.
-    pub fn bytes_undecided(&self) -> usize {
-        self.incoming.end - self.incoming.begin
-    }
-
     /// Lets the thread's large buffer take what comes, until it is given back.
     pub fn borrow(&mut self, scratch: &mut Vec<u8>) {
         self.incoming.borrow(scratch);

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::net::{self, RecvFlags, SendFlags, Shutdown};
+use rustix::net::{self, RecvFlags, SendFlags};
 
 /// Sets up a socket. On loopback with the plain congestion control: some systems default to one that paces (bbr), which
 /// there halves the speed of large arrays. Never done on a real network.
@@ -39,10 +39,4 @@ pub fn send(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
             Err(errno) => return Err(errno.into()),
         }
     }
-}
-
-/// Tells the peer that nothing more comes.
-pub fn end_sending(socket: impl AsFd) {
-    // One that is gone needs not be told.
-    let _ = net::shutdown(&socket, Shutdown::Write);
 }

@@ -192,3 +192,42 @@ fn meet_unchecked(authority: &Authority, user: &std::path::Path) -> (Met, Met) {
     let near = crate::connect::connect_as(&credentials, "localhost", port, PATIENCE);
     (near, accepting.join().unwrap())
 }
+
+#[test]
+fn whoever_is_refused_hears_why_though_it_went_on_talking() {
+    let authority = Authority::new();
+    let user = authority.user("anna");
+    authority.revoke(&[7]);
+    let mut listener = Listener::bind("127.0.0.1", 0, authority.files(), LIMITS).unwrap();
+    let port = listener.port();
+    let talking = std::thread::spawn(move || {
+        let mut near = connect("localhost", port, Some(&user), PATIENCE).unwrap();
+        // More than the listener reads before it refuses: a socket closed with these unread would be reset.
+        let sent = near.send(&[IoSlice::new(&[1; 200_000])], &[]);
+        assert!(sent.is_ok_and(|count| count > 100_000));
+        heard(Ok(near))
+    });
+    let mut refused = None;
+    // Slowly, so that all of it is there before the certificate is looked at.
+    while refused.is_none() || listener.strangers() > 0 {
+        std::thread::sleep(Duration::from_millis(20));
+        refused = listener.accept().err().or(refused);
+    }
+    says(&talking.join().unwrap(), &["your certificate: it is revoked"]);
+}
+
+#[test]
+fn a_stream_that_somebody_cut_does_not_end_in_order() {
+    let authority = Authority::new();
+    let (near, far) = meet(&authority, &authority.user("anna"), "localhost");
+    let (near, mut far) = (near.unwrap(), far.unwrap());
+    rustix::net::shutdown(near.readiness().unwrap(), rustix::net::Shutdown::Write).unwrap();
+    let begin = Instant::now();
+    let error = loop {
+        match receive(&mut *far, &mut [0; 9]) {
+            Err(error) if is_later(&error) && begin.elapsed() < PATIENCE => rest(),
+            outcome => break outcome.unwrap_err(),
+        }
+    };
+    assert_eq!(error.kind(), std::io::ErrorKind::UnexpectedEof, "TLS ends with a farewell (RFC 8446, section 6.1)");
+}
