@@ -158,14 +158,16 @@ arguments = list_of(argument)
 times = record({1: u64, 2: u64, 3: u64})
 interface = record({1: text, 2: octets, 3: contract})
 publication = record({1: octets, 2: list_of(text)})
+order = choice((text,), (text,), (either_null_or(text),), (either_null_or(u64),))
+module_report = record({1: text, 2: u32, 3: text}, {4: failure})
 
 SCHEMA = {
     1: record(
         {1: one_of(3), 2: one_of(2), 3: text, 4: list_of(text), 5: limits, 6: text, 9: attributes}, {7: text, 8: octets}
     ),
     2: record({}, {1: failure}),
-    5: choice((text,), (), (publication,)),
-    6: choice((failure,), (interface,), (list_of(interface),), ()),
+    5: choice((text,), (), (publication,), (order,)),
+    6: choice((failure,), (interface,), (list_of(interface),), (), (list_of(module_report),)),
     7: record(
         {1: call_id, 2: text, 3: contract, 4: arguments},
         {5: u64, 6: u64, 7: octets, 8: text, 9: text, 10: attributes, 11: arguments},
