@@ -28,7 +28,7 @@ def test_python_names():
     assert named == set(farcall.__all__)
 
 
-@pytest.mark.parametrize("name", ["Server", "Module", "Routine", "Results", "Times", "CallFuture", "Error"])
+@pytest.mark.parametrize("name", ["Server", "Module", "Routine", "Results", "Times", "CallFuture", "Executor", "Error"])
 def test_python_members(name):
     import farcall
 

@@ -41,3 +41,12 @@ def tcp(farcall, tmp_path_factory):
     arguments = ["--listen", "tcp:127.0.0.1:0", "--token-file", str(token)]
     with farcall.connect(files=FILES, arguments=arguments, token_file=token, timeout=60) as server:
         yield server
+
+
+@pytest.fixture
+def narrow(farcall):
+    """A server that takes two calls of a connection at a time."""
+    with farcall.connect(files=[HERE / "routines/behaviour.idl"], arguments=["--manifest", str(HERE / "routines/narrow.toml")]) as server:
+        # Looked up while there is room for the question.
+        assert server.square(2).y == 4 and server.pause(0.01).slept == 0.01
+        yield server

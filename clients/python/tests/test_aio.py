@@ -17,15 +17,6 @@ BEHAVIOUR = pathlib.Path(__file__).resolve().parent / "routines/behaviour.idl"
 NARROW = BEHAVIOUR.with_name("narrow.toml")
 
 
-@pytest.fixture
-def narrow(farcall):
-    """A server that takes two calls of a connection at a time."""
-    with farcall.connect(files=[BEHAVIOUR], arguments=["--manifest", str(NARROW)]) as server:
-        # Looked up while there is room for the question.
-        assert server.square(2).y == 4 and server.pause(0.01).slept == 0.01
-        yield server
-
-
 async def longest_gap(work):
     """What `work` gives, and the longest time for which it held the loop up."""
     gap, last, task = 0.0, time.monotonic(), asyncio.ensure_future(work)

@@ -6,6 +6,7 @@ import os
 import pathlib
 import pickle
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -192,26 +193,36 @@ def test_a_killed_interpreter_ends_private_servers():
     assert ended.returncode == -signal.SIGKILL and server_ended(ended.stdout.strip())
 
 
-def test_a_fork_is_told_to_connect_again():
+def test_a_forked_child_has_a_connection_of_its_own():
     ended = run("""
         server = farcall.connect(files=[sys.argv[1]])
         square = server.square
         x = server.prefix(np.arange(10000.0)).y
+        waiting = server.pause.submit(2)
         child = os.fork()
         if child == 0:
+            assert square(2).y == 4 and server.pause.submit(0.1).result(10).slept == 0.1 and x[-1] == 9999
             try:
-                square(2)
+                waiting.result(20)
             except farcall.ConnectionLost as error:
-                assert "connect again after the fork" in str(error)
+                assert "call again" in str(error)
+                # A grandchild, too; and what is closed here is open there.
+                grandchild = os.fork()
+                if grandchild == 0:
+                    assert server.square(5).y == 25
+                    sys.exit(3)
+                assert os.WEXITSTATUS(os.waitpid(grandchild, 0)[1]) == 3
                 server.close()
-                with farcall.connect(files=[sys.argv[1]]) as own:
-                    assert own.square(2).y == 4
-                del x, square, server
-                sys.exit(7)
+                try:
+                    square(2)
+                except farcall.ConnectionLost as error:
+                    assert "was closed" in str(error)
+                    del x, square, server
+                    sys.exit(7)
             sys.exit(1)
         status = os.waitpid(child, 0)[1]
         assert os.WEXITSTATUS(status) == 7, status
-        assert square(3).y == 9 and x[-1] == 9999
+        assert square(3).y == 9 and x[-1] == 9999 and waiting.result(10).slept == 2
         print("parent serves on")
     """)
     assert ended.stdout == "parent serves on\n", ended.stderr
@@ -332,3 +343,34 @@ def test_farcall_server_names_the_default(farcall, server, monkeypatch):
     with farcall.connect() as other:
         assert other.address == server.address and other.square(2).y == 4
     assert server.square(3).y == 9
+
+
+def test_an_interrupt_ends_connecting_and_starting(tmp_path):
+    """To a server that never greets, and by a program that never tells its address."""
+    program = """
+        silent = sys.argv[2]
+        for connect in (lambda: farcall.connect(silent), lambda: farcall.connect(program=sys.argv[3])):
+            try:
+                print("waiting", flush=True)
+                connect()
+            except KeyboardInterrupt:
+                print("interrupted", flush=True)
+        print(farcall.connect(files=[sys.argv[1]]).square(3).y, flush=True)
+    """
+    mute = tmp_path / "mute"
+    mute.write_text("#!/bin/sh\nexec cat\n")
+    mute.chmod(0o755)
+    text = "import farcall, sys\n" + textwrap.dedent(program)
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(tmp_path / "silent"))
+        silent.listen()
+        command = [sys.executable, "-c", text, str(BEHAVIOUR), f"unix:{tmp_path}/silent", str(mute)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as child:
+            for _ in range(2):
+                assert child.stdout.readline() == "waiting\n"
+                time.sleep(0.3)
+                begin = time.monotonic()
+                os.killpg(child.pid, signal.SIGINT)
+                assert child.stdout.readline() == "interrupted\n"
+                assert time.monotonic() - begin < 2
+            assert child.stdout.readline() == "9.0\n" and child.wait(30) == 0

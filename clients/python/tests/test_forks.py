@@ -2,9 +2,14 @@
 
 import multiprocessing
 import os
+import pathlib
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+
+SHARING = pathlib.Path(__file__).resolve().parent / "routines/sharing.idl"
 
 
 def fork(work):
@@ -75,3 +80,57 @@ def test_workers_of_a_pool_see_what_was_there(server):
         others = [server.dgesv(np.eye(100) * 0.1, np.ones((100, 100))).b for _ in range(5)]
         assert pool.map(kept_value, range(8)) == [1.0] * 8
     assert all(np.allclose(b, 10) for b in others)
+
+
+SERVER = None
+
+
+def square_inherited(number):
+    return SERVER.square(number).y
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_workers_use_the_connection_that_was_there(server):
+    global SERVER
+    SERVER = server
+    server.square(1)
+    with multiprocessing.get_context("fork").Pool(3) as pool:
+        assert pool.map(square_inherited, range(30)) == [float(number**2) for number in range(30)]
+    assert server.square(6).y == 36
+
+
+SPAWN = """
+import multiprocessing, sys
+
+def square_at(work):
+    import farcall
+    with farcall.connect(work[0]) as server:
+        return server.square(work[1]).y
+
+if __name__ == "__main__":
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        assert pool.map(square_at, [(sys.argv[1], number) for number in range(4)]) == [0, 1, 4, 9]
+"""
+
+
+def test_spawned_workers_connect_by_address(server, tmp_path):
+    (tmp_path / "main.py").write_text(SPAWN)
+    subprocess.run([sys.executable, tmp_path / "main.py", server.address], check=True, timeout=60)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_child_hears_when_its_parents_server_is_gone(farcall):
+    server = farcall.connect(files=[SHARING])
+    told, tell = os.pipe()
+
+    def child():
+        os.read(told, 1)
+        with pytest.raises(farcall.Unreachable):
+            server.see(np.ones(3), seconds=0)
+        return True
+
+    process = fork(child)
+    server.close()
+    os.write(tell, b"x")
+    assert succeeded(process)
+    os.close(told), os.close(tell)

@@ -1,5 +1,6 @@
 """What servers, modules, routines and results are as Python objects."""
 
+import asyncio
 import copy
 import pathlib
 import pickle
@@ -88,3 +89,12 @@ def test_results_go_wherever_elements_lie_apart(server):
     x = wide[::3, ::-2][:, :2].T
     server.dgesv(A, np.eye(2), out={"b": x})
     assert np.allclose(A @ x, np.eye(2)) and np.count_nonzero(wide) == 4
+
+
+def test_a_module_stands_for_the_routine_of_its_name(server, farcall):
+    assert server.behaviour(6).y == 3
+    assert server.behaviour.submit(6).result(20).y == 3
+    assert server.behaviour.name == "behaviour/behaviour" and server.behaviour.interface["name"] == "behaviour"
+    assert asyncio.run(server.behaviour.aio(8)).y == 4
+    with pytest.raises(farcall.NotFound):
+        server.layouts.submit(1)

@@ -33,6 +33,7 @@ from ._errors import (
     VersionMismatch,
     WrongType,
 )
+from ._executor import Executor
 from ._future import CallFuture
 from ._library import lib, text
 from ._memory import empty, empty_like, zeros
@@ -48,6 +49,7 @@ __all__ = [
     "Cancelled",
     "ConnectionLost",
     "Error",
+    "Executor",
     "InterfaceChanged",
     "InternalError",
     "InvalidArgument",

@@ -6,14 +6,14 @@ import json
 import os
 import threading
 import weakref
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import numpy as np
 
 from . import _errors
 from ._future import Waiter
 from ._interface import Names
-from ._library import check, error_place, ffi, find, handle_place, lib, text, wait_for
+from ._library import check, error_place, ffi, find, handle_place, interruptible, lib, text, wait_for
 from ._starter import Starter
 
 # What `connect` without an address connects to, if set.
@@ -44,19 +44,36 @@ class Handles:
     Whoever uses the client holds its place. That needs no counting, which an interrupt could leave half done.
     """
 
-    def __init__(self, client: Any, server: Any) -> None:
+    def __init__(self, client: Any, server: Any, reconnect: Callable[[], Any]) -> None:
+        self._server = server
+        self._reconnect = reconnect
+        # The parent's, in a forked child: it keeps what lies there, and frees nothing.
+        self._inherited: List[Any] = []
+        self._begin(client)
+        _ALL.add(self)
+
+    def _begin(self, client: Any) -> None:
         self.pid = os.getpid()
         self.waiter = Waiter(self)
         self.starter = Starter()
+        # In a forked child, until it is used, without a client.
+        self.forked = client is None
         self._client = client
-        self._server = server
         # Re-entrant: garbage may be collected, and a connection with it, while it is held.
         self._lock = threading.RLock()
+
+    def after_fork(self) -> None:
+        """In the child: what the parent connected is the parent's, and its threads and locks are not here."""
+        if self.closed:
+            return
+        self._inherited += [self._client, self._server]
+        self._server = None
+        self._begin(None)
 
     @property
     def closed(self) -> bool:
         """Whether `close` was called."""
-        return self._client is None
+        return self._client is None and not self.forked
 
     def client(self) -> Any:
         """The place of the client, which stays connected while it is held, or why it cannot be used."""
@@ -64,10 +81,19 @@ class Handles:
             message, advice = "this connection belongs to the process that this one was forked from", "after the fork"
             raise _errors.make(_errors.ConnectionLost, "call", message, f"connect again {advice}")
         client = self._client
+        if client is None and self.forked:
+            client = self._connect_again()
         if client is None:
             message, advice = "this connection was closed", "connect again with farcall.connect()"
             raise _errors.make(_errors.ConnectionLost, "call", message, advice)
         return client
+
+    def _connect_again(self) -> Any:
+        with self._lock:
+            if self.forked:
+                self._client = self._reconnect()
+                self.forked = False
+            return self._client
 
     def close(self) -> None:
         """Ends calls that are under way, the connection, and the private server."""
@@ -75,7 +101,7 @@ class Handles:
         if os.getpid() != self.pid:
             return
         with self._lock:
-            client, self._client = self._client, None
+            client, self._client, self.forked = self._client, None, False
         if client is None:
             return
         try:
@@ -87,11 +113,24 @@ class Handles:
                 ffi.release(self._server)
 
 
+# Whatever may have to be told of a fork.
+_ALL: weakref.WeakSet[Handles] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for handles in list(_ALL):
+        handles.after_fork()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
 class Connection:
     """What servers, modules and routines of Python share. It closes with the last of them, or with the interpreter."""
 
-    def __init__(self, client: Any, server: Any) -> None:
-        self.handles = Handles(client, server)
+    def __init__(self, server: Any, connect: Callable[[], Any]) -> None:
+        client = connect()
+        self.handles = Handles(client, server, connect)
         self.address = text(lib.farcall_address(client[0])) or ""
         # Routines by the name they were asked for.
         self.routines: Dict[str, Any] = {}
@@ -153,7 +192,7 @@ class Connection:
 
 def open_connection(address: Optional[str], token_file: Optional[str], timeout: float) -> Connection:
     """Connects to a server that runs already."""
-    return Connection(_connect(address, token_file, timeout), None)
+    return Connection(None, lambda: _connect(address, token_file, timeout))
 
 
 def open_private(
@@ -161,7 +200,8 @@ def open_private(
 ) -> Connection:
     """Starts a server of this process's own, and connects to it."""
     server = _start(files, program or find("FARCALL_PROGRAM", "bin", "farcall"), arguments)
-    return Connection(_connect(text(lib.farcall_server_address(server[0])), token_file, timeout), server)
+    address = text(lib.farcall_server_address(server[0]))
+    return Connection(server, lambda: _connect(address, token_file, timeout))
 
 
 def _encoded(operation: str, given: Optional[str]) -> Any:
@@ -180,7 +220,8 @@ def _connect(address: Optional[str], token_file: Optional[str], timeout: float) 
     options.size = ffi.sizeof("farcall_connect_options")
     options.address, options.token_file = address_text, token_text
     options.timeout_seconds = seconds("connect", timeout, "give seconds above 0") or _FOR_EVER_SECONDS
-    check(lib.farcall_connect_with(options, place, error), error)
+    texts = (address_text, token_text)
+    check(interruptible(lib.farcall_connect_with, options, place, error, used=texts), error)
     return place
 
 
@@ -194,5 +235,6 @@ def _start(files: Sequence[str], program: str, arguments: Sequence[str]) -> Any:
     options.size = ffi.sizeof("farcall_server_options")
     options.program, options.files, options.file_count = program_text, file_list, len(file_texts)
     options.arguments, options.argument_count = argument_list, len(argument_texts)
-    check(lib.farcall_server_start(options, place, error), error)
+    lists = (program_text, file_texts, argument_texts, file_list, argument_list)
+    check(interruptible(lib.farcall_server_start, options, place, error, used=lists), error)
     return place

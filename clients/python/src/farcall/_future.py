@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import logging
 import operator
+import os
 import queue
 import threading
 import time
@@ -57,6 +58,7 @@ class CallFuture(concurrent.futures.Future["Results"]):
         self._waiter: Optional[Waiter] = None
         self._deadline: Optional[float] = None
         self._closing = False
+        self._pid = os.getpid()
 
     def started(self, call: Any, prepared: Prepared, waiter: Waiter) -> None:
         """The call is under way."""
@@ -71,6 +73,11 @@ class CallFuture(concurrent.futures.Future["Results"]):
         """The call could not be started."""
         if not self.cancelled() and self._announce():
             self.set_exception(error)
+
+    @property
+    def sent(self) -> bool:
+        """Whether the server has been told of the call."""
+        return self._waiter is not None
 
     @property
     def number(self) -> int:
@@ -97,6 +104,9 @@ class CallFuture(concurrent.futures.Future["Results"]):
         return super().exception(timeout)
 
     def _hand_over(self) -> None:
+        if self._pid != os.getpid() and not self.done():
+            message, advice = "this call belongs to the process that this one was forked from", "call again"
+            raise _errors.make(_errors.ConnectionLost, "wait for a call", message, advice)
         if self._waiter is not None and not self.done():
             self._waiter.hand_over()
 

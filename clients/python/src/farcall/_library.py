@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pathlib
+import queue
+import threading
 from typing import Any, Callable, Iterator, NoReturn, Optional
 
 import cffi
@@ -100,6 +102,20 @@ def wait_for(waiting: Callable[[float], int], place: Any) -> None:
     """Waits for what a function of the core waits for that takes seconds: in slices, so that signals are handled."""
     while check(waiting(SLICE_SECONDS), place) == PENDING:
         pass
+
+
+def interruptible(waiting: Callable[..., int], *arguments: Any, used: Any) -> int:
+    """What a function of the core gives that waits in one piece; `used` is the memory that its arguments point to.
+    Signals are handled meanwhile: after an interrupt it ends by itself, and what it made goes with its place."""
+    if threading.current_thread() is not threading.main_thread():
+        return waiting(*arguments)
+    status: queue.SimpleQueue[int] = queue.SimpleQueue()
+
+    def run(_: Any = used) -> None:
+        status.put(waiting(*arguments))
+
+    threading.Thread(target=run, name="farcall connects", daemon=True).start()
+    return status.get()
 
 
 def error_place() -> Any:

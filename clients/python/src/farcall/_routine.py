@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import time
 from difflib import get_close_matches
@@ -40,8 +41,8 @@ class Routine:
     def __init__(self, connection: Connection, place: Any) -> None:
         self._connection = connection
         # The handle lives as long as its place.
-        self._place, self._handle = place, place[0]
-        handle = self._handle
+        self._place, handle = place, place[0]
+        self._pid = os.getpid()
         self._json = text(lib.farcall_routine_json(handle)) or "{}"
         self._interface = Interface(json.loads(self._json))
         self._signature = self._in_python(text(lib.farcall_routine_signature(handle)) or "")
@@ -66,6 +67,18 @@ class Routine:
             if python_name(one.name) != one.name:
                 rest = re.sub(rf"\b{one.name}\b", python_name(one.name), rest)
         return name + bracket + rest
+
+    def _handle(self) -> Any:
+        """The core's handle; in a forked child one of the child's own."""
+        if self._pid != os.getpid():
+            place = self._connection.lookup(self.name)
+            if (text(lib.farcall_routine_json(place[0])) or "{}") != self._json:
+                self._connection.forget(self)
+                message, advice = "its interface changed since it was looked up", "look it up again"
+                raise _errors.make(_errors.InterfaceChanged, "call", message, advice, routine=self.name)
+            # The parent's keeps what lies there; nothing is freed of it here.
+            self._inherited, self._place, self._pid = self._place, place, os.getpid()
+        return self._place[0]
 
     @property
     def interface(self) -> Dict[str, Any]:
@@ -260,7 +273,7 @@ class Prepared:
         place, error = handle_place("farcall_call **", lib.farcall_call_free, used=self), error_place()
         slots, count = self.filler.slots, len(self.interface.parameters)
         options = self._options(announced)
-        status = lib.farcall_start_within(self.routine._handle, slots, count, options, wait, place, error)
+        status = lib.farcall_start_within(self.routine._handle(), slots, count, options, wait, place, error)
         self._waited = check(status, error) == PENDING
         return None if self._waited else place
 

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any, Dict, Generic, Iterator, List, NoReturn, 
 
 from . import _errors
 from ._connection import SERVER_VARIABLE, Connection, not_portable, open_connection, open_private
+from ._executor import Executor
 from ._results import Results
 from ._routine import Routine
 
+# What routines have and modules have not.
+_OF_ROUTINES = ("submit", "aio", "interface", "name")
 PathLike = Union[str, "os.PathLike[str]"]
 # What the names of a server or a module stand for.
 _Named = TypeVar("_Named")
@@ -125,7 +128,7 @@ class Server(_Namespace["Found"]):
 
     A bare name works where it is unique; where a module and a routine share a name, the attribute is the module, which
     can be called too. `server["map"]` reaches any name, those of methods too. It may be used by any number of threads,
-    ends with `close()`, a `with` block, its last reference or the interpreter, and does not survive a fork.
+    ends with `close()`, a `with` block, its last reference or the interpreter; after a fork the child has its own.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -154,6 +157,10 @@ class Server(_Namespace["Found"]):
         """Calls the routine `name`, "module/routine" or a unique bare name; see `farcall.Routine`."""
         return self._routine(_checked(name))(*arguments, **named)
 
+    def executor(self) -> Executor:
+        """The server as a `concurrent.futures.Executor` whose functions are routines."""
+        return Executor(self)
+
     def routines(self) -> List[str]:
         """Full names of all routines, asked of the server anew."""
         return [one["full_name"] for one in self._connection.listed(fresh=True)]
@@ -164,6 +171,18 @@ class Server(_Namespace["Found"]):
         if known is None:
             known = routines[name] = Routine(self._connection, self._connection.lookup(name))
         return known
+
+    def _routine_of(self, function: object) -> Routine:
+        """The routine that an executor is given: itself, its name, or the module of its name."""
+        if isinstance(function, Routine):
+            return function
+        if isinstance(function, Module):
+            return function._own_routine()
+        if isinstance(function, str):
+            return self._routine(function)
+        message = f"{function!r} is no routine of a server"
+        advice = "pass a routine, such as server.dgesv, or its name; Python functions run where Python is"
+        raise _errors.make(_errors.WrongType, "submit", message, advice)
 
     def _found(self, name: str) -> Any:
         if "/" in name:
@@ -202,13 +221,20 @@ class Module(_Namespace[Routine]):
 
     def __call__(self, /, *arguments: Any, **named: Any) -> Results:
         """Calls the routine of the same name, where there is one."""
+        return self._own_routine()(*arguments, **named)
+
+    def _own_routine(self) -> Routine:
         if self.__name__ in self._names():
-            return self._server.call(f"{self.__name__}/{self.__name__}", *arguments, **named)
+            return self._server._routine(f"{self.__name__}/{self.__name__}")
         message = f'the module "{self.__name__}" is no routine'
         advice = "it has " + ", ".join(self._names())
         raise _errors.make(_errors.WrongType, "call", message, advice, server=self._connection.address)
 
-    def _found(self, name: str) -> Routine:
+    def _found(self, name: str) -> Any:
+        names = self._names()
+        if name in _OF_ROUTINES and name not in names and self.__name__ in names:
+            # Of the routine of the same name, which nothing else stands for.
+            return getattr(self._own_routine(), name)
         return self._server._routine(f"{self.__name__}/{name}")
 
     def _names(self) -> List[str]:

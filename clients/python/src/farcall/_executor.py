@@ -1,0 +1,61 @@
+"""A server as the standard library's Executor: for code that is written for thread and process pools."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import threading
+from typing import TYPE_CHECKING, Any, Set
+
+from . import _errors
+from ._future import CallFuture
+from ._routine import Prepared
+
+if TYPE_CHECKING:
+    from ._server import Server
+
+
+class Executor(concurrent.futures.Executor):
+    """Runs routines of a server: `executor.submit(server.dgesv, A, b)`, or a name for the routine.
+
+    Everything of `concurrent.futures.Executor`: `map`, `shutdown`, `with`, and its futures in `wait` and `as_completed`.
+    `submit` waits for nothing: what the server has no room for yet waits in order. Shutting down leaves the connection
+    open.
+    """
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._lock = threading.RLock()
+        self._open = True
+        self._pending: Set[CallFuture] = set()
+
+    # Not of any function's type: what runs is a routine, and what it gives are Results.
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> CallFuture:  # type: ignore[override]
+        """Starts a call of a routine and returns its future, which raises whatever goes wrong.
+
+        Raises:
+            RuntimeError: after `shutdown`.
+            WrongType: `fn` is no routine; Python functions do not travel.
+        """
+        routine = self._server._routine_of(fn)
+        future = CallFuture()
+        with self._lock:
+            if not self._open:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+            self._pending.add(future)
+        future.add_done_callback(self._pending.discard)
+        try:
+            routine._connection.handles.starter.start(future, Prepared(routine, args, kwargs))
+        except _errors.Error as error:
+            future.fail(error)
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Takes no more calls. `wait` for those that were submitted; `cancel_futures` that have not been sent."""
+        with self._lock:
+            self._open = False
+            pending = list(self._pending)
+        for future in pending:
+            if cancel_futures and not future.sent:
+                future.cancel()
+        if wait:
+            concurrent.futures.wait(pending)

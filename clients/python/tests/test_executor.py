@@ -1,0 +1,64 @@
+"""A server as concurrent.futures.Executor: what the standard library says of one holds."""
+
+import concurrent.futures
+import time
+
+import numpy as np
+import pytest
+
+
+def test_it_is_an_executor(server, farcall):
+    executor = server.executor()
+    assert isinstance(executor, concurrent.futures.Executor) and isinstance(executor, farcall.Executor)
+    with executor:
+        assert [r.y for r in executor.map(server.square, range(50))] == [float(n) ** 2 for n in range(50)]
+        futures = [executor.submit(server.dgesv, np.eye(2) * (k + 1), np.ones(2)) for k in range(5)]
+        done = list(concurrent.futures.as_completed(futures, timeout=20))
+        assert sorted(one.result().b[0] for one in done) == [1 / 5, 1 / 4, 1 / 3, 1 / 2, 1]
+        assert executor.submit("behaviour/square", 3).result(10).y == 9
+        assert executor.submit(server.behaviour, 4).result(10).y == 2
+        named = executor.submit(server.pause, seconds=0.01, timeout=20)
+        assert concurrent.futures.wait([named], 20).not_done == set()
+    assert server.square(2).y == 4, "the connection stays open"
+
+
+def test_what_goes_wrong(server, farcall):
+    executor = server.executor()
+    assert isinstance(executor.submit(server.crash, 1).exception(20), farcall.RoutineCrashed)
+    assert isinstance(executor.submit(server.square, 1, 2).exception(20), farcall.WrongType)
+    for wrong in (print, lambda x: x, None, farcall.Server):
+        with pytest.raises(farcall.WrongType, match="no routine of a server.*Python functions"):
+            executor.submit(wrong, 1)
+    with pytest.raises(farcall.WrongType, match="is no routine.*it has"):
+        executor.submit(server.layouts, 1)
+    with pytest.raises(farcall.NotFound):
+        executor.submit("no_such", 1)
+    with pytest.raises(concurrent.futures.TimeoutError):
+        list(executor.map(server.pause, [5], timeout=0.1))
+    executor.shutdown()
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        executor.submit(server.square, 1)
+
+
+def test_shutting_down_waits_for_calls(private):
+    private.pause(0.01)
+    with private.executor() as executor:
+        begin = time.monotonic()
+        future = executor.submit(private.pause, 0.5)
+        assert time.monotonic() - begin < 0.3, "submitting waits for nothing"
+    assert future.done() and future.result().slept == 0.5
+    executor = private.executor()
+    future = executor.submit(private.pause, 0.5)
+    executor.shutdown(wait=False)
+    assert not future.done() and future.result(10).slept == 0.5
+
+
+def test_shutting_down_cancels_what_waits_for_room(narrow):
+    executor = narrow.executor()
+    begin = time.monotonic()
+    futures = [executor.submit(narrow.pause, 0.4) for _ in range(10)]
+    assert time.monotonic() - begin < 0.3
+    executor.shutdown(cancel_futures=True)
+    # Two were under way, and one may have been about to start.
+    assert 7 <= sum(one.cancelled() for one in futures) <= 8 and futures[0].result().slept == 0.4
+    assert all(one.done() for one in futures)
