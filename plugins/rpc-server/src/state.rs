@@ -225,6 +225,8 @@ pub struct Pool {
     pub alive: usize,
     /// Those that will be free without a call having to end.
     pub coming: usize,
+    /// Whether one more could not be started for want of something: those that live serve all until one of them ends.
+    pub is_short: bool,
     /// Executables that were killed before they took a call, since one took one.
     pub killed_at_start: u32,
     /// Calls that wait, oldest first.

@@ -181,8 +181,7 @@ impl Server {
     pub fn executable_failed(&mut self, surroundings: &mut dyn Surroundings, executable: ExecutableId, error: &Error) {
         self.state.leave_pool(executable);
         let Some(record) = self.state.executables.remove(&executable) else { return };
-        self.fail_waiting(surroundings, &record.module, error);
-        self.forget(&record.module);
+        self.could_not_start(surroundings, &record.module, error);
         self.start_executables(surroundings.now());
     }
 
@@ -200,11 +199,26 @@ impl Server {
         }
         if !record.loaded && !self.may_start_again(exited, &record) {
             // Another one would end the same way: starting again and again helps nobody.
-            let error = record.trouble.unwrap_or_else(|| end_at_start(exited, &record.module));
-            self.fail_waiting(surroundings, &record.module, &error);
+            let error = record.trouble.take().unwrap_or_else(|| end_at_start(exited, &record.module));
+            self.could_not_start(surroundings, &record.module, &error);
+        } else {
+            self.forget(&record.module);
         }
-        self.forget(&record.module);
         self.serve_pool(surroundings, &record.module);
+    }
+
+    /// An executable never came to take a call. Where the system was short of something and others of the module live, the
+    /// waiting calls are theirs; otherwise they fail.
+    fn could_not_start(&mut self, surroundings: &mut dyn Surroundings, module: &ModuleKey, error: &Error) {
+        let others = self.state.pools.get(module).is_some_and(|pool| pool.alive > 1);
+        let is_short = others && error.kind() == ErrorKind::System;
+        if !is_short {
+            self.fail_waiting(surroundings, module, error);
+        }
+        self.forget(module);
+        if let Some(pool) = self.state.pools.get_mut(module) {
+            pool.is_short = is_short;
+        }
     }
 
     /// Whether an executable that took no call ended by nobody's fault that the next one would share: somebody killed it,

@@ -31,6 +31,7 @@ impl Server {
             brief: Vec::new(),
             alive: 0,
             coming: 0,
+            is_short: false,
             killed_at_start: 0,
             waiting: Default::default(),
         });
@@ -176,6 +177,7 @@ impl Server {
     pub(super) fn forget(&mut self, module: &ModuleKey) {
         if let Some(pool) = self.state.pools.get_mut(module) {
             pool.alive = pool.alive.saturating_sub(1);
+            pool.is_short = false;
         }
         self.drop_empty(module);
     }
@@ -200,7 +202,7 @@ impl State {
     /// The module that gets the next executable, if a call waits that none comes for.
     fn most_wanting(&self) -> Option<ModuleKey> {
         let wanting = self.pools.iter().filter_map(|(module, pool)| {
-            let call = pool.waiting.get(pool.coming)?;
+            let call = pool.waiting.get(pool.coming).filter(|_| pool.alive == 0 || !pool.is_short)?;
             Some((pool.alive > 0, *call, module))
         });
         wanting.min().map(|(_, _, module)| module.clone())
