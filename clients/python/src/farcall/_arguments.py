@@ -22,6 +22,8 @@ INTEGER, REAL, COMPLEX, RAW, TEXT, TEXTS, ARRAY = 1, 2, 3, 4, 5, 6, 8
 # enum farcall_destination.
 IN_PLACE, INTO = 1, 2
 _INT64_MAX = 2**63 - 1
+# Of DLPack: CPU, and host memory that CUDA or ROCm pinned.
+_HOST_DEVICES = (1, 3, 11)
 _KEEP = List[Any]
 
 
@@ -233,14 +235,40 @@ class Filler:
         """`value` itself if its elements are the interface's, otherwise a converted copy."""
         if isinstance(value, np.ndarray) and fits_exactly(value.dtype, parameter):
             return value
+        if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__dlpack__"):
+            value = self._of_tensor(parameter, value)
         if parameter.element == STRUCT:
             return self._struct_array(parameter, value)
         if parameter.element == CHAR:
             return self._characters(parameter, value)
         return self._converted(parameter, value)
 
+    def _of_tensor(self, parameter: Parameter, value: Any) -> Any:
+        """What another library exports by DLPack, where it lies."""
+        name = type(value).__name__
+        device = tuple(value.__dlpack_device__())
+        if device[0] not in _HOST_DEVICES:
+            message = f"this {name} lies on a device (DLPack {int(device[0])}:{device[1]}), which routines do not reach"
+            refuse(self.routine, parameter, message, f"copy it to the host: {parameter.name}.cpu() or the like")
+        try:
+            return np.from_dlpack(value)
+        except (BufferError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+            # Read-only ones, types that NumPy has not, or NumPy 1.22: perhaps by way of a copy.
+            why = error
+        try:
+            array = np.asarray(value)
+        except Exception:
+            array = np.empty((), object)
+        if array.dtype.kind == "O":
+            message = f"no array can be made of this {name}: {why}"
+            refuse(self.routine, parameter, message, "pass a NumPy array", wrong_type=True)
+        return array
+
     def _converted(self, parameter: Parameter, value: Any) -> Any:
-        typed = hasattr(value, "dtype") or hasattr(value, "__array_interface__") or isinstance(value, memoryview)
+        typed = hasattr(value, "dtype") or hasattr(value, "__array_interface__")
+        if not typed:
+            # Elements of a buffer have a type; NumPy would take bytes for one text.
+            value, typed = _of_buffer(value)
         try:
             array = np.asarray(value)
         except (ValueError, TypeError) as error:
@@ -324,6 +352,14 @@ class Filler:
         slot.shape, slot.strides = self._shape(array)
         self.keep.append(array)
         self.array_bytes += array.nbytes
+
+
+def _of_buffer(value: Any) -> Tuple[Any, bool]:
+    """A view of what offers the buffer protocol; whether it does."""
+    try:
+        return memoryview(value), True
+    except TypeError:
+        return value, False
 
 
 def _address(array: Any) -> Any:
