@@ -35,20 +35,30 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Fresh zero bytes; `bytes` is a whole number of pages. They can be shared, unless descriptors are scarce: then the
-    /// connection carries them instead.
+    /// Fresh zero bytes for arguments; `bytes` is a whole number of pages. They can be shared, unless descriptors are
+    /// scarce: then the connection carries them instead.
     pub fn create(bytes: usize, obituaries: Obituaries) -> Result<Mapping> {
-        let system = |errno: Errno| Error::system("allocate argument memory", errno.into()).with("bytes", bytes);
-        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        let made = if registry::has_room() { rustix::fs::memfd_create(c"farcall", flags) } else { Err(Errno::MFILE) };
-        let descriptor = match made {
-            Ok(descriptor) => descriptor,
+        let made = if registry::has_room() { memfd() } else { Err(Errno::MFILE) };
+        match made {
+            Ok(descriptor) => Mapping::of(descriptor, bytes, obituaries),
             Err(Errno::MFILE | Errno::NFILE) => {
-                let base = registry::map_unshared(bytes).map_err(system)?;
-                return Ok(Mapping { base, bytes, identity: 0, obituaries: None });
+                let base = registry::map_unshared(bytes).map_err(|errno| not_allocated(bytes, errno))?;
+                Ok(Mapping { base, bytes, identity: 0, obituaries: None })
             }
-            Err(errno) => return Err(system(errno)),
-        };
+            Err(errno) => Err(not_allocated(bytes, errno)),
+        }
+    }
+
+    /// Fresh zero bytes for what is nothing unless it is shared. The descriptors that arguments may not have are kept for
+    /// this: without an executable, no call would ever give back those of its arguments.
+    pub fn shared(bytes: usize) -> Result<Mapping> {
+        let descriptor = memfd().map_err(|errno| not_allocated(bytes, errno))?;
+        Mapping::of(descriptor, bytes, Obituaries::default())
+    }
+
+    /// The first `bytes` of a fresh memfd.
+    fn of(descriptor: OwnedFd, bytes: usize, obituaries: Obituaries) -> Result<Mapping> {
+        let system = |errno: Errno| not_allocated(bytes, errno);
         rustix::fs::ftruncate(&descriptor, bytes as u64).map_err(system)?;
         rustix::fs::fcntl_add_seals(&descriptor, SEALS_NEEDED | SealFlags::SEAL).map_err(system)?;
         let base = map(&descriptor, bytes).map_err(system)?;
@@ -58,8 +68,7 @@ impl Mapping {
 
     /// Fresh zero bytes of this process alone.
     pub fn private(bytes: usize) -> Result<Mapping> {
-        let base = registry::map_unshared(bytes);
-        let base = base.map_err(|errno| Error::system("allocate memory", errno.into()).with("bytes", bytes))?;
+        let base = registry::map_unshared(bytes).map_err(|errno| not_allocated(bytes, errno))?;
         // SAFETY: a mapping of ours. It is advice: where there are no large pages, nothing changes.
         let _ = unsafe { rustix::mm::madvise(base.cast(), bytes, rustix::mm::Advice::LinuxHugepage) };
         Ok(Mapping { base, bytes, identity: 0, obituaries: None })
@@ -126,6 +135,14 @@ fn map_sealed(descriptor: &OwnedFd, bytes: usize) -> Result<*mut u8> {
 }
 
 /// Maps all of it. Never MAP_POPULATE: it makes pages that may not be needed, and no faster than touching them does.
+fn memfd() -> rustix::io::Result<OwnedFd> {
+    rustix::fs::memfd_create(c"farcall", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
+}
+
+fn not_allocated(bytes: usize, errno: Errno) -> Error {
+    Error::system("allocate memory", errno.into()).with("bytes", bytes)
+}
+
 fn map(descriptor: &OwnedFd, bytes: usize) -> rustix::io::Result<*mut u8> {
     // SAFETY: the kernel chooses an address range that nothing else uses.
     let base = unsafe {

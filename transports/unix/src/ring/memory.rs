@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use farcall_base::{Error, Result};
 use farcall_interfaces::turnstile::Turnstile;
 
-use crate::memory::mapping::{Mapping, Obituaries};
+use crate::memory::mapping::Mapping;
 
 /// Bytes of one ring. Small calls are a few hundred bytes; longer messages pass in pieces.
 pub const CAPACITY: u64 = 64 << 10;
@@ -73,7 +73,7 @@ pub struct RingMemory {
 impl RingMemory {
     /// Fresh memory, for the end that makes the offer.
     pub fn create() -> Result<RingMemory> {
-        Ok(RingMemory { mapping: Mapping::create(TOTAL_BYTES, Obituaries::default())?, own: 0 })
+        Ok(RingMemory { mapping: Mapping::shared(TOTAL_BYTES)?, own: 0 })
     }
 
     /// Memory that was offered: sealed, and of the right size.
