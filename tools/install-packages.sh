@@ -47,6 +47,7 @@ need python3-venv can_make_environments
 need libopenblas0-pthread has_library libopenblas.so.0
 need liblapack3 has_library liblapack.so.3
 if [ "${1:-}" = tests ]; then
+    need curl command -v curl
     need libfftw3-dev can_include fftw3.h
     need libsuitesparse-dev can_include suitesparse/umfpack.h
 fi

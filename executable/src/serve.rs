@@ -188,7 +188,7 @@ impl Session {
                 }
                 Err(error) => Reply::Failed((&error).into()),
             },
-            Request::Interface(_) | Request::List | Request::Administer(_) => {
+            Request::Interface(_) | Request::List | Request::Administer(_) | Request::Status => {
                 let error = Error::new(ErrorKind::InvalidArgument, "ask an executable", "only its server can do that");
                 Reply::Failed((&error).into())
             }

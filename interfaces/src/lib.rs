@@ -1,4 +1,4 @@
-//! What plugins and transports offer one another: streams, memory, directory, spawner.
+//! What plugins and transports offer one another: streams, memory, directory, spawner, status.
 
 pub mod directory;
 pub mod link;
@@ -6,6 +6,7 @@ pub mod mailbox;
 pub mod memory;
 pub mod packing;
 pub mod spawner;
+pub mod status;
 pub mod stream;
 pub mod strided;
 pub mod turnstile;

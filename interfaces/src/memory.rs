@@ -82,6 +82,11 @@ pub trait MemorySource: Send + Sync {
         usize::MAX
     }
 
+    /// Bytes in regions made here, idle ones included, as far as they are counted.
+    fn held(&self) -> u64 {
+        0
+    }
+
     /// Gives pooled memory back to the system that nobody has used for this long.
     fn trim(&self, _unused_for: Duration) {}
 }

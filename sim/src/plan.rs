@@ -141,6 +141,7 @@ impl Plan {
             greeting_max: Duration::from_secs(60),
             stall_max: Duration::from_micros(self.stall_us),
             audits: false,
+            counters_max: 100,
             hello: hello_limits(),
         }
     }

@@ -160,14 +160,21 @@ interface = record({1: text, 2: octets, 3: contract})
 publication = record({1: octets, 2: list_of(text)})
 order = choice((text,), (text,), (either_null_or(text),), (either_null_or(u64),))
 module_report = record({1: text, 2: u32, 3: text}, {4: failure})
+open_call = record({1: call_id, 2: text, 3: text, 4: text, 5: one_of(4), 6: u64})
+use = record({1: text, 2: text, 3: u64, 4: u64, 5: list_of(fields(u16, u64)), 6: u64, 7: u64, 8: list_of(u64), 9: u64})
+module_status = record({1: text, **dict.fromkeys(range(2, 7), u64)})
+totals = record(dict.fromkeys(range(1, 10), u64))
+status = record(
+    {1: text, 2: u64, 3: flag, 4: list_of(open_call), 5: u64, 6: list_of(use), 7: list_of(module_status)}, {8: totals}
+)
 
 SCHEMA = {
     1: record(
         {1: one_of(3), 2: one_of(2), 3: text, 4: list_of(text), 5: limits, 6: text, 9: attributes}, {7: text, 8: octets}
     ),
     2: record({}, {1: failure}),
-    5: choice((text,), (), (publication,), (order,)),
-    6: choice((failure,), (interface,), (list_of(interface),), (), (list_of(module_report),)),
+    5: choice((text,), (), (publication,), (order,), ()),
+    6: choice((failure,), (interface,), (list_of(interface),), (), (list_of(module_report),), (status,)),
     7: record(
         {1: call_id, 2: text, 3: contract, 4: arguments},
         {5: u64, 6: u64, 7: octets, 8: text, 9: text, 10: attributes, 11: arguments},

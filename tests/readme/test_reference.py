@@ -96,7 +96,7 @@ def test_c_kinds():
 
 # ---- The manifest ----------------------------------------------------------------------------------------------------
 
-PLUGINS = (("directory", "directory"), ("spawner-local", "spawner"), ("rpc-server", "rpc"))
+PLUGINS = (("directory", "directory"), ("spawner-local", "spawner"), ("rpc-server", "rpc"), ("metrics", "metrics"))
 
 
 def manifest():
@@ -121,7 +121,7 @@ def test_manifest_keys():
 # ---- The command line ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", ["ls", "show", "call", "check", "serve", "publish", "withdraw", "reload", "drain", *(f"ca {verb}" for verb in "init server user renew revoke list".split())])
+@pytest.mark.parametrize("command", ["ls", "show", "call", "check", "serve", "publish", "withdraw", "reload", "drain", "top", *(f"ca {verb}" for verb in "init server user renew revoke list".split())])
 def test_command_line_options(command):
     shown = subprocess.run([STAGE / "bin/farcall", *command.split(), "--help"], capture_output=True, text=True, check=True)
     options = set(re.findall(r"^ +(?:-\w, )?(--[\w-]+)", shown.stdout, flags=re.M)) - {"--help"}

@@ -6,6 +6,7 @@ mod call;
 mod check;
 mod ls;
 mod show;
+mod top;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -37,6 +38,8 @@ pub enum Command {
     Reload(administer::ReloadArguments),
     /// End a server when its calls are over
     Drain(administer::DrainArguments),
+    /// Watch who calls what on a server, what waits and what it uses
+    Top(top::TopArguments),
     /// Make and revoke the certificates of a server and its users
     Ca(ca::CaArguments),
     /// Check interface files
@@ -72,6 +75,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Withdraw(arguments) => administer::withdraw(&arguments).map(success),
         Command::Reload(arguments) => administer::reload(&arguments),
         Command::Drain(arguments) => administer::drain(&arguments).map(success),
+        Command::Top(arguments) => top::top(&arguments).map(success),
         Command::Ca(arguments) => ca::ca(&arguments).map(success),
         Command::Check(arguments) => check::check(&arguments),
         Command::Host(HostArguments { check: false, run, .. }) => {

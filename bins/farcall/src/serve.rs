@@ -1,10 +1,11 @@
-//! `farcall serve`: a node with directory, spawner and server, and the modules it publishes.
+//! `farcall serve`: a node with directory, spawner, server and metrics, and the modules it publishes.
 
 mod end;
 mod folder;
 mod publisher;
 
 use std::io::Write;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,6 +14,7 @@ use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_interfaces::directory::{self, DirectoryHandle};
 use farcall_kernel::{Manifest, Node, PluginDescription};
+use farcall_metrics::MetricsHandle;
 use farcall_rpc_server::RpcHandle;
 use rustix::process::{Resource, Rlimit};
 
@@ -38,6 +40,9 @@ pub struct ServeArguments {
     /// File with the certificate to show over TLS [default: what `farcall ca init` made]
     #[arg(long, value_name = "FILE")]
     credentials: Option<String>,
+    /// Where Prometheus asks for metrics over HTTP, such as 127.0.0.1:9464
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<String>,
     /// Limits of your own: keys that differ from those of --print-manifest
     #[arg(long, value_name = "FILE")]
     manifest: Option<PathBuf>,
@@ -50,11 +55,12 @@ pub struct ServeArguments {
 }
 
 /// The plugins in this binary; the manifest picks among them.
-pub fn plugins() -> [PluginDescription; 3] {
+pub fn plugins() -> [PluginDescription; 4] {
     [
         farcall_directory::plugin(),
         farcall_spawner_local::plugin(),
         farcall_rpc_server::plugin(|options| farcall_rpc_server::construct(options, TRANSPORTS)),
+        farcall_metrics::plugin(),
     ]
 }
 
@@ -79,9 +85,13 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     let published = publish_all(&mut publisher, publications)?;
     let rpc = node.service::<RpcHandle>(farcall_rpc_server::SLOT)?;
     let addresses = rpc.addresses.clone();
+    let metrics = node.service::<MetricsHandle>(farcall_metrics::SLOT)?.address;
     let end = End::new(node, rpc, publisher.run()?, drain_max)?;
     announce(&addresses, &published, arguments.private);
     say_what_is_missing();
+    if let Some(address) = metrics {
+        say_where_metrics_are(address);
+    }
     if !arguments.private && addresses.iter().any(|address| address.starts_with("farcall://")) {
         notice(&format!("clients over TCP need the token in {}", token_file(&server_options(&manifest)?).display()));
     }
@@ -94,6 +104,13 @@ fn raise_descriptors() {
     let limit = rustix::process::getrlimit(Resource::Nofile);
     // It fails only where it is raised already.
     let _ = rustix::process::setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
+fn say_where_metrics_are(address: SocketAddr) {
+    notice(&format!("metrics are at http://{address}/metrics"));
+    if !address.ip().is_loopback() {
+        notice("whoever reaches that address learns the names of users and routines: let a firewall say who does");
+    }
 }
 
 /// What this host cannot hold modules to, once.
@@ -126,6 +143,9 @@ fn override_options(manifest: &mut Manifest, arguments: &ServeArguments, folder:
     }
     if let Some(file) = &arguments.credentials {
         manifest.override_options("rpc-server", "--credentials", &format!("credentials = {}", toml_text(file)))?;
+    }
+    if let Some(address) = &arguments.metrics {
+        manifest.override_options("metrics", "--metrics", &format!("listen = {}", toml_text(address)))?;
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use farcall_interfaces::memory::MemorySource;
 use farcall_interfaces::stream::ByteStream;
 use farcall_transport_unix::{MemoryLimits, SharedMemory};
 use farcall_wire::message::ADMINISTRATION;
-use farcall_wire::{ByteOrder, Hello, HelloLimits, ModuleReport, Order, Reply, Request, Role};
+use farcall_wire::{ByteOrder, Hello, HelloLimits, ModuleReport, Order, Reply, Request, Role, STATUS, Status};
 
 use crate::address::Address;
 use crate::contract::Contract;
@@ -184,6 +184,29 @@ impl Client {
         }
     }
 
+    /// What is going on at the server: everything for who may administer it, what is theirs for others. Waits for at most
+    /// `timeout`.
+    ///
+    /// # Errors
+    /// `Unavailable` for a server that does not tell, `TimedOut`.
+    pub fn status(&self, timeout: Duration) -> Result<Status> {
+        let told = |error: Error| error.with("server", self.address());
+        if !self.session().has_feature(STATUS) {
+            return Err(told(
+                Error::new(ErrorKind::Unavailable, "ask what is going on", "this server does not tell")
+                    .fix("start a newer version of Farcall"),
+            ));
+        }
+        match self.session().ask_for(&Request::Status, None, timeout).map_err(told)? {
+            Some(Reply::Status(status)) => Ok(*status),
+            Some(Reply::Failed(failure)) => Err(told(Error::from(failure))),
+            Some(_) => {
+                Err(Error::new(ErrorKind::Protocol, "ask what is going on", "the server answered another question"))
+            }
+            None => Err(ended_early()),
+        }
+    }
+
     /// Array bytes of results that this program copied on their way, because they came in one piece with the
     /// head of a frame: a thousandth of them at most. For tests and measurements.
     pub fn bytes_copied(&self) -> u64 {
@@ -231,7 +254,7 @@ fn hello(token: Option<Vec<u8>>) -> Hello {
         role: Role::Client,
         byte_order: ByteOrder::NATIVE,
         product: concat!("farcall ", env!("CARGO_PKG_VERSION")).to_owned(),
-        features: vec![ADMINISTRATION.to_owned()],
+        features: vec![ADMINISTRATION.to_owned(), STATUS.to_owned()],
         limits: HelloLimits { control_bytes_max: 64 << 20, ..HelloLimits::default() },
         host: String::new(),
         principal: None,

@@ -13,11 +13,11 @@ use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result
 use farcall_call::Transmit;
 use farcall_interfaces::directory::{DirectoryHandle, ExecutableImage, Request, Response};
 use farcall_interfaces::link::{Link, QUEUE_BYTES, Received};
-use farcall_interfaces::mailbox::{Receiver, Sender};
+use farcall_interfaces::mailbox::{Receiver, Reply, Sender};
 use farcall_interfaces::spawner::{Exited, SpawnerHandle, Start, Started};
 use farcall_interfaces::stream::{ByteStream, Listener, Proof};
 use farcall_interfaces::turnstile::Turnstile;
-use farcall_wire::ModuleReport;
+use farcall_wire::{ModuleReport, Status};
 use rustix::event::epoll;
 
 use crate::access::{self, Principal};
@@ -55,6 +55,8 @@ pub enum Message {
     /// What became of an order.
     Obeyed(ConnectionId, farcall_base::ChannelId, Result<Vec<ModuleReport>>),
     Control(Control),
+    /// Another plugin wants to know what is going on.
+    Watched(Reply<Box<Status>>),
     Started(ExecutableId, Result<Started>),
     Exited(Result<Box<Exited>>),
     Stop,
@@ -212,6 +214,7 @@ impl Driver {
                 }
                 Message::Obeyed(connection, channel, outcome) => self.server.obeyed(connection, channel, outcome),
                 Message::Control(control) => self.control(control),
+                Message::Watched(reply) => reply.answer(Ok(self.server.status(&self.world))),
                 Message::Changed(answer) => self.directory_changed(answer),
                 Message::Started(executable, Ok(started)) => self.started(executable, started),
                 Message::Started(executable, Err(error)) => {

@@ -5,6 +5,7 @@
 
 mod peers;
 mod random;
+mod status;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,6 +61,7 @@ fn limits(script: &str) -> Limits {
         greeting_max: Duration::from_secs(10),
         stall_max: Duration::from_secs(60),
         audits: false,
+        counters_max: 100,
         hello: HelloLimits { segments_max: 8, ..HelloLimits::default() },
     };
     let words = script.lines().filter_map(|line| line.strip_prefix("! ")).flat_map(str::split_whitespace);
@@ -120,7 +122,7 @@ impl Play {
         let number = words.get(1).and_then(|word| word.parse().ok()).unwrap_or(0);
         match words[0] {
             "accept" | "connect" | "hello" | "hold" | "send" | "frame" | "deafen" | "hear" | "ask" | "list"
-            | "load" | "order" | "open" | "cancel" | "share" | "unshare" | "gone" | "bad" | "goodbye" => {
+            | "load" | "order" | "status" | "open" | "cancel" | "share" | "unshare" | "gone" | "bad" | "goodbye" => {
                 self.client_event(ConnectionId(number), words)
             }
             "start-ok" | "start-failed" | "load-ok" | "load-failed" | "return" | "soon" | "begin" | "fail" | "exit"

@@ -4,6 +4,7 @@
 //! stream, and what makes argument memory.
 
 pub mod access;
+pub mod counters;
 mod driver;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -21,6 +22,7 @@ use farcall_interfaces::directory::{self, DirectoryHandle};
 use farcall_interfaces::mailbox::{Port, Reply};
 use farcall_interfaces::memory::MemorySource;
 use farcall_interfaces::spawner::{self, SpawnerHandle};
+use farcall_interfaces::status::{self, StatusHandle};
 use farcall_interfaces::stream::{ByteStream, Listener, Proof};
 use farcall_kernel::{Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox};
 use farcall_wire::{ModuleReport, Order};
@@ -124,7 +126,7 @@ impl Plugin for RpcServer {
     }
 
     fn provides(&self) -> &'static [SlotName] {
-        &[SLOT]
+        &[SLOT, status::SLOT]
     }
 
     fn needs(&self) -> &'static [SlotName] {
@@ -142,7 +144,9 @@ impl Plugin for RpcServer {
             spawner: context.service::<SpawnerHandle>(spawner::SLOT)?,
         };
         let control = sender.port(driver::Message::Control);
+        let status = StatusHandle::new(sender.port(driver::Message::Watched));
         let driver = driver::Driver::new(self.options, self.transports, listeners, services, sender, receiver)?;
-        Ok(RunningPlugin::new(stop, move || driver.run()).provides(SLOT, RpcHandle { addresses, control }))
+        let running = RunningPlugin::new(stop, move || driver.run());
+        Ok(running.provides(SLOT, RpcHandle { addresses, control }).provides(status::SLOT, status))
     }
 }

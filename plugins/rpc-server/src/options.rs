@@ -25,6 +25,7 @@ pub struct Options {
     pub audit_bytes_max: u64,
     pub audit_files_max: usize,
     pub audit_records_max: usize,
+    pub counters_max: usize,
     pub connections_max: usize,
     pub calls_max: usize,
     pub executables_max: usize,
@@ -60,6 +61,7 @@ impl Default for Options {
             audit_bytes_max: 64 << 20,
             audit_files_max: 4,
             audit_records_max: 4096,
+            counters_max: 1000,
             connections_max: 10_240,
             calls_max: 16_384,
             executables_max: 0,
@@ -126,6 +128,7 @@ impl Options {
             stall_max: Duration::from_millis(self.stall_ms),
             hello: self.hello(),
             audits: !self.audit_file.is_empty(),
+            counters_max: self.counters_max,
         }
     }
 

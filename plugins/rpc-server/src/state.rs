@@ -25,6 +25,7 @@ use farcall_interfaces::spawner::ExecutableLimits;
 use farcall_wire::{Argument, CallTimes, HelloLimits, Open, Order};
 
 use crate::access::Rights;
+use crate::counters::{Counters, NameNumber, RowNumber};
 
 /// The server's limits, each named in the manifest.
 #[derive(Clone, Debug)]
@@ -51,6 +52,8 @@ pub struct Limits {
     pub hello: HelloLimits,
     /// Whether somebody keeps the audit records.
     pub audits: bool,
+    /// Rows of who called what that are counted apart.
+    pub counters_max: usize,
 }
 
 /// A call's number in this server.
@@ -138,6 +141,8 @@ pub struct Peer {
     pub moved: Instant,
     /// Whether array bytes left since somebody looked at the clock.
     pub has_sent: bool,
+    /// Whose calls these are in the counts.
+    pub counted: NameNumber,
 }
 
 /// How far an executable has come.
@@ -243,17 +248,20 @@ pub struct Known {
     pub module_key: ModuleKey,
     /// The sizes of its calls.
     pub sizer: Sizer,
+    /// Which it is in the counts.
+    pub counted: NameNumber,
     /// Typical time of its calls with little data, in nanoseconds; 0 while unknown.
     run_ns: AtomicU64,
 }
 
 impl Known {
     /// A routine of which nothing was learned yet.
-    pub fn new(published: Arc<PublishedRoutine>) -> Known {
+    pub fn new(published: Arc<PublishedRoutine>, counters: &mut Counters) -> Known {
         let interface = &published.routine.interface;
         let (name, sizer) = (interface.full_name(), Sizer::new(interface));
         let module_key = Arc::new((published.module.name.clone(), published.module.generation));
-        Known { name, module_key, sizer, published, run_ns: AtomicU64::new(0) }
+        let counted = counters.routine(&name);
+        Known { name, module_key, sizer, counted, published, run_ns: AtomicU64::new(0) }
     }
 
     /// Typical time of its calls with little data, where one has been seen.
@@ -285,6 +293,8 @@ pub struct Call {
     pub client: Option<(ConnectionId, ChannelId)>,
     /// Whose it is, also when the client is gone.
     pub caller: Arc<Caller>,
+    /// Where it is counted.
+    pub counted: RowNumber,
     /// What it calls.
     pub routine: Arc<Known>,
     /// The client's request.
@@ -426,12 +436,14 @@ pub struct State {
     pub(crate) actions: VecDeque<Action>,
     pub(crate) touched: BTreeSet<ConnectionId>,
     pub(crate) next: u64,
+    pub(crate) counters: Counters,
 }
 
 impl State {
     /// An empty server.
     pub fn new(limits: Limits, host: String) -> State {
         State {
+            counters: Counters::new(limits.counters_max),
             limits,
             product: concat!("farcall ", env!("CARGO_PKG_VERSION")).to_owned(),
             host,

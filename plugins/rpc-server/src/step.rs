@@ -13,6 +13,7 @@ mod line;
 mod place;
 mod pool;
 mod stall;
+mod status;
 mod translate;
 
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use std::sync::Arc;
 use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_call::{Connection, Event, Setup, Transmit};
 use farcall_wire::message::{ADMINISTRATION, ByteOrder};
-use farcall_wire::{FrameHeader, Hello, Role, Share};
+use farcall_wire::{FrameHeader, Hello, Role, STATUS, Share};
 
 use crate::access::Rights;
 use crate::state::{Action, MemoryId, MemorySource, Newcomer, Peer, PeerKind, Phase, State};
@@ -40,6 +41,11 @@ pub trait Surroundings {
 
     /// The call is over: the memory may serve another call of the same client.
     fn release(&mut self, memory: MemoryId);
+
+    /// Bytes of memory that lie ready for calls, used ones among them.
+    fn memory_held(&self) -> u64 {
+        0
+    }
 }
 
 /// The server.
@@ -63,7 +69,7 @@ impl Server {
             role: Role::Server,
             byte_order: ByteOrder::NATIVE,
             product: self.state.product.clone(),
-            features: vec![ADMINISTRATION.to_owned()],
+            features: vec![ADMINISTRATION.to_owned(), STATUS.to_owned()],
             limits: self.state.limits.hello,
             host: self.state.host.clone(),
             principal: None,
@@ -86,7 +92,9 @@ impl Server {
         if let Some(error) = &refusal {
             machine.goodbye(Some(error));
         }
+        self.state.counters.connected += 1;
         let peer = Peer {
+            counted: self.state.counters.principal(caller.rights.principal()),
             connection: machine,
             shares_memory,
             caller: Arc::new(caller),

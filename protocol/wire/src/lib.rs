@@ -5,6 +5,7 @@
 pub mod frame;
 pub mod message;
 mod reader;
+mod status;
 
 pub use frame::{Flags, FrameHeader, FrameKind, HEADER_BYTES, PREFACE, padding};
 pub use message::{
@@ -12,3 +13,4 @@ pub use message::{
     InterfaceReply, ModuleReport, Notice, Open, Order, Publication, Reply, Request, Resume, Role, Share, Window,
 };
 pub use reader::{FrameReader, Step};
+pub use status::{DURATIONS_NS, ModuleStatus, OpenCall, STATUS, Stage, Status, Totals, Use};

@@ -4,6 +4,8 @@
 use farcall_base::{CallId, Error, ErrorKind, Result};
 use minicbor::{Decode, Encode};
 
+use crate::status::Status;
+
 /// Longest control body a receiver accepts unless its Hello says otherwise.
 pub const CONTROL_BYTES_MAX: u32 = 1 << 20;
 
@@ -365,6 +367,9 @@ pub enum Request {
     /// Servers that named [`ADMINISTRATION`] only: change what they serve. Answer: [`Reply::Done`] or [`Reply::Modules`].
     #[n(3)]
     Administer(#[n(0)] Order),
+    /// Servers that named [`crate::STATUS`] only: what is going on? Answer: [`Reply::Status`].
+    #[n(4)]
+    Status,
 }
 
 /// The feature that allows [`Request::Administer`] and [`Reply::Modules`].
@@ -453,6 +458,9 @@ pub enum Reply {
     /// What became of the modules that an [`Order`] was about.
     #[n(4)]
     Modules(#[n(0)] Vec<ModuleReport>),
+    /// What is going on, as far as whoever asks may know.
+    #[n(5)]
+    Status(#[n(0)] Box<Status>),
 }
 
 /// News of a running call.
@@ -529,7 +537,7 @@ mod inline_bytes {
     }
 }
 
-mod call_id {
+pub(crate) mod call_id {
     //! A call id as a CBOR byte string of 16 bytes.
     use super::CallId;
     use minicbor::decode::Error as DecodeError;

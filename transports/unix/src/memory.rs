@@ -125,6 +125,10 @@ impl MemorySource for SharedMemory {
         registry::shared_max()
     }
 
+    fn held(&self) -> u64 {
+        self.bytes()
+    }
+
     fn trim(&self, unused_for: Duration) {
         SharedMemory::trim(self, unused_for);
     }

@@ -103,6 +103,10 @@ impl Surroundings for World {
     fn release(&mut self, memory: MemoryId) {
         self.transfers.release(memory);
     }
+
+    fn memory_held(&self) -> u64 {
+        self.sources.values().map(|source| source.held()).sum()
+    }
 }
 
 impl World {

@@ -13,6 +13,7 @@ use farcall_wire::{
 };
 use farcall_wire::{Publication, Role, Share};
 
+use super::status::shown;
 use crate::state::{Action, AuditRecord, MemoryId, MemorySource};
 use crate::step::{Server, Surroundings};
 
@@ -205,6 +206,9 @@ impl Peers {
             }
             "list" => {
                 other.machine.request(&Request::List).unwrap();
+            }
+            "status" => {
+                other.machine.request(&Request::Status).unwrap();
             }
             "load" => {
                 let publication = Publication { module: Vec::new(), libraries: Vec::new() };
@@ -490,6 +494,7 @@ impl Other {
                 Reply::Failed(failure) => format!("is told: {}", full(failure)),
                 Reply::Interface(interface) => format!("gets the interface of {}", interface.name),
                 Reply::List(list) => format!("gets {} interfaces", list.len()),
+                Reply::Status(status) => format!("is told {}", shown(&status)),
                 other => format!("gets {other:?}"),
             },
             Event::Opened(channel, open) => {

@@ -46,7 +46,11 @@ impl Server {
     pub(super) fn audit_connection(&mut self, connection: ConnectionId, error: &Error) {
         let peer = self.state.peers.get(&connection);
         let client = peer.filter(|peer| matches!(peer.kind, PeerKind::Client { .. }));
-        let Some(caller) = client.filter(|_| self.state.limits.audits).map(|peer| peer.caller.clone()) else { return };
+        let Some(caller) = client.map(|peer| peer.caller.clone()) else { return };
+        self.state.counters.refused += 1;
+        if !self.state.limits.audits {
+            return;
+        }
         self.record(AuditRecord { caller, call: None, failure: Some(copy_of(error)) });
     }
 
@@ -61,7 +65,7 @@ fn copy_of(error: &Error) -> Error {
 }
 
 /// Bytes of numbers and arrays that went to the routine and came from it. Strings are not among them.
-fn bytes(call: &Call) -> (u64, u64) {
+pub(super) fn bytes(call: &Call) -> (u64, u64) {
     let parameters = call.routine.routine.interface.parameters.iter().zip(&call.layout.parameters);
     parameters.fold((0, 0), |(to, from), (parameter, layout)| {
         let bytes = match layout {

@@ -34,6 +34,7 @@ impl Server {
                 self.reply(connection, channel, &Reply::Failed((&error).into()));
             }
             Event::Requested(channel, Request::Administer(order)) => self.ordered(connection, channel, order),
+            Event::Requested(channel, Request::Status) => self.tell_status(surroundings, connection, channel),
             Event::Opened(channel, open) => self.open(surroundings, connection, channel, *open),
             Event::ArgumentsComplete(channel) => {
                 if let Some(key) = self.client_call(connection, channel) {
@@ -153,7 +154,8 @@ impl Server {
         }
         let kept = self.state.routines.get(&name).is_some_and(|known| Arc::ptr_eq(&known.published, routine));
         if !kept {
-            self.state.routines.insert(name, Arc::new(Known::new(routine.clone())));
+            let known = Known::new(routine.clone(), &mut self.state.counters);
+            self.state.routines.insert(name, Arc::new(known));
         }
     }
 
@@ -169,6 +171,7 @@ impl Server {
                 if let Some((call, routine)) = named {
                     self.audit_refused(connection, Some(call), &routine, &error);
                 }
+                self.count_refused(connection, &error);
                 self.refuse(connection, channel, &error);
             }
         }
@@ -195,7 +198,7 @@ impl Server {
         let layout = check::layout(&routine, &open, self.state.limits.call_bytes_max)?;
         let Some(peer) = self.state.peers.get(&connection) else { return Ok(0) };
         let PeerKind::Client { segments, .. } = &peer.kind else { return Ok(0) };
-        let caller = peer.caller.clone();
+        let (caller, counted) = (peer.caller.clone(), peer.counted);
         let plan = check::plan(&routine.routine.interface, &open, &layout, segments)?;
         let memory = plan.allocate(surroundings, connection)?;
         let segments = named_segments(&open);
@@ -206,6 +209,7 @@ impl Server {
             id: open.call,
             client: Some((connection, channel)),
             caller,
+            counted: self.state.counters.begun(counted, routine.counted),
             routine,
             open,
             layout,

@@ -118,6 +118,7 @@ impl Server {
         }
         let result = outcome.and_then(|(results, times)| answer(&call, results, times));
         let result = result.unwrap_or_else(|error| failed(&call, &error, surroundings.now()));
+        self.count_end(&call, &result);
         self.audit_end(&call, &result);
         let sends_memory = result.results.iter().any(|argument| matches!(argument, Argument::Blocks(_)));
         if let Some((connection, channel)) = call.client {

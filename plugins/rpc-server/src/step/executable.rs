@@ -38,6 +38,7 @@ impl Server {
         let address = format!("executable {executable} of module {}", record.module.0);
         let hello = self.hello();
         let peer = Peer {
+            counted: self.state.counters.principal("inherited"),
             connection: Connection::new(Setup { hello, initiator: true, token: None }),
             shares_memory,
             caller: Arc::new(Caller { address, rights: Rights::all("inherited") }),
@@ -181,6 +182,7 @@ impl Server {
     pub fn executable_failed(&mut self, surroundings: &mut dyn Surroundings, executable: ExecutableId, error: &Error) {
         self.state.leave_pool(executable);
         let Some(record) = self.state.executables.remove(&executable) else { return };
+        self.state.counters.crashed += 1;
         self.could_not_start(surroundings, &record.module, error);
         self.start_executables(surroundings.now());
     }
@@ -191,6 +193,8 @@ impl Server {
         self.state.leave_pool(exited.executable);
         self.state.ahead.remove(&exited.executable);
         let Some(mut record) = self.state.executables.remove(&exited.executable) else { return };
+        let counters = &mut self.state.counters;
+        *(if exited.was_stopped { &mut counters.stopped } else { &mut counters.crashed }) += 1;
         if let Some(connection) = record.connection {
             self.leave(connection);
         }

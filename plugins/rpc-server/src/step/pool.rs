@@ -134,6 +134,7 @@ impl Server {
         pool.alive += 1;
         pool.coming += 1;
         self.state.actions.push_back(Action::Start { executable, module: module.0.clone(), image: pool.image.clone() });
+        self.state.counters.started += 1;
         let record = Executable {
             module: module.clone(),
             connection: None,

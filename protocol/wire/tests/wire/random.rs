@@ -131,11 +131,12 @@ impl Draw {
     }
 
     fn request(&mut self) -> Request {
-        match self.below(4) {
+        match self.below(5) {
             0 => Request::Interface(self.text()),
             1 => Request::List,
             2 => Request::Load(Publication { module: self.bytes(200), libraries: self.some(4, Draw::text) }),
-            _ => Request::Administer(self.order()),
+            3 => Request::Administer(self.order()),
+            _ => Request::Status,
         }
     }
 
@@ -158,13 +159,54 @@ impl Draw {
     }
 
     fn reply(&mut self) -> Reply {
-        match self.below(5) {
+        match self.below(6) {
             0 => Reply::Failed(self.failure()),
             1 => Reply::Interface(self.interface()),
             2 => Reply::List(self.some(4, Draw::interface)),
             3 => Reply::Done,
-            _ => Reply::Modules(self.some(3, Draw::report)),
+            4 => Reply::Modules(self.some(3, Draw::report)),
+            _ => Reply::Status(Box::new(self.status())),
         }
+    }
+
+    fn status(&mut self) -> Status {
+        Status {
+            product: self.text(),
+            up_ns: self.number(),
+            draining: self.below(2) == 1,
+            calls: self.some(3, Draw::open_call),
+            calls_open: self.number(),
+            uses: self.some(3, Draw::usage),
+            modules: self.some(3, Draw::module_status),
+            totals: self.maybe(|draw| Totals { clients: draw.number(), stopped: draw.number(), ..Totals::default() }),
+        }
+    }
+
+    fn open_call(&mut self) -> OpenCall {
+        let stages = [Stage::Arriving, Stage::Waiting, Stage::Running, Stage::Leaving];
+        OpenCall {
+            id: CallId(self.0.bytes16()),
+            principal: self.text(),
+            peer: self.text(),
+            routine: self.text(),
+            stage: stages[self.below(4) as usize],
+            age_ns: self.number(),
+        }
+    }
+
+    fn usage(&mut self) -> Use {
+        Use {
+            principal: self.text(),
+            routine: self.text(),
+            failed: self.some(3, |draw| (draw.number32() as u16, draw.number())),
+            durations: self.some(17, Draw::number),
+            bytes_in: self.number(),
+            ..Use::default()
+        }
+    }
+
+    fn module_status(&mut self) -> ModuleStatus {
+        ModuleStatus { module: self.text(), waiting: self.number(), busy: self.number(), ..ModuleStatus::default() }
     }
 
     fn notice(&mut self) -> Notice {

@@ -87,12 +87,40 @@ fn questions() -> Vec<Sample> {
         sample("request/load", "serve this module", 1, 0, Body::Request(Request::Load(load))),
         sample("request/publish", "publish this file", 1, 0, Body::Request(Request::Administer(publish))),
         sample("request/reload", "publish all anew", 1, 0, Body::Request(Request::Administer(Order::Reload(None)))),
+        sample("request/status", "what is going on?", 1, 0, Body::Request(Request::Status)),
         sample("reply/failed", "no", 1, 0, Body::Reply(Reply::Failed(failure()))),
         sample("reply/interface", "this", 1, 0, Body::Reply(Reply::Interface(interface("lapack/dgesv")))),
         sample("reply/list", "two routines", 3, 0, Body::Reply(Reply::List(list))),
         sample("reply/done", "done", 1, 0, Body::Reply(Reply::Done)),
         sample("reply/modules", "one module is published", 1, 0, Body::Reply(Reply::Modules(vec![report]))),
+        sample("reply/status", "one call runs", 1, 0, Body::Reply(Reply::Status(Box::new(status())))),
     ]
+}
+
+fn status() -> Status {
+    let (principal, routine) = ("anna".to_owned(), "lapack/dgesv".to_owned());
+    let call = OpenCall {
+        id: CallId(*b"0123456789abcdef"),
+        principal: principal.clone(),
+        peer: "10.0.0.7:51234".into(),
+        routine: routine.clone(),
+        stage: Stage::Running,
+        age_ns: 1_500_000,
+    };
+    let mut durations = vec![0; DURATIONS_NS.len() + 1];
+    durations[4] = 2;
+    let usage = Use { principal, routine, begun: 4, returned: 2, failed: vec![(17, 1)], durations, ..Use::default() };
+    let module = ModuleStatus { module: "lapack".into(), busy: 1, ..ModuleStatus::default() };
+    Status {
+        product: "farcall 0.1.0".into(),
+        up_ns: 60_000_000_000,
+        draining: false,
+        calls: vec![call],
+        calls_open: 1,
+        uses: vec![usage],
+        modules: vec![module],
+        totals: Some(Totals { clients: 1, connected: 3, ..Totals::default() }),
+    }
 }
 
 pub fn open() -> Open {

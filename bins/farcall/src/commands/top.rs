@@ -1,0 +1,85 @@
+//! `farcall top`: who calls what on a server that runs, what waits, and what it uses.
+
+mod json;
+mod page;
+
+use std::io::{IsTerminal, Write, stdout};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_client::{Client, Status};
+
+use crate::connection::RunningServer;
+
+/// Time for an answer.
+const ANSWER_MAX: Duration = Duration::from_secs(60);
+/// Homes the cursor and clears what is below (ECMA-48, CUP and ED).
+const CLEAR: &[u8] = b"\x1b[H\x1b[J";
+
+/// Watches a server.
+#[derive(Args)]
+pub struct TopArguments {
+    #[command(flatten)]
+    server: RunningServer,
+    /// Show it once, with rates over one interval, and end
+    #[arg(long)]
+    once: bool,
+    /// As JSON, one object a line for each interval
+    #[arg(long)]
+    json: bool,
+    /// Seconds between two looks
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    interval: f64,
+}
+
+/// What was seen, and when.
+struct Look {
+    status: Status,
+    at: Instant,
+}
+
+/// Shows what goes on until the reader or the server is gone.
+pub fn top(arguments: &TopArguments) -> Result<()> {
+    let interval = interval(arguments.interval)?;
+    let client = arguments.server.connect()?;
+    let screen = stdout().is_terminal() && !arguments.once && !arguments.json;
+    let mut before = look(&client)?;
+    loop {
+        std::thread::sleep(interval);
+        let now = look(&client)?;
+        let seconds = (now.at - before.at).as_secs_f64();
+        let text = match arguments.json {
+            true => format!("{}\n", json::line(&now.status, &before.status, seconds)),
+            false => page::page(&now.status, &before.status, seconds),
+        };
+        if !show(&text, screen)? || arguments.once {
+            return Ok(());
+        }
+        before = now;
+    }
+}
+
+fn interval(seconds: f64) -> Result<Duration> {
+    let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| *time >= Duration::from_millis(10));
+    time.ok_or_else(|| {
+        Error::new(ErrorKind::InvalidArgument, "watch a server", format!("{seconds} s is no interval"))
+            .fix("write seconds, at least 0.01: --interval 2")
+    })
+}
+
+fn look(client: &Client) -> Result<Look> {
+    let status = client.status(ANSWER_MAX)?;
+    Ok(Look { status, at: Instant::now() })
+}
+
+/// False when nobody reads any more.
+fn show(text: &str, screen: bool) -> Result<bool> {
+    let mut out = stdout().lock();
+    let cleared = if screen { out.write_all(CLEAR) } else { Ok(()) };
+    match cleared.and_then(|()| out.write_all(text.as_bytes())).and_then(|()| out.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Error::system("write the output", error)),
+    }
+}

@@ -1,0 +1,165 @@
+//! A server's status for people: a head, modules, who calls what, and the calls that are open.
+
+use farcall_client::{Status, Use};
+
+/// Rows of each table that are shown.
+const ROWS_MAX: usize = 20;
+
+/// The whole page.
+pub fn page(now: &Status, before: &Status, seconds: f64) -> String {
+    let mut text = head(now, before, seconds);
+    let modules = now.modules.iter().map(|one| {
+        let counts = [one.waiting, one.busy, one.idle, one.starting, one.ending].map(|count| count.to_string());
+        [vec![plain(&one.module)], counts.to_vec()].concat()
+    });
+    text += &table(&["MODULE", "WAITING", "BUSY", "IDLE", "STARTING", "ENDING"], 1, modules.collect());
+    let mut uses: Vec<(f64, &Use)> = now.uses.iter().map(|one| (rate(one, before, seconds), one)).collect();
+    uses.sort_by(|(a, x), (b, y)| b.total_cmp(a).then(y.begun.cmp(&x.begun)));
+    let uses = uses.into_iter().map(|(rate, one)| usage(rate, one));
+    text += &table(&["WHO", "ROUTINE", "CALLS", "CALLS/S", "FAILED", "MEAN", "IN", "OUT"], 2, uses.collect());
+    let calls = now.calls.iter().map(|one| {
+        let who = [one.id.to_string(), plain(&one.principal), plain(&one.routine), one.stage.word().to_owned()];
+        [who.to_vec(), vec![plain(&one.peer), time(one.age_ns as f64 / 1e9)]].concat()
+    });
+    text + &table(&["CALL", "WHO", "ROUTINE", "STAGE", "FROM", "AGE"], 5, calls.collect())
+}
+
+fn head(now: &Status, before: &Status, seconds: f64) -> String {
+    let all: f64 = now.uses.iter().map(|one| rate(one, before, seconds)).sum();
+    let waiting: u64 = now.modules.iter().map(|one| one.waiting).sum();
+    let draining = if now.draining { ", takes no more calls" } else { "" };
+    let mut text = format!("{}, up {}{draining}\n", plain(&now.product), time(now.up_ns as f64 / 1e9));
+    text += &format!("calls: {} open, {waiting} waiting, {all:.1} a second\n", now.calls_open);
+    if let Some(totals) = &now.totals {
+        text += &format!(
+            "clients: {} now, {} so far, {} refused\nexecutables: {} started, {} stopped, {} crashed\n",
+            totals.clients, totals.connected, totals.refused, totals.started, totals.stopped, totals.crashed
+        );
+        let [used, held, shared] = [totals.memory_used, totals.memory_held, totals.memory_shared].map(bytes);
+        text += &format!("argument memory: {used} in use of {held}, {shared} shared by clients\n");
+    }
+    text
+}
+
+fn usage(rate: f64, one: &Use) -> Vec<String> {
+    let failed: u64 = one.failed.iter().map(|(_, count)| count).sum();
+    let ended: u64 = one.durations.iter().sum();
+    let mean = if ended == 0 { "-".to_owned() } else { time(one.duration_ns as f64 / 1e9 / ended as f64) };
+    let routine = if one.routine.is_empty() { "(refused)".to_owned() } else { plain(&one.routine) };
+    let counts = [one.begun.to_string(), format!("{rate:.1}"), failed.to_string(), mean];
+    [vec![plain(&one.principal), routine], counts.to_vec(), vec![bytes(one.bytes_in), bytes(one.bytes_out)]].concat()
+}
+
+/// Calls a second since the look before.
+pub fn rate(one: &Use, before: &Status, seconds: f64) -> f64 {
+    let same = |other: &&Use| (&other.principal, &other.routine) == (&one.principal, &one.routine);
+    let known = before.uses.iter().find(same).map_or(0, |other| other.begun);
+    one.begun.saturating_sub(known) as f64 / seconds
+}
+
+/// Columns as wide as what is in them; from the column `numbers` on they are aligned at the right.
+fn table(head: &[&str], numbers: usize, rows: Vec<Vec<String>>) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let left_out = rows.len().saturating_sub(ROWS_MAX);
+    let head = head.iter().map(|word| (*word).to_owned()).collect();
+    let rows: Vec<Vec<String>> = [head].into_iter().chain(rows.into_iter().take(ROWS_MAX)).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
+    let mut text = "\n".to_owned();
+    for row in &rows {
+        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| match column < numbers {
+            true => format!("{cell:width$}"),
+            false => format!("{cell:>width$}"),
+        });
+        text += cells.collect::<Vec<_>>().join("  ").trim_end();
+        text.push('\n');
+    }
+    if left_out > 0 {
+        text += &format!("and {left_out} more; --json shows them\n");
+    }
+    text
+}
+
+/// Names of others, without what a terminal would obey.
+fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+fn bytes(count: u64) -> String {
+    let (mut value, mut unit) = (count as f64, "B");
+    for next in ["KiB", "MiB", "GiB", "TiB", "PiB"] {
+        if value < 1024.0 {
+            break;
+        }
+        (value, unit) = (value / 1024.0, next);
+    }
+    if unit == "B" { format!("{count} B") } else { format!("{value:.1} {unit}") }
+}
+
+fn time(seconds: f64) -> String {
+    match seconds {
+        s if s < 1e-3 => format!("{:.0} us", s * 1e6),
+        s if s < 1.0 => format!("{:.1} ms", s * 1e3),
+        s if s < 120.0 => format!("{s:.1} s"),
+        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
+        s if s < 172_800.0 => format!("{:.1} h", s / 3600.0),
+        s => format!("{:.1} days", s / 86_400.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farcall_base::CallId;
+    use farcall_client::{OpenCall, Stage, Totals};
+
+    use super::*;
+
+    fn seen(begun: u64) -> Status {
+        let one = Use {
+            principal: "an\x1bna".into(),
+            routine: "m/f".into(),
+            begun,
+            returned: begun - 1,
+            failed: vec![(17, 1)],
+            durations: vec![begun],
+            duration_ns: begun * 2_000_000,
+            bytes_in: 3 << 20,
+            ..Use::default()
+        };
+        let call = OpenCall {
+            id: CallId([7; 16]),
+            principal: "bert".into(),
+            peer: "10.0.0.7:1".into(),
+            routine: "m/g".into(),
+            stage: Stage::Waiting,
+            age_ns: 3_000_000_000,
+        };
+        let totals = Some(Totals { clients: 4, memory_used: 1 << 30, ..Totals::default() });
+        Status { uses: vec![one], calls: vec![call; 25], calls_open: 25, totals, ..Status::default() }
+    }
+
+    #[test]
+    fn rates_come_from_two_looks_and_no_name_commands_the_terminal() {
+        let text = page(&seen(110), &seen(10), 2.0);
+        assert!(text.contains("an?na  m/f        110     50.0       1  2.0 ms  3.0 MiB  0 B\n"), "{text}");
+        assert!(
+            text.contains("calls: 25 open, 0 waiting, 50.0 a second\n") && text.contains("1.0 GiB in use"),
+            "{text}"
+        );
+        assert!(
+            text.contains("07070707070707070707070707070707  bert  m/g      waiting  10.0.0.7:1  3.0 s\n"),
+            "{text}"
+        );
+        assert!(text.contains("and 5 more; --json shows them\n"), "{text}");
+        assert!(!text.contains('\x1b'));
+    }
+
+    #[test]
+    fn who_sees_only_what_is_theirs_sees_no_totals() {
+        let own = Status { totals: None, ..seen(5) };
+        let text = page(&own, &own, 1.0);
+        assert!(!text.contains("clients:") && text.contains("an?na"), "{text}");
+    }
+}

@@ -1,0 +1,158 @@
+//! What the server tells of itself: to administrators all, to others what is theirs.
+
+use std::collections::BTreeMap;
+
+use farcall_base::{ChannelId, ConnectionId, Error, Instant};
+use farcall_wire::{CallResult, ModuleStatus, OpenCall, Reply, Stage, Status, Totals};
+
+use crate::access::Rights;
+use crate::counters::Ended;
+use crate::state::{Call, CallKey, PeerKind, Phase};
+use crate::step::audit::bytes;
+use crate::step::{Server, Surroundings};
+
+/// Calls that are shown one by one.
+const CALLS_SHOWN_MAX: usize = 200;
+/// Rows of who called what that travel to a client: a control message takes no more than so many of the longest names.
+const USES_SHOWN_MAX: usize = 1000;
+
+/// As much of the server as somebody may see.
+struct View<'a> {
+    rights: Option<&'a Rights>,
+}
+
+impl View<'_> {
+    fn sees_all(&self) -> bool {
+        self.rights.is_none_or(|rights| rights.administer().is_ok())
+    }
+
+    fn whose(&self) -> Option<&str> {
+        self.rights.filter(|_| !self.sees_all()).map(Rights::principal)
+    }
+
+    fn sees_call(&self, call: &Call) -> bool {
+        self.whose().is_none_or(|principal| principal == call.caller.rights.principal())
+    }
+
+    fn sees_module(&self, module: &str) -> bool {
+        self.sees_all() || self.rights.is_some_and(|rights| rights.may_call(module))
+    }
+}
+
+impl Server {
+    /// Everything that is going on, for whoever watches the server.
+    pub fn status(&self, surroundings: &dyn Surroundings) -> Box<Status> {
+        self.seen_by(&View { rights: None }, surroundings)
+    }
+
+    /// A client wants to know what is going on.
+    pub(super) fn tell_status(
+        &mut self,
+        surroundings: &dyn Surroundings,
+        connection: ConnectionId,
+        channel: ChannelId,
+    ) {
+        let Some(rights) = self.rights(connection) else { return };
+        let mut status = self.seen_by(&View { rights: Some(rights) }, surroundings);
+        status.uses.truncate(USES_SHOWN_MAX);
+        self.reply(connection, channel, &Reply::Status(status));
+    }
+
+    fn seen_by(&self, view: &View<'_>, surroundings: &dyn Surroundings) -> Box<Status> {
+        let now = surroundings.now();
+        let calls = self.state.calls.iter().map(|(key, call)| (call, self.stage(*key, call)));
+        let sending = self.state.sending.values().map(|call| (call, Stage::Leaving));
+        let mut seen: Vec<_> = sending.chain(calls).filter(|(call, _)| view.sees_call(call)).collect();
+        seen.sort_by_key(|(call, _)| call.accepted);
+        let calls_open = seen.len() as u64;
+        let shown = seen.into_iter().take(CALLS_SHOWN_MAX);
+        Box::new(Status {
+            product: self.state.product.clone(),
+            up_ns: now.0,
+            draining: self.state.draining,
+            calls: shown.map(|(call, stage)| open_call(call, stage, now)).collect(),
+            calls_open,
+            uses: self.state.counters.uses(view.whose()),
+            modules: self.module_statuses(view),
+            totals: view.sees_all().then(|| self.totals(surroundings)),
+        })
+    }
+
+    fn stage(&self, key: CallKey, call: &Call) -> Stage {
+        match call.executable {
+            Some(_) => Stage::Running,
+            None if self.state.coming.contains(&key) => Stage::Arriving,
+            None => Stage::Waiting,
+        }
+    }
+
+    fn module_statuses(&self, view: &View<'_>) -> Vec<ModuleStatus> {
+        let mut modules: BTreeMap<&str, ModuleStatus> = BTreeMap::new();
+        for (key, pool) in &self.state.pools {
+            modules.entry(&key.0).or_default().waiting += pool.waiting.len() as u64;
+        }
+        for record in self.state.executables.values() {
+            let module = modules.entry(&record.module.0).or_default();
+            *match record.phase {
+                Phase::Starting | Phase::Loading(_) => &mut module.starting,
+                Phase::Idle { .. } => &mut module.idle,
+                Phase::Busy => &mut module.busy,
+                Phase::Ending => &mut module.ending,
+            } += 1;
+        }
+        let seen = modules.into_iter().filter(|(name, _)| view.sees_module(name));
+        seen.map(|(name, module)| ModuleStatus { module: name.to_owned(), ..module }).collect()
+    }
+
+    fn totals(&self, surroundings: &dyn Surroundings) -> Totals {
+        let counters = &self.state.counters;
+        let calls = self.state.calls.values().chain(self.state.sending.values());
+        let shared: Vec<u64> = self
+            .state
+            .peers
+            .values()
+            .filter_map(|peer| match &peer.kind {
+                PeerKind::Client { segments, .. } => Some(segments.values().sum()),
+                PeerKind::Executable(_) => None,
+            })
+            .collect();
+        Totals {
+            clients: shared.len() as u64,
+            connected: counters.connected,
+            refused: counters.refused,
+            started: counters.started,
+            stopped: counters.stopped,
+            crashed: counters.crashed,
+            memory_used: calls.filter_map(|call| call.memory.as_ref()).map(|memory| memory.bytes).sum(),
+            memory_held: surroundings.memory_held(),
+            memory_shared: shared.iter().sum(),
+        }
+    }
+
+    /// A call was refused before it began.
+    pub(super) fn count_refused(&mut self, connection: ConnectionId, error: &Error) {
+        if let Some(peer) = self.state.peers.get(&connection) {
+            self.state.counters.refused(peer.counted, error.kind());
+        }
+    }
+
+    /// A call is over.
+    pub(super) fn count_end(&mut self, call: &Call, result: &CallResult) {
+        let (bytes_in, bytes_out) = bytes(call);
+        let failure = result.failure.as_ref().map(|failure| failure.kind);
+        let bytes_out = if failure.is_none() { bytes_out } else { 0 };
+        let ended = Ended { failure, bytes_in, bytes_out, duration_ns: result.times.finished_ns };
+        self.state.counters.ended(call.counted, &ended);
+    }
+}
+
+fn open_call(call: &Call, stage: Stage, now: Instant) -> OpenCall {
+    OpenCall {
+        id: call.id,
+        principal: call.caller.rights.principal().to_owned(),
+        peer: call.caller.address.clone(),
+        routine: call.routine.name.clone(),
+        stage,
+        age_ns: u64::try_from(now.since(call.accepted).as_nanos()).unwrap_or(u64::MAX),
+    }
+}

@@ -1,0 +1,204 @@
+//! What a server tells of itself: who calls what, what waits, and what it uses (spec/wire.md, section 4).
+//!
+//! Counts begin with the server's start and only grow. Who asks twice knows rates.
+
+use farcall_base::CallId;
+use minicbor::{Decode, Encode};
+
+use crate::message::call_id;
+
+/// The feature that allows [`crate::Request::Status`] and [`crate::Reply::Status`].
+pub const STATUS: &str = "status";
+
+/// Upper ends of all but the last class of [`Use::durations`], in nanoseconds: about two in each factor of ten.
+pub const DURATIONS_NS: [u64; 15] = [
+    10_000,
+    30_000,
+    100_000,
+    300_000,
+    1_000_000,
+    3_000_000,
+    10_000_000,
+    30_000_000,
+    100_000_000,
+    300_000_000,
+    1_000_000_000,
+    3_000_000_000,
+    10_000_000_000,
+    100_000_000_000,
+    1_000_000_000_000,
+];
+
+/// A server, now.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct Status {
+    /// Program and version.
+    #[n(1)]
+    pub product: String,
+    /// Time since it started, in nanoseconds.
+    #[n(2)]
+    pub up_ns: u64,
+    /// Whether it takes no more calls.
+    #[n(3)]
+    pub draining: bool,
+    /// Calls that are open, oldest first; of many, the oldest.
+    #[n(4)]
+    pub calls: Vec<OpenCall>,
+    /// All calls that are open.
+    #[n(5)]
+    pub calls_open: u64,
+    /// Who called what, so far.
+    #[n(6)]
+    pub uses: Vec<Use>,
+    /// Modules that have executables or waiting calls.
+    #[n(7)]
+    pub modules: Vec<ModuleStatus>,
+    /// What only administrators see.
+    #[n(8)]
+    pub totals: Option<Totals>,
+}
+
+/// Counts of the server as a whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct Totals {
+    /// Connections of clients now.
+    #[n(1)]
+    pub clients: u64,
+    /// Clients that ever connected.
+    #[n(2)]
+    pub connected: u64,
+    /// Of them, those that were refused or broke a rule.
+    #[n(3)]
+    pub refused: u64,
+    /// Executables that were started.
+    #[n(4)]
+    pub started: u64,
+    /// Executables that the server ended.
+    #[n(5)]
+    pub stopped: u64,
+    /// Executables that ended though the server did not want it, or could not be started.
+    #[n(6)]
+    pub crashed: u64,
+    /// Bytes of argument memory that open calls hold.
+    #[n(7)]
+    pub memory_used: u64,
+    /// Bytes of argument memory that lie ready for calls, used ones among them.
+    #[n(8)]
+    pub memory_held: u64,
+    /// Bytes of memory that clients share.
+    #[n(9)]
+    pub memory_shared: u64,
+}
+
+/// How far a call has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub enum Stage {
+    /// Its arguments come.
+    #[n(0)]
+    Arriving,
+    /// It waits for an executable.
+    #[n(1)]
+    Waiting,
+    /// An executable has it.
+    #[n(2)]
+    Running,
+    /// Its results leave.
+    #[n(3)]
+    Leaving,
+}
+
+impl Stage {
+    /// In a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Stage::Arriving => "arriving",
+            Stage::Waiting => "waiting",
+            Stage::Running => "running",
+            Stage::Leaving => "leaving",
+        }
+    }
+}
+
+/// A call that is open.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct OpenCall {
+    /// Its id.
+    #[cbor(n(1), with = "call_id")]
+    pub id: CallId,
+    /// Whose.
+    #[n(2)]
+    pub principal: String,
+    /// From where.
+    #[n(3)]
+    pub peer: String,
+    /// What, in full.
+    #[n(4)]
+    pub routine: String,
+    /// How far.
+    #[n(5)]
+    pub stage: Stage,
+    /// Time since its Open came, in nanoseconds.
+    #[n(6)]
+    pub age_ns: u64,
+}
+
+/// What became of the calls of one principal to one routine. Without a routine: of those that never began.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct Use {
+    /// Whose.
+    #[n(1)]
+    pub principal: String,
+    /// What, in full; empty for calls that were refused.
+    #[n(2)]
+    pub routine: String,
+    /// Calls that were accepted.
+    #[n(3)]
+    pub begun: u64,
+    /// Calls that returned.
+    #[n(4)]
+    pub returned: u64,
+    /// Calls that failed or were refused, by number of the kind of error.
+    #[n(5)]
+    pub failed: Vec<(u16, u64)>,
+    /// Bytes of arguments, strings not counted.
+    #[n(6)]
+    pub bytes_in: u64,
+    /// Bytes of results, strings not counted.
+    #[n(7)]
+    pub bytes_out: u64,
+    /// Calls that ended, by the time from Open to outcome: up to each of [`DURATIONS_NS`], and longer.
+    #[n(8)]
+    pub durations: Vec<u64>,
+    /// Sum of these times, in nanoseconds.
+    #[n(9)]
+    pub duration_ns: u64,
+}
+
+/// A module's executables and its line.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct ModuleStatus {
+    /// Its name.
+    #[n(1)]
+    pub module: String,
+    /// Calls that wait.
+    #[n(2)]
+    pub waiting: u64,
+    /// Executables that come.
+    #[n(3)]
+    pub starting: u64,
+    /// Executables that are free.
+    #[n(4)]
+    pub idle: u64,
+    /// Executables that work.
+    #[n(5)]
+    pub busy: u64,
+    /// Executables that end.
+    #[n(6)]
+    pub ending: u64,
+}

@@ -1,0 +1,91 @@
+//! What whoever runs a server sees of it: `farcall top` and the metrics.
+
+#![allow(clippy::unwrap_used)]
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::Output;
+use std::time::Duration;
+
+use farcall_client::CallOptions;
+use farcall_tests::{Directory, Server, Transport, battery, eventually, trouble};
+use serde_json::Value;
+
+fn good(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn top(server: &Server) -> Value {
+    serde_json::from_str(&good(&server.run(&["top", "--once", "--json", "--interval", "0.1"]))).unwrap()
+}
+
+fn metrics(server: &Server) -> String {
+    let log = server.log();
+    let address = log.split_once("metrics are at http://").unwrap().1.split_once('/').unwrap().0.to_owned();
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: server\r\n\r\n").unwrap();
+    let mut page = String::new();
+    stream.read_to_string(&mut page).unwrap();
+    assert!(page.starts_with("HTTP/1.1 200 OK\r\n"), "{page}");
+    page
+}
+
+/// Calls that returned, failed and run are in both, with who called them.
+#[test]
+fn calls_are_counted_and_shown() {
+    let server = Server::start(Transport::Unix, &[battery(false), trouble(false)], &["--metrics", "127.0.0.1:0"]);
+    let client = server.client();
+    let (good_one, crash) = (client.routine("battery/snooze").unwrap(), client.routine("trouble/crash").unwrap());
+    for _ in 0..3 {
+        good_one.call([("milliseconds", 0.into())]).unwrap();
+    }
+    assert!(crash.call([("n", 1.into())]).is_err());
+    let running = good_one.start([("milliseconds", 3000.into())], &CallOptions::default()).unwrap();
+    assert!(eventually(|| top(&server)["calls"][0]["stage"] == "running"));
+    let seen = top(&server);
+    let me = seen["calls"][0]["principal"].as_str().unwrap().to_owned();
+    assert!(me.starts_with("uid ") && seen["calls"][0]["call"].as_str().unwrap().len() == 32, "{seen}");
+    let of = |routine: &str| seen["uses"].as_array().unwrap().iter().find(|one| one["routine"] == routine).unwrap();
+    assert_eq!((&of("battery/snooze")["begun"], &of("battery/snooze")["returned"]), (&4.into(), &3.into()), "{seen}");
+    assert_eq!(of("trouble/crash")["failed"]["routine-crashed"], 1, "{seen}");
+    assert_eq!((&seen["totals"]["executables_crashed"], &seen["calls_open"]), (&1.into(), &1.into()), "{seen}");
+    let page = metrics(&server);
+    for line in [
+        format!("farcall_calls_begun_total{{principal=\"{me}\",routine=\"battery/snooze\"}} 4\n"),
+        format!(
+            "farcall_calls_failed_total{{principal=\"{me}\",routine=\"trouble/crash\",error=\"routine-crashed\"}} 1\n"
+        ),
+        "farcall_calls_open 1\n".to_owned(),
+        "farcall_call_duration_seconds_count{routine=\"battery/snooze\"} 3\n".to_owned(),
+        "farcall_executables{module=\"battery\",state=\"busy\"} 1\n".to_owned(),
+    ] {
+        assert!(page.contains(&line), "{line} is not in\n{page}");
+    }
+    let shown = good(&server.run(&["top", "--once", "--interval", "0.1"]));
+    assert!(shown.contains("battery/snooze") && shown.contains("running") && !shown.contains('\x1b'), "{shown}");
+    drop(running);
+}
+
+/// Over TLS the client is anna, who may not administer.
+#[test]
+fn a_user_sees_no_more_than_her_own_calls() {
+    let folder = Directory::new();
+    let text = "[[plugin]]\nname = \"rpc-server\"\nslot = \"rpc\"\n[plugin.options]\n\
+                access = [{ who = [\"anna\"], call = [\"battery\"] }]";
+    let options = folder.write("farcall.toml", text);
+    let server = Server::start(Transport::Tls, &[battery(false)], &["--manifest", options.to_str().unwrap()]);
+    server.client().routine("battery/snooze").unwrap().call([("milliseconds", 0.into())]).unwrap();
+    let status = server.client().status(Duration::from_secs(10)).unwrap();
+    assert!(status.totals.is_none() && status.uses.iter().all(|one| one.principal == "anna"), "{status:?}");
+    assert_eq!(status.uses.iter().map(|one| one.returned).sum::<u64>(), 1);
+}
+
+#[test]
+fn metrics_beyond_loopback_must_be_meant() {
+    let mut command = Server::command();
+    let output = command.args(["--metrics", "0.0.0.0:0"]).arg(battery(false)).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("beyond_loopback = true"), "{said}");
+}
