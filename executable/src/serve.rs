@@ -91,6 +91,7 @@ pub fn serve(stream: Box<dyn ByteStream>, memory: Arc<dyn MemorySource>, code: C
         calls: BTreeMap::new(),
         refused: BTreeMap::new(),
         ready: VecDeque::new(),
+        answered: Vec::new(),
         left: false,
     };
     let mut waiter = Waiter::new(link.stream())?;
@@ -127,6 +128,8 @@ struct Session {
     /// Calls that cannot run, and why: they are told when it would be their turn.
     refused: BTreeMap<ChannelId, Error>,
     ready: VecDeque<ChannelId>,
+    /// Calls whose outcome is queued, and that go with its last byte.
+    answered: Vec<ChannelId>,
     left: bool,
 }
 
@@ -136,8 +139,14 @@ impl Session {
         while !self.pump(link)? {
             waiter.wait_for_room(link)?;
         }
-        let connection = &mut self.connection;
-        self.calls.retain(|channel, call| !call.answered || connection.is_open(*channel));
+        let (connection, calls) = (&mut self.connection, &mut self.calls);
+        self.answered.retain(|channel| {
+            let open = connection.is_open(*channel);
+            if !open {
+                calls.remove(channel);
+            }
+            open
+        });
         Ok(())
     }
 
@@ -254,7 +263,7 @@ impl Session {
         let started_ns = nanoseconds(&self.clock);
         let outcome = call.run(module);
         let times = CallTimes { queued_ns: started_ns, started_ns, finished_ns: nanoseconds(&self.clock) };
-        call.answered = true;
+        self.answered.push(channel);
         let result = match outcome {
             Ok(results) => CallResult { failure: None, results, times, attributes: None },
             Err(error) => CallResult { failure: Some((&error).into()), results: Vec::new(), times, attributes: None },

@@ -8,12 +8,15 @@ use farcall_idl::interface::Interface;
 use farcall_idl::sizer::Sizer;
 use farcall_wire::{InterfaceReply, Reply};
 
+use crate::session::Pace;
+
 /// What a call needs to know of its routine.
 pub struct Contract {
     pub interface: Arc<Interface>,
     pub name: String,
     pub hash: [u8; 32],
     pub sizer: Sizer,
+    pub pace: Pace,
 }
 
 impl Contract {
@@ -40,7 +43,7 @@ impl Contract {
         let hash = farcall_idl::encode::contract_hash(&interface);
         if hash == reply.contract {
             let sizer = Sizer::new(&interface);
-            return Ok(Contract { interface, name: reply.name.clone(), hash, sizer });
+            return Ok(Contract { interface, name: reply.name.clone(), hash, sizer, pace: Pace::default() });
         }
         let message = "the server reckons its contract differently";
         Err(Error::new(ErrorKind::Version, "fetch an interface", message)

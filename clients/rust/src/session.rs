@@ -5,6 +5,7 @@
 //! Nothing else waits for the socket: what it does not take at once leaves while somebody reads, who waits for room, too.
 
 mod flight;
+mod gathering;
 mod polling;
 mod questions;
 mod segments;
@@ -12,6 +13,7 @@ mod tables;
 
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -28,6 +30,8 @@ use crate::argument::Passed;
 use crate::contract::Contract;
 use crate::results::Outputs;
 use flight::Call;
+use gathering::Gathering;
+pub use gathering::Pace;
 use polling::{GAP, POLL, Polling, Try};
 use questions::Questions;
 pub use segments::Segment;
@@ -53,6 +57,7 @@ struct Core {
     tables: Tables,
     reading: bool,
     polling: Polling,
+    gathering: Gathering,
     /// Whether the reader waits for room as well, or was nudged to.
     watching_room: bool,
     /// Whether there may be more to receive than the socket tells of: a stream that decrypts holds some.
@@ -74,6 +79,8 @@ pub struct Session {
     socket: OwnedFd,
     /// What event loops wait for: the socket and the bell.
     events: OwnedFd,
+    /// Whether anybody may wait for `events`.
+    watched: AtomicBool,
     /// Readable while announced calls wait to be collected.
     bell: OwnedFd,
     /// Wakes the reader when it must wait for something else.
@@ -125,6 +132,7 @@ impl Session {
             tables,
             reading: false,
             polling: Polling::default(),
+            gathering: Gathering::default(),
             watching_room: false,
             more: true,
             telling_room: false,
@@ -134,8 +142,17 @@ impl Session {
             next_number: 1,
         };
         let owner = Birthplace::here();
-        let session =
-            Session { core: Mutex::new(core), changed: Condvar::new(), socket, events, bell, nudge, patience, owner };
+        let session = Session {
+            core: Mutex::new(core),
+            changed: Condvar::new(),
+            socket,
+            events,
+            watched: AtomicBool::new(false),
+            bell,
+            nudge,
+            patience,
+            owner,
+        };
         session.advance(&mut session.lock());
         let deadline = Instant::now().checked_add(patience);
         match session.wait_until(deadline, |core| core.tables.ready.then_some(()))? {
@@ -172,6 +189,9 @@ impl Session {
 
     /// Readable when [`Session::process`] or [`Session::next_finished`] has something to do.
     pub fn events(&self) -> BorrowedFd<'_> {
+        if !self.watched.swap(true, Ordering::Relaxed) {
+            self.advance(&mut self.enter());
+        }
         self.events.as_fd()
     }
 
@@ -245,15 +265,29 @@ impl Session {
         let Some(number) = opened.or_else(|| late.then(|| Err(too_late(contract)))).transpose()? else {
             return Ok(None);
         };
-        self.advance(&mut self.lock());
+        let mut core = self.lock();
+        let is_expected = !core.reading && !core.tables.finished.is_empty() && !self.is_watched();
+        if !(is_expected && core.may_gather(number, contract)) {
+            self.advance(&mut core);
+        }
         Ok(Some(number))
+    }
+
+    fn is_watched(&self) -> bool {
+        self.watched.load(Ordering::Relaxed)
     }
 
     /// Sends on as long as the server takes it, at most until the deadline: so a started call is on its way before its
     /// caller turns to something else. What is left leaves while somebody waits.
     pub fn push(&self, deadline: Option<Instant>) {
         loop {
-            let sent = self.lock().sent();
+            let sent = {
+                let core = self.lock();
+                if core.link.bytes_queued() == 0 {
+                    return;
+                }
+                core.sent()
+            };
             let until = earlier(Some(Instant::now() + STALL), deadline);
             // Whatever ends the connection is the outcome of the call, and collected as such.
             let pushed = self.wait_until(until, |core| (core.link.bytes_queued() == 0).then_some(()));
@@ -323,7 +357,7 @@ impl Session {
             core.watching_room = true;
             let _ = rustix::io::write(&self.nudge, &1_u64.to_ne_bytes());
         }
-        let wanted = !core.tables.announced.is_empty();
+        let wanted = self.is_watched() && !core.tables.announced.is_empty();
         if wanted != core.rung {
             core.rung = wanted;
             if wanted {
@@ -366,6 +400,10 @@ impl Session {
                 return Ok(Some(found));
             }
             core.check_alive()?;
+            if !core.gathering.is_empty() {
+                self.advance(&mut core);
+                continue;
+            }
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             if left == Some(Duration::ZERO) {
                 return Ok(None);
@@ -464,6 +502,15 @@ impl Core {
         Ok(number)
     }
 
+    /// Whether a call that was just opened may leave with later ones; not one whose arrays are to be sent.
+    fn may_gather(&mut self, number: u64, contract: &Contract) -> bool {
+        let sends = |core: &Core| {
+            let channel = core.tables.channels.get(&number)?;
+            Some(core.tables.calls.get(channel)?.data.sending.iter().any(Option::is_some))
+        };
+        sends(self) == Some(false) && self.gathering.takes(&contract.pace)
+    }
+
     fn check_alive(&self) -> Result<()> {
         match &self.dead {
             None => Ok(()),
@@ -512,6 +559,7 @@ impl Core {
 
     /// Makes frames and sends what the socket takes.
     fn pump(&mut self) {
+        self.gathering.clear();
         if self.dead.is_some() {
             return;
         }

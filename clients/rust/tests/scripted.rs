@@ -5,6 +5,7 @@
 mod scripted {
     pub mod ends;
     pub mod fake;
+    pub mod gathering;
     pub mod interfaces;
     pub mod lending;
     pub mod questions;

@@ -38,7 +38,6 @@ pub enum Place {
 /// A call on its way through this process.
 pub struct PendingCall {
     pub accepted_at: Instant,
-    pub answered: bool,
     /// Bytes of arguments that come as data frames.
     pub announced_bytes: u64,
     pub(super) layout: Arc<CallLayout>,
@@ -74,7 +73,6 @@ impl PendingCall {
         let arena = builder.plan.make()?;
         let mut call = PendingCall {
             accepted_at,
-            answered: false,
             announced_bytes: 0,
             places: planned.into_iter().map(|planned| planned.in_arena(&arena)).collect(),
             wanted: wanted(open, interface.parameters.len()),

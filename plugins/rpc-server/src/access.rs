@@ -101,8 +101,10 @@ impl Rights {
     /// # Errors
     /// `PermissionDenied` with the principal, the right, and what to write into the table.
     pub fn call(&self, module: &str) -> Result<()> {
-        let wanted = format!("call = [\"{module}\"]");
-        self.demand(self.may_call(module), &format!("call routines of module \"{module}\""), &wanted)
+        if self.may_call(module) {
+            return Ok(());
+        }
+        Err(self.refusal(&format!("call routines of module \"{module}\""), &format!("call = [\"{module}\"]")))
     }
 
     /// The right to publish and withdraw modules.
@@ -110,7 +112,7 @@ impl Rights {
     /// # Errors
     /// As [`Rights::call`].
     pub fn publish(&self) -> Result<()> {
-        self.demand(self.publishes, "publish", "publish = true")
+        if self.publishes { Ok(()) } else { Err(self.refusal("publish", "publish = true")) }
     }
 
     /// The right to drain and reload the server, and to look at others' calls.
@@ -118,20 +120,17 @@ impl Rights {
     /// # Errors
     /// As [`Rights::call`].
     pub fn administer(&self) -> Result<()> {
-        self.demand(self.administers, "administer this server", "administer = true")
+        if self.administers { Ok(()) } else { Err(self.refusal("administer this server", "administer = true")) }
     }
 
-    fn demand(&self, given: bool, what: &str, entry: &str) -> Result<()> {
-        if given {
-            return Ok(());
-        }
+    fn refusal(&self, what: &str, entry: &str) -> Error {
         let principal = &self.principal;
         let message = format!("\"{principal}\" may not {what}");
         let fix = format!(
             "ask the server's admin to add to the table access of rpc-server in farcall.toml: {{ who = [\"{principal}\"], \
              {entry} }}"
         );
-        Err(Error::new(ErrorKind::PermissionDenied, "look at the table of rights", message).fix(fix))
+        Error::new(ErrorKind::PermissionDenied, "look at the table of rights", message).fix(fix)
     }
 }
 

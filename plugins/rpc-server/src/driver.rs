@@ -168,6 +168,7 @@ impl Driver {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(Error::system("wait for sockets", error.into())),
             }
+            self.world.look_at_clock();
             // Before any call: what a client was told of was published before, and is in the mailbox.
             if !self.take_messages() {
                 return Ok(());
@@ -182,6 +183,7 @@ impl Driver {
             for connection in std::mem::take(&mut self.again) {
                 self.receive(connection);
             }
+            self.world.look_at_clock();
             self.server.tick(&mut self.world);
             self.settle();
             self.report_end();
@@ -346,6 +348,7 @@ impl Driver {
 
     fn receive(&mut self, connection: ConnectionId) {
         let Some(mut wire) = self.wires.remove(&connection) else { return };
+        self.world.look_at_clock();
         let clogged = self.server.is_clogged(connection);
         let outcome = if clogged {
             Ok(Received::Blocked)

@@ -136,6 +136,7 @@ impl InFlight {
         if let Some(failure) = result.failure {
             return Err(Error::from(failure).with("routine", &self.call.contract.name));
         }
+        self.call.contract.pace.took(result.times.finished_ns.saturating_sub(result.times.started_ns));
         let mut outputs = Vec::with_capacity(result.results.len());
         for (slot, argument) in result.results.into_iter().enumerate() {
             outputs.push(self.output(slot, argument)?);

@@ -40,6 +40,8 @@ pub struct Fake {
     interface: Interface,
     /// Array bytes of results that are to be sent.
     results: HashMap<(ChannelId, u16), Vec<u8>>,
+    /// What it says that calls took.
+    pub times: CallTimes,
 }
 
 struct Known {
@@ -126,8 +128,13 @@ pub fn pair_with(wire: Wire, idl: &str, timeout: Duration, limits: HelloLimits) 
     let connection = Connection::new(Setup { hello, initiator: false, token: None });
     let (events, data) = (VecDeque::new(), HashMap::new());
     let known = Known { connection, events, data, space: Vec::new(), shared: Vec::new() };
-    let mut fake =
-        Fake { link: Link::new(far, 1 << 26, 4 << 20), known, interface: interface(idl), results: HashMap::new() };
+    let mut fake = Fake {
+        link: Link::new(far, 1 << 26, 4 << 20),
+        known,
+        interface: interface(idl),
+        results: HashMap::new(),
+        times: CallTimes::default(),
+    };
     let client = std::thread::spawn(move || Client::over(near, None, "fake".to_owned(), timeout).unwrap());
     assert!(matches!(fake.event(), Event::Ready(_)));
     fake.send();
@@ -282,7 +289,7 @@ impl Fake {
 
     fn respond(&mut self, channel: ChannelId, results: Vec<Argument>, failure: Option<&Error>) {
         let failure = failure.map(Into::into);
-        let result = CallResult { failure, results, times: CallTimes::default(), attributes: None };
+        let result = CallResult { failure, results, times: self.times, attributes: None };
         self.known.connection.respond(channel, &result);
         self.send();
     }
