@@ -4,6 +4,7 @@
 //! routine runs nobody reads the connection; a server that wants it ended ends the process.
 
 mod call;
+mod hosted;
 mod memory;
 mod module;
 mod output;
@@ -30,13 +31,14 @@ use farcall_wire::{
 use crate::entry::LinkedEntries;
 use call::PendingCall;
 use memory::Segments;
-use module::LoadedModule;
+use module::{LoadedModule, Source};
 use wait::Waiter;
 use zygote::Preloaded;
 
+pub use hosted::check_hosted;
 pub use module::check_module;
 pub(crate) use start::end_with_parent;
-pub use start::{host_main, linked_main, run_linked};
+pub use start::{host_main, linked_main, run_program};
 
 /// Largest sum of one call's arrays that an executable accepts; the server's own limit is lower and checked first.
 const CALL_BYTES_MAX: u64 = 1 << 46;
@@ -48,10 +50,32 @@ const RECEIVE_BUDGET: usize = 64 << 20;
 /// What this process can run before it is told what to.
 #[derive(Default)]
 pub struct Code {
-    /// The table of a linked executable.
-    pub(crate) entries: Option<LinkedEntries>,
+    /// What it brings along; an executable that brings nothing opens libraries.
+    pub(crate) own: Own,
     /// The module that a zygote loaded.
     pub(crate) preloaded: Option<Preloaded>,
+}
+
+/// The code that a program has in itself.
+#[derive(Default)]
+pub(crate) enum Own {
+    /// None: that of the generic host.
+    #[default]
+    Nothing,
+    /// The table of a linked executable.
+    Linked(LinkedEntries),
+    /// A function for all routines.
+    Hosted(hosted::Function),
+}
+
+impl Own {
+    fn source(&self) -> Source<'_> {
+        match self {
+            Own::Nothing => Source::Libraries,
+            Own::Linked(entries) => Source::Linked(entries),
+            Own::Hosted(function) => Source::Hosted(*function),
+        }
+    }
 }
 
 impl Code {
@@ -59,7 +83,7 @@ impl Code {
     fn load(&mut self, publication: &Publication) -> Result<LoadedModule> {
         match self.preloaded.take().filter(|preloaded| preloaded.publication == *publication) {
             Some(preloaded) => Ok(preloaded.module.adopted()),
-            None => LoadedModule::load(publication, self.entries.as_ref()),
+            None => LoadedModule::load(publication, self.own.source()),
         }
     }
 }

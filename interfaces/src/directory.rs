@@ -132,6 +132,15 @@ pub enum ImageKind {
         /// Its absolute path.
         path: String,
     },
+    /// An interpreter that runs the module's source.
+    Interpreted {
+        /// The interpreter's absolute path.
+        program: String,
+        /// What leads it to the source.
+        arguments: Vec<String>,
+        /// Files and folders that it reads: its own and the source's.
+        readable: Vec<String>,
+    },
 }
 
 /// A request on its way, with the address of its answer.

@@ -8,8 +8,9 @@ mod ls;
 mod show;
 mod top;
 
+use std::ffi::OsString;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
@@ -55,9 +56,9 @@ pub struct HostArguments {
     /// Only check that the module on standard input can be loaded
     #[arg(long)]
     check: bool,
-    /// Become this linked executable
-    #[arg(long, value_name = "PROGRAM")]
-    run: Option<PathBuf>,
+    /// Become this program, a linked executable or an interpreter, with all arguments that follow
+    #[arg(long, value_name = "PROGRAM", num_args = 1.., allow_hyphen_values = true)]
+    run: Vec<OsString>,
     /// The module's name, for the list of processes only
     #[arg(value_name = "MODULE")]
     _module: Option<String>,
@@ -79,8 +80,8 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Ca(arguments) => ca::ca(&arguments).map(success),
         Command::Check(arguments) => check::check(&arguments),
         Command::Host(HostArguments { check: false, run, .. }) => {
-            let status = match run {
-                Some(program) => farcall_executable::serve::run_linked(&program),
+            let status = match run.split_first() {
+                Some((program, arguments)) => farcall_executable::serve::run_program(Path::new(program), arguments),
                 None => farcall_executable::serve::host_main(),
             };
             Ok(ExitCode::from(u8::try_from(status).unwrap_or(1)))

@@ -9,6 +9,7 @@ use farcall_client::{Address, Client, PrivateServer, ServeOptions};
 
 use crate::output::notice;
 use crate::publish::compile;
+use crate::python::is_python;
 use crate::shipped;
 
 /// Time to connect.
@@ -126,7 +127,8 @@ impl ServerArguments {
     fn private(&self) -> Result<Connection> {
         // Compiled here first: mistakes are shown as `farcall check` shows them.
         let files: Vec<PathBuf> = self.publish.iter().map(|file| shipped::named(file)).collect();
-        files.iter().try_for_each(|file| compile(file).map(drop))?;
+        let interfaces = files.iter().filter(|file| !is_python(file));
+        interfaces.into_iter().try_for_each(|file| compile(file).map(drop))?;
         let program = std::env::current_exe().map_err(|error| Error::system("find the farcall program", error))?;
         let options = ServeOptions { program: Some(program), files, arguments: Vec::new() };
         let own = PrivateServer::start(&options).map_err(|error| {

@@ -8,6 +8,7 @@ mod files;
 mod inherited;
 mod output;
 mod publish;
+mod python;
 mod serve;
 mod shipped;
 mod transports;

@@ -15,6 +15,7 @@ use farcall_idl::interface::{Code, Module};
 use farcall_interfaces::directory::{ExecutableImage, ImageKind, Publication, RoutineData};
 use farcall_wire::Publication as HostPublication;
 
+use crate::python::{Described, Interpreters, is_python};
 use crate::shipped;
 
 /// Longest IDL file, before preprocessing.
@@ -33,7 +34,7 @@ pub fn compile(file: &Path) -> Result<Module> {
 }
 
 /// The file's text. Bytes that are no UTF-8 become the replacement character, which the compiler takes in comments only.
-fn read(file: &Path) -> Result<String> {
+pub fn read(file: &Path) -> Result<String> {
     const OPERATION: &str = "read an interface file";
     let named = |error: Error| error.with("file", file.display());
     let failed = |error: std::io::Error| {
@@ -66,8 +67,12 @@ fn read(file: &Path) -> Result<String> {
 ///
 /// # Errors
 /// As [`compile`]; `Unavailable` for a missing library, symbol or compiler.
-pub fn publication(file: &Path) -> Result<(Publication, String)> {
-    publication_of(compile(file)?, file)
+pub fn publication(file: &Path, interpreters: &Interpreters) -> Result<(Publication, String)> {
+    if !is_python(file) {
+        return publication_of(compile(file)?, file);
+    }
+    let Described { module, kind, warnings } = interpreters.describe(file, &read(file)?)?;
+    Ok(published(module, kind, warnings, file))
 }
 
 /// The same of a file that was compiled.
@@ -97,7 +102,14 @@ pub fn publication_of(module: Module, file: &Path) -> Result<(Publication, Strin
         check_in_child(&module, &libraries).map_err(|error| error.with("file", file.display()))?;
         (ImageKind::GenericHost { libraries }, String::new())
     };
+    Ok(published(module, kind, warnings, file))
+}
+
+fn published(module: Module, kind: ImageKind, warnings: String, file: &Path) -> (Publication, String) {
     let warnings = match module.routines.is_empty() {
+        true if is_python(file) => {
+            format!("{warnings}warning: {} publishes nothing: no function of it has type hints", file.display())
+        }
         true => format!("{warnings}{}", publishes_nothing(file)),
         false => warnings,
     };
@@ -109,7 +121,7 @@ pub fn publication_of(module: Module, file: &Path) -> Result<(Publication, Strin
         contract: contract_hash(&routine.interface),
         routine: Arc::new(routine),
     });
-    Ok((Publication { module: module.name, routines: routines.collect(), executable }, warnings))
+    (Publication { module: module.name, routines: routines.collect(), executable }, warnings)
 }
 
 /// The warning for a file without routines.

@@ -16,10 +16,12 @@ use farcall_interfaces::directory::{self, DirectoryHandle};
 use farcall_kernel::{Manifest, Node, PluginDescription};
 use farcall_metrics::MetricsHandle;
 use farcall_rpc_server::RpcHandle;
+use farcall_spawner_local::Inspector;
 use rustix::process::{Resource, Rlimit};
 
 use crate::output::{notice, print};
 use crate::publish::publication;
+use crate::python::Interpreters;
 use crate::shipped::{self, default_files};
 use crate::transports::{TRANSPORTS, token_file};
 use end::End;
@@ -29,7 +31,8 @@ use publisher::Publisher;
 /// Publishes routines and serves them.
 #[derive(Args)]
 pub struct ServeArguments {
-    /// Interface files, or names of libraries that come with Farcall (lapack, fftw); without any, the default ones
+    /// Interface files, Python files, or names of libraries that come with Farcall (lapack, fftw); without any, the
+    /// default ones
     files: Vec<PathBuf>,
     /// Where to listen: unix:PATH, tls://HOST:PORT or tcp:127.0.0.1:PORT; may be repeated
     #[arg(long, value_name = "ADDRESS")]
@@ -43,6 +46,9 @@ pub struct ServeArguments {
     /// Where Prometheus asks for metrics over HTTP, such as 127.0.0.1:9464
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<String>,
+    /// Interpreter of Python files beside which there is no .venv [default: $FARCALL_PYTHON, or python3]
+    #[arg(long, value_name = "PATH")]
+    python: Option<PathBuf>,
     /// Limits of your own: keys that differ from those of --print-manifest
     #[arg(long, value_name = "FILE")]
     manifest: Option<PathBuf>,
@@ -78,10 +84,11 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     };
     let folder = if arguments.private { Some(PrivateFolder::new()?) } else { None };
     override_options(&mut manifest, arguments, folder.as_ref())?;
-    let publications = compile_all(arguments)?;
+    let interpreters = interpreters(&manifest, arguments)?;
+    let publications = compile_all(arguments, &interpreters)?;
     let drain_max = Duration::from_millis(server_options(&manifest)?.drain_ms);
     let node = Node::start(&manifest, &plugins)?;
-    let mut publisher = Publisher::new(node.service::<DirectoryHandle>(directory::SLOT)?);
+    let mut publisher = Publisher::new(node.service::<DirectoryHandle>(directory::SLOT)?, interpreters);
     let published = publish_all(&mut publisher, publications)?;
     let rpc = node.service::<RpcHandle>(farcall_rpc_server::SLOT)?;
     let addresses = rpc.addresses.clone();
@@ -156,6 +163,13 @@ fn server_options(manifest: &Manifest) -> Result<farcall_rpc_server::Options> {
     entry.map_or_else(|| Ok(farcall_rpc_server::Options::default()), |entry| entry.options.read())
 }
 
+/// Which interpreters run Python files, and what the manifest lets these do.
+fn interpreters(manifest: &Manifest, arguments: &ServeArguments) -> Result<Interpreters> {
+    let entry = manifest.plugins.iter().find(|entry| entry.slot == farcall_interfaces::spawner::SLOT);
+    let inspector = entry.map_or_else(|| Ok(Inspector::default()), |entry| Inspector::new(&entry.options))?;
+    Ok(Interpreters { inspector, python: arguments.python.clone() })
+}
+
 fn toml_text(text: &str) -> String {
     let escaped: String = text
         .chars()
@@ -176,13 +190,13 @@ fn toml_list(texts: &[String]) -> String {
 type Compiled = (PathBuf, farcall_interfaces::directory::Publication);
 
 /// All files named must compile. Of the default ones, those whose libraries this machine lacks are left out.
-fn compile_all(arguments: &ServeArguments) -> Result<Vec<Compiled>> {
+fn compile_all(arguments: &ServeArguments, interpreters: &Interpreters) -> Result<Vec<Compiled>> {
     let named = !arguments.files.is_empty();
     let files = if named { arguments.files.iter().map(|file| shipped::named(file)).collect() } else { default_files() };
     let mut publications = Vec::new();
     let mut failed = None;
     for file in files {
-        match publication(&file) {
+        match publication(&file, interpreters) {
             Ok((publication, warnings)) => {
                 if !warnings.trim().is_empty() {
                     eprintln!("{}", warnings.trim_end());

@@ -1,8 +1,10 @@
-/* What the main program of a linked executable needs of libfarcall.so; `farcall serve` generates such programs. */
+/* What the main program of an executable needs of libfarcall.so: that of a linked one, which `farcall serve` generates, and
+ * that of another language, which runs all routines with one function. */
 #ifndef FARCALL_EXECUTABLE_H
 #define FARCALL_EXECUTABLE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,6 +18,54 @@ struct farcall_entry {
 
 /* Serves the server that started this process, and returns main's exit status. The table must live as long. */
 int farcall_executable_main(int argc, char **argv, const struct farcall_entry *entries, size_t count);
+
+/* A call that this process runs. It is valid until the function that was given it returns. */
+typedef struct farcall_running farcall_running;
+
+/* How a parameter's value lies. */
+enum farcall_parameter_kind {
+    FARCALL_PARAMETER_ABSENT = 0, /* nowhere: the routine does not refer to it */
+    FARCALL_PARAMETER_NUMBER = 1, /* one element at `data` */
+    FARCALL_PARAMETER_ARRAY = 2,  /* `rank` extents and strides; the element with all indexes 0 at `data` */
+    FARCALL_PARAMETER_TEXT = 3    /* `shape[0]` bytes at `data`, and a NUL; NULL for no text */
+};
+
+/* A parameter of a call: 552 bytes. Of arrays it shows what travels. IN memory is not to be written to. */
+typedef struct farcall_parameter {
+    const char *name;       /* as the interface has it; lives as long as the process */
+    void *data;             /* aligned for any element; NULL where there is nothing */
+    uint32_t kind;          /* enum farcall_parameter_kind */
+    uint32_t mode;          /* 0 IN, 1 OUT, 2 INOUT, 3 WORK */
+    uint32_t element;       /* enum farcall_element */
+    uint32_t rank;          /* of arrays */
+    uint64_t element_bytes; /* bytes of one element */
+    uint64_t shape[32];     /* extents, in logical order */
+    int64_t strides[32];    /* bytes between neighbours */
+} farcall_parameter;
+
+/* Takes the source of the module, once and before any routine runs: the text that was published, and the file that it
+ * came from. Returns NULL; or why it cannot be used, in UTF-8, valid until the next call. */
+typedef const char *(*farcall_load)(void *context, const char *file, const char *source);
+
+/* Runs the routine of this name: reads the parameters of `running`, writes to those that are OUT or INOUT, or says that it
+ * failed. */
+typedef void (*farcall_body)(void *context, const char *routine, farcall_running *running);
+
+/* Serves the server that started this process with two functions, which are called by this thread, one call at a time;
+ * returns main's exit status. */
+int farcall_executable_serve(farcall_load load, farcall_body body, void *context);
+
+/* How many parameters the routine has, WORK ones included. */
+size_t farcall_running_parameters(const farcall_running *running);
+
+/* Describes parameter number `index`; returns 0, or -1 if there is none. */
+int farcall_running_parameter(const farcall_running *running, size_t index, farcall_parameter *parameter);
+
+/* Gives the text of an OUT or INOUT string, which is copied; returns 0, or -1 for another parameter or a NUL inside. */
+int farcall_running_answer(farcall_running *running, size_t index, const char *text, size_t bytes);
+
+/* The routine has failed: the caller gets a `routine-failed` error in these words (UTF-8) and no results. */
+void farcall_running_fail(farcall_running *running, const char *words);
 
 #ifdef __cplusplus
 }

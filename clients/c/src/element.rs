@@ -11,22 +11,7 @@ pub const STRUCT: u32 = 14;
 
 /// The number of a type. Strings and files are text, of chars.
 pub fn number(element: ElementType) -> u32 {
-    match element {
-        ElementType::Char | ElementType::String | ElementType::Filename => CHAR,
-        ElementType::Int8 => 2,
-        ElementType::UInt8 => 3,
-        ElementType::Int16 => 4,
-        ElementType::UInt16 => 5,
-        ElementType::Int32 => 6,
-        ElementType::UInt32 => 7,
-        ElementType::Int64 => 8,
-        ElementType::UInt64 => 9,
-        ElementType::Float32 => 10,
-        ElementType::Float64 => 11,
-        ElementType::Complex64 => 12,
-        ElementType::Complex128 => 13,
-        ElementType::Struct(_) => STRUCT,
-    }
+    element.abi_number()
 }
 
 /// The type with a number, for a parameter whose own type is `declared`. `None` for a number that no version has.

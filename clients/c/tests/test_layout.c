@@ -1,5 +1,6 @@
 /* The C ABI's structures lie in memory as spec/vectors/c-abi.txt says; bindings in other languages rely on it. */
 #include "check.h"
+#include "farcall-executable.h"
 
 struct line {
     const char *structure, *member;
@@ -68,6 +69,16 @@ static const struct line lines[] = {
     MEMBER(farcall_server_options, file_count),
     MEMBER(farcall_server_options, arguments),
     MEMBER(farcall_server_options, argument_count),
+    WHOLE(farcall_parameter),
+    MEMBER(farcall_parameter, name),
+    MEMBER(farcall_parameter, data),
+    MEMBER(farcall_parameter, kind),
+    MEMBER(farcall_parameter, mode),
+    MEMBER(farcall_parameter, element),
+    MEMBER(farcall_parameter, rank),
+    MEMBER(farcall_parameter, element_bytes),
+    MEMBER(farcall_parameter, shape),
+    MEMBER(farcall_parameter, strides),
 };
 
 static const struct line *find(const char *structure, const char *member)

@@ -1,4 +1,4 @@
-"""libfarcall.so exports what the headers declare, and nothing else (spec/c-abi.md, section 8)."""
+"""libfarcall.so exports what the headers declare, and nothing else (spec/c-abi.md, section 9)."""
 
 import os
 import pathlib

@@ -15,7 +15,7 @@ use farcall_wire::{Argument, Open};
 
 use super::CALL_BYTES_MAX;
 use super::memory::{ArenaPlan, Segments};
-use super::module::{LoadedModule, LoadedRoutine};
+use super::module::{Body, LoadedModule, LoadedRoutine};
 use super::output;
 use crate::invoke::{Slot, invoke};
 
@@ -161,12 +161,17 @@ impl PendingCall {
         let loaded = module.find(&self.routine)?;
         let mut slots = self.slots(&loaded.routine.interface)?;
         crate::confine::begin_call();
-        // SAFETY: every slot describes memory of the extent that the layout says; that the code has the interface its
-        // IDL claims is the publisher's word, which is why it runs in this process and not in the server.
-        unsafe { invoke(&loaded.prepared, &mut slots)? };
+        let outcome = match &loaded.body {
+            // SAFETY: every slot describes memory of the extent that the layout says; that the code has the interface its
+            // IDL claims is the publisher's word, which is why it runs in this process and not in the server.
+            Body::Native(prepared) => unsafe { invoke(prepared, &mut slots) }.map(|()| Vec::new()),
+            Body::Hosted(hosted) => hosted.run(&loaded.routine.interface, &self.layout, &mut slots),
+        };
         end_fork(module.process);
         flush_standard_output();
         output::wait_until_taken();
+        // Texts that the slots point to live until they were copied.
+        let _texts = outcome?;
         self.results(loaded, &slots)
     }
 

@@ -11,6 +11,7 @@ use farcall_idl::sizer::Sizer;
 use farcall_transport_unix::Birthplace;
 use farcall_wire::Publication;
 
+use super::hosted::Hosted;
 use crate::build::entry_name;
 use crate::entry::{EntryPoint, LinkedEntries};
 use crate::invoke::Prepared;
@@ -23,15 +24,33 @@ const FAILURES_MAX: usize = 8;
 pub struct LoadedRoutine {
     pub routine: Routine,
     pub contract: [u8; 32],
-    pub prepared: Prepared,
+    pub body: Body,
     pub sizer: Sizer,
 }
 
+/// What runs a routine.
+pub enum Body {
+    /// Machine code, called through its own C signature.
+    Native(Prepared),
+    /// One function for all routines, which asks for the arguments.
+    Hosted(Hosted),
+}
+
+/// Where a process has its routines from.
+#[derive(Clone, Copy)]
+pub enum Source<'a> {
+    /// The libraries that the module names.
+    Libraries,
+    /// The table of a linked executable.
+    Linked(&'a LinkedEntries),
+    /// A function for all of them.
+    Hosted(super::hosted::Function),
+}
+
 impl LoadedRoutine {
-    fn new(routine: &Routine, entry: EntryPoint) -> Result<LoadedRoutine> {
-        let prepared = Prepared::new(routine, entry)?;
+    fn new(routine: &Routine, body: Body) -> LoadedRoutine {
         let sizer = Sizer::new(&routine.interface);
-        Ok(LoadedRoutine { routine: routine.clone(), contract: contract_hash(&routine.interface), prepared, sizer })
+        LoadedRoutine { routine: routine.clone(), contract: contract_hash(&routine.interface), body, sizer }
     }
 }
 
@@ -46,19 +65,18 @@ pub struct LoadedModule {
 
 impl LoadedModule {
     /// Opens the libraries and finds every routine, so that a missing one is known before the first call.
-    pub fn load(publication: &Publication, entries: Option<&LinkedEntries>) -> Result<LoadedModule> {
+    pub fn load(publication: &Publication, source: Source<'_>) -> Result<LoadedModule> {
         let module = decode_module(&publication.module)?;
-        let libraries = match entries {
-            Some(_) => None,
-            None => Some(Libraries::open(&publication.libraries, Path::new("/"))?),
+        let libraries = match source {
+            Source::Linked(_) => None,
+            Source::Hosted(function) => function.load(&module).map(|()| None)?,
+            Source::Libraries => Some(Libraries::open(&publication.libraries, Path::new("/"))?),
         };
         let (mut routines, mut failures) = (HashMap::with_capacity(module.routines.len()), Vec::new());
         for (index, routine) in module.routines.iter().enumerate() {
             let name = routine.interface.full_name();
-            match entry(&module, index, libraries.as_ref(), entries)
-                .and_then(|entry| LoadedRoutine::new(routine, entry))
-            {
-                Ok(loaded) => drop(routines.insert(name, loaded)),
+            match body(&module, index, libraries.as_ref(), source) {
+                Ok(body) => drop(routines.insert(name, LoadedRoutine::new(routine, body))),
                 Err(error) => failures.push((name, error)),
             }
             if failures.len() == FAILURES_MAX {
@@ -83,18 +101,16 @@ impl LoadedModule {
     }
 }
 
-/// Where the code of routine number `index` begins.
-fn entry(
-    module: &Module,
-    index: usize,
-    libraries: Option<&Libraries>,
-    entries: Option<&LinkedEntries>,
-) -> Result<EntryPoint> {
-    match (libraries, entries, &module.routines[index].implementation.code) {
-        (_, Some(entries), _) => entries.find(&linked_name(module, index)?),
-        (Some(libraries), None, Code::Symbol { symbol, .. }) => libraries.find(symbol),
-        _ => Err(needs_compiler(&module.routines[index])),
-    }
+/// What runs routine number `index`.
+fn body(module: &Module, index: usize, libraries: Option<&Libraries>, source: Source<'_>) -> Result<Body> {
+    let routine = &module.routines[index];
+    let entry: EntryPoint = match (source, libraries, &routine.implementation.code) {
+        (Source::Hosted(function), ..) => return Hosted::new(function, &routine.interface).map(Body::Hosted),
+        (Source::Linked(entries), ..) => entries.find(&linked_name(module, index)?)?,
+        (Source::Libraries, Some(libraries), Code::Symbol { symbol, .. }) => libraries.find(symbol)?,
+        _ => return Err(needs_compiler(routine)),
+    };
+    Prepared::new(routine, entry).map(Body::Native)
 }
 
 /// The first failure, with the routine that it concerns, and in short what else is wrong: whoever mends one library
@@ -122,5 +138,5 @@ fn needs_compiler(routine: &Routine) -> Error {
 /// # Errors
 /// What a call would meet: `Unavailable` for a missing library or symbol, `InvalidArgument` for an impossible signature.
 pub fn check_module(publication: &Publication) -> Result<()> {
-    LoadedModule::load(publication, None).map(|_| ())
+    LoadedModule::load(publication, Source::Libraries).map(|_| ())
 }

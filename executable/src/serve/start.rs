@@ -1,5 +1,6 @@
 //! How an executable begins: where its connection is, and what it does before the first call.
 
+use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -11,24 +12,24 @@ use farcall_interfaces::spawner::zygote::{ZYGOTE_VARIABLE, ZygoteLink};
 use farcall_interfaces::stream::{ByteStream, Proof};
 use farcall_transport_unix::{MemoryLimits, SharedMemory, ring};
 
-use super::Code;
+use super::hosted::{Function, RawBody, RawLoad};
 use super::zygote::{self, Preloaded};
+use super::{Code, Own as OwnCode};
 use crate::confine::Own;
 use crate::entry::{LinkedEntries, LinkedEntry};
 
 /// Runs the generic host; returns the process's exit status.
 pub fn host_main() -> i32 {
     restore_broken_pipes();
-    report(confined().and_then(|()| begin(None)))
+    report(confined().and_then(|()| begin(OwnCode::Nothing)))
 }
 
-/// Becomes the linked executable `program`, held to its rules before its code is even loaded; returns an exit status only
-/// if it cannot.
-pub fn run_linked(program: &Path) -> i32 {
+/// Becomes `program`, held to its rules before its code is even loaded; returns an exit status only if it cannot.
+pub fn run_program(program: &Path, arguments: &[OsString]) -> i32 {
     restore_broken_pipes();
     report(confined().and_then(|()| {
-        let error = std::process::Command::new(program).exec();
-        Err(Error::system("start a linked executable", error).with("program", program.display()))
+        let error = std::process::Command::new(program).args(arguments).exec();
+        Err(Error::system("start an executable's program", error).with("program", program.display()))
     }))
 }
 
@@ -39,19 +40,19 @@ fn confined() -> Result<()> {
 
 /// Runs a linked executable; returns the process's exit status.
 pub fn linked_main(entries: Result<LinkedEntries>) -> i32 {
-    report(entries.and_then(|entries| begin(Some(entries))))
+    report(entries.and_then(|entries| begin(OwnCode::Linked(entries))))
 }
 
 /// An executable from the start; or a zygote, and then each executable that it forks.
-fn begin(entries: Option<LinkedEntries>) -> Result<()> {
+fn begin(own: OwnCode) -> Result<()> {
     end_with_parent();
     if std::env::var(ZYGOTE_VARIABLE).as_deref() != Ok("0") {
         let connection = inherited()?;
         Own::new()?.apply()?;
-        return run(connect(connection)?, entries, None);
+        return run(connect(connection)?, own, None);
     }
-    match zygote::run(ZygoteLink::new(take_descriptor_0()?), entries.as_ref())? {
-        Some(born) => run(connect(born.connection)?, entries, Some(born.preloaded)),
+    match zygote::run(ZygoteLink::new(take_descriptor_0()?), own.source())? {
+        Some(born) => run(connect(born.connection)?, own, Some(born.preloaded)),
         None => Ok(()),
     }
 }
@@ -66,10 +67,10 @@ fn report(outcome: Result<()>) -> i32 {
     }
 }
 
-fn run(stream: Box<dyn ByteStream>, entries: Option<LinkedEntries>, preloaded: Option<Preloaded>) -> Result<()> {
+fn run(stream: Box<dyn ByteStream>, own: OwnCode, preloaded: Option<Preloaded>) -> Result<()> {
     // This process only adopts memory, so its own pool may be empty.
     let limits = MemoryLimits { idle_bytes_max: 0, idle_regions_max: 0, ..MemoryLimits::default() };
-    super::serve(stream, Arc::new(SharedMemory::new(limits)), Code { entries, preloaded })
+    super::serve(stream, Arc::new(SharedMemory::new(limits)), Code { own, preloaded })
 }
 
 /// The connection that the spawner left as descriptor 0.
@@ -124,4 +125,21 @@ pub unsafe extern "C" fn farcall_executable_main(
     // SAFETY: the caller's promise, passed on.
     let entries = unsafe { LinkedEntries::new(entries, count) };
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| linked_main(entries))).unwrap_or(101)
+}
+
+/// `main` of a program that runs all routines with one function of its own (farcall-executable.h).
+///
+/// # Safety
+/// `load` and `body` take `context`, and what the header says, as long as this function has not returned.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn farcall_executable_serve(
+    load: Option<RawLoad>,
+    body: Option<RawBody>,
+    context: *mut std::ffi::c_void,
+) -> std::ffi::c_int {
+    let (Some(load), Some(body)) = (load, body) else { return 1 };
+    // SAFETY: the caller's promise, passed on.
+    let function = unsafe { Function::new(load, body, context) };
+    let serve = || report(begin(OwnCode::Hosted(function)));
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(serve)).unwrap_or(101)
 }

@@ -11,9 +11,8 @@ use farcall_interfaces::spawner::zygote::{Packet, Received, Wait, ZygoteLink, re
 use farcall_wire::Publication;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, getpid, getppid, pidfd_open, setpgid, waitpgid, waitpid};
 
-use super::module::LoadedModule;
+use super::module::{LoadedModule, Source};
 use crate::confine::Own;
-use crate::entry::LinkedEntries;
 
 /// Looks at a group that was killed until nothing of it is left, a millisecond each: the kernel needs as long to take a
 /// large process down.
@@ -39,12 +38,12 @@ pub struct Born {
 }
 
 /// Forks executables until the spawner is gone (`None`); or this is one of them, with its outputs in place.
-pub fn run(link: ZygoteLink, entries: Option<&LinkedEntries>) -> Result<Option<Born>> {
+pub fn run(link: ZygoteLink, source: Source<'_>) -> Result<Option<Born>> {
     let name = rustix::thread::name().ok();
     let _ = rustix::thread::set_name(c"farcall-zygote");
     // Orphans of executables come to this process, which can reap them.
     let _ = rustix::process::set_child_subreaper(Some(getpid()));
-    let Some(preloaded) = load(&link, entries)? else { return Ok(None) };
+    let Some(preloaded) = load(&link, source)? else { return Ok(None) };
     let own = Own::new()?;
     let Some(descriptors) = serve(&link)? else { return Ok(None) };
     own.apply()?;
@@ -58,11 +57,11 @@ pub fn run(link: ZygoteLink, entries: Option<&LinkedEntries>) -> Result<Option<B
 
 /// The module that the first packet brings. One that cannot be loaded is left to an executable of its own, whose server
 /// hears the reason.
-fn load(link: &ZygoteLink, entries: Option<&LinkedEntries>) -> Result<Option<Preloaded>> {
+fn load(link: &ZygoteLink, source: Source<'_>) -> Result<Option<Preloaded>> {
     let Received::Packet(Packet::Load, mut descriptors) = link.receive(Wait::Long)? else { return Ok(None) };
     let memory = descriptors.pop().ok_or_else(|| Error::new(ErrorKind::Protocol, "load a module", "it is missing"))?;
     let publication = read_load(memory)?;
-    match LoadedModule::load(&publication, entries) {
+    match LoadedModule::load(&publication, source) {
         Ok(module) if can_fork() => {
             link.send(Packet::Loaded, &[])?;
             Ok(Some(Preloaded { publication, module }))

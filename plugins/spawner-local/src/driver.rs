@@ -1,6 +1,7 @@
 //! The spawner's driver: one thread that waits for requests, outputs and ends of processes, and does what `step` says.
 
 mod environment;
+pub mod inspection;
 mod process;
 mod rooms;
 mod zygotes;

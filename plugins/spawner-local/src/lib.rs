@@ -9,6 +9,7 @@ use farcall_base::Result;
 use farcall_interfaces::spawner::{SLOT, SpawnerHandle};
 use farcall_kernel::{Options, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox};
 
+pub use driver::inspection::{Inspection, Inspector};
 use state::Settings;
 
 const NAME: &str = "spawner-local";

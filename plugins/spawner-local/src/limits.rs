@@ -35,6 +35,7 @@ pub(crate) struct Limits {
     threads: Option<u64>,
     pin: Option<bool>,
     required: Option<bool>,
+    python: Option<String>,
 }
 
 impl Limits {
@@ -55,6 +56,7 @@ impl Limits {
             threads: Some(0),
             pin: Some(false),
             required: Some(false),
+            python: Some(String::new()),
         }
     }
 
@@ -76,12 +78,14 @@ impl Limits {
             threads: own.threads.or(other.threads),
             pin: own.pin.or(other.pin),
             required: own.required.or(other.required),
+            python: own.python.or(other.python),
         }
     }
 
     /// Refuses what no process could run under, and paths that cannot be passed on.
     pub(crate) fn check(&self) -> std::result::Result<(), String> {
-        let paths = self.readable.iter().chain(&self.writable).flatten();
+        let python = self.python.iter().filter(|python| !python.is_empty());
+        let paths = self.readable.iter().chain(&self.writable).flatten().chain(python);
         for path in paths {
             if !Path::new(path).is_absolute() || path.contains(['\n', '\0']) {
                 return Err(format!("{path:?} is no absolute path"));
@@ -131,6 +135,11 @@ impl Limits {
         limited(self.threads).unwrap_or(share.max(1) as u64)
     }
 
+    /// The interpreter of its Python source, if one is named.
+    pub(crate) fn python(&self) -> Option<&str> {
+        self.python.as_deref().filter(|python| !python.is_empty())
+    }
+
     /// Whether the number of threads was asked for, and not worked out.
     pub(crate) fn threads_are_set(&self) -> bool {
         limited(self.threads).is_some()
@@ -164,6 +173,7 @@ fn own_files(image: &ExecutableImage) -> Vec<String> {
     match &image.kind {
         ImageKind::GenericHost { libraries } => libraries.iter().filter_map(beside).collect(),
         ImageKind::Linked { path } => vec![path.clone()],
+        ImageKind::Interpreted { readable, .. } => readable.clone(),
     }
 }
 

@@ -10,7 +10,7 @@ use farcall_interfaces::spawner::{ExitHow, Exited, SOCKET_VARIABLE};
 use farcall_wire::Publication;
 
 use crate::limits::Limits;
-use crate::state::{Executable, Phase, State};
+use crate::state::{Executable, Phase, Settings, State};
 
 /// The descriptor on which an executable finds its connection: standard input, which the standard library can hand over
 /// without running code of ours between fork and exec.
@@ -105,7 +105,7 @@ impl Load {
     fn new(module: String, image: &ExecutableImage) -> Load {
         let libraries = match &image.kind {
             ImageKind::GenericHost { libraries } => libraries.clone(),
-            ImageKind::Linked { .. } => Vec::new(),
+            ImageKind::Linked { .. } | ImageKind::Interpreted { .. } => Vec::new(),
         };
         Load { module, text: image.module_text.clone(), libraries }
     }
@@ -120,7 +120,7 @@ impl Load {
 pub(crate) fn step(state: &mut State, now: Instant, event: Event) -> Vec<Action> {
     match event {
         Event::Start { request, executable, module, image } => {
-            let command = check_start(state, executable).and_then(|()| command_line(state, &module, &image));
+            let command = check_start(state, executable).and_then(|()| command_line(&state.settings, &module, &image));
             let load = Load::new(module, &image);
             vec![start(state, request, executable, command.map(|command| (command, load)))]
         }
@@ -166,18 +166,18 @@ fn check_start(state: &State, executable: ExecutableId) -> Result<()> {
     Ok(())
 }
 
-fn command_line(state: &State, module: &str, image: &ExecutableImage) -> Result<CommandLine> {
+pub(crate) fn command_line(settings: &Settings, module: &str, image: &ExecutableImage) -> Result<CommandLine> {
     if !image.backend.is_empty() && !image.backend.eq_ignore_ascii_case("normal") {
         let message = format!("backend {:?} is not started by spawner-local", image.backend);
         let error = Error::new(ErrorKind::Unavailable, "start an executable", message);
         return Err(error.fix("publish the routine with Backend \"normal\""));
     }
-    let (program, arguments) = state.settings.host_command.split_first().expect("an empty one was refused");
-    let environment = environment(state, image);
+    let (program, arguments) = settings.host_command.split_first().expect("an empty one was refused");
+    let environment = environment(settings, image);
     environment.iter().try_for_each(check_variable)?;
     let mut arguments = arguments.to_vec();
     let linked = match &image.kind {
-        ImageKind::Linked { path } => Some(path.clone()),
+        ImageKind::Linked { path: program } | ImageKind::Interpreted { program, .. } => Some(program.clone()),
         ImageKind::GenericHost { .. } => None,
     };
     match &linked {
@@ -187,14 +187,17 @@ fn command_line(state: &State, module: &str, image: &ExecutableImage) -> Result<
         None if !module.is_empty() => arguments.push(module.to_string()),
         None => {}
     }
-    let limits = state.settings.limits_of(module);
+    if let ImageKind::Interpreted { arguments: own, .. } = &image.kind {
+        arguments.extend(own.iter().cloned());
+    }
+    let limits = settings.limits_of(module);
     let rules = limits.rules(image);
     Ok(CommandLine { program: program.clone(), arguments, environment, linked, limits, rules })
 }
 
 /// Later ones win: the manifest, then the module, then what an executable needs to find its connection.
-fn environment(state: &State, image: &ExecutableImage) -> Vec<(String, String)> {
-    let manifest = state.settings.environment.iter().map(|(name, value)| (name.clone(), value.clone()));
+fn environment(settings: &Settings, image: &ExecutableImage) -> Vec<(String, String)> {
+    let manifest = settings.environment.iter().map(|(name, value)| (name.clone(), value.clone()));
     let socket = (SOCKET_VARIABLE.to_string(), SOCKET_NUMBER.to_string());
     manifest.chain(image.environment.iter().cloned()).chain([socket]).collect()
 }

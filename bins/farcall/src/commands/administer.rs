@@ -21,7 +21,7 @@ const END_MAX: Duration = Duration::from_secs(30);
 /// Publishes files.
 #[derive(Args)]
 pub struct PublishArguments {
-    /// Interface files on the server's host, or names of libraries that come with Farcall (lapack, fftw)
+    /// Interface files and Python files on the server's host, or names of libraries that come with Farcall (lapack, fftw)
     #[arg(required = true)]
     files: Vec<PathBuf>,
     #[command(flatten)]

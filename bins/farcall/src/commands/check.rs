@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 
 use super::{exit_code, explain};
 use crate::output::{print, table};
-use crate::publish::{compile, publication_of, publishes_nothing};
+use crate::publish::{compile, publication_of, publishes_nothing, read};
+use crate::python::{Interpreters, is_python};
 use crate::shipped;
 
 /// Checks interface files.
@@ -58,6 +59,11 @@ pub fn check(arguments: &CheckArguments) -> Result<ExitCode> {
 
 /// Compiles a file; where `link` says so, also finds its code.
 fn checked(file: &Path, link: bool) -> Result<Module> {
+    if is_python(file) {
+        let described = Interpreters::default().describe(file, &read(file)?)?;
+        warn(&described.warnings);
+        return Ok(described.module);
+    }
     let module = compile(file)?;
     if link {
         let (_, warnings) = publication_of(module.clone(), file)?;

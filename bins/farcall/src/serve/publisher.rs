@@ -12,6 +12,7 @@ use farcall_rpc_server::Instruction;
 use farcall_wire::{Failure, ModuleReport, Order};
 
 use crate::publish::publication;
+use crate::python::Interpreters;
 use crate::shipped;
 
 /// Time that the directory has for one request.
@@ -25,12 +26,13 @@ const WORDS_MAX: usize = 64 << 10;
 pub struct Publisher {
     directory: DirectoryHandle,
     files: BTreeMap<String, PathBuf>,
+    interpreters: Interpreters,
 }
 
 impl Publisher {
     /// One that has published nothing.
-    pub fn new(directory: DirectoryHandle) -> Publisher {
-        Publisher { directory, files: BTreeMap::new() }
+    pub fn new(directory: DirectoryHandle, interpreters: Interpreters) -> Publisher {
+        Publisher { directory, files: BTreeMap::new(), interpreters }
     }
 
     /// Publishes a module that was made from `file`.
@@ -77,7 +79,7 @@ impl Publisher {
             )
             .fix(format!("name a file on the server's host, or one of {}", shipped::names())));
         }
-        let (publication, warnings) = publication(&file).map_err(explained)?;
+        let (publication, warnings) = publication(&file, &self.interpreters).map_err(explained)?;
         let report = report(&publication, warnings);
         self.publish(&file, publication)?;
         Ok(report)
@@ -93,7 +95,7 @@ impl Publisher {
     /// From the file that it came from: libraries are looked for, and executables linked, as if it were new.
     fn reload(&mut self, module: &str) -> Result<ModuleReport> {
         let file = self.file_of(module)?.clone();
-        let (publication, warnings) = publication(&file).map_err(explained)?;
+        let (publication, warnings) = publication(&file, &self.interpreters).map_err(explained)?;
         if publication.module != module {
             let message = format!("the file has the module \"{}\" now", publication.module);
             return Err(Error::new(ErrorKind::InvalidSource, "reload a module", message)

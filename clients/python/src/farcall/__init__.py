@@ -40,6 +40,7 @@ from ._memory import empty, empty_like, zeros
 from ._results import Results, Times
 from ._routine import Routine
 from ._server import Module, Server, connect
+from ._source import routine
 
 __version__: str = text(lib.farcall_version()) or "unknown"
 
@@ -76,5 +77,6 @@ __all__ = [
     "connect",
     "empty",
     "empty_like",
+    "routine",
     "zeros",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Dict, Generic, Iterator, List, NoReturn, Optional, Sequence, TypeVar, Union
 
@@ -35,7 +36,7 @@ def connect(
 
     Args:
         address: "unix:PATH", "tls://HOST:PORT" or "farcall://HOST:PORT".
-        files: interface files for a private server to publish; without any, what Farcall comes with.
+        files: interface files and Python files for a private server to publish; without any, what Farcall comes with.
         token_file: the file with the token of a TCP server, $FARCALL_TOKEN_FILE by default; over TLS the file with
             your certificate, $FARCALL_CREDENTIALS by default.
         timeout: seconds that connecting may take, and each look-up of a routine later on.
@@ -58,6 +59,9 @@ def connect(
         given = None if address is None else str(address)
         return Server(open_connection(given, _path(token_file), timeout))
     paths = [os.fspath(one) for one in files]
+    if any(path.endswith(".py") for path in paths) and "--python" not in arguments:
+        # This interpreter has farcall, for one.
+        arguments = ["--python", sys.executable, *arguments]
     return Server(open_private(paths, _path(program), arguments, _path(token_file), timeout))
 
 

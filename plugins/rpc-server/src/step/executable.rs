@@ -95,7 +95,7 @@ impl Server {
         };
         let libraries = match &pool.image.kind {
             ImageKind::GenericHost { libraries } => libraries.clone(),
-            ImageKind::Linked { .. } => Vec::new(),
+            ImageKind::Linked { .. } | ImageKind::Interpreted { .. } => Vec::new(),
         };
         let publication = Publication { module: pool.image.module_text.to_vec(), libraries };
         let Some(peer) = self.state.peers.get_mut(&connection) else { return Ok(()) };

@@ -60,7 +60,8 @@ impl Rooms {
 }
 
 impl Room {
-    fn new(limits: &Limits) -> Result<Room> {
+    /// A folder and a cgroup for the processes of one module.
+    pub(super) fn new(limits: &Limits) -> Result<Room> {
         let user = limits.user().map(|user| find_user(user, &passwd())).transpose()?;
         let (name, folder) = make_folder()?;
         // A lock that ends with this process, wherever that is: others must not take the folder for left behind.

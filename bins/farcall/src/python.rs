@@ -1,0 +1,276 @@
+//! From a Python file to a module: finds an interpreter, has it say what the file's interfaces are, and keeps the source.
+//!
+//! The source travels with the module to each executable, so that an edit shows with the next `farcall reload` and not
+//! in half of the processes. What it says of itself, it says in a process that is held to the module's rules.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_idl::interface::{Module, Routine};
+use farcall_interfaces::directory::ImageKind;
+use farcall_spawner_local::Inspector;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use serde_json::Value;
+
+/// Time in which an interpreter must have run a file to its end: it imports what the routines need.
+const TIME_MAX: Duration = Duration::from_secs(120);
+/// What it may say: interfaces, and words of its own.
+const OUTPUT_BYTES_MAX: u64 = 4 << 20;
+const WORDS_BYTES_MAX: u64 = 16 << 10;
+/// The variable that names the interpreter of files beside which there is no environment.
+const PYTHON_VARIABLE: &str = "FARCALL_PYTHON";
+/// The program in our Python package.
+const PROGRAM: [&str; 3] = ["-I", "-m", "farcall._executable"];
+
+/// Which interpreters there are, and what their processes may do.
+#[derive(Clone, Debug, Default)]
+pub struct Interpreters {
+    /// The manifest's word.
+    pub inspector: Inspector,
+    /// The command line's.
+    pub python: Option<PathBuf>,
+}
+
+/// A file that an interpreter has read.
+pub struct Described {
+    /// Its interfaces, and the source.
+    pub module: Module,
+    /// How it is run.
+    pub kind: ImageKind,
+    /// What the publisher should know.
+    pub warnings: String,
+}
+
+/// Whether a file is Python's.
+pub fn is_python(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension == "py")
+}
+
+impl Interpreters {
+    /// Runs `source`, which was read from `file`, and asks what it publishes.
+    ///
+    /// # Errors
+    /// `Unavailable` without an interpreter that has Farcall, `InvalidSource` for what is wrong with the file.
+    pub fn describe(&self, file: &Path, source: &str) -> Result<Described> {
+        let file = std::path::absolute(file).map_err(|error| Error::system("publish a Python file", error))?;
+        let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
+        check_name(&stem, &file)?;
+        let interpreter = self.find(&file, &stem)?;
+        let image = |first: &[&str]| {
+            let words = PROGRAM.iter().chain(first).map(|word| (*word).to_owned());
+            interpreter.image(words.chain([file.display().to_string()]).collect(), &file)
+        };
+        let mut inspection = self.inspector.inspect(&stem, image(&["--describe"]))?;
+        let said = finish(&mut inspection.command, source)?.answer(&file)?;
+        if let Some(mistake) = said["mistake"].as_str() {
+            return Err(mistaken(&said, mistake, &file));
+        }
+        let mut module = compile(&file, said["idl"].as_str().unwrap_or_default())?;
+        check_arguments(&module, &said["takes"], &file)?;
+        farcall_executable::serve::check_hosted(&module).map_err(|error| error.with("file", file.display()))?;
+        module.globals.push((source.to_owned(), file.display().to_string(), 1));
+        let warnings = said["warnings"].as_str().unwrap_or_default().to_owned();
+        Ok(Described { module, kind: image(&[]), warnings })
+    }
+
+    /// The interpreter that the manifest names, that of the environment beside the file, or the server's own.
+    fn find(&self, file: &Path, module: &str) -> Result<Interpreter> {
+        if let Some(named) = self.inspector.python(module) {
+            return Interpreter::ask(Path::new(&named), "limits.python of the manifest names it");
+        }
+        let beside = file.parent().unwrap_or(Path::new("/")).join(".venv/bin/python");
+        if beside.exists() {
+            return Interpreter::ask(&beside, "it is beside the file");
+        }
+        let told = self.python.clone().or_else(|| std::env::var_os(PYTHON_VARIABLE).map(PathBuf::from));
+        match told {
+            Some(python) => Interpreter::ask(&python, "the server was started with it"),
+            None => Interpreter::ask(Path::new("python3"), "no other is named"),
+        }
+    }
+}
+
+/// An interpreter that has Farcall.
+struct Interpreter {
+    program: String,
+    readable: Vec<String>,
+}
+
+impl Interpreter {
+    /// Asks where it is. It runs none of the file's code.
+    fn ask(python: &Path, reason: &str) -> Result<Interpreter> {
+        let named = |error: Error| error.with("python", python.display()).with("why this one", reason);
+        let mut command = Command::new(python);
+        command.args(PROGRAM).arg("--places");
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let finished = finish(&mut command, "").map_err(|error| {
+            let error = if error.kind() == ErrorKind::NotFound { missing("there is no such program") } else { error };
+            named(error)
+        })?;
+        if !finished.status.success() {
+            let has_none = finished.words.contains("No module named");
+            let message =
+                if has_none { "it has no farcall, or lacks what that needs" } else { "it cannot load farcall" };
+            return Err(named(missing(message)).with("it said", last_line(&finished.words)));
+        }
+        let said = finished.answer(python)?;
+        let readable = said["readable"].as_array().into_iter().flatten();
+        let readable = readable.filter_map(Value::as_str).map(str::to_owned).collect();
+        match said["program"].as_str() {
+            Some(program) if program.starts_with('/') => Ok(Interpreter { program: program.to_owned(), readable }),
+            _ => Err(named(missing("it does not know where it is"))),
+        }
+    }
+
+    fn image(&self, arguments: Vec<String>, file: &Path) -> ImageKind {
+        let mut readable = self.readable.clone();
+        // What lies beside the file, unless that is everything.
+        readable.extend(file.parent().filter(|folder| folder.parent().is_some()).map(|f| f.display().to_string()));
+        ImageKind::Interpreted { program: self.program.clone(), arguments, readable }
+    }
+}
+
+fn missing(message: &str) -> Error {
+    Error::new(ErrorKind::Unavailable, "find a Python interpreter", message.to_owned()).fix(
+        "python3 -m venv .venv beside the file, and .venv/bin/pip install the farcall wheel there; or name an interpreter: \
+         farcall serve --python PATH, or modules.NAME.python in farcall.toml",
+    )
+}
+
+/// What came of a process.
+struct Finished {
+    status: ExitStatus,
+    output: Vec<u8>,
+    words: String,
+}
+
+impl Finished {
+    fn answer(&self, file: &Path) -> Result<Value> {
+        let lost = |message: String| {
+            Error::new(ErrorKind::InvalidSource, "read a Python file", message)
+                .with("file", file.display())
+                .with("it said", last_line(&self.words))
+                .fix("run it by itself: python3 FILE")
+        };
+        if !self.status.success() {
+            return Err(lost(format!("the interpreter ended before it had read it: {}", self.status)));
+        }
+        serde_json::from_slice(&self.output)
+            .map_err(|_| lost("what the interpreter says of it makes no sense".to_owned()))
+    }
+}
+
+/// Runs a process to its end with `input`; kills its group when it takes too long or leaves others behind.
+fn finish(command: &mut Command, input: &str) -> Result<Finished> {
+    let failed = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => Error::new(ErrorKind::NotFound, "run Python", "there is no such program"),
+        _ => Error::system("run Python", error),
+    };
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(failed)?;
+    let group = Pid::from_child(&child);
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (in_time, output, words) = std::thread::scope(|scope| {
+        // Three pipes, three threads: whichever it wants to use next, it never waits for us.
+        scope.spawn(move || stdin.map(|mut stdin| stdin.write_all(input.as_bytes())));
+        let output = scope.spawn(|| read(stdout, OUTPUT_BYTES_MAX));
+        let words = scope.spawn(|| read(stderr, WORDS_BYTES_MAX));
+        let in_time = wait(group);
+        // It is not reaped yet, so no other group has its number. What it left behind would hold the pipes open.
+        let _ = kill_process_group(group, Signal::KILL);
+        (in_time, output.join().unwrap_or_default(), words.join().unwrap_or_default())
+    });
+    let status = child.wait().map_err(failed)?;
+    let words = String::from_utf8_lossy(&words).into_owned();
+    if !in_time {
+        let message = format!("not done after {} s", TIME_MAX.as_secs());
+        return Err(Error::new(ErrorKind::TimedOut, "read a Python file", message)
+            .with("it said", last_line(&words))
+            .fix("leave what takes long to functions: the file itself runs in each process"));
+    }
+    Ok(Finished { status, output, words })
+}
+
+/// All of a pipe, of which so many bytes are kept.
+fn read(pipe: Option<impl Read>, bytes_max: u64) -> Vec<u8> {
+    let mut kept = Vec::new();
+    if let Some(mut pipe) = pipe {
+        // A pipe that breaks has ended, too.
+        let _ = pipe.by_ref().take(bytes_max).read_to_end(&mut kept);
+        let _ = std::io::copy(&mut pipe, &mut std::io::sink());
+    }
+    kept
+}
+
+/// Whether it ended in time.
+fn wait(process: Pid) -> bool {
+    let Ok(pidfd) = pidfd_open(process, PidfdFlags::empty()) else { return false };
+    let time = Timespec { tv_sec: TIME_MAX.as_secs().cast_signed(), tv_nsec: 0 };
+    loop {
+        match poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&time)) {
+            Err(rustix::io::Errno::INTR) => {}
+            outcome => return outcome.is_ok_and(|ready| ready > 0),
+        }
+    }
+}
+
+fn last_line(words: &str) -> String {
+    words.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("nothing").to_owned()
+}
+
+fn check_name(stem: &str, file: &Path) -> Result<()> {
+    let begins = stem.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+    if begins && stem.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_') {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::InvalidSource, "publish a Python file", format!("\"{stem}\" is no name of a module"))
+        .with("file", file.display())
+        .fix("name it with letters, digits and _"))
+}
+
+fn mistaken(said: &Value, mistake: &str, file: &Path) -> Error {
+    let error = Error::new(ErrorKind::InvalidSource, "publish a Python file", mistake.to_owned());
+    let place = match said["line"].as_u64() {
+        Some(line) => format!("{}:{line}", file.display()),
+        None => file.display().to_string(),
+    };
+    match said["fix"].as_str() {
+        Some(fix) => error.with("at", place).fix(fix.to_owned()),
+        None => error.with("at", place),
+    }
+}
+
+fn compile(file: &Path, text: &str) -> Result<Module> {
+    farcall_idl::compile(&file.display().to_string(), text).map_err(Error::from)
+}
+
+/// A function may be given what its interface takes in, and nothing else.
+fn check_arguments(module: &Module, takes: &Value, file: &Path) -> Result<()> {
+    let takes: BTreeMap<String, Vec<String>> = serde_json::from_value(takes.clone()).unwrap_or_default();
+    module.routines.iter().try_for_each(|routine| {
+        let name = &routine.interface.name;
+        let wrong = |message: String, fix: String| {
+            let error = Error::new(ErrorKind::InvalidSource, "publish a Python file", message);
+            Err(error.with("routine", name).with("file", file.display()).fix(fix))
+        };
+        let Some(arguments) = takes.get(name) else {
+            return wrong(format!("no function is called {name}"), "give function and interface one name".to_owned());
+        };
+        match arguments.iter().find(|argument| !is_input(routine, argument)) {
+            None => Ok(()),
+            Some(argument) => wrong(
+                format!("its argument {argument} is no IN or INOUT parameter of its interface"),
+                "the function returns the OUT parameters, in their order".to_owned(),
+            ),
+        }
+    })
+}
+
+fn is_input(routine: &Routine, name: &str) -> bool {
+    routine.interface.parameters.iter().any(|parameter| parameter.name == name && parameter.mode.is_input())
+}

@@ -1,0 +1,297 @@
+"""Runs the routines of a Python file for a server: `python -I -m farcall._executable FILE`, started by servers only.
+
+With `--places` it says which interpreter this is; with `--describe FILE` it reads a module's source from standard input
+and says what its interfaces are. Both answer with one JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+import os
+import random
+import sys
+import traceback
+from typing import Any, Dict, List, Optional, Tuple
+
+import cffi
+import numpy as np
+
+from . import _source
+from ._library import LIBRARY_NAME, find
+from ._source import Mistake, Published
+
+# The part of farcall-executable.h that this program uses.
+_CDEF = """
+typedef struct farcall_running farcall_running;
+struct farcall_parameter {
+    const char *name; void *data; uint32_t kind; uint32_t mode; uint32_t element; uint32_t rank;
+    uint64_t element_bytes; uint64_t shape[32]; int64_t strides[32];
+};
+typedef const char *(*farcall_load)(void *context, const char *file, const char *source);
+typedef void (*farcall_body)(void *context, const char *routine, farcall_running *running);
+int farcall_executable_serve(farcall_load load, farcall_body body, void *context);
+size_t farcall_running_parameters(const farcall_running *running);
+int farcall_running_parameter(const farcall_running *running, size_t index, struct farcall_parameter *parameter);
+int farcall_running_answer(farcall_running *running, size_t index, const char *text, size_t bytes);
+void farcall_running_fail(farcall_running *running, const char *words);
+"""
+_NUMBER, _ARRAY, _TEXT = 1, 2, 3
+_IN, _OUT, _INOUT = 0, 1, 2
+# NumPy's types by the numbers of spec/c-abi.md, section 5.
+_TYPES = {
+    1: np.dtype("S1"), 2: np.dtype("i1"), 3: np.dtype("u1"), 4: np.dtype("i2"), 5: np.dtype("u2"), 6: np.dtype("i4"),
+    7: np.dtype("u4"), 8: np.dtype("i8"), 9: np.dtype("u8"), 10: np.dtype("f4"), 11: np.dtype("f8"),
+    12: np.dtype("c8"), 13: np.dtype("c16"),
+}  # fmt: skip
+
+
+class _Unfit(Exception):
+    """A routine returned what its interface does not say."""
+
+
+class _Parameter:
+    """A parameter of the call that runs."""
+
+    def __init__(self, ffi: Any, index: int, view: Any) -> None:
+        self._ffi = ffi
+        self._view = view
+        self.index = index
+        self.name: str = ffi.string(view.name).decode()
+        self.kind: int = view.kind
+        self.is_input = view.mode in (_IN, _INOUT)
+        self.is_output = view.mode in (_OUT, _INOUT)
+
+    @property
+    def shape(self) -> Tuple[int, ...]:
+        return tuple(self._view.shape[position] for position in range(self._view.rank))
+
+    def array(self) -> "np.ndarray[Any, Any]":
+        """The memory itself, which ends with the call. IN arrays cannot be written to."""
+        view, dtype = self._view, _TYPES[self._view.element]
+        strides = tuple(view.strides[position] for position in range(view.rank))
+        if view.data == self._ffi.NULL or 0 in self.shape:
+            return np.empty(self.shape, dtype)
+        extent = sum((count - 1) * stride for count, stride in zip(self.shape, strides)) + dtype.itemsize
+        memory = self._ffi.buffer(view.data, extent)
+        array: "np.ndarray[Any, Any]" = np.ndarray(self.shape, dtype, memory, 0, strides)
+        array.flags.writeable = self.is_output
+        return array
+
+    def value(self, wanted: Any) -> Any:
+        """What the function is given; `wanted` is its annotation."""
+        if self.kind == _TEXT:
+            text = self._view.data
+            return None if text == self._ffi.NULL else self._ffi.buffer(text, self.shape[0])[:].decode("utf-8", "replace")
+        if self.kind == _ARRAY:
+            return self.array()
+        if self.kind != _NUMBER:
+            return None
+        number = self.array()[()]
+        return bool(number) if wanted in (bool, "bool") else number.item()
+
+    def set(self, result: Any) -> None:
+        """Takes a result, checked."""
+        if self.kind == _ARRAY and not self._is_scalar(result):
+            return self._set_array(result)
+        if self.kind not in (_NUMBER, _ARRAY):
+            return None
+        place = self.array()
+        place.flags.writeable = True
+        try:
+            place[...] = _converted(result, place.dtype)
+        except (TypeError, ValueError, OverflowError):
+            raise _Unfit(f"it returned {_described(result)} as {self.name}, which is declared {_name(place.dtype)}") from None
+        return None
+
+    def _is_scalar(self, result: Any) -> bool:
+        """An OUT scalar is an array of one element, to C."""
+        return self.shape == (1,) and not isinstance(result, np.ndarray)
+
+    def _set_array(self, result: Any) -> None:
+        place = self.array()
+        if not isinstance(result, np.ndarray) or result.dtype != place.dtype or result.shape != place.shape:
+            declared = f"{_name(place.dtype)} of shape {place.shape}"
+            raise _Unfit(f"it returned {_described(result)} as {self.name}, which is declared {declared}")
+        place[...] = result
+
+
+def _converted(result: Any, dtype: "np.dtype[Any]") -> Any:
+    if dtype.kind in "iu":
+        return operator.index(bool(result) if isinstance(result, np.bool_) else result)
+    if isinstance(result, (str, bytes)):
+        raise TypeError
+    return float(result) if dtype.kind == "f" else complex(result) if dtype.kind == "c" else result
+
+
+def _name(dtype: "np.dtype[Any]") -> str:
+    return dtype.name
+
+
+def _described(result: Any) -> str:
+    if isinstance(result, np.ndarray):
+        return f"an array of {_name(result.dtype)} of shape {result.shape}"
+    return f"{result!r:.60} ({type(result).__name__})"
+
+
+class _Program:
+    """The two functions that run a module's routines."""
+
+    def __init__(self) -> None:
+        self._ffi = cffi.FFI()
+        self._ffi.cdef(_CDEF)
+        self._lib = self._ffi.dlopen(find("FARCALL_LIBRARY", "lib", LIBRARY_NAME))
+        self._file = ""
+        self._routines: Dict[str, Published] = {}
+        self._words: Any = None
+        self._process = os.getpid()
+
+    def serve(self) -> int:
+        load = self._ffi.callback("farcall_load", self._load)
+        body = self._ffi.callback("farcall_body", self._body)
+        return int(self._lib.farcall_executable_serve(load, body, self._ffi.NULL))
+
+    def _load(self, _context: Any, file: Any, source: Any) -> Any:
+        self._file = self._ffi.string(file).decode("utf-8", "surrogateescape")
+        try:
+            module = _source.load(self._file, self._ffi.string(source).decode())
+            self._routines, _ = _source.published(module)
+        except BaseException as error:
+            traceback.print_exc()
+            self._words = self._ffi.new("char[]", self._said(error))
+            return self._words
+        finally:
+            _flush()
+        return self._ffi.NULL
+
+    def _body(self, _context: Any, name: Any, running: Any) -> None:
+        self._begin()
+        try:
+            self._run(self._ffi.string(name).decode(), running)
+        except SystemExit as end:
+            _leave(end)
+        except _Unfit as unfit:
+            self._lib.farcall_running_fail(running, str(unfit).encode())
+        except BaseException as error:
+            traceback.print_exc()
+            self._lib.farcall_running_fail(running, self._said(error))
+        finally:
+            _flush()
+
+    def _begin(self) -> None:
+        """A fork of a process that has loaded the module must not draw the same random numbers as its sisters."""
+        if os.getpid() != self._process:
+            self._process = os.getpid()
+            random.seed()
+            np.random.seed()
+
+    def _said(self, error: BaseException) -> bytes:
+        words, line = _source.located(error, self._file)
+        return (words if line is None else f"{words} ({self._file}, line {line})").encode("utf-8", "replace")
+
+    def _run(self, name: str, running: Any) -> None:
+        routine = self._routines[name]
+        parameters = self._parameters(running)
+        inputs = {one.name: one for one in parameters if one.is_input}
+        hints = getattr(routine.function, "__annotations__", {})
+        arguments = {one: inputs[one].value(hints.get(one)) for one in routine.takes}
+        returned = routine.function(**arguments)
+        outputs = [one for one in parameters if one.is_output and not one.is_input]
+        for parameter, result in zip(outputs, _split(returned, len(outputs))):
+            if parameter.kind == _TEXT:
+                self._answer(running, parameter, result)
+            else:
+                parameter.set(result)
+
+    def _parameters(self, running: Any) -> List[_Parameter]:
+        parameters = []
+        for index in range(self._lib.farcall_running_parameters(running)):
+            view = self._ffi.new("struct farcall_parameter *")
+            self._lib.farcall_running_parameter(running, index, view)
+            parameters.append(_Parameter(self._ffi, index, view))
+        return parameters
+
+    def _answer(self, running: Any, parameter: _Parameter, result: Any) -> None:
+        if not isinstance(result, str):
+            raise _Unfit(f"it returned {_described(result)} as {parameter.name}, which is declared str")
+        text = result.encode("utf-8", "surrogateescape")
+        if self._lib.farcall_running_answer(running, parameter.index, text, len(text)) != 0:
+            raise _Unfit(f"it returned a text with a NUL inside as {parameter.name}")
+
+
+def _split(returned: Any, count: int) -> Tuple[Any, ...]:
+    """One for each result."""
+    if count == 1 and not isinstance(returned, tuple):
+        return (returned,)
+    results = () if returned is None else tuple(returned) if isinstance(returned, tuple) else (returned,)
+    if len(results) != count:
+        raise _Unfit(f"it returned {len(results)} results, and {count} are declared")
+    return results
+
+
+def _leave(end: SystemExit) -> None:
+    """As C's exit: the call, and this process, have ended, and the caller is told the status."""
+    status = end.code
+    if status is not None and not isinstance(status, int):
+        print(status, file=sys.stderr)
+        status = 1
+    _flush()
+    os._exit((status or 0) & 0xFF)
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            pass
+
+
+def _describe(file: str) -> Dict[str, Any]:
+    source = sys.stdin.buffer.read()
+    # What the module prints when it runs is no part of the answer.
+    answer = os.dup(1)
+    os.dup2(2, 1)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    try:
+        said = _described_source(file, source)
+    except BaseException as error:
+        words, line = _source.located(error, file)
+        said = {"mistake": words, "line": line, "fix": _fix(error)}
+        if isinstance(error, Mistake):
+            said = {"mistake": str(error), "line": error.line, "fix": error.fix}
+    _flush()
+    os.dup2(answer, 1)
+    return said
+
+
+def _described_source(file: str, source: bytes) -> Dict[str, Any]:
+    module = _source.load(file, source.decode())
+    routines, left_out = _source.published(module)
+    warnings = [f"warning: {file}: {name} is left out: it has no type hints" for name in left_out]
+    takes = {name: list(one.takes) for name, one in routines.items()}
+    return {"idl": _source.text(file, routines), "takes": takes, "warnings": "\n".join(warnings)}
+
+
+def _fix(error: BaseException) -> Optional[str]:
+    if isinstance(error, ModuleNotFoundError):
+        return f"{sys.executable} -m pip install {error.name}"
+    return None
+
+
+def main(arguments: List[str]) -> int:
+    """What the command line asks for."""
+    sys.dont_write_bytecode = True
+    if arguments[:1] == ["--places"]:
+        print(json.dumps(_source.places()))
+        return 0
+    if arguments[:1] == ["--describe"] and len(arguments) == 2:
+        print(json.dumps(_describe(arguments[1])))
+        return 0
+    # Nobody waits for a line at a pipe's end longer than it takes to write it.
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    return _Program().serve()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

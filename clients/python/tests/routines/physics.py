@@ -1,0 +1,96 @@
+"""Routines that are published as they are: what the tests of publishing call."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import Annotated, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import farcall
+
+Plate = Annotated[NDArray[np.float64], "n, m"]
+Vector = Annotated[NDArray[np.float64], "n"]
+
+
+class Fit(NamedTuple):
+    """Two results with names."""
+
+    slope: float
+    line: Annotated[NDArray[np.float32], "n + 1"]
+
+
+def heat(u: Plate, steps: int, kappa: float = 0.25) -> Plate:
+    """Explicit steps of the heat equation."""
+    if steps < 0:
+        raise ValueError("steps must not be negative")
+    u = u.copy()
+    for _ in range(steps):
+        u[1:-1, 1:-1] += kappa * (u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1])
+    return u
+
+
+def scalars(a: int, b: float, c: complex, d: bool, e: str) -> tuple[int, float, complex, bool, str]:
+    """All of Python's own."""
+    assert type(d) is bool
+    return a + 1, b * 2, c.conjugate(), not d, e[::-1]
+
+
+def fit(x: np.ndarray[tuple[int], np.dtype[np.float64]], y: Vector) -> Fit:
+    return Fit(float(x @ y), np.ones(len(y) + 1, np.float32))
+
+
+def writable(x: Vector) -> bool:
+    return x.flags.writeable
+
+
+def wrong_shape(x: Vector) -> Vector:
+    return x[:-1]
+
+
+def wrong_type(x: Vector) -> Vector:
+    return x.astype(np.float32)
+
+
+def wrong_number(x: int) -> float:
+    return "seven"
+
+
+def too_few(x: int) -> tuple[int, int]:
+    return (1,)
+
+
+def leave(status: int) -> int:
+    sys.exit(status)
+
+
+def crash(x: int) -> int:
+    os.abort()
+
+
+def process(seconds: float) -> int:
+    time.sleep(seconds)
+    return os.getpid()
+
+
+def draw(x: int) -> tuple[int, float]:
+    time.sleep(0.1)
+    return os.getpid(), float(np.random.random())
+
+
+@farcall.routine("Define scale(IN int n, INOUT double x[n], IN double factor, OUT double before) \"Scales in place.\"")
+def scale(x, factor):
+    before = x.sum()
+    x *= factor
+    return before
+
+
+def _private(x):
+    return x
+
+
+def without_hints(x):
+    return x

@@ -1,0 +1,205 @@
+"""Python files that are published: their functions are called from this process as any other routine."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+PHYSICS = HERE / "routines/physics.py"
+
+
+@pytest.fixture(scope="module")
+def physics(farcall):
+    with farcall.connect(files=[PHYSICS], timeout=60) as server:
+        yield server
+
+
+def publish(farcall, folder, text, name="mine.py", **more):
+    """A private server with one file."""
+    file = folder / name
+    file.write_text("import numpy as np\nfrom typing import Annotated\nfrom numpy.typing import NDArray\n" + textwrap.dedent(text))
+    return farcall.connect(files=[file], timeout=60, **more)
+
+
+def test_arrays_and_scalars_come_and_go(physics):
+    plate = np.zeros((5, 6))
+    plate[2, 2] = 1.0
+    after = physics.heat(plate, 1).result
+    assert after.shape == (5, 6) and after[2, 2] == 0 and after[2, 3] == 0.25
+    assert plate[2, 2] == 1.0
+    assert physics.heat(plate, 1, kappa=0.125).result[2, 2] == 0.5
+    r = physics.scalars(41, 1.5, 1 + 2j, True, "abc")
+    assert tuple(r) == (42, 3.0, 1 - 2j, 0, "cba")
+
+
+def test_results_have_the_names_of_a_named_tuple(physics):
+    r = physics.fit(np.arange(3.0), np.ones(3))
+    assert r.slope == 3.0 and r.line.dtype == np.float32 and r.line.shape == (4,)
+
+
+def test_the_first_line_of_the_docstring_describes(physics):
+    assert "Explicit steps of the heat equation." in physics.heat.__doc__
+
+
+def test_an_interface_line_gives_names_and_modes(physics):
+    x = np.arange(3.0)
+    r = physics.scale(x, 2.0)
+    assert r.before == 3.0 and list(r.x) == [0.0, 2.0, 4.0] and list(x) == [0.0, 1.0, 2.0]
+    assert "Scales in place." in physics.scale.__doc__
+
+
+def test_arguments_cannot_be_written_to(physics):
+    assert physics.writable(np.ones(3)).result == 0
+
+
+def test_large_arrays_are_whole(physics):
+    plate = np.random.default_rng(1).random((700, 900))
+    assert np.array_equal(physics.heat(plate, 0).result, plate)
+    assert np.array_equal(physics.heat(np.asfortranarray(plate), 0).result, plate)
+    assert physics.heat(np.zeros((0, 3)), 0).result.shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    "name, argument, words",
+    [
+        ("wrong_shape", np.ones(3), ("result", "float64 of shape (2,)", "declared float64 of shape (3,)")),
+        ("wrong_type", np.ones(3), ("result", "float32 of shape (3,)", "declared float64")),
+        ("wrong_number", 1, ("'seven' (str)", "declared float64")),
+        ("too_few", 1, ("1 results", "2 are declared")),
+    ],
+)
+def test_results_that_differ_from_what_is_declared_are_named(farcall, physics, name, argument, words):
+    with pytest.raises(farcall.RoutineFailed) as failed:
+        getattr(physics, name)(argument)
+    assert all(word in str(failed.value) for word in (*words, f"physics/{name}"))
+
+
+def test_an_exception_says_where_and_leaves_the_process_alive(farcall, physics):
+    before = physics.process(0.0).result
+    with pytest.raises(farcall.RoutineFailed) as failed:
+        physics.heat(np.ones((3, 3)), -1)
+    line = next(number for number, text in enumerate(PHYSICS.read_text().splitlines(), 1) if "raise ValueError" in text)
+    assert f"ValueError: steps must not be negative ({PHYSICS}, line {line})" in str(failed.value)
+    assert physics.process(0.0).result == before
+
+
+def test_the_end_of_the_process_is_one_calls(farcall, physics):
+    with pytest.raises(farcall.RoutineExited, match="status 3"):
+        physics.leave(3)
+    with pytest.raises(farcall.RoutineCrashed, match="SIGABRT"):
+        physics.crash(1)
+    assert physics.process(0.0).result > 0
+
+
+def test_calls_at_a_time_have_processes_and_random_numbers_of_their_own(physics):
+    futures = [physics.draw.submit(1) for _ in range(4)]
+    drawn = [future.result() for future in futures]
+    processes = {r.result1 for r in drawn}
+    assert len(processes) > 1 and os.getpid() not in processes
+    assert len({r.result2 for r in drawn}) == 4
+
+
+def test_an_endless_loop_meets_the_modules_limit(farcall, tmp_path):
+    manifest = tmp_path / "farcall.toml"
+    manifest.write_text('[[plugin]]\nname = "spawner-local"\nslot = "spawner"\n[plugin.options]\nmodules.mine.call_seconds_max = 1\n')
+    text = "def spin(x: int) -> int:\n    while True:\n        x += 1\n"
+    with publish(farcall, tmp_path, text, arguments=["--manifest", str(manifest)]) as server:
+        with pytest.raises(farcall.Error, match="second"):
+            server.spin(1)
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("def f(x: float, y) -> float:\n    return x", ("f: the argument y has no type", "mine.py:4", "write `y: float`")),
+        ("def f(x: float):\n    return x", ("does not say what it returns", "mine.py:4")),
+        ("def f(x: NDArray[np.float64]) -> float:\n    return 0", ("x does not say how many dimensions", 'Annotated[NDArray[np.float64], "n, m"]')),
+        ("def f(x: list) -> float:\n    return 0", ("x has the type list, which does not travel",)),
+        ('def f(x: float) -> Annotated[NDArray[np.float64], "k"]:\n    return 0', ("no argument says what k is",)),
+        ("def f(*x: float) -> float:\n    return 0", ("any number of arguments",)),
+        ("def f(x: float = None) -> float:\n    return 0", ("x = None cannot be left out",)),
+        ("def f(x: float -> float:\n    return 0", ("SyntaxError", "mine.py:4")),
+        ("\nimport nothing_of_that_name\n", ("ModuleNotFoundError", "mine.py:5", "pip install nothing_of_that_name")),
+        ("\n1/0\n", ("ZeroDivisionError", "mine.py:5")),
+        ("import os\nos._exit(7)\n", ("exit status: 7",)),
+        ("def f(register: float, register_: int) -> float:\n    return 0\ndef g(string: int) -> int:\n    return 0", ("string",)),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said_with_its_line(farcall, tmp_path, text, words):
+    with pytest.raises((farcall.InvalidSource, farcall.Unavailable)) as refused:
+        publish(farcall, tmp_path, text)
+    assert all(word in str(refused.value) for word in words), str(refused.value)
+
+
+def test_a_file_may_import_what_lies_beside_it(farcall, tmp_path):
+    (tmp_path / "beside.py").write_text("FACTOR = 3\n")
+    with publish(farcall, tmp_path, "import beside\ndef times(x: int) -> int:\n    return beside.FACTOR * x\n") as server:
+        assert server.times(4).result == 12
+
+
+def test_a_file_that_reads_its_input_finds_the_end(farcall, tmp_path):
+    text = "import sys\nREAD = sys.stdin.read()\ndef length(x: int) -> int:\n    return len(READ) + len(sys.stdin.read())\n"
+    with publish(farcall, tmp_path, text) as server:
+        assert server.length(1).result == 0
+
+
+def command(*words, address=None, status=0):
+    """Runs the program, and returns what it prints."""
+    from farcall._library import find
+
+    environment = dict(os.environ, FARCALL_PYTHON=sys.executable)
+    if address:
+        environment["FARCALL_SERVER"] = address
+    done = subprocess.run([find("FARCALL_PROGRAM", "bin", "farcall"), *words], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == status, done.stderr
+    return done.stdout + done.stderr
+
+
+def test_the_shell_calls_and_checks(physics):
+    assert "42" in command("call", "scalars", "41", "1.5", "1+2j", "1", "abc", address=physics.address)
+    said = command("check", str(PHYSICS))
+    assert "physics/heat" in said and "warning" in said and "without_hints is left out" in said and "_private" not in said
+
+
+def test_an_edit_shows_with_a_reload_and_drops_no_call(farcall, tmp_path):
+    text = "import time\ndef version(seconds: float) -> int:\n    time.sleep(seconds)\n    return {}\n"
+    with publish(farcall, tmp_path, text.format(1)) as server:
+        assert server.version(0.0).result == 1
+        (tmp_path / "mine.py").write_text(text.format(2))
+        # Not yet, in no process.
+        running = [server.version.submit(0.5) for _ in range(3)]
+        assert [one.result().result for one in running[:1]] == [1]
+        running = [server.version.submit(1.0) for _ in range(3)]
+        command("reload", "mine", address=server.address)
+        assert server.version(0.0).result == 2
+        assert [one.result().result for one in running] == [1, 1, 1]
+        (tmp_path / "mine.py").write_text("def version(:\n")
+        assert "SyntaxError" in command("reload", address=server.address, status=1)
+        assert server.version(0.0).result == 2
+
+
+def test_an_interpreter_that_cannot_serve_is_named(farcall, tmp_path):
+    for python, words in [(tmp_path / "none", "no such program"), (bare(tmp_path), "has no farcall")]:
+        with pytest.raises(farcall.Unavailable) as refused:
+            publish(farcall, tmp_path, "def f(x: int) -> int:\n    return x\n", arguments=["--python", str(python)])
+        assert words in str(refused.value) and str(python) in str(refused.value) and "pip install" in str(refused.value)
+
+
+def bare(folder):
+    """An interpreter without packages."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "bare"], check=True, timeout=60)
+    return folder / "bare/bin/python"
+
+
+def test_the_environment_beside_the_file_comes_first(farcall, tmp_path):
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / ".venv"], check=True, timeout=60)
+    link = tmp_path / ".venv/lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}/site-packages/here.pth"
+    # What this interpreter has, the other one has, too.
+    link.write_text("\n".join(path for path in sys.path if path.endswith("site-packages")) + "\n")
+    with publish(farcall, tmp_path, "import sys\ndef where(x: int) -> str:\n    return sys.prefix\n") as server:
+        assert server.where(1).result == str(tmp_path / ".venv")
