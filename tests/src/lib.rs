@@ -3,6 +3,7 @@
 
 mod fixture;
 mod raw;
+mod relay;
 mod server;
 
 use std::path::PathBuf;

@@ -14,6 +14,7 @@ use farcall_wire::{
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recv, send, sendmsg};
 
 use crate::Server;
+use crate::relay::socket_of;
 
 /// A frame as it came.
 pub type Frame = (FrameHeader, Vec<u8>);
@@ -32,6 +33,9 @@ impl Raw {
     /// When nobody listens.
     pub fn connect(server: &Server) -> Raw {
         let timeout = Some(Duration::from_secs(10));
+        if let Some(address) = server.address().strip_prefix("tls://") {
+            return Raw::with_certificate(address, server);
+        }
         let socket: OwnedFd = match server.address().strip_prefix("unix:") {
             Some(path) => {
                 let stream = UnixStream::connect(path).expect("the server listens");
@@ -51,6 +55,16 @@ impl Raw {
             (0..32).map(pair).collect()
         });
         Raw { socket, token, preface_read: false }
+    }
+
+    fn with_certificate(address: &str, server: &Server) -> Raw {
+        let timeout = Duration::from_secs(10);
+        let (host, port) = address.rsplit_once(':').expect("an address has a port");
+        let port = port.parse().expect("ports are numbers");
+        let stream = farcall_transport_tls::connect(host, port, server.token(), timeout);
+        let socket = socket_of(stream.unwrap_or_else(|error| panic!("{error}")));
+        socket.set_read_timeout(Some(timeout)).expect("sockets take timeouts");
+        Raw { socket: socket.into(), token: None, preface_read: false }
     }
 
     /// Connects and greets, as a client of good manners does.

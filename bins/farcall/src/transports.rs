@@ -54,6 +54,7 @@ fn tls(host: &str, port: u16, options: &Options) -> Result<Box<dyn Listener>> {
     let limits = ListenerLimits {
         handshakes_max: options.handshakes_max,
         handshake_max: Duration::from_millis(options.handshake_ms),
+        silence_max: Duration::from_millis(options.silence_ms),
     };
     Ok(Box::new(farcall_transport_tls::Listener::bind(host, port, server_files(options), limits)?))
 }

@@ -91,6 +91,12 @@ impl Client {
         Ok(Client { shared: Arc::new(Shared { session, address, routines: Mutex::default() }) })
     }
 
+    /// Another time than `$FARCALL_HEARTBEAT` (by default 30 s) after which a server is given up that gives no sign of life
+    /// while somebody waits for it; zero: never.
+    pub fn set_heartbeat(&self, limit: Duration) {
+        self.session().set_heartbeat(limit);
+    }
+
     /// Where the server is.
     pub fn address(&self) -> &str {
         &self.shared.address

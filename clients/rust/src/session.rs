@@ -6,6 +6,7 @@
 
 mod flight;
 mod gathering;
+mod heartbeat;
 mod polling;
 mod questions;
 mod segments;
@@ -29,14 +30,15 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, epoll, eventfd, poll};
 use crate::argument::Passed;
 use crate::contract::Contract;
 use crate::results::Outputs;
-use flight::Call;
+use flight::{Call, too_late};
 use gathering::Gathering;
 pub use gathering::Pace;
+use heartbeat::Heartbeat;
 use polling::{GAP, POLL, Polling, Try};
 use questions::Questions;
 pub use segments::Segment;
 use segments::Segments;
-use tables::Tables;
+use tables::{Tables, fresh_seed};
 
 /// Bytes taken from the stream before waiting threads are looked after.
 const RECEIVE_BUDGET: usize = 64 << 20;
@@ -58,6 +60,7 @@ struct Core {
     reading: bool,
     polling: Polling,
     gathering: Gathering,
+    heartbeat: Heartbeat,
     /// Whether the reader waits for room as well, or was nudged to.
     watching_room: bool,
     /// Whether there may be more to receive than the socket tells of: a stream that decrypts holds some.
@@ -133,6 +136,7 @@ impl Session {
             reading: false,
             polling: Polling::default(),
             gathering: Gathering::default(),
+            heartbeat: Heartbeat::default(),
             watching_room: false,
             more: true,
             telling_room: false,
@@ -349,8 +353,12 @@ impl Session {
 
     fn tell(&self, core: &mut Core) {
         // A forked process shares the descriptors below, and the owner's programs wait on them.
-        if core.dead.is_some() && self.is_foreign() {
-            return;
+        if core.dead.is_some() {
+            if self.is_foreign() {
+                return;
+            }
+            // A server that comes back, or broke the rules, is not to work on for a client that has given it up.
+            let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
         }
         let unsent = core.dead.is_none() && core.link.bytes_queued() > 0;
         if core.reading && (core.dead.is_some() || unsent && !core.watching_room) {
@@ -458,6 +466,11 @@ impl Session {
                 return core;
             }
         }
+        let Some(left) = core.check_pulse(left) else {
+            core.reading = false;
+            self.advance(&mut core);
+            return core;
+        };
         core.watching_room = core.link.bytes_queued() > 0;
         let flags = if core.watching_room { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
         let left = if core.more { Some(Duration::ZERO) } else { left };
@@ -581,24 +594,6 @@ impl Core {
     }
 }
 
-fn too_late(contract: &Contract) -> Error {
-    let message = "its time was over before the server could take one more call of this connection";
-    Error::new(ErrorKind::TimedOut, "call", message)
-        .with("routine", &contract.name)
-        .fix("give it a longer timeout, or start fewer calls at once")
-        .retryable()
-}
-
 fn copy_of(error: &Error) -> Error {
     Error::from(farcall_wire::Failure::from(error))
-}
-
-/// Call ids must not repeat between processes; they are no secrets.
-fn fresh_seed() -> u64 {
-    let mut bytes = [0; 8];
-    if rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).is_ok_and(|count| count == 8) {
-        return u64::from_ne_bytes(bytes);
-    }
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    (now.as_nanos() as u64) ^ (u64::from(std::process::id()) << 32)
 }

@@ -6,6 +6,7 @@ mod scripted {
     pub mod ends;
     pub mod fake;
     pub mod gathering;
+    pub mod heartbeat;
     pub mod interfaces;
     pub mod lending;
     pub mod questions;

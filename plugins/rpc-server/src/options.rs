@@ -20,6 +20,7 @@ pub struct Options {
     pub revocations: String,
     pub handshakes_max: usize,
     pub handshake_ms: u64,
+    pub silence_ms: u64,
     pub access: Vec<Entry>,
     pub audit_file: String,
     pub audit_bytes_max: u64,
@@ -56,6 +57,7 @@ impl Default for Options {
             revocations: String::new(),
             handshakes_max: 256,
             handshake_ms: 10_000,
+            silence_ms: 60_000,
             access: Vec::new(),
             audit_file: String::new(),
             audit_bytes_max: 64 << 20,
@@ -95,6 +97,7 @@ impl Options {
         options.check_least(&[
             ("handshakes_max", read.handshakes_max as u64, 1),
             ("handshake_ms", read.handshake_ms, 1),
+            ("silence_ms", read.silence_ms, 1000),
             ("audit_bytes_max", read.audit_bytes_max, 4096),
             ("audit_records_max", read.audit_records_max as u64, 1),
             ("connections_max", read.connections_max as u64, 1),
@@ -158,6 +161,7 @@ mod tests {
         let least = [
             ("handshakes_max", 1),
             ("handshake_ms", 1),
+            ("silence_ms", 1000),
             ("audit_bytes_max", 4096),
             ("audit_records_max", 1),
             ("connections_max", 1),

@@ -62,3 +62,9 @@ fn tcp() {
     a_client_that_stops_sending_is_told(Transport::Tcp);
     a_client_that_does_not_take_its_results_is_cut_off(Transport::Tcp);
 }
+
+#[test]
+fn tls() {
+    a_client_that_stops_sending_is_told(Transport::Tls);
+    a_client_that_does_not_take_its_results_is_cut_off(Transport::Tls);
+}

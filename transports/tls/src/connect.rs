@@ -19,6 +19,8 @@ use crate::stream::TlsByteStream;
 use crate::{config, socket};
 
 const OPERATION: &str = "connect";
+/// Time after which a server whose machine answers nothing is given up, though nobody waits for it.
+const SILENCE_MAX: Duration = Duration::from_secs(60);
 
 /// Connects to `host`, a name or an address that the server's certificate has, and shows the certificate in
 /// `credentials` (by default [`default_credentials`]).
@@ -82,7 +84,7 @@ fn reach_at(address: SocketAddr, deadline: Instant) -> io::Result<OwnedFd> {
         return Err(io::ErrorKind::ConnectionRefused.into());
     }
     let socket = OwnedFd::from(stream);
-    socket::tune(&socket, address)?;
+    socket::tune(&socket, address, SILENCE_MAX)?;
     Ok(socket)
 }
 

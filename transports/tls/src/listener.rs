@@ -40,6 +40,8 @@ pub struct ListenerLimits {
     pub handshakes_max: usize,
     /// Time for one.
     pub handshake_max: Duration,
+    /// Time after which a peer whose machine answers nothing is given up.
+    pub silence_max: Duration,
 }
 
 /// Whoever connected and is not handed over.
@@ -147,8 +149,8 @@ impl Listener {
             Err(error) => return self.refuse(error, peer),
         };
         let number = self.next;
-        let watched =
-            socket::tune(&socket, peer).and_then(|()| watch(&self.poller, &socket, number, epoll::EventFlags::IN));
+        let watched = socket::tune(&socket, peer, self.limits.silence_max)
+            .and_then(|()| watch(&self.poller, &socket, number, epoll::EventFlags::IN));
         // One that is gone already, or for which there is no memory to watch it.
         if watched.is_err() {
             return;

@@ -16,7 +16,7 @@ use super::*;
 use authority::Authority;
 
 const PATIENCE: Duration = Duration::from_secs(10);
-const LIMITS: ListenerLimits = ListenerLimits { handshakes_max: 8, handshake_max: PATIENCE };
+const LIMITS: ListenerLimits = ListenerLimits { handshakes_max: 8, handshake_max: PATIENCE, silence_max: PATIENCE };
 
 /// A stream, or why there is none.
 type Met = Result<Box<dyn ByteStream>, Error>;

@@ -213,3 +213,12 @@ fn inline_bytes(argument: &WireArgument) -> Option<&[u8]> {
         _ => None,
     }
 }
+
+/// What a call hears that found no room in time.
+pub(super) fn too_late(contract: &Contract) -> Error {
+    let message = "its time was over before the server could take one more call of this connection";
+    Error::new(ErrorKind::TimedOut, "call", message)
+        .with("routine", &contract.name)
+        .fix("give it a longer timeout, or start fewer calls at once")
+        .retryable()
+}

@@ -310,3 +310,13 @@ impl FrameHandler for Tables {
         self.handle_events()
     }
 }
+
+/// Call ids must not repeat between processes; they are no secrets.
+pub(super) fn fresh_seed() -> u64 {
+    let mut bytes = [0; 8];
+    if rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).is_ok_and(|count| count == 8) {
+        return u64::from_ne_bytes(bytes);
+    }
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    (now.as_nanos() as u64) ^ (u64::from(std::process::id()) << 32)
+}

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::fd::AsRawFd;
 
 use farcall_base::{ErrorKind, Random, SeededRandom};
 
@@ -9,7 +10,13 @@ use super::authority::Authority;
 use super::*;
 
 fn listener(authority: &Authority, handshakes_max: usize, handshake_max: Duration) -> Listener {
-    Listener::bind("127.0.0.1", 0, authority.files(), ListenerLimits { handshakes_max, handshake_max }).unwrap()
+    Listener::bind(
+        "127.0.0.1",
+        0,
+        authority.files(),
+        ListenerLimits { handshakes_max, handshake_max, silence_max: PATIENCE },
+    )
+    .unwrap()
 }
 
 #[test]
@@ -94,4 +101,42 @@ fn a_stranger_that_sends_without_end_is_cut_off() {
         rest();
     }
     assert!(flood.join().unwrap(), "it was cut off");
+}
+
+/// A machine that was switched off ends its connections without a word. The kernel lets a socket do so that is told to be
+/// repaired, which takes the right to administer the network.
+#[test]
+fn a_peer_that_vanished_without_a_word_is_noticed() {
+    let authority = Authority::new();
+    let user = authority.user("anna");
+    let limits = ListenerLimits { handshakes_max: 8, handshake_max: PATIENCE, silence_max: Duration::from_secs(1) };
+    let mut listener = Listener::bind("127.0.0.1", 0, authority.files(), limits).unwrap();
+    let port = listener.port();
+    let accepting = std::thread::spawn(move || accept(&mut listener).unwrap());
+    let near = connect("127.0.0.1", port, Some(&user), PATIENCE).unwrap();
+    let mut far = accepting.join().unwrap();
+    // What the handshake left under way arrives: whatever is sent to the vanished end would be answered by its machine.
+    std::thread::sleep(Duration::from_millis(200));
+    let repaired: libc::c_int = 1;
+    // SAFETY: the option is an int that lives during the call.
+    let done = unsafe {
+        let socket = near.readiness().unwrap().as_raw_fd();
+        libc::setsockopt(socket, libc::IPPROTO_TCP, libc::TCP_REPAIR, (&raw const repaired).cast(), 4)
+    };
+    if done != 0 {
+        eprintln!("skipped: sockets cannot be repaired here: {}", std::io::Error::last_os_error());
+        return;
+    }
+    drop(near);
+    let begun = Instant::now();
+    let mut room = [0; 16];
+    let ended = loop {
+        match far.receive(&mut [std::io::IoSliceMut::new(&mut room)], &mut Vec::new()) {
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => assert!(begun.elapsed() < PATIENCE),
+            other => break other,
+        }
+        rest();
+    };
+    assert!(ended.is_err(), "it did not say that it ends: {ended:?}");
+    assert!(begun.elapsed() < Duration::from_secs(6), "{:?}", begun.elapsed());
 }

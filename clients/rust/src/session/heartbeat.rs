@@ -1,0 +1,184 @@
+//! Whether the server is still there: while somebody waits and nothing moves, it is asked for a sign of life.
+//!
+//! A server that ended closes its connections, which is noticed at once. One that hangs or was stopped, or whose machine or
+//! network is gone, closes nothing: its client would wait for ever. A program that waits for nothing asks for nothing.
+
+use std::time::{Duration, Instant};
+
+use farcall_base::{Error, ErrorKind};
+
+use super::{Core, Session};
+
+/// The variable with the time in seconds; 0: no limit.
+pub const VARIABLE: &str = "FARCALL_HEARTBEAT";
+/// Long enough for a question to pass what a slow network has queued before it.
+const DEFAULT: Duration = Duration::from_secs(30);
+/// The sign of life is asked for after this part of the time.
+const PART: u32 = 3;
+
+/// What to do now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pulse {
+    /// Nothing, for so long at most; `None`: there is no limit.
+    Wait(Option<Duration>),
+    /// Ask for a sign of life, and look again.
+    Ask,
+    /// The server has been silent for too long.
+    Gone,
+}
+
+/// What is known of one connection.
+#[derive(Debug)]
+pub struct Heartbeat {
+    /// Time without a sign of life after which a server is given up.
+    limit: Option<Duration>,
+    /// Bytes that had gone either way when the silence began.
+    moved: u64,
+    since: Option<Instant>,
+    /// When the sign of life was asked for.
+    asked: Option<Instant>,
+}
+
+impl Default for Heartbeat {
+    fn default() -> Self {
+        Heartbeat { limit: given(std::env::var(VARIABLE).ok().as_deref()), moved: 0, since: None, asked: None }
+    }
+}
+
+fn given(text: Option<&str>) -> Option<Duration> {
+    let seconds = text.and_then(|text| text.trim().parse::<f64>().ok());
+    let limit = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(DEFAULT);
+    (!limit.is_zero()).then_some(limit)
+}
+
+impl Heartbeat {
+    /// Another time limit; zero: none.
+    pub fn limit(&mut self, limit: Duration) {
+        self.limit = (!limit.is_zero()).then_some(limit);
+    }
+
+    /// Looks whether anything moved: `moved` counts bytes of both directions, and whoever looks is about to wait.
+    pub fn look(&mut self, moved: u64, now: Instant) -> Pulse {
+        let Some(limit) = self.limit else { return Pulse::Wait(None) };
+        if self.moved != moved {
+            (self.moved, self.since, self.asked) = (moved, None, None);
+        }
+        // Time in which nobody waited counts, but for the answer: that is waited for from the question on.
+        let (begun, limit) = match self.asked {
+            None => (*self.since.get_or_insert(now), limit / PART),
+            Some(asked) => (asked, limit - limit / PART),
+        };
+        let silent = now.saturating_duration_since(begun);
+        match limit.checked_sub(silent).filter(|left| !left.is_zero()) {
+            Some(left) => Pulse::Wait(Some(left)),
+            None if self.asked.is_none() => Pulse::Ask,
+            None => Pulse::Gone,
+        }
+    }
+
+    /// The question is on its way, and counts among what moved.
+    pub fn asked(&mut self, moved: u64, now: Instant) {
+        (self.moved, self.asked) = (moved, Some(now));
+    }
+
+    /// Why the connection ends.
+    pub fn silence(&self) -> Error {
+        let limit = self.limit.unwrap_or(DEFAULT).as_secs_f64();
+        Error::new(
+            ErrorKind::ConnectionLost,
+            "wait for the server",
+            format!(
+                "it has given no sign of life for {limit} s: it hangs or was stopped, or its machine or network is gone"
+            ),
+        )
+        .fix(format!("look whether it runs, connect again or to another server; {VARIABLE}=SECONDS waits longer"))
+    }
+}
+
+impl Session {
+    /// Another time after which a silent server is given up; zero: never.
+    pub fn set_heartbeat(&self, limit: Duration) {
+        self.lock().heartbeat.limit(limit);
+    }
+}
+
+impl Core {
+    /// How long to wait at most before the server is asked for a sign of life, or given up; `None` once it is.
+    #[allow(clippy::option_option, reason = "a wait without a limit is none")]
+    pub(super) fn check_pulse(&mut self, left: Option<Duration>) -> Option<Option<Duration>> {
+        let now = Instant::now();
+        let mut pulse = self.heartbeat.look(self.moved(), now);
+        if pulse == Pulse::Ask {
+            self.tables.connection.ping();
+            self.pump();
+            self.heartbeat.asked(self.moved(), now);
+            pulse = self.heartbeat.look(self.moved(), now);
+        }
+        if pulse == Pulse::Gone {
+            // A program that did something else meanwhile has not read the answer yet.
+            self.receive();
+            pulse = self.heartbeat.look(self.moved(), now);
+        }
+        match pulse {
+            Pulse::Wait(pause) => return Some(pause.into_iter().chain(left).min()),
+            _ => self.die(self.heartbeat.silence()),
+        }
+        None
+    }
+
+    /// Bytes that went either way.
+    fn moved(&self) -> u64 {
+        self.link.bytes_received().wrapping_add(self.sent())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(30);
+
+    fn beating() -> (Heartbeat, Instant) {
+        (Heartbeat { limit: Some(LIMIT), moved: 0, since: None, asked: None }, Instant::now())
+    }
+
+    #[test]
+    fn asks_in_time_and_gives_up_in_the_end() {
+        let (mut heart, start) = beating();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        assert_eq!(heart.look(5, start), Pulse::Wait(Some(Duration::from_secs(10))));
+        assert_eq!(heart.look(5, at(4)), Pulse::Wait(Some(Duration::from_secs(6))));
+        assert_eq!(heart.look(5, at(10)), Pulse::Ask);
+        heart.asked(29, at(10));
+        assert_eq!(heart.look(29, at(11)), Pulse::Wait(Some(Duration::from_secs(19))));
+        assert_eq!(heart.look(29, at(30)), Pulse::Gone);
+    }
+
+    #[test]
+    fn whatever_moves_is_a_sign_of_life() {
+        let (mut heart, start) = beating();
+        for second in 0..1000 {
+            let pulse = heart.look(second / 9, start + Duration::from_secs(second));
+            assert!(matches!(pulse, Pulse::Wait(_)), "{second}: {pulse:?}");
+        }
+    }
+
+    #[test]
+    fn time_in_which_nobody_waited_ends_no_connection() {
+        let (mut heart, start) = beating();
+        heart.look(5, start);
+        let much_later = start + Duration::from_secs(3600);
+        assert_eq!(heart.look(5, much_later), Pulse::Ask);
+        heart.asked(29, much_later);
+        assert_eq!(heart.look(29, much_later), Pulse::Wait(Some(Duration::from_secs(20))));
+    }
+
+    #[test]
+    fn the_variable_has_seconds_and_nonsense_is_the_default() {
+        assert_eq!(given(Some("2.5")), Some(Duration::from_millis(2500)));
+        assert_eq!(given(Some("0")), None);
+        for text in [None, Some("soon"), Some("-1"), Some("1e300"), Some("NaN")] {
+            assert_eq!(given(text), Some(DEFAULT), "{text:?}");
+        }
+    }
+}
