@@ -12,6 +12,7 @@ EXAMPLES = pathlib.Path(__file__).resolve().parents[3] / "examples/python"
 WANTED = {
     "linpack.py": (["100"], "n = 100: "),
     "sweep.py": (["20"], "sums of the deviates: "),
+    "publish.py": ([], "3 peaks, at t ="),
     "memory.py": ([], "right-hand side 1 gives [-0.09090909  0.36363636]"),
     "errors.py": ([], "no such routine: did you mean dgesv"),
 }

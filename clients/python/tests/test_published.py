@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -42,8 +43,29 @@ def test_results_have_the_names_of_a_named_tuple(physics):
     assert r.slope == 3.0 and r.line.dtype == np.float32 and r.line.shape == (4,)
 
 
+def test_extents_come_with_the_results_up_to_a_bound(farcall, physics):
+    x = np.array([0.0, 3.0, 1.0, 2.0])
+    r = physics.peaks(x)
+    assert r.result1.tolist() == [3.0, 2.0] and r.result2.tolist() == [1, 3] and r.found == 2
+    assert physics.peaks(np.zeros(5)).result1.shape == (0,)
+    assert physics.peaks(np.full(3000, 2.0)).result2.tolist() == list(range(3000))
+    plate = np.arange(20.0).reshape(4, 5)
+    assert np.array_equal(physics.corner(plate, 3, 2).result, plate[:3, :2])
+    large = np.random.default_rng(2).random((400, 300))
+    assert np.array_equal(physics.corner(large, 399, 1).result, large[:399, :1])
+    with pytest.raises(farcall.RoutineFailed, match="both are found"):
+        physics.uneven(x)
+
+
 def test_the_first_line_of_the_docstring_describes(physics):
     assert "Explicit steps of the heat equation." in physics.heat.__doc__
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="there is no `type` statement")
+def test_aliases_are_followed(farcall, tmp_path):
+    text = 'type Of[T: np.generic] = np.ndarray[tuple[int], np.dtype[T]]\ntype Vector = Annotated[Of[np.float64], "n"]\n'
+    with publish(farcall, tmp_path, text + "def double(x: Vector) -> Vector:\n    return 2 * x\n") as server:
+        assert server.double(np.ones(2)).result.tolist() == [2.0, 2.0]
 
 
 def test_an_interface_line_gives_names_and_modes(physics):
@@ -121,8 +143,11 @@ def test_an_endless_loop_meets_the_modules_limit(farcall, tmp_path):
         ("def f(x: NDArray[np.float64]) -> float:\n    return 0", ("x does not say how many dimensions", 'Annotated[NDArray[np.float64], "n, m"]')),
         ("def f(x: list) -> float:\n    return 0", ("x has the type list, which does not travel",)),
         ('def f(x: float) -> Annotated[NDArray[np.float64], "k"]:\n    return 0', ("no argument says what k is",)),
+        ('def f(x: float) -> Annotated[NDArray[np.float64], 1]:\n    return 0', ("result does not say how large", "found <= n")),
+        ('def f(n: int) -> Annotated[NDArray[np.float64], "2 <= n"]:\n    return 0', ("has the extent '2 <= n'",)),
+        ('def f(n: int) -> Annotated[NDArray[np.float64], "n <= 5"]:\n    return 0', ("n is an argument and a result",)),
         ("def f(*x: float) -> float:\n    return 0", ("any number of arguments",)),
-        ("def f(x: float = None) -> float:\n    return 0", ("x = None cannot be left out",)),
+        ("def f(x: str = 'a') -> float:\n    return 0", ("x = 'a' cannot be left out",)),
         ("def f(x: float -> float:\n    return 0", ("SyntaxError", "mine.py:4")),
         ("\nimport nothing_of_that_name\n", ("ModuleNotFoundError", "mine.py:5", "pip install nothing_of_that_name")),
         ("\n1/0\n", ("ZeroDivisionError", "mine.py:5")),
@@ -164,6 +189,47 @@ def test_the_shell_calls_and_checks(physics):
     assert "42" in command("call", "scalars", "41", "1.5", "1+2j", "1", "abc", address=physics.address)
     said = command("check", str(PHYSICS))
     assert "physics/heat" in said and "warning" in said and "without_hints is left out" in said and "_private" not in said
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_c_calls(physics, tmp_path):
+    from farcall._library import LIBRARY_NAME, find
+
+    library = pathlib.Path(find("FARCALL_LIBRARY", "lib", LIBRARY_NAME)).parent
+    (tmp_path / "call.c").write_text(C_PROGRAM)
+    folders = [f"-I{library.parent}/include", f"-L{library}", f"-Wl,-rpath,{library}"]
+    words = ["cc", "-o", tmp_path / "call", tmp_path / "call.c", *folders, f"-l:{LIBRARY_NAME}"]
+    subprocess.run(words, check=True, timeout=60)
+    done = subprocess.run([tmp_path / "call", physics.address], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "0.25\n2 of 4: 3 2\nroutine-failed\n"
+
+
+C_PROGRAM = r"""
+#include <farcall.h>
+#include <stdio.h>
+
+int main(int argc, char **argv)
+{
+    farcall_client *client;
+    farcall_error *error = NULL;
+    double plate[9] = {0, 0, 0, 0, 1, 0, 0, 1, 0}, after[9], x[4] = {0, 3, 1, 2}, values[4];
+    int64_t found, places[4];
+    if (argc < 2 || farcall_connect(argv[1], &client, &error))
+        return 1;
+    if (farcall_call(client, &error, "heat", 3, 3, plate, 1, 0.25, after))
+        return fprintf(stderr, "%s\n", farcall_error_message(error)), 2;
+    printf("%g\n", after[4]);
+    if (farcall_call(client, &error, "peaks", 4, x, &found, values, places))
+        return fprintf(stderr, "%s\n", farcall_error_message(error)), 3;
+    printf("%d of 4: %g %g\n", (int)found, values[0], values[1]);
+    farcall_call(client, &error, "heat", 3, 3, plate, -1, 0.25, after);
+    puts(farcall_error_kind(error) == FARCALL_ROUTINE_FAILED ? "routine-failed" : "another end");
+    farcall_error_free(error);
+    farcall_disconnect(client);
+    return 0;
+}
+"""
 
 
 def test_an_edit_shows_with_a_reload_and_drops_no_call(farcall, tmp_path):

@@ -18,6 +18,7 @@ import cffi
 import numpy as np
 
 from . import _source
+from ._hints import found_names
 from ._library import LIBRARY_NAME, find
 from ._source import Mistake, Published
 
@@ -90,10 +91,10 @@ class _Parameter:
         number = self.array()[()]
         return bool(number) if wanted in (bool, "bool") else number.item()
 
-    def set(self, result: Any) -> None:
-        """Takes a result, checked."""
-        if self.kind == _ARRAY and not self._is_scalar(result):
-            return self._set_array(result)
+    def set(self, result: Any, found: Tuple[Optional[str], ...] = ()) -> None:
+        """Takes a result, checked. In dimensions that have a name in `found` it may be smaller than declared."""
+        if self.kind == _ARRAY and (any(found) or not self._is_scalar(result)):
+            return self._set_array(result, found)
         if self.kind not in (_NUMBER, _ARRAY):
             return None
         place = self.array()
@@ -108,12 +109,25 @@ class _Parameter:
         """An OUT scalar is an array of one element, to C."""
         return self.shape == (1,) and not isinstance(result, np.ndarray)
 
-    def _set_array(self, result: Any) -> None:
+    def _set_array(self, result: Any, found: Tuple[Optional[str], ...]) -> None:
         place = self.array()
-        if not isinstance(result, np.ndarray) or result.dtype != place.dtype or result.shape != place.shape:
-            declared = f"{_name(place.dtype)} of shape {place.shape}"
+        place.flags.writeable = True
+        is_array = isinstance(result, np.ndarray) and result.dtype == place.dtype and result.ndim == place.ndim
+        if not is_array or not _fits(result.shape, place.shape, found):
+            declared = f"{_name(place.dtype)} of shape {_shown(place.shape, found)}"
             raise _Unfit(f"it returned {_described(result)} as {self.name}, which is declared {declared}")
-        place[...] = result
+        place[tuple(slice(0, count) for count in result.shape)] = result
+
+
+def _fits(shape: Tuple[int, ...], declared: Tuple[int, ...], found: Tuple[Optional[str], ...]) -> bool:
+    bounded = found or (None,) * len(declared)
+    return all(own <= most if name else own == most for own, most, name in zip(shape, declared, bounded))
+
+
+def _shown(declared: Tuple[int, ...], found: Tuple[Optional[str], ...]) -> str:
+    if not any(found):
+        return str(declared)
+    return f"({', '.join(f'{name} <= {most}' if name else str(most) for most, name in zip(declared, found))})"
 
 
 def _converted(result: Any, dtype: "np.dtype[Any]") -> Any:
@@ -196,12 +210,18 @@ class _Program:
         hints = getattr(routine.function, "__annotations__", {})
         arguments = {one: inputs[one].value(hints.get(one)) for one in routine.takes}
         returned = routine.function(**arguments)
-        outputs = [one for one in parameters if one.is_output and not one.is_input]
+        found = {one.name: one.found for one in routine.results}
+        extents = {name: None for name in found_names(routine.results)}
+        outputs = [one for one in parameters if one.is_output and not one.is_input and one.name not in extents]
         for parameter, result in zip(outputs, _split(returned, len(outputs))):
             if parameter.kind == _TEXT:
                 self._answer(running, parameter, result)
             else:
-                parameter.set(result)
+                parameter.set(result, found.get(parameter.name, ()))
+                _note(extents, parameter.name, result, found.get(parameter.name, ()))
+        for parameter in parameters:
+            if parameter.name in extents:
+                parameter.set(extents[parameter.name] or 0)
 
     def _parameters(self, running: Any) -> List[_Parameter]:
         parameters = []
@@ -217,6 +237,17 @@ class _Program:
         text = result.encode("utf-8", "surrogateescape")
         if self._lib.farcall_running_answer(running, parameter.index, text, len(text)) != 0:
             raise _Unfit(f"it returned a text with a NUL inside as {parameter.name}")
+
+
+def _note(extents: Dict[str, Optional[int]], name: str, result: Any, found: Tuple[Optional[str], ...]) -> None:
+    """What a result's extents are, by the names that its declaration gives them."""
+    for position, extent in enumerate(found):
+        if extent is None:
+            continue
+        count = result.shape[position]
+        if extents[extent] not in (None, count):
+            raise _Unfit(f"it returned {count} elements as {name}, and another result has {extents[extent]}; both are {extent}")
+        extents[extent] = count
 
 
 def _split(returned: Any, count: int) -> Tuple[Any, ...]:

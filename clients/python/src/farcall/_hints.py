@@ -19,6 +19,8 @@ _ELEMENTS = {
 }  # fmt: skip
 # Python's own scalars. A truth value travels as 0 or 1.
 _SCALARS = {int: "int64", float: "double", complex: "dcomplex", str: "string", bool: "logical"}
+# Aliases of aliases that are followed.
+_ALIASES_MAX = 16
 # What expressions of extents may call.
 _FUNCTIONS = {"min", "max", "abs"}
 _EXAMPLE = 'Annotated[NDArray[np.float64], "n, m"]'
@@ -40,6 +42,8 @@ class Value(NamedTuple):
     element: str
     rank: int
     extents: Tuple[str, ...] = ()
+    # Of a result, for each dimension: the name of what comes with it, where the extent is only a bound.
+    found: Tuple[Optional[str], ...] = ()
     default: Optional[str] = None
 
 
@@ -112,17 +116,17 @@ def _results(hint: Any) -> Tuple[Value, ...]:
         return ()
     if isinstance(hint, type) and issubclass(hint, tuple) and hasattr(hint, "_fields"):
         fields = typing.get_type_hints(hint, include_extras=True)
-        return tuple(_value(name, fields.get(name)) for name in hint._fields)
+        return tuple(_with_bounds(_value(name, fields.get(name))) for name in hint._fields)
     if typing.get_origin(hint) is tuple:
         items = typing.get_args(hint)
         if Ellipsis in items:
             raise Mistake("it returns any number of results", "write each: `tuple[float, int]`")
-        return tuple(_value(f"result{number}", item) for number, item in enumerate(items, 1))
-    return (_value("result", hint),)
+        return tuple(_with_bounds(_value(f"result{number}", item)) for number, item in enumerate(items, 1))
+    return (_with_bounds(_value("result", hint)),)
 
 
 def _check_names(arguments: Tuple[Value, ...], results: Tuple[Value, ...]) -> None:
-    names = [value.name for value in arguments + results]
+    names = [value.name for value in arguments + results] + found_names(results)
     for name in names:
         if names.count(name) > 1:
             raise Mistake(f"{name} is an argument and a result", "give one of them another name")
@@ -131,9 +135,11 @@ def _check_names(arguments: Tuple[Value, ...], results: Tuple[Value, ...]) -> No
 
 
 def _value(name: str, hint: Any) -> Value:
-    rank, notes = None, []
+    notes: List[Any] = []
+    hint = _expanded(hint)
     if typing.get_origin(hint) is typing.Annotated:
         hint, *notes = typing.get_args(hint)
+        hint = _expanded(hint)
     if hint in _SCALARS:
         return Value(name, _SCALARS[hint], -1)
     if isinstance(hint, type) and issubclass(hint, np.generic):
@@ -144,6 +150,19 @@ def _value(name: str, hint: Any) -> Value:
         return _array(name, _element(name, *typing.get_args(dtype)), rank, notes)
     advice = f"write int, float, complex, bool, str, or {_EXAMPLE}"
     raise Mistake(f"{name} has the type {_shown(hint)}, which does not travel", advice)
+
+
+def _expanded(hint: Any) -> Any:
+    """What an alias stands for: those of a `type` statement, which NumPy's NDArray is in newer versions, are objects."""
+    for _ in range(_ALIASES_MAX):
+        # With arguments it passes for the alias itself, whose value does not have them.
+        if hasattr(typing.get_origin(hint), "__value__"):
+            hint = typing.get_origin(hint).__value__[typing.get_args(hint)]
+        elif hasattr(hint, "__value__"):
+            hint = hint.__value__
+        else:
+            break
+    return hint
 
 
 def _shown(hint: Any) -> str:
@@ -186,6 +205,19 @@ def _array(name: str, element: str, rank: Optional[int], notes: List[Any]) -> Va
     return Value(name, element, len(extents), extents)
 
 
+def _with_bounds(value: Value) -> Value:
+    """A result with `found <= n` as an extent has at most n elements; found comes with it."""
+    found: List[Optional[str]] = []
+    bounds = []
+    for extent in value.extents:
+        name, _, bound = extent.rpartition("<=")
+        if name and not re.fullmatch(r"[A-Za-z_]\w*", name.strip(), flags=re.ASCII):
+            raise Mistake(f"{value.name} has the extent {extent!r}", 'write "found <= n": a name, and the most that it can be')
+        found.append(name.strip() or None)
+        bounds.append(bound.strip())
+    return value._replace(extents=tuple(bounds), found=tuple(found))
+
+
 def _names_in(extent: str) -> List[str]:
     return [name for name in re.findall(r"[A-Za-z_]\w*", extent) if name not in _FUNCTIONS]
 
@@ -205,6 +237,7 @@ def define(function: Callable[..., Any], hinted: Hinted) -> str:
         _check_result(function, result, set(extents) | set(declared))
     lines = [f"IN int64 {name}" for name in extents]
     lines += [_declared(value, "IN") for value in arguments]
+    lines += [f"OUT int64 {name}" for name in found_names(hinted.results)]
     lines += [_declared(value, "OUT") for value in hinted.results]
     name = function.__name__
     return f"Define {name}({', '.join(lines)}) {described(function)} Calls \"C\" {name}();"
@@ -226,7 +259,7 @@ def _check_result(function: Callable[..., Any], result: Value, known: "set[str]"
             raise _wrong(
                 function,
                 f"{result.name} does not say how large it is",
-                f"name its extents by those of the arguments: {_EXAMPLE}",
+                f'name its extents by those of the arguments, or give the most: {_EXAMPLE[:-6]}"found <= n"]',
             )
         missing = [name for name in _names_in(extent) if name not in known]
         if missing:
@@ -234,10 +267,16 @@ def _check_result(function: Callable[..., Any], result: Value, known: "set[str]"
 
 
 def _declared(value: Value, mode: str) -> str:
-    extents = "".join(f"[{extent}]" for extent in value.extents)
+    found = value.found or (None,) * len(value.extents)
+    extents = "".join(f"[{extent}:{name}]" if name else f"[{extent}]" for extent, name in zip(value.extents, found))
     constant = "const " if extents and mode == "IN" else ""
     default = f" = {value.default}" if value.default is not None else ""
     return f"{constant}{mode} {value.element} {value.name}{extents}{default}"
+
+
+def found_names(results: Tuple[Value, ...]) -> List[str]:
+    """What comes with results and says how large they are, each once."""
+    return list(dict.fromkeys(name for result in results for name in result.found if name))
 
 
 def described(function: Callable[..., Any]) -> str:

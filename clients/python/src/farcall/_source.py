@@ -40,6 +40,7 @@ class Published(NamedTuple):
     function: Callable[..., Any]
     takes: Tuple[str, ...]
     interface: str
+    results: Tuple[_hints.Value, ...] = ()
 
 
 def load(file: str, source: str) -> types.ModuleType:
@@ -79,7 +80,7 @@ def published(module: types.ModuleType) -> Tuple[Dict[str, Published], List[str]
                 continue
             hinted = _hints.read(function)
             takes = tuple(one.name for one in hinted.arguments)
-            routines[name] = Published(value, takes, _hints.define(function, hinted))
+            routines[name] = Published(value, takes, _hints.define(function, hinted), hinted.results)
     return routines, left_out
 
 

@@ -43,6 +43,19 @@ def fit(x: np.ndarray[tuple[int], np.dtype[np.float64]], y: Vector) -> Fit:
     return Fit(float(x @ y), np.ones(len(y) + 1, np.float32))
 
 
+def peaks(x: Vector) -> tuple[Annotated[NDArray[np.float64], "found <= n"], Annotated[NDArray[np.int64], "found <= n"]]:
+    places = np.flatnonzero(x > 1)
+    return x[places], places
+
+
+def corner(u: Plate, rows: int, columns: int) -> Annotated[NDArray[np.float64], "height <= n, width <= m"]:
+    return u[:rows, :columns]
+
+
+def uneven(x: Vector) -> tuple[Annotated[NDArray[np.float64], "found <= n"], Annotated[NDArray[np.float64], "found <= n"]]:
+    return x, x[1:]
+
+
 def writable(x: Vector) -> bool:
     return x.flags.writeable
 
