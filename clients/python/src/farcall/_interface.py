@@ -52,7 +52,7 @@ class Parameter:
 
     __slots__ = (
         "index", "name", "mode", "type", "doc", "unit", "default", "is_callback", "is_array", "is_text",
-        "is_single", "rank", "element", "dtype", "is_input", "is_output", "idl",
+        "is_single", "is_conditional", "rank", "element", "dtype", "is_input", "is_output", "idl",
     )  # fmt: skip
 
     def __init__(self, index: int, described: Dict[str, Any], structs: Dict[str, Any]) -> None:
@@ -72,6 +72,8 @@ class Parameter:
         self.is_text = self.type in TEXT_TYPES
         self.is_input = self.mode in ("in", "inout")
         self.is_output = self.mode in ("out", "inout")
+        # There is none of it unless its condition holds.
+        self.is_conditional = "when" in described
         sizes = [dimension["size"] for dimension in described.get("dimensions", ())]
         self.rank = len(sizes)
         # What is declared as one value comes back as a Python number, and not as an array of one.
