@@ -269,10 +269,16 @@ def stopped(farcall):
         child.send_signal(signal.SIGCONT)
 
 
+def stop(child):
+    """Stops a server, and waits until it is: it would answer for a moment, and then leave who goes on waiting for ever."""
+    child.send_signal(signal.SIGSTOP)
+    os.waitpid(child.pid, os.WUNTRACED)
+
+
 def test_a_look_up_has_the_timeout_of_the_connection(farcall, stopped):
     address, child = stopped
     with farcall.connect(address, timeout=1) as server:
-        child.send_signal(signal.SIGSTOP)
+        stop(child)
         for ask in (lambda: server.call("square", 3), server.routines):
             begin = time.monotonic()
             with pytest.raises(farcall.TimedOut, match="timeout: 1 s"):
@@ -301,7 +307,7 @@ def test_an_interrupt_ends_a_look_up(stopped):
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen([sys.executable, "-c", text, address], start_new_session=True, **pipes) as child:
         assert child.stdout.readline() == "connected\n"
-        server.send_signal(signal.SIGSTOP)
+        stop(server)
         print(file=child.stdin, flush=True)
         for _ in range(2):
             assert child.stdout.readline() == "waiting\n"
