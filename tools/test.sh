@@ -60,5 +60,6 @@ suite rust '^test result:' cargo test --release --workspace --no-fail-fast --qui
 suite c "$count" c_suite
 suite vectors "$count" vectors_suite
 suite python '^(=+ )?([0-9]+ [a-z]+,? ?)+ in [0-9.]+s' python_suite
+suite python-versions "$count" tools/python-versions.sh "$stage"
 
 summary
