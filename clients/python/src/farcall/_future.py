@@ -11,7 +11,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Callable, Dict, NoReturn, Optional, Set
 
-from . import _errors
+from . import _errors, _pages
 from ._library import OK, PENDING, error_place, ffi, handle_place, lib, taken
 
 if TYPE_CHECKING:
@@ -58,11 +58,14 @@ class CallFuture(concurrent.futures.Future["Results"]):
         self._waiter: Optional[Waiter] = None
         self._deadline: Optional[float] = None
         self._closing = False
+        # Known once the call was sent.
+        self._routine = ""
         self._pid = os.getpid()
 
     def started(self, call: Any, prepared: Prepared, waiter: Waiter) -> None:
         """The call is under way."""
         self._prepared, self._waiter, self._call = prepared, waiter, call
+        self._routine = prepared.routine.name
         self._deadline = prepared.deadline
         waiter.add(self, self.number)
         # Who cancelled it meanwhile found nothing to end.
@@ -88,6 +91,17 @@ class CallFuture(concurrent.futures.Future["Results"]):
     def __reduce__(self) -> NoReturn:
         message = "a call belongs to the connection of this process"
         raise _errors.make(_errors.WrongType, "pickle", message, "send its result() to the other process")
+
+    def _repr_html_(self) -> str:
+        """How the call is doing, in notebooks."""
+        if self.cancelled():
+            return _pages.of_future(self._routine, "cancelled", "")
+        if not self.done():
+            return _pages.of_future(self._routine, "under way" if self.sent else "waits to be sent", "")
+        raised = super().exception()
+        if raised is not None:
+            return _pages.of_future(self._routine, f"failed: {type(raised).__name__}", str(raised))
+        return _pages.of_future(self._routine, "done", repr(super().result()))
 
     def running(self) -> bool:
         """Whether the call is under way."""

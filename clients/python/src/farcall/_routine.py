@@ -12,7 +12,7 @@ from typing import Any, Dict, NoReturn, Optional, Tuple
 
 import numpy as np
 
-from . import _arguments, _errors
+from . import _arguments, _errors, _pages
 from ._arguments import Filler
 from ._connection import Connection, not_portable, seconds
 from ._future import CallFuture
@@ -56,6 +56,10 @@ class Routine:
 
     def __repr__(self) -> str:
         return self._signature
+
+    def _repr_html_(self) -> str:
+        """Its signature, what it does, and its parameters, in notebooks."""
+        return _pages.of_routine(self.interface, self._signature)
 
     def __reduce__(self) -> NoReturn:
         raise not_portable("a routine")

@@ -7,7 +7,7 @@ import sys
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Dict, Generic, Iterator, List, NoReturn, Optional, Sequence, TypeVar, Union
 
-from . import _errors
+from . import _errors, _pages
 from ._connection import SERVER_VARIABLE, Connection, not_portable, open_connection, open_private
 from ._executor import Executor
 from ._results import Results
@@ -148,6 +148,13 @@ class Server(_Namespace["Found"]):
         closed = ", closed" if self._connection.handles.closed else ""
         return f"<farcall.Server at {self._connection.address}{closed}>"
 
+    def _repr_html_(self) -> str:
+        """The catalogue, in notebooks; of a server that cannot be asked, who it is."""
+        try:
+            return _pages.of_server(f"Farcall server at {self.address}", self._connection.listed())
+        except _errors.Error:
+            return _pages.of_server(repr(self), ())
+
     @property
     def address(self) -> str:
         """Where it is: "unix:PATH", "tls://HOST:PORT" or "farcall://HOST:PORT"."""
@@ -222,6 +229,14 @@ class Module(_Namespace[Routine]):
 
     def __repr__(self) -> str:
         return f"<farcall.Module {self.__name__} at {self._connection.address}: {', '.join(self._names())}>"
+
+    def _repr_html_(self) -> str:
+        """Its routines, in notebooks."""
+        try:
+            listed = [one for one in self._connection.listed() if one.get("module", "") == self.__name__]
+        except _errors.Error:
+            listed = []
+        return _pages.of_module(f"{self.__name__} at {self._connection.address}", listed)
 
     def __call__(self, /, *arguments: Any, **named: Any) -> Results:
         """Calls the routine of the same name, where there is one."""
