@@ -79,6 +79,14 @@ def test_arguments_cannot_be_written_to(physics):
     assert physics.writable(np.ones(3)).result == 0
 
 
+def test_an_argument_that_is_kept_ends_the_process_and_not_later_results(farcall, physics):
+    with pytest.raises(farcall.RoutineExited) as ended:
+        physics.keep(np.ones(3))
+    assert "keeps its argument x" in str(ended.value) and "x.copy()" in str(ended.value)
+    x = np.random.default_rng(3).random(5000)
+    assert np.array_equal(physics.give_back(x).result, x)
+
+
 def test_large_arrays_are_whole(physics):
     plate = np.random.default_rng(1).random((700, 900))
     assert np.array_equal(physics.heat(plate, 0).result, plate)

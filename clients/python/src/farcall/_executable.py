@@ -6,12 +6,14 @@ and says what its interfaces are. Both answer with one JSON object.
 
 from __future__ import annotations
 
+import gc
 import json
 import operator
 import os
 import random
 import sys
 import traceback
+import weakref
 from typing import Any, Dict, List, Optional, Tuple
 
 import cffi
@@ -37,6 +39,8 @@ int farcall_running_parameter(const farcall_running *running, size_t index, stru
 int farcall_running_answer(farcall_running *running, size_t index, const char *text, size_t bytes);
 void farcall_running_fail(farcall_running *running, const char *words);
 """
+# How a process ends that cannot go on (EX_SOFTWARE of sysexits.h).
+_KEPT_STATUS = 70
 _NUMBER, _ARRAY, _TEXT = 1, 2, 3
 _IN, _OUT, _INOUT = 0, 1, 2
 # NumPy's types by the numbers of spec/c-abi.md, section 5.
@@ -181,7 +185,8 @@ class _Program:
     def _body(self, _context: Any, name: Any, running: Any) -> None:
         self._begin()
         try:
-            self._run(self._ffi.string(name).decode(), running)
+            lent = self._run(self._ffi.string(name).decode(), running)
+            _take_back(lent)
         except SystemExit as end:
             _leave(end)
         except _Unfit as unfit:
@@ -203,12 +208,15 @@ class _Program:
         words, line = _source.located(error, self._file)
         return (words if line is None else f"{words} ({self._file}, line {line})").encode("utf-8", "replace")
 
-    def _run(self, name: str, running: Any) -> None:
+    def _run(self, name: str, running: Any) -> Dict[str, Any]:
+        """Calls the function and takes its results; returns what leads to the arrays that it was lent, by name."""
         routine = self._routines[name]
         parameters = self._parameters(running)
         inputs = {one.name: one for one in parameters if one.is_input}
         hints = getattr(routine.function, "__annotations__", {})
         arguments = {one: inputs[one].value(hints.get(one)) for one in routine.takes}
+        arrays = {key: one for key, one in arguments.items() if isinstance(one, np.ndarray) and one.base is not None}
+        lent = {key: weakref.ref(array) for key, array in arrays.items()}
         returned = routine.function(**arguments)
         found = {one.name: one.found for one in routine.results}
         extents = {name: None for name in found_names(routine.results)}
@@ -222,6 +230,7 @@ class _Program:
         for parameter in parameters:
             if parameter.name in extents:
                 parameter.set(extents[parameter.name] or 0)
+        return lent
 
     def _parameters(self, running: Any) -> List[_Parameter]:
         parameters = []
@@ -258,6 +267,17 @@ def _split(returned: Any, count: int) -> Tuple[Any, ...]:
     if len(results) != count:
         raise _Unfit(f"it returned {len(results)} results, and {count} are declared")
     return results
+
+
+def _take_back(lent: Dict[str, Any]) -> None:
+    """Ends a process whose routine has kept an argument: other calls' numbers would appear in it without a word."""
+    kept = [name for name, array in lent.items() if array() is not None]
+    if kept and gc.collect() >= 0:
+        kept = [name for name in kept if lent[name]() is not None]
+    if kept:
+        print(f"farcall: the routine keeps its argument {kept[0]}, whose memory ends with the call", file=sys.stderr)
+        print(f"farcall: keep a copy instead: {kept[0]}.copy()", file=sys.stderr)
+        _leave(SystemExit(_KEPT_STATUS))
 
 
 def _leave(end: SystemExit) -> None:

@@ -60,6 +60,20 @@ def writable(x: Vector) -> bool:
     return x.flags.writeable
 
 
+KEPT = []
+
+
+def keep(x: Vector) -> int:
+    KEPT.append(x[1:])
+    return 0
+
+
+def give_back(x: Vector) -> Vector:
+    cycle = [x]
+    cycle.append(cycle)
+    return x
+
+
 def wrong_shape(x: Vector) -> Vector:
     return x[:-1]
 
