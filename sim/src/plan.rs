@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use farcall_base::{Bytes, Error, ErrorKind, Result};
 use farcall_interfaces::link::QUEUE_BYTES;
-use farcall_rpc_server::state::Limits;
+use farcall_rpc_server::state::{Limits, Records};
 use farcall_transport_simulated::LinkPlan;
 use farcall_wire::HelloLimits;
 use serde::Deserialize;
@@ -140,7 +140,7 @@ impl Plan {
             stop_grace: Duration::from_millis(5),
             greeting_max: Duration::from_secs(60),
             stall_max: Duration::from_micros(self.stall_us),
-            audits: false,
+            records: Records::None,
             counters_max: 100,
             hello: hello_limits(),
         }

@@ -82,6 +82,32 @@ fn a_user_sees_no_more_than_her_own_calls() {
     assert_eq!(status.uses.iter().map(|one| one.returned).sum::<u64>(), 1);
 }
 
+/// What a user reports is found in both logs by the call's id; so is who gave an order. Arguments are in neither.
+#[test]
+fn a_call_that_failed_is_found_by_its_id_and_orders_by_who_gave_them() {
+    let folder = Directory::new();
+    let audit = folder.0.join("audit.log");
+    let text = format!("[[plugin]]\nname = \"rpc-server\"\nslot = \"rpc\"\n[plugin.options]\naudit_file = {audit:?}");
+    let options = folder.write("farcall.toml", &text);
+    let words = ["--manifest", options.to_str().unwrap(), "--log-level", "info", "--log-format", "json"];
+    let server = Server::start(Transport::Unix, &[trouble(false)], &words);
+    let error = server.client().routine("crash").unwrap().call([("n", 7654321.into())]).err().unwrap();
+    let id = error.context().iter().find(|(key, _)| key == "call").unwrap().1.clone();
+    good(&server.run(&["withdraw", "trouble"]));
+    let found = |text: &str, key: &str, value: &str| {
+        let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap_or_else(|_| panic!("{line}")));
+        lines
+            .into_iter()
+            .any(|line| line[key] == value && line["principal"].as_str().is_some_and(|who| who.starts_with("uid ")))
+    };
+    let logs: [&dyn Fn() -> String; 2] = [&|| server.log(), &|| std::fs::read_to_string(&audit).unwrap()];
+    for read in logs {
+        assert!(eventually(|| found(&read(), "order", "withdraw trouble")), "{}", server.log());
+        let text = read();
+        assert!(found(&text, "call", &id) && !text.contains("7654321"), "{text}");
+    }
+}
+
 #[test]
 fn metrics_beyond_loopback_must_be_meant() {
     let mut command = Server::command();

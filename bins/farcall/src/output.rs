@@ -1,8 +1,15 @@
 //! Standard output that a reader may close at any time: `farcall ls | head -1`.
 
 use std::io::{self, BufWriter, ErrorKind, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 
 use farcall_base::{Error, Result};
+use farcall_rpc_server::{LogFormat, moment};
+use serde_json::json;
+
+/// Whether notices are lines of a log in JSON: set once, before anything is said.
+static SPEAKS_JSON: AtomicBool = AtomicBool::new(false);
 
 /// Writes to standard output; a reader that has seen enough is no error.
 ///
@@ -22,9 +29,21 @@ pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()>
     }
 }
 
+/// Notices from now on are written as the server's log is.
+pub fn speak_as(format: LogFormat) {
+    SPEAKS_JSON.store(format == LogFormat::Json, Ordering::Relaxed);
+}
+
 /// Says something to the person, not to the program that reads the output.
 pub fn notice(text: &str) {
-    let _ = writeln!(io::stderr(), "farcall: {text}");
+    let line = match SPEAKS_JSON.load(Ordering::Relaxed) {
+        true => {
+            let time = moment(SystemTime::now());
+            json!({"time": time, "level": "info", "event": "server", "message": text}).to_string()
+        }
+        false => format!("farcall: {text}"),
+    };
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// Two columns, the first as wide as its widest entry.

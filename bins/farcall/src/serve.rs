@@ -19,7 +19,7 @@ use farcall_rpc_server::RpcHandle;
 use farcall_spawner_local::Inspector;
 use rustix::process::{Resource, Rlimit};
 
-use crate::output::{notice, print};
+use crate::output::{notice, print, speak_as};
 use crate::publish::publication;
 use crate::python::Interpreters;
 use crate::shipped::{self, default_files};
@@ -49,6 +49,12 @@ pub struct ServeArguments {
     /// Interpreter of Python files beside which there is no .venv [default: $FARCALL_PYTHON, or python3]
     #[arg(long, value_name = "PATH")]
     python: Option<PathBuf>,
+    /// How the log on standard error is written: text or json
+    #[arg(long, value_name = "FORMAT", value_parser = ["text", "json"])]
+    log_format: Option<String>,
+    /// What is worth a line in it: off, warn, info or debug
+    #[arg(long, value_name = "LEVEL", value_parser = ["off", "warn", "info", "debug"])]
+    log_level: Option<String>,
     /// Limits of your own: keys that differ from those of --print-manifest
     #[arg(long, value_name = "FILE")]
     manifest: Option<PathBuf>,
@@ -84,9 +90,11 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     };
     let folder = if arguments.private { Some(PrivateFolder::new()?) } else { None };
     override_options(&mut manifest, arguments, folder.as_ref())?;
+    let options = server_options(&manifest)?;
+    speak_as(options.log_format);
     let interpreters = interpreters(&manifest, arguments)?;
     let publications = compile_all(arguments, &interpreters)?;
-    let drain_max = Duration::from_millis(server_options(&manifest)?.drain_ms);
+    let drain_max = Duration::from_millis(options.drain_ms);
     let node = Node::start(&manifest, &plugins)?;
     let mut publisher = Publisher::new(node.service::<DirectoryHandle>(directory::SLOT)?, interpreters);
     let published = publish_all(&mut publisher, publications)?;
@@ -100,7 +108,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
         say_where_metrics_are(address);
     }
     if !arguments.private && addresses.iter().any(|address| address.starts_with("farcall://")) {
-        notice(&format!("clients over TCP need the token in {}", token_file(&server_options(&manifest)?).display()));
+        notice(&format!("clients over TCP need the token in {}", token_file(&options).display()));
     }
     end.wait(&signals, arguments.private)
 }
@@ -150,6 +158,14 @@ fn override_options(manifest: &mut Manifest, arguments: &ServeArguments, folder:
     }
     if let Some(file) = &arguments.credentials {
         manifest.override_options("rpc-server", "--credentials", &format!("credentials = {}", toml_text(file)))?;
+    }
+    // Whoever starts a server for itself alone has its errors already.
+    let level = arguments.log_level.as_deref().or(arguments.private.then_some("off"));
+    if let Some(level) = level {
+        manifest.override_options("rpc-server", "--log-level", &format!("log_level = {}", toml_text(level)))?;
+    }
+    if let Some(format) = &arguments.log_format {
+        manifest.override_options("rpc-server", "--log-format", &format!("log_format = {}", toml_text(format)))?;
     }
     if let Some(address) = &arguments.metrics {
         manifest.override_options("metrics", "--metrics", &format!("listen = {}", toml_text(address)))?;
@@ -247,7 +263,7 @@ fn announce(addresses: &[String], published: &[(String, usize)], private: bool) 
     let _ = out.flush();
     if !private {
         let modules = published.iter().map(|(name, count)| format!("{name} ({count})")).collect::<Vec<_>>().join(", ");
-        eprintln!("farcall: serving {modules}; end with Ctrl-C");
+        notice(&format!("serving {modules}; end with Ctrl-C"));
     }
 }
 

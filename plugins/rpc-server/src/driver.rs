@@ -2,6 +2,7 @@
 
 mod audit;
 mod directory;
+mod log;
 mod orders;
 mod world;
 
@@ -24,7 +25,9 @@ use crate::access::{self, Principal};
 use crate::state::{Action, Caller, Limits, Newcomer, State};
 use crate::step::{Server, Surroundings};
 use crate::{Control, Options, Transports};
+pub use audit::moment;
 use audit::{AuditLog, AuditOptions};
+use log::{Log, LogOptions};
 use orders::Orders;
 use world::{Taking, World};
 
@@ -102,6 +105,7 @@ pub struct Driver {
     revision: u64,
     is_watching: bool,
     audit: Option<AuditLog>,
+    log: Option<Log>,
     orders: Orders,
 }
 
@@ -117,7 +121,8 @@ impl Driver {
     ) -> Result<Driver> {
         let poller = epoll::create(epoll::CreateFlags::CLOEXEC)
             .map_err(|error| Error::system("wait for sockets", error.into()))?;
-        let audit = audit_options(&options).map(AuditLog::open).transpose()?;
+        let audit = AuditOptions::of(&options).map(AuditLog::open).transpose()?;
+        let log = LogOptions::of(&options).map(|options| Log::open(options, std::io::stderr())).transpose()?;
         let driver = Driver {
             server: Server::new(State::new(limits(&options, &transports), (transports.host)())),
             world: World::new(transports, options.clone()),
@@ -137,6 +142,7 @@ impl Driver {
             revision: 0,
             is_watching: false,
             audit,
+            log,
             orders: Orders::default(),
         };
         driver.watch(driver.inbox.as_fd(), INBOX)?;
@@ -248,7 +254,11 @@ impl Driver {
     }
 
     fn turned_away(&self, error: std::io::Error) {
-        if let (Some(log), Ok(reason)) = (&self.audit, error.downcast::<Error>()) {
+        let Ok(reason) = error.downcast::<Error>() else { return };
+        if let Some(log) = &self.log {
+            log.stranger(&reason);
+        }
+        if let Some(log) = &self.audit {
             log.stranger(reason);
         }
     }
@@ -428,6 +438,9 @@ impl Driver {
             Action::Look(connection) => self.receive(connection),
             Action::Close(connection) => self.close(connection),
             Action::Audit(record) => {
+                if let Some(log) = &self.log {
+                    log.record(&record);
+                }
                 if let Some(log) = &self.audit {
                     log.record(record);
                 }
@@ -553,15 +566,6 @@ fn limits(options: &Options, transports: &Transports) -> Limits {
     let shared_max = (transports.memory)(options).shared_max();
     limits.hello.segments_max = limits.hello.segments_max.min(u32::try_from(shared_max).unwrap_or(u32::MAX));
     limits
-}
-
-fn audit_options(options: &Options) -> Option<AuditOptions> {
-    (!options.audit_file.is_empty()).then(|| AuditOptions {
-        path: options.audit_file.clone().into(),
-        file_bytes_max: options.audit_bytes_max,
-        files_max: options.audit_files_max,
-        records_max: options.audit_records_max,
-    })
 }
 
 fn spare_descriptor() -> Option<std::fs::File> {

@@ -18,7 +18,7 @@ use farcall_interfaces::spawner::{ExitHow, Exited, OutputTail};
 use farcall_wire::HelloLimits;
 
 use crate::access::{self, Entry, Principal, Rights};
-use crate::state::{Caller, Limits, MemorySource, Newcomer, State};
+use crate::state::{Caller, Limits, MemorySource, Newcomer, Records, State};
 use crate::step::Server;
 use peers::{Memory, Peers};
 
@@ -60,7 +60,7 @@ fn limits(script: &str) -> Limits {
         stop_grace: Duration::from_millis(500),
         greeting_max: Duration::from_secs(10),
         stall_max: Duration::from_secs(60),
-        audits: false,
+        records: Records::None,
         counters_max: 100,
         hello: HelloLimits { segments_max: 8, ..HelloLimits::default() },
     };
@@ -71,7 +71,7 @@ fn limits(script: &str) -> Limits {
             "connections_max" => limits.connections_max = value,
             "calls_max" => limits.calls_max = value,
             "executables_max" => limits.executables_max = value,
-            "audits" => limits.audits = value == 1,
+            "audits" => limits.records = [Records::Failures, Records::All][value],
             "stall_ms" => limits.stall_max = Duration::from_millis(value as u64),
             _ => panic!("no such limit: {name}"),
         }

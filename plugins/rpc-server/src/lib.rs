@@ -27,7 +27,8 @@ use farcall_interfaces::stream::{ByteStream, Listener, Proof};
 use farcall_kernel::{Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox};
 use farcall_wire::{ModuleReport, Order};
 
-pub use options::Options;
+pub use driver::moment;
+pub use options::{LogFormat, LogLevel, Options};
 
 /// The slot that the server fills.
 pub const SLOT: SlotName = "rpc";

@@ -7,7 +7,43 @@ use farcall_wire::HelloLimits;
 use serde::Deserialize;
 
 use crate::access::{self, Entry};
-use crate::state::Limits;
+use crate::state::{Limits, Records};
+
+/// What is worth a line in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogLevel {
+    /// Nothing.
+    Off,
+    /// What an admin should look at.
+    Warn,
+    /// Also every call that fails, and every order.
+    Info,
+    /// Every call.
+    Debug,
+}
+
+impl LogLevel {
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            LogLevel::Off => "off",
+            LogLevel::Warn => "warn",
+            LogLevel::Info => "info",
+            LogLevel::Debug => "debug",
+        }
+    }
+}
+
+/// How the log is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// Words and `key=value`.
+    Text,
+    /// A JSON object a line.
+    Json,
+}
 
 /// As read from the manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -26,6 +62,9 @@ pub struct Options {
     pub audit_bytes_max: u64,
     pub audit_files_max: usize,
     pub audit_records_max: usize,
+    pub log_level: LogLevel,
+    pub log_format: LogFormat,
+    pub log_lines_max: u64,
     pub counters_max: usize,
     pub connections_max: usize,
     pub calls_max: usize,
@@ -63,6 +102,9 @@ impl Default for Options {
             audit_bytes_max: 64 << 20,
             audit_files_max: 4,
             audit_records_max: 4096,
+            log_level: LogLevel::Warn,
+            log_format: LogFormat::Text,
+            log_lines_max: 200,
             counters_max: 1000,
             connections_max: 10_240,
             calls_max: 16_384,
@@ -100,6 +142,7 @@ impl Options {
             ("silence_ms", read.silence_ms, 1000),
             ("audit_bytes_max", read.audit_bytes_max, 4096),
             ("audit_records_max", read.audit_records_max as u64, 1),
+            ("log_lines_max", read.log_lines_max, 1),
             ("connections_max", read.connections_max as u64, 1),
             ("calls_max", read.calls_max as u64, 1),
             ("routines_max", read.routines_max as u64, 1),
@@ -130,8 +173,17 @@ impl Options {
             greeting_max: Duration::from_millis(self.greeting_ms),
             stall_max: Duration::from_millis(self.stall_ms),
             hello: self.hello(),
-            audits: !self.audit_file.is_empty(),
+            records: self.records(),
             counters_max: self.counters_max,
+        }
+    }
+
+    fn records(&self) -> Records {
+        match self.log_level {
+            _ if !self.audit_file.is_empty() => Records::All,
+            LogLevel::Off => Records::None,
+            LogLevel::Warn | LogLevel::Info => Records::Failures,
+            LogLevel::Debug => Records::All,
         }
     }
 
@@ -164,6 +216,7 @@ mod tests {
             ("silence_ms", 1000),
             ("audit_bytes_max", 4096),
             ("audit_records_max", 1),
+            ("log_lines_max", 1),
             ("connections_max", 1),
             ("calls_max", 1),
             ("routines_max", 1),

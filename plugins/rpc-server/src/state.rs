@@ -50,10 +50,21 @@ pub struct Limits {
     pub stall_max: Duration,
     /// What each connection may do.
     pub hello: HelloLimits,
-    /// Whether somebody keeps the audit records.
-    pub audits: bool,
+    /// Which records somebody keeps.
+    pub records: Records,
     /// Rows of who called what that are counted apart.
     pub counters_max: usize,
+}
+
+/// Which records of what became of calls, connections and orders are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Records {
+    /// None.
+    None,
+    /// All but those of calls that returned.
+    Failures,
+    /// All.
+    All,
 }
 
 /// A call's number in this server.
@@ -327,13 +338,15 @@ pub struct Call {
     pub waits_since: Instant,
 }
 
-/// What became of a call, or of a connection.
+/// What became of a call, of an order, or of a connection.
 #[derive(Debug)]
 pub struct AuditRecord {
     /// Whose it was.
     pub caller: Arc<Caller>,
-    /// The call; `None` for a connection that was refused.
+    /// The call; without it and an order, a connection was refused.
     pub call: Option<AuditedCall>,
+    /// The order, in words.
+    pub order: Option<String>,
     /// Why it failed or was refused.
     pub failure: Option<Error>,
 }
@@ -436,6 +449,8 @@ pub struct State {
     pub(crate) actions: VecDeque<Action>,
     pub(crate) touched: BTreeSet<ConnectionId>,
     pub(crate) next: u64,
+    /// Orders that are being carried out: who gave them, and what they are in words.
+    pub(crate) orders: BTreeMap<(ConnectionId, ChannelId), (Arc<Caller>, String)>,
     pub(crate) counters: Counters,
 }
 
@@ -443,6 +458,7 @@ impl State {
     /// An empty server.
     pub fn new(limits: Limits, host: String) -> State {
         State {
+            orders: BTreeMap::new(),
             counters: Counters::new(limits.counters_max),
             limits,
             product: concat!("farcall ", env!("CARGO_PKG_VERSION")).to_owned(),

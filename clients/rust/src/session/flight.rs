@@ -49,6 +49,8 @@ impl Call {
 
 /// A call under way.
 pub struct InFlight {
+    /// What the server's log calls it.
+    pub id: CallId,
     pub call: Call,
     pub data: Marshalled,
     pub result: Option<Box<CallResult>>,
@@ -58,8 +60,8 @@ pub struct InFlight {
 }
 
 impl InFlight {
-    pub fn new(call: Call, data: Marshalled) -> InFlight {
-        InFlight { call, data, result: None, after: None, receiving: HashMap::new(), trouble: None }
+    pub fn new(id: CallId, call: Call, data: Marshalled) -> InFlight {
+        InFlight { id, call, data, result: None, after: None, receiving: HashMap::new(), trouble: None }
     }
 
     /// What the server may use until it says that the call is over, under the numbers that it knows.
@@ -134,7 +136,7 @@ impl InFlight {
         let gone = || Error::internal("take the results", "a call ended without an answer");
         let result = self.result.take().ok_or_else(gone)?;
         if let Some(failure) = result.failure {
-            return Err(Error::from(failure).with("routine", &self.call.contract.name));
+            return Err(Error::from(failure).with("routine", &self.call.contract.name).with("call", self.id));
         }
         self.call.contract.pace.took(result.times.finished_ns.saturating_sub(result.times.started_ns));
         let mut outputs = Vec::with_capacity(result.results.len());

@@ -169,11 +169,12 @@ impl Tables {
     pub fn open(&mut self, call: Call) -> Result<()> {
         let limit = self.connection.peer().map_or(u64::MAX, |peer| peer.limits.call_bytes_max);
         let mut data = marshal(&call.contract, &call.passed, Bytes(limit), self)?;
-        let open = call.open(CallId(self.random.bytes16()), &mut data);
+        let id = CallId(self.random.bytes16());
+        let open = call.open(id, &mut data);
         let channel = self.connection.open(&open)?;
         data.own.iter().for_each(|own| own.opened());
         self.channels.insert(call.number, channel);
-        self.calls.insert(channel, Box::new(InFlight::new(call, data)));
+        self.calls.insert(channel, Box::new(InFlight::new(id, call, data)));
         Ok(())
     }
 

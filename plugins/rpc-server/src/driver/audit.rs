@@ -15,6 +15,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use farcall_base::{Error, Result};
 use serde::Serialize;
 
+use crate::Options;
 use crate::state::AuditRecord;
 
 const OPERATION: &str = "write the audit log";
@@ -39,8 +40,20 @@ pub struct AuditOptions {
     pub records_max: usize,
 }
 
+impl AuditOptions {
+    /// Where the manifest wants a log, if it does.
+    pub fn of(options: &Options) -> Option<AuditOptions> {
+        (!options.audit_file.is_empty()).then(|| AuditOptions {
+            path: options.audit_file.clone().into(),
+            file_bytes_max: options.audit_bytes_max,
+            files_max: options.audit_files_max,
+            records_max: options.audit_records_max,
+        })
+    }
+}
+
 /// What is logged.
-enum Entry {
+pub enum Entry {
     Record(Arc<AuditRecord>),
     /// Somebody whom a transport turned away.
     Stranger(Error),
@@ -209,56 +222,71 @@ fn write_some(file: &mut File, bytes: &[u8]) -> std::result::Result<(), (usize, 
 
 /// A line of the log. What is not known is left out.
 #[derive(Default, Serialize)]
-struct Line<'a> {
-    time: String,
-    event: &'static str,
+pub struct Line<'a> {
+    pub time: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    principal: Option<&'a str>,
+    pub level: Option<&'static str>,
+    pub event: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    peer: Option<&'a str>,
+    pub principal: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    routine: Option<&'a str>,
+    pub peer: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    call: Option<String>,
+    pub routine: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    outcome: Option<&'static str>,
+    pub call: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<String>,
+    pub order: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    measures: Option<Measures>,
+    pub measures: Option<Measures>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    count: Option<u64>,
+    pub count: Option<u64>,
 }
 
 #[derive(Serialize)]
-struct Measures {
-    queued_us: u64,
-    started_us: u64,
-    finished_us: u64,
-    bytes_in: u64,
-    bytes_out: u64,
+pub struct Measures {
+    pub queued_us: u64,
+    pub started_us: u64,
+    pub finished_us: u64,
+    pub bytes_in: u64,
+    pub bytes_out: u64,
 }
 
 fn line(time: SystemTime, entry: &Entry) -> String {
+    text(&line_of(time, entry))
+}
+
+/// What there is to say of an event.
+pub fn line_of(time: SystemTime, entry: &Entry) -> Line<'_> {
     match entry {
         Entry::Record(record) => record_line(time, record),
         Entry::Stranger(error) => {
             let peer = error.context().iter().find(|(key, _)| key == "peer").map(|(_, value)| value.as_str());
             let (outcome, message) = (Some(error.kind().name()), Some(error.message().to_owned()));
-            text(&Line { time: moment(time), event: "connection", peer, outcome, message, ..Line::default() })
+            Line { time: moment(time), event: "connection", peer, outcome, message, ..Line::default() }
         }
     }
 }
 
-fn record_line(time: SystemTime, record: &AuditRecord) -> String {
+fn record_line(time: SystemTime, record: &AuditRecord) -> Line<'_> {
     let call = record.call.as_ref();
-    text(&Line {
+    Line {
         time: moment(time),
-        event: if call.is_some() { "call" } else { "connection" },
+        level: None,
+        event: match (call, &record.order) {
+            (Some(_), _) => "call",
+            (None, Some(_)) => "order",
+            (None, None) => "connection",
+        },
         principal: Some(record.caller.rights.principal()),
         peer: Some(&record.caller.address),
         routine: call.map(|call| call.routine.as_str()),
         call: call.and_then(|call| call.id).map(|id| id.to_string()),
+        order: record.order.as_deref(),
         outcome: Some(record.failure.as_ref().map_or("done", |error| error.kind().name())),
         message: record.failure.as_ref().map(|error| error.message().to_owned()),
         measures: call.map(|call| Measures {
@@ -269,21 +297,27 @@ fn record_line(time: SystemTime, record: &AuditRecord) -> String {
             bytes_out: call.bytes_out,
         }),
         count: None,
-    })
+    }
 }
 
 fn count_line(event: &'static str, count: u64) -> String {
-    text(&Line { time: moment(SystemTime::now()), event, count: Some(count), ..Line::default() })
+    text(&count_line_at(SystemTime::now(), event, count))
 }
 
-fn text(line: &Line<'_>) -> String {
+/// How many events have no line of their own.
+pub fn count_line_at(time: SystemTime, event: &'static str, count: u64) -> Line<'static> {
+    Line { time: moment(time), event, count: Some(count), ..Line::default() }
+}
+
+/// A line as JSON.
+pub fn text(line: &Line<'_>) -> String {
     let mut text = serde_json::to_string(line).expect("texts and numbers are always JSON");
     text.push('\n');
     text
 }
 
 /// RFC 3339, in UTC, with milliseconds.
-fn moment(time: SystemTime) -> String {
+pub fn moment(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let (days, rest) = (since.as_secs() / SECONDS_A_DAY, since.as_secs() % SECONDS_A_DAY);
     let (year, month, day) = date(days);

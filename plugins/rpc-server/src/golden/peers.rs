@@ -86,9 +86,11 @@ pub struct Peers {
 
 /// What is kept of a call or a connection.
 fn audit(record: &AuditRecord) -> String {
-    let what = record.call.as_ref().map_or("connection".to_owned(), |call| {
-        format!("{} in {} out {}", call.routine, call.bytes_in, call.bytes_out)
-    });
+    let what = match (&record.call, &record.order) {
+        (Some(call), _) => format!("{} in {} out {}", call.routine, call.bytes_in, call.bytes_out),
+        (None, Some(order)) => format!("order {order}"),
+        (None, None) => "connection".to_owned(),
+    };
     let outcome = record.failure.as_ref().map_or("done", |error| error.kind().name());
     format!("audit {} at {}: {what}: {outcome}", record.caller.rights.principal(), record.caller.address)
 }

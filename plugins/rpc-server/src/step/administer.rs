@@ -9,9 +9,12 @@ use crate::step::Server;
 impl Server {
     /// A client gives an order: whoever may is passed on to those who carry it out.
     pub(super) fn ordered(&mut self, connection: ConnectionId, channel: ChannelId, order: Order) {
+        if let Some(peer) = self.state.peers.get(&connection) {
+            self.state.orders.insert((connection, channel), (peer.caller.clone(), words(&order)));
+        }
         match self.may_order(connection, &order) {
             Ok(()) => self.state.actions.push_back(Action::Order { connection, channel, order }),
-            Err(error) => self.reply(connection, channel, &Reply::Failed((&error).into())),
+            Err(error) => self.obeyed(connection, channel, Err(error)),
         }
     }
 
@@ -25,6 +28,7 @@ impl Server {
 
     /// What became of an order.
     pub fn obeyed(&mut self, connection: ConnectionId, channel: ChannelId, outcome: Result<Vec<ModuleReport>>) {
+        self.audit_order(connection, channel, outcome.as_ref().err());
         let reply = match outcome {
             Ok(reports) if reports.is_empty() => Reply::Done,
             Ok(reports) => Reply::Modules(reports),
@@ -74,6 +78,18 @@ impl Server {
     /// Whether a client is connected.
     pub fn has_clients(&self) -> bool {
         self.state.peers.values().any(|peer| matches!(peer.kind, PeerKind::Client { .. }))
+    }
+}
+
+/// An order as the logs have it.
+fn words(order: &Order) -> String {
+    match order {
+        Order::Publish(file) => format!("publish {file}"),
+        Order::Withdraw(module) => format!("withdraw {module}"),
+        Order::Reload(None) => "reload".to_owned(),
+        Order::Reload(Some(module)) => format!("reload {module}"),
+        Order::Drain(None) => "drain".to_owned(),
+        Order::Drain(Some(milliseconds)) => format!("drain within {milliseconds} ms"),
     }
 }
 

@@ -1,19 +1,21 @@
-//! What the audit log is told: the end of every call, and whoever is refused.
+//! What the logs are told: the end of every call and every order, and whoever is refused.
 
 use std::sync::Arc;
 
-use farcall_base::{CallId, ConnectionId, Error};
+use farcall_base::{CallId, ChannelId, ConnectionId, Error};
 use farcall_idl::layout::ParameterLayout;
 use farcall_wire::{CallResult, CallTimes};
 
-use crate::state::{Action, AuditRecord, AuditedCall, Call, PeerKind};
+use crate::state::{Action, AuditRecord, AuditedCall, Call, PeerKind, Records};
 use crate::step::Server;
 
 impl Server {
     /// A call is over, whoever still wants its outcome.
     pub(super) fn audit_end(&mut self, call: &Call, result: &CallResult) {
-        if !self.state.limits.audits {
-            return;
+        match self.state.limits.records {
+            Records::None => return,
+            Records::Failures if result.failure.is_none() => return,
+            Records::Failures | Records::All => {}
         }
         let (bytes_in, bytes_out) = bytes(call);
         let audited = AuditedCall {
@@ -24,7 +26,7 @@ impl Server {
             bytes_out: if result.failure.is_none() { bytes_out } else { 0 },
         };
         let failure = result.failure.clone().map(Error::from);
-        self.record(AuditRecord { caller: call.caller.clone(), call: Some(audited), failure });
+        self.record(AuditRecord { caller: call.caller.clone(), call: Some(audited), order: None, failure });
     }
 
     /// A call was refused before it began, or the question for its interface because of the table of rights.
@@ -36,10 +38,10 @@ impl Server {
         error: &Error,
     ) {
         let caller = self.state.peers.get(&connection).map(|peer| peer.caller.clone());
-        let Some(caller) = caller.filter(|_| self.state.limits.audits) else { return };
+        let Some(caller) = caller.filter(|_| self.keeps_records()) else { return };
         let (routine, times) = (routine.to_owned(), CallTimes::default());
         let audited = AuditedCall { id: call, routine, times, bytes_in: 0, bytes_out: 0 };
-        self.record(AuditRecord { caller, call: Some(audited), failure: Some(copy_of(error)) });
+        self.record(AuditRecord { caller, call: Some(audited), order: None, failure: Some(copy_of(error)) });
     }
 
     /// A client must go.
@@ -48,10 +50,22 @@ impl Server {
         let client = peer.filter(|peer| matches!(peer.kind, PeerKind::Client { .. }));
         let Some(caller) = client.map(|peer| peer.caller.clone()) else { return };
         self.state.counters.refused += 1;
-        if !self.state.limits.audits {
+        if !self.keeps_records() {
             return;
         }
-        self.record(AuditRecord { caller, call: None, failure: Some(copy_of(error)) });
+        self.record(AuditRecord { caller, call: None, order: None, failure: Some(copy_of(error)) });
+    }
+
+    /// An order was carried out, or not.
+    pub(super) fn audit_order(&mut self, connection: ConnectionId, channel: ChannelId, error: Option<&Error>) {
+        let Some((caller, order)) = self.state.orders.remove(&(connection, channel)) else { return };
+        if self.keeps_records() {
+            self.record(AuditRecord { caller, call: None, order: Some(order), failure: error.map(copy_of) });
+        }
+    }
+
+    fn keeps_records(&self) -> bool {
+        self.state.limits.records != Records::None
     }
 
     fn record(&mut self, record: AuditRecord) {

@@ -160,16 +160,16 @@ impl Server {
     }
 
     fn open(&mut self, surroundings: &mut dyn Surroundings, connection: ConnectionId, channel: ChannelId, open: Open) {
-        let named = self.state.limits.audits.then(|| (open.call, open.routine.clone()));
-        match self.admit(surroundings, connection, channel, open) {
+        let mut open = Some(open);
+        match self.admit(surroundings, connection, channel, &mut open) {
             Ok(announced) => {
                 if let Some(peer) = self.state.peers.get_mut(&connection) {
                     peer.connection.grant(channel, announced);
                 }
             }
             Err(error) => {
-                if let Some((call, routine)) = named {
-                    self.audit_refused(connection, Some(call), &routine, &error);
+                if let Some(open) = &open {
+                    self.audit_refused(connection, Some(open.call), &open.routine, &error);
                 }
                 self.count_refused(connection, &error);
                 self.refuse(connection, channel, &error);
@@ -177,14 +177,15 @@ impl Server {
         }
     }
 
-    /// Checks a call and makes room for it; returns the bytes of data that come with it.
+    /// Checks a call and makes room for it; returns the bytes of data that come with it. Takes `open` if it does.
     fn admit(
         &mut self,
         surroundings: &mut dyn Surroundings,
         connection: ConnectionId,
         channel: ChannelId,
-        open: Open,
+        taken: &mut Option<Open>,
     ) -> Result<u64> {
+        let Some(open) = taken.as_ref() else { return Ok(0) };
         self.check_not_draining()?;
         // Calls whose results wait for a slow reader hold memory too.
         if self.state.calls.len() + self.state.sending.len() >= self.state.limits.calls_max {
@@ -193,18 +194,19 @@ impl Server {
                 .fix("try again later, or raise calls_max in farcall.toml")
                 .retryable());
         }
-        let routine = self.routine(&open)?;
+        let routine = self.routine(open)?;
         self.may_call(connection, &routine)?;
-        let layout = check::layout(&routine, &open, self.state.limits.call_bytes_max)?;
+        let layout = check::layout(&routine, open, self.state.limits.call_bytes_max)?;
         let Some(peer) = self.state.peers.get(&connection) else { return Ok(0) };
         let PeerKind::Client { segments, .. } = &peer.kind else { return Ok(0) };
         let (caller, counted) = (peer.caller.clone(), peer.counted);
-        let plan = check::plan(&routine.routine.interface, &open, &layout, segments)?;
+        let plan = check::plan(&routine.routine.interface, open, &layout, segments)?;
         let memory = plan.allocate(surroundings, connection)?;
-        let segments = named_segments(&open);
+        let segments = named_segments(open);
         let now = surroundings.now();
         let deadline = open.remaining_us.map(|us| now + Duration::from_micros(us));
         let key = CallKey(self.state.number());
+        let Some(open) = taken.take() else { return Ok(0) };
         let call = Call {
             id: open.call,
             client: Some((connection, channel)),

@@ -1,0 +1,215 @@
+//! The log: a line for each event that is worth one, on standard error, written by a thread of its own.
+//!
+//! It has what the audit log has of an event, and its level. It never makes the server wait: what finds the queue full, or
+//! more lines in a second than are allowed, is counted, and the count logged. Arguments are not in it: where a message may
+//! quote one, the kind of error has to do.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, Instant, SystemTime};
+
+use farcall_base::{Error, ErrorKind, Result};
+
+use super::audit::{Entry, Line, count_line_at, line_of, text};
+use crate::Options;
+use crate::options::{LogFormat, LogLevel};
+use crate::state::AuditRecord;
+
+/// Lines that wait to be written.
+const QUEUE_MAX: usize = 1024;
+/// How often it is looked whether something was left out while nothing is written.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Time for the last lines when the server ends: a reader that hangs must not keep it.
+const END_MAX: Duration = Duration::from_secs(1);
+
+/// What is logged, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct LogOptions {
+    /// The least that is worth a line.
+    pub level: LogLevel,
+    /// How lines are written.
+    pub format: LogFormat,
+    /// Lines in one second.
+    pub lines_max: u64,
+}
+
+impl LogOptions {
+    /// What the manifest wants logged, if it wants anything.
+    pub fn of(options: &Options) -> Option<LogOptions> {
+        let (level, format) = (options.log_level, options.log_format);
+        (level != LogLevel::Off).then_some(LogOptions { level, format, lines_max: options.log_lines_max })
+    }
+}
+
+/// Takes events. The last lines are written when it is dropped.
+pub struct Log {
+    level: LogLevel,
+    sender: Option<SyncSender<(SystemTime, LogLevel, Entry)>>,
+    dropped: Arc<AtomicU64>,
+    ended: Receiver<()>,
+}
+
+impl Log {
+    /// A log that is written to `out`.
+    ///
+    /// # Errors
+    /// `System` when no thread can be started.
+    pub fn open(options: LogOptions, out: impl Write + Send + 'static) -> Result<Log> {
+        let (sender, receiver) = sync_channel(QUEUE_MAX);
+        let (done, ended) = sync_channel(1);
+        let dropped = Arc::new(AtomicU64::new(0));
+        let mut writer = Writer { options, out, second: Instant::now(), lines: 0, left_out: 0 };
+        let count = dropped.clone();
+        std::thread::Builder::new()
+            .name("log".to_owned())
+            .spawn(move || {
+                writer.run(&receiver, &count);
+                let _ = done.send(());
+            })
+            .map_err(|error| Error::system("start the log", error))?;
+        Ok(Log { level: options.level, sender: Some(sender), dropped, ended })
+    }
+
+    /// Logs what became of a call, a connection or an order.
+    pub fn record(&self, record: &Arc<AuditRecord>) {
+        self.send(level_of(record), || Entry::Record(record.clone()));
+    }
+
+    /// Logs whom a transport turned away.
+    pub fn stranger(&self, error: &Error) {
+        let copy = || Error::from(farcall_wire::Failure::from(error));
+        self.send(LogLevel::Warn, || Entry::Stranger(copy()));
+    }
+
+    fn send(&self, level: LogLevel, entry: impl FnOnce() -> Entry) {
+        if level > self.level {
+            return;
+        }
+        let sender = self.sender.as_ref().expect("it is there until the log is dropped");
+        if sender.try_send((SystemTime::now(), level, entry())).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.sender = None;
+        let _ = self.ended.recv_timeout(END_MAX);
+    }
+}
+
+/// What an admin should look at is a warning; what users do wrong is not.
+fn level_of(record: &AuditRecord) -> LogLevel {
+    match record.failure.as_ref().map(Error::kind) {
+        Some(
+            ErrorKind::PermissionDenied | ErrorKind::RoutineCrashed | ErrorKind::RoutineExited | ErrorKind::Internal,
+        ) => LogLevel::Warn,
+        Some(_) if record.call.is_none() && record.order.is_none() => LogLevel::Warn,
+        Some(_) => LogLevel::Info,
+        None if record.order.is_some() => LogLevel::Info,
+        None => LogLevel::Debug,
+    }
+}
+
+struct Writer<W> {
+    options: LogOptions,
+    out: W,
+    /// The second that is counted, and its lines.
+    second: Instant,
+    lines: u64,
+    /// Lines that it had too many.
+    left_out: u64,
+}
+
+impl<W: Write> Writer<W> {
+    fn run(&mut self, receiver: &Receiver<(SystemTime, LogLevel, Entry)>, dropped: &AtomicU64) {
+        loop {
+            let next = receiver.recv_timeout(LOOK_EVERY);
+            self.count_seconds();
+            let count = dropped.swap(0, Ordering::Relaxed);
+            if count > 0 {
+                self.say(LogLevel::Warn, count_line_at(SystemTime::now(), "dropped", count));
+            }
+            match next {
+                Ok((time, level, entry)) => self.event(time, level, &entry),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return self.say_what_is_left_out(),
+            }
+        }
+    }
+
+    fn count_seconds(&mut self) {
+        if self.second.elapsed() >= Duration::from_secs(1) {
+            (self.second, self.lines) = (Instant::now(), 0);
+            self.say_what_is_left_out();
+        }
+    }
+
+    fn say_what_is_left_out(&mut self) {
+        if self.left_out > 0 {
+            let count = std::mem::take(&mut self.left_out);
+            self.say(LogLevel::Warn, count_line_at(SystemTime::now(), "left out", count));
+        }
+    }
+
+    fn event(&mut self, time: SystemTime, level: LogLevel, entry: &Entry) {
+        if self.lines >= self.options.lines_max {
+            self.left_out += 1;
+            return;
+        }
+        self.lines += 1;
+        let mut line = line_of(time, entry);
+        if line.outcome == Some(ErrorKind::InvalidArgument.name()) {
+            line.message = None;
+        }
+        self.say(level, line);
+    }
+
+    fn say(&mut self, level: LogLevel, mut line: Line<'_>) {
+        line.level = Some(level.name());
+        let text = match self.options.format {
+            LogFormat::Json => text(&line),
+            LogFormat::Text => plain(&line),
+        };
+        // Nobody may be reading: there is nobody to tell that either.
+        let _ = self.out.write_all(text.as_bytes());
+    }
+}
+
+/// `TIME LEVEL EVENT key=value …`, where what is no plain word is quoted.
+fn plain(line: &Line<'_>) -> String {
+    let level = line.level.unwrap_or("info");
+    let mut all = format!("{} {level} {}", line.time, line.event);
+    let words = [
+        ("principal", line.principal),
+        ("peer", line.peer),
+        ("routine", line.routine),
+        ("call", line.call.as_deref()),
+        ("order", line.order),
+        ("outcome", line.outcome),
+        ("message", line.message.as_deref()),
+    ];
+    for (key, value) in words.iter().filter_map(|(key, value)| Some((key, (*value)?))) {
+        all += &format!(" {key}={}", quoted(value));
+    }
+    if let Some(measures) = &line.measures {
+        all += &format!(" finished_us={} in={} out={}", measures.finished_us, measures.bytes_in, measures.bytes_out);
+    }
+    if let Some(count) = line.count {
+        all += &format!(" count={count}");
+    }
+    all.push('\n');
+    all
+}
+
+fn quoted(value: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_graphic() && c != '"' && c != '=';
+    if !value.is_empty() && value.chars().all(is_plain) { value.to_owned() } else { format!("{value:?}") }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
