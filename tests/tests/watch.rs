@@ -115,3 +115,92 @@ fn metrics_beyond_loopback_must_be_meant() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && said.contains("beyond_loopback = true"), "{said}");
 }
+
+fn doctor(change: impl FnOnce(&mut std::process::Command), words: &[&str]) -> (Option<i32>, Vec<Value>) {
+    let mut command = std::process::Command::new(farcall_tests::program());
+    command.args(["doctor", "--json"]).args(words).env_remove("FARCALL_SERVER");
+    change(&mut command);
+    let output = command.output().unwrap();
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    (output.status.code(), found.as_array().unwrap().clone())
+}
+
+fn state(found: &[Value], name: &str) -> String {
+    let one = found.iter().find(|one| one["name"] == name).unwrap_or_else(|| panic!("{name}: {found:?}"));
+    assert!(one["state"] == "good" || one["fix"].is_string(), "{one}");
+    one["state"].as_str().unwrap().to_owned()
+}
+
+/// Wrong states are provoked, named, and fail the command.
+#[test]
+fn the_doctor_finds_what_is_wrong() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Directory::new();
+    let at_home = |command: &mut std::process::Command| {
+        command.env("XDG_RUNTIME_DIR", &folder.0).env("XDG_CONFIG_HOME", &folder.0);
+    };
+    let (status, found) = doctor(at_home, &[]);
+    assert_eq!(
+        (status, state(&found, "server"), state(&found, "shared memory")),
+        (Some(0), "good".into(), "good".into())
+    );
+    let (status, found) = doctor(at_home, &["--server", "unix:/nowhere/server.sock"]);
+    assert_eq!((status, state(&found, "server")), (Some(1), "wrong".into()));
+    // Others could put a socket of theirs there.
+    std::fs::create_dir(folder.0.join("farcall")).unwrap();
+    let open =
+        |mode| std::fs::set_permissions(folder.0.join("farcall"), std::fs::Permissions::from_mode(mode)).unwrap();
+    open(0o777);
+    let (status, found) = doctor(at_home, &[]);
+    assert_eq!((status, state(&found, "socket folder")), (Some(1), "wrong".into()));
+    open(0o700);
+    let broken = folder.0.join("farcall/credentials.pem");
+    std::fs::write(&broken, "no certificate").unwrap();
+    let (status, found) = doctor(at_home, &[]);
+    assert_eq!((status, state(&found, "certificate of the user")), (Some(1), "wrong".into()));
+    std::fs::remove_file(&broken).unwrap();
+    let (status, found) = doctor(
+        |command| {
+            at_home(command);
+            command.env("PATH", "/nowhere").env("FARCALL_ROUTINES", "/nowhere");
+        },
+        &[],
+    );
+    let states = [state(&found, "compilers"), state(&found, "libraries")];
+    assert_eq!((status, states), (Some(0), ["warning".into(), "warning".into()]));
+}
+
+/// The service manager hears when clients can come, and when the end begins.
+#[test]
+fn a_service_manager_is_told() {
+    let folder = Directory::new();
+    let path = folder.0.join("notify");
+    let socket = std::os::unix::net::UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let mut command = Server::command();
+    command.env("NOTIFY_SOCKET", &path).env("XDG_RUNTIME_DIR", &folder.0).arg(battery(false));
+    let mut child = command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let heard = || {
+        let mut bytes = [0; 200];
+        let count = socket.recv(&mut bytes).unwrap();
+        String::from_utf8_lossy(&bytes[..count]).into_owned()
+    };
+    assert!(heard().starts_with("READY=1\n"));
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert!(heard().starts_with("STOPPING=1\n"));
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn the_unit_names_this_program_and_is_one() {
+    let output = std::process::Command::new(farcall_tests::program()).arg("service").output().unwrap();
+    let unit = good(&output);
+    assert!(unit.contains("[Service]\nType=notify\n") && !unit.contains("@PROGRAM@"), "{unit}");
+    let folder = Directory::new();
+    let file = folder.write("farcall-checked.service", &unit.replace("User=farcall", "User=root"));
+    // Only where systemd is.
+    if let Ok(verified) = std::process::Command::new("systemd-analyze").arg("verify").arg(&file).output() {
+        assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stderr));
+    }
+}

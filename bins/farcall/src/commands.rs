@@ -4,7 +4,9 @@ mod administer;
 mod ca;
 mod call;
 mod check;
+mod doctor;
 mod ls;
+mod service;
 mod show;
 mod top;
 
@@ -41,6 +43,10 @@ pub enum Command {
     Drain(administer::DrainArguments),
     /// Watch who calls what on a server, what waits and what it uses
     Top(top::TopArguments),
+    /// Look for what is wrong on this host and with a server, and say the fix for each
+    Doctor(doctor::DoctorArguments),
+    /// Print a unit that makes a server a service of systemd
+    Service,
     /// Make and revoke the certificates of a server and its users
     Ca(ca::CaArguments),
     /// Check interface files
@@ -77,6 +83,8 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Reload(arguments) => administer::reload(&arguments),
         Command::Drain(arguments) => administer::drain(&arguments).map(success),
         Command::Top(arguments) => top::top(&arguments).map(success),
+        Command::Doctor(arguments) => doctor::doctor(&arguments),
+        Command::Service => service::service().map(success),
         Command::Ca(arguments) => ca::ca(&arguments).map(success),
         Command::Check(arguments) => check::check(&arguments),
         Command::Host(HostArguments { check: false, run, .. }) => {

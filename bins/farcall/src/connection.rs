@@ -35,6 +35,11 @@ pub struct RunningServer {
 }
 
 impl RunningServer {
+    /// Whether somebody says which.
+    pub fn is_named(&self) -> bool {
+        self.server.is_some() || std::env::var_os(SERVER_VARIABLE).is_some_and(|address| !address.is_empty())
+    }
+
     /// Connects to the server that is named, or to this user's.
     ///
     /// # Errors

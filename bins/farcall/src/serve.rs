@@ -2,6 +2,7 @@
 
 mod end;
 mod folder;
+mod notify;
 mod publisher;
 
 use std::io::Write;
@@ -103,6 +104,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     let metrics = node.service::<MetricsHandle>(farcall_metrics::SLOT)?.address;
     let end = End::new(node, rpc, publisher.run()?, drain_max)?;
     announce(&addresses, &published, arguments.private);
+    notify::ready();
     say_what_is_missing();
     if let Some(address) = metrics {
         say_where_metrics_are(address);

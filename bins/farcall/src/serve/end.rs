@@ -13,6 +13,7 @@ use farcall_rpc_server::{Instruction, RpcHandle};
 use farcall_wire::{ModuleReport, Order};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::notify;
 use crate::output::notice;
 
 /// Orders and reports that wait at a time.
@@ -134,6 +135,7 @@ impl End {
 
     /// Begins the end, or makes it come sooner.
     fn drain(&mut self, time: Duration) -> Result<()> {
+        notify::stopping();
         let until = Instant::now() + time.min(DRAIN_MAX);
         self.until = Some(self.until.map_or(until, |known| known.min(until)));
         self.rpc.drain(self.sender.reply(|_: Result<()>| Event::Drained)?);

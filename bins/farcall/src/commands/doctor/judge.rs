@@ -1,0 +1,206 @@
+//! What facts mean. Pure: the host is looked at elsewhere.
+
+use std::path::Path;
+
+use farcall_transport_tls::{Certificate, date};
+
+use super::Finding;
+
+/// Descriptors that a server with a few hundred clients and executables needs.
+const DESCRIPTORS_FEW: u64 = 4096;
+/// Days before the end of a certificate in which it is to be renewed.
+const DAYS_LEFT_FEW: i64 = 30;
+const SECONDS_A_DAY: i64 = 86_400;
+
+/// The hard limit on open files; `None` for no limit.
+pub fn descriptors(limit: Option<u64>) -> Finding {
+    let name = "open files";
+    match limit {
+        Some(limit) if limit < DESCRIPTORS_FEW => Finding::warning(
+            name,
+            format!("a process may have {limit}: each client and each array that is shared takes one or more"),
+            "raise the hard limit: LimitNOFILE in the unit, or nofile in /etc/security/limits.conf",
+        ),
+        Some(limit) => Finding::good(name, format!("a process may have {limit}")),
+        None => Finding::good(name, "no limit"),
+    }
+}
+
+/// Whether anonymous shared memory can be made, and how much memory there is.
+pub fn shared_memory(trouble: Option<String>, available_bytes: Option<u64>) -> Finding {
+    let name = "shared memory";
+    let gibibytes = |bytes: u64| format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30));
+    match (trouble, available_bytes) {
+        (Some(trouble), _) => Finding::wrong(
+            name,
+            format!("none can be made: {trouble}"),
+            "let the container or its seccomp profile allow memfd_create, or call over TCP",
+        ),
+        (None, Some(bytes)) if bytes < 1 << 30 => Finding::warning(
+            name,
+            format!("{} of memory are left", gibibytes(bytes)),
+            "end other programs, or set memory_bytes_max and call_bytes_max in farcall.toml",
+        ),
+        (None, Some(bytes)) => Finding::good(name, format!("can be made; {} of memory are left", gibibytes(bytes))),
+        (None, None) => Finding::good(name, "can be made"),
+    }
+}
+
+/// Something that this system can hold routines to, or not.
+pub fn confinement(name: &'static str, available: bool, without: &str, fix: &str) -> Finding {
+    match available {
+        true => Finding::good(name, "available"),
+        false => Finding::warning(name, format!("not available: {without}"), fix),
+    }
+}
+
+/// How TCP shares the network with others.
+pub fn congestion_control(name_used: &str) -> Finding {
+    let name = "congestion control";
+    match name_used {
+        "bbr" => Finding::warning(
+            name,
+            "bbr: large arrays take up to two and a half times as long over the loopback and over fast links",
+            "sysctl -w net.ipv4.tcp_congestion_control=cubic, if the links are fast",
+        ),
+        other => Finding::good(name, other),
+    }
+}
+
+/// The folder of the default socket: its mode and owner, where it exists.
+pub fn socket_folder(path: &Path, found: Option<(u32, u32)>, own: u32) -> Finding {
+    let (name, shown) = ("socket folder", path.display());
+    match found {
+        None => Finding::good(name, format!("{shown} will be made")),
+        Some((_, owner)) if owner != own => Finding::wrong(
+            name,
+            format!("{shown} belongs to user {owner}: clients of yours would not trust what listens there"),
+            "remove it, or set XDG_RUNTIME_DIR to a folder of your own",
+        ),
+        Some((mode, _)) if mode & 0o022 != 0 => Finding::wrong(
+            name,
+            format!("{shown} has mode {:o}: others can put another socket there", mode & 0o7777),
+            format!("chmod 700 {shown}"),
+        ),
+        Some(_) => Finding::good(name, format!("{shown} is yours alone")),
+    }
+}
+
+/// A certificate at a time.
+pub fn certificate(name: &'static str, certificate: &Certificate, now: i64) -> Finding {
+    let (whose, until) = (&certificate.name, date(certificate.not_after));
+    let days = (certificate.not_after - now) / SECONDS_A_DAY;
+    if now < certificate.not_before {
+        let begin = date(certificate.not_before);
+        return Finding::wrong(
+            name,
+            format!("that of {whose} is not valid before {begin}, and by this host's clock that is to come"),
+            "set the clock of this host, or of the one where it was made",
+        );
+    }
+    if now > certificate.not_after {
+        let fix = format!("farcall ca renew {whose}, where the authority is");
+        return Finding::wrong(name, format!("that of {whose} expired on {until}"), fix);
+    }
+    match days {
+        few if few < DAYS_LEFT_FEW => Finding::warning(
+            name,
+            format!("that of {whose} expires on {until}, in {few} days"),
+            format!("farcall ca renew {whose}, where the authority is"),
+        ),
+        _ => Finding::good(name, format!("that of {whose} is valid until {until}")),
+    }
+}
+
+/// Programs that interface files with code need.
+pub fn compilers(missing: &[&str]) -> Finding {
+    match missing {
+        [] => Finding::good("compilers", "cc and c++ are there"),
+        missing => Finding::warning(
+            "compilers",
+            format!("no {}: interface files with code of their own cannot be published", missing.join(" and no ")),
+            "install them: apt install gcc g++",
+        ),
+    }
+}
+
+/// Interface files that come with Farcall and cannot be served, each with the reason.
+pub fn libraries(count: usize, failed: &[(String, String)]) -> Finding {
+    let name = "libraries";
+    let reasons = failed.iter().map(|(file, reason)| format!("{file}: {reason}")).collect::<Vec<_>>().join("; ");
+    match (count, failed.len()) {
+        (0, _) => Finding::warning(
+            name,
+            "the interface files that come with Farcall are not there",
+            "set FARCALL_ROUTINES to their folder, share/farcall/routines",
+        ),
+        (_, 0) => Finding::good(name, format!("all {count} modules that come with Farcall can be served")),
+        _ => Finding::warning(name, reasons, "install them: apt install libopenblas0 liblapack3"),
+    }
+}
+
+/// The versions at both ends.
+pub fn versions(server: &str, own: &str) -> Finding {
+    match server == own {
+        true => Finding::good("version", format!("{own} at both ends")),
+        false => Finding::warning(
+            "version",
+            format!("the server is {server}, this is {own}"),
+            "install the same version at both ends: what only one of them knows is not used",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::State;
+    use super::*;
+
+    fn valid(not_before: i64, not_after: i64) -> Certificate {
+        Certificate { name: "anna".into(), serial: Vec::new(), not_before, not_after, hosts: Vec::new() }
+    }
+
+    #[test]
+    fn certificates_are_judged_by_the_clock() {
+        let at = |now| certificate("certificate", &valid(1000, 1000 + 365 * SECONDS_A_DAY), now * SECONDS_A_DAY + 1000);
+        let states = [-1, 0, 334, 336, 365, 366].map(|day| at(day).state);
+        let (good, warning, wrong) = (State::Good, State::Warning, State::Wrong);
+        assert_eq!(states, [wrong, good, good, warning, warning, wrong]);
+        assert!(at(366).message.contains("expired") && at(-1).message.contains("clock"));
+        assert_eq!(at(366).fix.as_deref(), Some("farcall ca renew anna, where the authority is"));
+    }
+
+    #[test]
+    fn a_socket_folder_is_its_users_alone() {
+        let of = |found| socket_folder(Path::new("/run/x"), found, 7).state;
+        assert_eq!(
+            [None, Some((0o40700, 7)), Some((0o40770, 7)), Some((0o40700, 8))].map(of),
+            [State::Good, State::Good, State::Wrong, State::Wrong]
+        );
+    }
+
+    #[test]
+    fn what_is_missing_is_named_with_its_fix() {
+        let all = [
+            descriptors(Some(1024)),
+            shared_memory(None, Some(1 << 20)),
+            congestion_control("bbr"),
+            compilers(&["cc"]),
+            libraries(2, &[("lapack.idl".into(), "no liblapack.so.3".into())]),
+            libraries(0, &[]),
+            versions("farcall 9", "farcall 1"),
+            confinement("landlock", false, "routines can open files", "a newer kernel"),
+        ];
+        assert!(all.iter().all(|one| one.state == State::Warning && one.fix.is_some()), "{all:?}");
+        assert_eq!(shared_memory(Some("no".into()), None).state, State::Wrong);
+        let good = [
+            descriptors(None),
+            shared_memory(None, Some(1 << 40)),
+            congestion_control("cubic"),
+            compilers(&[]),
+            libraries(2, &[]),
+            versions("a", "a"),
+        ];
+        assert!(good.iter().all(|one| one.state == State::Good && one.fix.is_none()), "{good:?}");
+    }
+}
