@@ -20,12 +20,13 @@ tools/install-packages.sh tests || exit 1
 c_program() {
     local source=$1 program compiler
     shift
-    program=$stage/tests/$(basename "${source%.*}")
+    program=$stage/tests/$(basename "${source%.*}")${sanitizers:+-sanitized}
     case $source in
         *.cpp) compiler=(c++ -std=c++17) ;;
         *) compiler=(cc -std=gnu11) ;;
     esac
-    "${compiler[@]}" -O2 -Wall -Wextra -I"$stage/include" -o "$program" "$source" "$@" \
+    # shellcheck disable=SC2086  # several options, or none
+    "${compiler[@]}" -O2 -Wall -Wextra ${sanitizers:-} -I"$stage/include" -o "$program" "$source" "$@" \
         -L"$stage/lib" "-Wl,-rpath,$stage/lib" -lm -lpthread && "$program"
 }
 
@@ -38,6 +39,18 @@ c_suite() {
         c_program "$source" -lfarcall || { status=1; echo "FAIL $source"; }
     done
     return "$status"
+}
+
+# The same programs, and with them our headers and what is compiled into them, under the sanitizers for addresses and
+# undefined behaviour. libfarcall itself is Rust, which these do not look into.
+sanitized_suite() {
+    local sanitizers="-g -fsanitize=address,undefined -fno-sanitize-recover=undefined"
+    c_suite
+}
+
+has_sanitizers() {
+    echo 'int main(void) { return 0; }' | cc -x c -fsanitize=address,undefined -o "$stage/tests/sanitized" - 2>/dev/null &&
+        "$stage/tests/sanitized" 2>/dev/null
 }
 
 vectors_suite() {
@@ -58,6 +71,11 @@ else
 fi
 suite rust '^test result:' cargo test --release --workspace --no-fail-fast --quiet
 suite c "$count" c_suite
+if has_sanitizers; then
+    suite sanitizers "$count" sanitized_suite
+else
+    echo "note: the C tests do not run under the sanitizers, cc has no libasan and libubsan here"
+fi
 suite vectors "$count" vectors_suite
 suite python '^(=+ )?([0-9]+ [a-z]+,? ?)+ in [0-9.]+s' python_suite
 suite python-versions "$count" tools/python-versions.sh "$stage"
