@@ -121,3 +121,8 @@ fn links_lead_somewhere() {
 fn every_page_is_in_the_index() {
     assert_holds(links::unlisted(tree()));
 }
+
+#[test]
+fn every_decision_has_a_number_of_its_own() {
+    assert_holds(links::shared_numbers(tree()));
+}

@@ -1,5 +1,6 @@
-//! Checks that links of documents lead somewhere, and that the index of `docs/` has every page.
+//! Checks that links of documents lead somewhere, that the index of `docs/` has every page, and each decision a number.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use crate::tree::{Tree, Violation};
@@ -29,6 +30,16 @@ pub fn unlisted(tree: &Tree) -> Vec<Violation> {
     let pages = tree.documents.iter().map(|(document, _)| document).filter(|document| is_page(document));
     let missing = pages.filter(|page| !listed.contains(page));
     missing.map(|page| Violation::new(page, format!("{INDEX} does not link to this page"))).collect()
+}
+
+/// Decisions whose number is another's too: "decision 0012" would be two.
+pub fn shared_numbers(tree: &Tree) -> Vec<Violation> {
+    let number =
+        |document: &str| document.strip_prefix(DECISIONS)?.split_once('-').map(|(number, _)| number.to_owned());
+    let mut seen = HashSet::new();
+    let decisions = tree.documents.iter().filter_map(|(document, _)| Some((document, number(document)?)));
+    let shared = decisions.filter(|(_, number)| !seen.insert(number.clone()));
+    shared.map(|(document, number)| Violation::new(document, format!("another decision is {number}, too"))).collect()
 }
 
 fn is_page(document: &str) -> bool {
@@ -115,5 +126,14 @@ mod tests {
     fn pages_that_the_index_forgets_are_found() {
         let found: Vec<String> = unlisted(&tree("")).into_iter().map(|violation| violation.place).collect();
         assert_eq!(found, ["docs/reference/other.md"]);
+    }
+
+    #[test]
+    fn decisions_of_one_number_are_found() {
+        let mut tree = tree("");
+        let decisions = ["0001-workspace.md", "0002-waist.md", "0001-language.md"];
+        tree.documents.extend(decisions.map(|name| (format!("{DECISIONS}{name}"), String::new())));
+        let found: Vec<String> = shared_numbers(&tree).into_iter().map(|violation| violation.place).collect();
+        assert_eq!(found, ["docs/decisions/0001-language.md"]);
     }
 }

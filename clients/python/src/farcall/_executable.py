@@ -20,9 +20,9 @@ import cffi
 import numpy as np
 
 from . import _source
-from ._hints import found_names
+from ._hints import Mistake, found_names
 from ._library import LIBRARY_NAME, find
-from ._source import Mistake, Published
+from ._source import Published
 
 # The part of farcall-executable.h that this program uses.
 _CDEF = """
@@ -219,7 +219,7 @@ class _Program:
         lent = {key: weakref.ref(array) for key, array in arrays.items()}
         returned = routine.function(**arguments)
         found = {one.name: one.found for one in routine.results}
-        extents = {name: None for name in found_names(routine.results)}
+        extents: Dict[str, Optional[int]] = {name: None for name in found_names(routine.results)}
         outputs = [one for one in parameters if one.is_output and not one.is_input and one.name not in extents]
         for parameter, result in zip(outputs, _split(returned, len(outputs))):
             if parameter.kind == _TEXT:
