@@ -1,5 +1,6 @@
 //! The spawner service: starts executables, hands over the connection to each, and reports how each ended.
 
+mod listening;
 mod output;
 pub mod rules;
 pub mod zygote;
@@ -13,6 +14,7 @@ use farcall_base::{Bytes, ExecutableId};
 use crate::directory::ExecutableImage;
 use crate::mailbox::{Port, Reply};
 
+pub use listening::{Listener, Output, Said};
 pub use output::OutputTail;
 
 /// The slot that a spawner fills.
@@ -32,6 +34,23 @@ pub enum Request {
         executable: ExecutableId,
         /// Time between SIGTERM and SIGKILL.
         grace: Duration,
+    },
+    /// Tell what an executable writes after `done` was answered, until [`Request::Hush`]. What it wrote before is told to
+    /// nobody any more. Whoever listened before does so no more. One that is unknown has ended: nothing is told.
+    Listen {
+        /// Which one.
+        executable: ExecutableId,
+        /// Whom to tell.
+        listener: Port<Said>,
+        /// Told when it begins.
+        done: Reply<()>,
+    },
+    /// Tell what an executable wrote so far, then that this is all, and nothing more.
+    Hush {
+        /// Which one.
+        executable: ExecutableId,
+        /// Told when all was told.
+        done: Reply<()>,
     },
 }
 
@@ -143,5 +162,21 @@ impl SpawnerHandle {
     pub fn stop(&self, executable: ExecutableId, grace: Duration) -> farcall_base::Result<()> {
         let request = Request::Stop { executable, grace };
         self.port.try_send(request).map_err(|refused| refused.refusal.error("stop an executable"))
+    }
+
+    /// Listens to what an executable writes; whatever happens, also a spawner that is busy or gone, arrives at `done`.
+    pub fn listen(&self, executable: ExecutableId, listener: Port<Said>, done: Reply<()>) {
+        let Err(refused) = self.port.try_send(Request::Listen { executable, listener, done }) else { return };
+        if let Request::Listen { done, .. } = refused.message {
+            done.answer(Err(refused.refusal.error("listen to an executable")));
+        }
+    }
+
+    /// Ends that; whatever happens, `done` is answered when nothing more comes.
+    pub fn hush(&self, executable: ExecutableId, done: Reply<()>) {
+        let Err(refused) = self.port.try_send(Request::Hush { executable, done }) else { return };
+        if let Request::Hush { done, .. } = refused.message {
+            done.answer(Err(refused.refusal.error("listen to an executable")));
+        }
     }
 }

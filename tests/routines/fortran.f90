@@ -60,3 +60,18 @@ subroutine fprint(n, done)
   end do
   done = n
 end subroutine
+
+! Prints a step, and takes 0.4 s for it.
+subroutine fchat(steps)
+  integer :: steps
+  integer(8) :: begun, now, rate
+  integer :: i
+  do i = 1, steps
+    print *, 'step', i
+    call system_clock(begun, rate)
+    do
+      call system_clock(now)
+      if (now - begun > 4 * rate / 10) exit
+    end do
+  end do
+end subroutine

@@ -61,3 +61,16 @@ void untouched(long n, double *x)
     (void) n;
     (void) x;
 }
+
+void chat(int steps, int milliseconds, int *done)
+{
+    struct timespec time = { milliseconds / 1000, milliseconds % 1000 * 1000000L };
+    for (int i = 1; i <= steps; i++) {
+        printf("step %d\n", i);
+        nanosleep(&time, NULL);
+    }
+    fprintf(stderr, "converged\n");
+    /* Without the end of its line: it leaves when the routine returns. */
+    printf("bye");
+    *done = steps;
+}

@@ -254,9 +254,15 @@ typedef struct farcall_call_options {
     size_t size;             /* sizeof(farcall_call_options) */
     double timeout_seconds;  /* for the whole call; 0: none. FARCALL_TIMED_OUT when it is over, at most 0.25 seconds
                               * later: the call's arrays are the caller's again, whatever the server does */
-    uint32_t announced;      /* 1: farcall_next_finished tells of the call's end */
-    uint32_t reserved;       /* zero */
+    uint32_t announced;      /* 1: farcall_next_finished tells of the call's end, and of its news */
+    uint32_t wanted;         /* sum of enum farcall_wanted: what farcall_call_news tells */
 } farcall_call_options;
+
+/* What the server is to tell of a call while it is under way. */
+enum farcall_wanted {
+    FARCALL_WANT_PROGRESS = 1, /* its place in the queue, its begin, and what the routine says of its progress */
+    FARCALL_WANT_OUTPUT = 2    /* what the routine writes to its standard output and error */
+};
 
 /* Calls a routine with one argument per parameter of its interface, in order, WORK ones FARCALL_UNSET, and waits for
  * its end. `options` and `results` may be NULL. The caller frees *results with farcall_results_free. Arrays must
@@ -281,6 +287,31 @@ int farcall_call_wait(farcall_call *call, double timeout_seconds, farcall_result
                       farcall_error **error);
 /* The same without waiting. */
 int farcall_call_poll(farcall_call *call, farcall_results **results, farcall_error **error);
+
+/* What the server tells of a call. */
+enum farcall_news_kind {
+    FARCALL_NEWS_QUEUED = 1,   /* `before` calls are before it */
+    FARCALL_NEWS_STARTED = 2,  /* its routine began */
+    FARCALL_NEWS_PROGRESS = 3, /* `done`, from 0 to 1, and a word on it */
+    FARCALL_NEWS_STDOUT = 4,   /* bytes that the routine wrote to its standard output, cut anywhere */
+    FARCALL_NEWS_STDERR = 5,   /* the same of its standard error */
+    FARCALL_NEWS_OVER = 6      /* its outcome is there for farcall_call_wait */
+};
+
+typedef struct farcall_news {
+    uint32_t kind;             /* enum farcall_news_kind */
+    uint32_t before;
+    double done;
+    const char *text;          /* `bytes` bytes and a NUL; the call's, until the next news or its end. NULL for none */
+    size_t bytes;
+    uint64_t reserved[2];      /* zero */
+} farcall_news;
+
+/* The next news of a call that wants some, in order; the last are FARCALL_NEWS_OVER, and all there is comes before. Waits
+ * for at most timeout_seconds (< 0: for ever; then FARCALL_PENDING). What a routine writes faster than it is taken is
+ * left out, and how much is said in its place. */
+int farcall_call_news(farcall_call *call, double timeout_seconds, farcall_news *news, farcall_error **error);
+
 /* Asks the server to end the call, while another thread waits or not. Its outcome still comes by farcall_call_wait:
  * FARCALL_CANCELLED, or results if it was over before. */
 int farcall_call_cancel(farcall_call *call, farcall_error **error);
@@ -297,7 +328,8 @@ void farcall_call_free(farcall_call *call);
 int farcall_events(const farcall_client *client);
 /* Handles what has arrived; never waits. */
 int farcall_process(farcall_client *client, farcall_error **error);
-/* The number of an announced call that is over: each is told once, whether collected already or not. FARCALL_PENDING
+/* The number of an announced call that is over: each is told once, whether collected already or not; or of one that has
+ * news, if it wants some: take them with farcall_call_news and a timeout of 0 until there are none. FARCALL_PENDING
  * after timeout_seconds (< 0: for ever; 0: at once, after what farcall_process does). */
 int farcall_next_finished(farcall_client *client, double timeout_seconds, uint64_t *number, farcall_error **error);
 

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use farcall_client::{
-    Argument, CallOptions, Client, Destination, Error, ErrorKind, Outputs, PendingCall, Result, Routine,
+    Argument, CallOptions, Client, Destination, Error, ErrorKind, News, Outputs, PendingCall, Result, Routine,
 };
 
 use crate::argument::{RawArgument, read_all};
@@ -22,6 +22,8 @@ pub struct CallObject {
     number: u64,
     timeout: Option<Duration>,
     pending: Mutex<PendingCall>,
+    /// What was told last.
+    told: Mutex<Option<Box<[u8]>>>,
     places: Vec<TextPlace>,
 }
 
@@ -32,7 +34,22 @@ pub struct RawOptions {
     size: usize,
     timeout_seconds: f64,
     announced: u32,
-    reserved: u32,
+    wanted: u32,
+}
+
+/// `enum farcall_wanted`.
+const WANT_PROGRESS: u32 = 1;
+const WANT_OUTPUT: u32 = 2;
+
+/// `farcall_news`.
+#[repr(C)]
+pub struct RawNews {
+    kind: u32,
+    before: u32,
+    done: f64,
+    text: *const u8,
+    bytes: usize,
+    reserved: [u64; 2],
 }
 
 /// What a call needs beside its routine.
@@ -47,7 +64,18 @@ pub struct Prepared<'a> {
 unsafe fn read_options(given: *const RawOptions) -> Result<CallOptions> {
     // SAFETY: the caller's promise.
     let Some(given) = unsafe { options(given, "farcall_call_options") }? else { return Ok(CallOptions::default()) };
-    Ok(CallOptions { timeout: limit(given.timeout_seconds)?, announced: given.announced != 0 })
+    if given.wanted & !(WANT_PROGRESS | WANT_OUTPUT) != 0 {
+        let message = "farcall_call_options: wanted has bits that mean nothing";
+        return Err(Error::new(ErrorKind::InvalidArgument, "call", message)
+            .with("wanted", given.wanted)
+            .fix("add up values of enum farcall_wanted"));
+    }
+    Ok(CallOptions {
+        timeout: limit(given.timeout_seconds)?,
+        announced: given.announced != 0,
+        progress: given.wanted & WANT_PROGRESS != 0,
+        output: given.wanted & WANT_OUTPUT != 0,
+    })
 }
 
 /// What the errors of a call do not know themselves: the routine, and the time that was over.
@@ -102,7 +130,27 @@ impl CallObject {
     ) -> CallObject {
         let (number, timeout) = (pending.number(), options.timeout);
         let (client, routine, pending) = (client.clone(), routine.clone(), Mutex::new(pending));
-        CallObject { client, routine, number, timeout, pending, places }
+        CallObject { client, routine, number, timeout, pending, told: Mutex::new(None), places }
+    }
+
+    /// News as C has them; their text lies here until the next ones.
+    fn tell(&self, news: News) -> RawNews {
+        let raw = |kind| RawNews { kind, before: 0, done: 0.0, text: std::ptr::null(), bytes: 0, reserved: [0; 2] };
+        let with_text = |raw: RawNews, text: Vec<u8>| {
+            // A NUL behind it does no harm to those who know the length, and good to those who print a word.
+            let (bytes, text) = (text.len(), [text.as_slice(), &[0]].concat().into_boxed_slice());
+            let place = text.as_ptr();
+            *self.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
+            RawNews { text: place, bytes, ..raw }
+        };
+        match news {
+            News::Queued(before) => RawNews { before, ..raw(1) },
+            News::Started => raw(2),
+            News::Progress(done, word) => with_text(RawNews { done, ..raw(3) }, word.into_bytes()),
+            News::Stdout(bytes) => with_text(raw(4), bytes),
+            News::Stderr(bytes) => with_text(raw(5), bytes),
+            News::Over => raw(6),
+        }
     }
 }
 
@@ -235,6 +283,32 @@ unsafe extern "C" fn farcall_call_poll(
 ) -> c_int {
     // SAFETY: farcall.h says what all of them are.
     guard(error, || unsafe { collect(call, Some(Duration::ZERO), results) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_call_news(
+    call: *const CallObject,
+    timeout_seconds: f64,
+    news: *mut RawNews,
+    error: *mut *mut ErrorObject,
+) -> c_int {
+    guard(error, || {
+        // SAFETY: farcall.h: a call, here and below.
+        let call = unsafe { object(call, "the call") }?;
+        if news.is_null() {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                "wait for news of a call",
+                "the place for them is NULL",
+            ));
+        }
+        let mut pending = call.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = pending.next_news(patience(timeout_seconds)?).map_err(of_call(&call.routine, call.timeout))?;
+        let Some(next) = next else { return Ok(PENDING) };
+        // SAFETY: not NULL, so it may be written to.
+        unsafe { news.write(call.tell(next)) };
+        Ok(OK)
+    })
 }
 
 #[unsafe(no_mangle)]

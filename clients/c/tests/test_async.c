@@ -97,6 +97,46 @@ static void timeouts(farcall_client *client)
     farcall_routine_free(routine);
 }
 
+/* What a routine prints comes before its end, and only if it is wanted. */
+static void output(farcall_client *client)
+{
+    farcall_argument arguments[2] = {{.kind = FARCALL_INTEGER, .value.integer = 2}};
+    farcall_call_options options = {sizeof options, 20, 0, FARCALL_WANT_OUTPUT | FARCALL_WANT_PROGRESS};
+    char printed[64] = "", said[64] = "";
+    farcall_routine *routine;
+    farcall_call *call;
+    farcall_news news;
+    farcall_error *error;
+    CHECK_OK(farcall_lookup(client, "chat", &routine, &error), error);
+    CHECK_OK(farcall_start_arguments(routine, arguments, 2, &options, &call, &error), error);
+    do {
+        CHECK_OK(farcall_call_news(call, -1, &news, &error), error);
+        if (news.kind == FARCALL_NEWS_STDOUT || news.kind == FARCALL_NEWS_STDERR) {
+            char *to = news.kind == FARCALL_NEWS_STDOUT ? printed : said;
+            CHECK(news.bytes == strlen(news.text) && strlen(to) + news.bytes < sizeof printed);
+            strcat(to, news.text);
+        } else {
+            CHECK(news.kind == FARCALL_NEWS_QUEUED || news.kind == FARCALL_NEWS_STARTED || news.kind == FARCALL_NEWS_OVER);
+            CHECK(!news.text && news.bytes == 0);
+        }
+    } while (news.kind != FARCALL_NEWS_OVER);
+    CHECK(!strcmp(printed, "line 1\nline 2\n") && !strcmp(said, "done"));
+    CHECK_OK(farcall_call_wait(call, 20, NULL, &error), error);
+    CHECK_OK(farcall_call_news(call, 0, &news, &error), error);
+    CHECK(news.kind == FARCALL_NEWS_OVER);
+    CHECK_ERROR(farcall_call_news(call, 0, NULL, &error), error, FARCALL_INVALID_ARGUMENT, "NULL");
+    farcall_call_free(call);
+    options.wanted = 4;
+    CHECK_ERROR(farcall_start_arguments(routine, arguments, 2, &options, &call, &error), error,
+                FARCALL_INVALID_ARGUMENT, "farcall_wanted");
+    options.wanted = 0;
+    CHECK_OK(farcall_start_arguments(routine, arguments, 2, &options, &call, &error), error);
+    CHECK_OK(farcall_call_news(call, -1, &news, &error), error);
+    CHECK(news.kind == FARCALL_NEWS_OVER);
+    farcall_call_free(call);
+    farcall_routine_free(routine);
+}
+
 /* Starting without waiting: the call is under way like any other. */
 static void starting_at_once(farcall_client *client)
 {
@@ -172,6 +212,7 @@ int main(void)
     waiting(client);
     cancelling(client);
     timeouts(client);
+    output(client);
     starting_at_once(client);
     look_ups(client);
     lost_server();

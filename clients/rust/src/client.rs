@@ -11,7 +11,7 @@ use farcall_interfaces::memory::MemorySource;
 use farcall_interfaces::stream::ByteStream;
 use farcall_transport_unix::{MemoryLimits, SharedMemory};
 use farcall_wire::message::ADMINISTRATION;
-use farcall_wire::{ByteOrder, Hello, HelloLimits, ModuleReport, Order, Reply, Request, Role, STATUS, Status};
+use farcall_wire::{ByteOrder, Hello, HelloLimits, ModuleReport, Order, Reply, Request, Role, STATUS, Status, wants};
 
 use crate::address::Address;
 use crate::contract::Contract;
@@ -38,8 +38,21 @@ struct Shared {
 pub struct CallOptions {
     /// Time for the whole call; none by default.
     pub timeout: Option<Duration>,
-    /// Whether [`Client::next_finished`] tells of its end.
+    /// Whether [`Client::next_finished`] tells of its end, and of its news.
     pub announced: bool,
+    /// Whether [`PendingCall::next_news`](crate::PendingCall::next_news) tells of its place in the queue, its begin and its
+    /// progress.
+    pub progress: bool,
+    /// Whether it tells what the routine writes to its standard output and error, while it runs.
+    pub output: bool,
+}
+
+impl CallOptions {
+    /// In bits of the wire.
+    pub(crate) fn wants(&self) -> u8 {
+        let bit = |wanted: bool, bit: u8| if wanted { bit } else { 0 };
+        bit(self.progress, wants::PROGRESS) | bit(self.output, wants::OUTPUT)
+    }
 }
 
 impl Client {

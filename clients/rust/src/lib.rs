@@ -34,7 +34,7 @@ pub use farcall_base::{Error, ErrorKind, Result};
 pub use farcall_idl as idl;
 pub use farcall_wire::{ModuleReport, ModuleStatus, OpenCall, Order, Stage, Status, Totals, Use};
 pub use lending::ArrayMemory;
-pub use pending::PendingCall;
+pub use pending::{News, PendingCall};
 pub use private::{PrivateServer, ServeOptions};
 pub use results::{Output, Outputs, OwnedArray};
 pub use routine::Routine;

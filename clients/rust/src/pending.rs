@@ -4,16 +4,46 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
+use farcall_wire::Notice;
 
 use crate::argument::Passed;
 use crate::client::{CallOptions, Client};
 use crate::contract::Contract;
 use crate::results::Outputs;
-use crate::session::{Conditions, earlier};
+use crate::session::{Conditions, Told, earlier};
 
 /// Time after a call's deadline in which the server's own word on it counts still: it says more than ours. Then the
 /// caller hears that its time is over, whatever the server does.
 const LAST_WORD: Duration = Duration::from_millis(250);
+
+/// What the server tells of a call while it is under way.
+#[derive(Clone, Debug, PartialEq)]
+pub enum News {
+    /// So many calls are before it.
+    Queued(u32),
+    /// Its routine began.
+    Started,
+    /// What the routine says of its progress: the fraction that is done, 0 to 1, and a word on it.
+    Progress(f64, String),
+    /// What the routine wrote to its standard output: any bytes, cut anywhere.
+    Stdout(Vec<u8>),
+    /// The same of its standard error.
+    Stderr(Vec<u8>),
+    /// It is over: its outcome can be collected.
+    Over,
+}
+
+impl News {
+    fn of(notice: Notice) -> News {
+        match notice {
+            Notice::Queued(before) => News::Queued(before),
+            Notice::Started => News::Started,
+            Notice::Progress(done, word) => News::Progress(done, word),
+            Notice::Output(1, bytes) => News::Stdout(bytes),
+            Notice::Output(_, bytes) => News::Stderr(bytes),
+        }
+    }
+}
 
 /// A call under way. Dropping it asks the server to end the call, and waits for nothing: the call's arrays are not used any
 /// more.
@@ -35,7 +65,7 @@ impl PendingCall {
         wait: Option<Duration>,
     ) -> Result<Option<PendingCall>> {
         let deadline = options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let conditions = Conditions { deadline, announced: options.announced };
+        let conditions = Conditions { deadline, announced: options.announced, wants: options.wants() };
         let Some(number) = client.session().open(contract, passed, conditions, wait)? else { return Ok(None) };
         Ok(Some(PendingCall { client, number, deadline, contract: contract.clone(), collected: false }))
     }
@@ -88,6 +118,29 @@ impl PendingCall {
                     .with("routine", &self.contract.name)
                     .fix("give it a longer timeout"))
             }
+            None => Ok(None),
+        }
+    }
+
+    /// Waits for what the server tells of the call, of what was asked for when it was made, for at most `timeout`: `None`
+    /// if nothing came by then. All there is comes before [`News::Over`]; then the outcome is to be collected.
+    ///
+    /// # Errors
+    /// `ConnectionLost`.
+    pub fn next_news(&mut self, timeout: Option<Duration>) -> Result<Option<News>> {
+        if self.collected {
+            return Ok(Some(News::Over));
+        }
+        if timeout == Some(Duration::ZERO) {
+            self.client.process()?;
+        }
+        let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let last = self.deadline.map(|deadline| deadline.checked_add(LAST_WORD).unwrap_or(deadline));
+        match self.client.session().next_news(self.number, earlier(until, last))? {
+            Some(Told::Notice(notice)) => Ok(Some(News::of(notice))),
+            Some(Told::Over) => Ok(Some(News::Over)),
+            // Collecting says that its time is over.
+            None if last.is_some_and(|last| last <= Instant::now()) => Ok(Some(News::Over)),
             None => Ok(None),
         }
     }

@@ -9,7 +9,7 @@ use farcall_idl::interface::{Interface, Mode};
 use crate::argument::{Argument, Destination, Passed};
 use crate::client::{CallOptions, Client};
 use crate::contract::Contract;
-use crate::pending::PendingCall;
+use crate::pending::{News, PendingCall};
 use crate::results::Outputs;
 
 /// A routine of a server.
@@ -64,6 +64,29 @@ impl Routine {
         options: &CallOptions,
     ) -> Result<Outputs> {
         self.call_positional(self.by_name(arguments)?, Vec::new(), options)
+    }
+
+    /// The same, and gives what is told of the call meanwhile to `hear`: as far as the options want it, and all of it before
+    /// this returns.
+    ///
+    /// # Errors
+    /// As [`Routine::call_with`].
+    pub fn call_heard<'n, 'a>(
+        &self,
+        arguments: impl IntoIterator<Item = (&'n str, Argument<'a>)>,
+        options: &CallOptions,
+        mut hear: impl FnMut(News),
+    ) -> Result<Outputs> {
+        // SAFETY: the arrays are borrowed until this returns, or unwinds, when the call is over or was given up.
+        let passed = unsafe { Passed::borrowed(self.by_name(arguments)?, Vec::new()) };
+        let mut call = self.open(passed, options)?;
+        loop {
+            match call.next_news(None)? {
+                Some(News::Over) => return call.wait(),
+                Some(news) => hear(news),
+                None => {}
+            }
+        }
     }
 
     fn by_name<'n, 'a>(

@@ -67,7 +67,19 @@ fn report(outcome: Result<()>) -> i32 {
     }
 }
 
+unsafe extern "C" {
+    #[link_name = "stdout"]
+    static STANDARD_OUTPUT: *mut libc::FILE;
+}
+
+/// Somebody may be watching: what C code prints leaves with each line, as on a terminal, though it goes into a pipe.
+fn print_by_lines() {
+    // SAFETY: nothing was written to the stream yet, and no other thread runs.
+    unsafe { libc::setvbuf(STANDARD_OUTPUT, std::ptr::null_mut(), libc::_IOLBF, 0) };
+}
+
 fn run(stream: Box<dyn ByteStream>, own: OwnCode, preloaded: Option<Preloaded>) -> Result<()> {
+    print_by_lines();
     // This process only adopts memory, so its own pool may be empty.
     let limits = MemoryLimits { idle_bytes_max: 0, idle_regions_max: 0, ..MemoryLimits::default() };
     super::serve(stream, Arc::new(SharedMemory::new(limits)), Code { own, preloaded })

@@ -2,6 +2,7 @@
 
 mod audit;
 mod directory;
+mod executables;
 mod log;
 mod orders;
 mod world;
@@ -12,12 +13,11 @@ use std::time::Duration;
 
 use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_call::Transmit;
-use farcall_interfaces::directory::{DirectoryHandle, ExecutableImage, Request, Response};
+use farcall_interfaces::directory::{DirectoryHandle, Request, Response};
 use farcall_interfaces::link::{Link, QUEUE_BYTES, Received};
 use farcall_interfaces::mailbox::{Receiver, Reply, Sender};
-use farcall_interfaces::spawner::{Exited, SpawnerHandle, Start, Started};
+use farcall_interfaces::spawner::{Exited, Said, SpawnerHandle, Started};
 use farcall_interfaces::stream::{ByteStream, Listener, Proof};
-use farcall_interfaces::turnstile::Turnstile;
 use farcall_wire::{ModuleReport, Status};
 use rustix::event::epoll;
 
@@ -62,6 +62,12 @@ pub enum Message {
     Watched(Reply<Box<Status>>),
     Started(ExecutableId, Result<Started>),
     Exited(Result<Box<Exited>>),
+    /// What an executable wrote whose call's output is wanted.
+    Said(Said),
+    /// It will be told, or cannot.
+    Listening(ExecutableId, Result<()>),
+    /// That was all.
+    HeardOut(ExecutableId),
     Stop,
 }
 
@@ -232,6 +238,11 @@ impl Driver {
                     self.take_last_words(exited.executable);
                     self.server.executable_exited(&mut self.world, &exited);
                 }
+                Message::Listening(executable, outcome) => {
+                    self.server.listening(&mut self.world, executable, outcome);
+                }
+                Message::Said(said) => self.server.said(&said),
+                Message::HeardOut(executable) => self.server.heard_out(&mut self.world, executable),
                 // The spawner ended without a word on its executables: the node is stopping.
                 Message::Exited(Err(_)) => {}
             }
@@ -338,24 +349,6 @@ impl Driver {
         Some(connection)
     }
 
-    fn started(&mut self, executable: ExecutableId, started: Started) {
-        let limits = started.limits;
-        let stream = (self.transports.adopt)(started.stream, Proof::Inherited);
-        let added = stream.and_then(|stream| {
-            let (shares, ahead) = (stream.passes_descriptors(), stream.turnstile().is_some());
-            let refused = || Error::new(ErrorKind::System, "start an executable", "its connection cannot be watched");
-            self.add(stream).map(|connection| (connection, shares, ahead)).ok_or_else(refused)
-        });
-        match added {
-            Ok((connection, shares, ahead)) => {
-                let now = self.world.now();
-                self.server.executable_limited(executable, limits);
-                self.server.executable_started(executable, connection, shares, ahead, now);
-            }
-            Err(error) => self.server.executable_unreachable(executable, error),
-        }
-    }
-
     fn receive(&mut self, connection: ConnectionId) {
         let Some(mut wire) = self.wires.remove(&connection) else { return };
         self.world.look_at_clock();
@@ -404,14 +397,6 @@ impl Driver {
         }
     }
 
-    /// Tells the spawner to end an executable; one that is too busy to listen is told again. One that is gone has ended
-    /// its executables itself.
-    fn stop(&mut self, executable: ExecutableId, grace: Duration) {
-        if self.services.spawner.stop(executable, grace).is_err_and(|error| error.is_retryable()) {
-            self.untold.push((executable, grace));
-        }
-    }
-
     fn act(&mut self, action: Action) {
         match action {
             Action::Resolve { connection, channel, name } => {
@@ -429,6 +414,8 @@ impl Driver {
             Action::Order { connection, channel, order } => self.pass_on(connection, channel, order),
             Action::Start { executable, module, image } => self.start(executable, module, image),
             Action::Stop { executable, grace } => self.stop(executable, grace),
+            Action::Listen(executable) => self.listen(executable),
+            Action::Hush(executable) => self.hush(executable),
             Action::Recall(executable, connection) => self.recall(executable, connection),
             Action::Resume(connection) => {
                 if let Some(wire) = self.wires.get_mut(&connection) {
@@ -445,39 +432,6 @@ impl Driver {
                     log.record(record);
                 }
             }
-        }
-    }
-
-    fn turnstile(&self, connection: ConnectionId) -> Option<&Turnstile> {
-        self.wires.get(&connection)?.link.stream().turnstile()
-    }
-
-    /// Nothing begins any more at an executable; the server learns what has.
-    fn recall(&mut self, executable: ExecutableId, connection: ConnectionId) {
-        if let Some(begun) = self.turnstile(connection).map(Turnstile::shut) {
-            self.server.recalled(&mut self.world, executable, begun);
-        }
-    }
-
-    /// An executable has ended: what it sent before counts, and what it had not begun is known now.
-    fn take_last_words(&mut self, executable: ExecutableId) {
-        let Some(connection) = self.server.connection_of(executable) else { return };
-        self.receive(connection);
-        while self.again.contains(&connection) {
-            self.again.retain(|again| *again != connection);
-            self.receive(connection);
-        }
-        self.close(connection);
-    }
-
-    fn start(&mut self, executable: ExecutableId, module: String, image: ExecutableImage) {
-        let started = self.sender.reply(move |answer| Message::Started(executable, answer));
-        let exited = self.sender.reply(|answer: Result<Exited>| Message::Exited(answer.map(Box::new)));
-        match (started, exited) {
-            (Ok(started), Ok(exited)) => {
-                self.services.spawner.start(Start { executable, module, image, started, exited });
-            }
-            (Err(error), _) | (_, Err(error)) => self.server.executable_failed(&mut self.world, executable, &error),
         }
     }
 

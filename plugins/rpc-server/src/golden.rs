@@ -14,7 +14,7 @@ use farcall_base::{Bytes, ConnectionId, Error, ErrorKind, ExecutableId, Instant}
 use farcall_golden::Conversation;
 use farcall_idl::encode::{contract_hash, encode_interface, encode_module};
 use farcall_interfaces::directory::{ExecutableImage, ImageKind, PublishedModule, PublishedRoutine};
-use farcall_interfaces::spawner::{ExitHow, Exited, OutputTail};
+use farcall_interfaces::spawner::{ExitHow, Exited, Output, OutputTail, Said};
 use farcall_wire::HelloLimits;
 
 use crate::access::{self, Entry, Principal, Rights};
@@ -126,7 +126,9 @@ impl Play {
                 self.client_event(ConnectionId(number), words)
             }
             "start-ok" | "start-failed" | "load-ok" | "load-failed" | "return" | "soon" | "begin" | "fail" | "exit"
-            | "kill" | "stopped" | "lost" | "callback" => self.executable_event(ExecutableId(number), words),
+            | "kill" | "stopped" | "lost" | "callback" | "says" | "heard-out" | "listening" | "deaf" => {
+                self.executable_event(ExecutableId(number), words)
+            }
             "resolve" => self.resolve(words[1]),
             "listing" => {
                 let (connection, channel) = self.peers.questions.pop_front().unwrap();
@@ -232,6 +234,16 @@ impl Play {
                 self.peers.cut(connection);
                 self.server.ended(&mut self.memory, connection);
             }
+            "says" => {
+                let bytes = rest[1..].join(" ").into_bytes();
+                self.server.said(&Said::new(executable, Output::Stdout, bytes, rest[0].parse().unwrap()));
+            }
+            "listening" => self.server.listening(&mut self.memory, executable, Ok(())),
+            "deaf" => {
+                let error = Error::new(ErrorKind::LimitExceeded, "listen to an executable", "it is busy").retryable();
+                self.server.listening(&mut self.memory, executable, Err(error));
+            }
+            "heard-out" => self.server.heard_out(&mut self.memory, executable),
             "begin" => {
                 let begins = self.peers.begin(connection);
                 self.memory

@@ -168,6 +168,8 @@ pub enum Phase {
         /// Since when.
         since: Instant,
     },
+    /// It is kept for a call whose output is wanted, until its spawner listens.
+    Listening(CallKey),
     /// It has calls to work on.
     Busy,
     /// It was told to end, or its connection is gone; its exit will be reported.
@@ -221,6 +223,8 @@ pub struct Executable {
     pub recall: Recall,
     /// Calls taken back whose channels it has not closed yet.
     pub withdrawn: usize,
+    /// The channel of a call that it has answered, whose output is being asked for.
+    pub hushing: Option<ChannelId>,
     /// Memory shared with it, and under which segment number, oldest first.
     pub shared: VecDeque<(MemorySource, u32)>,
     /// The next segment number.
@@ -296,6 +300,15 @@ impl std::ops::Deref for Known {
     }
 }
 
+/// What a client wants to be told of a call while it is under way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wants {
+    /// Its place in the queue, and that it began.
+    pub progress: bool,
+    /// What its routine writes.
+    pub output: bool,
+}
+
 /// A call.
 pub struct Call {
     /// Its id on every connection.
@@ -322,6 +335,10 @@ pub struct Call {
     pub unwanted: Option<Error>,
     /// How often it came back from an executable: unbegun, or to be run again.
     pub returns: u32,
+    /// What its client wants to be told while it is under way.
+    pub wants: Wants,
+    /// Bytes of its output that its client was not told since he was told some.
+    pub output_lost: u64,
     /// Results as the executable gave them, and whether their data is complete.
     pub results: Option<Box<farcall_wire::CallResult>>,
     /// When its Open came.
@@ -413,6 +430,11 @@ pub enum Action {
     Recall(ExecutableId, ConnectionId),
     /// Open an executable's turnstile again.
     Resume(ConnectionId),
+    /// Have the spawner tell [`crate::step::Server::said`] what an executable writes from now on, and
+    /// [`crate::step::Server::listening`] when it does.
+    Listen(ExecutableId),
+    /// Have the spawner tell the rest of what an executable wrote; then tell [`crate::step::Server::heard_out`].
+    Hush(ExecutableId),
     /// Take what came over a connection, though its bell may not have been struck.
     Look(ConnectionId),
     /// Close a connection; what is queued was sent.

@@ -10,6 +10,7 @@ mod client;
 mod dispatch;
 mod executable;
 mod line;
+mod notices;
 mod place;
 mod pool;
 mod stall;

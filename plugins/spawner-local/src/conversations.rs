@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, ExecutableId, Instant, Random, SeededRandom};
 use farcall_interfaces::directory::{ExecutableImage, ImageKind};
-use farcall_interfaces::spawner::ExitHow;
+use farcall_interfaces::spawner::{ExitHow, Output};
 
 use crate::state::{Settings, State};
-use crate::step::{Action, Event, Output, Signal, step};
+use crate::step::{Action, Event, Signal, step};
 
 const EXECUTABLES_MAX: usize = 3;
 

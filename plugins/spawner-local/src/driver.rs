@@ -10,12 +10,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use farcall_base::{Clock, Error, ExecutableId, Instant, Result, SystemClock};
-use farcall_interfaces::mailbox::{NoMessage, Receiver, Reply};
-use farcall_interfaces::spawner::{ExitHow, Exited, Request, Start, Started};
+use farcall_interfaces::mailbox::{NoMessage, Port, Receiver, Reply};
+use farcall_interfaces::spawner::{ExitHow, Exited, Listener, Output, Request, Said, Start, Started};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::state::{Settings, State};
-use crate::step::{Action, CommandLine, Event, Load, Output, Signal, step};
+use crate::step::{Action, CommandLine, Event, Load, Signal, step};
 use process::{Process, Reaped};
 use rooms::Rooms;
 pub(crate) use rooms::counted_by;
@@ -23,6 +23,8 @@ use zygotes::{News, Wanted, ZygoteId, Zygotes};
 
 /// Messages taken before outputs and ends have their turn: a flood of requests must not hide them, nor grow `events`.
 const MESSAGES_PER_TURN: usize = 64;
+/// Reads in which a pipe gives what was in it, at most: whoever writes on and on is not waited for.
+const READS_MAX: usize = 16;
 
 /// What arrives in the spawner's mailbox.
 pub(crate) enum Message {
@@ -49,6 +51,8 @@ struct Driver {
     /// Addresses of starts that it decided for.
     reports: BTreeMap<ExecutableId, Reports>,
     running: BTreeMap<ExecutableId, Process>,
+    /// Who is told what they write.
+    listeners: BTreeMap<ExecutableId, Listener>,
     zygotes: Zygotes,
     rooms: Rooms,
     /// What has happened and `step` has not seen.
@@ -75,6 +79,7 @@ pub(crate) fn run(settings: Settings, receiver: Receiver<Message>) -> Result<()>
         requests: 0,
         reports: BTreeMap::new(),
         running: BTreeMap::new(),
+        listeners: BTreeMap::new(),
         zygotes: Zygotes::default(),
         rooms: Rooms::default(),
         events: VecDeque::new(),
@@ -131,14 +136,48 @@ impl Driver {
         match source {
             Source::Mailbox => self.collect_messages(),
             Source::Output(executable, output) => {
-                let Some(process) = self.running.get_mut(&executable) else { return };
-                let before = self.clock.now();
-                let bytes = process.read(output);
-                self.events.push_back(Event::Output { executable, output, before, bytes });
+                self.collect_output(executable, output);
             }
             Source::End(executable) => self.collect_end(executable),
             Source::Zygote(zygote) => self.zygotes.collect(&self.state.settings, self.clock.now(), zygote),
         }
+    }
+
+    /// Takes what was written; whether anything was.
+    fn collect_output(&mut self, executable: ExecutableId, output: Output) -> bool {
+        let Some(process) = self.running.get_mut(&executable) else { return false };
+        let before = self.clock.now();
+        let bytes = process.read(output);
+        self.wrote(executable, output, before, bytes)
+    }
+
+    fn wrote(&mut self, executable: ExecutableId, output: Output, before: Instant, bytes: Vec<u8>) -> bool {
+        if let Some(listener) = self.listeners.get_mut(&executable) {
+            listener.tell(output, &bytes);
+        }
+        let wrote = !bytes.is_empty();
+        self.events.push_back(Event::Output { executable, output, before, bytes });
+        wrote
+    }
+
+    /// Takes what an executable has written until now.
+    fn collect_all_output(&mut self, executable: ExecutableId) {
+        for output in [Output::Stdout, Output::Stderr] {
+            let _ = (0..READS_MAX).all(|_| self.collect_output(executable, output));
+        }
+    }
+
+    fn listen(&mut self, executable: ExecutableId, listener: Port<Said>) {
+        self.listeners.remove(&executable);
+        self.collect_all_output(executable);
+        if self.running.contains_key(&executable) {
+            self.listeners.insert(executable, Listener::new(executable, listener));
+        }
+    }
+
+    fn hush(&mut self, executable: ExecutableId) {
+        self.collect_all_output(executable);
+        self.listeners.remove(&executable);
     }
 
     fn collect_messages(&mut self) {
@@ -147,6 +186,14 @@ impl Driver {
                 Ok(Message::Request(Request::Start(start))) => self.collect_start(start),
                 Ok(Message::Request(Request::Stop { executable, grace })) => {
                     self.events.push_back(Event::Stop { executable, grace });
+                }
+                Ok(Message::Request(Request::Listen { executable, listener, done })) => {
+                    self.listen(executable, listener);
+                    done.answer(Ok(()));
+                }
+                Ok(Message::Request(Request::Hush { executable, done })) => {
+                    self.hush(executable);
+                    done.answer(Ok(()));
                 }
                 Ok(Message::Stop) => self.events.push_back(Event::Shutdown),
                 Err(NoMessage::Empty) => break,
@@ -179,13 +226,14 @@ impl Driver {
 
     /// Takes what the process still wrote, and says that it ended.
     fn report_end(&mut self, executable: ExecutableId, how: ExitHow) {
-        let Some(process) = self.running.get_mut(&executable) else { return };
+        let Some(was_stopped) = self.running.get(&executable).map(Process::was_stopped) else { return };
         for output in [Output::Stdout, Output::Stderr] {
+            let Some(process) = self.running.get_mut(&executable) else { return };
             let before = self.clock.now();
             let bytes = process.drain(output);
-            self.events.push_back(Event::Output { executable, output, before, bytes });
+            self.wrote(executable, output, before, bytes);
         }
-        let was_stopped = process.was_stopped();
+        self.listeners.remove(&executable);
         self.events.push_back(Event::Ended { executable, how, was_stopped });
     }
 

@@ -9,10 +9,10 @@ use std::time::Duration;
 use farcall_base::{Error, ErrorKind, ExecutableId, Instant};
 use farcall_golden::Conversation;
 use farcall_interfaces::directory::{ExecutableImage, ImageKind};
-use farcall_interfaces::spawner::ExitHow;
+use farcall_interfaces::spawner::{ExitHow, Output};
 
 use crate::state::{Settings, State};
-use crate::step::{Action, Event, Output, step};
+use crate::step::{Action, Event, step};
 
 #[test]
 fn golden_conversations() {

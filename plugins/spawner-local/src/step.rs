@@ -6,7 +6,7 @@ use std::time::Duration;
 use farcall_base::{Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_interfaces::directory::{ExecutableImage, ImageKind};
 use farcall_interfaces::spawner::rules::Rules;
-use farcall_interfaces::spawner::{ExitHow, Exited, SOCKET_VARIABLE};
+use farcall_interfaces::spawner::{ExitHow, Exited, Output, SOCKET_VARIABLE};
 use farcall_wire::Publication;
 
 use crate::limits::Limits;
@@ -35,13 +35,6 @@ pub(crate) enum Event {
     Tick,
     /// The node stops.
     Shutdown,
-}
-
-/// One of the two outputs of a process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Output {
-    Stdout,
-    Stderr,
 }
 
 /// What the driver must do, in this order.
@@ -195,11 +188,15 @@ pub(crate) fn command_line(settings: &Settings, module: &str, image: &Executable
     Ok(CommandLine { program: program.clone(), arguments, environment, linked, limits, rules })
 }
 
-/// Later ones win: the manifest, then the module, then what an executable needs to find its connection.
+/// What lets others see at once what a routine writes: libgfortran keeps it until a unit is closed otherwise.
+const UNBUFFERED: (&str, &str) = ("GFORTRAN_UNBUFFERED_PRECONNECTED", "y");
+
+/// Later ones win: our own, the manifest, then the module, then what an executable needs to find its connection.
 fn environment(settings: &Settings, image: &ExecutableImage) -> Vec<(String, String)> {
     let manifest = settings.environment.iter().map(|(name, value)| (name.clone(), value.clone()));
     let socket = (SOCKET_VARIABLE.to_string(), SOCKET_NUMBER.to_string());
-    manifest.chain(image.environment.iter().cloned()).chain([socket]).collect()
+    let unbuffered = (UNBUFFERED.0.to_string(), UNBUFFERED.1.to_string());
+    std::iter::once(unbuffered).chain(manifest).chain(image.environment.iter().cloned()).chain([socket]).collect()
 }
 
 fn check_variable((name, value): &(String, String)) -> Result<()> {

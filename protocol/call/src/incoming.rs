@@ -259,15 +259,16 @@ impl Connection {
     }
 
     /// Tells the opener something about its running call. Notices may be lost: one that is longer than the peer accepts,
-    /// or that finds the peer not reading, is dropped.
-    pub fn notice(&mut self, channel: ChannelId, notice: &Notice) {
+    /// or that finds the peer not reading, is dropped; then this is false.
+    pub fn notice(&mut self, channel: ChannelId, notice: &Notice) -> bool {
         let body = encode(notice);
         if body.len() > self.body_bytes_max() || self.is_clogged() {
-            return;
+            return false;
         }
         if self.incoming.calls.get(&channel).is_some_and(|call| !call.is_request && !call.resulted) {
             self.control(FrameKind::Notice, channel, body);
         }
+        true
     }
 
     /// Whether a call of the peer's is open and has no outcome yet.

@@ -10,7 +10,8 @@ mod status;
 pub use frame::{Flags, FrameHeader, FrameKind, HEADER_BYTES, PREFACE, padding};
 pub use message::{
     Argument, Attribute, ByteOrder, CallResult, CallTimes, Failure, Goodbye, Hello, HelloLimits, InlineBytes,
-    InterfaceReply, ModuleReport, Notice, Open, Order, Publication, Reply, Request, Resume, Role, Share, Window,
+    InterfaceReply, ModuleReport, NOTICES, Notice, Open, Order, Publication, Reply, Request, Resume, Role, Share,
+    Window, wants,
 };
 pub use reader::{FrameReader, Step};
 pub use status::{DURATIONS_NS, ModuleStatus, OpenCall, STATUS, Stage, Status, Totals, Use};

@@ -127,6 +127,17 @@ pub struct Attribute {
     pub value: Vec<u8>,
 }
 
+/// The attribute of an Open that says what its opener wants to be told of the call while it is under way.
+pub const NOTICES: &str = "notices";
+
+/// The bits of the one byte that [`NOTICES`] has.
+pub mod wants {
+    /// Notices on its place in the queue, its begin and its progress.
+    pub const PROGRESS: u8 = 1;
+    /// Notices with what its routine writes.
+    pub const OUTPUT: u8 = 2;
+}
+
 /// Refuses unknown critical attributes.
 ///
 /// # Errors

@@ -4,12 +4,13 @@ mod elements;
 mod json;
 mod readable;
 
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_client::{CallOptions, Output, Outputs, Routine};
+use farcall_client::{CallOptions, News, Output, Outputs, Routine};
 use farcall_idl::interface::{Interface, Mode, Order, Parameter, Shape};
 use farcall_idl::nearest;
 use farcall_idl::signature::{positional, results, signature};
@@ -35,6 +36,9 @@ pub struct CallArguments {
     /// Time for the call
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<Duration>,
+    /// Do not show what the routine prints; otherwise it goes to standard error while the routine runs
+    #[arg(short, long)]
+    quiet: bool,
     /// Print the results as one JSON object
     #[arg(long)]
     json: bool,
@@ -64,7 +68,7 @@ pub fn call(arguments: &CallArguments) -> Result<()> {
         values.push((index, value(interface, &interface.parameters[index], text)?));
     }
     let files = destinations(interface, &arguments.out)?;
-    let outputs = invoke(&routine, &mut values, arguments.timeout)?;
+    let outputs = invoke(&routine, &mut values, arguments.timeout, arguments.quiet)?;
     let written: Vec<(usize, PathBuf)> =
         files.iter().map(|(index, file)| (*index, file.path().to_path_buf())).collect();
     for (index, file) in files {
@@ -77,10 +81,29 @@ pub fn call(arguments: &CallArguments) -> Result<()> {
 }
 
 /// Makes the call and waits for its end.
-fn invoke(routine: &Routine, values: &mut [(usize, Value)], timeout: Option<Duration>) -> Result<Outputs> {
+fn invoke(routine: &Routine, values: &mut [(usize, Value)], timeout: Option<Duration>, quiet: bool) -> Result<Outputs> {
     let parameters = &routine.interface().parameters;
     let named = values.iter_mut().map(|(index, value)| (parameters[*index].name.as_str(), value.argument()));
-    routine.call_with(named, &CallOptions { timeout, announced: false })
+    let options = CallOptions { timeout, output: !quiet, ..CallOptions::default() };
+    routine.call_heard(named, &options, |news| match news {
+        News::Stdout(bytes) | News::Stderr(bytes) => show(&bytes),
+        _ => {}
+    })
+}
+
+/// Shows what the routine prints, of which none belongs into the results. To a terminal goes nothing that would command it.
+fn show(bytes: &[u8]) {
+    let mut stderr = std::io::stderr().lock();
+    // Who closed it does not want to know.
+    let _ = match stderr.is_terminal() {
+        true => stderr.write_all(harmless(bytes).as_bytes()),
+        false => stderr.write_all(bytes),
+    };
+}
+
+fn harmless(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    text.chars().map(|c| if c.is_control() && !"\n\r\t".contains(c) { '\u{fffd}' } else { c }).collect()
 }
 
 fn wrong(message: impl Into<String>) -> Error {

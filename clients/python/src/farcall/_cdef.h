@@ -146,8 +146,12 @@ typedef struct farcall_call_options {
     size_t size;
     double timeout_seconds;
     uint32_t announced;
-    uint32_t reserved;
+    uint32_t wanted;
 } farcall_call_options;
+enum farcall_wanted {
+    FARCALL_WANT_PROGRESS = 1,
+    FARCALL_WANT_OUTPUT = 2
+};
 int farcall_call_arguments(const farcall_routine *routine, const farcall_argument *arguments, size_t count,
                            const farcall_call_options *options, farcall_results **results, farcall_error **error);
 int farcall_start_arguments(const farcall_routine *routine, const farcall_argument *arguments, size_t count,
@@ -158,6 +162,23 @@ int farcall_start_within(const farcall_routine *routine, const farcall_argument 
 int farcall_call_wait(farcall_call *call, double timeout_seconds, farcall_results **results,
                       farcall_error **error);
 int farcall_call_poll(farcall_call *call, farcall_results **results, farcall_error **error);
+enum farcall_news_kind {
+    FARCALL_NEWS_QUEUED = 1,
+    FARCALL_NEWS_STARTED = 2,
+    FARCALL_NEWS_PROGRESS = 3,
+    FARCALL_NEWS_STDOUT = 4,
+    FARCALL_NEWS_STDERR = 5,
+    FARCALL_NEWS_OVER = 6
+};
+typedef struct farcall_news {
+    uint32_t kind;
+    uint32_t before;
+    double done;
+    const char *text;
+    size_t bytes;
+    uint64_t reserved[2];
+} farcall_news;
+int farcall_call_news(farcall_call *call, double timeout_seconds, farcall_news *news, farcall_error **error);
 int farcall_call_cancel(farcall_call *call, farcall_error **error);
 uint64_t farcall_call_number(const farcall_call *call);
 void farcall_call_free(farcall_call *call);

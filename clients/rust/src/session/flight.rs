@@ -8,7 +8,7 @@ use farcall_base::{CallId, Error, ErrorKind, Result};
 use farcall_idl::layout::{CallLayout, ParameterLayout};
 use farcall_interfaces::memory::Region;
 use farcall_interfaces::packing::Packing;
-use farcall_wire::{Argument as WireArgument, CallResult, Failure, Open};
+use farcall_wire::{Argument as WireArgument, Attribute, CallResult, Failure, NOTICES, Open};
 
 use super::Conditions;
 use crate::argument::Passed;
@@ -42,8 +42,15 @@ impl Call {
             parent: None,
             principal: None,
             trace: None,
-            attributes: None,
+            attributes: self.attributes(),
         }
+    }
+}
+
+impl Call {
+    fn attributes(&self) -> Option<Vec<Attribute>> {
+        let wants = Some(self.conditions.wants).filter(|wants| *wants != 0)?;
+        Some(vec![Attribute { name: NOTICES.to_owned(), critical: false, value: vec![wants] }])
     }
 }
 

@@ -9,9 +9,10 @@ use farcall_base::{Bytes, CallId, ChannelId, Error, ErrorKind, Random, Result, S
 use farcall_call::{Connection, Event, Side as DataSide, Transmit};
 use farcall_interfaces::link::{FrameHandler, Link};
 use farcall_interfaces::memory::{MemorySource, Region, Space};
-use farcall_wire::{CallResult, FrameHeader, FrameKind, Reply, Request};
+use farcall_wire::{CallResult, FrameHeader, FrameKind, Notice, Reply, Request};
 
 use super::flight::{Call, InFlight};
+use super::news::News;
 use super::questions::Questions;
 use super::segments::Segments;
 use crate::contract::Contract;
@@ -34,6 +35,7 @@ pub struct Tables {
     pub abandoned: HashMap<ChannelId, Vec<Shared>>,
     pub finished: HashMap<u64, Result<Outputs>>,
     pub announced: VecDeque<u64>,
+    pub news: News,
     pub questions: Questions,
     pub shares: bool,
     pub source: Arc<dyn MemorySource>,
@@ -96,6 +98,7 @@ impl Tables {
                     Some(call) => self.repeat(call, reply),
                     None => self.questions.answer(channel, reply, Instant::now()),
                 },
+                Event::Noticed(channel, notice) => self.noticed(channel, notice),
                 Event::Resulted(channel, result) => self.resulted(channel, result),
                 Event::Finished(channel) => self.finish(channel),
                 Event::Left(failure) => {
@@ -122,6 +125,14 @@ impl Tables {
         Ok((self.questions.add(request.clone(), channel, expires), expires))
     }
 
+    fn noticed(&mut self, channel: ChannelId, notice: Notice) {
+        let Some(call) = self.calls.get(&channel).map(|flight| &flight.call) else { return };
+        let (number, announced) = (call.number, call.conditions.announced);
+        if self.news.add(number, notice) && announced && !self.announced.contains(&number) {
+            self.announced.push_back(number);
+        }
+    }
+
     fn resulted(&mut self, channel: ChannelId, result: Box<CallResult>) {
         if let Some(flight) = self.calls.get_mut(&channel) {
             flight.result = Some(result);
@@ -135,6 +146,7 @@ impl Tables {
     pub fn take_finished(&mut self, number: u64) -> Option<Result<Outputs>> {
         let outcome = self.finished.remove(&number)?;
         self.announced.retain(|announced| *announced != number);
+        self.news.forget(number);
         Some(outcome)
     }
 
@@ -160,7 +172,7 @@ impl Tables {
     fn conclude(&mut self, number: u64, announced: bool, outcome: Result<Outputs>) {
         self.channels.remove(&number);
         self.finished.insert(number, outcome);
-        if announced {
+        if announced && !self.announced.contains(&number) {
             self.announced.push_back(number);
         }
     }
@@ -173,6 +185,9 @@ impl Tables {
         let open = call.open(id, &mut data);
         let channel = self.connection.open(&open)?;
         data.own.iter().for_each(|own| own.opened());
+        if call.conditions.wants != 0 {
+            self.news.expect(call.number);
+        }
         self.channels.insert(call.number, channel);
         self.calls.insert(channel, Box::new(InFlight::new(id, call, data)));
         Ok(())
@@ -220,6 +235,7 @@ impl Tables {
     /// its arguments any more, and what still comes of its results is thrown away.
     pub fn abandon(&mut self, number: u64) {
         self.take_finished(number);
+        self.news.forget(number);
         let Some(channel) = self.channels.remove(&number) else { return };
         self.fetching.remove(&channel);
         if let Some(flight) = self.calls.remove(&channel) {

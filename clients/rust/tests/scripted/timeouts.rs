@@ -180,7 +180,9 @@ fn dropping_and_polling_wait_for_nothing() {
     let begun = Instant::now();
     drop(call);
     assert!(begun.elapsed() < Duration::from_millis(200), "{:?}", begun.elapsed());
-    let mut call = copy.start([("x", x())], &CallOptions { timeout: Some(TIMEOUT), announced: true }).unwrap();
+    let mut call = copy
+        .start([("x", x())], &CallOptions { timeout: Some(TIMEOUT), announced: true, ..CallOptions::default() })
+        .unwrap();
     assert!(call.poll().unwrap().is_none());
     std::thread::sleep(TIMEOUT);
     let begun = Instant::now();

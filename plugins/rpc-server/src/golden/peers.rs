@@ -11,7 +11,7 @@ use farcall_interfaces::turnstile::Turnstile;
 use farcall_wire::{
     Argument, ByteOrder, CallResult, CallTimes, Failure, Hello, HelloLimits, Open, Order, Reply, Request,
 };
-use farcall_wire::{Publication, Role, Share};
+use farcall_wire::{Attribute, NOTICES, Notice, Publication, Role, Share, wants};
 
 use super::status::shown;
 use crate::state::{Action, AuditRecord, MemoryId, MemorySource};
@@ -324,6 +324,8 @@ impl Peers {
                 other.turnstile.as_ref().expect("only what was shut is opened").open();
                 format!("resume {}", other.name)
             }
+            Action::Listen(executable) => format!("listen to executable {executable}"),
+            Action::Hush(executable) => format!("hear executable {executable} out"),
             Action::Look(connection) => format!("look at {}", self.other(connection).name),
             Action::Close(connection) => {
                 self.recall(server, memory, connection);
@@ -536,6 +538,10 @@ impl Other {
                 self.calls.remove(&name);
                 format!("{name} is over")
             }
+            Event::Noticed(_, Notice::Output(output, bytes)) => {
+                format!("hears {output}: {}", String::from_utf8_lossy(&bytes).escape_debug())
+            }
+            Event::Noticed(_, notice) => format!("hears {notice:?}"),
             Event::Shared(share) => format!("shares segment {}: {} bytes", share.segment, share.bytes),
             Event::Unshared(segment) => format!("unshares segment {segment}"),
             Event::Left(failure) => {
@@ -560,17 +566,21 @@ fn returned(open: &Open) -> String {
     }
 }
 
-/// `ROUTINE ARGUMENT … [| WANTED …] [in MILLISECONDS] [changed]`.
+/// `ROUTINE ARGUMENT … [| WANTED …] [in MILLISECONDS] [changed] [told]`.
 fn open(call: CallId, words: &[&str], routines: &[Arc<PublishedRoutine>]) -> Open {
     let routine = routines.iter().find(|routine| routine.routine.interface.full_name() == words[0]);
     let mut contract = routine.map_or([0; 32], |routine| routine.contract);
-    let (mut arguments, mut wanted, mut remaining_us) = (Vec::new(), None, None);
+    let (mut arguments, mut wanted, mut remaining_us, mut attributes) = (Vec::new(), None, None, None);
     let mut words = words[1..].iter();
     while let Some(word) = words.next() {
         match *word {
             "|" => wanted = Some(Vec::new()),
             "in" => remaining_us = words.next().map(|ms| ms.parse::<u64>().unwrap() * 1000),
             "changed" => contract[0] ^= 1,
+            "told" => {
+                let value = vec![wants::PROGRESS | wants::OUTPUT];
+                attributes = Some(vec![Attribute { name: NOTICES.to_owned(), critical: false, value }]);
+            }
             word => wanted.as_mut().unwrap_or(&mut arguments).push(argument(word)),
         }
     }
@@ -585,7 +595,7 @@ fn open(call: CallId, words: &[&str], routines: &[Arc<PublishedRoutine>]) -> Ope
         parent: None,
         principal: None,
         trace: None,
-        attributes: None,
+        attributes,
     }
 }
 

@@ -8,7 +8,7 @@ use farcall_call::Event;
 use farcall_interfaces::directory::PublishedRoutine;
 use farcall_wire::{Argument, CallResult, CallTimes, InterfaceReply, Open, Reply, Request};
 
-use crate::state::{Action, Call, CallKey, Known, MemorySource, PeerKind};
+use crate::state::{Action, Call, CallKey, Known, MemorySource, PeerKind, Wants};
 use crate::step::{Server, Surroundings, check};
 
 impl Server {
@@ -207,6 +207,7 @@ impl Server {
         let deadline = open.remaining_us.map(|us| now + Duration::from_micros(us));
         let key = CallKey(self.state.number());
         let Some(open) = taken.take() else { return Ok(0) };
+        let wants = Wants::of(&open);
         let call = Call {
             id: open.call,
             client: Some((connection, channel)),
@@ -220,6 +221,8 @@ impl Server {
             executable: None,
             unwanted: None,
             returns: 0,
+            wants,
+            output_lost: 0,
             results: None,
             accepted: now,
             queued: now,

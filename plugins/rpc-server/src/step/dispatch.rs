@@ -17,6 +17,7 @@ impl Server {
         let connection = self.state.executables.get(&executable).and_then(|e| e.connection).ok_or_else(gone)?;
         let shares = self.state.peers.get(&connection).ok_or_else(gone)?.shares_memory;
         let open = self.translate(key, executable, shares)?;
+        self.tell_begin(key);
         let peer = self.state.peers.get_mut(&connection).ok_or_else(gone)?;
         let channel = peer.connection.open(&open)?;
         self.state.touched.insert(connection);
@@ -70,6 +71,18 @@ impl Server {
 
     /// The executable's answer is complete.
     pub(super) fn call_finished(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        executable: ExecutableId,
+        channel: ChannelId,
+    ) {
+        if !self.is_to_be_heard_out(executable, channel) {
+            self.call_over(surroundings, executable, channel);
+        }
+    }
+
+    /// All that is to be known of a call is known.
+    pub(super) fn call_over(
         &mut self,
         surroundings: &mut dyn Surroundings,
         executable: ExecutableId,

@@ -144,7 +144,9 @@ impl Server {
         if record.phase == Phase::Ending {
             return;
         }
-        record.phase = Phase::Ending;
+        let kept_for = std::mem::replace(&mut record.phase, Phase::Ending);
+        self.give_back(executable, kept_for);
+        let Some(record) = self.state.executables.get_mut(&executable) else { return };
         if !record.line.is_empty() {
             self.recall(executable);
         }
@@ -192,6 +194,12 @@ impl Server {
     pub fn executable_exited(&mut self, surroundings: &mut dyn Surroundings, exited: &Exited) {
         self.state.leave_pool(exited.executable);
         self.state.ahead.remove(&exited.executable);
+        if let Some(record) = self.state.executables.get_mut(&exited.executable) {
+            // It is not free for another call when the one that it answered is over.
+            let kept_for = std::mem::replace(&mut record.phase, Phase::Ending);
+            self.give_back(exited.executable, kept_for);
+            self.heard_out(surroundings, exited.executable);
+        }
         let Some(mut record) = self.state.executables.remove(&exited.executable) else { return };
         let counters = &mut self.state.counters;
         *(if exited.was_stopped { &mut counters.stopped } else { &mut counters.crashed }) += 1;

@@ -19,6 +19,7 @@ impl Server {
             pool.waiting.push_back(key);
         }
         self.serve_pool(surroundings, &module);
+        self.tell_place(key);
         self.retire_outdated(&module);
     }
 
@@ -58,13 +59,20 @@ impl Server {
     /// Gives waiting calls to free executables, and starts more if calls still wait.
     pub(super) fn serve_pool(&mut self, surroundings: &mut dyn Surroundings, module: &ModuleKey) {
         while let Some((key, executable)) = self.next_pair(module) {
-            if let Err(error) = self.dispatch(surroundings.now(), key, executable) {
-                self.finish(surroundings, key, Err(error));
-                self.free(surroundings.now(), executable);
+            if !self.is_to_be_listened_to(key, executable) {
+                self.pass_on(surroundings, key, executable);
             }
         }
         self.start_executables(surroundings.now());
         self.drop_empty(module);
+    }
+
+    /// Gives a call to an executable that can take it.
+    pub(super) fn pass_on(&mut self, surroundings: &mut dyn Surroundings, key: CallKey, executable: ExecutableId) {
+        if let Err(error) = self.dispatch(surroundings.now(), key, executable) {
+            self.finish(surroundings, key, Err(error));
+            self.free(surroundings.now(), executable);
+        }
     }
 
     /// An executable can take a call again.
@@ -148,6 +156,7 @@ impl Server {
             answered: 0,
             recall: Recall::Open,
             withdrawn: 0,
+            hushing: None,
             shared: Default::default(),
             next_segment: 1,
             limits: Default::default(),

@@ -96,7 +96,7 @@ impl Server {
             *match record.phase {
                 Phase::Starting | Phase::Loading(_) => &mut module.starting,
                 Phase::Idle { .. } => &mut module.idle,
-                Phase::Busy => &mut module.busy,
+                Phase::Busy | Phase::Listening(_) => &mut module.busy,
                 Phase::Ending => &mut module.ending,
             } += 1;
         }

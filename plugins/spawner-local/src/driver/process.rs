@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_interfaces::spawner::zygote::START_DESCRIPTORS;
-use farcall_interfaces::spawner::{ExecutableLimits, ExitHow};
+use farcall_interfaces::spawner::{ExecutableLimits, ExitHow, Output};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, kill_process_group, pidfd_open};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -21,7 +21,7 @@ use super::rooms::Room;
 use super::zygotes::{Wanted, ZygoteId};
 use crate::limits::Limits;
 use crate::state::{ConnectionKind, Settings};
-use crate::step::{Output, Signal};
+use crate::step::Signal;
 
 /// Bytes taken from a pipe at a time: as much as a pipe holds by default.
 const READ_BYTES_MAX: usize = 64 << 10;

@@ -95,8 +95,13 @@ impl Conversation {
             "respond" => self.respond(index, words),
             "grant" => connection.grant(channel(words), words[1].parse().unwrap()),
             "cancel" => connection.cancel(channel(words)),
-            "notice" if words[1] == "started" => connection.notice(channel(words), &Notice::Started),
-            "notice" => connection.notice(channel(words), &Notice::Queued(words[1][7..].parse().unwrap())),
+            "notice" => {
+                let notice = match words[1] {
+                    "started" => Notice::Started,
+                    queued => Notice::Queued(queued[7..].parse().unwrap()),
+                };
+                connection.notice(channel(words), &notice);
+            }
             "ping" => connection.ping(),
             "goodbye" if words.is_empty() => connection.goodbye(None),
             "goodbye" => connection.goodbye(Some(&Error::new(ErrorKind::ShuttingDown, "serve", text()))),

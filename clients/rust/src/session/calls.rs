@@ -1,0 +1,157 @@
+//! What programs want of a connection: answers to questions, calls, news of them and their ends.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_wire::{Notice, Reply, Request};
+
+use super::flight::too_late;
+use super::{Session, earlier};
+use crate::argument::Passed;
+use crate::contract::Contract;
+use crate::results::Outputs;
+
+/// Time without a byte leaving after which a started call is left to whoever waits later.
+const STALL: Duration = Duration::from_millis(100);
+
+/// What is told of a call.
+#[derive(Debug)]
+pub enum Told {
+    /// It goes on.
+    Notice(Notice),
+    /// Its outcome is there.
+    Over,
+}
+
+/// How a call is to be made.
+#[derive(Clone, Copy, Debug)]
+pub struct Conditions {
+    /// When its time is over.
+    pub deadline: Option<Instant>,
+    /// Whether [`Session::next_finished`] tells of its end.
+    pub announced: bool,
+    /// What the server is to tell while the call is under way: bits of [`farcall_wire::wants`].
+    pub wants: u8,
+}
+
+impl Session {
+    /// Asks the server, or goes on waiting for what was asked before. `None` when there is no answer after `wait`: then
+    /// the question stands, until it is as old as the client's patience.
+    pub fn ask(&self, request: &Request, wait: Option<Duration>) -> Result<Option<Reply>> {
+        self.ask_for(request, wait, self.patience)
+    }
+
+    /// The same with a patience of its own.
+    pub fn ask_for(&self, request: &Request, wait: Option<Duration>, patience: Duration) -> Result<Option<Reply>> {
+        let until = wait.and_then(|wait| Instant::now().checked_add(wait));
+        loop {
+            let (question, expires) = self.put(request, patience)?;
+            if wait == Some(Duration::ZERO) {
+                self.process()?;
+            }
+            match self.wait_until(earlier(until, Some(expires)), |core| core.tables.questions.take(question))? {
+                Some(Some(reply)) => return Ok(Some(reply)),
+                // Another thread that asked the same has taken it.
+                Some(None) => {}
+                None if expires <= Instant::now() => {
+                    self.lock().tables.questions.drop(question);
+                    return Err(Error::new(ErrorKind::TimedOut, "ask the server", "no answer in time")
+                        .with("timeout", format!("{} s", patience.as_secs_f64()))
+                        .fix("try again when the server is less busy, or connect with a longer timeout"));
+                }
+                None => return Ok(None),
+            }
+        }
+    }
+
+    fn put(&self, request: &Request, patience: Duration) -> Result<(u64, Instant)> {
+        let mut core = self.enter();
+        core.check_alive()?;
+        let asked = core.tables.ask(request, patience)?;
+        self.advance(&mut core);
+        Ok(asked)
+    }
+
+    /// Opens a call; returns its number. Waits for another to end while as many are open as the server takes: `None` when
+    /// there is no room after `wait`.
+    pub fn open(
+        &self,
+        contract: &Arc<Contract>,
+        passed: Passed,
+        conditions: Conditions,
+        wait: Option<Duration>,
+    ) -> Result<Option<u64>> {
+        let until = wait.and_then(|wait| Instant::now().checked_add(wait));
+        if wait == Some(Duration::ZERO) && !self.enter().tables.has_room() {
+            self.process()?;
+        }
+        let mut passed = Some(passed);
+        let opened = self.wait_until(earlier(until, conditions.deadline), |core| {
+            let passed = if core.dead.is_none() && core.tables.has_room() { passed.take() } else { None }?;
+            Some(core.open(contract.clone(), passed, conditions))
+        })?;
+        let late = conditions.deadline.is_some_and(|deadline| deadline <= Instant::now());
+        let Some(number) = opened.or_else(|| late.then(|| Err(too_late(contract)))).transpose()? else {
+            return Ok(None);
+        };
+        let mut core = self.lock();
+        let is_expected = !core.reading && !core.tables.finished.is_empty() && !self.is_watched();
+        if !(is_expected && core.may_gather(number, contract)) {
+            self.advance(&mut core);
+        }
+        Ok(Some(number))
+    }
+
+    /// Sends on as long as the server takes it, at most until the deadline: so a started call is on its way before its
+    /// caller turns to something else. What is left leaves while somebody waits.
+    pub fn push(&self, deadline: Option<Instant>) {
+        loop {
+            let sent = {
+                let core = self.lock();
+                if core.link.bytes_queued() == 0 {
+                    return;
+                }
+                core.sent()
+            };
+            let until = earlier(Some(Instant::now() + STALL), deadline);
+            // Whatever ends the connection is the outcome of the call, and collected as such.
+            let pushed = self.wait_until(until, |core| (core.link.bytes_queued() == 0).then_some(()));
+            let over = deadline.is_some_and(|deadline| deadline <= Instant::now());
+            if !matches!(pushed, Ok(None)) || over || self.lock().sent() == sent {
+                return;
+            }
+        }
+    }
+
+    /// Waits for a call's end. `None` when the deadline passed first; the call goes on.
+    pub fn wait(&self, number: u64, deadline: Option<Instant>) -> Result<Option<Result<Outputs>>> {
+        self.wait_until(deadline, |core| core.tables.take_finished(number))
+    }
+
+    /// Waits for news of a call, or its end. News come first; `None` when the deadline passed.
+    pub fn next_news(&self, number: u64, deadline: Option<Instant>) -> Result<Option<Told>> {
+        self.wait_until(deadline, |core| {
+            let news = core.tables.news.take(number).map(Told::Notice);
+            let over = || core.tables.finished.contains_key(&number) || !core.tables.channels.contains_key(&number);
+            news.or_else(|| over().then_some(Told::Over))
+        })
+    }
+
+    /// Gives a call up that nobody waits for any more: the server is asked to end it, and its memory is the caller's
+    /// again. Waits for nothing.
+    pub fn abandon(&self, number: u64) {
+        let mut core = self.enter();
+        core.tables.abandon(number);
+        core.settle();
+        self.advance(&mut core);
+    }
+
+    /// Asks the server to end a call.
+    pub fn cancel(&self, number: u64) -> Result<()> {
+        let mut core = self.enter();
+        core.tables.cancel(number);
+        self.advance(&mut core);
+        core.check_alive()
+    }
+}

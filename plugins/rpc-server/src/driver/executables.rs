@@ -1,0 +1,88 @@
+//! What the server has its spawner do, and what it does itself when executables begin and end.
+
+use std::time::Duration;
+
+use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Result};
+use farcall_interfaces::directory::ExecutableImage;
+use farcall_interfaces::spawner::{Exited, Start, Started};
+use farcall_interfaces::stream::Proof;
+use farcall_interfaces::turnstile::Turnstile;
+
+use super::{Driver, Message};
+use crate::step::Surroundings;
+
+impl Driver {
+    pub(super) fn start(&mut self, executable: ExecutableId, module: String, image: ExecutableImage) {
+        let started = self.sender.reply(move |answer| Message::Started(executable, answer));
+        let exited = self.sender.reply(|answer: Result<Exited>| Message::Exited(answer.map(Box::new)));
+        match (started, exited) {
+            (Ok(started), Ok(exited)) => {
+                self.services.spawner.start(Start { executable, module, image, started, exited });
+            }
+            (Err(error), _) | (_, Err(error)) => self.server.executable_failed(&mut self.world, executable, &error),
+        }
+    }
+
+    pub(super) fn started(&mut self, executable: ExecutableId, started: Started) {
+        let limits = started.limits;
+        let stream = (self.transports.adopt)(started.stream, Proof::Inherited);
+        let added = stream.and_then(|stream| {
+            let (shares, ahead) = (stream.passes_descriptors(), stream.turnstile().is_some());
+            let refused = || Error::new(ErrorKind::System, "start an executable", "its connection cannot be watched");
+            self.add(stream).map(|connection| (connection, shares, ahead)).ok_or_else(refused)
+        });
+        match added {
+            Ok((connection, shares, ahead)) => {
+                let now = self.world.now();
+                self.server.executable_limited(executable, limits);
+                self.server.executable_started(executable, connection, shares, ahead, now);
+            }
+            Err(error) => self.server.executable_unreachable(executable, error),
+        }
+    }
+
+    pub(super) fn listen(&mut self, executable: ExecutableId) {
+        let said = self.sender.port(Message::Said);
+        match self.sender.reply(move |outcome| Message::Listening(executable, outcome)) {
+            Ok(done) => self.services.spawner.listen(executable, said, done),
+            Err(error) => self.server.listening(&mut self.world, executable, Err(error)),
+        }
+    }
+
+    pub(super) fn hush(&mut self, executable: ExecutableId) {
+        match self.sender.reply(move |_: Result<()>| Message::HeardOut(executable)) {
+            Ok(done) => self.services.spawner.hush(executable, done),
+            Err(_) => self.server.heard_out(&mut self.world, executable),
+        }
+    }
+
+    pub(super) fn turnstile(&self, connection: ConnectionId) -> Option<&Turnstile> {
+        self.wires.get(&connection)?.link.stream().turnstile()
+    }
+
+    /// Nothing begins any more at an executable; the server learns what has.
+    pub(super) fn recall(&mut self, executable: ExecutableId, connection: ConnectionId) {
+        if let Some(begun) = self.turnstile(connection).map(Turnstile::shut) {
+            self.server.recalled(&mut self.world, executable, begun);
+        }
+    }
+
+    /// An executable has ended: what it sent before counts, and what it had not begun is known now.
+    pub(super) fn take_last_words(&mut self, executable: ExecutableId) {
+        let Some(connection) = self.server.connection_of(executable) else { return };
+        self.receive(connection);
+        while self.again.contains(&connection) {
+            self.again.retain(|again| *again != connection);
+            self.receive(connection);
+        }
+        self.close(connection);
+    }
+
+    /// Tells the spawner to end an executable; one that is too busy to listen is told again. One that is gone has ended
+    /// its executables itself.
+    pub(super) fn stop(&mut self, executable: ExecutableId, grace: Duration) {
+        if self.services.spawner.stop(executable, grace).is_err_and(|error| error.is_retryable()) {
+            self.untold.push((executable, grace));
+        }
+    }
+}

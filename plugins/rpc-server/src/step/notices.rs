@@ -1,0 +1,153 @@
+//! What a client is told of its call while it waits: how many are before it, that it began, what its routine writes.
+//!
+//! An executable that runs a call whose output is wanted runs no other. Its spawner listens before the call leaves, and has
+//! told everything before the call counts as over. So every byte is told, in order, before the outcome,
+//! and nothing of another's call. Only a client that does not read in time misses some, and learns how much.
+
+use farcall_base::{ChannelId, Error, ExecutableId};
+use farcall_interfaces::spawner::{Output, Said};
+use farcall_wire::{NOTICES, Notice, Open, wants};
+
+use crate::state::{Action, CallKey, Phase, Wants};
+use crate::step::{Server, Surroundings};
+
+/// Bytes of output in one notice: any peer takes as many.
+const PIECE_BYTES: usize = 16 << 10;
+
+impl Wants {
+    /// What the opener of a call wants to be told.
+    pub(super) fn of(open: &Open) -> Wants {
+        let attribute = open.attributes.iter().flatten().find(|attribute| attribute.name == NOTICES);
+        let bits = attribute.and_then(|attribute| attribute.value.first()).copied().unwrap_or(0);
+        Wants { progress: bits & wants::PROGRESS != 0, output: bits & wants::OUTPUT != 0 }
+    }
+}
+
+impl Server {
+    /// A call came last into its line, if it did not leave that at once.
+    pub(super) fn tell_place(&mut self, key: CallKey) {
+        let Some(call) = self.state.calls.get(&key).filter(|call| call.wants.progress) else { return };
+        let pool = self.state.pools.get(&call.routine.module_key);
+        let Some(pool) = pool.filter(|pool| pool.waiting.back() == Some(&key)) else { return };
+        let before = u32::try_from(pool.waiting.len() - 1).unwrap_or(u32::MAX);
+        self.notify(key, &Notice::Queued(before));
+    }
+
+    /// A call is passed on.
+    pub(super) fn tell_begin(&mut self, key: CallKey) {
+        if self.state.calls.get(&key).is_some_and(|call| call.wants.progress) {
+            self.notify(key, &Notice::Started);
+        }
+    }
+
+    /// Whether a call can be passed to an executable, which is free, only when its spawner listens to that. Then what others
+    /// left in its pipes is nobody's any more.
+    pub(super) fn is_to_be_listened_to(&mut self, key: CallKey, executable: ExecutableId) -> bool {
+        let is_wanted = self.state.calls.get(&key).is_some_and(|call| call.wants.output);
+        if is_wanted && let Some(record) = self.state.executables.get_mut(&executable) {
+            record.phase = Phase::Listening(key);
+            self.state.actions.push_back(Action::Listen(executable));
+        }
+        is_wanted
+    }
+
+    /// The spawner listens to an executable, or cannot.
+    pub fn listening(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        executable: ExecutableId,
+        outcome: Result<(), Error>,
+    ) {
+        let Some(record) = self.state.executables.get_mut(&executable) else { return };
+        let Phase::Listening(key) = record.phase else { return };
+        let module = record.module.clone();
+        record.phase = Phase::Busy;
+        match outcome {
+            Ok(()) if self.state.calls.contains_key(&key) => return self.pass_on(surroundings, key, executable),
+            Ok(()) => {}
+            Err(error) => self.finish(surroundings, key, Err(error)),
+        }
+        self.free(surroundings.now(), executable);
+        self.serve_all(surroundings, &module);
+    }
+
+    /// An executable ends that was kept for a call: that is the first in line again.
+    pub(super) fn give_back(&mut self, executable: ExecutableId, phase: Phase) {
+        let Phase::Listening(key) = phase else { return };
+        let module = self.state.executables.get(&executable).map(|record| record.module.clone());
+        let pool = module.and_then(|module| self.state.pools.get_mut(&module));
+        if let Some(pool) = pool.filter(|_| self.state.calls.contains_key(&key)) {
+            pool.waiting.push_front(key);
+        }
+    }
+
+    /// Whether a call that was answered is over only when the spawner has told all that its routine wrote.
+    pub(super) fn is_to_be_heard_out(&mut self, executable: ExecutableId, channel: ChannelId) -> bool {
+        let wanted = self.in_line(executable, channel).and_then(|key| self.state.calls.get(&key));
+        let Some(record) = self.state.executables.get_mut(&executable).filter(|record| record.hushing.is_none()) else {
+            return false;
+        };
+        let is_wanted = wanted.is_some_and(|call| call.wants.output);
+        if is_wanted {
+            record.hushing = Some(channel);
+            self.state.actions.push_back(Action::Hush(executable));
+        }
+        is_wanted
+    }
+
+    /// An executable wrote something: it is told to the client whose call it runs, if he wants to know.
+    pub fn said(&mut self, said: &Said) {
+        let front = self.state.executables.get(&said.executable).and_then(|record| record.line.front());
+        let Some(key) = front.map(|one| one.key) else { return };
+        let Some(call) = self.state.calls.get_mut(&key).filter(|call| call.wants.output) else { return };
+        call.output_lost += said.lost;
+        for bytes in said.bytes.chunks(PIECE_BYTES) {
+            self.tell_output(key, said.output, bytes);
+        }
+    }
+
+    fn tell_output(&mut self, key: CallKey, output: Output, bytes: &[u8]) {
+        let Some(lost) = self.state.calls.get(&key).map(|call| call.output_lost) else { return };
+        if lost > 0 && !self.notify(key, &Notice::Output(output as u8, left_out(lost))) {
+            return self.lose(key, bytes.len());
+        }
+        if let Some(call) = self.state.calls.get_mut(&key) {
+            call.output_lost = 0;
+        }
+        if !self.notify(key, &Notice::Output(output as u8, bytes.to_vec())) {
+            self.lose(key, bytes.len());
+        }
+    }
+
+    fn lose(&mut self, key: CallKey, bytes: usize) {
+        if let Some(call) = self.state.calls.get_mut(&key) {
+            call.output_lost += bytes as u64;
+        }
+    }
+
+    /// The spawner has told all that an executable wrote in a call that wants it.
+    pub fn heard_out(&mut self, surroundings: &mut dyn Surroundings, executable: ExecutableId) {
+        let hushing = self.state.executables.get_mut(&executable).and_then(|record| record.hushing.take());
+        let Some(channel) = hushing else { return };
+        if let Some(key) = self.in_line(executable, channel) {
+            let lost = self.state.calls.get(&key).map_or(0, |call| call.output_lost);
+            if lost > 0 {
+                self.notify(key, &Notice::Output(Output::Stderr as u8, left_out(lost)));
+            }
+        }
+        self.call_over(surroundings, executable, channel);
+    }
+
+    /// False if the client does not read.
+    fn notify(&mut self, key: CallKey, notice: &Notice) -> bool {
+        let client = self.state.calls.get(&key).and_then(|call| call.client);
+        let Some((connection, channel)) = client else { return true };
+        let Some(peer) = self.state.peers.get_mut(&connection) else { return true };
+        self.state.touched.insert(connection);
+        peer.connection.notice(channel, notice)
+    }
+}
+
+fn left_out(lost: u64) -> Vec<u8> {
+    format!("\n[farcall: {lost} bytes are left out here: they came faster than they were read]\n").into_bytes()
+}
