@@ -37,6 +37,7 @@ from ._executor import Executor
 from ._future import CallFuture
 from ._library import lib, text
 from ._memory import empty, empty_like, zeros
+from ._news import Printed, Progress
 from ._results import Results, Times
 from ._routine import Routine
 from ._server import Module, Server, connect
@@ -59,6 +60,8 @@ __all__ = [
     "Module",
     "NotFound",
     "PermissionDenied",
+    "Printed",
+    "Progress",
     "ProtocolError",
     "Results",
     "Routine",

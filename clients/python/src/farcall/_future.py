@@ -155,6 +155,20 @@ class CallFuture(concurrent.futures.Future["Results"]):
         except (concurrent.futures.InvalidStateError, RuntimeError):
             return False
 
+    def hear(self) -> bool:
+        """Passes news of the call on; whether it is over. What its functions raise is logged, and they hear no more."""
+        call, prepared = self._call, self._prepared
+        if call is None or prepared is None or not prepared.listener.wanted:
+            return True
+        over: Optional[bool] = False
+        while over is False:
+            try:
+                over = prepared.listener.take(call, 0.0)
+            except BaseException:
+                _LOG.exception("exception calling on_output or progress of a call of %s", self._routine)
+                prepared.listener.deafen()
+        return bool(over)
+
     def collect(self) -> None:
         """Takes the outcome of a call that is over, or whose time is. Its callbacks run, and may raise anything."""
         results, raised = None, None
@@ -236,7 +250,7 @@ class Waiter:
                 self._pending[number] = future
                 self._have_thread()
         if early:
-            future.collect()
+            self._hear(number, future)
         elif self._stopping:
             # It was started while the connection was being closed.
             future.close()
@@ -327,7 +341,22 @@ class Waiter:
             elif future is None:
                 self._early.add(number)
         if future is not None:
-            self._collect(future)
+            self._hear(number, future)
+
+    def _hear(self, number: int, future: CallFuture) -> None:
+        """A call is over, or there are news of it, which nobody else takes meanwhile."""
+        while not future.hear():
+            with self._lock:
+                # It was told of again meanwhile.
+                if number in self._early:
+                    self._early.discard(number)
+                    continue
+                if not future.cancelled():
+                    self._pending[number] = future
+                return
+        with self._lock:
+            self._early.discard(number)
+        self._collect(future)
 
     def _collect_all(self, wanted: Callable[[CallFuture], bool]) -> None:
         """One at a time: while a callback waits for one of the others, another thread can take that."""

@@ -27,6 +27,8 @@ ELEMENTS: Dict[str, Tuple[int, Any]] = {
     "dcomplex": (13, np.dtype(np.complex128)),
 }
 TEXT_TYPES = ("string", "filename")
+# What every routine understands beside its parameters.
+OPTIONS = ("timeout", "out", "inplace", "on_output", "progress")
 
 
 def struct_dtype(structure: Dict[str, Any]) -> Any:
@@ -117,7 +119,7 @@ class Interface:
         for one in self.by_keyword:
             default = constant(one.default, one.type)
             arguments.append(kinds(python_name(one.name), kinds.KEYWORD_ONLY, default=default))
-        for option in ("timeout", "out", "inplace"):
+        for option in OPTIONS:
             default = False if option == "inplace" else None
             arguments.append(kinds(option_name(option, self.names), kinds.KEYWORD_ONLY, default=default))
         return inspect.Signature(arguments)

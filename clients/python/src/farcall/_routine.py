@@ -16,23 +16,25 @@ from . import _arguments, _errors, _pages
 from ._arguments import Filler
 from ._connection import Connection, not_portable, seconds
 from ._future import CallFuture
-from ._interface import Interface, Parameter, option_name, python_name
+from ._interface import OPTIONS, Interface, Parameter, option_name, python_name
 from ._library import PENDING, SLICE_SECONDS, check, error_place, ffi, handle_place, lib, text, wait_for
+from ._news import Listener
 from ._results import Results, collect
 
-_OPTIONS = ("timeout", "out", "inplace")
 
 
 class Routine:
     """A routine of a server. Calling it runs it there and returns `farcall.Results`.
 
     IN and INOUT arrays, strings, and scalars that neither arrays nor defaults determine go by position, in interface
-    order; everything may be given by name. Three options are understood by every routine:
+    order; everything may be given by name. Five options are understood by every routine:
 
     timeout: seconds for the whole call; `farcall.TimedOut` when they are over.
     out: where results go: a dictionary of arrays by name, a tuple in the order of the results (None: a new array), or
         one array for the only array result. An OUT parameter given by name does the same.
     inplace: True to write the results of INOUT arrays over the arguments.
+    on_output: a function, or a text file, that gets what the routine prints while it runs, as `farcall.Printed`.
+    progress: a function that gets a `farcall.Progress` when the call is queued, begins, and gets on.
 
     Without `out` or `inplace` no argument is changed. An option of the same name as a parameter is written with an
     underscore behind it.
@@ -47,7 +49,7 @@ class Routine:
         self._interface = Interface(json.loads(self._json))
         self._signature = self._in_python(text(lib.farcall_routine_signature(handle)) or "")
         # What each option is called here, and the other way round.
-        self._options = {option_name(option, self._interface.names): option for option in _OPTIONS}
+        self._options = {option_name(option, self._interface.names): option for option in OPTIONS}
         self.name = self._interface.full_name
         self.__name__ = self._interface.name
         self.__qualname__ = self.name.replace("/", ".")
@@ -134,6 +136,7 @@ class Prepared:
         self.deadline: Optional[float] = None
         options = self._fill(arguments, named)
         self._set_timeout(options.get("timeout"))
+        self.listener = Listener(routine.name, options.get("on_output"), options.get("progress"))
         self._set_destinations(options.get("out"), self._flag("inplace", options.get("inplace", False)))
 
     # ---- Arguments ---------------------------------------------------------------------------------------------------
@@ -268,6 +271,7 @@ class Prepared:
                 raise self.timed_out()
             options.timeout_seconds = left
         options.announced = announced
+        options.wanted = self.listener.wanted
         return options
 
     def _start(self, announced: bool, wait: float) -> Any:
@@ -310,6 +314,8 @@ class Prepared:
         while call is None:
             call = self._start(announced=False, wait=SLICE_SECONDS)
         try:
+            while self.listener.wanted and not self.listener.take(call, SLICE_SECONDS):
+                pass
             wait_for(lambda seconds: lib.farcall_call_wait(call[0], seconds, results, error), error)
             return self.collect(results)
         finally:

@@ -56,7 +56,13 @@ class _Module(_farcall.Module):
 class _Server(_farcall.Server):
     __getattr__: None  # type: ignore
 '''
-_OPTIONS = {"timeout": "_t.Optional[_b.float]", "out": "_t.Optional[_Out]", "inplace": "_b.bool"}
+_OPTIONS = {
+    "timeout": "_t.Optional[_b.float]",
+    "out": "_t.Optional[_Out]",
+    "inplace": "_b.bool",
+    "on_output": "_t.Union[None, _t.Callable[[_farcall.Printed], _t.Any], _t.TextIO]",
+    "progress": "_t.Optional[_t.Callable[[_farcall.Progress], _t.Any]]",
+}
 _NUMBERS = {"i": "_Whole", "u": "_Whole", "f": "_Real", "c": "_Complex"}
 _RESULTS = {"i": "_b.int", "u": "_b.int", "f": "_b.float", "c": "_b.complex"}
 # What a result must not be called without the checker being told.
