@@ -5,6 +5,7 @@ mod ca;
 mod call;
 mod check;
 mod doctor;
+mod fmt;
 mod ls;
 mod service;
 mod show;
@@ -51,6 +52,8 @@ pub enum Command {
     Ca(ca::CaArguments),
     /// Check interface files
     Check(check::CheckArguments),
+    /// Lay interface files out as all are: same words and comments, other blanks
+    Fmt(fmt::FmtArguments),
     /// Run a module's routines for a server; started by servers only
     #[command(hide = true)]
     Host(HostArguments),
@@ -87,6 +90,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Service => service::service().map(success),
         Command::Ca(arguments) => ca::ca(&arguments).map(success),
         Command::Check(arguments) => check::check(&arguments),
+        Command::Fmt(arguments) => fmt::fmt(&arguments),
         Command::Host(HostArguments { check: false, run, .. }) => {
             let status = match run.split_first() {
                 Some((program, arguments)) => farcall_executable::serve::run_program(Path::new(program), arguments),

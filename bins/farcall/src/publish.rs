@@ -35,6 +35,15 @@ pub fn compile(file: &Path) -> Result<Module> {
 
 /// The file's text. Bytes that are no UTF-8 become the replacement character, which the compiler takes in comments only.
 pub fn read(file: &Path) -> Result<String> {
+    let bytes = read_bytes(file)?;
+    Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+}
+
+/// The file's bytes, whatever they are.
+///
+/// # Errors
+/// `NotFound`, `InvalidArgument` for what is no plain file, `LimitExceeded`.
+pub fn read_bytes(file: &Path) -> Result<Vec<u8>> {
     const OPERATION: &str = "read an interface file";
     let named = |error: Error| error.with("file", file.display());
     let failed = |error: std::io::Error| {
@@ -59,7 +68,7 @@ pub fn read(file: &Path) -> Result<String> {
     if bytes.len() as u64 > FILE_BYTES_MAX {
         return Err(named(Error::new(ErrorKind::LimitExceeded, OPERATION, "it is longer than 4 MiB")));
     }
-    Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    Ok(bytes)
 }
 
 /// Compiles an IDL file, links its code if it has any, and checks that its routines can be called. With it come

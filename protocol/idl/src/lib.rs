@@ -10,6 +10,7 @@ pub mod element;
 pub mod encode;
 pub mod evaluate;
 pub mod expression;
+pub mod format;
 mod fortran;
 pub mod help;
 pub mod idl;

@@ -86,3 +86,42 @@ fn a_missing_file_hides_no_mistakes() {
     shell.bad(&["check", "binary.idl"], 2, &["UTF-8"]);
     shell.bad(&["check"], 2, &["FILE.idl"]);
 }
+
+/// A file as its author typed it, and as `farcall fmt` lays it out.
+const TYPED: &str = "Module t;\nDefine f( IN double x,OUT double y )Calls \"C\" y=f( x ); // twice x\n";
+const LAID_OUT: &str = "Module t;\nDefine f(IN double x, OUT double y) Calls \"C\" y = f(x); // twice x\n";
+
+#[test]
+fn files_are_laid_out_in_place() {
+    let shell = Shell::new();
+    shell.folder.write("t.idl", TYPED);
+    shell.folder.write("good.idl", LAID_OUT);
+    shell.bad(&["fmt", "--check", "good.idl", "t.idl"], 1, &["t.idl has another layout"]);
+    assert_eq!(std::fs::read_to_string(shell.path("t.idl")).unwrap(), TYPED, "--check changes nothing");
+    assert_eq!(shell.good(&["fmt", "t.idl", "good.idl"]), "");
+    assert_eq!(std::fs::read_to_string(shell.path("t.idl")).unwrap(), LAID_OUT);
+    assert_eq!(shell.good(&["fmt", "--check", "t.idl"]), "");
+}
+
+#[test]
+fn a_file_with_mistakes_stays_as_it_is() {
+    let shell = Shell::new();
+    shell.folder.write("x.idl", WRONG);
+    shell.folder.write("t.idl", TYPED);
+    shell.bad(&["fmt", "x.idl", "t.idl"], 2, &["unknown type 'doble'"]);
+    assert_eq!(std::fs::read_to_string(shell.path("x.idl")).unwrap(), WRONG);
+    assert_eq!(std::fs::read_to_string(shell.path("t.idl")).unwrap(), LAID_OUT, "other files are laid out");
+    // Bytes that are no text would be lost.
+    std::fs::write(shell.path("latin.idl"), b"Module t; /* \xe9 */\n").unwrap();
+    shell.bad(&["fmt", "latin.idl"], 2, &["no UTF-8", "iconv"]);
+    shell.bad(&["fmt", "nothing.idl"], 3, &["nothing.idl"]);
+}
+
+#[test]
+fn standard_input_is_laid_out_on_standard_output() {
+    let shell = Shell::new();
+    shell.folder.write("t.idl", TYPED);
+    let input = std::fs::File::open(shell.path("t.idl")).unwrap();
+    let said = shell.command(&["fmt", "-"]).stdin(input).output().unwrap();
+    assert_eq!((said.status.code(), String::from_utf8(said.stdout).unwrap().as_str()), (Some(0), LAID_OUT));
+}

@@ -4,4 +4,5 @@
 mod dump;
 mod fuzz;
 mod golden;
+mod layout;
 mod rules;
