@@ -203,6 +203,7 @@ def measure(stage, folder, kinds, rounds):
         if kind == "c":
             pipeline(stage, folder, rounds)
     arrays(stage, folder, rounds)
+    solving(stage, folder, rounds)
     if client_command("rust", stage):
         crowd(stage, folder, rounds)
         audience(stage, folder)
@@ -316,14 +317,33 @@ def arrays(stage, folder, rounds):
     for mode, what, want in (("inplace", "reused result", ">= 0.88"), ("fresh", "fresh result over raw's malloc", ">= 1.4")):
         ratio, null, spread = compare(raw, ours, rounds, ("roundtrip", LARGE, mode))
         row(f"128 MB there and back, TCP, python, 0 | 1: {what}", ratio, null, spread, want)
-    for one in (raw, ours, server, raw_server):
+    for one in (ours, server):
         one.close()
     server = FarcallServer(stage, 1, "unix", folder)
     ours = start("python", stage, server, 0)
+    ratio, null, spread = compare(raw, ours, rounds, ("roundtrip", LARGE, "fresh"), ("roundtrip", LARGE))
+    row("128 MB there and back, one host, python, 0 | 1: result mapped, over raw TCP", ratio, null, spread, ">= 2.2")
+    for one in (raw, raw_server):
+        one.close()
     for size in (64 << 10, 4 << 20, LARGE):
         times = [1e6 * ours.number("roundtrip", size, "shared") for _ in range(100 * rounds)][10:]
         row(f"array of farcall.empty, {size >> 10} KB, 0 | 1: microseconds", statistics.median(times), 1, 0, "<= 250")
     for one in (ours, server):
+        one.close()
+
+
+def solving(stage, folder, rounds):
+    """dgesv over TCP against the same bytes over raw TCP and the same library in the client, one thread each."""
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    lapack = "../../routines/lapack/lapack.idl"
+    raw_server, server = RawServer(folder, 1), FarcallServer(stage, 1, "tcp", folder, ("bench.idl", lapack))
+    raw = Client([sys.executable, str(ROOT / "bench/clients/raw.py"), str(folder / "librawclient.so"),
+                  str(raw_server.port), CONGESTION], 0)
+    ours = start("python", stage, server, 0)
+    for n in (800, 1600):
+        ratio, null, spread = compare(raw, ours, rounds, ("dgesv", n))
+        row(f"dgesv n = {n}, TCP, python, 0 | 1: time over raw TCP and a local solve", 1 / ratio, null, spread, "<= 1.06")
+    for one in (raw, ours, server, raw_server):
         one.close()
 
 
@@ -338,7 +358,7 @@ def build_raw(folder):
 def main():
     parser = argparse.ArgumentParser(description="Farcall against a raw C program, in turn.")
     parser.add_argument("--quick", action="store_true", help="three rounds")
-    parser.add_argument("--only", choices=("crowd", "tls", "pipeline", "audience", "arrays"), help="this part alone")
+    parser.add_argument("--only", choices=("crowd", "tls", "pipeline", "audience", "arrays", "dgesv"), help="this part alone")
     parser.add_argument("--stage", type=pathlib.Path, default=ROOT / "build", help="where Farcall was built")
     parser.add_argument("--client", action="append", choices=("rust", "c"), help="clients to measure")
     options = parser.parse_args()
@@ -357,6 +377,8 @@ def main():
             pipeline(options.stage, pathlib.Path(folder), rounds)
         elif options.only == "arrays":
             arrays(options.stage, pathlib.Path(folder), rounds)
+        elif options.only == "dgesv":
+            solving(options.stage, pathlib.Path(folder), rounds)
         elif options.only == "audience":
             audience(options.stage, pathlib.Path(folder))
         elif options.only == "tls":

@@ -4,6 +4,7 @@
 roundtrip BYTES MODE   MODE: inplace (one ordinary array both ways), fresh (a new NumPy array as the result, dropped
                        before the next call; on one host it is mapped), shared (an array of farcall.empty both ways)
 pingpong COUNT         seconds per call
+dgesv N                seconds to solve N linear equations by LAPACK's dgesv, matrix and right side in place
 cpu                    user and system seconds of this process so far
 """
 
@@ -13,13 +14,14 @@ import time
 
 import numpy as np
 
+import equations
 import farcall
 
 
 class Bench:
     def __init__(self, address):
-        server = farcall.connect(address)
-        self.touch, self.add = server["bench/touch"], server["bench/add"]
+        self.server = farcall.connect(address)
+        self.touch, self.add = self.server["bench/touch"], self.server["bench/add"]
         self.array = {}
 
     def argument(self, count, mode):
@@ -45,6 +47,15 @@ class Bench:
         for number in range(int(count)):
             self.add(float(number), 1.0)
         return (time.perf_counter() - begin) / int(count)
+
+    def dgesv(self, n):
+        a, b = equations.make(int(n))
+        solve = self.server["lapack/dgesv"]
+        begin = time.perf_counter()
+        solve(a, b, inplace=True)
+        seconds = time.perf_counter() - begin
+        equations.check(b)
+        return seconds
 
 
 def main():

@@ -3,6 +3,20 @@
 
 import ctypes
 import sys
+import time
+
+import equations
+
+
+def dgesv(library, n):
+    """Seconds to move the matrix and the right side there and back, and to solve the equations here."""
+    a, b = equations.make(n)
+    moving = library.raw_roundtrip(a.nbytes + b.nbytes)
+    begin = time.perf_counter()
+    equations.solve(a, b)
+    solving = time.perf_counter() - begin
+    equations.check(b)
+    return moving + solving
 
 
 def main():
@@ -21,6 +35,8 @@ def main():
             answer = f"{roundtrip(int(arguments[0])):.9f}"
         elif command == "pingpong":
             answer = f"{library.raw_pingpong(int(arguments[0])):.9f}"
+        elif command == "dgesv":
+            answer = f"{dgesv(library, int(arguments[0])):.9f}"
         elif command == "cpu":
             answer = f"{library.raw_client_cpu() + library.raw_server_cpu():.6f} 0"
         elif command == "congestion":
