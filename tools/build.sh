@@ -47,6 +47,13 @@ for library in routines/*/; do
     find "$library" -maxdepth 1 -type f ! -name 'test_*' -exec install -C -m 644 {} "$place/" \;
 done
 
+# What shells complete, and the manual, come from the command itself.
+"$stage/bin/farcall" man "$stage/share/man/man1"
+for place in bash:bash-completion/completions/farcall zsh:zsh/site-functions/_farcall fish:fish/vendor_completions.d/farcall.fish; do
+    mkdir -p "$stage/share/$(dirname "${place#*:}")"
+    "$stage/bin/farcall" completions "${place%%:*}" >"$stage/share/${place#*:}"
+done
+
 # The clients that `make bench` measures, and the README's example in Rust.
 install -C -m 755 "$target/release/farcall-bench-client" "$stage/libexec/farcall-bench-client"
 install -C -m 755 "$target/release/farcall-bench-rawtls" "$stage/libexec/farcall-bench-rawtls"

@@ -8,6 +8,7 @@ mod doctor;
 mod fmt;
 mod ls;
 mod service;
+mod shell;
 mod show;
 mod top;
 
@@ -54,6 +55,10 @@ pub enum Command {
     Check(check::CheckArguments),
     /// Lay interface files out as all are: same words and comments, other blanks
     Fmt(fmt::FmtArguments),
+    /// Print what makes a shell complete farcall's commands and options
+    Completions(shell::CompletionsArguments),
+    /// Write farcall's manual pages into a folder
+    Man(shell::ManArguments),
     /// Run a module's routines for a server; started by servers only
     #[command(hide = true)]
     Host(HostArguments),
@@ -91,6 +96,8 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Ca(arguments) => ca::ca(&arguments).map(success),
         Command::Check(arguments) => check::check(&arguments),
         Command::Fmt(arguments) => fmt::fmt(&arguments),
+        Command::Completions(arguments) => shell::completions(&arguments).map(success),
+        Command::Man(arguments) => shell::man(&arguments).map(success),
         Command::Host(HostArguments { check: false, run, .. }) => {
             let status = match run.split_first() {
                 Some((program, arguments)) => farcall_executable::serve::run_program(Path::new(program), arguments),

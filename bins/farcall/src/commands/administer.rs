@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_client::{Client, ModuleReport, Order};
+use serde_json::{Value, json};
 
 use crate::connection::RunningServer;
 use crate::output::{notice, print, table};
@@ -24,6 +25,9 @@ pub struct PublishArguments {
     /// Interface files and Python files on the server's host, or names of libraries that come with Farcall (lapack, fftw)
     #[arg(required = true)]
     files: Vec<PathBuf>,
+    /// What was published, as a JSON array of objects
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     server: RunningServer,
 }
@@ -34,6 +38,9 @@ pub struct WithdrawArguments {
     /// The modules
     #[arg(required = true)]
     modules: Vec<String>,
+    /// What was withdrawn, as a JSON array of objects
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     server: RunningServer,
 }
@@ -43,6 +50,9 @@ pub struct WithdrawArguments {
 pub struct ReloadArguments {
     /// The modules; without any, all
     modules: Vec<String>,
+    /// What became of each module, as a JSON array of objects
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     server: RunningServer,
 }
@@ -53,6 +63,9 @@ pub struct DrainArguments {
     /// End it after so many seconds though calls are open [default: the server's drain_ms]
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<f64>,
+    /// How long it took, as a JSON object
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     server: RunningServer,
 }
@@ -60,20 +73,35 @@ pub struct DrainArguments {
 /// Publishes each file; stops at the first that cannot be.
 pub fn publish(arguments: &PublishArguments) -> Result<()> {
     let client = arguments.server.connect()?;
-    for file in &arguments.files {
+    let mut published = Vec::new();
+    let done = arguments.files.iter().try_for_each(|file| {
         let reports = client.administer(Order::Publish(named(file)?), BUILD_MAX)?;
-        tell(&reports)?;
+        match arguments.json {
+            true => published.extend(reports.iter().map(value)),
+            false => tell(&reports)?,
+        }
+        Ok(())
+    });
+    // What was published before a mistake is.
+    if arguments.json {
+        print_json(&published.into())?;
     }
-    Ok(())
+    done
 }
 
 /// Withdraws each module.
 pub fn withdraw(arguments: &WithdrawArguments) -> Result<()> {
     let client = arguments.server.connect()?;
-    arguments
-        .modules
-        .iter()
-        .try_for_each(|module| client.administer(Order::Withdraw(module.clone()), ORDER_MAX).map(drop))
+    let mut withdrawn = Vec::new();
+    let done = arguments.modules.iter().try_for_each(|module| {
+        client.administer(Order::Withdraw(module.clone()), ORDER_MAX)?;
+        withdrawn.push(json!({"module": module}));
+        Ok(())
+    });
+    if arguments.json {
+        print_json(&withdrawn.into())?;
+    }
+    done
 }
 
 /// Publishes modules anew. Fails when one could not be, after all were tried.
@@ -84,7 +112,10 @@ pub fn reload(arguments: &ReloadArguments) -> Result<ExitCode> {
     } else {
         each(&client, &arguments.modules)?
     };
-    tell(&reports)?;
+    match arguments.json {
+        true => print_json(&reports.iter().map(value).collect())?,
+        false => tell(&reports)?,
+    }
     let failed = reports.iter().any(|report| report.failure.is_some());
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
@@ -102,7 +133,26 @@ pub fn drain(arguments: &DrainArguments) -> Result<()> {
     let milliseconds = arguments.timeout.map(milliseconds).transpose()?;
     let client = arguments.server.connect()?;
     let patience = milliseconds.map_or(BUILD_MAX, |time| Duration::from_millis(time).saturating_add(END_MAX));
-    client.administer(Order::Drain(milliseconds), patience).map(drop)
+    let begin = Instant::now();
+    client.administer(Order::Drain(milliseconds), patience)?;
+    if arguments.json {
+        print_json(&json!({"seconds": begin.elapsed().as_secs_f64()}))?;
+    }
+    Ok(())
+}
+
+/// What became of a module; the keys are stable.
+fn value(report: &ModuleReport) -> Value {
+    json!({
+        "module": report.module,
+        "routines": report.routines,
+        "warnings": report.warnings,
+        "failure": report.failure.clone().map(|failure| Error::from(failure).to_string()),
+    })
+}
+
+fn print_json(value: &Value) -> Result<()> {
+    print(|out| writeln!(out, "{value:#}"))
 }
 
 fn milliseconds(seconds: f64) -> Result<u64> {
