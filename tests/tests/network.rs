@@ -197,6 +197,7 @@ fn an_authority_keeps_its_keys_to_itself() {
     complains(&ca(&folder, &["init", "--server", "other"]), &["one already", "farcall ca server HOST"]);
     complains(&ca(&folder, &["user", "anna"]), &["has one until", "farcall ca renew anna"]);
     complains(&ca(&folder, &["user", "../anna"]), &["cannot be a name"]);
+    complains(&ca(&folder, &["user", "uid 0"]), &["another kind of user"]);
     complains(&ca(&folder, &["revoke", "annna"]), &["nobody is called", "did you mean \"anna\"", "farcall ca list"]);
     std::fs::set_permissions(folder.join("authority.pem"), PermissionsExt::from_mode(0o640)).unwrap();
     complains(&ca(&folder, &["user", "bert"]), &["others can read", "chmod 600"]);

@@ -63,6 +63,20 @@ pub fn rights(table: &[Entry], principal: &Principal) -> Rights {
     }
 }
 
+/// Refuses a certificate's name that stands for somebody else in the table, in the log, and where memory is kept apart.
+///
+/// # Errors
+/// `PermissionDenied`.
+pub fn check_name(name: &str) -> Result<()> {
+    let uid = name.strip_prefix("uid").is_some_and(|rest| rest.trim().chars().all(|c| c.is_ascii_digit()));
+    if !uid && ![ALL, "token", "inherited", ""].contains(&name.trim()) {
+        return Ok(());
+    }
+    let message = format!("the certificate's name is \"{name}\", which stands for another kind of user");
+    Err(Error::new(ErrorKind::PermissionDenied, "accept a connection", message)
+        .fix("have a certificate made with a name of a person or a machine"))
+}
+
 /// Refuses a table that cannot mean anything.
 ///
 /// # Errors
@@ -138,6 +152,16 @@ impl Rights {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn certificates_cannot_take_the_names_of_others() {
+        for name in ["uid 0", "uid 1000", "uid", "uid1", "token", "inherited", "*", "", " token "] {
+            assert_eq!(check_name(name).unwrap_err().kind(), ErrorKind::PermissionDenied, "{name}");
+        }
+        for name in ["anna", "uida", "tokens", "build server 3", "uid 0x"] {
+            check_name(name).unwrap();
+        }
+    }
 
     fn table(text: &str) -> Vec<Entry> {
         let options = farcall_kernel::Options::from_text("farcall.toml", text).unwrap();

@@ -283,7 +283,7 @@ impl Driver {
             Proof::User { uid, .. } => (None, Some(foreign_user(uid, own)), format!("uid {uid}")),
             Proof::Certificate { name } => {
                 owns_server = false;
-                (None, None, name)
+                (None, access::check_name(&name).err(), name)
             }
             Proof::Token(token) => (Some(token), None, "token".to_owned()),
             Proof::Inherited | Proof::Address => (None, None, "inherited".to_owned()),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use farcall_base::{Error, ErrorKind, Result};
+use farcall_rpc_server::access::check_name;
 use farcall_transport_tls::{date, is_name};
 use serde_json::{Value, json};
 
@@ -141,6 +142,11 @@ fn make_server(authority: &mut Authority, hosts: &[String], out: Option<PathBuf>
 }
 
 fn make_user(authority: &mut Authority, user: &UserArguments) -> Result<()> {
+    if check_name(&user.name).is_err() {
+        let message = format!("\"{}\" stands for another kind of user", user.name);
+        return Err(Error::new(ErrorKind::InvalidArgument, "make a certificate", message)
+            .fix("give the name of a person or a machine"));
+    }
     if let Some(valid) = authority.valid(&user.name) {
         return Err(Error::new(
             ErrorKind::InvalidArgument,
