@@ -204,6 +204,7 @@ def measure(stage, folder, kinds, rounds):
             pipeline(stage, folder, rounds)
     arrays(stage, folder, rounds)
     solving(stage, folder, rounds)
+    compression(stage, folder, rounds)
     if client_command("rust", stage):
         crowd(stage, folder, rounds)
         audience(stage, folder)
@@ -347,6 +348,52 @@ def solving(stage, folder, rounds):
         one.close()
 
 
+class SlowLink:
+    """A link of 100 Mbit/s and 20 ms to a server (link.py)."""
+
+    def __init__(self, server):
+        host, port = server.address.split("//")[1].rsplit(":", 1)
+        self.process = subprocess.Popen([sys.executable, str(ROOT / "bench/link.py"), f"{host}:{port}"],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.address = f"farcall://127.0.0.1:{self.process.stdout.readline().strip()}"
+        self.token = server.token
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(timeout=10)
+
+
+def start_with(choice, stage, server):
+    """A Python client that compresses by this choice."""
+    os.environ["FARCALL_COMPRESSION"] = choice
+    try:
+        return start("python", stage, server, 0)
+    finally:
+        del os.environ["FARCALL_COMPRESSION"]
+
+
+def compression(stage, folder, rounds):
+    """Arrays both ways as they are, and as the two ends choose; the null is one client without against another."""
+    for listen in ("tcp", "tls"):
+        if listen == "tls" and not (folder / "ca").exists():
+            certify(stage, folder)
+        server = FarcallServer(stage, 1, listen, folder)
+        clients = [start_with(choice, stage, server) for choice in ("off", "auto")]
+        for kind in ("smooth", "random", "sparse"):
+            ratio, null, spread = compare(*clients, rounds, ("send", kind, LARGE))
+            row(f"128 MB there and back, {kind}, loopback {listen}: auto over off", ratio, null, spread, ">= 0.99")
+        for one in (*clients, server):
+            one.close()
+    server = FarcallServer(stage, 1, "tcp", folder)
+    link = SlowLink(server)
+    clients = [start_with(choice, stage, link) for choice in ("off", "auto")]
+    for kind, want in (("smooth", ">= 1.2"), ("random", ">= 1"), ("sparse", ">= 5")):
+        ratio, null, spread = compare(*clients, 3, ("send", kind, 8 << 20))
+        row(f"8 MB there and back, {kind}, 100 Mbit/s and 20 ms: auto over off", ratio, null, spread, want)
+    for one in (*clients, link, server):
+        one.close()
+
+
 def build_raw(folder):
     flags = ["-O2", "-Wall", "-I", str(ROOT / "bench/raw")]
     programs = (("rawserver.c", "rawserver", []), ("rawcrowd.c", "rawcrowd", []),
@@ -358,7 +405,8 @@ def build_raw(folder):
 def main():
     parser = argparse.ArgumentParser(description="Farcall against a raw C program, in turn.")
     parser.add_argument("--quick", action="store_true", help="three rounds")
-    parser.add_argument("--only", choices=("crowd", "tls", "pipeline", "audience", "arrays", "dgesv"), help="this part alone")
+    parts = ("crowd", "tls", "pipeline", "audience", "arrays", "dgesv", "compression")
+    parser.add_argument("--only", choices=parts, help="this part alone")
     parser.add_argument("--stage", type=pathlib.Path, default=ROOT / "build", help="where Farcall was built")
     parser.add_argument("--client", action="append", choices=("rust", "c"), help="clients to measure")
     options = parser.parse_args()
@@ -379,6 +427,8 @@ def main():
             arrays(options.stage, pathlib.Path(folder), rounds)
         elif options.only == "dgesv":
             solving(options.stage, pathlib.Path(folder), rounds)
+        elif options.only == "compression":
+            compression(options.stage, pathlib.Path(folder), rounds)
         elif options.only == "audience":
             audience(options.stage, pathlib.Path(folder))
         elif options.only == "tls":

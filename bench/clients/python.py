@@ -3,6 +3,7 @@
 
 roundtrip BYTES MODE   MODE: inplace (one ordinary array both ways), fresh (a new NumPy array as the result, dropped
                        before the next call; on one host it is mapped), shared (an array of farcall.empty both ways)
+send KIND BYTES        an ordinary array both ways: a smooth field, random numbers (float64), or sparse ones (int32)
 pingpong COUNT         seconds per call
 dgesv N                seconds to solve N linear equations by LAPACK's dgesv, matrix and right side in place
 cpu                    user and system seconds of this process so far
@@ -18,10 +19,27 @@ import equations
 import farcall
 
 
+def made(kind, size):
+    """An array of this kind; the same in every process."""
+    random = np.random.default_rng(1)
+    if kind == "sparse":
+        array = np.zeros(size // 4, np.int32)
+        places = random.integers(0, array.size, array.size // 20)
+        array[places] = random.integers(-1000, 1000, places.size)
+        return array
+    if kind == "random":
+        return random.random(size // 8)
+    side = int((size // 8) ** 0.5)
+    x = np.linspace(0, 10, side)
+    field = np.sin(x)[:, None] * np.cos(1.7 * x)[None, :] + 0.3 * np.sin(3 * x[:, None] + x[None, :])
+    return field.ravel()
+
+
 class Bench:
     def __init__(self, address):
         self.server = farcall.connect(address)
         self.touch, self.add = self.server["bench/touch"], self.server["bench/add"]
+        self.touch_int = self.server["bench/touch_int"]
         self.array = {}
 
     def argument(self, count, mode):
@@ -39,6 +57,19 @@ class Bench:
         result = self.touch(array, inplace=mode != "fresh").a
         seconds = time.perf_counter() - begin
         if result[count // 2] != count // 2 or (result is array) != (mode != "fresh"):
+            raise SystemExit("python.py: the array came back changed")
+        return seconds
+
+    def send(self, kind, size):
+        array = self.array.get((kind, size))
+        if array is None:
+            array = made(kind, int(size))
+            self.array = {(kind, size): array, "as it was": array.copy()}
+        call = self.touch_int if kind == "sparse" else self.touch
+        begin = time.perf_counter()
+        call(array, inplace=True)
+        seconds = time.perf_counter() - begin
+        if not np.array_equal(array, self.array["as it was"]):
             raise SystemExit("python.py: the array came back changed")
         return seconds
 

@@ -1,5 +1,6 @@
 //! What plugins and transports offer one another: streams, memory, directory, spawner, status.
 
+pub mod compression;
 pub mod directory;
 pub mod link;
 pub mod mailbox;

@@ -10,10 +10,13 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_wire::frame::{FrameHeader, HEADER_BYTES, PREFACE, padding};
+use farcall_wire::compressed::check_compressed;
+use farcall_wire::frame::{Flags, FrameHeader, FrameKind, HEADER_BYTES, PREFACE, padding};
 use farcall_wire::{FrameReader, Step};
 
+use crate::compression::{Compression, Compressor, Expansion};
 use crate::memory::{Block, Space};
+use crate::packing::Packing;
 use crate::stream::ByteStream;
 
 /// Most bytes read beyond what is certainly control: the price of one system call for many small frames.
@@ -71,6 +74,12 @@ pub struct Link {
     begin: usize,
     descriptors: VecDeque<OwnedFd>,
     current: Option<(FrameHeader, u32)>,
+    /// What the current data frame becomes, where it is compressed.
+    expansion: Option<Box<Expansion>>,
+    data_bytes_max: u32,
+    /// Whether both ends named the feature.
+    may_compress: bool,
+    compressor: Option<Box<Compressor>>,
     out: VecDeque<Piece>,
     out_bytes: usize,
     sent_of_first: usize,
@@ -89,6 +98,10 @@ impl Link {
             begin: 0,
             descriptors: VecDeque::new(),
             current: None,
+            expansion: None,
+            data_bytes_max,
+            may_compress: false,
+            compressor: None,
             out: VecDeque::new(),
             out_bytes: 0,
             sent_of_first: 0,
@@ -112,6 +125,22 @@ impl Link {
     /// See [`ByteStream::hold_bell`].
     pub fn hold_bell(&mut self, held: bool) {
         self.stream.hold_bell(held);
+    }
+
+    /// Both ends named the feature `compression`: compressed frames are taken from now on, and made as `mode` says.
+    pub fn compress(&mut self, mode: Compression) {
+        self.may_compress = true;
+        self.compressor = Compressor::new(mode);
+    }
+
+    /// Whether compressed frames are taken.
+    pub fn may_compress(&self) -> bool {
+        self.may_compress
+    }
+
+    /// The longest data frames that should be made now.
+    pub fn frame_bytes_max(&self) -> u32 {
+        self.compressor.as_ref().map_or(u32::MAX, |compressor| compressor.frame_bytes_max())
     }
 
     /// Array bytes that passed through the buffer so far.
@@ -174,6 +203,28 @@ impl Link {
         }
     }
 
+    /// Queues a data frame with the next bytes of an array, compressed where that pays.
+    ///
+    /// # Errors
+    /// `Internal` past the array's end, `System` when there is no memory.
+    pub fn queue_array(&mut self, header: FrameHeader, array: &mut Packing) -> Result<()> {
+        let blocks = array.blocks(header.length as usize)?;
+        let compressor = self.compressor.as_mut();
+        match compressor.and_then(|compressor| compressor.body(&header, &blocks, array.element_bytes())) {
+            Some(body) => self.queue_compressed(header, body),
+            None => self.queue_data(header, blocks),
+        }
+        Ok(())
+    }
+
+    fn queue_compressed(&mut self, header: FrameHeader, body: Vec<u8>) {
+        let length = u32::try_from(body.len()).expect("shorter than the data frame that it stands for");
+        self.queue_bytes(&FrameHeader { length, flags: header.flags.with(Flags::COMPRESSED), ..header }.encode());
+        self.out_bytes += body.len();
+        self.out.push_back(Piece::Bytes(body, Vec::new()));
+        self.queue_bytes(&[0; 8][..padding(length)]);
+    }
+
     /// Copies array bytes that are queued, so that the memory they lie in may be used for something else: for a call
     /// that ends before its arguments have left.
     ///
@@ -199,6 +250,9 @@ impl Link {
             // Only `make` knows the end: a full queue may leave in one go while the other end reads, and then there is
             // more to make although nothing waits.
             let mut more = true;
+            // What was compressed lies in memory of its own: one frame of it at a time.
+            let active = self.compressor.as_ref().is_some_and(|compressor| compressor.is_active());
+            let queue_bytes = if active { 1 } else { queue_bytes };
             while more && self.out_bytes < queue_bytes {
                 more = make(self)?;
             }
@@ -218,13 +272,26 @@ impl Link {
     pub fn flush(&mut self) -> Result<bool> {
         while !self.out.is_empty() {
             match self.send_some() {
-                Ok(sent) => self.drop_sent(sent),
-                Err(error) if error.kind() == IoErrorKind::WouldBlock => return Ok(false),
+                Ok(sent) => {
+                    self.drop_sent(sent);
+                    self.tell_compressor(|compressor| compressor.took(sent));
+                }
+                Err(error) if error.kind() == IoErrorKind::WouldBlock => {
+                    self.tell_compressor(Compressor::is_full);
+                    return Ok(false);
+                }
                 Err(error) if error.kind() == IoErrorKind::Interrupted => {}
                 Err(error) => return Err(self.lost("send", error)),
             }
         }
+        self.tell_compressor(Compressor::is_drained);
         Ok(true)
+    }
+
+    fn tell_compressor(&mut self, tell: impl FnOnce(&mut Compressor)) {
+        if let Some(compressor) = &mut self.compressor {
+            tell(compressor);
+        }
     }
 
     fn send_some(&mut self) -> std::io::Result<usize> {
@@ -324,6 +391,9 @@ impl Link {
                     return Ok(());
                 }
                 Step::Control { header, start, consumed } => {
+                    if header.kind == FrameKind::Data as u8 {
+                        self.begin_data(&header)?;
+                    }
                     let start = self.begin + start;
                     self.begin += consumed;
                     let body = &self.buffer[start..start + header.length as usize];
@@ -331,10 +401,42 @@ impl Link {
                 }
                 Step::Data { header, consumed, .. } => {
                     self.begin += consumed;
+                    self.begin_data(&header)?;
                     self.current = Some((header, 0));
                 }
             }
         }
+    }
+
+    /// A data frame that is compressed is gathered before its bytes find their place.
+    fn begin_data(&mut self, header: &FrameHeader) -> Result<()> {
+        if header.flags.contains(Flags::COMPRESSED) {
+            check_compressed(header, self.may_compress)?;
+            self.expansion = Some(Box::new(Expansion::new(*header, self.data_bytes_max)?));
+        }
+        Ok(())
+    }
+
+    /// Where the current data frame's bytes from `done` on go.
+    fn data_space(&mut self, handler: &mut dyn FrameHandler, header: &FrameHeader, done: u32) -> Result<Option<Space>> {
+        match &mut self.expansion {
+            None => handler.data_space(header, done),
+            Some(expansion) => expansion.space().map(Some),
+        }
+    }
+
+    fn data_arrived(
+        &mut self,
+        handler: &mut dyn FrameHandler,
+        header: &FrameHeader,
+        count: u32,
+        done: u32,
+    ) -> Result<()> {
+        let Some(expansion) = &mut self.expansion else { return handler.data_arrived(header, count, done) };
+        if expansion.arrived(handler, count as usize)? {
+            self.expansion = None;
+        }
+        Ok(())
     }
 
     /// Copies buffered bytes of the current data frame to their place; false when there are none.
@@ -343,7 +445,7 @@ impl Link {
         if there == 0 {
             return Ok(false);
         }
-        let count = match handler.data_space(&header, done)? {
+        let count = match self.data_space(handler, &header, done)? {
             None => there,
             Some(mut space) => {
                 let count = there.min(space.length());
@@ -368,7 +470,7 @@ impl Link {
         self.reader.data_received(count);
         let done = done + count;
         self.current = (done < header.length).then_some((header, done));
-        handler.data_arrived(&header, count, done)
+        self.data_arrived(handler, &header, count, done)
     }
 
     fn make_room(&mut self, wanted: usize) {
@@ -419,7 +521,7 @@ impl Link {
         let left = (header.length - done) as usize;
         // The buffer is empty here: dispatch() has placed what it held.
         (self.begin, self.filled) = (0, 0);
-        let Some(mut space) = handler.data_space(&header, done).map_err(Trouble::Handler)? else {
+        let Some(mut space) = self.data_space(handler, &header, done).map_err(Trouble::Handler)? else {
             let room = left.min(self.buffer.len());
             let count = self
                 .stream

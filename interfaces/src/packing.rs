@@ -22,6 +22,7 @@ pub struct Packing {
     cursor: Cursor,
     buffer: Option<HeapRegion>,
     buffered: bool,
+    element_bytes: u64,
 }
 
 impl Packing {
@@ -40,12 +41,24 @@ impl Packing {
                     .with("region", region.bytes()));
             }
         }
-        Ok(Packing { region, base, cursor: Cursor::new(array), buffer: None, buffered: false })
+        Ok(Packing {
+            region,
+            base,
+            cursor: Cursor::new(array),
+            buffer: None,
+            buffered: false,
+            element_bytes: array.element_bytes,
+        })
     }
 
     /// Packed bytes still to come or to go.
     pub fn left(&self) -> u64 {
         self.cursor.left()
+    }
+
+    /// Bytes of one element.
+    pub fn element_bytes(&self) -> u64 {
+        self.element_bytes
     }
 
     fn position(&self) -> usize {

@@ -106,7 +106,7 @@ impl End {
                 Transmit::Data { header, place } => {
                     let packing = half.sending.get_mut(&(place.channel, place.slot));
                     let gone = || Error::internal("send an array", "its call is gone");
-                    link.queue_data(header, packing.ok_or_else(gone)?.blocks(header.length as usize)?);
+                    link.queue_array(header, packing.ok_or_else(gone)?)?;
                 }
             }
             Ok(true)

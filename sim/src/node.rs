@@ -164,7 +164,7 @@ fn send_frames(
             Transmit::Control { header, body, .. } => link.queue_control(header, &body, Vec::new()),
             Transmit::Data { header, place } => {
                 let from = if place.offset == 0 { server.memory_of(connection, &place) } else { None };
-                link.queue_data(header, memory.transfers.blocks(connection, &place, from, header.length)?);
+                link.queue_array(header, memory.transfers.sending(connection, &place, from)?)?;
             }
         }
         Ok(true)

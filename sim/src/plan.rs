@@ -140,6 +140,7 @@ impl Plan {
             stop_grace: Duration::from_millis(5),
             greeting_max: Duration::from_secs(60),
             stall_max: Duration::from_micros(self.stall_us),
+            compresses: false,
             records: Records::None,
             counters_max: 100,
             hello: hello_limits(),

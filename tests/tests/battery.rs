@@ -12,7 +12,7 @@ mod battery {
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use farcall_client::Client;
+use farcall_client::{Client, Compression};
 use farcall_tests::{Directory, Server, Transport, battery as battery_file};
 
 /// How a call travels, and who runs it.
@@ -30,29 +30,38 @@ pub enum Setting {
     TcpAllTheWay,
     /// TLS, the generic host.
     Tls,
+    /// TCP, and everything compressed that gets shorter.
+    TcpCompressed,
+    /// TLS, and everything compressed that gets shorter.
+    TlsCompressed,
 }
 
 /// One server for all tests of a setting, so that they also disturb one another. It ends with this program.
 pub fn server(setting: Setting) -> &'static Server {
-    static SERVERS: [OnceLock<Server>; 6] = [const { OnceLock::new() }; 6];
+    static SERVERS: [OnceLock<Server>; 8] = [const { OnceLock::new() }; 8];
     let (transport, linked) = match setting {
         Setting::Unix => (Transport::Unix, false),
         Setting::UnixLinked => (Transport::Unix, true),
         Setting::Tcp => (Transport::Tcp, false),
         Setting::TcpLinked => (Transport::Tcp, true),
         Setting::TcpAllTheWay => (Transport::Tcp, false),
-        Setting::Tls => (Transport::Tls, false),
+        Setting::Tls | Setting::TlsCompressed => (Transport::Tls, false),
+        Setting::TcpCompressed => (Transport::Tcp, false),
     };
     SERVERS[setting as usize].get_or_init(|| start(setting, transport, &[battery_file(linked)]))
 }
 
 fn start(setting: Setting, transport: Transport, files: &[PathBuf]) -> Server {
     let name = format!("battery-{}", setting as usize);
-    let Setting::TcpAllTheWay = setting else { return Server::start_for_all(&name, transport, files, &[]) };
+    let (changed, options) = match setting {
+        Setting::TcpAllTheWay => ("spawner", "connection = \"tcp\"\n"),
+        Setting::TcpCompressed | Setting::TlsCompressed => ("rpc", "compression = \"always\"\n"),
+        _ => return Server::start_for_all(&name, transport, files, &[]),
+    };
     let directory = Directory::new();
     let slots = [("directory", "directory"), ("spawner-local", "spawner"), ("rpc-server", "rpc")];
     let section = |(name, slot): (&str, &str)| {
-        let options = if slot == "spawner" { "connection = \"tcp\"\n" } else { "" };
+        let options = if slot == changed { options } else { "" };
         format!("[[plugin]]\nname = \"{name}\"\nslot = \"{slot}\"\n[plugin.options]\n{options}\n")
     };
     let manifest = directory.write("farcall.toml", &slots.map(section).concat());
@@ -61,7 +70,11 @@ fn start(setting: Setting, transport: Transport, files: &[PathBuf]) -> Server {
 
 /// A client of the setting's server.
 pub fn client(setting: Setting) -> Client {
-    server(setting).client()
+    let client = server(setting).client();
+    if matches!(setting, Setting::TcpCompressed | Setting::TlsCompressed) {
+        client.set_compression(Compression::Always);
+    }
+    client
 }
 
 /// Each test in each setting.
@@ -73,6 +86,8 @@ macro_rules! in_all_settings {
         in_all_settings!(@ tcp_linked TcpLinked $($room::$test)*);
         in_all_settings!(@ tcp_all_the_way TcpAllTheWay $($room::$test)*);
         in_all_settings!(@ tls Tls $($room::$test)*);
+        in_all_settings!(@ tcp_compressed TcpCompressed $($room::$test)*);
+        in_all_settings!(@ tls_compressed TlsCompressed $($room::$test)*);
     };
     (@ $name:ident $setting:ident $($room:ident::$test:ident)*) => {
         mod $name {

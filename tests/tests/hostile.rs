@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod hostile {
+    pub mod compressed;
     pub mod replays;
     pub mod sharing;
     pub mod sizes;

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
+use farcall_interfaces::compression::Compression;
 use farcall_interfaces::memory::MemorySource;
 use farcall_interfaces::stream::ByteStream;
 use farcall_transport_unix::{MemoryLimits, SharedMemory};
@@ -16,7 +17,7 @@ use farcall_wire::{ByteOrder, Hello, HelloLimits, ModuleReport, Order, Reply, Re
 use crate::address::Address;
 use crate::contract::Contract;
 use crate::routine::Routine;
-use crate::session::Session;
+use crate::session::{Session, compressing};
 
 /// The variable that names the file with a TCP server's token.
 const TOKEN_VARIABLE: &str = "FARCALL_TOKEN_FILE";
@@ -99,8 +100,10 @@ impl Client {
         timeout: Duration,
     ) -> Result<Client> {
         let source: Arc<dyn MemorySource> = Arc::new(SharedMemory::new(MemoryLimits::default()));
-        let session =
-            Session::new(stream, hello(token), source, timeout).map_err(|error| error.with("server", &address))?;
+        let compression = given_compression()?;
+        let hello = hello(token, compressing::offered(&*stream, compression));
+        let session = Session::new(stream, hello, source, timeout).map_err(|error| error.with("server", &address))?;
+        session.set_compression(compression);
         Ok(Client { shared: Arc::new(Shared { session, address, routines: Mutex::default() }) })
     }
 
@@ -108,6 +111,13 @@ impl Client {
     /// while somebody waits for it; zero: never.
     pub fn set_heartbeat(&self, limit: Duration) {
         self.session().set_heartbeat(limit);
+    }
+
+    /// Another choice than `$FARCALL_COMPRESSION` (by default `auto`) for what this client sends from now on. What it is
+    /// sent is the server's choice (`compression` in its manifest); whoever connects with `off` is sent nothing compressed,
+    /// and sends nothing compressed ever after.
+    pub fn set_compression(&self, compression: Compression) {
+        self.session().set_compression(compression);
     }
 
     /// Where the server is.
@@ -268,12 +278,20 @@ fn ended_early() -> Error {
     Error::internal("ask the server", "waiting for the answer ended early")
 }
 
-fn hello(token: Option<Vec<u8>>) -> Hello {
+/// `$FARCALL_COMPRESSION`.
+fn given_compression() -> Result<Compression> {
+    match std::env::var(compressing::VARIABLE).ok().filter(|text| !text.is_empty()) {
+        None => Ok(Compression::default()),
+        Some(text) => text.parse().map_err(|error: Error| error.with("variable", compressing::VARIABLE)),
+    }
+}
+
+fn hello(token: Option<Vec<u8>>, compression: Option<String>) -> Hello {
     Hello {
         role: Role::Client,
         byte_order: ByteOrder::NATIVE,
         product: concat!("farcall ", env!("CARGO_PKG_VERSION")).to_owned(),
-        features: vec![ADMINISTRATION.to_owned(), STATUS.to_owned()],
+        features: [ADMINISTRATION.to_owned(), STATUS.to_owned()].into_iter().chain(compression).collect(),
         limits: HelloLimits { control_bytes_max: 64 << 20, ..HelloLimits::default() },
         host: String::new(),
         principal: None,

@@ -32,6 +32,7 @@ pub use array::{Array, ArrayMut, Element, Shape, View};
 pub use client::{CallOptions, Client};
 pub use farcall_base::{Error, ErrorKind, Result};
 pub use farcall_idl as idl;
+pub use farcall_interfaces::compression::Compression;
 pub use farcall_wire::{ModuleReport, ModuleStatus, OpenCall, Order, Stage, Status, Totals, Use};
 pub use lending::ArrayMemory;
 pub use pending::{News, PendingCall};

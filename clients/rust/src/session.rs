@@ -5,6 +5,7 @@
 //! Nothing else waits for the socket: what it does not take at once leaves while somebody reads, who waits for room, too.
 
 mod calls;
+pub mod compressing;
 mod flight;
 mod gathering;
 mod heartbeat;

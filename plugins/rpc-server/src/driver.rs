@@ -18,7 +18,7 @@ use farcall_interfaces::link::{Link, QUEUE_BYTES, Received};
 use farcall_interfaces::mailbox::{Receiver, Reply, Sender};
 use farcall_interfaces::spawner::{Exited, Said, SpawnerHandle, Started};
 use farcall_interfaces::stream::{ByteStream, Listener, Proof};
-use farcall_wire::{ModuleReport, Status};
+use farcall_wire::{COMPRESSION, ModuleReport, Status};
 use rustix::event::epoll;
 
 use crate::access::{self, Principal};
@@ -359,6 +359,10 @@ impl Driver {
             let mut taking = Taking { server: &mut self.server, world: &mut self.world, connection };
             wire.link.receive(&mut taking, RECEIVE_BUDGET)
         };
+        // Whoever names it sends no data before our Hello has left, which is after this.
+        if !wire.link.may_compress() && self.server.has_feature(connection, COMPRESSION) {
+            wire.link.compress(self.options.compression);
+        }
         if matches!(outcome, Ok(Received::More)) {
             self.again.push(connection);
         }
@@ -497,6 +501,7 @@ impl Driver {
 /// Moves frames from the server's decisions to the link and to the socket; true when all of them left.
 fn send_frames(server: &mut Server, world: &mut World, connection: ConnectionId, link: &mut Link) -> Result<bool> {
     link.pump(QUEUE_BYTES, |link| {
+        server.limit_frames(connection, link.frame_bytes_max());
         let Some(transmit) = server.poll_transmit(connection) else { return Ok(false) };
         match transmit {
             Transmit::Control { header, body, shares } => {
@@ -507,7 +512,7 @@ fn send_frames(server: &mut Server, world: &mut World, connection: ConnectionId,
                 link.queue_control(header, &body, descriptors);
             }
             Transmit::Data { header, place } => {
-                link.queue_data(header, world.blocks(server, connection, &place, header.length)?);
+                link.queue_array(header, world.sending(server, connection, &place)?)?;
             }
         }
         Ok(true)

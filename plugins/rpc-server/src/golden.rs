@@ -60,6 +60,7 @@ fn limits(script: &str) -> Limits {
         stop_grace: Duration::from_millis(500),
         greeting_max: Duration::from_secs(10),
         stall_max: Duration::from_secs(60),
+        compresses: false,
         records: Records::None,
         counters_max: 100,
         hello: HelloLimits { segments_max: 8, ..HelloLimits::default() },

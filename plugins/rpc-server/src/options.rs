@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use farcall_base::{Bytes, Result};
+use farcall_interfaces::compression::Compression;
 use farcall_wire::HelloLimits;
 use serde::Deserialize;
 
@@ -79,6 +80,8 @@ pub struct Options {
     pub channels_max: u32,
     pub control_bytes_max: u32,
     pub data_bytes_max: u32,
+    #[serde(deserialize_with = "compression")]
+    pub compression: Compression,
     pub initial_credit: u64,
     pub segments_max: u32,
     pub memory_bytes_max: u64,
@@ -119,6 +122,7 @@ impl Default for Options {
             channels_max: 4096,
             control_bytes_max: 1 << 20,
             data_bytes_max: 4 << 20,
+            compression: Compression::Auto,
             initial_credit: 1 << 20,
             segments_max: 1024,
             memory_bytes_max: 1 << 40,
@@ -127,6 +131,10 @@ impl Default for Options {
             messages_max: 4096,
         }
     }
+}
+
+fn compression<'de, D: serde::Deserializer<'de>>(text: D) -> std::result::Result<Compression, D::Error> {
+    String::deserialize(text)?.parse().map_err(serde::de::Error::custom)
 }
 
 impl Options {
@@ -173,6 +181,7 @@ impl Options {
             greeting_max: Duration::from_millis(self.greeting_ms),
             stall_max: Duration::from_millis(self.stall_ms),
             hello: self.hello(),
+            compresses: self.compression != Compression::Off,
             records: self.records(),
             counters_max: self.counters_max,
         }

@@ -50,6 +50,8 @@ pub struct Limits {
     pub stall_max: Duration,
     /// What each connection may do.
     pub hello: HelloLimits,
+    /// Whether compressed data is taken and may be sent.
+    pub compresses: bool,
     /// Which records somebody keeps.
     pub records: Records,
     /// Rows of who called what that are counted apart.

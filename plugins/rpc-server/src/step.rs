@@ -22,7 +22,7 @@ use std::sync::Arc;
 use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_call::{Connection, Event, Setup, Transmit};
 use farcall_wire::message::{ADMINISTRATION, ByteOrder};
-use farcall_wire::{FrameHeader, Hello, Role, STATUS, Share};
+use farcall_wire::{COMPRESSION, FrameHeader, Hello, Role, STATUS, Share};
 
 use crate::access::Rights;
 use crate::state::{Action, MemoryId, MemorySource, Newcomer, Peer, PeerKind, Phase, State};
@@ -65,12 +65,13 @@ impl Server {
         &self.state
     }
 
-    fn hello(&self) -> Hello {
+    fn hello(&self, compression: Option<&str>) -> Hello {
+        let features = [ADMINISTRATION, STATUS].into_iter().chain(compression);
         Hello {
             role: Role::Server,
             byte_order: ByteOrder::NATIVE,
             product: self.state.product.clone(),
-            features: vec![ADMINISTRATION.to_owned(), STATUS.to_owned()],
+            features: features.map(str::to_owned).collect(),
             limits: self.state.limits.hello,
             host: self.state.host.clone(),
             principal: None,
@@ -82,7 +83,10 @@ impl Server {
     /// A client connected.
     pub fn accepted(&mut self, connection: ConnectionId, newcomer: Newcomer, now: Instant) {
         let Newcomer { caller, shares_memory, token, refusal } = newcomer;
-        let mut machine = Connection::new(Setup { hello: self.hello(), initiator: false, token });
+        // Whoever shares memory is sent nothing that could be compressed.
+        let compresses = self.state.limits.compresses && !shares_memory;
+        let hello = self.hello(compresses.then_some(COMPRESSION));
+        let mut machine = Connection::new(Setup { hello, initiator: false, token });
         let full = (self.state.peers.len() >= self.state.limits.connections_max).then(|| {
             Error::new(ErrorKind::LimitExceeded, "accept a connection", "the server has too many connections")
                 .with("connections_max", self.state.limits.connections_max)
@@ -124,6 +128,18 @@ impl Server {
     /// The next thing to do.
     pub fn poll_action(&mut self) -> Option<Action> {
         self.state.actions.pop_front()
+    }
+
+    /// Whether both ends of a connection named a feature.
+    pub fn has_feature(&self, connection: ConnectionId, name: &str) -> bool {
+        self.state.peers.get(&connection).is_some_and(|peer| peer.connection.has_feature(name))
+    }
+
+    /// The longest data frames to be made on a connection from now on.
+    pub fn limit_frames(&mut self, connection: ConnectionId, bytes: u32) {
+        if let Some(peer) = self.state.peers.get_mut(&connection) {
+            peer.connection.limit_frames(bytes);
+        }
     }
 
     /// The next frame to send on a connection.

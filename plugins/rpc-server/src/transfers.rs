@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use farcall_base::{ChannelId, ConnectionId, Error, Result};
 use farcall_call::{Place, Side};
-use farcall_interfaces::memory::{Block, Region, Space};
+use farcall_interfaces::memory::{Region, Space};
 use farcall_interfaces::packing::Packing;
 
 use crate::state::MemoryId;
@@ -89,14 +89,13 @@ impl Transfers {
         }
     }
 
-    /// The `length` bytes at `place`, to be sent.
-    pub fn blocks(
+    /// The array whose bytes at `place` are to be sent.
+    pub fn sending(
         &mut self,
         connection: ConnectionId,
         place: &Place,
         memory: Option<SlotMemory>,
-        length: u32,
-    ) -> Result<Vec<Block>> {
-        self.packing(connection, place, memory)?.blocks(length as usize)
+    ) -> Result<&mut Packing> {
+        self.packing(connection, place, memory)
     }
 }

@@ -65,6 +65,8 @@ pub struct Connection {
     segments: BTreeMap<u32, u64>,
     closing: bool,
     peer_left: bool,
+    /// Longest data frames that the owner wants made.
+    frame_bytes_max: u32,
 }
 
 impl Connection {
@@ -87,6 +89,7 @@ impl Connection {
             segments: BTreeMap::new(),
             closing: false,
             peer_left: false,
+            frame_bytes_max: u32::MAX,
             hello: setup.hello,
         };
         if connection.initiator {
@@ -103,6 +106,17 @@ impl Connection {
     /// The peer's Hello, once it came.
     pub fn peer(&self) -> Option<&Hello> {
         self.peer.as_deref()
+    }
+
+    /// Whether both ends named a feature.
+    pub fn has_feature(&self, name: &str) -> bool {
+        let named = |hello: &Hello| hello.features.iter().any(|feature| feature == name);
+        named(&self.hello) && self.peer().is_some_and(named)
+    }
+
+    /// Data frames made from now on have at most so many bytes, also where the peer takes more.
+    pub fn limit_frames(&mut self, bytes: u32) {
+        self.frame_bytes_max = bytes.max(1);
     }
 
     /// Calls and requests open in both directions.
@@ -204,7 +218,7 @@ impl Connection {
         if self.closing {
             return None;
         }
-        let bytes_max = self.peer.as_ref()?.limits.data_bytes_max;
+        let bytes_max = self.peer.as_ref()?.limits.data_bytes_max.min(self.frame_bytes_max);
         while let Some((channel, side)) = self.senders.pop_front() {
             if let Some(transmit) = self.next_data(channel, side, bytes_max) {
                 return Some(transmit);

@@ -79,10 +79,24 @@ impl Flags {
     pub const END: Flags = Flags(1);
     /// A receiver that does not know this kind must end the connection instead of skipping the frame.
     pub const CRITICAL: Flags = Flags(2);
+    /// The body of this data frame is compressed (section 5.8).
+    pub const COMPRESSED: Flags = Flags(4);
 
     /// Whether all bits of `other` are set.
     pub fn contains(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    /// These and all bits of `other`.
+    #[must_use]
+    pub fn with(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+
+    /// These, but for the bits of `other`.
+    #[must_use]
+    pub fn without(self, other: Flags) -> Flags {
+        Flags(self.0 & !other.0)
     }
 }
 

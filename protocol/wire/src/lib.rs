@@ -2,11 +2,13 @@
 //!
 //! Every type that is on the wire lives here and nowhere else. Decoders check lengths before they allocate.
 
+pub mod compressed;
 pub mod frame;
 pub mod message;
 mod reader;
 mod status;
 
+pub use compressed::{COMPRESSION, CompressedHead};
 pub use frame::{Flags, FrameHeader, FrameKind, HEADER_BYTES, PREFACE, padding};
 pub use message::{
     Argument, Attribute, ByteOrder, CallResult, CallTimes, Failure, Goodbye, Hello, HelloLimits, InlineBytes,

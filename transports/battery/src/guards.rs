@@ -4,9 +4,10 @@ use std::io::IoSlice;
 use std::os::fd::AsFd;
 
 use farcall_base::{Error, ErrorKind, Random, SeededRandom};
+use farcall_interfaces::compression::Compression;
 use farcall_interfaces::link::{Link, Received};
 use farcall_interfaces::stream::ByteStream;
-use farcall_wire::{Flags, FrameHeader, FrameKind, PREFACE};
+use farcall_wire::{CompressedHead, Flags, FrameHeader, FrameKind, PREFACE};
 
 use crate::recorder::{CONTROL_BYTES_MAX, DATA_BYTES_MAX, Recorder, header, link};
 use crate::rig::{Progress, Rig, pattern};
@@ -72,6 +73,37 @@ pub fn oversized_frames_are_refused(rig: &mut Rig) {
         let error = refusal_of(rig, &bytes);
         assert_eq!(error.kind(), ErrorKind::Protocol, "{what}: {error}");
         assert!(error.to_string().contains("limit"), "{what}: {error}");
+    }
+}
+
+/// Compressed frames whose head or body lies: refused by the head alone, with the argument's slot.
+pub fn compressed_frames_that_lie_are_refused(rig: &mut Rig) {
+    let head = |bytes: u32| CompressedHead { bytes, width: 8 }.encode().to_vec();
+    let cases = [
+        ("no room for a head", 8, head(100), "ends within its head"),
+        ("no body at all", 0, Vec::new(), "ends within its head"),
+        ("a bomb: 4 GiB in 20 bytes", 20, head(u32::MAX), "more bytes than a frame may carry"),
+        ("a byte beyond the limit", 20, head(DATA_BYTES_MAX + 1), "more bytes than a frame may carry"),
+        ("longer than what it stands for", 200, head(100), "no shorter"),
+        ("a block of rubbish", 20, [head(4000), vec![0xf0; 12]].concat(), "damaged"),
+    ];
+    for (what, length, body, words) in cases {
+        let mut bytes = greeting();
+        let head = FrameHeader { length, flags: Flags::COMPRESSED, ..header(FrameKind::Data, 1, 3, 0) };
+        bytes.extend(head.encode());
+        bytes.extend(body);
+        for agreed in [true, false] {
+            let (mut one, other) = rig.pair();
+            rig.send_all(&mut *one, &bytes);
+            let mut other = link(other);
+            if agreed {
+                other.compress(Compression::Auto);
+            }
+            let error = refusal(rig, &mut other, &mut Recorder::default());
+            let words = if agreed { words } else { "without the feature" };
+            assert_eq!(error.kind(), ErrorKind::Protocol, "{what}: {error}");
+            assert!(error.to_string().contains(words) && error.to_string().contains("slot: 3"), "{what}: {error}");
+        }
     }
 }
 

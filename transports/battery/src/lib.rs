@@ -27,13 +27,13 @@ macro_rules! stamp {
         );
         $crate::stamp!($rig, links:
             control_frames_of_every_size, data_lands_in_place, channels_interleave, data_is_placed_piece_by_piece,
-            unwanted_data_is_thrown_away, a_budget_pauses_and_nothing_is_lost, descriptors_stay_with_their_frame,
+            compressed_data_comes_as_it_was, unwanted_data_is_thrown_away, a_budget_pauses_and_nothing_is_lost, descriptors_stay_with_their_frame,
             unknown_frames_are_skipped,
         );
         $crate::stamp!($rig, guards:
             a_stranger_is_refused, another_version_is_refused, oversized_frames_are_refused,
             unknown_critical_frames_are_refused, a_truncated_frame_is_a_lost_connection,
-            stray_descriptors_are_refused, hostile_bytes_never_panic,
+            stray_descriptors_are_refused, compressed_frames_that_lie_are_refused, hostile_bytes_never_panic,
         );
         $crate::stamp!($rig, script: the_script_reads_the_same_on_every_transport,);
     };

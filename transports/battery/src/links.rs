@@ -3,10 +3,14 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use farcall_interfaces::compression::Compression;
 use farcall_interfaces::link::{Link, READ_AHEAD, Received};
+use farcall_interfaces::memory::Region;
+use farcall_interfaces::packing::Packing;
+use farcall_interfaces::strided::{Axis, Strided};
 use farcall_wire::{Flags, FrameHeader, FrameKind, PREFACE};
 
-use crate::recorder::{Recorder, block, exchange, greet, header, link};
+use crate::recorder::{Recorder, block, exchange, greet, header, link, region};
 use crate::rig::{Progress, Rig, pattern};
 
 fn links(rig: &mut Rig) -> (Link, Link) {
@@ -92,6 +96,36 @@ pub fn data_is_placed_piece_by_piece(rig: &mut Rig) {
     let mut recorder = Recorder { space_bytes_max: 1000, ..Recorder::default() };
     exchange(rig, &mut one, &mut other, &mut recorder, 3);
     assert!(recorder.frames[1].body == bytes);
+}
+
+/// Compressed frames come as if they had come as they were: whole, piece by piece, or unwanted.
+pub fn compressed_data_comes_as_it_was(rig: &mut Rig) {
+    for space_bytes_max in [usize::MAX, 1000, 0] {
+        let (mut one, mut other) = links(rig);
+        one.compress(Compression::Always);
+        other.compress(Compression::Always);
+        greet(&mut one);
+        let curve: Vec<u8> = (0..100_003).flat_map(|index| f64::from(index / 7).sqrt().to_le_bytes()).collect();
+        let bodies = [&curve[..], &curve[..5000], &curve[..104], &pattern(300_000, 1)];
+        let head = FrameHeader { flags: Flags::END, ..header(FrameKind::Data, 1, 0, 7) };
+        for body in bodies {
+            let axes = vec![Axis { count: body.len() as u64 / 8, stride: 8 }];
+            let array = Strided { offset: 0, element_bytes: 8, axes };
+            let region: Arc<dyn Region> = Arc::new(region(body));
+            let mut packing = Packing::new(region, 0, &array).unwrap();
+            one.queue_array(FrameHeader { length: body.len() as u32, ..head }, &mut packing).unwrap();
+        }
+        one.queue_control(header(FrameKind::Ping, 0, 0, 0), b"after", Vec::new());
+        let bytes: usize = bodies.iter().map(|body| body.len()).sum();
+        assert!(one.bytes_queued() < bytes / 10 * 7, "{} of {bytes}", one.bytes_queued());
+        let mut recorder = Recorder { space_bytes_max, ..Recorder::default() };
+        exchange(rig, &mut one, &mut other, &mut recorder, 6);
+        for (frame, body) in recorder.frames[1..].iter().zip(bodies) {
+            assert_eq!(frame.header, FrameHeader { length: body.len() as u32, ..head });
+            assert!(space_bytes_max == 0 || frame.body == body, "{} bytes", body.len());
+        }
+        assert_eq!(recorder.frames[5].body, b"after");
+    }
 }
 
 /// Data that nobody wants passes by, and the frames behind it are found.

@@ -88,11 +88,16 @@ pub fn link(stream: Box<dyn ByteStream>) -> Link {
     Link::new(stream, CONTROL_BYTES_MAX, DATA_BYTES_MAX)
 }
 
-/// A block that owns its bytes.
-pub fn block(bytes: &[u8]) -> Block {
+/// A region with these bytes.
+pub fn region(bytes: &[u8]) -> HeapRegion {
     let region = HeapRegion::new(bytes.len()).unwrap();
     Space::of(&region, 0, bytes.len()).unwrap().bytes().copy_from_slice(bytes);
-    let region: Arc<dyn Region> = Arc::new(region);
+    region
+}
+
+/// A block that owns its bytes.
+pub fn block(bytes: &[u8]) -> Block {
+    let region: Arc<dyn Region> = Arc::new(region(bytes));
     Block::of(&region, 0, bytes.len()).unwrap()
 }
 

@@ -54,6 +54,7 @@ pub struct Tables {
 impl Tables {
     /// Queues the next frame; false when there is none.
     pub fn make_frame(&mut self, link: &mut Link) -> Result<bool> {
+        self.connection.limit_frames(link.frame_bytes_max());
         let Some(transmit) = self.connection.poll_transmit() else { return Ok(false) };
         let queued = link.bytes_queued();
         match transmit {
@@ -65,7 +66,7 @@ impl Tables {
                 let flight = self.calls.get_mut(&place.channel);
                 let packing = flight.and_then(|flight| flight.data.sending[usize::from(place.slot)].as_mut());
                 let gone = || Error::internal("send an argument", "its call is gone");
-                link.queue_data(header, packing.ok_or_else(gone)?.blocks(header.length as usize)?);
+                link.queue_array(header, packing.ok_or_else(gone)?)?;
             }
         }
         self.bytes_made += (link.bytes_queued() - queued) as u64;

@@ -9,7 +9,8 @@ use farcall_base::{Clock, ConnectionId, Error, ErrorKind, Instant, Result, Syste
 use farcall_call::Place;
 use farcall_interfaces::directory::{PublishedRoutine, Response};
 use farcall_interfaces::link::FrameHandler;
-use farcall_interfaces::memory::{Block, MemorySource, Space};
+use farcall_interfaces::memory::{MemorySource, Space};
+use farcall_interfaces::packing::Packing;
 use farcall_wire::{FrameHeader, FrameKind, Share};
 
 use crate::state::{MemoryId, MemorySource as SharedSource};
@@ -82,16 +83,10 @@ impl World {
         descriptor.ok_or_else(|| Error::internal("share memory", "the memory is gone"))
     }
 
-    /// The bytes of a data frame to be sent.
-    pub fn blocks(
-        &mut self,
-        server: &Server,
-        connection: ConnectionId,
-        place: &Place,
-        length: u32,
-    ) -> Result<Vec<Block>> {
+    /// The array whose next bytes a data frame carries.
+    pub fn sending(&mut self, server: &Server, connection: ConnectionId, place: &Place) -> Result<&mut Packing> {
         let memory = if place.offset == 0 { server.memory_of(connection, place) } else { None };
-        self.transfers.blocks(connection, place, memory, length)
+        self.transfers.sending(connection, place, memory)
     }
 }
 

@@ -36,7 +36,7 @@ impl Server {
         record.connection = Some(connection);
         record.takes_ahead = takes_ahead;
         let address = format!("executable {executable} of module {}", record.module.0);
-        let hello = self.hello();
+        let hello = self.hello(None);
         let peer = Peer {
             counted: self.state.counters.principal("inherited"),
             connection: Connection::new(Setup { hello, initiator: true, token: None }),

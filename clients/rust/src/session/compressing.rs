@@ -1,0 +1,25 @@
+//! Compression of what this client sends: where both ends named it, and bytes travel at all.
+
+use farcall_interfaces::compression::Compression;
+use farcall_interfaces::stream::ByteStream;
+use farcall_wire::COMPRESSION;
+
+use super::Session;
+
+/// The variable with the choice: `auto`, `off` or `always`.
+pub const VARIABLE: &str = "FARCALL_COMPRESSION";
+
+/// The feature's name, where it is offered: not to a server that arrays reach through shared memory.
+pub fn offered(stream: &dyn ByteStream, mode: Compression) -> Option<String> {
+    (mode != Compression::Off && !stream.passes_descriptors()).then(|| COMPRESSION.to_owned())
+}
+
+impl Session {
+    /// Compresses as `mode` says from now on, if both ends named the feature when they met.
+    pub fn set_compression(&self, mode: Compression) {
+        let mut core = self.enter();
+        if core.tables.connection.has_feature(COMPRESSION) {
+            core.link.compress(mode);
+        }
+    }
+}
