@@ -89,7 +89,17 @@ impl Libraries {
         for name in ALWAYS {
             libraries.always.extend(Handle::open(Path::new(name), Scope::Local).ok().map(|h| Library::new(name, h)));
         }
+        libraries.show_door();
         Ok(libraries)
+    }
+
+    /// A library that calls Farcall has its own copy of it, which knows nothing of the call that runs.
+    fn show_door(&self) {
+        for library in &self.named {
+            if let Some(Symbol::Function(entry)) = library.handle.find("farcall_executable_door") {
+                crate::serve::show_door(entry);
+            }
+        }
     }
 
     /// The function `symbol`: in the module's libraries in their order, then in libm and libc.

@@ -7,6 +7,7 @@ mod call;
 mod hosted;
 mod memory;
 mod module;
+mod nest;
 mod output;
 mod results;
 mod start;
@@ -25,7 +26,8 @@ use farcall_interfaces::stream::ByteStream;
 use farcall_interfaces::turnstile::Turnstile;
 use farcall_wire::message::ByteOrder;
 use farcall_wire::{
-    CallResult, CallTimes, FrameHeader, FrameKind, Hello, HelloLimits, Open, Publication, Reply, Request, Role,
+    CallResult, CallTimes, FrameHeader, FrameKind, Hello, HelloLimits, NESTED_CALLS, Open, Publication, Reply, Request,
+    Role,
 };
 
 use crate::entry::LinkedEntries;
@@ -37,6 +39,8 @@ use zygote::Preloaded;
 
 pub use hosted::check_hosted;
 pub use module::check_module;
+pub use nest::running_server;
+pub(crate) use nest::show_door;
 pub(crate) use start::end_with_parent;
 pub use start::{host_main, linked_main, run_program};
 
@@ -116,6 +120,7 @@ pub fn serve(stream: Box<dyn ByteStream>, memory: Arc<dyn MemorySource>, code: C
         refused: BTreeMap::new(),
         ready: VecDeque::new(),
         answered: Vec::new(),
+        nests: false,
         left: false,
     };
     let mut waiter = Waiter::new(link.stream())?;
@@ -154,6 +159,8 @@ struct Session {
     ready: VecDeque<ChannelId>,
     /// Calls whose outcome is queued, and that go with its last byte.
     answered: Vec<ChannelId>,
+    /// Whether the server lets routines call others.
+    nests: bool,
     left: bool,
 }
 
@@ -192,7 +199,10 @@ impl Session {
     fn handle_events(&mut self, descriptors: &mut VecDeque<OwnedFd>) -> Result<()> {
         while let Some(event) = self.connection.poll_event() {
             match event {
-                Event::Ready(hello) => check_server(&hello)?,
+                Event::Ready(hello) => {
+                    check_server(&hello)?;
+                    self.nests = hello.features.iter().any(|feature| feature == NESTED_CALLS);
+                }
                 Event::Requested(channel, request) => self.on_request(channel, request),
                 Event::Opened(channel, open) => self.on_open(channel, &open),
                 Event::ArgumentsComplete(channel) if self.refused.contains_key(&channel) => {}
@@ -221,7 +231,7 @@ impl Session {
                 }
                 Err(error) => Reply::Failed((&error).into()),
             },
-            Request::Interface(_) | Request::List | Request::Administer(_) | Request::Status => {
+            Request::Interface(_) | Request::List | Request::Administer(_) | Request::Status | Request::Nest(_) => {
                 let error = Error::new(ErrorKind::InvalidArgument, "ask an executable", "only its server can do that");
                 Reply::Failed((&error).into())
             }
@@ -270,14 +280,14 @@ impl Session {
         while !self.ready.is_empty() && link.stream().turnstile().is_none_or(Turnstile::pass) {
             let Some(channel) = self.ready.pop_front() else { break };
             link.hold_bell(!self.ready.is_empty());
-            self.run(channel);
+            self.run(channel, link, waiter);
             self.send(link, waiter)?;
         }
         link.hold_bell(false);
         Ok(())
     }
 
-    fn run(&mut self, channel: ChannelId) {
+    fn run(&mut self, channel: ChannelId, link: &mut Link, waiter: &mut Waiter) {
         if let Some(error) = self.refused.remove(&channel) {
             return self.refuse(channel, &error);
         }
@@ -285,7 +295,8 @@ impl Session {
         let since = call.accepted_at;
         let nanoseconds = |clock: &SystemClock| u64::try_from(clock.now().since(since).as_nanos()).unwrap_or(u64::MAX);
         let started_ns = nanoseconds(&self.clock);
-        let outcome = call.run(module);
+        let way = nest::Way { connection: &mut self.connection, link, waiter, nests: self.nests };
+        let outcome = nest::during(way, call.id, || call.run(module));
         let times = CallTimes { queued_ns: started_ns, started_ns, finished_ns: nanoseconds(&self.clock) };
         self.answered.push(channel);
         let result = match outcome {

@@ -143,6 +143,7 @@ impl Plan {
             compresses: false,
             records: Records::None,
             counters_max: 100,
+            nesting_max: 8,
             hello: hello_limits(),
         }
     }

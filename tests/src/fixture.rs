@@ -5,6 +5,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::server::library_directory;
 use crate::{program, root};
 
 /// A directory of a test's own, removed at its end.
@@ -148,6 +149,28 @@ pub fn wild(linked: bool) -> PathBuf {
 pub fn fortran(linked: bool) -> PathBuf {
     static FILES: [OnceLock<PathBuf>; 2] = [OnceLock::new(), OnceLock::new()];
     FILES[usize::from(linked)].get_or_init(|| shared_or_linked("fortran", "f90", "FORTRAN_CODE", linked)).clone()
+}
+
+/// nested.idl and inner.idl, which use libfarcall.so: for the generic host, or linked.
+///
+/// # Panics
+/// When they cannot be compiled.
+pub fn nested(linked: bool) -> Vec<PathBuf> {
+    static FILES: [OnceLock<Vec<PathBuf>>; 2] = [OnceLock::new(), OnceLock::new()];
+    let make = || {
+        let folder = folder(if linked { "linked" } else { "generic" });
+        let library = library_directory();
+        let (headers, there) = (root().join("clients/c/include"), library.display());
+        let headers = format!("-I{}", headers.display());
+        let search = [format!("-L{there}"), format!("-Wl,-rpath,{there}")];
+        let code = if linked { "nested.o" } else { "libnested.so" };
+        let linking = if linked { vec!["-c"] } else { vec!["-shared", &search[0], &search[1], "-lfarcall"] };
+        let options: Vec<&str> = ["-fPIC", "-std=gnu11", &headers].into_iter().chain(linking).collect();
+        compile("nested.c", &folder.join(code), &options);
+        let code = if linked { code.to_owned() } else { format!("./{code}") };
+        ["nested.idl", "inner.idl"].map(|idl| place(idl, &folder, "NESTED_CODE", &code)).to_vec()
+    };
+    FILES[usize::from(linked)].get_or_init(make).clone()
 }
 
 /// inline.idl with the object that it requires.

@@ -29,6 +29,7 @@ const TRANSPORTS: Transports = Transports {
         Ok(vec![Box::new(farcall_transport_unix::Listener::bind(Path::new(path))?) as Box<dyn Listener>])
     },
     adopt: farcall_transport_unix::from_descriptor,
+    socket: farcall_transport_unix::from_descriptor,
     memory: |options| {
         Arc::new(SharedMemory::new(MemoryLimits {
             bytes_max: options.memory_bytes_max,

@@ -15,8 +15,14 @@ use farcall_transport_unix::{MemoryLimits, SharedMemory};
 use crate::authority::{REVOKED_FILE, SERVER_FILE, authority_folder};
 
 /// Unix sockets with shared memory, TCP on the loopback, and TLS.
-pub const TRANSPORTS: Transports =
-    Transports { listen, adopt, memory, own_uid: farcall_transport_unix::own_uid, host: String::new };
+pub const TRANSPORTS: Transports = Transports {
+    listen,
+    adopt,
+    socket: farcall_transport_unix::from_descriptor,
+    memory,
+    own_uid: farcall_transport_unix::own_uid,
+    host: String::new,
+};
 
 fn listen(options: &Options) -> Result<Vec<Box<dyn Listener>>> {
     if options.listen.is_empty() {

@@ -1,5 +1,20 @@
-//! Everything behind libfarcall.so: the C ABI and the executable runtime.
+//! Everything behind libfarcall.so: the C ABI and the executable runtime; and what needs both.
+
+use std::ffi::c_int;
 
 // A static library holds what its root names: without these, nothing of either crate would be in it.
 pub use farcall_c as c;
 pub use farcall_executable as executable;
+
+/// The server of the routine that this process runs (farcall.h).
+///
+/// # Safety
+/// As farcall.h says: places for a client and an error.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn farcall_running_server(
+    client: *mut *mut c::ClientObject,
+    error: *mut *mut c::ErrorObject,
+) -> c_int {
+    // SAFETY: the caller's promise, passed on.
+    unsafe { c::connect_inside(client, error, executable::serve::running_server) }
+}

@@ -67,6 +67,13 @@ int farcall_running_answer(farcall_running *running, size_t index, const char *t
 /* The routine has failed: the caller gets a `routine-failed` error in these words (UTF-8) and no results. */
 void farcall_running_fail(farcall_running *running, const char *words);
 
+/* Gives a connected socket to the server for calls inside the call that runs; or -1, and why not, in `words`: at most
+ * `words_bytes` bytes of UTF-8 with a NUL. */
+typedef int (*farcall_door)(char *words, size_t words_bytes);
+
+/* A host that loads a library which is linked with libfarcall.so tells it where farcall_running_server() is to ask, once. */
+void farcall_executable_door(farcall_door door);
+
 #ifdef __cplusplus
 }
 #endif

@@ -125,6 +125,11 @@ typedef struct farcall_connect_options {
 
 int farcall_connect_with(const farcall_connect_options *options, farcall_client **client, farcall_error **error);
 
+/* In a routine that Farcall runs: a connection to its own server, for calls of other routines. They are part of the call that
+ * runs: made with its caller's rights, over when its time is over, and ended with it. Needs no address and no right to the
+ * network. To be asked for anew in each call, by any thread; free it as any other. FARCALL_UNAVAILABLE where no call runs. */
+int farcall_running_server(farcall_client **client, farcall_error **error);
+
 /* Frees the client. The connection closes when the last routine and call of it is freed too. */
 void farcall_disconnect(farcall_client *client);
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use farcall_client::idl::json::to_json;
-use farcall_client::{Address, Client, Error, ErrorKind, Result};
+use farcall_client::{Address, ByteStream, Client, Error, ErrorKind, Result};
 
 use crate::boundary::{OK, PENDING, Place, c_text, free, guard, limit, object, optional_text, options, patience, text};
 use crate::error::ErrorObject;
@@ -17,6 +17,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// `farcall_client`.
 pub struct ClientObject {
+    /// The client.
     pub client: Client,
     address: CString,
 }
@@ -90,6 +91,23 @@ unsafe fn connect_with(given: &ConnectOptions) -> Result<Client> {
     let timeout = limit(given.timeout_seconds)?.unwrap_or(CONNECT_TIMEOUT);
     let found = Address::given_or_default(address)?;
     Client::connect_to(&found, token_file, timeout).map_err(|error| found.explain(error, address))
+}
+
+/// `farcall_running_server`, which the library has and the clients have not: `ask` makes the connection to the server.
+///
+/// # Safety
+/// `client` is a place for a client, `error` one for an error or NULL.
+pub unsafe fn connect_inside(
+    client: *mut *mut ClientObject,
+    error: *mut *mut ErrorObject,
+    ask: impl FnOnce() -> Result<Box<dyn ByteStream>>,
+) -> c_int {
+    guard(error, || {
+        // SAFETY: the caller's promise.
+        let place = unsafe { Place::new(client, "the place for the client") }?;
+        place.fill(ClientObject::new(Client::inside_call(ask()?)?));
+        Ok(OK)
+    })
 }
 
 #[unsafe(no_mangle)]

@@ -19,3 +19,6 @@ mod results;
 mod routine;
 mod server;
 mod strings;
+
+pub use client::{ClientObject, connect_inside};
+pub use error::ErrorObject;

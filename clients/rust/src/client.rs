@@ -107,6 +107,24 @@ impl Client {
         Ok(Client { shared: Arc::new(Shared { session, address, routines: Mutex::default() }) })
     }
 
+    /// The server of the routine that this process runs, over a connection that ends with the call: see
+    /// `farcall_running_server` of the C interface.
+    ///
+    /// # Errors
+    /// As [`Client::connect_to`].
+    pub fn inside_call(stream: Box<dyn ByteStream>) -> Result<Client> {
+        let client = Self::over(stream, None, "the server of the running call".to_owned(), Duration::from_secs(30))?;
+        client.session().ends_with(|| {
+            Error::new(
+                ErrorKind::ConnectionLost,
+                "use the running server",
+                "the call in which it was asked for is over",
+            )
+            .fix("ask for the running server anew in every call")
+        });
+        Ok(client)
+    }
+
     /// Another time than `$FARCALL_HEARTBEAT` (by default 30 s) after which a server is given up that gives no sign of life
     /// while somebody waits for it; zero: never.
     pub fn set_heartbeat(&self, limit: Duration) {

@@ -33,6 +33,7 @@ pub use client::{CallOptions, Client};
 pub use farcall_base::{Error, ErrorKind, Result};
 pub use farcall_idl as idl;
 pub use farcall_interfaces::compression::Compression;
+pub use farcall_interfaces::stream::ByteStream;
 pub use farcall_wire::{ModuleReport, ModuleStatus, OpenCall, Order, Stage, Status, Totals, Use};
 pub use lending::ArrayMemory;
 pub use pending::{News, PendingCall};

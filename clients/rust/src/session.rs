@@ -6,6 +6,7 @@
 
 mod calls;
 pub mod compressing;
+mod ending;
 mod flight;
 mod gathering;
 mod heartbeat;
@@ -33,6 +34,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, epoll, eventfd, poll};
 use crate::argument::Passed;
 use crate::contract::Contract;
 pub use calls::{Conditions, Told};
+use ending::closed;
 use flight::Call;
 use gathering::Gathering;
 pub use gathering::Pace;
@@ -64,6 +66,8 @@ struct Core {
     /// Whether the bell was rung and not silenced.
     rung: bool,
     dead: Option<Error>,
+    /// What it means that the server closes the connection.
+    closed: fn() -> Error,
     next_number: u64,
 }
 
@@ -136,6 +140,7 @@ impl Session {
             followers: 0,
             rung: false,
             dead: None,
+            closed,
             next_number: 1,
         };
         let owner = Birthplace::here();
@@ -433,11 +438,7 @@ impl Core {
         match received {
             Ok(Received::Blocked | Received::More) => {}
             Ok(Received::Closed) => {
-                self.die(Error::new(
-                    ErrorKind::ConnectionLost,
-                    "wait for the server",
-                    "the server closed the connection",
-                ));
+                self.die((self.closed)());
             }
             Err(error) => self.die(error),
         }

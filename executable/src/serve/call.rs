@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use farcall_base::{Bytes, Error, ErrorKind, Instant, Result};
+use farcall_base::{Bytes, CallId, Error, ErrorKind, Instant, Result};
 use farcall_idl::interface::{ElementType, Interface, Mode, Parameter};
 use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout};
 use farcall_idl::values::ByteValues;
@@ -37,6 +37,7 @@ pub enum Place {
 
 /// A call on its way through this process.
 pub struct PendingCall {
+    pub id: CallId,
     pub accepted_at: Instant,
     /// Bytes of arguments that come as data frames.
     pub announced_bytes: u64,
@@ -72,6 +73,7 @@ impl PendingCall {
         }
         let arena = builder.plan.make()?;
         let mut call = PendingCall {
+            id: open.call,
             accepted_at,
             announced_bytes: 0,
             places: planned.into_iter().map(|planned| planned.in_arena(&arena)).collect(),

@@ -100,6 +100,11 @@ impl Rights {
         Rights { principal: principal.into(), modules: None, publishes: true, administers: true }
     }
 
+    /// What a routine may do for them: call what they may call.
+    pub fn to_call(&self) -> Rights {
+        Rights { publishes: false, administers: false, ..self.clone() }
+    }
+
     /// Whose they are.
     pub fn principal(&self) -> &str {
         &self.principal

@@ -8,7 +8,7 @@ mod orders;
 mod world;
 
 use std::collections::BTreeMap;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
@@ -22,7 +22,7 @@ use farcall_wire::{COMPRESSION, ModuleReport, Status};
 use rustix::event::epoll;
 
 use crate::access::{self, Principal};
-use crate::state::{Action, Caller, Limits, Newcomer, State};
+use crate::state::{Action, Caller, Limits, Nest, Newcomer, State};
 use crate::step::{Server, Surroundings};
 use crate::{Control, Options, Transports};
 pub use audit::moment;
@@ -300,6 +300,16 @@ impl Driver {
         self.again.push(connection);
     }
 
+    /// The routine of an executable calls others: it is a client of ours, at the other end of what came.
+    fn nest(&mut self, nest: Nest, descriptor: OwnedFd) {
+        // What is no socket, or cannot be watched, is closed; whoever sent it notices.
+        let Ok(stream) = (self.transports.socket)(descriptor, Proof::Inherited) else { return };
+        let Some(connection) = self.add(stream) else { return };
+        self.world.set_principal(connection, nest.newcomer.caller.rights.principal().to_owned());
+        self.server.nested(connection, nest, self.world.now());
+        self.again.push(connection);
+    }
+
     /// There are no descriptors or no memory for another connection. The next client is told so in the place of the
     /// spare descriptor; where there is none, clients wait, and the listeners rest: they would ask again at once.
     fn turn_away(&mut self, index: usize, error: &std::io::Error) {
@@ -367,6 +377,9 @@ impl Driver {
             self.again.push(connection);
         }
         self.wires.insert(connection, wire);
+        for (nest, descriptor) in self.world.take_nests() {
+            self.nest(nest, descriptor);
+        }
         match outcome {
             Ok(Received::Blocked | Received::More) => self.flush(connection),
             Ok(Received::Closed) => self.close(connection),

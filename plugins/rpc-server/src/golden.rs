@@ -63,6 +63,7 @@ fn limits(script: &str) -> Limits {
         compresses: false,
         records: Records::None,
         counters_max: 100,
+        nesting_max: 2,
         hello: HelloLimits { segments_max: 8, ..HelloLimits::default() },
     };
     let words = script.lines().filter_map(|line| line.strip_prefix("! ")).flat_map(str::split_whitespace);
@@ -73,6 +74,7 @@ fn limits(script: &str) -> Limits {
             "calls_max" => limits.calls_max = value,
             "executables_max" => limits.executables_max = value,
             "audits" => limits.records = [Records::Failures, Records::All][value],
+            "nesting_max" => limits.nesting_max = value as u32,
             "stall_ms" => limits.stall_max = Duration::from_millis(value as u64),
             _ => panic!("no such limit: {name}"),
         }

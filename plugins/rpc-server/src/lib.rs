@@ -95,6 +95,8 @@ pub struct Transports {
     pub listen: fn(&Options) -> Result<Listeners>,
     /// Makes a stream of an executable's end of a socket pair.
     pub adopt: fn(OwnedFd, Proof) -> Result<Box<dyn ByteStream>>,
+    /// Makes a stream of a Unix socket that an executable sent, for the calls of its routine.
+    pub socket: fn(OwnedFd, Proof) -> Result<Box<dyn ByteStream>>,
     /// Makes argument memory for one principal.
     pub memory: fn(&Options) -> Arc<dyn MemorySource>,
     /// The user whose clients may connect.

@@ -71,6 +71,7 @@ pub struct Options {
     pub calls_max: usize,
     pub executables_max: usize,
     pub executable_idle_ms: u64,
+    pub nesting_max: u32,
     pub call_bytes_max: u64,
     pub routines_max: usize,
     pub stop_grace_ms: u64,
@@ -113,6 +114,7 @@ impl Default for Options {
             calls_max: 16_384,
             executables_max: 0,
             executable_idle_ms: 100,
+            nesting_max: 8,
             call_bytes_max: 1 << 40,
             routines_max: 10_000,
             stop_grace_ms: 500,
@@ -184,6 +186,7 @@ impl Options {
             compresses: self.compression != Compression::Off,
             records: self.records(),
             counters_max: self.counters_max,
+            nesting_max: self.nesting_max,
         }
     }
 
@@ -242,8 +245,14 @@ mod tests {
             assert!(read(&format!("{key} = {least}")).is_ok(), "{key}");
         }
         // These mean something.
-        for key in ["executables_max", "executable_idle_ms", "stop_grace_ms", "initial_credit", "memory_idle_bytes_max"]
-        {
+        for key in [
+            "executables_max",
+            "executable_idle_ms",
+            "nesting_max",
+            "stop_grace_ms",
+            "initial_credit",
+            "memory_idle_bytes_max",
+        ] {
             assert!(read(&format!("{key} = 0")).is_ok(), "{key}");
         }
     }

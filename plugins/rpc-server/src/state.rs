@@ -11,6 +11,9 @@
 //! - Memory of a call is released only when no process can write to it any more: after the outcome of a call that
 //!   returned, after the exit of an executable that was stopped.
 
+mod nesting;
+mod records;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,10 +25,12 @@ use farcall_idl::layout::CallLayout;
 use farcall_idl::sizer::Sizer;
 use farcall_interfaces::directory::{ExecutableImage, PublishedRoutine};
 use farcall_interfaces::spawner::ExecutableLimits;
-use farcall_wire::{Argument, CallTimes, HelloLimits, Open, Order};
+use farcall_wire::{Argument, HelloLimits, Open, Order};
 
 use crate::access::Rights;
 use crate::counters::{Counters, NameNumber, RowNumber};
+pub use nesting::{Nest, Nesting};
+pub use records::{AuditRecord, AuditedCall};
 
 /// The server's limits, each named in the manifest.
 #[derive(Clone, Debug)]
@@ -56,6 +61,8 @@ pub struct Limits {
     pub records: Records,
     /// Rows of who called what that are counted apart.
     pub counters_max: usize,
+    /// How deep calls may stand in one another; 0: routines call none.
+    pub nesting_max: u32,
 }
 
 /// Which records of what became of calls, connections and orders are made.
@@ -156,6 +163,8 @@ pub struct Peer {
     pub has_sent: bool,
     /// Whose calls these are in the counts.
     pub counted: NameNumber,
+    /// The call inside which its calls are made, if an executable opened it for the routine that it runs.
+    pub inside: Option<CallKey>,
 }
 
 /// How far an executable has come.
@@ -355,34 +364,8 @@ pub struct Call {
     pub allowed: Option<(Instant, u64)>,
     /// Since when it waits for its client: for arguments from the start, for results to be taken in the end.
     pub waits_since: Instant,
-}
-
-/// What became of a call, of an order, or of a connection.
-#[derive(Debug)]
-pub struct AuditRecord {
-    /// Whose it was.
-    pub caller: Arc<Caller>,
-    /// The call; without it and an order, a connection was refused.
-    pub call: Option<AuditedCall>,
-    /// The order, in words.
-    pub order: Option<String>,
-    /// Why it failed or was refused.
-    pub failure: Option<Error>,
-}
-
-/// A call in the audit log.
-#[derive(Debug)]
-pub struct AuditedCall {
-    /// Its id; `None` where only its interface was asked for.
-    pub id: Option<CallId>,
-    /// Full name of the routine, as far as it is known.
-    pub routine: String,
-    /// When it was queued, started and finished, since it came.
-    pub times: CallTimes,
-    /// Bytes of its arguments, strings not counted.
-    pub bytes_in: u64,
-    /// Bytes of its results, strings not counted.
-    pub bytes_out: u64,
+    /// How it stands to the calls around it and in it.
+    pub nesting: Nesting,
 }
 
 /// What the driver is to do, in this order.
@@ -476,6 +459,8 @@ pub struct State {
     /// Orders that are being carried out: who gave them, and what they are in words.
     pub(crate) orders: BTreeMap<(ConnectionId, ChannelId), (Arc<Caller>, String)>,
     pub(crate) counters: Counters,
+    /// What the last frame asked for: a connection inside a call.
+    pub(crate) nest: Option<Nest>,
 }
 
 impl State {
@@ -503,6 +488,7 @@ impl State {
             actions: VecDeque::new(),
             touched: BTreeSet::new(),
             next: 1,
+            nest: None,
         }
     }
 

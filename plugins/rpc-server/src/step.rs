@@ -10,6 +10,7 @@ mod client;
 mod dispatch;
 mod executable;
 mod line;
+mod nest;
 mod notices;
 mod place;
 mod pool;
@@ -108,6 +109,7 @@ impl Server {
             leaving: refusal.is_some(),
             moved: now,
             has_sent: false,
+            inside: None,
         };
         self.state.add_peer(connection, peer);
         if let Some(error) = refusal {
@@ -268,6 +270,7 @@ impl Server {
                 for key in calls.into_values() {
                     self.client_gone(surroundings, key);
                 }
+                self.forget_nest(connection, peer.inside);
                 self.settle(surroundings, connection);
                 for segment in segments.into_keys() {
                     self.forget_memory(MemorySource::Client(connection, segment));

@@ -12,8 +12,8 @@ pub use compressed::{COMPRESSION, CompressedHead};
 pub use frame::{Flags, FrameHeader, FrameKind, HEADER_BYTES, PREFACE, padding};
 pub use message::{
     Argument, Attribute, ByteOrder, CallResult, CallTimes, Failure, Goodbye, Hello, HelloLimits, InlineBytes,
-    InterfaceReply, ModuleReport, NOTICES, Notice, Open, Order, Publication, Reply, Request, Resume, Role, Share,
-    Window, wants,
+    InterfaceReply, ModuleReport, NESTED_CALLS, NOTICES, Notice, Open, Order, Publication, Reply, Request, Resume,
+    Role, Share, Window, wants,
 };
 pub use reader::{FrameReader, Step};
 pub use status::{DURATIONS_NS, ModuleStatus, OpenCall, STATUS, Stage, Status, Totals, Use};

@@ -381,7 +381,14 @@ pub enum Request {
     /// Servers that named [`crate::STATUS`] only: what is going on? Answer: [`Reply::Status`].
     #[n(4)]
     Status,
+    /// Servers that named [`NESTED_CALLS`] only, from an executable, with a descriptor: the other end is a client of ours for
+    /// as long as this call runs. Answer: [`Reply::Done`].
+    #[n(5)]
+    Nest(#[cbor(n(0), with = "call_id")] CallId),
 }
+
+/// The feature that allows [`Request::Nest`].
+pub const NESTED_CALLS: &str = "nested-calls";
 
 /// The feature that allows [`Request::Administer`] and [`Reply::Modules`].
 pub const ADMINISTRATION: &str = "administration";

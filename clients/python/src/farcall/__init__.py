@@ -40,7 +40,7 @@ from ._memory import empty, empty_like, zeros
 from ._news import Printed, Progress
 from ._results import Results, Times
 from ._routine import Routine
-from ._server import Module, Server, connect
+from ._server import Module, Server, connect, running_server
 from ._source import routine
 
 __version__: str = text(lib.farcall_version()) or "unknown"
@@ -81,5 +81,6 @@ __all__ = [
     "empty",
     "empty_like",
     "routine",
+    "running_server",
     "zeros",
 ]

@@ -63,6 +63,7 @@ typedef struct farcall_connect_options {
     double timeout_seconds;
 } farcall_connect_options;
 int farcall_connect_with(const farcall_connect_options *options, farcall_client **client, farcall_error **error);
+int farcall_running_server(farcall_client **client, farcall_error **error);
 void farcall_disconnect(farcall_client *client);
 const char *farcall_address(const farcall_client *client);
 typedef struct farcall_server_options {

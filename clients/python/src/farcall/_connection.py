@@ -195,6 +195,11 @@ def open_connection(address: Optional[str], token_file: Optional[str], timeout: 
     return Connection(None, lambda: _connect(address, token_file, timeout))
 
 
+def open_running() -> Connection:
+    """Connects to the server of the routine that this process runs."""
+    return Connection(None, _connect_running)
+
+
 def open_private(
     files: Sequence[str], program: Optional[str], arguments: Sequence[str], token_file: Optional[str], timeout: float
 ) -> Connection:
@@ -222,6 +227,12 @@ def _connect(address: Optional[str], token_file: Optional[str], timeout: float) 
     options.timeout_seconds = seconds("connect", timeout, "give seconds above 0") or _FOR_EVER_SECONDS
     texts = (address_text, token_text)
     check(interruptible(lib.farcall_connect_with, options, place, error, used=texts), error)
+    return place
+
+
+def _connect_running() -> Any:
+    place, error = handle_place("farcall_client **", lib.farcall_disconnect), error_place()
+    check(interruptible(lib.farcall_running_server, place, error, used=()), error)
     return place
 
 

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Dict, Generic, Iterator, List, NoReturn, Optional, Sequence, TypeVar, Union
 
 from . import _errors, _pages
-from ._connection import SERVER_VARIABLE, Connection, not_portable, open_connection, open_private
+from ._connection import SERVER_VARIABLE, Connection, not_portable, open_connection, open_private, open_running
 from ._executor import Executor
 from ._results import Results
 from ._routine import Routine
@@ -63,6 +63,18 @@ def connect(
         # This interpreter has farcall, for one.
         arguments = ["--python", sys.executable, *arguments]
     return Server(open_private(paths, _path(program), arguments, _path(token_file), timeout))
+
+
+def running_server() -> Server:
+    """In a routine that Farcall runs: its own server, to call other routines.
+
+    The calls are part of the one that runs: they are made with its caller's rights, in what is left of its time, and end
+    with it. Ask anew in each call; `with farcall.running_server() as server:` frees it at once.
+
+    Raises:
+        Unavailable: no call runs in this process, or its server lets routines call no others.
+    """
+    return Server(open_running())
 
 
 def _path(given: Optional[PathLike]) -> Optional[str]:

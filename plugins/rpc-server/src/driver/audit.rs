@@ -236,6 +236,8 @@ pub struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<&'static str>,
@@ -286,6 +288,7 @@ fn record_line(time: SystemTime, record: &AuditRecord) -> Line<'_> {
         peer: Some(&record.caller.address),
         routine: call.map(|call| call.routine.as_str()),
         call: call.and_then(|call| call.id).map(|id| id.to_string()),
+        parent: call.and_then(|call| call.parent).map(|id| id.to_string()),
         order: record.order.as_deref(),
         outcome: Some(record.failure.as_ref().map_or("done", |error| error.kind().name())),
         message: record.failure.as_ref().map(|error| error.message().to_owned()),

@@ -13,7 +13,7 @@ use farcall_interfaces::memory::{MemorySource, Space};
 use farcall_interfaces::packing::Packing;
 use farcall_wire::{FrameHeader, FrameKind, Share};
 
-use crate::state::{MemoryId, MemorySource as SharedSource};
+use crate::state::{MemoryId, MemorySource as SharedSource, Nest};
 use crate::step::{Server, Surroundings};
 use crate::transfers::Transfers;
 use crate::{Options, Transports};
@@ -29,6 +29,8 @@ pub struct World {
     principals: BTreeMap<ConnectionId, String>,
     segments: BTreeMap<(ConnectionId, u32), Arc<OwnedFd>>,
     transfers: Transfers,
+    /// Connections inside calls that executables asked for, and the ends that they sent.
+    nests: Vec<(Nest, OwnedFd)>,
 }
 
 impl World {
@@ -43,7 +45,13 @@ impl World {
             principals: BTreeMap::new(),
             segments: BTreeMap::new(),
             transfers: Transfers::default(),
+            nests: Vec::new(),
         }
+    }
+
+    /// What was asked for since this was asked last.
+    pub fn take_nests(&mut self) -> Vec<(Nest, OwnedFd)> {
+        std::mem::take(&mut self.nests)
     }
 
     /// Reads the clock.
@@ -163,6 +171,10 @@ impl FrameHandler for Taking<'_> {
             return self.take_segment(share.segment, checked);
         }
         self.server.handle_control(self.world, self.connection, header, body)?;
+        if let Some(nest) = self.server.take_nest() {
+            let missing = || Error::new(ErrorKind::Protocol, "take a connection", "no descriptor came with it");
+            self.world.nests.push((nest, descriptors.pop_front().ok_or_else(missing)?));
+        }
         if header.kind == FrameKind::Unshare as u8 {
             let segment: u32 = farcall_wire::message::decode("Unshare", body)?;
             self.world.segments.remove(&(self.connection, segment));

@@ -20,6 +20,7 @@ impl Server {
         let (bytes_in, bytes_out) = bytes(call);
         let audited = AuditedCall {
             id: Some(call.id),
+            parent: call.nesting.parent.map(|(_, id)| id),
             routine: call.routine.name.clone(),
             times: result.times,
             bytes_in,
@@ -40,7 +41,9 @@ impl Server {
         let caller = self.state.peers.get(&connection).map(|peer| peer.caller.clone());
         let Some(caller) = caller.filter(|_| self.keeps_records()) else { return };
         let (routine, times) = (routine.to_owned(), CallTimes::default());
-        let audited = AuditedCall { id: call, routine, times, bytes_in: 0, bytes_out: 0 };
+        let parent = self.state.peers.get(&connection).and_then(|peer| peer.inside);
+        let parent = parent.and_then(|key| self.state.calls.get(&key)).map(|call| call.id);
+        let audited = AuditedCall { id: call, parent, routine, times, bytes_in: 0, bytes_out: 0 };
         self.record(AuditRecord { caller, call: Some(audited), order: None, failure: Some(copy_of(error)) });
     }
 

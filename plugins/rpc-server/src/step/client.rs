@@ -186,7 +186,7 @@ impl Server {
         taken: &mut Option<Open>,
     ) -> Result<u64> {
         let Some(open) = taken.as_ref() else { return Ok(0) };
-        self.check_not_draining()?;
+        let around = self.around(connection)?;
         // Calls whose results wait for a slow reader hold memory too.
         if self.state.calls.len() + self.state.sending.len() >= self.state.limits.calls_max {
             return Err(Error::new(ErrorKind::LimitExceeded, "accept a call", "the server has too many calls")
@@ -205,6 +205,7 @@ impl Server {
         let segments = named_segments(open);
         let now = surroundings.now();
         let deadline = open.remaining_us.map(|us| now + Duration::from_micros(us));
+        let deadline = deadline.into_iter().chain(around.until).min();
         let key = CallKey(self.state.number());
         let Some(open) = taken.take() else { return Ok(0) };
         let wants = Wants::of(&open);
@@ -230,7 +231,9 @@ impl Server {
             deadline,
             allowed: None,
             waits_since: now,
+            nesting: around.nesting,
         };
+        self.begin_inside(call.nesting.parent);
         if let Some(deadline) = deadline {
             self.state.deadlines.insert((deadline, key));
         }

@@ -118,7 +118,9 @@ impl Server {
         key: CallKey,
         outcome: Result<(Vec<Argument>, CallTimes)>,
     ) {
+        self.end_inside(surroundings, key);
         let Some(mut call) = self.state.calls.remove(&key) else { return };
+        self.finish_inside(call.nesting.parent);
         self.state.coming.remove(&key);
         if let Some(deadline) = call.deadline {
             self.state.deadlines.remove(&(deadline, key));
@@ -180,7 +182,10 @@ impl Server {
     /// Ends a call early, for `error`: at once if it has not begun, with its executable if it runs.
     pub(super) fn abort(&mut self, surroundings: &mut dyn Surroundings, key: CallKey, error: Error) {
         match self.state.calls.get(&key).map(|call| call.executable) {
-            Some(Some(executable)) => self.take_from_line(executable, key, error),
+            Some(Some(executable)) => {
+                self.abandon_inside(surroundings, key);
+                self.take_from_line(executable, key, error);
+            }
             Some(None) => self.finish(surroundings, key, Err(error)),
             None => {}
         }

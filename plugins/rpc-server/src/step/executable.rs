@@ -6,11 +6,12 @@ use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Inst
 use farcall_call::{Connection, Event, Setup};
 use farcall_interfaces::directory::ImageKind;
 use farcall_interfaces::spawner::{ExecutableLimits, ExitHow, Exited};
-use farcall_wire::{Publication, Reply, Request};
+use farcall_wire::{NESTED_CALLS, Publication, Reply, Request};
 
 use crate::access::Rights;
 use crate::state::{Action, CallKey, Caller, Executable, ModuleKey, Peer, PeerKind, Phase};
 use crate::step::line::may_run_again;
+use crate::step::pool::Waiting;
 use crate::step::{Server, Surroundings};
 
 /// Executables of a module that are killed one after the other before they take a call, until those who wait hear of it.
@@ -36,7 +37,10 @@ impl Server {
         record.connection = Some(connection);
         record.takes_ahead = takes_ahead;
         let address = format!("executable {executable} of module {}", record.module.0);
-        let hello = self.hello(None);
+        let mut hello = self.hello(None);
+        if self.state.limits.nesting_max > 0 {
+            hello.features.push(NESTED_CALLS.to_owned());
+        }
         let peer = Peer {
             counted: self.state.counters.principal("inherited"),
             connection: Connection::new(Setup { hello, initiator: true, token: None }),
@@ -47,6 +51,7 @@ impl Server {
             leaving: false,
             moved: now,
             has_sent: false,
+            inside: None,
         };
         self.state.add_peer(connection, peer);
     }
@@ -69,13 +74,14 @@ impl Server {
             Event::Resulted(channel, result) => self.call_resulted(executable, channel, result),
             Event::Finished(channel) => self.call_finished(surroundings, executable, channel),
             Event::Opened(channel, _) => self.refuse_executable(executable, channel, Question::Call),
+            Event::Requested(channel, Request::Nest(call)) => self.nest(executable, channel, call),
             Event::Requested(channel, _) => self.refuse_executable(executable, channel, Question::Request),
             _ => {}
         }
         Ok(())
     }
 
-    /// Callbacks come with a later version: until then whoever asks is told so, and not left waiting.
+    /// Callbacks come with a later version, and calls are made on connections of their own: whoever asks is told so, and not left waiting.
     fn refuse_executable(&mut self, executable: ExecutableId, channel: ChannelId, question: Question) {
         let Some(connection) = self.state.executables.get(&executable).and_then(|record| record.connection) else {
             return;
@@ -129,7 +135,7 @@ impl Server {
             }
             Reply::Failed(failure) => {
                 record.trouble = Some(Error::from(failure.clone()));
-                self.fail_waiting(surroundings, &module, &Error::from(failure));
+                self.fail_waiting(surroundings, &module, Waiting::All, &Error::from(failure));
                 self.stop_executable(executable);
             }
             _ => self.stop_executable(executable),
@@ -224,8 +230,11 @@ impl Server {
     fn could_not_start(&mut self, surroundings: &mut dyn Surroundings, module: &ModuleKey, error: &Error) {
         let others = self.state.pools.get(module).is_some_and(|pool| pool.alive > 1);
         let is_short = others && error.kind() == ErrorKind::System;
-        if !is_short {
-            self.fail_waiting(surroundings, module, error);
+        if is_short {
+            // Those that live may all wait for these.
+            self.fail_waiting(surroundings, module, Waiting::Inside, error);
+        } else {
+            self.fail_waiting(surroundings, module, Waiting::All, error);
         }
         self.forget(module);
         if let Some(pool) = self.state.pools.get_mut(module) {

@@ -12,6 +12,7 @@ use farcall_idl::interface::Mode;
 use farcall_wire::Argument;
 
 use crate::state::{Action, Call, CallKey, Executable, InLine, Known, ModuleKey, Phase, Recall};
+use crate::step::pool::Rank;
 use crate::step::{Server, Surroundings};
 
 /// Arrays of a call whose length says nothing about its time.
@@ -158,10 +159,8 @@ impl Server {
         if let Some(error) = call.unwanted.take().or(too_often) {
             return self.finish(surroundings, key, Err(error));
         }
-        let pool = self.pool_of(key);
-        if let Some(pool) = pool {
-            pool.waiting.push_front(key);
-        }
+        self.end_inside(surroundings, key);
+        self.wait_in_pool(key, Rank::First);
     }
 
     /// A call is to end that stands in an executable's line.
@@ -214,7 +213,8 @@ impl Server {
     pub(super) fn with_room_ahead(&self, module: &ModuleKey) -> Option<ExecutableId> {
         let pool = self.state.pools.get(module)?;
         let call = self.state.calls.get(pool.waiting.front()?)?;
-        if pool.brief.is_empty() || !is_brief(call) {
+        // One that another call waits for might come to stand behind that one.
+        if pool.brief.is_empty() || !is_brief(call) || call.nesting.depth > 0 {
             return None;
         }
         let depth = line_depth(call.routine.typical()?);

@@ -1,5 +1,7 @@
 //! Lines of waiting calls and the executables that take from them.
 
+use std::cmp::Reverse;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +10,24 @@ use farcall_base::{Error, ExecutableId, Instant};
 use crate::state::{Action, Call, CallKey, Executable, ModuleKey, Phase, Pool, Recall, State};
 use crate::step::{Server, Surroundings};
 
+/// Where a call stands among those like it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rank {
+    /// It has waited before.
+    First,
+    /// It comes now.
+    Last,
+}
+
+/// Which of the calls that wait for a module.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Waiting {
+    /// All.
+    All,
+    /// Those that routines made.
+    Inside,
+}
+
 impl Server {
     /// A call's arguments are complete: it takes its place in its module's line.
     pub(super) fn enqueue(&mut self, surroundings: &mut dyn Surroundings, key: CallKey) {
@@ -15,12 +35,32 @@ impl Server {
         call.queued = surroundings.now();
         self.state.coming.remove(&key);
         let module = module_key(call);
-        if let Some(pool) = self.pool_of(key) {
-            pool.waiting.push_back(key);
-        }
+        self.wait_in_pool(key, Rank::Last);
         self.serve_pool(surroundings, &module);
         self.tell_place(key);
         self.retire_outdated(&module);
+        self.refuse_if_all_wait(surroundings, key);
+    }
+
+    /// A call takes its place in its module's line: behind those that stand deeper in others, since these wait for them,
+    /// and as the first or the last of those that stand as deep.
+    pub(super) fn wait_in_pool(&mut self, key: CallKey, rank: Rank) {
+        let Some(depth) = self.state.calls.get(&key).map(|call| call.nesting.depth) else { return };
+        if depth == 0 && rank == Rank::Last {
+            self.pool_of(key).into_iter().for_each(|pool| pool.waiting.push_back(key));
+            return;
+        }
+        let waiting = self.pool_of(key).map(|pool| std::mem::take(&mut pool.waiting));
+        let Some(mut waiting) = waiting else { return };
+        let is_behind = |other: &CallKey| {
+            let other = self.state.depth_of(*other);
+            other < depth || (other == depth && rank == Rank::First)
+        };
+        let at = waiting.iter().position(is_behind).unwrap_or(waiting.len());
+        waiting.insert(at, key);
+        if let Some(pool) = self.pool_of(key) {
+            pool.waiting = waiting;
+        }
     }
 
     /// The pool whose line a call stands in, or is to.
@@ -124,16 +164,17 @@ impl Server {
         self.state.pools.values().filter(|pool| pool.alive == 0).filter_map(|pool| pool.waiting.front().copied()).min()
     }
 
-    /// Starts executables until as many come as calls wait, as far as there are places. Modules that have none come
-    /// first, then those whose call has waited longest.
+    /// Starts executables until as many come as calls wait, as far as there are places. The deepest calls come first, then
+    /// modules that have none, then those whose call has waited longest.
     pub(super) fn start_executables(&mut self, now: Instant) {
-        while let Some(module) = self.state.most_wanting() {
-            if self.state.executables.len() >= self.state.limits.executables_max {
+        while let Some((module, depth)) = self.state.most_wanting() {
+            if !self.state.has_place(depth) {
                 while self.make_a_place(now) {}
                 return;
             }
             self.start_executable(&module);
         }
+        while self.state.is_crowded() && self.make_a_place(now) {}
     }
 
     fn start_executable(&mut self, module: &ModuleKey) {
@@ -174,10 +215,20 @@ impl Server {
         due.is_some()
     }
 
-    /// A module cannot be run: every call that waits for it fails with the reason.
-    pub(super) fn fail_waiting(&mut self, surroundings: &mut dyn Surroundings, module: &ModuleKey, error: &Error) {
+    /// A module cannot be run: calls that wait for it fail with the reason.
+    pub(super) fn fail_waiting(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        module: &ModuleKey,
+        which: Waiting,
+        error: &Error,
+    ) {
         let Some(pool) = self.state.pools.get_mut(module) else { return };
-        for key in std::mem::take(&mut pool.waiting) {
+        let calls = &self.state.calls;
+        let fails = |key: &CallKey| which == Waiting::All || calls.get(key).is_some_and(|c| c.nesting.depth > 0);
+        let (failing, staying) = std::mem::take(&mut pool.waiting).into_iter().partition::<VecDeque<_>, _>(fails);
+        pool.waiting = staying;
+        for key in failing {
             let copy = Error::from(farcall_wire::Failure::from(error));
             self.finish(surroundings, key, Err(copy));
         }
@@ -209,25 +260,29 @@ impl Server {
 }
 
 impl State {
-    /// The module that gets the next executable, if a call waits that none comes for.
-    fn most_wanting(&self) -> Option<ModuleKey> {
+    /// The module that gets the next executable, if a call waits that none comes for; and how deep that call stands.
+    fn most_wanting(&self) -> Option<(ModuleKey, u32)> {
         let wanting = self.pools.iter().filter_map(|(module, pool)| {
-            let call = pool.waiting.get(pool.coming).filter(|_| pool.alive == 0 || !pool.is_short)?;
-            Some((pool.alive > 0, *call, module))
+            let call = *pool.waiting.get(pool.coming)?;
+            let depth = self.depth_of(call);
+            // Those that live may all wait for this call.
+            let may_start = pool.alive == 0 || !pool.is_short || depth > 0;
+            may_start.then_some((Reverse(depth), pool.alive > 0, call, module))
         });
-        wanting.min().map(|(_, _, module)| module.clone())
+        wanting.min().map(|(Reverse(depth), _, _, module)| (module.clone(), depth))
     }
 
     /// The executable that is to make room for waiting calls when all places are taken, and when: the one that has been
     /// idle longest. For a module that has no executable it goes at once. For one that has, it goes only after it has
     /// been idle for a while: modules that take turns would otherwise end each other's executables with every call.
     pub(super) fn next_to_leave(&self) -> Option<(Instant, ExecutableId)> {
-        if self.executables.len() < self.limits.executables_max || self.calls_unserved() == 0 {
+        let is_full = self.executables.len() >= self.limits.executables_max;
+        if !is_full || (self.calls_unserved() == 0 && !self.is_crowded()) {
             return None;
         }
         let (since, executable) = self.longest_idle()?;
         let ending = self.executables.values().filter(|record| record.phase == Phase::Ending).count();
-        let starving = self.pools.values().filter(|pool| pool.alive == 0 && !pool.waiting.is_empty()).count();
+        let starving = self.pools.values().filter(|pool| self.is_starving(pool)).count();
         let keep = if starving > ending { Duration::ZERO } else { self.limits.executable_idle };
         Some((since + keep, executable))
     }

@@ -131,12 +131,13 @@ impl Draw {
     }
 
     fn request(&mut self) -> Request {
-        match self.below(5) {
+        match self.below(6) {
             0 => Request::Interface(self.text()),
             1 => Request::List,
             2 => Request::Load(Publication { module: self.bytes(200), libraries: self.some(4, Draw::text) }),
             3 => Request::Administer(self.order()),
-            _ => Request::Status,
+            4 => Request::Status,
+            _ => Request::Nest(CallId(self.0.bytes16())),
         }
     }
 

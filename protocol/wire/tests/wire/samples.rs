@@ -88,6 +88,13 @@ fn questions() -> Vec<Sample> {
         sample("request/publish", "publish this file", 1, 0, Body::Request(Request::Administer(publish))),
         sample("request/reload", "publish all anew", 1, 0, Body::Request(Request::Administer(Order::Reload(None)))),
         sample("request/status", "what is going on?", 1, 0, Body::Request(Request::Status)),
+        sample(
+            "request/nest",
+            "a client inside this call",
+            2,
+            0,
+            Body::Request(Request::Nest(CallId(*b"0123456789abcdef"))),
+        ),
         sample("reply/failed", "no", 1, 0, Body::Reply(Reply::Failed(failure()))),
         sample("reply/interface", "this", 1, 0, Body::Reply(Reply::Interface(interface("lapack/dgesv")))),
         sample("reply/list", "two routines", 3, 0, Body::Reply(Reply::List(list))),

@@ -27,7 +27,7 @@ impl Write for Page {
 fn record(failure: Option<Error>, order: Option<&str>) -> Arc<AuditRecord> {
     let caller = Arc::new(Caller { address: "10.0.0.7:51234".into(), rights: Rights::all("anna") });
     let (id, routine) = (Some(CallId([0xab; 16])), "lapack/dgesv".to_owned());
-    let call = AuditedCall { id, routine, times: CallTimes::default(), bytes_in: 80, bytes_out: 40 };
+    let call = AuditedCall { id, parent: None, routine, times: CallTimes::default(), bytes_in: 80, bytes_out: 40 };
     Arc::new(AuditRecord { caller, call: order.is_none().then_some(call), order: order.map(str::to_owned), failure })
 }
 

@@ -1,0 +1,231 @@
+//! Calls that routines make through their own server: inside the call that they run, with its caller's rights, in what is
+//! left of its time, and no longer than it runs (spec/call.md, section 6).
+//!
+//! A routine that waits for such a call does not count among the executables that may work at a time, so that there is a
+//! place for the other. Otherwise the places could all be held by routines that wait for one.
+
+use farcall_base::{CallId, ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
+use farcall_wire::Reply;
+
+use crate::state::{CallKey, Caller, Nest, Nesting, Newcomer, PeerKind, Phase, Pool, State};
+use crate::step::{Server, Surroundings};
+
+/// Connections at a time inside one call: a routine needs one, and each costs descriptors here.
+const CONNECTIONS_MAX: usize = 8;
+
+/// What a call that is opened on a connection stands in.
+#[derive(Default)]
+pub(super) struct Around {
+    /// Its place.
+    pub nesting: Nesting,
+    /// When the call around it ends at the latest.
+    pub until: Option<Instant>,
+}
+
+impl Server {
+    /// An executable asks for a connection inside the call that it runs. The driver has its end, and takes our answer with
+    /// [`Server::take_nest`].
+    pub(super) fn nest(&mut self, executable: ExecutableId, channel: ChannelId, call: CallId) {
+        let Some(connection) = self.state.executables.get(&executable).and_then(|record| record.connection) else {
+            return;
+        };
+        let asked = self.nest_inside(executable, call);
+        let inside = asked.as_ref().ok().copied();
+        let (reply, refusal) = match asked {
+            Ok(_) => (Reply::Done, None),
+            Err(error) => (Reply::Failed((&error).into()), Some(error)),
+        };
+        let around = inside.and_then(|key| self.state.calls.get(&key)).map(|call| &call.caller);
+        let caller = around.or_else(|| self.state.peers.get(&connection).map(|peer| &peer.caller));
+        if let Some(caller) = caller {
+            let caller = Caller { address: caller.address.clone(), rights: caller.rights.to_call() };
+            let newcomer = Newcomer { caller, shares_memory: true, token: None, refusal };
+            self.state.nest = Some(Nest { newcomer, inside });
+        }
+        self.reply(connection, channel, &reply);
+    }
+
+    /// The call that a routine may make others in: one that its executable works on, and that is to go on.
+    fn nest_inside(&self, executable: ExecutableId, id: CallId) -> Result<CallKey> {
+        let refused = |what: &str| Error::new(ErrorKind::Unavailable, "call from inside a routine", what);
+        if self.state.limits.nesting_max == 0 {
+            return Err(refused("this server lets routines call no others")
+                .with("nesting_max", 0)
+                .fix("raise nesting_max in the server's farcall.toml"));
+        }
+        let line = self.state.executables.get(&executable).map(|record| &record.line);
+        let keys = line.into_iter().flatten().map(|one| one.key);
+        let call = keys.filter_map(|key| Some((key, self.state.calls.get(&key)?))).find(|(_, call)| call.id == id);
+        let Some((key, call)) = call.filter(|(_, call)| call.unwanted.is_none()) else {
+            return Err(refused("the call that it runs is over"));
+        };
+        if call.nesting.connections.len() >= CONNECTIONS_MAX {
+            return Err(Error::new(
+                ErrorKind::LimitExceeded,
+                "call from inside a routine",
+                "it has too many connections",
+            )
+            .with("connections", CONNECTIONS_MAX)
+            .fix("ask for the server once in a call, and free what is no longer used"));
+        }
+        Ok(key)
+    }
+
+    /// What the frame before asked for, if it was a connection inside a call: its end came with that frame.
+    pub fn take_nest(&mut self) -> Option<Nest> {
+        self.state.nest.take()
+    }
+
+    /// The connection inside a call is there.
+    pub fn nested(&mut self, connection: ConnectionId, nest: Nest, now: Instant) {
+        let mut newcomer = nest.newcomer;
+        let inside = nest.inside.filter(|key| self.state.calls.contains_key(key));
+        if inside.is_none() && newcomer.refusal.is_none() {
+            newcomer.refusal = Some(over());
+        }
+        self.accepted(connection, newcomer, now);
+        if let Some(peer) = self.state.peers.get_mut(&connection) {
+            peer.inside = inside;
+        }
+        if let Some(call) = inside.and_then(|key| self.state.calls.get_mut(&key)) {
+            call.nesting.connections.push(connection);
+        }
+    }
+
+    /// The connection is gone.
+    pub(super) fn forget_nest(&mut self, connection: ConnectionId, inside: Option<CallKey>) {
+        if let Some(call) = inside.and_then(|key| self.state.calls.get_mut(&key)) {
+            call.nesting.connections.retain(|one| *one != connection);
+        }
+    }
+
+    /// What a call stands in that is opened on a connection. Where no more calls are taken, those that are open may still
+    /// make the ones that they need to end.
+    pub(super) fn around(&self, connection: ConnectionId) -> Result<Around> {
+        let inside = self.state.peers.get(&connection).and_then(|peer| peer.inside);
+        let Some(key) = inside else {
+            self.check_not_draining()?;
+            return Ok(Around::default());
+        };
+        let call = self.state.calls.get(&key).ok_or_else(over)?;
+        let depth = call.nesting.depth + 1;
+        if depth > self.state.limits.nesting_max {
+            return Err(Error::new(ErrorKind::LimitExceeded, "accept a call", "calls stand too deep in one another")
+                .with("nesting_max", self.state.limits.nesting_max)
+                .fix("let the routine not call itself without end, or raise nesting_max in farcall.toml"));
+        }
+        let until = call.deadline.into_iter().chain(call.allowed.map(|(end, _)| end)).min();
+        Ok(Around { nesting: Nesting { depth, parent: Some((key, call.id)), ..Nesting::default() }, until })
+    }
+
+    /// A call was opened inside another.
+    pub(super) fn begin_inside(&mut self, parent: Option<(CallKey, CallId)>) {
+        if let Some(call) = parent.and_then(|(key, _)| self.state.calls.get_mut(&key)) {
+            call.nesting.inner += 1;
+        }
+    }
+
+    /// It is over.
+    pub(super) fn finish_inside(&mut self, parent: Option<(CallKey, CallId)>) {
+        if let Some(call) = parent.and_then(|(key, _)| self.state.calls.get_mut(&key)) {
+            call.nesting.inner = call.nesting.inner.saturating_sub(1);
+        }
+    }
+
+    /// A call is to end with its executable: those that it made end now. The routine is not told: it would go on, and might
+    /// return before it is stopped. As deep as calls stand in one another.
+    pub(super) fn abandon_inside(&mut self, surroundings: &mut dyn Surroundings, key: CallKey) {
+        let connections = self.state.calls.get(&key).map(|call| call.nesting.connections.clone());
+        for connection in connections.into_iter().flatten() {
+            let Some(peer) = self.state.peers.get_mut(&connection) else { continue };
+            let PeerKind::Client { calls, .. } = &mut peer.kind else { continue };
+            for inner in std::mem::take(calls).into_values() {
+                self.client_gone(surroundings, inner);
+            }
+        }
+    }
+
+    /// A call is over: so are those that it made, and no more are taken.
+    pub(super) fn end_inside(&mut self, surroundings: &mut dyn Surroundings, key: CallKey) {
+        let Some(call) = self.state.calls.get_mut(&key) else { return };
+        for connection in std::mem::take(&mut call.nesting.connections) {
+            let Some(peer) = self.state.peers.get_mut(&connection) else { continue };
+            peer.connection.goodbye(Some(&over()));
+            let inner = match &peer.kind {
+                PeerKind::Client { calls, .. } => calls.values().copied().collect(),
+                PeerKind::Executable(_) => Vec::new(),
+            };
+            self.leave(connection);
+            for key in inner {
+                self.abort(surroundings, key, over());
+            }
+        }
+    }
+
+    /// A call that a routine waits for, where everybody waits and nobody more may come: it would wait for ever.
+    pub(super) fn refuse_if_all_wait(&mut self, surroundings: &mut dyn Surroundings, key: CallKey) {
+        let waits = |call: &crate::state::Call| call.nesting.depth > 0 && call.executable.is_none();
+        let alive = self.state.executables.len();
+        if !self.state.calls.get(&key).is_some_and(|call| waits(call))
+            || alive < self.state.places_max()
+            || self.state.lent() < alive
+        {
+            return;
+        }
+        let error =
+            Error::new(ErrorKind::LimitExceeded, "run a routine", "every executable waits for a call of its own")
+                .with("executables_max", self.state.limits.executables_max)
+                .fix("try again later, or raise executables_max in farcall.toml")
+                .retryable();
+        self.finish(surroundings, key, Err(error));
+    }
+}
+
+fn over() -> Error {
+    Error::new(
+        ErrorKind::Cancelled,
+        "call from inside a routine",
+        "the call that it ran when it asked for its server is over",
+    )
+    .fix("ask for the running server anew in every call")
+}
+
+impl State {
+    /// How many calls a call stands in.
+    pub(super) fn depth_of(&self, key: CallKey) -> u32 {
+        self.calls.get(&key).map_or(0, |call| call.nesting.depth)
+    }
+
+    /// Executables that wait for calls of their own, and lend these their places.
+    pub(super) fn lent(&self) -> usize {
+        let busy = self.executables.values().filter(|record| record.phase == Phase::Busy);
+        let fronts = busy.filter_map(|record| self.calls.get(&record.line.front()?.key));
+        fronts.filter(|call| call.nesting.inner > 0).count()
+    }
+
+    /// Whether an executable may be started for a call that stands so deep.
+    pub(super) fn has_place(&self, depth: u32) -> bool {
+        let (alive, most) = (self.executables.len(), self.limits.executables_max);
+        alive < most || (depth > 0 && alive < (most + self.lent()).min(self.places_max()))
+    }
+
+    /// Executables at a time, those that wait included.
+    pub(super) fn places_max(&self) -> usize {
+        self.limits.executables_max.saturating_mul(1 + self.limits.nesting_max as usize)
+    }
+
+    /// Whether more could work at a time than may, since those that waited go on.
+    pub(super) fn is_crowded(&self) -> bool {
+        if self.executables.len() <= self.limits.executables_max {
+            return false;
+        }
+        let ending = self.executables.values().filter(|record| record.phase == Phase::Ending).count();
+        self.executables.len() - ending > self.limits.executables_max + self.lent()
+    }
+
+    /// Whether a module's calls wait for an executable that only another module's can make room for.
+    pub(super) fn is_starving(&self, pool: &Pool) -> bool {
+        let first = pool.waiting.get(pool.coming);
+        first.is_some_and(|key| pool.alive == 0 || self.depth_of(*key) > 0)
+    }
+}
