@@ -173,7 +173,7 @@ SCHEMA = {
         {1: one_of(3), 2: one_of(2), 3: text, 4: list_of(text), 5: limits, 6: text, 9: attributes}, {7: text, 8: octets}
     ),
     2: record({}, {1: failure}),
-    5: choice((text,), (), (publication,), (order,), ()),
+    5: choice((text,), (), (publication,), (order,), (), (call_id,)),
     6: choice((failure,), (interface,), (list_of(interface),), (), (list_of(module_report),), (status,)),
     7: record(
         {1: call_id, 2: text, 3: contract, 4: arguments},
