@@ -219,11 +219,11 @@ def large(stage, folder, kind, listen, rounds):
     words = ("roundtrip", LARGE, "inplace")
     ratio, null, spread = compare(raw, ours, rounds, words)
     row(f"128 MB there and back, {place}, {kind}, 0 | 1: speed over raw", ratio, null, spread,
-        ">= 0.75" if listen == "tcp" else ">= 1")
+        ">= 0.88" if listen == "tcp" else ">= 1")
     if listen == "unix" and kind != "c":
         mapped = ("roundtrip", LARGE, "mapped")
         ratio, null, spread = compare(raw, ours, rounds, mapped, words)
-        row(f"the same, result mapped, {kind}: speed over raw", ratio, null, spread, ">= 1.6")
+        row(f"the same, result mapped, {kind}: speed over raw", ratio, null, spread, ">= 2.2")
     ratio, mine, theirs = cpu_ratio(raw, ours, server, rounds, words)
     row(f"CPU per GB, {place}, {kind}: {mine:.2f} s over raw's {theirs:.2f} s", ratio, 1, 0, "<= 1.2")
     for one in (raw, ours, server, raw_server):
@@ -255,7 +255,7 @@ def small(stage, folder, kind, listen, rounds):
         ours = start(kind, stage, server, client_core)
         ratio, null, spread = compare(raw, ours, rounds, ("pingpong", 2000))
         row(f"small call, {listen}, {kind}, {where}: time over raw ping-pong", 1 / ratio, null, spread,
-            "<= 5" if where == "one core" else "")
+            "<= 3.5" if where == "one core" else "<= 1.3")
         for one in (raw, ours, server, raw_server):
             one.close()
 
