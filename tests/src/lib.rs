@@ -16,6 +16,22 @@ pub use fixture::{
 pub use raw::{Raw, failure_of};
 pub use server::{Server, Transport, alive, authority, eventually};
 
+/// Each test over each transport: functions that take one.
+#[macro_export]
+macro_rules! over_all {
+    ($($test:ident)*) => {
+        mod unix {
+            $(#[test] fn $test() { super::$test($crate::Transport::Unix); })*
+        }
+        mod tcp {
+            $(#[test] fn $test() { super::$test($crate::Transport::Tcp); })*
+        }
+        mod tls {
+            $(#[test] fn $test() { super::$test($crate::Transport::Tls); })*
+        }
+    };
+}
+
 /// The repository's root.
 pub fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ lies in the root").to_path_buf()

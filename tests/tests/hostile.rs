@@ -22,22 +22,7 @@ use farcall_wire::{
 };
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 
-/// Each test over each transport.
-macro_rules! over_all {
-    ($($test:ident)*) => {
-        mod unix {
-            $(#[test] fn $test() { super::$test(farcall_tests::Transport::Unix); })*
-        }
-        mod tcp {
-            $(#[test] fn $test() { super::$test(farcall_tests::Transport::Tcp); })*
-        }
-        mod tls {
-            $(#[test] fn $test() { super::$test(farcall_tests::Transport::Tls); })*
-        }
-    };
-}
-
-over_all! {
+farcall_tests::over_all! {
     strangers_who_do_not_speak_farcall
     greetings_that_are_wrong
     frames_that_break_the_rules

@@ -10,22 +10,7 @@ use farcall_tests::{Server, Transport, fortran, manifest, trouble};
 /// No test waits so long for one piece of news.
 const PATIENCE: Option<Duration> = Some(Duration::from_secs(20));
 
-/// Each test over each transport.
-macro_rules! over_all {
-    ($($test:ident)*) => {
-        mod unix {
-            $(#[test] fn $test() { super::$test(farcall_tests::Transport::Unix); })*
-        }
-        mod tcp {
-            $(#[test] fn $test() { super::$test(farcall_tests::Transport::Tcp); })*
-        }
-        mod tls {
-            $(#[test] fn $test() { super::$test(farcall_tests::Transport::Tls); })*
-        }
-    };
-}
-
-over_all! {
+farcall_tests::over_all! {
     lines_come_while_the_routine_runs
     the_last_words_of_a_crash_come_first
     a_flood_is_bounded

@@ -9,19 +9,7 @@ use farcall_client::idl::interface::Order;
 use farcall_client::{Argument, Array, CallOptions, Client, Error, ErrorKind};
 use farcall_tests::{Server, Transport, alive, eventually, manifest, trouble};
 
-/// Each test over each transport.
-macro_rules! over_both {
-    ($($test:ident)*) => {
-        mod unix {
-            $(#[test] fn $test() { super::$test(farcall_tests::Transport::Unix); })*
-        }
-        mod tcp {
-            $(#[test] fn $test() { super::$test(farcall_tests::Transport::Tcp); })*
-        }
-    };
-}
-
-over_both! {
+farcall_tests::over_all! {
     a_crash_is_named_with_the_last_words
     a_linked_routine_crashes_alike
     exit_and_abort_are_told_apart
