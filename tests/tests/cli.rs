@@ -10,6 +10,8 @@ mod checks;
 mod edges;
 #[path = "cli/lists.rs"]
 mod lists;
+#[path = "cli/terminal.rs"]
+mod terminal;
 #[path = "cli/trouble.rs"]
 mod trouble;
 

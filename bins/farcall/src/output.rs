@@ -1,6 +1,6 @@
 //! Standard output that a reader may close at any time: `farcall ls | head -1`.
 
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
@@ -46,6 +46,11 @@ pub fn notice(text: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
+/// Whether a person looks at it, through a terminal on which one can go back: `dumb` is what editors and typewriters are.
+pub fn is_screen(stream: &impl IsTerminal) -> bool {
+    stream.is_terminal() && std::env::var_os("TERM").is_some_and(|name| !name.is_empty() && name != "dumb")
+}
+
 /// Two columns, the first as wide as its widest entry.
 pub fn table(out: &mut dyn Write, rows: &[(String, String)]) -> io::Result<()> {
     let width = rows.iter().map(|(first, _)| first.chars().count()).max().unwrap_or(0);
@@ -53,4 +58,16 @@ pub fn table(out: &mut dyn Write, rows: &[(String, String)]) -> io::Result<()> {
         let line = format!("{first:width$}  {second}");
         writeln!(out, "{}", line.trim_end())
     })
+}
+
+/// A number of bytes for people.
+pub fn bytes(count: u64) -> String {
+    let (mut value, mut unit) = (count as f64, "B");
+    for next in ["KiB", "MiB", "GiB", "TiB", "PiB"] {
+        if value < 1024.0 {
+            break;
+        }
+        (value, unit) = (value / 1024.0, next);
+    }
+    if unit == "B" { format!("{count} B") } else { format!("{value:.1} {unit}") }
 }

@@ -40,3 +40,4 @@ pub use pending::{News, PendingCall};
 pub use private::{PrivateServer, ServeOptions};
 pub use results::{Output, Outputs, OwnedArray};
 pub use routine::Routine;
+pub use session::Transfer;

@@ -10,7 +10,7 @@ use crate::argument::Passed;
 use crate::client::{CallOptions, Client};
 use crate::contract::Contract;
 use crate::results::Outputs;
-use crate::session::{Conditions, Told, earlier};
+use crate::session::{Conditions, Told, Transfer, earlier};
 
 /// Time after a call's deadline in which the server's own word on it counts still: it says more than ours. Then the
 /// caller hears that its time is over, whatever the server does.
@@ -143,6 +143,12 @@ impl PendingCall {
             None if last.is_some_and(|last| last <= Instant::now()) => Ok(Some(News::Over)),
             None => Ok(None),
         }
+    }
+
+    /// How many bytes of its arrays have moved so far; all zero when nothing moves any more. Never waits, and costs nothing
+    /// while nobody asks: from time to time between two [`PendingCall::next_news`], say.
+    pub fn transfer(&self) -> Transfer {
+        self.client.session().transfer(self.number).unwrap_or_default()
     }
 
     /// Waits for the end.

@@ -66,25 +66,25 @@ impl Routine {
         self.call_positional(self.by_name(arguments)?, Vec::new(), options)
     }
 
-    /// The same, and gives what is told of the call meanwhile to `hear`: as far as the options want it, and all of it before
-    /// this returns.
+    /// The same, and gives what is told of the call meanwhile to `watch`: as far as the options want it, and all of it before
+    /// this returns. After every `pause` without news it is asked, too, and may look how far the call's arrays are.
     ///
     /// # Errors
     /// As [`Routine::call_with`].
-    pub fn call_heard<'n, 'a>(
+    pub fn call_watched<'n, 'a>(
         &self,
         arguments: impl IntoIterator<Item = (&'n str, Argument<'a>)>,
         options: &CallOptions,
-        mut hear: impl FnMut(News),
+        pause: Option<Duration>,
+        mut watch: impl FnMut(&PendingCall, Option<News>),
     ) -> Result<Outputs> {
         // SAFETY: the arrays are borrowed until this returns, or unwinds, when the call is over or was given up.
         let passed = unsafe { Passed::borrowed(self.by_name(arguments)?, Vec::new()) };
         let mut call = self.open(passed, options)?;
         loop {
-            match call.next_news(None)? {
+            match call.next_news(pause)? {
                 Some(News::Over) => return call.wait(),
-                Some(news) => hear(news),
-                None => {}
+                news => watch(&call, news),
             }
         }
     }

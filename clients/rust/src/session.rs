@@ -15,6 +15,7 @@ mod polling;
 mod questions;
 mod segments;
 mod tables;
+mod transfer;
 
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -44,6 +45,7 @@ use questions::Questions;
 pub use segments::Segment;
 use segments::Segments;
 use tables::{Tables, fresh_seed};
+pub use transfer::Transfer;
 
 /// Bytes taken from the stream before waiting threads are looked after.
 const RECEIVE_BUDGET: usize = 64 << 20;

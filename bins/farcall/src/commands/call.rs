@@ -1,10 +1,11 @@
 //! `farcall call`: one call with arguments from the command line and files.
 
+mod bar;
 mod elements;
 mod json;
 mod readable;
+mod screen;
 
-use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -20,6 +21,10 @@ use crate::data::Data;
 use crate::files::Pending;
 use crate::output::print;
 use crate::values::{Value, unmarked, value};
+use screen::Screen;
+
+/// How often it is looked how far the call's arrays are.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Calls a routine.
 #[derive(Args)]
@@ -36,7 +41,7 @@ pub struct CallArguments {
     /// Time for the call
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<Duration>,
-    /// Do not show what the routine prints; otherwise it goes to standard error while the routine runs
+    /// Show neither what the routine prints, which otherwise goes to standard error while it runs, nor how far large arrays are
     #[arg(short, long)]
     quiet: bool,
     /// Print the results as one JSON object
@@ -68,7 +73,7 @@ pub fn call(arguments: &CallArguments) -> Result<()> {
         values.push((index, value(interface, &interface.parameters[index], text)?));
     }
     let files = destinations(interface, &arguments.out)?;
-    let outputs = invoke(&routine, &mut values, arguments.timeout, arguments.quiet)?;
+    let outputs = invoke(&routine, &mut values, arguments)?;
     let written: Vec<(usize, PathBuf)> =
         files.iter().map(|(index, file)| (*index, file.path().to_path_buf())).collect();
     for (index, file) in files {
@@ -81,29 +86,19 @@ pub fn call(arguments: &CallArguments) -> Result<()> {
 }
 
 /// Makes the call and waits for its end.
-fn invoke(routine: &Routine, values: &mut [(usize, Value)], timeout: Option<Duration>, quiet: bool) -> Result<Outputs> {
+fn invoke(routine: &Routine, values: &mut [(usize, Value)], arguments: &CallArguments) -> Result<Outputs> {
     let parameters = &routine.interface().parameters;
     let named = values.iter_mut().map(|(index, value)| (parameters[*index].name.as_str(), value.argument()));
-    let options = CallOptions { timeout, output: !quiet, ..CallOptions::default() };
-    routine.call_heard(named, &options, |news| match news {
-        News::Stdout(bytes) | News::Stderr(bytes) => show(&bytes),
+    let options = CallOptions { timeout: arguments.timeout, output: !arguments.quiet, ..CallOptions::default() };
+    let mut screen = Screen::new(!arguments.quiet && !arguments.json);
+    let pause = screen.draws().then_some(LOOK_EVERY);
+    let outcome = routine.call_watched(named, &options, pause, |call, news| match news {
+        Some(News::Stdout(bytes) | News::Stderr(bytes)) => screen.show(&bytes),
+        _ if screen.draws() => screen.draw(&call.transfer()),
         _ => {}
-    })
-}
-
-/// Shows what the routine prints, of which none belongs into the results. To a terminal goes nothing that would command it.
-fn show(bytes: &[u8]) {
-    let mut stderr = std::io::stderr().lock();
-    // Who closed it does not want to know.
-    let _ = match stderr.is_terminal() {
-        true => stderr.write_all(harmless(bytes).as_bytes()),
-        false => stderr.write_all(bytes),
-    };
-}
-
-fn harmless(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    text.chars().map(|c| if c.is_control() && !"\n\r\t".contains(c) { '\u{fffd}' } else { c }).collect()
+    });
+    screen.clear();
+    outcome
 }
 
 fn wrong(message: impl Into<String>) -> Error {

@@ -3,7 +3,7 @@
 mod json;
 mod page;
 
-use std::io::{IsTerminal, Write, stdout};
+use std::io::{Write, stdout};
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -11,6 +11,7 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_client::{Client, Status};
 
 use crate::connection::RunningServer;
+use crate::output::is_screen;
 
 /// Time for an answer.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
@@ -43,7 +44,7 @@ struct Look {
 pub fn top(arguments: &TopArguments) -> Result<()> {
     let interval = interval(arguments.interval)?;
     let client = arguments.server.connect()?;
-    let screen = stdout().is_terminal() && !arguments.once && !arguments.json;
+    let screen = is_screen(&stdout()) && !arguments.once && !arguments.json;
     let mut before = look(&client)?;
     loop {
         std::thread::sleep(interval);

@@ -2,6 +2,8 @@
 
 use farcall_client::{Status, Use};
 
+use crate::output::bytes;
+
 /// Rows of each table that are shown.
 const ROWS_MAX: usize = 20;
 
@@ -25,7 +27,8 @@ pub fn page(now: &Status, before: &Status, seconds: f64) -> String {
 }
 
 fn head(now: &Status, before: &Status, seconds: f64) -> String {
-    let all: f64 = now.uses.iter().map(|one| rate(one, before, seconds)).sum();
+    // The sum of nothing is -0.0.
+    let all = now.uses.iter().map(|one| rate(one, before, seconds)).sum::<f64>() + 0.0;
     let waiting: u64 = now.modules.iter().map(|one| one.waiting).sum();
     let draining = if now.draining { ", takes no more calls" } else { "" };
     let mut text = format!("{}, up {}{draining}\n", plain(&now.product), time(now.up_ns as f64 / 1e9));
@@ -85,17 +88,6 @@ fn table(head: &[&str], numbers: usize, rows: Vec<Vec<String>>) -> String {
 /// Names of others, without what a terminal would obey.
 fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
-}
-
-fn bytes(count: u64) -> String {
-    let (mut value, mut unit) = (count as f64, "B");
-    for next in ["KiB", "MiB", "GiB", "TiB", "PiB"] {
-        if value < 1024.0 {
-            break;
-        }
-        (value, unit) = (value / 1024.0, next);
-    }
-    if unit == "B" { format!("{count} B") } else { format!("{value:.1} {unit}") }
 }
 
 fn time(seconds: f64) -> String {
@@ -161,5 +153,6 @@ mod tests {
         let own = Status { totals: None, ..seen(5) };
         let text = page(&own, &own, 1.0);
         assert!(!text.contains("clients:") && text.contains("an?na"), "{text}");
+        assert!(page(&Status::default(), &Status::default(), 1.0).contains("calls: 0 open, 0 waiting, 0.0 a second"));
     }
 }

@@ -1,0 +1,90 @@
+//! Standard error as a person sees it: what the routine prints, and below it a line that changes.
+
+use std::io::{IsTerminal, Write, stderr};
+use std::time::Instant;
+
+use farcall_client::Transfer;
+
+use super::bar::Bar;
+use crate::output::is_screen;
+
+/// Columns of a terminal that does not know.
+const COLUMNS: usize = 80;
+
+/// What is on the screen.
+pub struct Screen {
+    /// Whether anything may be drawn there that is not to stay.
+    draws: bool,
+    begun: Instant,
+    bar: Bar,
+    /// Columns of the line that is drawn now.
+    drawn: usize,
+    /// Whether the routine left the cursor behind text of its own.
+    inside_line: bool,
+}
+
+impl Screen {
+    /// The screen of this process, if a person looks at it.
+    pub fn new(wanted: bool) -> Screen {
+        let draws = wanted && is_screen(&stderr());
+        Screen { draws, begun: Instant::now(), bar: Bar::default(), drawn: 0, inside_line: false }
+    }
+
+    /// Whether it wants to hear how far the call is.
+    pub fn draws(&self) -> bool {
+        self.draws
+    }
+
+    /// Shows how far the call's arrays are.
+    pub fn draw(&mut self, transfer: &Transfer) {
+        // One column less than there are: some terminals wrap as soon as the last is written to.
+        let line = self.bar.line(transfer, self.begun.elapsed(), columns().saturating_sub(1));
+        match line {
+            // A shell that has put us into the background wants its line for itself.
+            Some(line) if !self.inside_line && is_in_front() => self.put(&line),
+            _ => self.clear(),
+        }
+    }
+
+    /// Only a carriage return and blanks: every terminal knows these.
+    fn put(&mut self, line: &str) {
+        // Who closed it does not want to know, here and below.
+        let _ = write!(stderr().lock(), "\r{line:0$}", self.drawn);
+        self.drawn = line.len();
+    }
+
+    /// Takes away what is drawn.
+    pub fn clear(&mut self) {
+        if self.drawn > 0 {
+            let _ = write!(stderr().lock(), "\r{:1$}\r", "", self.drawn);
+            self.drawn = 0;
+        }
+    }
+
+    /// Shows what the routine prints, of which none belongs into the results. To a terminal goes nothing that would
+    /// command it.
+    pub fn show(&mut self, bytes: &[u8]) {
+        self.clear();
+        let mut stderr = stderr().lock();
+        let _ = match stderr.is_terminal() {
+            true => stderr.write_all(harmless(bytes).as_bytes()),
+            false => stderr.write_all(bytes),
+        };
+        self.inside_line = bytes.last().map_or(self.inside_line, |last| *last != b'\n');
+    }
+}
+
+fn columns() -> usize {
+    let size = rustix::termios::tcgetwinsize(stderr()).ok();
+    size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(COLUMNS)
+}
+
+fn is_in_front() -> bool {
+    // A terminal that is not ours to ask (of another session) shows everything.
+    rustix::termios::tcgetpgrp(stderr()).map_or(true, |front| front == rustix::process::getpgrp())
+}
+
+fn harmless(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    text.chars().map(|c| if c.is_control() && !"\n\r\t".contains(c) { '\u{fffd}' } else { c }).collect()
+}
