@@ -38,7 +38,7 @@ wheel: ## build the wheel for old systems too (glibc 2.17)
 	@echo "[7/7] building for glibc 2.17"
 	@tools/build-portable.sh
 
-lint: ## rustfmt and clippy, where they are installed
+lint: ## rustfmt and clippy, where they are installed, and the layout of interface files
 	@tools/lint.sh
 
 fuzz: ## the fuzz tests, longer; cargo-fuzz where a nightly toolchain has it

@@ -64,11 +64,7 @@ python_suite() {
 }
 
 count='^[0-9]+ passed, [0-9]+ failed$'
-if cargo fmt --version >/dev/null 2>&1 || cargo clippy --version >/dev/null 2>&1; then
-    suite lint "$count" tools/lint.sh
-else
-    echo "note: lint is left out, neither rustfmt nor clippy is installed"
-fi
+suite lint "$count" tools/lint.sh
 suite rust '^test result:' cargo test --release --workspace --no-fail-fast --quiet
 suite c "$count" c_suite
 if has_sanitizers; then

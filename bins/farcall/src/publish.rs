@@ -115,13 +115,7 @@ pub fn publication_of(module: Module, file: &Path) -> Result<(Publication, Strin
 }
 
 fn published(module: Module, kind: ImageKind, warnings: String, file: &Path) -> (Publication, String) {
-    let warnings = match module.routines.is_empty() {
-        true if is_python(file) => {
-            format!("{warnings}warning: {} publishes nothing: no function of it has type hints", file.display())
-        }
-        true => format!("{warnings}{}", publishes_nothing(file)),
-        false => warnings,
-    };
+    let warnings = with_nothing_to_publish(warnings, &module, file);
     let backend = module.routines.first().map(|r| r.implementation.backend.clone()).unwrap_or_default();
     let executable =
         ExecutableImage { kind, environment: Vec::new(), backend, module_text: encode_module(&module).into() };
@@ -133,9 +127,14 @@ fn published(module: Module, kind: ImageKind, warnings: String, file: &Path) -> 
     (Publication { module: module.name, routines: routines.collect(), executable }, warnings)
 }
 
-/// The warning for a file without routines.
-pub fn publishes_nothing(file: &Path) -> String {
-    format!("warning: {} publishes nothing: it has no Define", file.display())
+/// Warnings of a file, and one more if it has no routines.
+pub fn with_nothing_to_publish(warnings: String, module: &Module, file: &Path) -> String {
+    if !module.routines.is_empty() || !module.classes.is_empty() {
+        return warnings;
+    }
+    let reason = if is_python(file) { "no function of it has type hints" } else { "it has no Define" };
+    let gap = if warnings.is_empty() || warnings.ends_with('\n') { "" } else { "\n" };
+    format!("{warnings}{gap}warning: {} publishes nothing: {reason}", file.display())
 }
 
 /// Opens the libraries and finds every symbol in a process of its own: a library runs code when it is opened.

@@ -197,6 +197,17 @@ def test_the_shell_calls_and_checks(physics):
     assert "42" in command("call", "scalars", "41", "1.5", "1+2j", "1", "abc", address=physics.address)
     said = command("check", str(PHYSICS))
     assert "physics/heat" in said and "warning" in said and "without_hints is left out" in said and "_private" not in said
+    assert "with the warnings above" in said and "no mistakes" not in said
+
+
+@pytest.mark.parametrize("link", [[], ["--link"]])
+def test_a_file_that_publishes_nothing_is_not_called_good(tmp_path, link):
+    for text, left_out in (("def double(x):\n    return 2 * x\n", 1), ("X = 1\n", 0)):
+        (tmp_path / "plain.py").write_text(text)
+        said = command("check", *link, str(tmp_path / "plain.py"))
+        assert said.count("double is left out: it has no type hints\n") == left_out
+        assert said.count("plain.py publishes nothing: no function of it has type hints\n") == 1
+        assert "plain.py: module plain, with the warnings above\n" in said
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{exit_code, explain};
 use crate::output::{print, table};
-use crate::publish::{compile, publication_of, publishes_nothing, read};
+use crate::publish::{compile, publication_of, read, with_nothing_to_publish};
 use crate::python::{Interpreters, is_python};
 use crate::shipped;
 
@@ -38,8 +38,12 @@ pub fn check(arguments: &CheckArguments) -> Result<ExitCode> {
     for file in &arguments.files {
         let file = &shipped::named(file);
         match checked(file, arguments.link) {
-            Ok(module) if !arguments.json => summarise(file, &module)?,
-            Ok(_) => {}
+            Ok(checked) => {
+                warn(&checked.warnings);
+                if !arguments.json {
+                    summarise(file, &checked)?;
+                }
+            }
             Err(error) => {
                 if arguments.json {
                     mistakes.extend(values(file, &error));
@@ -57,21 +61,25 @@ pub fn check(arguments: &CheckArguments) -> Result<ExitCode> {
     Ok(worst.as_ref().map_or(ExitCode::SUCCESS, exit_code))
 }
 
+/// A file that can be published, and what its author should know all the same.
+struct Checked {
+    module: Module,
+    warnings: String,
+}
+
 /// Compiles a file; where `link` says so, also finds its code.
-fn checked(file: &Path, link: bool) -> Result<Module> {
+fn checked(file: &Path, link: bool) -> Result<Checked> {
     if is_python(file) {
         let described = Interpreters::default().describe(file, &read(file)?)?;
-        warn(&described.warnings);
-        return Ok(described.module);
+        let warnings = with_nothing_to_publish(described.warnings, &described.module, file);
+        return Ok(Checked { module: described.module, warnings });
     }
     let module = compile(file)?;
-    if link {
-        let (_, warnings) = publication_of(module.clone(), file)?;
-        warn(&warnings);
-    } else if module.routines.is_empty() && module.classes.is_empty() {
-        warn(&publishes_nothing(file));
-    }
-    Ok(module)
+    let warnings = match link {
+        true => publication_of(module.clone(), file)?.1,
+        false => with_nothing_to_publish(String::new(), &module, file),
+    };
+    Ok(Checked { module, warnings })
 }
 
 fn warn(warnings: &str) {
@@ -82,15 +90,16 @@ fn warn(warnings: &str) {
 }
 
 /// What the file publishes: one line for each routine.
-fn summarise(file: &Path, module: &Module) -> Result<()> {
+fn summarise(file: &Path, Checked { module, warnings }: &Checked) -> Result<()> {
     let row = |routine: &Routine| (format!("  {}", routine.interface.full_name()), signature(&routine.interface));
     let mut rows: Vec<_> = module.routines.iter().map(row).collect();
     for class in &module.classes {
         let methods = class.methods.iter().map(|method| method.interface.name.as_str()).collect::<Vec<_>>();
         rows.push((format!("  {}/{}", module.name, class.name), format!("class with {}", methods.join(", "))));
     }
+    let verdict = if warnings.trim().is_empty() { "no mistakes" } else { "with the warnings above" };
     print(|out| {
-        writeln!(out, "{}: module {}, no mistakes", file.display(), module.name)?;
+        writeln!(out, "{}: module {}, {verdict}", file.display(), module.name)?;
         table(out, &rows)
     })
 }
