@@ -5,12 +5,12 @@ DESTDIR ?=
 STAGE   := $(CURDIR)/build
 PYTHON  := $(STAGE)/venv/bin/python
 
-.PHONY: help build install demo test bench wheel lint fuzz clean
+.PHONY: help build install demo test bench bench-peers wheel lint fuzz clean
 
 help: ## list the targets
 	@echo "Farcall: call a numerical routine on another machine as if it were local."
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s '|' 2>/dev/null \
-	  || sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1: \2/p' $(firstword $(MAKEFILE_LIST))
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s '|' 2>/dev/null \
+	  || sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1: \2/p' $(firstword $(MAKEFILE_LIST))
 
 build: ## build everything and stage it under build/ (bin, lib, include, share, wheels)
 	@tools/build.sh 6
@@ -25,10 +25,14 @@ test: ## run every test; ends with `N passed, N failed`
 	@echo "[7/7] testing"
 	@tools/test.sh
 
-bench: ## measure against a raw C TCP program, in turn
+bench: ## measure against a raw C TCP program and others' systems, in turn; draw the paper's figures
 	@tools/build.sh 7
 	@echo "[7/7] measuring"
 	@FARCALL_STAGE="$(STAGE)" PATH="$(STAGE)/venv/bin:$(STAGE)/bin:$$PATH" "$(PYTHON)" bench/run.py
+
+bench-peers: ## install what bench compares with (ZeroMQ, gRPC, OpenMPI, Ray)
+	@tools/python-environment.sh
+	@"$(PYTHON)" bench/run.py --install-peers
 
 install: build ## copy what is staged to PREFIX (default /usr/local), below DESTDIR if set
 	@tools/install.sh "$(STAGE)" "$(DESTDIR)$(PREFIX)"

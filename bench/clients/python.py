@@ -6,10 +6,8 @@ roundtrip BYTES MODE   MODE: inplace (one ordinary array both ways), fresh (a ne
 send KIND BYTES        an ordinary array both ways: a smooth field, random numbers (float64), or sparse ones (int32)
 pingpong COUNT         seconds per call
 dgesv N                seconds to solve N linear equations by LAPACK's dgesv, matrix and right side in place
-cpu                    user and system seconds of this process so far
 """
 
-import os
 import sys
 import time
 
@@ -93,10 +91,7 @@ def main():
     bench = Bench(sys.argv[1])
     for line in sys.stdin:
         command, *arguments = line.split()
-        if command == "cpu":
-            print("{:.2f} {:.2f}".format(*os.times()[:2]), flush=True)
-        else:
-            print(f"{getattr(bench, command)(*arguments):.9f}", flush=True)
+        print(f"{getattr(bench, command)(*arguments):.9f}", flush=True)
 
 
 main()

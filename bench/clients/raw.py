@@ -1,49 +1,69 @@
-# The raw C client under measurement: the same commands as the other clients (see rust/main.rs).
-"""Usage: raw.py librawclient.so PORT CONGESTION"""
+# The raw C client under measurement: the same commands as the other clients (see rust/main.rs), and solving without it.
+"""Usage: raw.py librawclient.so PORT CONGESTION     with liblinpack.so beside the library
+
+dgesv N      seconds to move matrix and right side there and back, and to solve the equations in this process
+local N      seconds to solve them in this process
+standard N   the same by Linpack's routines without blocking (equations.py)
+"""
 
 import ctypes
+import functools
+import pathlib
 import sys
 import time
 
 import equations
 
 
-def dgesv(library, n):
-    """Seconds to move the matrix and the right side there and back, and to solve the equations here."""
-    a, b = equations.make(n)
-    moving = library.raw_roundtrip(a.nbytes + b.nbytes)
-    begin = time.perf_counter()
-    equations.solve(a, b)
-    solving = time.perf_counter() - begin
-    equations.check(b)
-    return moving + solving
+class Raw:
+    def __init__(self, path, port, congestion):
+        self.linpack = pathlib.Path(path).with_name("liblinpack.so")
+        self.library = library = ctypes.CDLL(path)
+        library.raw_open.argtypes = [ctypes.c_int, ctypes.c_char_p]
+        library.raw_roundtrip.argtypes = library.raw_roundtrip_fresh.argtypes = [ctypes.c_uint64]
+        library.raw_error.restype = ctypes.c_char_p
+        for name in ("raw_roundtrip", "raw_roundtrip_fresh", "raw_pingpong", "raw_pipeline"):
+            getattr(library, name).restype = ctypes.c_double
+        if library.raw_open(port, congestion.encode()) != 0:
+            self.fail()
+
+    def fail(self):
+        sys.exit(f"raw.py: {self.library.raw_error().decode()}")
+
+    def roundtrip(self, size, mode="inplace"):
+        travel = self.library.raw_roundtrip_fresh if mode == "fresh" else self.library.raw_roundtrip
+        return travel(int(size))
+
+    def pingpong(self, count):
+        return self.library.raw_pingpong(int(count))
+
+    def pipeline(self, count, depth):
+        return self.library.raw_pipeline(int(count), int(depth))
+
+    def dgesv(self, n):
+        moving = self.library.raw_roundtrip(8 * int(n) * (int(n) + 1))
+        return moving + self.local(n) if moving >= 0 else moving
+
+    def local(self, n, solve=equations.solve):
+        a, b = equations.make(int(n))
+        begin = time.perf_counter()
+        solve(a, b)
+        seconds = time.perf_counter() - begin
+        equations.check(b)
+        return seconds
+
+    def standard(self, n):
+        return self.local(n, functools.partial(equations.solve_unblocked, self.linpack))
 
 
 def main():
-    library = ctypes.CDLL(sys.argv[1])
-    library.raw_open.argtypes = [ctypes.c_int, ctypes.c_char_p]
-    library.raw_roundtrip.argtypes = library.raw_roundtrip_fresh.argtypes = [ctypes.c_uint64]
-    library.raw_congestion.restype = library.raw_error.restype = ctypes.c_char_p
-    for name in ("raw_roundtrip", "raw_roundtrip_fresh", "raw_pingpong", "raw_server_cpu", "raw_client_cpu"):
-        getattr(library, name).restype = ctypes.c_double
-    if library.raw_open(int(sys.argv[2]), sys.argv[3].encode()) != 0:
-        sys.exit(f"raw.py: {library.raw_error().decode()}")
+    raw = Raw(sys.argv[1], int(sys.argv[2]), sys.argv[3])
     for line in sys.stdin:
         command, *arguments = line.split()
-        if command == "roundtrip":
-            roundtrip = library.raw_roundtrip_fresh if arguments[1:] == ["fresh"] else library.raw_roundtrip
-            answer = f"{roundtrip(int(arguments[0])):.9f}"
-        elif command == "pingpong":
-            answer = f"{library.raw_pingpong(int(arguments[0])):.9f}"
-        elif command == "dgesv":
-            answer = f"{dgesv(library, int(arguments[0])):.9f}"
-        elif command == "cpu":
-            answer = f"{library.raw_client_cpu() + library.raw_server_cpu():.6f} 0"
-        elif command == "congestion":
-            answer = library.raw_congestion().decode()
-        else:
-            sys.exit(f"raw.py: no command {command}")
-        print(answer, flush=True)
+        answer = getattr(raw, command)(*arguments)
+        if answer < 0:
+            raw.fail()
+        print(f"{answer:.9f}", flush=True)
 
 
 main()

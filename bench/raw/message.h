@@ -3,9 +3,9 @@
  * A request is a 64-byte message, followed by `length` bytes of data; the reply has the same form. Nothing is encoded,
  * checked or allocated per call: this is what plain C over a socket costs.
  *
- *   0        8        16                        64
+ *   0        8                                  64
  *   +--------+--------+-------------------------+----------------+
- *   | length | what   | cpu (double), reserved  | length bytes … |
+ *   | length | reserved                         | length bytes … |
  *   +--------+--------+-------------------------+----------------+
  */
 #ifndef RAW_MESSAGE_H
@@ -15,17 +15,12 @@
 #include <netinet/tcp.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-enum what { ECHO = 1, REPORT_CPU = 2 };
-
 struct message {
     uint64_t length;
-    uint64_t what;
-    double cpu; /* seconds, user and system, of the answering process so far */
-    char reserved[40];
+    char reserved[56];
 };
 
 /* The largest array that the server takes: one reused buffer of this size would be too dear to hold for nothing. */
@@ -89,14 +84,6 @@ static inline int send_message(int socket, const struct message *header, const v
         return -1; /* 64 bytes always fit into an empty socket buffer, and ours is empty here */
     uint64_t done = (uint64_t)sent - sizeof *header;
     return send_all(socket, (const char *)data + done, header->length - done);
-}
-
-static inline double cpu_seconds(void)
-{
-    struct rusage used;
-    getrusage(RUSAGE_SELF, &used);
-    return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec)
-        + 1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
 #endif

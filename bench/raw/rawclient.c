@@ -119,7 +119,7 @@ static int is_marked(const char *result, uint64_t bytes, unsigned char mark)
 double raw_roundtrip(uint64_t bytes)
 {
     static unsigned char mark;
-    struct message header = {.length = bytes, .what = ECHO};
+    struct message header = {.length = bytes};
 
     if (reserve(bytes) < 0)
         return -1.0;
@@ -139,7 +139,7 @@ double raw_roundtrip(uint64_t bytes)
 double raw_roundtrip_fresh(uint64_t bytes)
 {
     static unsigned char mark;
-    struct message header = {.length = bytes, .what = ECHO};
+    struct message header = {.length = bytes};
 
     if (reserve(bytes) < 0)
         return -1.0;
@@ -161,7 +161,7 @@ double raw_roundtrip_fresh(uint64_t bytes)
 /* `calls` small messages, one after the other; the seconds per call. */
 double raw_pingpong(int calls)
 {
-    struct message header = {.length = 0, .what = ECHO};
+    struct message header = {.length = 0};
     double begin = now();
 
     for (int call = 0; call < calls; call++) {
@@ -174,7 +174,7 @@ double raw_pingpong(int calls)
 /* The time of each of `calls` small messages, in seconds, for medians and tails. */
 int raw_pingpong_times(int calls, double *seconds)
 {
-    struct message header = {.length = 0, .what = ECHO};
+    struct message header = {.length = 0};
 
     for (int call = 0; call < calls; call++) {
         double begin = now();
@@ -185,15 +185,21 @@ int raw_pingpong_times(int calls, double *seconds)
     return 0;
 }
 
-/* Processor time of the server so far, user and system, in seconds. */
-double raw_server_cpu(void)
+/* Calls per second with `depth` of them under way: when an answer has come, the next message goes. All that are under
+ * way together are shorter than a socket's buffer, so neither end can block the other. */
+double raw_pipeline(int calls, int depth)
 {
-    struct message header = {.length = 0, .what = REPORT_CPU};
-    return exchange(&header) < 0 ? -1.0 : header.cpu;
-}
+    struct message header = {.length = 0};
+    double begin = now();
 
-/* Processor time of this process so far, user and system, in seconds. */
-double raw_client_cpu(void)
-{
-    return cpu_seconds();
+    if (depth < 1 || depth > 512)
+        return refuse("too many under way");
+    for (int call = 0; call < calls + depth; call++) {
+        errno = 0;
+        if (call >= depth && receive_all(connection, &header, sizeof header) < 0)
+            return refuse("no reply");
+        if (call < calls && send_message(connection, &header, NULL) < 0)
+            return refuse("cannot send");
+    }
+    return calls / (now() - begin);
 }

@@ -79,8 +79,6 @@ static void serve(int client)
     while (receive_all(client, &header, sizeof header) == 0) {
         if (reserve(header.length) < 0 || receive_all(client, buffer, header.length) < 0)
             break;
-        if (header.what == REPORT_CPU)
-            header.cpu = cpu_seconds();
         if (send_message(client, &header, buffer) < 0)
             break;
     }

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
 static double now(void)
@@ -85,21 +84,12 @@ static double pipeline(farcall_client *client, int count, int depth)
                 exit(1);
             }
         }
-        if (i < count)
-            {
+        if (i < count) {
             status = farcall_start_call(client, &error, &calls[slot], "bench/add", (double)i, 1.0, &sums[slot]);
             must(status, error);
         }
     }
     return count / (now() - begin);
-}
-
-static double cpu_seconds(void)
-{
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-           1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
 int main(int argc, char **argv)
@@ -118,8 +108,10 @@ int main(int argc, char **argv)
             printf("%.9f\n", pingpong(client, atoi(line + 9)));
         else if (sscanf(line, "pipeline %d %d", &count, &depth) == 2)
             printf("%.1f\n", pipeline(client, count, depth));
-        else
-            printf("%.6f 0\n", cpu_seconds());
+        else {
+            fprintf(stderr, "farcall-bench-client-c: no command %s", line);
+            return 2;
+        }
         fflush(stdout);
     }
     farcall_disconnect(client);

@@ -7,7 +7,6 @@
 //! crowd COUNT            keeps COUNT calls of a small dgesv going until as many processes have answered;
 //!                        answer: seconds
 //! audience COUNT         connects COUNT further clients that call once and stay; answer: how many there are
-//! cpu                    answer: user and system seconds of this process so far
 //! ```
 
 use std::collections::{HashMap, HashSet};
@@ -51,7 +50,6 @@ impl Bench {
             ["audience", count] => self.gather(number(count)?).map(|count| count.to_string()),
             ["pingpong", count] => self.pingpong(number(count)?).map(|seconds| format!("{seconds:.9}")),
             ["crowd", count] => self.crowd(number(count)?).map(|seconds| format!("{seconds:.9}")),
-            ["cpu"] => Ok(cpu()),
             _ => Err(wrong(words)),
         }
     }
@@ -132,13 +130,6 @@ fn small_solve(routine: &Routine) -> Result<PendingCall> {
     let b = Array::shared(Arc::new(vec![n as f64 + 4.0; n as usize]), &[n], Order::Row);
     let options = CallOptions { announced: true, ..CallOptions::default() };
     routine.start([("a", a.into()), ("b", b.into())], &options)
-}
-
-fn cpu() -> String {
-    // Fields 14 and 15 of /proc/self/stat, in ticks of a hundredth of a second; the name before them has no blanks.
-    let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let ticks: Vec<f64> = text.split_whitespace().skip(13).take(2).filter_map(|field| field.parse().ok()).collect();
-    format!("{:.2} {:.2}", ticks.first().unwrap_or(&0.0) / 100.0, ticks.get(1).unwrap_or(&0.0) / 100.0)
 }
 
 fn wrong(words: &[&str]) -> Error {

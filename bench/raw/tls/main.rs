@@ -2,12 +2,11 @@
 //!
 //! ```text
 //! farcall-bench-rawtls serve CREDENTIALS        prints `port N`; receives all of a message, then sends all of it back
-//! farcall-bench-rawtls call CREDENTIALS PORT    reads commands: roundtrip BYTES MODE (answer: seconds), cpu
+//! farcall-bench-rawtls call CREDENTIALS PORT    reads commands: roundtrip BYTES MODE (answer: seconds)
 //! ```
 //!
 //! Mutual TLS 1.3 with the cipher suite that Farcall prefers, reused buffers, blocking calls, both ends with the
-//! congestion control that Farcall uses on loopback. Messages begin with their length in 8 bytes; one without bytes asks
-//! for the server's processor time.
+//! congestion control that Farcall uses on loopback. Messages begin with their length in 8 bytes.
 
 use std::error::Error;
 use std::io::{BufRead, Read, Write};
@@ -73,11 +72,6 @@ fn serve(credentials: &Credentials) -> Outcome<()> {
     let mut bytes = Vec::new();
     // The client's end is the end.
     while let Ok(count) = read_length(&mut stream) {
-        if count == 0 {
-            stream.write_all(&cpu().to_le_bytes())?;
-            stream.flush()?;
-            continue;
-        }
         bytes.resize(count, 0);
         stream.read_exact(&mut bytes)?;
         stream.write_all(&bytes)?;
@@ -105,7 +99,6 @@ fn call(credentials: &Credentials, port: u16) -> Outcome<()> {
         let line = line?;
         match line.split_whitespace().collect::<Vec<_>>()[..] {
             ["roundtrip", count, _] => println!("{:.9}", roundtrip(&mut stream, &mut bytes, count.parse()?)?),
-            ["cpu"] => println!("{:.2} {:.2}", cpu(), ask_cpu(&mut stream)?),
             _ => return Err(format!("\"{line}\" is no command").into()),
         }
         std::io::stdout().flush()?;
@@ -121,19 +114,4 @@ fn roundtrip(stream: &mut (impl Read + Write), bytes: &mut Vec<u8>, count: usize
     stream.flush()?;
     stream.read_exact(bytes)?;
     Ok(begin.elapsed().as_secs_f64())
-}
-
-fn ask_cpu(stream: &mut (impl Read + Write)) -> Outcome<f64> {
-    stream.write_all(&0_u64.to_le_bytes())?;
-    stream.flush()?;
-    let mut answer = [0; 8];
-    stream.read_exact(&mut answer)?;
-    Ok(f64::from_le_bytes(answer))
-}
-
-/// User and system seconds of this process.
-fn cpu() -> f64 {
-    // Fields 14 and 15 of /proc/self/stat, in ticks of a hundredth of a second; the name before them has no blanks.
-    let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    text.split_whitespace().skip(13).take(2).filter_map(|field| field.parse::<f64>().ok()).sum::<f64>() / 100.0
 }

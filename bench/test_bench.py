@@ -1,0 +1,58 @@
+"""Tests of the bench: its arithmetic, and that everything in it still runs. What it measures here means nothing."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).parent
+STAGE = pathlib.Path(os.environ.get("FARCALL_STAGE", HERE.parent / "build"))
+sys.path.insert(0, str(HERE))
+
+import turns  # noqa: E402  (the bench's modules lie beside it)
+
+# One row of each part, and where it says what it drew.
+ROWS = (
+    "1 MB there and back, TCP, c: speed over raw TCP", "CPU per GB, TCP, c", "TLS, c: speed over bare rustls",
+    "small call, tcp, c, one core", "64 small calls under way, tcp", "fresh result over raw's malloc",
+    "array of farcall.empty", "dgesv n = 50", "smooth, loopback tcp: auto over off", "100 Mbit/s and 20 ms",
+    "5 executables with OpenBLAS", "5 idle clients", "figures 3 and 4", "figure3.svg", "figure4.svg", "figure5.svg",
+)
+
+
+def taking_turns(anchors, values):
+    """Turns of an anchor and one other with these times."""
+    return turns.Turns(len(values), iter(anchors).__next__, {"ours": iter(values).__next__}, warm=0)
+
+
+def test_a_round_is_compared_with_the_anchors_around_it():
+    # The machine becomes twice as slow in the middle: the ratio of each round is 2 all the same.
+    taken = taking_turns([1, 1, 3, 3], [0.5, 1, 1.5])
+    assert taken.anchor_over("ours") == turns.Figure(2, 2, 2)
+    assert taken.over_anchor("ours") == turns.Figure(0.5, 0.5, 0.5)
+
+
+def test_the_null_is_the_anchor_measured_as_the_others_are():
+    assert taking_turns([2, 2, 2, 2], [1, 1, 1]).null() == turns.Figure(1, 1, 1)
+    assert taking_turns([1, 2, 3], [1, 1]).null().median == 1, "a steady drift is no noise"
+    assert taking_turns([1, 2, 1], [1, 1]).null().median == 0.5
+
+
+def test_an_interval_holds_the_middle_half():
+    assert turns.figure([1, 2, 3, 4, 100]) == turns.Figure(3, 2, 4)
+    assert turns.figure([7]) == turns.Figure(7, 7, 7)
+
+
+@pytest.mark.skipif(os.cpu_count() < 2, reason="the bench needs two cores")
+def test_every_part_runs():
+    done = subprocess.run([sys.executable, HERE / "run.py", "--smoke", "--stage", STAGE], text=True, timeout=600,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert done.returncode == 0, done.stdout + done.stderr
+    missing = [row for row in ROWS if row not in done.stdout]
+    assert not missing, done.stdout
+    for name in ("ZeroMQ", "gRPC C++", "OpenMPI", "Ray"):
+        assert f"over {name}'s" in done.stdout or f"{name}: not installed: " in done.stdout
+    for number in (3, 4, 5):
+        assert "<svg" in (STAGE / f"bench/figure{number}.svg").read_text()
