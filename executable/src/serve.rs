@@ -19,7 +19,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use farcall_base::{ChannelId, Clock, Error, ErrorKind, Result, SystemClock};
-use farcall_call::{Connection, Event, Setup, Side, Transmit};
+use farcall_call::{Channels, Connection, Event, Setup, Side, Transmit};
 use farcall_interfaces::link::{FrameHandler, Link, QUEUE_BYTES, Received};
 use farcall_interfaces::memory::{MemorySource, Space};
 use farcall_interfaces::stream::ByteStream;
@@ -32,7 +32,7 @@ use farcall_wire::{
 
 use crate::entry::LinkedEntries;
 use call::PendingCall;
-use memory::Segments;
+use memory::{Arenas, Segments};
 use module::{LoadedModule, Source};
 use wait::Waiter;
 use zygote::Preloaded;
@@ -116,7 +116,8 @@ pub fn serve(stream: Box<dyn ByteStream>, memory: Arc<dyn MemorySource>, code: C
         segments: Segments::new(memory),
         module: None,
         code,
-        calls: BTreeMap::new(),
+        calls: Channels::default(),
+        arenas: Arenas::default(),
         refused: BTreeMap::new(),
         ready: VecDeque::new(),
         answered: Vec::new(),
@@ -153,7 +154,8 @@ struct Session {
     segments: Segments,
     module: Option<LoadedModule>,
     code: Code,
-    calls: BTreeMap<ChannelId, Box<PendingCall>>,
+    calls: Channels<Box<PendingCall>>,
+    arenas: Arenas,
     /// Calls that cannot run, and why: they are told when it would be their turn.
     refused: BTreeMap<ChannelId, Error>,
     ready: VecDeque<ChannelId>,
@@ -170,11 +172,11 @@ impl Session {
         while !self.pump(link)? {
             waiter.wait_for_room(link)?;
         }
-        let (connection, calls) = (&mut self.connection, &mut self.calls);
+        let (connection, calls, arenas) = (&mut self.connection, &mut self.calls, &mut self.arenas);
         self.answered.retain(|channel| {
             let open = connection.is_open(*channel);
-            if !open {
-                calls.remove(channel);
+            if !open && let Some(call) = calls.remove(*channel) {
+                arenas.take_back(call.into_arena());
             }
             open
         });
@@ -186,7 +188,7 @@ impl Session {
             match self.connection.poll_transmit() {
                 Some(Transmit::Control { header, body, .. }) => link.queue_control(header, &body, Vec::new()),
                 Some(Transmit::Data { header, place }) => {
-                    let call = self.calls.get_mut(&place.channel);
+                    let call = self.calls.get_mut(place.channel);
                     let call = call.ok_or_else(|| Error::internal("send a result", "its call is gone"))?;
                     link.queue_data(header, call.result_blocks(place.slot, header.length)?);
                 }
@@ -241,12 +243,12 @@ impl Session {
 
     fn on_open(&mut self, channel: ChannelId, open: &Open) {
         let accepted_at = self.clock.now();
-        let module = self.module.as_ref();
+        let (module, arenas) = (self.module.as_ref(), &mut self.arenas);
         let call = module
             .ok_or_else(|| {
                 Error::new(ErrorKind::Protocol, "run a routine", "the server sent no module before the call")
             })
-            .and_then(|module| PendingCall::new(module, open, &self.segments, accepted_at));
+            .and_then(|module| PendingCall::new(module, open, &self.segments, arenas, accepted_at));
         match call {
             Ok(call) => {
                 self.connection.grant(channel, call.announced_bytes);
@@ -264,7 +266,7 @@ impl Session {
         self.ready.retain(|ready| *ready != channel);
         let error = Error::new(ErrorKind::Cancelled, "run a routine", "the call was cancelled before it began");
         self.refuse(channel, &error);
-        self.calls.remove(&channel);
+        self.calls.remove(channel);
         self.refused.remove(&channel);
     }
 
@@ -291,7 +293,7 @@ impl Session {
         if let Some(error) = self.refused.remove(&channel) {
             return self.refuse(channel, &error);
         }
-        let (Some(call), Some(module)) = (self.calls.get_mut(&channel), self.module.as_ref()) else { return };
+        let (Some(call), Some(module)) = (self.calls.get_mut(channel), self.module.as_ref()) else { return };
         let since = call.accepted_at;
         let nanoseconds = |clock: &SystemClock| u64::try_from(clock.now().since(since).as_nanos()).unwrap_or(u64::MAX);
         let started_ns = nanoseconds(&self.clock);
@@ -329,11 +331,11 @@ impl FrameHandler for Session {
             return Ok(None);
         };
         let left = (header.length - done) as usize;
-        self.calls.get_mut(&place.channel).map(|call| call.argument_space(place.slot, left)).transpose()
+        self.calls.get_mut(place.channel).map(|call| call.argument_space(place.slot, left)).transpose()
     }
 
     fn data_arrived(&mut self, header: &FrameHeader, count: u32, done: u32) -> Result<()> {
-        if let Some(call) = self.calls.get_mut(&header.channel) {
+        if let Some(call) = self.calls.get_mut(header.channel) {
             call.argument_arrived(header.slot, count as usize)?;
         }
         self.connection.data_arrived(header, done)?;

@@ -270,6 +270,12 @@ impl HeapRegion {
         let base = unsafe { std::alloc::alloc_zeroed(layout) };
         if base.is_null() { Err(out_of_memory()) } else { Ok(HeapRegion { base, layout, bytes }) }
     }
+
+    /// Zeroes it.
+    pub fn clear(&mut self) {
+        // SAFETY: all of it, which nobody else has while we have it mutably.
+        unsafe { self.base.write_bytes(0, self.bytes) };
+    }
 }
 
 impl Drop for HeapRegion {

@@ -7,14 +7,14 @@ use farcall_base::{Bytes, CallId, Error, ErrorKind, Instant, Result};
 use farcall_idl::interface::{ElementType, Interface, Mode, Parameter};
 use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout};
 use farcall_idl::values::ByteValues;
-use farcall_interfaces::memory::{Block, Region, Space};
+use farcall_interfaces::memory::{Block, HeapRegion, Region, Space};
 use farcall_interfaces::packing::Packing;
 use farcall_interfaces::strided::Strided;
 use farcall_transport_unix::Birthplace;
 use farcall_wire::{Argument, Open};
 
 use super::CALL_BYTES_MAX;
-use super::memory::{ArenaPlan, Segments};
+use super::memory::{ArenaPlan, Arenas, Segments};
 use super::module::{Body, LoadedModule, LoadedRoutine};
 use super::output;
 use crate::invoke::{Slot, invoke};
@@ -44,7 +44,7 @@ pub struct PendingCall {
     pub(super) layout: Arc<CallLayout>,
     pub(super) places: Vec<Place>,
     pub(super) wanted: Vec<Argument>,
-    pub(super) arena: Arc<dyn Region>,
+    pub(super) arena: Arc<HeapRegion>,
     pub(super) sending: BTreeMap<u16, Packing>,
     routine: String,
     receiving: BTreeMap<u16, Packing>,
@@ -52,7 +52,13 @@ pub struct PendingCall {
 
 impl PendingCall {
     /// Checks the call against its interface and lays out its memory.
-    pub fn new(module: &LoadedModule, open: &Open, segments: &Segments, accepted_at: Instant) -> Result<PendingCall> {
+    pub fn new(
+        module: &LoadedModule,
+        open: &Open,
+        segments: &Segments,
+        arenas: &mut Arenas,
+        accepted_at: Instant,
+    ) -> Result<PendingCall> {
         let loaded = module.find(&open.routine)?;
         check_open(loaded, open)?;
         let interface = &loaded.routine.interface;
@@ -71,7 +77,7 @@ impl PendingCall {
         for (index, (parameter, layout)) in interface.parameters.iter().zip(&layout.parameters).enumerate() {
             planned.push(builder.plan(index, parameter, layout)?);
         }
-        let arena = builder.plan.make()?;
+        let arena = arenas.make(&builder.plan)?;
         let mut call = PendingCall {
             id: open.call,
             accepted_at,
@@ -156,6 +162,11 @@ impl PendingCall {
     pub fn result_blocks(&mut self, slot: u16, length: u32) -> Result<Vec<Block>> {
         let packing = self.sending.get_mut(&slot);
         packing.ok_or_else(|| Error::internal("send a result", "nobody wants it"))?.blocks(length as usize)
+    }
+
+    /// The memory of its small values, when nothing of the call is to be sent any more.
+    pub fn into_arena(self) -> Arc<HeapRegion> {
+        self.arena
     }
 
     /// Runs the routine and gathers its results.
@@ -278,7 +289,7 @@ enum Planned {
 }
 
 impl Planned {
-    fn in_arena(self, arena: &Arc<dyn Region>) -> Place {
+    fn in_arena(self, arena: &Arc<HeapRegion>) -> Place {
         match self {
             Planned::Arena(offset) => Place::Memory(arena.clone(), offset),
             Planned::Ready(place) => place,

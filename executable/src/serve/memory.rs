@@ -69,9 +69,78 @@ impl ArenaPlan {
         self.bytes = offset.checked_add(bytes).filter(|end| *end < isize::MAX as usize).ok_or_else(too_much)?;
         Ok(offset)
     }
+}
 
-    /// The memory, zeroed: an OUT array that the routine leaves alone must not show another call's data.
-    pub fn make(&self) -> Result<Arc<dyn Region>> {
-        Ok(Arc::new(HeapRegion::new(self.bytes.max(1))?))
+/// Arenas of this size serve again and again: most calls need less, and getting memory costs more than clearing it.
+const SMALL_BYTES: usize = 1024;
+/// As many are kept as calls may wait here.
+const KEPT_MAX: usize = super::CHANNELS_MAX as usize;
+
+/// Makes the arenas of calls.
+#[derive(Default)]
+pub struct Arenas {
+    /// Small ones that no call uses, zeroed.
+    kept: Vec<Arc<HeapRegion>>,
+}
+
+impl Arenas {
+    /// The memory of a plan, zeroed: an OUT array that the routine leaves alone must not show another call's data.
+    pub fn make(&mut self, plan: &ArenaPlan) -> Result<Arc<HeapRegion>> {
+        if plan.bytes > SMALL_BYTES {
+            return Ok(Arc::new(HeapRegion::new(plan.bytes)?));
+        }
+        self.kept.pop().map_or_else(|| HeapRegion::new(SMALL_BYTES).map(Arc::new), Ok)
+    }
+
+    /// Keeps a small arena for another call, cleared, unless somebody holds it.
+    pub fn take_back(&mut self, mut arena: Arc<HeapRegion>) {
+        if self.kept.len() < KEPT_MAX
+            && let Some(region) = Arc::get_mut(&mut arena)
+            && region.bytes() == SMALL_BYTES
+        {
+            region.clear();
+            self.kept.push(arena);
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use farcall_interfaces::memory::{Block, Space};
+
+    use super::*;
+
+    fn plan(bytes: u64) -> ArenaPlan {
+        let mut plan = ArenaPlan::default();
+        plan.reserve(bytes).unwrap();
+        plan
+    }
+
+    #[test]
+    fn a_small_arena_serves_again_without_what_lay_in_it() {
+        let mut arenas = Arenas::default();
+        let arena = arenas.make(&plan(8)).unwrap();
+        let base = arena.base();
+        Space::of(&*arena, 0, SMALL_BYTES).unwrap().bytes().fill(7);
+        arenas.take_back(arena);
+        let again = arenas.make(&plan(SMALL_BYTES as u64)).unwrap();
+        assert_eq!(again.base(), base);
+        let again: Arc<dyn Region> = again;
+        assert!(Block::of(&again, 0, SMALL_BYTES).unwrap().bytes().iter().all(|byte| *byte == 0));
+    }
+
+    #[test]
+    fn keeps_neither_large_arenas_nor_those_in_use_nor_too_many() {
+        let mut arenas = Arenas::default();
+        let large = arenas.make(&plan(SMALL_BYTES as u64 + 1)).unwrap();
+        assert!(large.bytes() > SMALL_BYTES);
+        arenas.take_back(large);
+        let used = arenas.make(&plan(1)).unwrap();
+        arenas.take_back(used.clone());
+        assert!(arenas.kept.is_empty());
+        let many: Vec<_> = (0..KEPT_MAX + 1).map(|_| arenas.make(&plan(1)).unwrap()).collect();
+        many.into_iter().for_each(|arena| arenas.take_back(arena));
+        assert_eq!(arenas.kept.len(), KEPT_MAX);
     }
 }

@@ -1,9 +1,11 @@
 //! What a routine left behind, as the answer to its call.
 
+use std::sync::Arc;
+
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::interface::{ElementType, Parameter};
 use farcall_idl::layout::{ArrayLayout, ParameterLayout};
-use farcall_interfaces::memory::Block;
+use farcall_interfaces::memory::{Block, Region};
 use farcall_interfaces::packing::Packing;
 use farcall_interfaces::strided::Strided;
 use farcall_wire::{Argument, InlineBytes};
@@ -76,7 +78,8 @@ impl PendingCall {
     }
 
     fn texts_result(&self, parameter: &Parameter, offset: usize, count: u64) -> Result<Argument> {
-        let pointers = Block::of(&self.arena, offset, count as usize * 8)?;
+        let arena: Arc<dyn Region> = self.arena.clone();
+        let pointers = Block::of(&arena, offset, count as usize * 8)?;
         let texts = pointers.bytes().chunks_exact(8).map(|pointer| {
             let address = usize::from_ne_bytes(pointer.try_into().expect("chunks of eight"));
             read_text(parameter, address as *const u8)

@@ -1,12 +1,13 @@
 //! Calls and requests that the peer opened (spec/call.md, section 4).
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use farcall_base::{Bytes, ChannelId, Error, ErrorKind, Result};
 use farcall_wire::message::{check_attributes, decode, encode};
 use farcall_wire::{Argument, CallResult, FrameHeader, FrameKind, Notice, Open, Reply, Request, Resume, Window};
 
 use crate::channel::{Inbound, Outbound, broken, check_count, declared_bytes, no_call};
+use crate::channels::Channels;
 use crate::connection::Connection;
 use crate::event::{Event, Side};
 
@@ -22,7 +23,7 @@ struct Call {
 /// The peer's open channels.
 #[derive(Debug, Default)]
 pub struct Incoming {
-    calls: BTreeMap<ChannelId, Box<Call>>,
+    calls: Channels<Call>,
 }
 
 impl Incoming {
@@ -31,22 +32,22 @@ impl Incoming {
     }
 
     pub fn outbound(&mut self, channel: ChannelId) -> Option<&mut Outbound> {
-        self.calls.get_mut(&channel).map(|call| &mut call.outbound)
+        self.calls.get_mut(channel).map(|call| &mut call.outbound)
     }
 
     pub fn inbound(&mut self, channel: ChannelId) -> Option<&mut Inbound> {
-        self.calls.get_mut(&channel).filter(|call| !call.resulted).map(|call| &mut call.inbound)
+        self.calls.get_mut(channel).filter(|call| !call.resulted).map(|call| &mut call.inbound)
     }
 
     /// False when the frame's bytes are to be thrown away.
     pub fn begin_data(&mut self, header: &FrameHeader) -> Result<bool> {
-        let call = self.calls.get_mut(&header.channel).ok_or_else(|| no_call(header))?;
+        let call = self.calls.get_mut(header.channel).ok_or_else(|| no_call(header))?;
         call.inbound.begin_frame(header)?;
         Ok(!call.resulted)
     }
 
     pub fn data_arrived(&mut self, header: &FrameHeader, done: u32, events: &mut VecDeque<Event>) -> Result<()> {
-        let Some(call) = self.calls.get_mut(&header.channel) else { return Ok(()) };
+        let Some(call) = self.calls.get_mut(header.channel) else { return Ok(()) };
         if call.inbound.arrived(header, done)? {
             if !call.resulted {
                 events.push_back(Event::ArgumentsComplete(header.channel));
@@ -60,10 +61,10 @@ impl Incoming {
     pub fn settle(&mut self, channel: ChannelId) {
         let over = self
             .calls
-            .get(&channel)
+            .get(channel)
             .is_some_and(|call| call.resulted && call.outbound.is_done() && call.inbound.is_complete());
         if over {
-            self.calls.remove(&channel);
+            self.calls.remove(channel);
         }
     }
 }
@@ -107,7 +108,7 @@ impl Connection {
             FrameKind::Open => self.on_open(header, body),
             FrameKind::Resume => self.on_resume(header, body),
             _ => {
-                let Some(call) = self.incoming.calls.get_mut(&channel) else {
+                let Some(call) = self.incoming.calls.get_mut(channel) else {
                     // Our outcome may have crossed the opener's last words; anything else comes out of nowhere.
                     let crossed = matches!(kind, FrameKind::Cancel | FrameKind::Window);
                     return if crossed { Ok(()) } else { Err(no_call(header)) };
@@ -123,7 +124,7 @@ impl Connection {
     }
 
     fn on_later_frame(&mut self, kind: FrameKind, channel: ChannelId, body: &[u8]) -> Result<()> {
-        let call = self.incoming.calls.get_mut(&channel).expect("on_question found it");
+        let call = self.incoming.calls.get_mut(channel).expect("on_question found it");
         match kind {
             FrameKind::Cancel => {
                 call.inbound.abandon();
@@ -150,13 +151,14 @@ impl Connection {
             return Err(Error::new(ErrorKind::LimitExceeded, "accept a call", "the peer opens more calls than it may")
                 .with("channels_max", limit));
         }
-        if self.incoming.calls.contains_key(&header.channel) {
+        if self.incoming.calls.get(header.channel).is_some() {
             return Err(broken("the peer opened a channel that is open").with("channel", header.channel));
         }
         let mut inbound = Inbound::default();
         inbound.check_number(header)?;
-        let call = Box::new(Call { outbound: Outbound::default(), inbound, is_request, resulted: false });
-        Ok(self.incoming.calls.entry(header.channel).or_insert(call))
+        let call = Call { outbound: Outbound::default(), inbound, is_request, resulted: false };
+        self.incoming.calls.insert(header.channel, call);
+        Ok(self.incoming.calls.get_mut(header.channel).expect("it was just put there"))
     }
 
     fn on_request(&mut self, header: &FrameHeader, body: &[u8]) -> Result<()> {
@@ -210,7 +212,7 @@ impl Connection {
     pub fn reply(&mut self, channel: ChannelId, reply: &Reply) {
         let body = encode(reply);
         let limit = self.body_bytes_max();
-        if let Some(call) = self.incoming.calls.get_mut(&channel).filter(|call| call.is_request && !call.resulted) {
+        if let Some(call) = self.incoming.calls.get_mut(channel).filter(|call| call.is_request && !call.resulted) {
             call.resulted = true;
             let fits = body.len() <= limit;
             let body = if fits { body } else { encode(&Reply::Failed((&too_long(body.len(), limit)).into())) };
@@ -245,7 +247,7 @@ impl Connection {
     }
 
     fn respond_encoded(&mut self, channel: ChannelId, results: &[Argument], body: Vec<u8>) {
-        let Some(call) = self.incoming.calls.get_mut(&channel).filter(|call| !call.is_request && !call.resulted) else {
+        let Some(call) = self.incoming.calls.get_mut(channel).filter(|call| !call.is_request && !call.resulted) else {
             return;
         };
         call.resulted = true;
@@ -265,7 +267,7 @@ impl Connection {
         if body.len() > self.body_bytes_max() || self.is_clogged() {
             return false;
         }
-        if self.incoming.calls.get(&channel).is_some_and(|call| !call.is_request && !call.resulted) {
+        if self.incoming.calls.get(channel).is_some_and(|call| !call.is_request && !call.resulted) {
             self.control(FrameKind::Notice, channel, body);
         }
         true
@@ -273,6 +275,6 @@ impl Connection {
 
     /// Whether a call of the peer's is open and has no outcome yet.
     pub fn is_pending(&self, channel: ChannelId) -> bool {
-        self.incoming.calls.get(&channel).is_some_and(|call| !call.resulted)
+        self.incoming.calls.get(channel).is_some_and(|call| !call.resulted)
     }
 }

@@ -1,12 +1,13 @@
 //! Calls and requests that we opened (spec/call.md, section 3).
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use farcall_base::{Bytes, ChannelId, Error, ErrorKind, Result};
 use farcall_wire::message::{check_attributes, decode, encode};
 use farcall_wire::{Argument, FrameHeader, FrameKind, HelloLimits, Notice, Open, Reply, Request, Window};
 
 use crate::channel::{Inbound, Outbound, broken, check_count, declared_bytes, no_call};
+use crate::channels::Channels;
 use crate::connection::Connection;
 use crate::event::{Event, Side};
 
@@ -35,7 +36,7 @@ impl Call {
 /// Our open channels.
 #[derive(Debug)]
 pub struct Outgoing {
-    calls: BTreeMap<ChannelId, Box<Call>>,
+    calls: Channels<Call>,
     next: u32,
     free: Vec<ChannelId>,
     channels_max: usize,
@@ -46,7 +47,7 @@ pub struct Outgoing {
 impl Outgoing {
     pub fn new(first: u32) -> Outgoing {
         Outgoing {
-            calls: BTreeMap::new(),
+            calls: Channels::default(),
             next: first,
             free: Vec::new(),
             channels_max: 1,
@@ -66,11 +67,11 @@ impl Outgoing {
     }
 
     pub fn outbound(&mut self, channel: ChannelId) -> Option<&mut Outbound> {
-        self.calls.get_mut(&channel).map(|call| &mut call.outbound)
+        self.calls.get_mut(channel).map(|call| &mut call.outbound)
     }
 
     pub fn inbound(&mut self, channel: ChannelId) -> Option<&mut Inbound> {
-        self.calls.get_mut(&channel).map(|call| &mut call.inbound)
+        self.calls.get_mut(channel).map(|call| &mut call.inbound)
     }
 
     fn add(&mut self, call: Call) -> Result<ChannelId> {
@@ -85,17 +86,17 @@ impl Outgoing {
             self.next += 2;
             channel
         });
-        self.calls.insert(channel, Box::new(call));
+        self.calls.insert(channel, call);
         Ok(channel)
     }
 
     pub fn begin_data(&mut self, header: &FrameHeader) -> Result<bool> {
-        let call = self.calls.get_mut(&header.channel).ok_or_else(|| no_call(header))?;
+        let call = self.calls.get_mut(header.channel).ok_or_else(|| no_call(header))?;
         call.inbound.begin_frame(header).map(|()| true)
     }
 
     pub fn data_arrived(&mut self, header: &FrameHeader, done: u32, events: &mut VecDeque<Event>) -> Result<()> {
-        let Some(call) = self.calls.get_mut(&header.channel) else { return Ok(()) };
+        let Some(call) = self.calls.get_mut(header.channel) else { return Ok(()) };
         if call.inbound.arrived(header, done)? {
             self.end_if_over(header.channel, events);
         }
@@ -103,7 +104,7 @@ impl Outgoing {
     }
 
     fn end_if_over(&mut self, channel: ChannelId, events: &mut VecDeque<Event>) {
-        if self.calls.get(&channel).is_some_and(|call| call.resulted && call.inbound.is_complete()) {
+        if self.calls.get(channel).is_some_and(|call| call.resulted && call.inbound.is_complete()) {
             self.remove(channel);
             events.push_back(Event::Finished(channel));
         }
@@ -111,7 +112,7 @@ impl Outgoing {
 
     /// Frees the number: frames of ours that are still queued were numbered before and leave before any new one.
     fn remove(&mut self, channel: ChannelId) {
-        self.calls.remove(&channel);
+        self.calls.remove(channel);
         self.free.push(channel);
     }
 }
@@ -186,7 +187,7 @@ impl Connection {
 
     /// Asks the peer to end a call of ours. Its outcome still comes.
     pub fn cancel(&mut self, channel: ChannelId) {
-        let Some(call) = self.outgoing.calls.get_mut(&channel) else { return };
+        let Some(call) = self.outgoing.calls.get_mut(channel) else { return };
         if !call.cancelled && !call.resulted {
             call.cancelled = true;
             call.outbound.abandon();
@@ -196,7 +197,7 @@ impl Connection {
 
     pub(crate) fn on_answer(&mut self, kind: FrameKind, header: &FrameHeader, body: &[u8]) -> Result<()> {
         let channel = header.channel;
-        let call = self.outgoing.calls.get_mut(&channel).ok_or_else(|| no_call(header))?;
+        let call = self.outgoing.calls.get_mut(channel).ok_or_else(|| no_call(header))?;
         if kind == FrameKind::Data {
             call.inbound.begin_frame(header)?;
             return self.outgoing.data_arrived(header, 0, &mut self.events);
@@ -227,7 +228,7 @@ impl Connection {
 
     fn on_result(&mut self, channel: ChannelId, body: &[u8]) -> Result<()> {
         let result: Box<farcall_wire::CallResult> = Box::new(decode("Result", body)?);
-        let call = self.outgoing.calls.get_mut(&channel).expect("on_answer found it");
+        let call = self.outgoing.calls.get_mut(channel).expect("on_answer found it");
         check_count(&result.results)?;
         check_attributes(result.attributes.as_deref().unwrap_or_default(), &[])?;
         call.resulted = true;
