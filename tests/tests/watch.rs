@@ -108,6 +108,37 @@ fn a_call_that_failed_is_found_by_its_id_and_orders_by_who_gave_them() {
     }
 }
 
+/// Executables and connections have numbers, by which their begins and ends are found.
+#[test]
+fn the_log_tells_of_executables_and_connections() {
+    let server = Server::start(Transport::Tcp, &[trouble(false)], &["--log-level", "debug", "--log-format", "json"]);
+    let client = server.client();
+    client.routine("fine").unwrap().call([("n", 3.into())]).unwrap();
+    client.routine("crash").unwrap().call([("n", 3.into())]).err().unwrap();
+    drop(client);
+    let lines = || -> Vec<Value> { server.log().lines().map(|line| serde_json::from_str(line).unwrap()).collect() };
+    let find = |event: &str, outcome: &str| {
+        assert!(
+            eventually(|| lines().iter().any(|line| line["event"] == event && line["outcome"] == outcome)),
+            "{event} {outcome}: {}",
+            server.log()
+        );
+        lines().into_iter().find(|line| line["event"] == event && line["outcome"] == outcome).unwrap()
+    };
+    let (started, ended) = (find("executable", "started"), find("executable", "ended"));
+    assert_eq!((&started["module"], &ended["module"]), (&"trouble".into(), &"trouble".into()));
+    assert!(started["executable"].is_u64() && started["pid"].as_u64() > Some(1), "{started}");
+    assert_eq!((&ended["executable"], &ended["level"]), (&started["executable"], &"info".into()));
+    assert!(ended["message"].as_str().unwrap().contains("signal"), "{ended}");
+    let (opened, closed) = (find("connection", "opened"), find("connection", "closed"));
+    assert_eq!((&opened["connection"], &opened["principal"]), (&closed["connection"], &"token".into()));
+    assert!(opened["peer"].as_str().unwrap().starts_with("127.0.0.1:"), "{opened}");
+    // One that is ended by the server.
+    let options = CallOptions { timeout: Some(Duration::from_millis(300)), ..CallOptions::default() };
+    server.client().routine("forever").unwrap().call_with([("deaf", 0.into())], &options).err().unwrap();
+    assert!(find("executable", "stopped")["executable"].as_u64() > started["executable"].as_u64());
+}
+
 #[test]
 fn metrics_beyond_loopback_must_be_meant() {
     let mut command = Server::command();
@@ -168,6 +199,13 @@ fn the_doctor_finds_what_is_wrong() {
     );
     let states = [state(&found, "compilers"), state(&found, "libraries")];
     assert_eq!((status, states), (Some(0), ["warning".into(), "warning".into()]));
+}
+
+#[test]
+fn the_doctor_looks_at_the_servers_clock() {
+    let server = Server::start(Transport::Unix, &[battery(false)], &[]);
+    let (status, found) = doctor(|_| {}, &["--server", server.address()]);
+    assert_eq!((status, state(&found, "clocks")), (Some(0), "good".into()));
 }
 
 /// The service manager hears when clients can come, and when the end begins.

@@ -24,9 +24,9 @@ use rustix::event::epoll;
 use crate::access::{self, Principal};
 use crate::state::{Action, Caller, Limits, Nest, Newcomer, State};
 use crate::step::{Server, Surroundings};
-use crate::{Control, Options, Transports};
+use crate::{Control, LogLevel, Options, Transports};
 pub use audit::moment;
-use audit::{AuditLog, AuditOptions};
+use audit::{AuditLog, AuditOptions, Life};
 use log::{Log, LogOptions};
 use orders::Orders;
 use world::{Taking, World};
@@ -231,13 +231,8 @@ impl Driver {
                 Message::Watched(reply) => reply.answer(Ok(self.server.status(&self.world))),
                 Message::Changed(answer) => self.directory_changed(answer),
                 Message::Started(executable, Ok(started)) => self.started(executable, started),
-                Message::Started(executable, Err(error)) => {
-                    self.server.executable_failed(&mut self.world, executable, &error);
-                }
-                Message::Exited(Ok(exited)) => {
-                    self.take_last_words(exited.executable);
-                    self.server.executable_exited(&mut self.world, &exited);
-                }
+                Message::Started(executable, Err(error)) => self.not_started(executable, &error),
+                Message::Exited(Ok(exited)) => self.exited(&exited),
                 Message::Listening(executable, outcome) => {
                     self.server.listening(&mut self.world, executable, outcome);
                 }
@@ -291,6 +286,7 @@ impl Driver {
         let shares = stream.passes_descriptors();
         let Some(connection) = self.add(stream) else { return };
         let rights = access::rights(&self.options.access, &Principal { name: name.clone(), owns_server });
+        self.tell_of(connection, "opened", &name, Some(&peer.address));
         self.world.set_principal(connection, name);
         let now = self.world.now();
         let caller = Caller { address: peer.address, rights };
@@ -305,9 +301,23 @@ impl Driver {
         // What is no socket, or cannot be watched, is closed; whoever sent it notices.
         let Ok(stream) = (self.transports.socket)(descriptor, Proof::Inherited) else { return };
         let Some(connection) = self.add(stream) else { return };
-        self.world.set_principal(connection, nest.newcomer.caller.rights.principal().to_owned());
+        let caller = &nest.newcomer.caller;
+        self.tell_of(connection, "opened", caller.rights.principal(), Some(&caller.address));
+        self.world.set_principal(connection, caller.rights.principal().to_owned());
         self.server.nested(connection, nest, self.world.now());
         self.again.push(connection);
+    }
+
+    /// Logs that a client's connection begins or ends; a connection that is refused is begun, and then refused.
+    fn tell_of(&self, connection: ConnectionId, outcome: &'static str, principal: &str, peer: Option<&str>) {
+        let Some(log) = &self.log else { return };
+        log.life(LogLevel::Debug, || Life {
+            connection: Some(connection.0),
+            principal: Some(principal.to_owned()),
+            peer: peer.map(str::to_owned),
+            outcome,
+            ..Life::default()
+        });
     }
 
     /// There are no descriptors or no memory for another connection. The next client is told so in the place of the
@@ -505,6 +515,9 @@ impl Driver {
             for descriptor in stream.readiness().into_iter().chain(stream.hangup()) {
                 let _ = epoll::delete(&self.poller, descriptor);
             }
+        }
+        if let Some(principal) = self.world.principal(connection) {
+            self.tell_of(connection, "closed", principal, None);
         }
         self.server.ended(&mut self.world, connection);
         self.world.forget(connection);

@@ -35,6 +35,11 @@ pub trait Surroundings {
     /// Now.
     fn now(&self) -> Instant;
 
+    /// What the clock on the wall says, in microseconds since 1970, where there is one. For people alone.
+    fn clock_us(&self) -> Option<u64> {
+        None
+    }
+
     /// Memory for a client's call: its name, its identity and its size.
     ///
     /// # Errors

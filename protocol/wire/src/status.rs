@@ -57,6 +57,9 @@ pub struct Status {
     /// What only administrators see.
     #[n(8)]
     pub totals: Option<Totals>,
+    /// The server's clock, in microseconds since the beginning of 1970: what certificates are judged by there.
+    #[n(9)]
+    pub clock_us: Option<u64>,
 }
 
 /// Counts of the server as a whole.

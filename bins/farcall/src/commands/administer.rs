@@ -19,6 +19,11 @@ const ORDER_MAX: Duration = Duration::from_secs(60);
 /// Time that a server has beyond that of its calls.
 const END_MAX: Duration = Duration::from_secs(30);
 
+/// Who reloads a server may have changed something else.
+const NOT_RELOADED: &str = "these modules are published anew, from their files. Certificates and the list of revoked ones \
+    need no reload; the manifest (limits, access, addresses) is read when a server starts: systemctl restart farcall, or \
+    farcall drain and farcall serve";
+
 /// Publishes files.
 #[derive(Args)]
 pub struct PublishArguments {
@@ -115,6 +120,9 @@ pub fn reload(arguments: &ReloadArguments) -> Result<ExitCode> {
     match arguments.json {
         true => print_json(&reports.iter().map(value).collect())?,
         false => tell(&reports)?,
+    }
+    if arguments.modules.is_empty() && !arguments.json {
+        notice(NOT_RELOADED);
     }
     let failed = reports.iter().any(|report| report.failure.is_some());
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })

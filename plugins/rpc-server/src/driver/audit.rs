@@ -57,6 +57,25 @@ pub enum Entry {
     Record(Arc<AuditRecord>),
     /// Somebody whom a transport turned away.
     Stranger(Error),
+    /// An executable or a connection begins or ends. In the log only.
+    Life(Life),
+}
+
+/// The begin or the end of an executable or a connection.
+#[derive(Default)]
+pub struct Life {
+    /// What the server knows it by: one of both.
+    pub executable: Option<u64>,
+    pub connection: Option<u64>,
+    /// What an executable runs, and its process.
+    pub module: Option<String>,
+    pub pid: Option<u32>,
+    /// Who has a connection, and where they are.
+    pub principal: Option<String>,
+    pub peer: Option<String>,
+    /// In a word, and in more.
+    pub outcome: &'static str,
+    pub message: Option<String>,
 }
 
 /// Takes records. The last lines are written when it is dropped.
@@ -238,6 +257,14 @@ pub struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub connection: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub executable: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub module: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<&'static str>,
@@ -271,6 +298,23 @@ pub fn line_of(time: SystemTime, entry: &Entry) -> Line<'_> {
             let (outcome, message) = (Some(error.kind().name()), Some(error.message().to_owned()));
             Line { time: moment(time), event: "connection", peer, outcome, message, ..Line::default() }
         }
+        Entry::Life(life) => life_line(time, life),
+    }
+}
+
+fn life_line(time: SystemTime, life: &Life) -> Line<'_> {
+    Line {
+        time: moment(time),
+        event: if life.executable.is_some() { "executable" } else { "connection" },
+        principal: life.principal.as_deref(),
+        peer: life.peer.as_deref(),
+        connection: life.connection,
+        executable: life.executable,
+        module: life.module.as_deref(),
+        pid: life.pid,
+        outcome: Some(life.outcome),
+        message: life.message.clone(),
+        ..Line::default()
     }
 }
 
@@ -289,6 +333,10 @@ fn record_line(time: SystemTime, record: &AuditRecord) -> Line<'_> {
         routine: call.map(|call| call.routine.as_str()),
         call: call.and_then(|call| call.id).map(|id| id.to_string()),
         parent: call.and_then(|call| call.parent).map(|id| id.to_string()),
+        connection: None,
+        executable: None,
+        module: None,
+        pid: None,
         order: record.order.as_deref(),
         outcome: Some(record.failure.as_ref().map_or("done", |error| error.kind().name())),
         message: record.failure.as_ref().map(|error| error.message().to_owned()),

@@ -8,7 +8,9 @@ use farcall_interfaces::spawner::{Exited, Start, Started};
 use farcall_interfaces::stream::Proof;
 use farcall_interfaces::turnstile::Turnstile;
 
+use super::audit::Life;
 use super::{Driver, Message};
+use crate::options::LogLevel;
 use crate::step::Surroundings;
 
 impl Driver {
@@ -24,6 +26,11 @@ impl Driver {
     }
 
     pub(super) fn started(&mut self, executable: ExecutableId, started: Started) {
+        self.tell(LogLevel::Info, executable, || Life {
+            pid: Some(started.pid),
+            outcome: "started",
+            ..Life::default()
+        });
         let limits = started.limits;
         let stream = (self.transports.adopt)(started.stream, Proof::Inherited);
         let added = stream.and_then(|stream| {
@@ -39,6 +46,28 @@ impl Driver {
             }
             Err(error) => self.server.executable_unreachable(executable, error),
         }
+    }
+
+    /// There is none: the error says why.
+    pub(super) fn not_started(&mut self, executable: ExecutableId, error: &Error) {
+        let message = || Some(error.message().to_owned());
+        self.tell(LogLevel::Warn, executable, || Life { outcome: "failed", message: message(), ..Life::default() });
+        self.server.executable_failed(&mut self.world, executable, error);
+    }
+
+    pub(super) fn exited(&mut self, exited: &Exited) {
+        let outcome = if exited.was_stopped { "stopped" } else { "ended" };
+        let message = || Some(exited.how.to_string());
+        self.tell(LogLevel::Info, exited.executable, || Life { outcome, message: message(), ..Life::default() });
+        self.take_last_words(exited.executable);
+        self.server.executable_exited(&mut self.world, exited);
+    }
+
+    fn tell(&self, level: LogLevel, executable: ExecutableId, life: impl FnOnce() -> Life) {
+        let Some(log) = &self.log else { return };
+        let record = self.server.state().executables.get(&executable);
+        let module = || record.map(|record| record.module.0.clone());
+        log.life(level, || Life { executable: Some(executable.0), module: module(), ..life() });
     }
 
     pub(super) fn listen(&mut self, executable: ExecutableId) {
@@ -68,7 +97,7 @@ impl Driver {
     }
 
     /// An executable has ended: what it sent before counts, and what it had not begun is known now.
-    pub(super) fn take_last_words(&mut self, executable: ExecutableId) {
+    fn take_last_words(&mut self, executable: ExecutableId) {
         let Some(connection) = self.server.connection_of(executable) else { return };
         self.receive(connection);
         while self.again.contains(&connection) {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use farcall_base::{Error, ErrorKind, Result};
 
-use super::audit::{Entry, Line, count_line_at, line_of, text};
+use super::audit::{Entry, Life, Line, count_line_at, line_of, text};
 use crate::Options;
 use crate::options::{LogFormat, LogLevel};
 use crate::state::AuditRecord;
@@ -81,6 +81,11 @@ impl Log {
     pub fn stranger(&self, error: &Error) {
         let copy = || Error::from(farcall_wire::Failure::from(error));
         self.send(LogLevel::Warn, || Entry::Stranger(copy()));
+    }
+
+    /// Logs the begin or the end of an executable or a connection.
+    pub fn life(&self, level: LogLevel, life: impl FnOnce() -> Life) {
+        self.send(level, || Entry::Life(life()));
     }
 
     fn send(&self, level: LogLevel, entry: impl FnOnce() -> Entry) {
@@ -183,11 +188,16 @@ impl<W: Write> Writer<W> {
 fn plain(line: &Line<'_>) -> String {
     let level = line.level.unwrap_or("info");
     let mut all = format!("{} {level} {}", line.time, line.event);
+    let numbers = [line.connection, line.executable, line.pid.map(u64::from)].map(|one| one.map(|n| n.to_string()));
     let words = [
         ("principal", line.principal),
         ("peer", line.peer),
         ("routine", line.routine),
         ("call", line.call.as_deref()),
+        ("connection", numbers[0].as_deref()),
+        ("executable", numbers[1].as_deref()),
+        ("module", line.module),
+        ("pid", numbers[2].as_deref()),
         ("order", line.order),
         ("outcome", line.outcome),
         ("message", line.message.as_deref()),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use farcall_base::{Clock, ConnectionId, Error, ErrorKind, Instant, Result, SystemClock};
 use farcall_call::Place;
@@ -59,6 +59,11 @@ impl World {
         self.now = self.clock.now();
     }
 
+    /// Who is at the other end, if it is a client.
+    pub fn principal(&self, connection: ConnectionId) -> Option<&str> {
+        self.principals.get(&connection).map(String::as_str)
+    }
+
     /// Memory is pooled per principal, so that nobody ever sees another's numbers.
     pub fn set_principal(&mut self, connection: ConnectionId, principal: String) {
         self.principals.insert(connection, principal);
@@ -101,6 +106,11 @@ impl World {
 impl Surroundings for World {
     fn now(&self) -> Instant {
         self.now
+    }
+
+    fn clock_us(&self) -> Option<u64> {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+        u64::try_from(since.as_micros()).ok()
     }
 
     fn allocate(&mut self, client: ConnectionId, bytes: u64) -> Result<(MemoryId, u64, u64)> {

@@ -75,6 +75,7 @@ impl Server {
             uses: self.state.counters.uses(view.whose()),
             modules: self.module_statuses(view),
             totals: view.sees_all().then(|| self.totals(surroundings)),
+            clock_us: surroundings.clock_us(),
         })
     }
 

@@ -180,6 +180,7 @@ impl Draw {
             uses: self.some(3, Draw::usage),
             modules: self.some(3, Draw::module_status),
             totals: self.maybe(|draw| Totals { clients: draw.number(), stopped: draw.number(), ..Totals::default() }),
+            clock_us: self.maybe(Draw::number),
         }
     }
 

@@ -127,6 +127,7 @@ fn status() -> Status {
         uses: vec![usage],
         modules: vec![module],
         totals: Some(Totals { clients: 1, connected: 3, ..Totals::default() }),
+        clock_us: None,
     }
 }
 

@@ -11,6 +11,10 @@ const DESCRIPTORS_FEW: u64 = 4096;
 /// Days before the end of a certificate in which it is to be renewed.
 const DAYS_LEFT_FEW: i64 = 30;
 const SECONDS_A_DAY: i64 = 86_400;
+/// Seconds by which clocks may differ before logs of both cannot be read together any more.
+const CLOCKS_DIFFER_FEW: f64 = 5.0;
+/// Seconds by which new certificates are valid before they are made (`farcall ca`).
+const CLOCKS_DIFFER_MAX: f64 = 300.0;
 
 /// The hard limit on open files; `None` for no limit.
 pub fn descriptors(limit: Option<u64>) -> Finding {
@@ -112,6 +116,25 @@ pub fn certificate(name: &'static str, certificate: &Certificate, now: i64) -> F
     }
 }
 
+/// The server's clock beside ours, in microseconds, which was read before and after.
+pub fn clocks(before: u64, theirs: u64, after: u64) -> Finding {
+    let name = "clocks";
+    // Theirs was read at some time between ours: only what lies outside is a difference.
+    let (ahead, behind) = (theirs.saturating_sub(after), before.saturating_sub(theirs));
+    let seconds = ahead.max(behind) as f64 / 1e6;
+    let message =
+        format!("the server's is {seconds:.1} s {} of this host's", if ahead > 0 { "ahead" } else { "behind" });
+    let fix = "set both, and keep them so: timedatectl set-ntp true";
+    match seconds {
+        s if s > CLOCKS_DIFFER_MAX => {
+            let why = "certificates may seem not yet valid, or expired, to one of both";
+            Finding::wrong(name, format!("{message}: {why}"), fix)
+        }
+        s if s > CLOCKS_DIFFER_FEW => Finding::warning(name, format!("{message}: times in logs differ by that"), fix),
+        _ => Finding::good(name, "the server's and this host's agree"),
+    }
+}
+
 /// Programs that interface files with code need.
 pub fn compilers(missing: &[&str]) -> Finding {
     match missing {
@@ -168,6 +191,20 @@ mod tests {
         assert_eq!(states, [wrong, good, good, warning, warning, wrong]);
         assert!(at(366).message.contains("expired") && at(-1).message.contains("clock"));
         assert_eq!(at(366).fix.as_deref(), Some("farcall ca renew anna, where the authority is"));
+    }
+
+    #[test]
+    fn clocks_differ_by_what_a_slow_answer_does_not_explain() {
+        let now = 1_000_000_000_000_u64;
+        let of = |before, theirs, after| clocks(now + before, now + theirs, now + after);
+        let states =
+            [of(0, 0, 100), of(0, 9_000_000, 10_000_000), of(0, 6_000_000, 100), of(301_000_000, 0, 301_000_100)];
+        let wanted = [State::Good, State::Good, State::Warning, State::Wrong];
+        assert_eq!(states.clone().map(|one| one.state), wanted);
+        assert!(
+            states[2].message.contains("6.0 s ahead") && states[3].message.contains("301.0 s behind"),
+            "{states:?}"
+        );
     }
 
     #[test]

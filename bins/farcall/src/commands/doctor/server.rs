@@ -1,6 +1,6 @@
 //! What a server says, where one is named or runs.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use farcall_base::ErrorKind;
 
@@ -22,8 +22,10 @@ pub fn findings(server: &RunningServer) -> Vec<Finding> {
         Err(error) => return vec![trouble("server", &error)],
     };
     let mut findings = vec![Finding::good("server", format!("{} answers", client.address()))];
+    let before = clock_us();
     match client.status(ANSWER_MAX) {
         Ok(status) => {
+            findings.extend(status.clock_us.map(|theirs| judge::clocks(before, theirs, clock_us())));
             findings.push(judge::versions(&status.product, OWN));
             if status.draining {
                 let fix = "start another, or wait until it is up again";
@@ -34,4 +36,10 @@ pub fn findings(server: &RunningServer) -> Vec<Finding> {
         Err(error) => findings.push(trouble("status", &error)),
     }
     findings
+}
+
+/// This host's clock, in microseconds since 1970.
+fn clock_us() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
