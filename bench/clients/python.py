@@ -2,12 +2,14 @@
 """Usage: python.py ADDRESS
 
 roundtrip BYTES MODE   MODE: inplace (one ordinary array both ways), fresh (a new NumPy array as the result, dropped
-                       before the next call; on one host it is mapped), shared (an array of farcall.empty both ways)
+                       before the next call; on one host it is mapped)
+shared BYTES COUNT     an array of farcall.empty both ways: the median of calls one after the other
 send KIND BYTES        an ordinary array both ways: a smooth field, random numbers (float64), or sparse ones (int32)
 pingpong COUNT         seconds per call
 dgesv N                seconds to solve N linear equations by LAPACK's dgesv, matrix and right side in place
 """
 
+import statistics
 import sys
 import time
 
@@ -57,6 +59,9 @@ class Bench:
         if result[count // 2] != count // 2 or (result is array) != (mode != "fresh"):
             raise SystemExit("python.py: the array came back changed")
         return seconds
+
+    def shared(self, size, count):
+        return statistics.median(self.roundtrip(size, "shared") for _ in range(int(count)))
 
     def send(self, kind, size):
         array = self.array.get((kind, size))
