@@ -191,6 +191,15 @@ def test_snippets_do_what_they_show(document, reader):
     assert len(done) == len(wanted), f"{document}: the shell came no further than\n$ {wanted[len(done)].commands}"
 
 
+def test_every_page_is_listed_and_every_kind_of_user_has_one():
+    pages = {page for page in DOCUMENTS if page.startswith("docs/") and not page.startswith("docs/decisions/")}
+    listed = set(re.findall(r"\]\(([^)#:]+\.md)", (ROOT / "docs/README.md").read_text()))
+    assert {page.removeprefix("docs/") for page in pages - {"docs/README.md"}} <= listed
+    users = re.search(r"^\| You \|.*?\n\n", (ROOT / "README.md").read_text(), flags=re.S | re.M)[0]
+    assert re.findall(r"\]\(docs/([\w/-]+)\.md\)", users) == [
+        "tutorial/first-call", "how-to/publish-a-library", "how-to/many-calls", "how-to/run-a-server", "how-to/serve-on-a-network"]
+
+
 def test_the_readme_shows_two_commands_and_a_mistake():
     page = blocks("README.md")
     assert [line.split("#")[0].strip() for line in page[0].body.splitlines()] == ["make demo", "make test"]
