@@ -10,7 +10,11 @@ use std::time::Duration;
 use farcall_base::{Error, Result};
 
 /// A piece of memory at a fixed address.
-pub trait Region: Send + Sync {
+///
+/// # Safety
+/// The bytes that `base` and `bytes` name are the same all the time, and may be read and written, for as long as the region
+/// lives: slices are made of them on its word.
+pub unsafe trait Region: Send + Sync {
     /// Its first byte; valid for [`Region::bytes`] bytes as long as the region lives.
     fn base(&self) -> *mut u8;
 
@@ -231,7 +235,8 @@ impl BorrowedRegion {
     }
 }
 
-impl Region for BorrowedRegion {
+// SAFETY: whoever made it promised that for as long as it lives.
+unsafe impl Region for BorrowedRegion {
     fn base(&self) -> *mut u8 {
         self.base
     }
@@ -285,7 +290,8 @@ impl Drop for HeapRegion {
     }
 }
 
-impl Region for HeapRegion {
+// SAFETY: its own allocation, which is given back when it is dropped.
+unsafe impl Region for HeapRegion {
     fn base(&self) -> *mut u8 {
         self.base
     }

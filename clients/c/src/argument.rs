@@ -4,6 +4,7 @@ use std::ffi::{c_char, c_void};
 
 use farcall_client::idl::element::element_bytes;
 use farcall_client::idl::interface::{ElementType, Interface, Order, Parameter, Shape};
+use farcall_client::idl::layout::packed_strides;
 use farcall_client::{Argument, Destination, Error, ErrorKind, Result, View};
 
 use crate::boundary::elements;
@@ -195,7 +196,8 @@ impl Reading<'_> {
         // SAFETY: the caller's promise, here and below.
         let shape = unsafe { elements(raw.shape, rank, "the shape") }?.to_vec();
         let strides = if raw.strides.is_null() {
-            self.packed_strides(&shape)
+            let order = if let Shape::Array { order, .. } = self.parameter.shape { order } else { Order::Row };
+            packed_strides(&shape, element_bytes(self.interface, self.parameter.element), order)
                 .ok_or_else(|| wrong("an impossible shape").with("shape", format!("{shape:?}")))?
         } else {
             // SAFETY: as above.
@@ -223,19 +225,6 @@ impl Reading<'_> {
         let element = i128::from(element_bytes(self.interface, self.parameter.element));
         let sum = shape.iter().zip(strides).try_fold(element, |sum, axis| sum.checked_add(span(axis)));
         sum.is_some_and(|sum| sum <= i128::from(i64::MAX))
-    }
-
-    /// Distances without gaps, in the parameter's order; `None` when they do not fit 64 bits.
-    fn packed_strides(&self, shape: &[u64]) -> Option<Vec<i64>> {
-        let column = matches!(self.parameter.shape, Shape::Array { order: Order::Column, .. });
-        let mut strides = vec![0; shape.len()];
-        let mut step = i64::try_from(element_bytes(self.interface, self.parameter.element)).ok()?;
-        for position in 0..shape.len() {
-            let index = if column { position } else { shape.len() - 1 - position };
-            strides[index] = step;
-            step = step.checked_mul(i64::try_from(shape[index].max(1)).ok()?)?;
-        }
-        Some(strides)
     }
 }
 

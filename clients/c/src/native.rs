@@ -4,8 +4,8 @@ use std::ffi::{CStr, c_char, c_int};
 
 use farcall_base::Bytes;
 use farcall_client::idl::element::{ScalarValue, element_bytes};
-use farcall_client::idl::interface::{ElementType, Interface, Mode, Order, Parameter, Shape};
-use farcall_client::idl::layout::{ParameterLayout, resolve};
+use farcall_client::idl::interface::{ElementType, Interface, Mode, Parameter, Shape};
+use farcall_client::idl::layout::{ParameterLayout, packed_strides, resolve};
 use farcall_client::idl::values::ByteValues;
 use farcall_client::{Argument, CallOptions, Client, Destination, Error, ErrorKind, Result, Routine, View};
 
@@ -210,7 +210,7 @@ impl<'a> Making<'_, 'a> {
         if let (true, Ok(shape)) = (inline, self.extents(parameter))
             && let Argument::Array(view) = &mut self.prepared.arguments[index]
         {
-            let strides = packed(&shape, element_bytes(self.interface, parameter.element), *order);
+            let strides = packed_strides(&shape, element_bytes(self.interface, parameter.element), *order);
             let shape = strides.map(|strides| (shape, strides));
             // SAFETY: the caller's promise: these are the extents that the interface declares.
             *view = unsafe { View::new(value.pointer(), parameter.element, shape) };
@@ -340,18 +340,6 @@ fn scalar<'a>(interface: &Interface, parameter: &Parameter, given: &TaggedValue)
 unsafe fn copied(text: *const c_char) -> Option<Vec<u8>> {
     // SAFETY: not NULL, so it is text.
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_bytes().to_vec())
-}
-
-/// Distances without gaps; `None` when they do not fit 64 bits.
-fn packed(shape: &[u64], bytes: u64, order: Order) -> Option<Vec<i64>> {
-    let mut strides = vec![0; shape.len()];
-    let mut step = i64::try_from(bytes).ok()?;
-    for position in 0..shape.len() {
-        let index = if order == Order::Column { position } else { shape.len() - 1 - position };
-        strides[index] = step;
-        step = step.checked_mul(i64::try_from(shape[index].max(1)).ok()?)?;
-    }
-    Some(strides)
 }
 
 /// Looks the routine up that the first value names, and prepares a call with the others.

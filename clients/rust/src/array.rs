@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::interface::{ElementType, Order};
+use farcall_idl::layout::packed_strides;
 use farcall_idl::scope::Scope;
 
 mod sealed {
@@ -139,7 +140,9 @@ impl Elements {
     }
 
     fn packed<'a>(self, shape: &[u64], order: Order) -> View<'a> {
-        self.view(0, shape, &packed_strides(shape, order))
+        // What is beyond 63 bits is beyond any slice, too.
+        let strides = packed_strides(shape, 1, order).unwrap_or_else(|| vec![i64::MAX; shape.len()]);
+        self.view(0, shape, &strides)
     }
 
     fn vector<'a>(self) -> View<'a> {
@@ -161,18 +164,6 @@ fn lies_within(count: usize, first: usize, shape: &[u64], strides: &[i64]) -> bo
         *end = end.saturating_add(span);
     }
     low >= 0 && high < count as i128
-}
-
-/// Elements between neighbours without gaps. What is beyond 63 bits is beyond any slice, too.
-fn packed_strides(shape: &[u64], order: Order) -> Vec<i64> {
-    let mut strides = vec![0; shape.len()];
-    let mut step = 1_i64;
-    for position in 0..shape.len() {
-        let index = if order == Order::Column { position } else { shape.len() - 1 - position };
-        strides[index] = step;
-        step = step.saturating_mul(i64::try_from(shape[index].max(1)).unwrap_or(i64::MAX));
-    }
-    strides
 }
 
 impl<'a> Array<'a> {

@@ -173,7 +173,8 @@ impl Piece {
     }
 }
 
-impl Region for Piece {
+// SAFETY: all of a region, which it keeps.
+unsafe impl Region for Piece {
     fn base(&self) -> *mut u8 {
         self.region.base()
     }
@@ -266,7 +267,8 @@ impl Lent {
     }
 }
 
-impl Region for Lent {
+// SAFETY: a part of a region, which it keeps; the part was checked when it was lent.
+unsafe impl Region for Lent {
     fn base(&self) -> *mut u8 {
         self.piece.base().wrapping_add(self.bytes.start)
     }

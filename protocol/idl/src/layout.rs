@@ -109,6 +109,18 @@ impl ArrayLayout {
     }
 }
 
+/// Distances between neighbours of an array without gaps along each dimension, in the order of `shape`, where those of the
+/// fastest are `step` apart; `None` when they do not fit 64 bits. A dimension without elements counts as one of one.
+pub fn packed_strides(shape: &[u64], step: u64, order: Order) -> Option<Vec<i64>> {
+    let mut strides = vec![0; shape.len()];
+    let mut step = i64::try_from(step).ok()?;
+    for index in storage_order(order, shape.len()) {
+        strides[index] = step;
+        step = step.checked_mul(i64::try_from(shape[index].max(1)).ok()?)?;
+    }
+    Some(strides)
+}
+
 /// Indexes of the dimensions from the fastest to the slowest in memory.
 pub(crate) fn storage_order(order: Order, rank: usize) -> impl Iterator<Item = usize> {
     (0..rank).map(move |step| if order == Order::Column { step } else { rank - 1 - step })

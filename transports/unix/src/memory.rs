@@ -164,7 +164,8 @@ impl SharedRegion {
     }
 }
 
-impl Region for SharedRegion {
+// SAFETY: the mapping is its own as long as it lives, and sealed, so that nobody makes it smaller.
+unsafe impl Region for SharedRegion {
     fn base(&self) -> *mut u8 {
         self.mapping().base()
     }
