@@ -57,6 +57,40 @@ fn the_table_says_who_may_call_what() {
 }
 
 #[test]
+fn a_table_that_changes_holds_from_the_next_reload_on() {
+    let directory = Directory::new();
+    let table = |calls: &str| {
+        format!("access = [{{ who = [\"anna\"], administer = true }}, {{ who = [\"bert\"], call = [{calls}] }}]")
+    };
+    let (server, bert) = serve(&directory, &table("\"battery\""));
+    let (known, routine) = {
+        let client = enter(&server, &bert);
+        let routine = client.routine("battery/f_int").unwrap();
+        (client, routine)
+    };
+    assert_eq!(double(&known), 10);
+    let write = |options: &str| {
+        let text = format!("[[plugin]]\nname = \"rpc-server\"\nslot = \"rpc\"\n[plugin.options]\n{options}");
+        directory.write("farcall.toml", &text);
+        server.run(&["reload"])
+    };
+    // With a mistake it changes nothing, and says so.
+    let output = write("access = [{ who = [], call = [\"*\"] }]");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && said.contains("names nobody in who"), "{said}");
+    assert_eq!(double(&known), 10);
+    let output = write(&table("\"ep\""));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // On the connection that is open, with an interface that is known, and on others.
+    let arguments = vec![Argument::Integer(5), Argument::Unset];
+    let error = routine.call_positional(arguments, vec![], &CallOptions::default()).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+    assert!(enter(&server, &bert).routine("battery/f_int").is_err() && known.routine("ep/ep").is_ok());
+    assert!(write(&table("\"*\"")).status.success());
+    assert_eq!(double(&known), 10);
+}
+
+#[test]
 fn without_a_table_every_certificate_may_call() {
     let directory = Directory::new();
     let (server, bert) = serve(&directory, "");

@@ -100,6 +100,9 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     let mut publisher = Publisher::new(node.service::<DirectoryHandle>(directory::SLOT)?, interpreters);
     let published = publish_all(&mut publisher, publications)?;
     let rpc = node.service::<RpcHandle>(farcall_rpc_server::SLOT)?;
+    if let Some(path) = &arguments.manifest {
+        publisher.follow(path, node.service::<RpcHandle>(farcall_rpc_server::SLOT)?)?;
+    }
     let addresses = rpc.addresses.clone();
     let metrics = node.service::<MetricsHandle>(farcall_metrics::SLOT)?.address;
     let end = End::new(node, rpc, publisher.run()?, drain_max)?;
@@ -178,7 +181,10 @@ fn override_options(manifest: &mut Manifest, arguments: &ServeArguments, folder:
 /// What the server itself reads from the manifest.
 fn server_options(manifest: &Manifest) -> Result<farcall_rpc_server::Options> {
     let entry = manifest.plugins.iter().find(|entry| entry.slot == farcall_rpc_server::SLOT);
-    entry.map_or_else(|| Ok(farcall_rpc_server::Options::default()), |entry| entry.options.read())
+    entry.map_or_else(
+        || Ok(farcall_rpc_server::Options::default()),
+        |entry| farcall_rpc_server::Options::read(&entry.options),
+    )
 }
 
 /// Which interpreters run Python files, and what the manifest lets these do.

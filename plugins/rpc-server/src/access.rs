@@ -39,6 +39,8 @@ pub struct Principal {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rights {
     principal: String,
+    /// As [`Principal::owns_server`].
+    owns_server: bool,
     /// `None`: all modules.
     modules: Option<BTreeSet<String>>,
     publishes: bool,
@@ -57,6 +59,7 @@ pub fn rights(table: &[Entry], principal: &Principal) -> Rights {
     let all = owner || table.is_empty() || named.iter().any(|entry| entry.call.iter().any(|module| module == ALL));
     Rights {
         principal: principal.name.clone(),
+        owns_server: principal.owns_server,
         modules: (!all).then(|| named.iter().flat_map(|entry| entry.call.iter().cloned()).collect()),
         publishes: owner || named.iter().any(|entry| entry.publish),
         administers: owner || named.iter().any(|entry| entry.administer),
@@ -97,7 +100,12 @@ pub fn check(table: &[Entry]) -> std::result::Result<(), String> {
 impl Rights {
     /// Of a peer that is the server itself: everything.
     pub fn all(principal: impl Into<String>) -> Rights {
-        Rights { principal: principal.into(), modules: None, publishes: true, administers: true }
+        Rights { principal: principal.into(), owns_server: true, modules: None, publishes: true, administers: true }
+    }
+
+    /// What the same principal may do by another table.
+    pub fn by(&self, table: &[Entry]) -> Rights {
+        rights(table, &Principal { name: self.principal.clone(), owns_server: self.owns_server })
     }
 
     /// What a routine may do for them: call what they may call.
@@ -199,6 +207,10 @@ mod tests {
         assert_eq!(shown(&of(&table, "carl", false)), [true, true, false, true]);
         assert_eq!(shown(&of(&table, "dora", false)), [false; 4]);
         assert_eq!(shown(&of(&table, "token", true)), [true; 4], "the owner");
+        // Another table, for those who are connected already.
+        assert_eq!(shown(&of(&[], "anna", false).by(&table)), [true, false, true, false]);
+        assert_eq!(shown(&of(&table, "dora", false).by(&[])), [true, true, false, false]);
+        assert_eq!(shown(&of(&[], "uid 1000", true).by(&table)), [true; 4], "the owner stays one");
     }
 
     #[test]

@@ -58,6 +58,8 @@ enum Control {
     Drain(Reply<()>),
     /// Say goodbye to every client; answer when all are gone.
     Farewell(Reply<()>),
+    /// This is who may do what from now on.
+    Grant(Vec<access::Entry>),
 }
 
 impl RpcHandle {
@@ -72,6 +74,16 @@ impl RpcHandle {
     /// Takes no more calls; `reply` is answered when no call is open any more and every result has left.
     pub fn drain(&self, reply: Reply<()>) {
         self.tell(Control::Drain(reply));
+    }
+
+    /// Another table of who may do what, for connections that are open, too; calls that are open go on.
+    ///
+    /// # Errors
+    /// `LimitExceeded` or `ShuttingDown`.
+    pub fn grant(&self, table: Vec<access::Entry>) -> Result<()> {
+        self.control
+            .try_send(Control::Grant(table))
+            .map_err(|refused| refused.refusal.error("change the table of rights"))
     }
 
     /// Listens no more and says goodbye to every client; `reply` is answered when all are gone.

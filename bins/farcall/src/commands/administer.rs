@@ -20,9 +20,9 @@ const ORDER_MAX: Duration = Duration::from_secs(60);
 const END_MAX: Duration = Duration::from_secs(30);
 
 /// Who reloads a server may have changed something else.
-const NOT_RELOADED: &str = "these modules are published anew, from their files. Certificates and the list of revoked ones \
-    need no reload; the manifest (limits, access, addresses) is read when a server starts: systemctl restart farcall, or \
-    farcall drain and farcall serve";
+const NOT_RELOADED: &str = "these modules are published anew, from their files, and who may do what is read from the \
+    manifest again. Certificates and the list of revoked ones need no reload; all else of the manifest (limits, addresses) \
+    is read when a server starts: systemctl restart farcall, or farcall drain and farcall serve";
 
 /// Publishes files.
 #[derive(Args)]

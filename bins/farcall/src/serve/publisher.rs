@@ -8,9 +8,11 @@ use farcall_base::{Error, ErrorKind, Result, nearest};
 use farcall_idl::Diagnostics;
 use farcall_interfaces::directory::{DirectoryHandle, Publication, Request, Response};
 use farcall_interfaces::mailbox::{NoMessage, Port, Receiver, mailbox};
-use farcall_rpc_server::Instruction;
+use farcall_kernel::Manifest;
+use farcall_rpc_server::{Instruction, RpcHandle};
 use farcall_wire::{Failure, ModuleReport, Order};
 
+use super::{plugins, server_options};
 use crate::publish::publication;
 use crate::python::Interpreters;
 use crate::shipped;
@@ -27,12 +29,28 @@ pub struct Publisher {
     directory: DirectoryHandle,
     files: BTreeMap<String, PathBuf>,
     interpreters: Interpreters,
+    /// Where the table of rights comes from, and goes.
+    manifest: Option<(PathBuf, RpcHandle)>,
 }
 
 impl Publisher {
     /// One that has published nothing.
     pub fn new(directory: DirectoryHandle, interpreters: Interpreters) -> Publisher {
-        Publisher { directory, files: BTreeMap::new(), interpreters }
+        Publisher { directory, files: BTreeMap::new(), interpreters, manifest: None }
+    }
+
+    /// Reads who may do what from the manifest again when all is reloaded.
+    pub fn follow(&mut self, manifest: &Path, rpc: RpcHandle) -> Result<()> {
+        let path = std::path::absolute(manifest).map_err(|error| Error::system("find the manifest", error))?;
+        self.manifest = Some((path, rpc));
+        Ok(())
+    }
+
+    /// A manifest with mistakes changes nothing.
+    fn grant_anew(&self) -> Result<()> {
+        let Some((path, rpc)) = &self.manifest else { return Ok(()) };
+        let manifest = Manifest::load(path)?.completed(&plugins());
+        rpc.grant(server_options(&manifest)?.access)
     }
 
     /// Publishes a module that was made from `file`.
@@ -64,7 +82,10 @@ impl Publisher {
             Order::Publish(file) => self.publish_file(&file).map(|report| vec![report]),
             Order::Withdraw(module) => self.withdraw(&module).map(|()| Vec::new()),
             Order::Reload(Some(module)) => self.reload(&module).map(|report| vec![report]),
-            Order::Reload(None) => Ok(self.reload_all()),
+            Order::Reload(None) => {
+                self.grant_anew()?;
+                Ok(self.reload_all())
+            }
             Order::Drain(_) => Err(Error::internal("carry out an order", "it is not about modules")),
         }
     }

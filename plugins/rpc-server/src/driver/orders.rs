@@ -24,6 +24,10 @@ impl Driver {
                 self.server.drain();
                 self.orders.drained.push(reply);
             }
+            Control::Grant(table) => {
+                self.server.grant(&table);
+                self.options.access = table;
+            }
             Control::Farewell(reply) => {
                 // Whoever comes now finds nobody, and looks elsewhere.
                 self.listeners.clear();

@@ -1,9 +1,12 @@
 //! What an administrator wants of a server that runs: changes to what it serves, and its end.
 
+use std::sync::Arc;
+
 use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, Result};
 use farcall_wire::{ModuleReport, Order, Reply};
 
-use crate::state::{Action, PeerKind};
+use crate::access::Entry;
+use crate::state::{Action, Caller, PeerKind};
 use crate::step::Server;
 
 impl Server {
@@ -35,6 +38,17 @@ impl Server {
             Err(error) => Reply::Failed((&error).into()),
         };
         self.reply(connection, channel, &reply);
+    }
+
+    /// This is who may do what from now on. Calls and orders that are open go on with the rights that they came with, and so
+    /// does what is inside calls.
+    pub fn grant(&mut self, table: &[Entry]) {
+        for peer in self.state.peers.values_mut() {
+            if matches!(peer.kind, PeerKind::Client { .. }) && peer.inside.is_none() {
+                let Caller { address, rights } = &*peer.caller;
+                peer.caller = Arc::new(Caller { address: address.clone(), rights: rights.by(table) });
+            }
+        }
     }
 
     /// Takes no more calls from now on; those that are open go on.
