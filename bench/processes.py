@@ -2,6 +2,7 @@
 """A client answers commands on its standard input line by line; a server prints where it listens, and ends when its
 standard input does. Everything is a context: what a row started is gone when the row is over, also when it fails."""
 
+import contextlib
 import dataclasses
 import os
 import pathlib
@@ -81,7 +82,8 @@ class Child:
 
     def __exit__(self, *_):
         if self.process.stdin:
-            self.process.stdin.close()
+            with contextlib.suppress(BrokenPipeError):
+                self.process.stdin.close()
         try:
             self.process.wait(timeout=20)
         except subprocess.TimeoutExpired:
@@ -96,7 +98,9 @@ class Client(Child):
     """A program that answers commands line by line."""
 
     def ask(self, *words):
-        print(*words, file=self.process.stdin, flush=True)
+        # One that has ended reads nothing; its missing answer tells.
+        with contextlib.suppress(BrokenPipeError):
+            print(*words, file=self.process.stdin, flush=True)
         answer = self.line()
         if not answer:
             program = " ".join(map(str, self.process.args[3:]))

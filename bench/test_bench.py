@@ -11,7 +11,8 @@ HERE = pathlib.Path(__file__).parent
 STAGE = pathlib.Path(os.environ.get("FARCALL_STAGE", HERE.parent / "build"))
 sys.path.insert(0, str(HERE))
 
-import turns  # noqa: E402  (the bench's modules lie beside it)
+import processes  # noqa: E402  (the bench's modules lie beside it)
+import turns  # noqa: E402
 
 # One row of each part, and where it says what it drew.
 ROWS = (
@@ -43,6 +44,13 @@ def test_the_null_is_the_anchor_measured_as_the_others_are():
 def test_an_interval_holds_the_middle_half():
     assert turns.figure([1, 2, 3, 4, 100]) == turns.Figure(3, 2, 4)
     assert turns.figure([7]) == turns.Figure(7, 7, 7)
+
+
+def test_a_client_that_ends_is_named():
+    with processes.Client(["true"], 0) as client:
+        client.process.wait()
+        with pytest.raises(SystemExit, match="`true` ended while asked to pingpong 1"):
+            client.ask("pingpong", 1)
 
 
 @pytest.mark.skipif(os.cpu_count() < 2, reason="the bench needs two cores")

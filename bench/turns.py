@@ -67,6 +67,11 @@ class Turns:
         return figure([(before + after) / 2 / middle for before, middle, after in triples])
 
 
+def counts_cpu():
+    """Whether the kernel does so; some are built without."""
+    return Path("/proc/self/schedstat").exists()
+
+
 def cpu_seconds(*children):
     """Time on a processor of these programs and all that came from them. The kernel counts it in nanoseconds here, and
     in hundredths of a second in /proc/PID/stat."""

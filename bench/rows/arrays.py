@@ -2,7 +2,7 @@
 from contextlib import ExitStack
 
 from processes import FarcallClient, FarcallServer, RawClient, RawServer, RawTlsClient, RawTlsServer
-from turns import Turns, cpu_of, row
+from turns import Turns, counts_cpu, cpu_of, row
 
 
 def transfers(bench):
@@ -28,6 +28,9 @@ def transfer(bench, kind, listen):
 
 def processor_time(bench, what, words, raw, ours):
     """User and system time of client, server and executable together for the same bytes. Each is (client, server)."""
+    if not counts_cpu():
+        print(f"CPU per GB, {what}: not measured, this kernel has no /proc/PID/schedstat")
+        return
     turns = Turns(bench.sizes.rounds, cpu_of(raw[0].does(*words), *raw), {"ours": cpu_of(ours[0].does(*words), *ours)})
     gigabytes = 2 * bench.sizes.large / 1e9
     row(f"CPU per GB, {what}: {turns.absolute('ours').median / gigabytes:.2f} s over raw's",
