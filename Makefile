@@ -45,7 +45,7 @@ wheel: ## build the wheel for old systems too (glibc 2.17)
 lint: ## rustfmt and clippy, where they are installed, and the layout of interface files
 	@tools/lint.sh
 
-fuzz: ## the fuzz tests, longer; cargo-fuzz where a nightly toolchain has it
+fuzz: ## the fuzz loops of the tests, 50 times as long (FARCALL_FUZZ_TIMES)
 	@tools/fuzz.sh
 
 clean: ## remove everything that was built

@@ -9,8 +9,17 @@ use std::path::{Path, PathBuf};
 
 /// Set to rewrite the scripts instead of comparing with them.
 const REWRITE: &str = "FARCALL_REWRITE";
+/// Set to a number: fuzz loops do so many times their rounds.
+const FUZZ_TIMES: &str = "FARCALL_FUZZ_TIMES";
 /// How an event's line begins.
 const EVENT: &str = "> ";
+
+/// How many rounds a fuzz loop does that has so many in the test suite: `make fuzz` asks for more. Its seeds are fixed, so
+/// that a longer run begins as a short one.
+pub fn fuzz_rounds(count: u64) -> u64 {
+    let times = std::env::var(FUZZ_TIMES).ok().and_then(|times| times.parse().ok()).unwrap_or(1);
+    count.saturating_mul(times)
+}
 
 /// A state machine that a script talks to.
 pub trait Conversation {

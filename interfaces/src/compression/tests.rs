@@ -85,11 +85,11 @@ fn damaged_bodies_are_refused_with_the_argument() {
 }
 
 #[test]
-fn random_bodies_never_panic_nor_give_too_much() {
+fn fuzz_of_bodies_never_panics_nor_gives_too_much() {
     let seed = 17;
     let mut random = SeededRandom::new(seed);
     let good = compressed(&curve(2000), 8).unwrap();
-    for round in 0..20_000 {
+    for round in 0..farcall_golden::fuzz_rounds(20_000) {
         let mut body = good.clone();
         for _ in 0..1 + random.next() % 4 {
             let at = (random.next() % body.len() as u64) as usize;

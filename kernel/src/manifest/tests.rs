@@ -137,20 +137,49 @@ fn files_that_are_no_manifest_are_refused_without_reading_on() {
     assert_eq!(Manifest::load(Path::new("/")).unwrap_err().kind(), ErrorKind::System);
 }
 
+/// Whatever stands in a manifest, it is read or refused in words, and at a place that it has.
 #[test]
-fn damaged_manifests_never_panic() {
+fn fuzz_of_manifests_never_panics() {
     use farcall_base::{Random, SeededRandom};
-    let whole = Manifest::default_text(&[]) + "[[plugin]]\nname = \"a\"\nslot = \"s\"\n[plugin.options]\nx = 1\n";
+    let whole = Manifest::default_text(&[])
+        + "[[plugin]]\nname = \"a\"\nslot = \"s\"\nhost = \"in-thread\"\n[plugin.options]\nworkers_max = 1\nlisten = \"é\"\n";
     let mut random = SeededRandom::new(20);
-    for _ in 0..2000 {
+    let (mut read, mut refused) = (0, 0);
+    for round in 0..farcall_golden::fuzz_rounds(20_000) {
         let mut bytes = whole.clone().into_bytes();
-        for _ in 0..1 + random.next() % 4 {
-            let place = (random.next() % bytes.len() as u64) as usize;
-            bytes[place] = b"[]=\"\n{}#.'x1"[(random.next() % 12) as usize];
+        for _ in 0..1 + random.next() % 3 {
+            damage(&mut random, &mut bytes);
         }
         let text = String::from_utf8_lossy(&bytes);
-        if let Ok(manifest) = Manifest::parse("f", &text) {
-            manifest.plugins.iter().for_each(|plugin| drop(plugin.options.read::<Example>()));
+        let outcome = Manifest::parse("f", &text).and_then(|mut manifest| {
+            let _ = manifest.override_options("a", "--x", &text.chars().skip(9).take(20).collect::<String>());
+            manifest.plugins.iter().try_for_each(|plugin| plugin.options.read::<Example>().map(|_| ()))
+        });
+        match outcome {
+            Ok(()) => read += 1,
+            Err(error) => {
+                refused += 1;
+                let known = matches!(error.kind(), ErrorKind::InvalidSource) && error.to_string().contains("line: ");
+                assert!(known, "round {round}: {error}\n{text}");
+            }
         }
+    }
+    assert!(read > 1000 && refused > 1000, "{read} read, {refused} refused");
+}
+
+/// One change: a byte that TOML cares about, a bit, a piece lost, a piece twice, or an end too early.
+fn damage(random: &mut farcall_base::SeededRandom, bytes: &mut Vec<u8>) {
+    use farcall_base::Random;
+    if bytes.is_empty() {
+        return;
+    }
+    let place = (random.next() % bytes.len() as u64) as usize;
+    let piece = place..bytes.len().min(place + 1 + (random.next() % 12) as usize);
+    match random.next() % 5 {
+        0 => bytes[place] = b"[]=\"\n{}#.'x1\\"[(random.next() % 13) as usize],
+        1 => bytes[place] ^= 1 << (random.next() % 8),
+        2 => drop(bytes.drain(piece)),
+        3 => bytes.extend_from_within(piece),
+        _ => bytes.truncate(place),
     }
 }

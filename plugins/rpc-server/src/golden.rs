@@ -129,9 +129,8 @@ impl Play {
                 self.client_event(ConnectionId(number), words)
             }
             "start-ok" | "start-failed" | "load-ok" | "load-failed" | "return" | "soon" | "begin" | "fail" | "exit"
-            | "kill" | "stopped" | "lost" | "callback" | "says" | "heard-out" | "listening" | "deaf" => {
-                self.executable_event(ExecutableId(number), words)
-            }
+            | "kill" | "stopped" | "lost" | "callback" | "nest" | "lie" | "says" | "heard-out" | "listening"
+            | "deaf" => self.executable_event(ExecutableId(number), words),
             "resolve" => self.resolve(words[1]),
             "listing" => {
                 let (connection, channel) = self.peers.questions.pop_front().unwrap();
@@ -241,6 +240,7 @@ impl Play {
                 let bytes = rest[1..].join(" ").into_bytes();
                 self.server.said(&Said::new(executable, Output::Stdout, bytes, rest[0].parse().unwrap()));
             }
+            "lie" => self.peers.lie(connection, rest[0].parse().unwrap()),
             "listening" => self.server.listening(&mut self.memory, executable, Ok(())),
             "deaf" => {
                 let error = Error::new(ErrorKind::LimitExceeded, "listen to an executable", "it is busy").retryable();

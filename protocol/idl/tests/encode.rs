@@ -278,11 +278,11 @@ fn exercise(random: &mut SeededRandom, interface: &Interface) {
 }
 
 #[test]
-fn mutated_encodings_never_panic_and_decode_to_one_encoding() {
+fn fuzz_of_encodings_never_panics_and_decodes_to_one_encoding() {
     let mut random = SeededRandom::new(0x1d1);
     let seeds: Vec<Vec<u8>> = all().iter().map(encode_interface).collect();
     let (mut good, mut bad) = (0, 0);
-    for _ in 0..30_000 {
+    for _ in 0..farcall_golden::fuzz_rounds(30_000) {
         let mut bytes = seeds[(random.next() % seeds.len() as u64) as usize].clone();
         for _ in 0..1 + random.next() % 3 {
             let at = (random.next() % bytes.len() as u64) as usize;
@@ -307,11 +307,11 @@ fn mutated_encodings_never_panic_and_decode_to_one_encoding() {
 }
 
 #[test]
-fn mutated_modules_never_panic() {
+fn fuzz_of_modules_never_panics() {
     let mut random = SeededRandom::new(0xe1);
     let seed = encode_module(&module());
     let (mut good, mut bad) = (0, 0);
-    for _ in 0..10_000 {
+    for _ in 0..farcall_golden::fuzz_rounds(10_000) {
         let mut bytes = seed.clone();
         let at = (random.next() % bytes.len() as u64) as usize;
         match random.next() % 3 {

@@ -55,14 +55,16 @@ pub struct RingStream {
 /// `InvalidArgument` when `descriptor` is no such socket, `System` when memory or descriptors are short.
 pub fn offer(descriptor: OwnedFd, proof: Proof) -> Result<Box<dyn ByteStream>> {
     let system = |errno: rustix::io::Errno| Error::system("make a ring", errno.into());
-    let mut socket = unix_stream(descriptor, proof)?;
+    let socket = unix_stream(descriptor, proof)?;
     let memory = RingMemory::create()?;
     let descriptor = memory.descriptor()?;
     let make_bell = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(system);
     let (bell, peer_bell) = (make_bell()?, make_bell()?);
-    let riding = [descriptor.as_fd(), peer_bell.as_fd(), bell.as_fd()];
-    match socket.send(&[IoSlice::new(&OFFER)], &riding) {
-        Ok(count) if count == OFFER.len() => Ok(Box::new(RingStream::new(memory, socket, bell, peer_bell))),
+    // Asks to be woken before the other end can know of the rings: what that sends at once would ring no bell otherwise.
+    let mut stream = RingStream::new(memory, socket, bell, peer_bell);
+    let riding = [descriptor.as_fd(), stream.peer_bell.as_fd(), stream.bell.as_fd()];
+    match stream.socket.send(&[IoSlice::new(&OFFER)], &riding) {
+        Ok(count) if count == OFFER.len() => Ok(Box::new(stream)),
         Ok(_) => Err(Error::internal("offer a ring", "the socket took less than a fresh one has room for")),
         Err(error) if error.kind() == IoErrorKind::BrokenPipe => {
             Err(Error::new(ErrorKind::ConnectionLost, "offer a ring", "the other end is gone"))
@@ -156,7 +158,11 @@ impl RingStream {
         while self.riders_taken != self.memory.incoming().riders() {
             let mut position = [0; POSITION_BYTES];
             let mut descriptors = Vec::new();
-            let count = self.socket.receive(&mut [IoSliceMut::new(&mut position)], &mut descriptors)?;
+            // Who counts a message has sent it before: what is not there now never was.
+            let count = match self.socket.receive(&mut [IoSliceMut::new(&mut position)], &mut descriptors) {
+                Err(error) if error.kind() == IoErrorKind::WouldBlock => return Err(corrupt()),
+                other => other?,
+            };
             let position = u64::from_le_bytes(position);
             // Not before the bytes that were received already, and not behind those that can be there.
             let is_near = position.wrapping_sub(self.received) <= CAPACITY;
@@ -348,7 +354,9 @@ fn gone() -> io::Error {
 }
 
 fn corrupt() -> io::Error {
-    io::Error::new(IoErrorKind::InvalidData, "the other end wrote impossible positions into the ring")
+    let error = Error::new(ErrorKind::Protocol, "receive", "the other end wrote impossible positions into the ring")
+        .fix("its process is broken or hostile; the connection is closed");
+    io::Error::new(IoErrorKind::InvalidData, error)
 }
 
 #[cfg(test)]

@@ -70,6 +70,8 @@ struct Other {
     turnstile: Option<Turnstile>,
     /// A call has begun that it has not answered.
     begun: bool,
+    /// What it says of that may be wrong.
+    forged: bool,
 }
 
 /// All other ends.
@@ -78,6 +80,10 @@ pub struct Peers {
     others: BTreeMap<ConnectionId, Other>,
     /// Questions to the directory, oldest first.
     pub questions: VecDeque<(ConnectionId, ChannelId)>,
+    /// Connections inside calls that executables ask for, by the numbers that they will have.
+    nests: VecDeque<ConnectionId>,
+    /// Executables may lie about what they have begun.
+    forging: bool,
     calls: u8,
     stopped: BTreeSet<ExecutableId>,
     /// Asked for, and neither started nor failed.
@@ -126,6 +132,7 @@ impl Peers {
             cut: false,
             turnstile: None,
             begun: false,
+            forged: self.forging,
         };
         self.others.insert(connection, other);
     }
@@ -141,6 +148,20 @@ impl Peers {
     /// It takes calls ahead of time.
     pub fn takes_ahead(&mut self, connection: ConnectionId) {
         self.other(connection).turnstile = Some(Turnstile::default());
+    }
+
+    /// From now on executables take calls ahead of time, and lie about them.
+    pub fn forge(&mut self, forging: bool) {
+        self.forging = forging;
+    }
+
+    /// Moves an executable's turnstile as no honest one would: so many calls have begun, or it is open again.
+    pub fn lie(&mut self, connection: ConnectionId, begun: usize) {
+        let Some(turnstile) = &self.other(connection).turnstile else { return };
+        turnstile.open();
+        for _ in 0..begun {
+            turnstile.pass();
+        }
     }
 
     /// An executable's next call begins, if it may.
@@ -256,9 +277,17 @@ impl Peers {
             "callback" => {
                 other.machine.request(&Request::List).unwrap();
             }
+            "nest" => {
+                // Inside the call that it runs, or inside one that it never had.
+                let running = other.running.front().filter(|_| !words.contains(&"forged"));
+                let call = running.map_or(CallId([99; 16]), |(_, open)| open.call);
+                other.machine.request(&Request::Nest(call)).unwrap();
+                self.nests.push_back(ConnectionId(words[0].parse().unwrap()));
+            }
             _ => {
                 let (channel, _) = other.running.pop_front().expect("it has a call");
-                assert!(other.begun || other.turnstile.as_ref().is_none_or(Turnstile::pass), "its turnstile is shut");
+                let passes = other.begun || other.turnstile.as_ref().is_none_or(Turnstile::pass);
+                assert!(passes || other.forged, "its turnstile is shut");
                 other.begun = false;
                 let (failure, results) = match what {
                     "return" | "soon" => (None, words.iter().map(|word| argument(word)).collect()),
@@ -384,6 +413,10 @@ impl Peers {
                     if let Err(error) = server.handle_control(memory, connection, &header, &body) {
                         memory.said.push(format!("{} breaks a rule", other.name));
                         server.broken(connection, &error);
+                    } else if let Some(nest) = server.take_nest() {
+                        let inside = self.nests.pop_front().expect("it asked for one");
+                        server.nested(inside, nest, memory.now);
+                        self.client(inside, true);
                     }
                 }
                 Transmit::Data { header, .. } => {
@@ -399,10 +432,10 @@ impl Peers {
         moved
     }
 
-    /// Memory was given back: no living executable may still have a call that names it.
+    /// Memory was given back: no living executable may still have a call that names it, but one that said it had none.
     fn check_released(&self, memory: &mut Memory) {
         for released in memory.released.drain(..) {
-            for other in self.others.values().filter(|other| other.executable.is_some()) {
+            for other in self.others.values().filter(|other| other.executable.is_some() && !other.forged) {
                 for argument in
                     other.running.iter().flat_map(|(_, open)| open.arguments.iter().chain(open.wanted.iter().flatten()))
                 {
@@ -418,7 +451,7 @@ impl Peers {
     pub fn possible(&self) -> (Vec<String>, Vec<String>) {
         let (mut must, mut may) = (Vec::new(), Vec::new());
         for executable in &self.starting {
-            must.push(format!("start-ok {executable}"));
+            must.push(format!("start-ok {executable}{}", if self.forging { " ahead" } else { "" }));
             must.push(format!("start-ok {executable} tcp"));
             may.push(format!("start-failed {executable} no"));
         }
@@ -430,11 +463,15 @@ impl Peers {
                 Some(executable) => {
                     must.extend(other.load.map(|_| format!("load-ok {executable}")));
                     may.extend(other.load.map(|_| format!("load-failed {executable} no")));
-                    let may_begin =
-                        other.begun || other.turnstile.as_ref().is_none_or(|turnstile| !turnstile.is_shut());
+                    let may_begin = other.begun
+                        || other.forged
+                        || other.turnstile.as_ref().is_none_or(|turnstile| !turnstile.is_shut());
                     if let Some((_, open)) = other.running.front().filter(|_| may_begin) {
                         must.push(format!("soon {executable} - {}", returned(open)));
                         may.extend((!other.begun).then(|| format!("begin {executable}")));
+                    }
+                    if self.forging {
+                        may.extend([0, 1, 2, 70].map(|begun| format!("lie {executable} {begun}")));
                     }
                     may.push(format!("kill {executable} 11"));
                     may.push(format!("lost {executable}"));
@@ -516,7 +553,7 @@ impl Other {
             Event::ArgumentsComplete(_) => "has its arguments".to_owned(),
             Event::CancelRequested(channel) => {
                 let at = self.running.iter().position(|(of, _)| *of == channel).expect("it has the call");
-                assert!(at > 0 || !self.begun, "a call is taken back that has begun");
+                assert!(at > 0 || !self.begun || self.forged, "a call is taken back that has begun");
                 self.running.remove(at);
                 let error = Error::new(ErrorKind::Cancelled, "run a routine", "it had not begun");
                 let (failure, times) = (Some(Failure::from(&error)), CallTimes::default());

@@ -6,6 +6,13 @@ use super::Play;
 
 const CLIENTS: u64 = 3;
 
+/// What executables say of the calls that they have begun.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ends {
+    Honest,
+    Lying,
+}
+
 /// One conversation and its chances.
 struct Chat {
     play: Play,
@@ -18,8 +25,9 @@ struct Chat {
 }
 
 impl Chat {
-    fn new(seed: u64) -> Chat {
-        let play = Play::new("! executables_max=2 calls_max=6");
+    fn new(seed: u64, ends: Ends) -> Chat {
+        let mut play = Play::new("! executables_max=2 calls_max=6");
+        play.peers.forge(ends == Ends::Lying);
         let mut chat =
             Chat { play, random: SeededRandom::new(seed), now: 0, calls: 0, clients: Vec::new(), connected: 0 };
         for _ in 0..CLIENTS {
@@ -97,14 +105,25 @@ impl Chat {
     }
 }
 
-#[test]
-fn promises_hold_in_random_conversations() {
-    for seed in 0..300 {
+fn hold_promises(rounds: u64, ends: Ends) {
+    for seed in 0..farcall_golden::fuzz_rounds(rounds) {
         let run = std::panic::AssertUnwindSafe(|| {
-            let mut chat = Chat::new(seed);
+            let mut chat = Chat::new(seed, ends);
             (0..120).for_each(|_| chat.step());
             chat.end();
         });
         assert!(std::panic::catch_unwind(run).is_ok(), "seed {seed} fails");
     }
+}
+
+#[test]
+fn fuzz_of_conversations_keeps_all_promises() {
+    hold_promises(300, Ends::Honest);
+}
+
+/// Executables that take calls ahead of time and lie about which of them have begun: calls may fail by that, or run again,
+/// but each ends, and nothing is left.
+#[test]
+fn fuzz_of_turnstiles_loses_no_call() {
+    hold_promises(300, Ends::Lying);
 }

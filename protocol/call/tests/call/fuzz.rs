@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use farcall_base::{CallId, ChannelId, Random, Result, SeededRandom};
 use farcall_call::{Connection, Event, Setup};
+use farcall_golden::fuzz_rounds;
 use farcall_wire::message::encode;
 use farcall_wire::*;
 
@@ -290,7 +291,7 @@ impl Victim {
 #[test]
 fn plausible_and_hostile_frames() {
     let (mut fed, mut refused) = (0, 0);
-    for seed in 0..20_000 {
+    for seed in 0..fuzz_rounds(20_000) {
         let mut victim = Victim::new(seed);
         for _ in 0..60 {
             fed += 1;

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use farcall_base::{Random, SeededRandom};
+use farcall_golden::fuzz_rounds;
 use farcall_idl::decode::decode_interface;
 use farcall_idl::encode::encode_interface;
 use farcall_idl::{DIAGNOSTICS_MAX, compile, needs_preprocessor};
@@ -119,7 +120,7 @@ fn valid_texts() -> Vec<String> {
 #[test]
 fn soup_of_words_never_panics() {
     let mut random = SeededRandom::new(0x1d1_0001);
-    for _ in 0..10_000 {
+    for _ in 0..fuzz_rounds(10_000) {
         let length = below(&mut random, 60);
         let words: Vec<&str> = (0..length).map(|_| *pick(&mut random, &SOUP)).collect();
         check(&words.join(if random.next() & 1 == 0 { " " } else { "" }));
@@ -129,7 +130,7 @@ fn soup_of_words_never_panics() {
 #[test]
 fn soup_inside_a_routine_never_panics() {
     let mut random = SeededRandom::new(0x1d1_0002);
-    for _ in 0..5_000 {
+    for _ in 0..fuzz_rounds(5_000) {
         let mut words = || (0..8).map(|_| *pick(&mut random, &SOUP)).collect::<Vec<_>>().join(" ");
         check(&format!("Define f(IN int n, IN double a[{}], OUT int m{}) {} Calls f(n);", words(), words(), words()));
     }
@@ -151,7 +152,7 @@ fn mutated_files_never_panic() {
     let mut random = SeededRandom::new(0x1d1_0003);
     let texts = valid_texts();
     let (mut valid, mut wrong) = (0, 0);
-    for _ in 0..10_000 {
+    for _ in 0..fuzz_rounds(10_000) {
         let mut bytes = routine(&mut random, &texts).as_bytes().to_vec();
         for _ in 0..=below(&mut random, 3) {
             mutate(&mut random, &mut bytes);

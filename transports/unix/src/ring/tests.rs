@@ -1,8 +1,10 @@
 //! The battery over rings, and what only rings can get wrong.
 #![allow(clippy::unwrap_used)]
 
+use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
+use farcall_base::{Random, SeededRandom};
 use farcall_transport_battery::Rig;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -120,7 +122,7 @@ fn descriptors_that_were_never_announced_or_never_sent_break_the_stream() {
     one.send(&[IoSlice::new(b"abc")], &[]).unwrap();
     one.memory.outgoing().add_rider();
     let error = other.receive(&mut [IoSliceMut::new(&mut [0; 8])], &mut Vec::new()).unwrap_err();
-    assert_eq!(error.kind(), IoErrorKind::WouldBlock, "the socket has nothing: nobody waits for it for ever");
+    assert_eq!(error.kind(), IoErrorKind::InvalidData, "the socket has nothing: nobody waits for it for ever");
     let (mut one, mut other) = ends();
     let (reader, _writer) = std::io::pipe().unwrap();
     let far = (1_u64 << 40).to_le_bytes();
@@ -129,6 +131,61 @@ fn descriptors_that_were_never_announced_or_never_sent_break_the_stream() {
     one.send(&[IoSlice::new(b"abc")], &[]).unwrap();
     let error = other.receive(&mut [IoSliceMut::new(&mut [0; 8])], &mut Vec::new()).unwrap_err();
     assert_eq!(error.kind(), IoErrorKind::InvalidData);
+}
+
+/// What a lying end does next: words in the head of the rings, its own or the other's; descriptors with any position; bytes
+/// by the rules; a stroke.
+fn lie(random: &mut SeededRandom, head: &std::fs::File, liar: &mut RingStream, pipe: &OwnedFd) {
+    match random.next() % 8 {
+        0..4 => {
+            let place = random.next() % 96 * 8;
+            let word = match random.next() % 3 {
+                0 => random.next(),
+                1 => random.next() >> (random.next() % 64),
+                _ => liar.sent.wrapping_add(random.next() % (2 * CAPACITY)).wrapping_sub(CAPACITY),
+            };
+            head.write_all_at(&word.to_ne_bytes(), place).unwrap();
+        }
+        4 => {
+            let position = [liar.sent, random.next()][(random.next() % 2) as usize].to_le_bytes();
+            let _ = liar.socket.send(&[IoSlice::new(&position[..1 + (random.next() % 8) as usize])], &[pipe.as_fd()]);
+        }
+        5 => liar.memory.outgoing().add_rider(),
+        6 => strike(&liar.peer_bell),
+        _ => drop(liar.send(&[IoSlice::new(&vec![7; (random.next() % 300) as usize])], &[])),
+    }
+}
+
+/// Whatever the other end writes into the memory that both share: nothing panics or waits, no more arrives than there is
+/// room for, and what is broken stays broken.
+#[test]
+fn fuzz_of_the_head_by_a_lying_end() {
+    let (_reader, pipe) = rustix::pipe::pipe().unwrap();
+    let (mut broken, mut whole) = (0, 0);
+    for seed in 0..farcall_golden::fuzz_rounds(2000) {
+        let mut random = SeededRandom::new(seed);
+        let (mut honest, mut liar) = ends();
+        let head = std::fs::File::from(honest.memory.descriptor().unwrap().try_clone().unwrap());
+        for _ in 0..40 {
+            lie(&mut random, &head, &mut liar, &pipe);
+            let mut room = vec![0; 1 + (random.next() % 200) as usize];
+            let (mut descriptors, before) = (Vec::new(), honest.received);
+            match honest.receive(&mut [IoSliceMut::new(&mut room)], &mut descriptors) {
+                Ok(count) => assert!(count <= room.len() && honest.received == before + count as u64, "seed {seed}"),
+                Err(error) => {
+                    let known = [IoErrorKind::WouldBlock, IoErrorKind::InvalidData];
+                    assert!(known.contains(&error.kind()), "seed {seed}: {error}");
+                }
+            }
+            let was_broken = honest.broken;
+            let outcome = honest.send(&[IoSlice::new(&room)], &[]);
+            assert!(!was_broken || outcome.is_err(), "seed {seed}: a broken stream sends");
+            assert!(outcome.is_err() || outcome.is_ok_and(|count| count <= room.len()), "seed {seed}");
+            assert!(honest.riders.len() <= 40, "seed {seed}: descriptors pile up");
+        }
+        *(if honest.broken { &mut broken } else { &mut whole }) += 1;
+    }
+    assert!(broken > 100 && whole > 100, "{broken} broken, {whole} whole");
 }
 
 #[test]
@@ -167,6 +224,22 @@ fn what_was_sent_before_the_offer_was_taken_rings() {
     one.send(&[IoSlice::new(b"early")], &[]).unwrap();
     let other = accept(other, Proof::Inherited).unwrap();
     wait(&*other);
+}
+
+/// Whoever is faster than the end that made the offer: its first bytes ring all the same.
+#[test]
+fn what_was_sent_while_the_offer_was_made_rings() {
+    for _ in 0..5000 {
+        let (one, other) = sockets();
+        let quick = std::thread::spawn(move || {
+            let mut other = accept(other, Proof::Inherited).unwrap();
+            other.send(&[IoSlice::new(b"quick")], &[]).unwrap();
+            other
+        });
+        let one = offer(one, Proof::Inherited).unwrap();
+        wait(&*one);
+        drop(quick.join().unwrap());
+    }
 }
 
 #[test]
