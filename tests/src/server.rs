@@ -94,7 +94,37 @@ impl Server {
         Self::spawn(command, files, None, Directory::new())
     }
 
-    fn spawn(mut command: Command, files: &[PathBuf], token: Option<PathBuf>, directory: Directory) -> Server {
+    /// Starts a server by another program, which gets its command line after `wrapper`: what it may use is limited so.
+    ///
+    /// # Errors
+    /// What it said, when it does not start.
+    pub fn start_within(
+        wrapper: &[&str],
+        transport: Transport,
+        files: &[PathBuf],
+        options: &[&str],
+    ) -> std::result::Result<Server, String> {
+        let (serve, directory) = (Self::command(), Directory::new());
+        let mut command = Command::new(wrapper[0]);
+        command.args(&wrapper[1..]).arg(serve.get_program()).args(serve.get_args()).args(options);
+        command.envs(serve.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let token = (transport == Transport::Tcp).then(|| directory.0.join("token"));
+        if let Some(token) = &token {
+            command.args(["--listen", "tcp:127.0.0.1:0", "--token-file"]).arg(token);
+        }
+        Self::try_spawn(command, files, token, directory)
+    }
+
+    fn spawn(command: Command, files: &[PathBuf], token: Option<PathBuf>, directory: Directory) -> Server {
+        Self::try_spawn(command, files, token, directory).unwrap_or_else(|said| panic!("farcall serve: {said}"))
+    }
+
+    fn try_spawn(
+        mut command: Command,
+        files: &[PathBuf],
+        token: Option<PathBuf>,
+        directory: Directory,
+    ) -> std::result::Result<Server, String> {
         // Executables inherit it: so a test finds all processes of its server, wherever they went.
         let mark = format!("{MARK}={}", directory.0.display());
         command.env(MARK, &directory.0).args(["--private", "--"]).args(files);
@@ -104,8 +134,7 @@ impl Server {
             Server { child, address: String::new(), token, log: Arc::default(), mark, _directory: directory };
         server.read_log();
         server.address = server.read_address();
-        assert!(!server.address.is_empty(), "farcall serve: {}", server.log());
-        server
+        if server.address.is_empty() { Err(server.log()) } else { Ok(server) }
     }
 
     /// Ends it as the system would, without a chance to clean up.

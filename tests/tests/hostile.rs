@@ -5,6 +5,7 @@
 
 mod hostile {
     pub mod compressed;
+    pub mod executables;
     pub mod replays;
     pub mod sharing;
     pub mod sizes;

@@ -9,6 +9,8 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::Args;
@@ -284,5 +286,9 @@ fn signals() -> Result<OwnedFd> {
         let writer = writer.try_clone().map_err(system)?;
         signal_hook::low_level::pipe::register(signal, writer).map_err(system)?;
     }
+    // A file that may not grow fails what needs it, and not the server. Executables begin with the system's own way again,
+    // since handlers do not outlive exec.
+    let unheard = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(signal_hook::consts::SIGXFSZ, unheard).map_err(system)?;
     Ok(reader)
 }

@@ -208,7 +208,7 @@ impl Server {
         header: &FrameHeader,
         done: u32,
     ) -> Result<()> {
-        let Some(peer) = self.state.peers.get_mut(&connection) else { return Ok(()) };
+        let Some(peer) = self.state.peers.get_mut(&connection).filter(|peer| !peer.leaving) else { return Ok(()) };
         peer.connection.data_arrived(header, done)?;
         peer.moved = surroundings.now();
         self.handle_events(surroundings, connection)

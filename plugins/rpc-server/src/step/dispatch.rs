@@ -7,7 +7,7 @@ use farcall_wire::{Argument, CallResult, CallTimes};
 
 use crate::state::{CallKey, InLine, PeerKind};
 use crate::step::line::is_small;
-use crate::step::translate::{answer, failed, layout_after};
+use crate::step::translate::{answer, check_announced, failed, layout_after};
 use crate::step::{Server, Surroundings};
 
 impl Server {
@@ -58,15 +58,24 @@ impl Server {
     }
 
     /// The outcome's head came from the executable; results that are arrays may still come, in the extents it gives.
-    pub(super) fn call_resulted(&mut self, executable: ExecutableId, channel: ChannelId, mut result: Box<CallResult>) {
+    pub(super) fn call_resulted(
+        &mut self,
+        executable: ExecutableId,
+        channel: ChannelId,
+        mut result: Box<CallResult>,
+    ) -> Result<()> {
         let call = self.in_line(executable, channel).and_then(|key| self.state.calls.get_mut(&key));
-        let Some(call) = call else { return };
+        let Some(call) = call else { return Ok(()) };
         match layout_after(call, &result.results) {
             Ok(Some(layout)) if result.failure.is_none() => call.layout = layout,
             Err(error) if result.failure.is_none() => result.failure = Some((&error).into()),
             _ => {}
         }
+        if result.failure.is_none() {
+            check_announced(call, &result.results)?;
+        }
         call.results = Some(result);
+        Ok(())
     }
 
     /// The executable's answer is complete.

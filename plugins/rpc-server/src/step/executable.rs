@@ -71,7 +71,7 @@ impl Server {
     ) -> Result<()> {
         match event {
             Event::Replied(channel, reply) => self.loaded(surroundings, executable, channel, reply),
-            Event::Resulted(channel, result) => self.call_resulted(executable, channel, result),
+            Event::Resulted(channel, result) => self.call_resulted(executable, channel, result)?,
             Event::Finished(channel) => self.call_finished(surroundings, executable, channel),
             Event::Opened(channel, _) => self.refuse_executable(executable, channel, Question::Call),
             Event::Requested(channel, Request::Nest(call)) => self.nest(executable, channel, call),
@@ -138,7 +138,12 @@ impl Server {
                 self.fail_waiting(surroundings, &module, Waiting::All, &Error::from(failure));
                 self.stop_executable(executable);
             }
-            _ => self.stop_executable(executable),
+            _ => {
+                let error = Error::new(ErrorKind::Protocol, "start an executable", "it answered with something else")
+                    .with("module", &module.0)
+                    .fix("the executable is broken or of another version of Farcall: publish the module again");
+                self.executable_broke(executable, &error);
+            }
         }
     }
 

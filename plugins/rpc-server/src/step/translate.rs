@@ -132,6 +132,37 @@ fn shares_nothing() -> Error {
         .fix("call this server over TCP")
 }
 
+/// Refuses bytes that nobody waits for, before they come: an executable that announces them may never send them, and one
+/// that sends fewer leaves its caller with what was in that memory before.
+pub(super) fn check_announced(call: &Call, results: &[Argument]) -> Result<()> {
+    for (slot, result) in results.iter().enumerate() {
+        let Argument::Blocks(Some(bytes)) = result else { continue };
+        let expected = match call.layout.parameters.get(slot) {
+            Some(ParameterLayout::Array(array)) if comes_in_blocks(call, slot) => array.transfer_bytes,
+            _ => 0,
+        };
+        if *bytes != expected {
+            let parameter = call.routine.routine.interface.parameters.get(slot);
+            return Err(Error::new(
+                ErrorKind::Protocol,
+                "take a result",
+                "the executable sends what was not asked for",
+            )
+            .with("parameter", parameter.map_or("", |parameter| parameter.name.as_str()))
+            .with("bytes", bytes)
+            .with("expected", expected)
+            .fix("the routine may have destroyed its process's memory"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a result has a place of ours to come to.
+fn comes_in_blocks(call: &Call, slot: usize) -> bool {
+    let has_memory = call.memory.as_ref().is_some_and(|memory| memory.offsets.contains_key(&(slot as u16)));
+    has_memory && call.routine.routine.interface.parameters[slot].mode.is_output()
+}
+
 /// The executable's results in the client's terms.
 pub(super) fn answer(call: &Call, results: Vec<Argument>, times: CallTimes) -> Result<CallResult> {
     let parameters = &call.routine.routine.interface.parameters;
@@ -154,10 +185,9 @@ pub(super) fn answer(call: &Call, results: Vec<Argument>, times: CallTimes) -> R
 fn in_clients_terms(call: &Call, slot: usize, result: Argument) -> Result<Argument> {
     let (Argument::Shared(..) | Argument::Blocks(_)) = result else { return Ok(result) };
     let parameter = &call.routine.routine.interface.parameters[slot];
-    let has_memory = call.memory.as_ref().is_some_and(|memory| memory.offsets.contains_key(&(slot as u16)));
     match (want(call, slot), &call.layout.parameters[slot]) {
         (wanted @ Argument::Shared(..), ParameterLayout::Array(_)) => Ok(wanted.clone()),
-        (Argument::Blocks(None), ParameterLayout::Array(array)) if has_memory && parameter.mode.is_output() => {
+        (Argument::Blocks(None), ParameterLayout::Array(array)) if comes_in_blocks(call, slot) => {
             Ok(match array.transfer_bytes {
                 0 => Argument::Inline(InlineBytes::new()),
                 bytes => Argument::Blocks(Some(bytes)),
