@@ -52,11 +52,13 @@ pub enum ErrorKind {
     System = 19,
     /// A broken invariant of ours: please report it.
     Internal = 20,
+    /// Data came that are not what was sent: their checksum differs.
+    Damaged = 21,
 }
 
 impl ErrorKind {
     /// Every kind, in the order of their numbers.
-    pub const ALL: [ErrorKind; 20] = [
+    pub const ALL: [ErrorKind; 21] = [
         ErrorKind::InvalidArgument,
         ErrorKind::NotFound,
         ErrorKind::Ambiguous,
@@ -77,6 +79,7 @@ impl ErrorKind {
         ErrorKind::ShuttingDown,
         ErrorKind::System,
         ErrorKind::Internal,
+        ErrorKind::Damaged,
     ];
 
     /// The number on the wire and in the C ABI.
@@ -112,6 +115,7 @@ impl ErrorKind {
             ErrorKind::ShuttingDown => "shutting-down",
             ErrorKind::System => "system",
             ErrorKind::Internal => "internal",
+            ErrorKind::Damaged => "damaged",
         }
     }
 }
@@ -257,7 +261,7 @@ mod tests {
             assert_eq!(ErrorKind::from_code(kind.code()), Some(kind));
         }
         assert_eq!(ErrorKind::from_code(0), None);
-        assert_eq!(ErrorKind::from_code(21), None);
+        assert_eq!(ErrorKind::from_code(22), None);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! routine runs nobody reads the connection; a server that wants it ended ends the process.
 
 mod call;
+mod files;
 mod hosted;
 mod memory;
 mod module;

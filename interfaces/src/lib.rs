@@ -1,6 +1,7 @@
 //! What plugins and transports offer one another: streams, memory, directory, spawner, status.
 
 pub mod compression;
+pub mod content;
 pub mod directory;
 pub mod link;
 pub mod mailbox;

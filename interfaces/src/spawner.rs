@@ -23,6 +23,12 @@ pub const SLOT: &str = "spawner";
 /// The environment variable that tells an executable which inherited descriptor is its connection.
 pub const SOCKET_VARIABLE: &str = "FARCALL_SOCKET";
 
+/// The folder in a module's working folder in which the executable with this process number keeps the files of the call
+/// that it runs. It removes them after the call; its spawner does when the process has ended.
+pub fn files_folder(process: u32) -> String {
+    format!("files-{process}")
+}
+
 /// What can be asked of a spawner.
 pub enum Request {
     /// Start an executable.

@@ -3,6 +3,7 @@
 #include <complex.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -114,4 +115,28 @@ void snooze(int milliseconds, int *pid)
     struct timespec time = { milliseconds / 1000, milliseconds % 1000 * 1000000L };
     nanosleep(&time, NULL);
     *pid = (int) getpid();
+}
+
+/* Bytes of a file that is copied; -1 if it is none. */
+static long copy_file(const char *from, const char *to, char last)
+{
+    FILE *in = from ? fopen(from, "rb") : NULL, *out = to ? fopen(to, "wb") : NULL;
+    long bytes = 0;
+    if (in == NULL) bytes = -1;
+    for (int c; in && (c = getc(in)) != EOF; bytes++) if (out) putc(c, out);
+    if (out) putc(last, out);
+    if (in) fclose(in);
+    if (out) fclose(out);
+    return bytes;
+}
+
+/* `size` is that of `given`; `mode` the permissions of `changed`; `known` whether `made` was there before. */
+void files(const char *given, const char *changed, const char *made, long *size, int *mode, int *known)
+{
+    struct stat data;
+    *known = made && stat(made, &data) == 0;
+    *mode = changed && stat(changed, &data) == 0 ? (int) (data.st_mode & 07777) : -1;
+    *size = copy_file(given, made, '!');
+    FILE *out = changed ? fopen(changed, "ab") : NULL;
+    if (out) { putc('+', out); fclose(out); }
 }

@@ -30,9 +30,37 @@ impl Directory {
     /// # Panics
     /// When it cannot be written.
     pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        self.write_bytes(name, text.as_bytes())
+    }
+
+    /// Writes a file of any bytes.
+    ///
+    /// # Panics
+    /// When it cannot be written.
+    pub fn write_bytes(&self, name: &str, content: &[u8]) -> PathBuf {
         let path = self.0.join(name);
-        std::fs::write(&path, text).expect("a temporary file can be written");
+        std::fs::write(&path, content).expect("a temporary file can be written");
         path
+    }
+
+    /// What a file holds.
+    ///
+    /// # Panics
+    /// When it cannot be read.
+    pub fn read(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.0.join(name)).expect("the file is there")
+    }
+
+    /// What lies in it, in order.
+    ///
+    /// # Panics
+    /// When it is gone.
+    pub fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(&self.0).expect("the directory is there");
+        let mut names: Vec<String> =
+            entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
     }
 }
 

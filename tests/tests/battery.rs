@@ -4,6 +4,7 @@
 
 mod battery {
     pub mod arrays;
+    pub mod files;
     pub mod shapes;
     pub mod traffic;
     pub mod values;
@@ -114,6 +115,9 @@ in_all_settings! {
     arrays::arguments_that_are_not_referenced,
     arrays::results_sized_by_the_routine,
     arrays::null_and_bare_pointers,
+    files::files_there_and_back,
+    files::contents_there_and_back,
+    files::files_that_are_null,
     shapes::sizes_around_every_border,
     shapes::views_that_are_not_contiguous,
     shapes::results_in_place_and_elsewhere,

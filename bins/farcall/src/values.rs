@@ -89,7 +89,8 @@ fn value_for(parameter: &Parameter, text: &str) -> Result<Value> {
         (ElementType::Struct(_), _) => {
             Err(wrong("a struct cannot be given on the command line").fix("call the routine from a program"))
         }
-        (ElementType::Filename, _) => Err(wrong("files come with a later version of Farcall")),
+        (ElementType::Filename, Shape::Scalar) => Ok(Argument::Text(text.as_bytes().to_vec()).into()),
+        (ElementType::Filename, _) => Err(wrong("arrays of files do not travel yet")),
         (ElementType::String, Shape::Scalar) => Ok(Argument::Text(text.as_bytes().to_vec()).into()),
         (ElementType::String, _) => texts(text),
         (_, Shape::Array { dimensions, .. }) if text.starts_with('@') => {

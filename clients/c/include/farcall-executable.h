@@ -27,7 +27,8 @@ enum farcall_parameter_kind {
     FARCALL_PARAMETER_ABSENT = 0, /* nowhere: the routine does not refer to it */
     FARCALL_PARAMETER_NUMBER = 1, /* one element at `data` */
     FARCALL_PARAMETER_ARRAY = 2,  /* `rank` extents and strides; the element with all indexes 0 at `data` */
-    FARCALL_PARAMETER_TEXT = 3    /* `shape[0]` bytes at `data`, and a NUL; NULL for no text */
+    FARCALL_PARAMETER_TEXT = 3,   /* `shape[0]` bytes at `data`, and a NUL; NULL for no text */
+    FARCALL_PARAMETER_FILE = 4    /* the same: the path of a file of this call alone, in whatever mode; NULL for none */
 };
 
 /* A parameter of a call: 552 bytes. Of arrays it shows what travels. IN memory is not to be written to. */

@@ -61,7 +61,8 @@ enum farcall_status {
     FARCALL_UNAVAILABLE = 17,       /* a library, symbol, compiler or program is missing */
     FARCALL_SHUTTING_DOWN = 18,     /* the server is going away */
     FARCALL_SYSTEM = 19,            /* a system call failed */
-    FARCALL_INTERNAL = 20           /* a mistake of Farcall itself: please report it */
+    FARCALL_INTERNAL = 20,          /* a mistake of Farcall itself: please report it */
+    FARCALL_DAMAGED = 21            /* data came that are not what was sent: their checksum differs */
 };
 
 /* Types of elements. */

@@ -169,7 +169,9 @@ impl Reading<'_> {
     /// As for [`Reading::argument`].
     unsafe fn raw_value(&self, text: RawText) -> Result<Vec<u8>> {
         let needed = match self.parameter.element {
-            ElementType::String | ElementType::Filename => return Err(wrong("a raw value where text is wanted")),
+            ElementType::String => return Err(wrong("a raw value where text is wanted")),
+            // SAFETY: the caller's promise. A file's content may be empty, and of any length.
+            ElementType::Filename => return Ok(unsafe { read_text(text) }?.unwrap_or_default()),
             element => element_bytes(self.interface, element),
         };
         // SAFETY: the caller's promise.

@@ -174,7 +174,9 @@ impl<'a> Making<'_, 'a> {
         wanted: u32,
     ) -> Result<Argument<'a>> {
         if pointer.is_null() {
-            return Ok(if parameter.mode.is_input() { Argument::Null } else { Argument::Unset });
+            // A routine gets NULL for a file that is none (GridRPC), in every mode.
+            let null = parameter.mode.is_input() || parameter.element == ElementType::Filename;
+            return Ok(if null { Argument::Null } else { Argument::Unset });
         }
         if wanted & TEXT == 0 {
             // SAFETY: the caller's promise: text, here and below.

@@ -21,6 +21,8 @@ pub fn passing(parameter: &Parameter) -> u32 {
     let text = matches!(parameter.element, ElementType::String | ElementType::Filename);
     match &parameter.shape {
         Shape::Callback { .. } => VOID | POINTER | OTHER,
+        // A path is read in every mode.
+        Shape::Scalar if parameter.element == ElementType::Filename => CHAR | POINTER | CONST,
         Shape::Scalar if text && parameter.mode == Mode::In => CHAR | POINTER | CONST,
         _ if text => CHAR | POINTER | TEXT | constant,
         Shape::Scalar if matches!(parameter.element, ElementType::Struct(_)) => STRUCT | POINTER | constant,

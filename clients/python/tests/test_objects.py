@@ -2,7 +2,6 @@
 
 import asyncio
 import copy
-import pathlib
 import pickle
 
 import numpy as np
@@ -65,15 +64,6 @@ def test_kinds_of_text(server):
         assert server.greet(given).greeting == "hello, abc"
     assert server.lengths(["a", bytearray(b"bc")]).bytes.tolist() == [1, 2]
     assert server.shout(bytearray(b"abc")).word == b"ABC"
-
-
-def test_paths_name_files(server, farcall):
-    for given in ("/nowhere", b"/nowhere", pathlib.Path("/nowhere")):
-        # The core's own answer, today: whatever names a file has got that far.
-        with pytest.raises(farcall.InvalidArgument, match="files come with a later version"):
-            server.size_of_file(given)
-    with pytest.raises(farcall.WrongType, match="pass str, bytes, a path or None"):
-        server.size_of_file(5)
 
 
 def test_masked_arrays_without_masked_elements_are_arrays(server):

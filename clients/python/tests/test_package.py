@@ -32,7 +32,7 @@ def test_there_is_a_class_for_each_kind_of_error(farcall):
     assert [(number, class_of(number).kind) for number in range(1, len(KINDS) + 1)] == [
         (int(number), name.lower().replace("_", "-")) for name, number in kinds
     ]
-    assert lib.FARCALL_INTERNAL == len(KINDS) and class_of(999) is farcall.Error
+    assert lib.FARCALL_DAMAGED == len(KINDS) and class_of(999) is farcall.Error
     for kind in KINDS:
         assert issubclass(kind, farcall.Error) and kind.__name__ in farcall.__all__
 

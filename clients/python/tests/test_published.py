@@ -288,3 +288,16 @@ def test_the_environment_beside_the_file_comes_first(farcall, tmp_path):
     link.write_text("\n".join(path for path in sys.path if path.endswith("site-packages")) + "\n")
     with publish(farcall, tmp_path, "import sys\ndef where(x: int) -> str:\n    return sys.prefix\n") as server:
         assert server.where(1).result == str(tmp_path / ".venv")
+
+
+def test_paths_are_files_there_and_back(farcall, physics, tmp_path):
+    (tmp_path / "text").write_text("abc")
+    r = physics.upper(tmp_path / "text", 2)
+    assert (r.result1, r.result2) == (b"ABCABC", 3)
+    r = physics.upper(b"x" * 100_000, 3, result1=tmp_path / "made")
+    assert r.result1 == tmp_path / "made" and r.result1.read_bytes() == b"X" * 300_000
+    log = tmp_path / "log"
+    log.write_text("one\n")
+    assert physics.append(log, "two").log == log and log.read_text() == "one\ntwo\n"
+    with pytest.raises(farcall.RoutineFailed, match="/nowhere.* which is no path of a file"):
+        physics.nowhere()

@@ -48,7 +48,9 @@ def test_routines_have_their_signatures_and_pages(server, loaded):
         typed = loaded["_" + name.replace("/", "_")]
         for form in (typed.__call__, typed.submit, typed.aio):
             said = list(inspect.signature(form).parameters)[1:]
-            places = [one.name for one in routine._interface.array_outputs if not one.is_input]
+            interface = routine._interface
+            files = [one for one in interface.outputs if one.is_file]
+            places = [one.name for one in interface.array_outputs + files if not one.is_input]
             known = list(routine.__signature__.parameters)
             assert said[: len(known)] == known and len(said) == len(known) + len(places), name
         assert typed.__doc__.startswith(routine._interface.doc) or not routine._interface.doc, name

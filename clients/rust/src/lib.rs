@@ -17,6 +17,7 @@ mod argument;
 mod array;
 mod client;
 mod contract;
+mod files;
 mod lending;
 mod marshal;
 mod pending;

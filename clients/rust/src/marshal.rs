@@ -2,6 +2,7 @@
 //! blocks straight from where they lie.
 
 mod complete;
+mod files;
 mod views;
 
 use std::ops::Range;
@@ -18,6 +19,7 @@ use farcall_wire::Argument as WireArgument;
 use crate::argument::{Argument, Destination, Passed};
 use crate::array::{Access, Place};
 use crate::contract::Contract;
+use crate::files::{SentFile, Target};
 use crate::lending::{Lent, Wanted};
 use crate::results::result_memory;
 use crate::session::Segment;
@@ -66,10 +68,23 @@ pub struct Marshalled {
     pub lent: Vec<Weak<dyn Region>>,
     /// The program's memory that the server uses where it lies.
     pub own: Vec<Arc<Lent>>,
+    /// Files that are sent.
+    pub files: Vec<SentFile>,
+    /// Where files that come back go, by parameter.
+    pub targets: Vec<(usize, Target)>,
     /// Memory that results come into, by parameter.
     pub sides: Vec<Option<Side>>,
     /// Rank that the caller gave, where it is lower than declared.
     pub ranks: Vec<Option<usize>>,
+}
+
+impl Marshalled {
+    /// The next bytes of a file that is sent.
+    pub fn piece_of_file(&mut self, place: &farcall_call::Place, bytes: u32) -> Result<Packing> {
+        let file = self.files.iter_mut().find(|file| file.slot == usize::from(place.slot));
+        let gone = || Error::internal("send an argument", "nothing of it is to be sent");
+        file.ok_or_else(gone)?.reader().piece(bytes as usize)
+    }
 }
 
 /// What marshalling needs of the connection.
@@ -100,6 +115,8 @@ pub fn marshal(contract: &Contract, passed: &Passed, limit: Bytes, memory: &mut 
         sending: (0..count).map(|_| None).collect(),
         lent: Vec::new(),
         own: Vec::new(),
+        files: Vec::new(),
+        targets: Vec::new(),
         sides: (0..count).map(|_| None).collect(),
         ranks: values.ranks,
         layout: layout.clone(),
@@ -141,6 +158,7 @@ impl<'a> One<'a> {
             ParameterLayout::Absent => Ok(()),
             ParameterLayout::Scalar { .. } => self.scalar(bytes),
             ParameterLayout::Array(array) => self.array(array, argument, bytes),
+            ParameterLayout::Text if self.parameter.element == ElementType::Filename => self.file(argument),
             ParameterLayout::Text | ParameterLayout::TextArray { .. } => self.text(argument),
             ParameterLayout::Callback => Err(self.wrong("callbacks come with a later version of Farcall")),
         }
@@ -167,7 +185,8 @@ impl<'a> One<'a> {
 
     fn text(&mut self, argument: &Argument<'_>) -> Result<()> {
         if self.parameter.element == ElementType::Filename {
-            return Err(self.wrong("files come with a later version of Farcall"));
+            let error = self.wrong("arrays of files do not travel yet");
+            return Err(error.fix("ask for a routine with one parameter for each file"));
         }
         if self.parameter.mode.is_input() {
             self.call.arguments[self.index] = match argument {

@@ -10,6 +10,7 @@ mod ending;
 mod flight;
 mod gathering;
 mod heartbeat;
+mod incoming;
 mod news;
 mod polling;
 mod questions;

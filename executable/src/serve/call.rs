@@ -7,6 +7,7 @@ use farcall_base::{Bytes, CallId, Error, ErrorKind, Instant, Result};
 use farcall_idl::interface::{ElementType, Interface, Mode, Parameter};
 use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout};
 use farcall_idl::values::ByteValues;
+use farcall_interfaces::content::ContentReader;
 use farcall_interfaces::memory::{Block, HeapRegion, Region, Space};
 use farcall_interfaces::packing::Packing;
 use farcall_interfaces::strided::Strided;
@@ -14,6 +15,7 @@ use farcall_transport_unix::Birthplace;
 use farcall_wire::{Argument, Open};
 
 use super::CALL_BYTES_MAX;
+use super::files::{CallFiles, Content};
 use super::memory::{ArenaPlan, Arenas, Segments};
 use super::module::{Body, LoadedModule, LoadedRoutine};
 use super::output;
@@ -33,6 +35,8 @@ pub enum Place {
     Text(Option<usize>, usize),
     /// An array of C strings: the pointers begin there.
     Texts(usize),
+    /// A file, with this content if it comes with any.
+    File(Option<Content>),
 }
 
 /// A call on its way through this process.
@@ -46,6 +50,8 @@ pub struct PendingCall {
     pub(super) wanted: Vec<Argument>,
     pub(super) arena: Arc<HeapRegion>,
     pub(super) sending: BTreeMap<u16, Packing>,
+    /// Files that are sent back.
+    pub(super) sending_files: BTreeMap<u16, ContentReader>,
     routine: String,
     receiving: BTreeMap<u16, Packing>,
 }
@@ -88,6 +94,7 @@ impl PendingCall {
             arena,
             layout,
             sending: BTreeMap::new(),
+            sending_files: BTreeMap::new(),
             receiving: BTreeMap::new(),
         };
         call.fill(interface, open, &values)?;
@@ -123,6 +130,13 @@ impl PendingCall {
                 }
                 (ParameterLayout::Text, Argument::Inline(text), Place::Text(Some(offset), _)) => {
                     Space::of(&*self.arena, *offset, text.len())?.bytes().copy_from_slice(text);
+                }
+                (ParameterLayout::Text, Argument::Inline(content), Place::File(Some(place))) => {
+                    place.space()?.bytes().copy_from_slice(content);
+                }
+                (ParameterLayout::Text, Argument::Blocks(_), Place::File(Some(place))) => {
+                    self.announced_bytes += place.bytes as u64;
+                    self.receiving.insert(index as u16, place.receive()?);
                 }
                 (ParameterLayout::TextArray { .. }, Argument::Texts(texts), Place::Texts(offset)) => {
                     self.fill_texts(*offset, texts)?;
@@ -160,6 +174,9 @@ impl PendingCall {
 
     /// The next bytes of a result.
     pub fn result_blocks(&mut self, slot: u16, length: u32) -> Result<Vec<Block>> {
+        if let Some(file) = self.sending_files.get_mut(&slot) {
+            return file.piece(length as usize)?.blocks(length as usize);
+        }
         let packing = self.sending.get_mut(&slot);
         packing.ok_or_else(|| Error::internal("send a result", "nobody wants it"))?.blocks(length as usize)
     }
@@ -172,7 +189,9 @@ impl PendingCall {
     /// Runs the routine and gathers its results.
     pub fn run(&mut self, module: &LoadedModule) -> Result<Vec<Argument>> {
         let loaded = module.find(&self.routine)?;
-        let mut slots = self.slots(&loaded.routine.interface)?;
+        // Dropped at the end of this, whatever it is, they are removed.
+        let files = CallFiles::make(&loaded.routine.interface, &self.places)?;
+        let mut slots = self.slots(&loaded.routine.interface, &files)?;
         crate::confine::begin_call();
         let outcome = match &loaded.body {
             // SAFETY: every slot describes memory of the extent that the layout says; that the code has the interface its
@@ -185,10 +204,10 @@ impl PendingCall {
         output::wait_until_taken();
         // Texts that the slots point to live until they were copied.
         let _texts = outcome?;
-        self.results(loaded, &slots)
+        self.results(loaded, &slots, &files)
     }
 
-    fn slots(&self, interface: &Interface) -> Result<Vec<Slot>> {
+    fn slots(&self, interface: &Interface, files: &CallFiles) -> Result<Vec<Slot>> {
         let slot = |(index, parameter): (usize, &Parameter)| match (&self.places[index], &self.layout.parameters[index])
         {
             (Place::Memory(region, offset), layout) => {
@@ -202,6 +221,7 @@ impl PendingCall {
             }
             // SAFETY: as above, in the arena.
             (Place::Texts(offset), _) => Ok(Slot::new(unsafe { self.arena.base().add(*offset) }, 0)),
+            (Place::File(_), _) => Ok(files.slot(index)),
             _ => Ok(Slot::null()),
         };
         interface.parameters.iter().enumerate().map(slot).collect()
@@ -285,6 +305,7 @@ fn fill_array(parameter: &Parameter, packing: &mut Packing, given: &[u8]) -> Res
 /// A place that may still be an offset in an arena that is not made yet.
 enum Planned {
     Arena(usize),
+    ContentInArena(usize, usize),
     Ready(Place),
 }
 
@@ -292,6 +313,9 @@ impl Planned {
     fn in_arena(self, arena: &Arc<HeapRegion>) -> Place {
         match self {
             Planned::Arena(offset) => Place::Memory(arena.clone(), offset),
+            Planned::ContentInArena(offset, bytes) => {
+                Place::File(Some(Content { region: arena.clone(), offset, bytes }))
+            }
             Planned::Ready(place) => place,
         }
     }
@@ -311,7 +335,8 @@ impl Builder<'_> {
             ParameterLayout::Scalar { bytes } => Planned::Arena(self.plan.reserve(*bytes)?),
             ParameterLayout::Array(_) if *argument == Argument::Null => Planned::Ready(Place::None),
             ParameterLayout::Array(array) => self.plan_array(index, parameter, array)?,
-            ParameterLayout::Text => Planned::Ready(self.plan_text(parameter, argument)?),
+            ParameterLayout::Text if parameter.element == ElementType::Filename => self.plan_file(index, parameter)?,
+            ParameterLayout::Text => Planned::Ready(self.plan_text(argument)?),
             ParameterLayout::TextArray { count } => Planned::Ready(self.plan_texts(parameter, argument, *count)?),
             ParameterLayout::Callback => {
                 return Err(Error::new(ErrorKind::InvalidArgument, "run a routine", "it takes a callback")
@@ -341,12 +366,32 @@ impl Builder<'_> {
         }
     }
 
-    fn plan_text(&mut self, parameter: &Parameter, argument: &Argument) -> Result<Place> {
-        if parameter.element == ElementType::Filename {
-            return Err(Error::new(ErrorKind::InvalidArgument, "run a routine", "it takes a file")
-                .with("parameter", &parameter.name)
-                .fix("this version of Farcall passes no files yet; pass their content as an array"));
+    /// A file has its content, if it comes with one, in memory until the call begins.
+    fn plan_file(&mut self, index: usize, parameter: &Parameter) -> Result<Planned> {
+        let wanted = self.open.wanted.as_ref().map(|wanted| &wanted[index]);
+        if parameter.mode == Mode::Out {
+            let named = wanted != Some(&Argument::Null);
+            return Ok(Planned::Ready(if named { Place::File(None) } else { Place::None }));
         }
+        match &self.open.arguments[index] {
+            Argument::Inline(content) => {
+                let offset = self.plan.reserve(content.len() as u64)?;
+                Ok(Planned::ContentInArena(offset, content.len()))
+            }
+            Argument::Blocks(Some(bytes)) if *bytes <= CALL_BYTES_MAX => {
+                Ok(Planned::ContentInArena(self.plan.reserve(*bytes)?, *bytes as usize))
+            }
+            Argument::Shared(segment, offset, bytes) => {
+                let (region, offset) = self.segments.find(*segment, *offset, *bytes, *bytes)?;
+                Ok(Planned::Ready(Place::File(Some(Content { region, offset, bytes: *bytes as usize }))))
+            }
+            Argument::Null => Ok(Planned::Ready(Place::None)),
+            _ => Err(Error::new(ErrorKind::Protocol, "run a routine", "a file came as something else")
+                .with("parameter", &parameter.name)),
+        }
+    }
+
+    fn plan_text(&mut self, argument: &Argument) -> Result<Place> {
         match argument {
             Argument::Inline(text) => {
                 let offset = self.plan.reserve(text.len() as u64 + 1)?;
@@ -357,6 +402,11 @@ impl Builder<'_> {
     }
 
     fn plan_texts(&mut self, parameter: &Parameter, argument: &Argument, count: u64) -> Result<Place> {
+        if parameter.element == ElementType::Filename {
+            return Err(Error::new(ErrorKind::InvalidArgument, "run a routine", "it takes an array of files")
+                .with("parameter", &parameter.name)
+                .fix("arrays of files do not travel yet: declare one parameter for each"));
+        }
         let bytes = match argument {
             Argument::Texts(texts) if texts.len() as u64 == count => {
                 texts.iter().flatten().map(|text| text.len() as u64 + 1).sum::<u64>()

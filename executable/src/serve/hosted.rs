@@ -102,6 +102,7 @@ enum Kind {
     Number = 1,
     Array = 2,
     Text = 3,
+    File = 4,
 }
 
 impl Hosted {
@@ -127,8 +128,8 @@ impl Hosted {
     }
 }
 
-/// Checks that a program of its own can be given what each routine of a module takes: numbers, arrays of numbers and
-/// texts.
+/// Checks that a program of its own can be given what each routine of a module takes: numbers, arrays of numbers, texts
+/// and files.
 ///
 /// # Errors
 /// `InvalidSource` that names the parameter.
@@ -146,7 +147,7 @@ fn check_parameter(interface: &Interface, parameter: &Parameter) -> Result<()> {
     let is_array = matches!(&parameter.shape, Shape::Array { dimensions, .. } if !dimensions.iter().all(one));
     let what = match (&parameter.shape, parameter.element) {
         (Shape::Callback { .. }, _) => "a callback",
-        (_, ElementType::Filename) => "a file",
+        (Shape::Array { .. }, ElementType::Filename) => "an array of files",
         (_, ElementType::Struct(_)) => "a struct",
         (_, ElementType::String) if is_array => "an array of strings",
         _ => return Ok(()),
@@ -154,7 +155,7 @@ fn check_parameter(interface: &Interface, parameter: &Parameter) -> Result<()> {
     Err(Error::new(ErrorKind::InvalidSource, "load a module", format!("a program of its own is not given {what}"))
         .with("routine", interface.full_name())
         .with("parameter", &parameter.name)
-        .fix("pass numbers, arrays of numbers and strings"))
+        .fix("pass numbers, arrays of numbers, strings and files"))
 }
 
 impl Running<'_> {
@@ -177,6 +178,10 @@ impl Running<'_> {
                 (view.kind, view.element_bytes) = (Kind::Number as u32, *bytes);
             }
             ParameterLayout::Array(array) => show_array(&mut view, array),
+            ParameterLayout::Text if parameter.element == ElementType::Filename => {
+                (view.kind, view.element_bytes, view.rank) = (Kind::File as u32, 1, 1);
+                view.shape[0] = slot.bytes as u64;
+            }
             ParameterLayout::Text => {
                 (view.kind, view.element_bytes, view.rank) = (Kind::Text as u32, 1, 1);
                 view.shape[0] = slot.bytes as u64;
@@ -201,11 +206,12 @@ impl Running<'_> {
     }
 
     fn answer(&mut self, index: usize, text: &[u8]) -> bool {
+        let is_file = self.interface.parameters.get(index).is_some_and(|one| one.element == ElementType::Filename);
         let is_output = self.interface.parameters.get(index).is_some_and(|parameter| parameter.mode.is_output());
         let (true, Ok(text)) = (is_output, CString::new(text)) else { return false };
         let address: *mut u8 = text.as_ptr().cast_mut().cast();
         match (self.layout.parameters.get(index), self.slots.get_mut(index)) {
-            (Some(ParameterLayout::Text), Some(slot)) => slot.memory = address,
+            (Some(ParameterLayout::Text), Some(slot)) if !is_file => slot.memory = address,
             (Some(ParameterLayout::TextArray { count: 1 }), Some(slot)) if !slot.memory.is_null() => {
                 // SAFETY: as in `text_at`.
                 unsafe { slot.memory.cast::<*mut u8>().write(address) };

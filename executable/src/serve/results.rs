@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_idl::interface::{ElementType, Parameter};
+use farcall_idl::interface::Parameter;
 use farcall_idl::layout::{ArrayLayout, ParameterLayout};
 use farcall_interfaces::memory::{Block, Region};
 use farcall_interfaces::packing::Packing;
@@ -11,6 +11,7 @@ use farcall_interfaces::strided::Strided;
 use farcall_wire::{Argument, InlineBytes};
 
 use super::call::{PendingCall, Place};
+use super::files::CallFiles;
 use super::module::LoadedRoutine;
 use crate::invoke::Slot;
 
@@ -21,17 +22,24 @@ const TEXT_BYTES_MAX: usize = 1 << 19;
 
 impl PendingCall {
     /// One answer per parameter.
-    pub(super) fn results(&mut self, loaded: &LoadedRoutine, slots: &[Slot]) -> Result<Vec<Argument>> {
+    pub(super) fn results(
+        &mut self,
+        loaded: &LoadedRoutine,
+        slots: &[Slot],
+        files: &CallFiles,
+    ) -> Result<Vec<Argument>> {
         let interface = &loaded.routine.interface;
         let bytes = self.places.iter().zip(&self.layout.parameters).map(visible_bytes);
         let layout =
             loaded.sizer.resolve_results(interface, bytes, &self.layout)?.unwrap_or_else(|| self.layout.clone());
         let mut results = Vec::with_capacity(interface.parameters.len());
         for (index, parameter) in interface.parameters.iter().enumerate() {
-            let result = if parameter.mode.is_output() && self.wanted[index] != Argument::Absent {
-                self.result(index, parameter, &layout.parameters[index], slots)?
-            } else {
+            let result = if !parameter.mode.is_output() || self.wanted[index] == Argument::Absent {
                 Argument::Absent
+            } else if matches!(self.places[index], Place::File(_)) {
+                self.file_result(index, files)?
+            } else {
+                self.result(index, parameter, &layout.parameters[index], slots)?
             };
             results.push(result);
         }
@@ -53,7 +61,7 @@ impl PendingCall {
                 let packing = Packing::new(region.clone(), *offset, &Strided::of_layout(array))?;
                 self.array_result(index, array, packing)
             }
-            (ParameterLayout::Text, _) => text_result(parameter, slots[index]),
+            (ParameterLayout::Text, Place::Text(..)) => text_result(parameter, slots[index]),
             (ParameterLayout::TextArray { count }, Place::Texts(offset)) => {
                 self.texts_result(parameter, *offset, *count)
             }
@@ -75,6 +83,17 @@ impl PendingCall {
         }
         self.sending.insert(index as u16, packing);
         Ok(Argument::Blocks(Some(array.transfer_bytes)))
+    }
+
+    /// What the routine left in a file; NULL if it left none.
+    fn file_result(&mut self, index: usize, files: &CallFiles) -> Result<Argument> {
+        let Some(mut reader) = files.left(index)? else { return Ok(Argument::Null) };
+        let bytes = reader.travelling();
+        if bytes <= INLINE_MAX {
+            return Ok(Argument::Inline(reader.inline()?));
+        }
+        self.sending_files.insert(index as u16, reader);
+        Ok(Argument::Blocks(Some(bytes)))
     }
 
     fn texts_result(&self, parameter: &Parameter, offset: usize, count: u64) -> Result<Argument> {
@@ -107,9 +126,6 @@ fn visible_bytes<'a>((place, layout): (&'a Place, &ParameterLayout)) -> Option<&
 }
 
 fn text_result(parameter: &Parameter, slot: Slot) -> Result<Argument> {
-    if parameter.element == ElementType::Filename {
-        return Ok(Argument::Absent);
-    }
     Ok(read_text(parameter, slot.memory)?.map_or(Argument::Null, |text| Argument::Inline(text.into())))
 }
 

@@ -109,6 +109,15 @@ pub struct OwnMemory {
     pub offsets: BTreeMap<u16, u64>,
 }
 
+/// Files that a call gives back.
+#[derive(Clone, Debug)]
+pub struct ResultFiles {
+    /// Where they lie.
+    pub memory: OwnMemory,
+    /// Bytes of each, by parameter.
+    pub bytes: BTreeMap<u16, u64>,
+}
+
 /// Who is at the other end of a connection.
 pub enum PeerKind {
     /// A client.
@@ -338,6 +347,8 @@ pub struct Call {
     pub layout: Arc<CallLayout>,
     /// Memory of ours.
     pub memory: Option<OwnMemory>,
+    /// That for files that come back: how long they are is known only then.
+    pub files: Option<Box<ResultFiles>>,
     /// Segments of the client's that it names.
     pub segments: Vec<u32>,
     /// Whose line it stands in.
@@ -366,6 +377,13 @@ pub struct Call {
     pub waits_since: Instant,
     /// How it stands to the calls around it and in it.
     pub nesting: Nesting,
+}
+
+impl Call {
+    /// All of our memory that it uses.
+    pub fn memories(&self) -> impl Iterator<Item = &OwnMemory> {
+        self.memory.iter().chain(self.files.as_deref().map(|files| &files.memory))
+    }
 }
 
 /// What the driver is to do, in this order.
@@ -495,7 +513,7 @@ impl State {
     /// Memory of ours that calls hold, and whose it is: for whoever checks that none is lost.
     pub fn memory_in_use(&self) -> impl Iterator<Item = (MemoryId, CallId)> {
         let calls = self.calls.values().chain(self.sending.values());
-        calls.filter_map(|call| Some((call.memory.as_ref()?.id, call.id)))
+        calls.flat_map(|call| call.memories().map(|memory| (memory.id, call.id)))
     }
 
     /// What is there when no client is: nothing, or the names of tables that leak.

@@ -9,6 +9,7 @@ mod check;
 mod client;
 mod dispatch;
 mod executable;
+mod files;
 mod line;
 mod nest;
 mod notices;

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_client::{CallOptions, News, Output, Outputs, Routine};
-use farcall_idl::interface::{Interface, Mode, Order, Parameter, Shape};
+use farcall_client::{Argument, CallOptions, News, Output, Outputs, Routine};
+use farcall_idl::interface::{ElementType, Interface, Mode, Order, Parameter, Shape};
 use farcall_idl::nearest;
 use farcall_idl::signature::{positional, results, signature};
 
@@ -35,7 +35,7 @@ pub struct CallArguments {
     /// @file.mtx, @- for a NumPy file on standard input
     #[arg(value_name = "ARGUMENT", allow_negative_numbers = true)]
     arguments: Vec<String>,
-    /// Write a result to a file (.npy or .mtx) instead of printing it; may be repeated
+    /// Write a result to a file (an array as .npy or .mtx) instead of printing it; may be repeated
     #[arg(long, value_name = "NAME=FILE")]
     out: Vec<String>,
     /// Time for the call
@@ -69,13 +69,24 @@ pub fn call(arguments: &CallArguments) -> Result<()> {
     let routine = connection.client.routine(&arguments.name)?;
     let interface = routine.interface();
     let mut values: Vec<(usize, Value)> = Vec::new();
+    // Files of the user's that the routine writes, by parameter.
+    let mut replaced: Vec<(usize, PathBuf)> = Vec::new();
     for (index, text) in assign(interface, &arguments.arguments)? {
-        values.push((index, value(interface, &interface.parameters[index], text)?));
+        let parameter = &interface.parameters[index];
+        if is_file(parameter) && parameter.mode.is_output() {
+            replaced.push((index, PathBuf::from(text)));
+        }
+        values.push((index, value(interface, parameter, text)?));
     }
-    let files = destinations(interface, &arguments.out)?;
+    let files = destinations(interface, &arguments.out, &mut replaced)?;
+    for (index, path) in replaced.iter().filter(|(index, _)| !interface.parameters[*index].mode.is_input()) {
+        values.push((*index, Argument::Text(path.as_os_str().as_encoded_bytes().to_vec()).into()));
+    }
     let outputs = invoke(&routine, &mut values, arguments)?;
-    let written: Vec<(usize, PathBuf)> =
-        files.iter().map(|(index, file)| (*index, file.path().to_path_buf())).collect();
+    // What the routine left no file for is as it was.
+    replaced.retain(|(index, _)| matches!(outputs.all().get(*index), Some(Output::Written(_))));
+    let arrays = files.iter().map(|(index, file)| (*index, file.path().to_path_buf()));
+    let written: Vec<(usize, PathBuf)> = arrays.chain(replaced).collect();
     for (index, file) in files {
         file.write(&data_of(interface, &outputs, index)?)?;
     }
@@ -168,8 +179,13 @@ fn find<'a>(interface: &'a Interface, name: &str) -> Result<(usize, &'a Paramete
     })
 }
 
-/// The files of `--out`, made before the call: it must not be lost for a wrong folder.
-fn destinations(interface: &Interface, out: &[String]) -> Result<Files> {
+fn is_file(parameter: &Parameter) -> bool {
+    parameter.element == ElementType::Filename && parameter.shape == Shape::Scalar
+}
+
+/// The files of `--out`, made before the call: it must not be lost for a wrong folder. Those that the routine itself
+/// writes are `replaced`.
+fn destinations(interface: &Interface, out: &[String], replaced: &mut Vec<(usize, PathBuf)>) -> Result<Files> {
     let mut files: Files = Vec::new();
     for text in out {
         let Some((name, path)) = text.split_once('=').filter(|(_, path)| !path.is_empty()) else {
@@ -181,7 +197,14 @@ fn destinations(interface: &Interface, out: &[String]) -> Result<Files> {
             return Err(wrong(format!("{name} is no result of {}", interface.full_name()))
                 .fix(format!("its results are {}", names.join(", "))));
         }
-        files.push((index, Pending::create(path.as_ref())?));
+        match (is_file(parameter), parameter.mode.is_input()) {
+            (false, _) => files.push((index, Pending::create(path.as_ref())?)),
+            (true, false) => replaced.push((index, PathBuf::from(path))),
+            (true, true) => {
+                return Err(wrong(format!("the file {name} is replaced where it lies"))
+                    .fix("give its path as the argument, and no --out for it"));
+            }
+        }
     }
     Ok(files)
 }

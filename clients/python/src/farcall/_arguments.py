@@ -8,8 +8,9 @@ and what fits of Python's own numbers and lists. Narrowing is refused.
 from __future__ import annotations
 
 import os
+import pathlib
 from collections.abc import Iterable, Sequence
-from typing import Any, Dict, List, NoReturn, Optional, Tuple
+from typing import Any, Dict, List, NoReturn, Optional, Tuple, Union
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from ._interface import CHAR, STRUCT, Parameter
 from ._library import ffi
 
 # enum farcall_argument_kind.
-INTEGER, REAL, COMPLEX, RAW, TEXT, TEXTS, ARRAY = 1, 2, 3, 4, 5, 6, 8
+INTEGER, REAL, COMPLEX, RAW, TEXT, TEXTS, NULL, ARRAY = 1, 2, 3, 4, 5, 6, 7, 8
 # enum farcall_destination.
 IN_PLACE, INTO = 1, 2
 _INT64_MAX = 2**63 - 1
@@ -36,7 +37,7 @@ def refuse(routine: str, parameter: Parameter, message: str, advice: str = "", w
 class Filler:
     """Fills one call's argument array; `keep` holds what the core's pointers point to until the call is over."""
 
-    __slots__ = ("routine", "slots", "keep", "given", "array_bytes")
+    __slots__ = ("routine", "slots", "keep", "given", "paths", "array_bytes")
 
     def __init__(self, routine: str, count: int) -> None:
         self.routine = routine
@@ -44,13 +45,17 @@ class Filler:
         self.keep: _KEEP = [self.slots]
         # Arrays that were taken as they are, by parameter: these alone can be written in place.
         self.given: Dict[int, Any] = {}
+        # Files that the call writes, by parameter.
+        self.paths: Dict[int, pathlib.Path] = {}
         self.array_bytes = 0
 
     def fill(self, parameter: Parameter, value: Any) -> None:
         """One IN or INOUT argument."""
         if parameter.is_callback:
             refuse(self.routine, parameter, "callbacks come with a later version of Farcall")
-        if parameter.is_text:
+        if parameter.is_file:
+            self._file(parameter, value)
+        elif parameter.is_text:
             self._text(parameter, value)
         elif value is None:
             # As in the signature: inferred, defaulted, or not referred to. The core says if none of them is so.
@@ -92,6 +97,39 @@ class Filler:
             message = f"elements of the array for the result overlap (strides {array.strides} bytes)"
             refuse(self.routine, parameter, message, "pass one whose elements lie apart")
 
+    # ---- Files -------------------------------------------------------------------------------------------------------
+
+    def path(self, parameter: Parameter, path: Any) -> None:
+        """The file that an argument is read from, or a result is written to."""
+        if not isinstance(path, (str, os.PathLike)):
+            found = type(path).__name__
+            refuse(self.routine, parameter, f"a file is named by its path, not by a {found}", "pass a path", wrong_type=True)
+        encoded = os.fsencode(path)
+        if b"\0" in encoded:
+            refuse(self.routine, parameter, f"the path {_short(path)} has a NUL inside")
+        slot = self.slots[parameter.index]
+        slot.kind = TEXT
+        self._put_bytes(slot.value.text, encoded)
+        if parameter.is_output:
+            self.paths[parameter.index] = pathlib.Path(os.fsdecode(encoded))
+
+    def _file(self, parameter: Parameter, value: Any) -> None:
+        """An argument: a path is a file, bytes are a content."""
+        slot = self.slots[parameter.index]
+        if value is None:
+            slot.kind = NULL
+            return
+        if isinstance(value, (str, os.PathLike)):
+            self.path(parameter, value)
+            return
+        try:
+            content = memoryview(value).cast("B")
+        except TypeError:
+            message = f"the interface wants a file, not a {type(value).__name__}"
+            refuse(self.routine, parameter, message, "pass its path, or its content as bytes", wrong_type=True)
+        slot.kind = RAW
+        self._put_bytes(slot.value.text, content)
+
     # ---- Text --------------------------------------------------------------------------------------------------------
 
     def _put_text(self, place: Any, parameter: Parameter, value: Any) -> bool:
@@ -104,17 +142,15 @@ class Filler:
         self._put_bytes(place, data)
         return True
 
-    def _put_bytes(self, place: Any, data: bytes) -> None:
+    def _put_bytes(self, place: Any, data: Union[bytes, memoryview]) -> None:
         buffer = ffi.from_buffer(data) if data else ffi.new("char[1]")
         self.keep.append(buffer)
         place.data, place.bytes = buffer, len(data)
 
     def _bytes(self, parameter: Parameter, value: Any) -> Optional[bytes]:
-        """The bytes of what is a text: str, bytes, bytearray, and paths where a file is named."""
+        """The bytes of what is a text: str, bytes, bytearray."""
         if isinstance(value, (bytes, bytearray)):
             return bytes(value)
-        if parameter.type == "filename" and isinstance(value, (str, os.PathLike)):
-            return os.fsencode(value)
         if not isinstance(value, str):
             return None
         try:
@@ -129,8 +165,7 @@ class Filler:
             slot.kind = TEXT
             if not self._put_text(slot.value.text, parameter, value):
                 message = f"the interface wants a {parameter.type}, not a {type(value).__name__}"
-                kinds = "str, bytes, a path" if parameter.type == "filename" else "str, bytes"
-                refuse(self.routine, parameter, message, f"pass {kinds} or None", wrong_type=True)
+                refuse(self.routine, parameter, message, "pass str, bytes or None", wrong_type=True)
             return
         if isinstance(value, (str, bytes, bytearray)) or not hasattr(value, "__iter__"):
             message = f"the interface wants strings, not a {type(value).__name__}"

@@ -21,7 +21,8 @@ enum farcall_status {
     FARCALL_UNAVAILABLE = 17,
     FARCALL_SHUTTING_DOWN = 18,
     FARCALL_SYSTEM = 19,
-    FARCALL_INTERNAL = 20
+    FARCALL_INTERNAL = 20,
+    FARCALL_DAMAGED = 21
 };
 enum farcall_element {
     FARCALL_VOID = 0,

@@ -158,6 +158,12 @@ class InternalError(Error):
     kind = "internal"
 
 
+class Damaged(Error):
+    """A file changed while it was sent, or did not arrive as it was sent: its checksum differs."""
+
+    kind = "damaged"
+
+
 # In the order of the numbers of enum farcall_status, from 1.
 KINDS: Tuple[Type[Error], ...] = (
     InvalidArgument,
@@ -180,6 +186,7 @@ KINDS: Tuple[Type[Error], ...] = (
     ShuttingDown,
     SystemFailure,
     InternalError,
+    Damaged,
 )
 
 

@@ -10,7 +10,9 @@ import gc
 import json
 import operator
 import os
+import pathlib
 import random
+import shutil
 import sys
 import traceback
 import weakref
@@ -41,7 +43,7 @@ void farcall_running_fail(farcall_running *running, const char *words);
 """
 # How a process ends that cannot go on (EX_SOFTWARE of sysexits.h).
 _KEPT_STATUS = 70
-_NUMBER, _ARRAY, _TEXT = 1, 2, 3
+_NUMBER, _ARRAY, _TEXT, _FILE = 1, 2, 3, 4
 _IN, _OUT, _INOUT = 0, 1, 2
 # NumPy's types by the numbers of spec/c-abi.md, section 5.
 _TYPES = {
@@ -90,10 +92,25 @@ class _Parameter:
             return None if text == self._ffi.NULL else self._ffi.buffer(text, self.shape[0])[:].decode("utf-8", "replace")
         if self.kind == _ARRAY:
             return self.array()
+        if self.kind == _FILE:
+            return self.path()
         if self.kind != _NUMBER:
             return None
         number = self.array()[()]
         return bool(number) if wanted in (bool, "bool") else number.item()
+
+    def path(self) -> Optional[pathlib.Path]:
+        """The file of a parameter that is one."""
+        text = self._view.data
+        return None if text == self._ffi.NULL else pathlib.Path(os.fsdecode(self._ffi.string(self._ffi.cast("char *", text))))
+
+    def set_file(self, result: Any) -> None:
+        """Takes the content of the file that a routine returned."""
+        if not isinstance(result, (str, os.PathLike)) or not os.path.isfile(result):
+            raise _Unfit(f"it returned {_described(result)} as {self.name}, which is no path of a file")
+        place = self.path()
+        if place is not None:
+            shutil.copyfile(result, place)
 
     def set(self, result: Any, found: Tuple[Optional[str], ...] = ()) -> None:
         """Takes a result, checked. In dimensions that have a name in `found` it may be smaller than declared."""
@@ -224,6 +241,8 @@ class _Program:
         for parameter, result in zip(outputs, _split(returned, len(outputs))):
             if parameter.kind == _TEXT:
                 self._answer(running, parameter, result)
+            elif parameter.kind == _FILE:
+                parameter.set_file(result)
             else:
                 parameter.set(result, found.get(parameter.name, ()))
                 _note(extents, parameter.name, result, found.get(parameter.name, ()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import keyword
+import pathlib
 import re
 import types
 import typing
@@ -17,8 +18,10 @@ _ELEMENTS = {
     "i1": "int8", "i2": "int16", "i4": "int32", "i8": "int64",
     "u1": "uint8", "u2": "uint16", "u4": "uint32", "u8": "uint64",
 }  # fmt: skip
-# Python's own scalars. A truth value travels as 0 or 1.
-_SCALARS = {int: "int64", float: "double", complex: "dcomplex", str: "string", bool: "logical"}
+# Python's own scalars. A truth value travels as 0 or 1, of a path the content of its file.
+_SCALARS = {
+    int: "int64", float: "double", complex: "dcomplex", str: "string", bool: "logical", pathlib.Path: "filename",
+}  # fmt: skip
 # Aliases of aliases that are followed.
 _ALIASES_MAX = 16
 # What expressions of extents may call.
@@ -99,7 +102,7 @@ def _argument(parameter: inspect.Parameter, hints: Dict[str, Any]) -> Value:
 
 def _default(value: Value, default: Any) -> str:
     whole = isinstance(default, (int, np.integer))
-    if value.rank < 0 and value.element not in ("string", "dcomplex", "scomplex") and (
+    if value.rank < 0 and value.element not in ("string", "filename", "dcomplex", "scomplex") and (
         whole or (value.element in ("double", "float") and isinstance(default, (float, np.floating)))
     ):
         number = int(default) if whole else float(default)
@@ -148,7 +151,7 @@ def _value(name: str, hint: Any) -> Value:
         shape, dtype = typing.get_args(hint)
         rank = _rank_of_type(shape)
         return _array(name, _element(name, *typing.get_args(dtype)), rank, notes)
-    advice = f"write int, float, complex, bool, str, or {_EXAMPLE}"
+    advice = f"write int, float, complex, bool, str, pathlib.Path, or {_EXAMPLE}"
     raise Mistake(f"{name} has the type {_shown(hint)}, which does not travel", advice)
 
 

@@ -53,7 +53,7 @@ class Parameter:
     """One parameter: where it stands, which way it goes, what it is."""
 
     __slots__ = (
-        "index", "name", "mode", "type", "doc", "unit", "default", "is_callback", "is_array", "is_text",
+        "index", "name", "mode", "type", "doc", "unit", "default", "is_callback", "is_array", "is_text", "is_file",
         "is_single", "is_conditional", "rank", "element", "dtype", "is_input", "is_output", "idl",
     )  # fmt: skip
 
@@ -72,6 +72,7 @@ class Parameter:
         self.is_callback = described["shape"] == "callback"
         self.is_array = described["shape"] == "array"
         self.is_text = self.type in TEXT_TYPES
+        self.is_file = self.type == "filename" and not self.is_array
         self.is_input = self.mode in ("in", "inout")
         self.is_output = self.mode in ("out", "inout")
         # There is none of it unless its condition holds.

@@ -6,7 +6,7 @@ to make them NumPy's, and the memory is freed with the last array that uses it.
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, NamedTuple, Tuple, Union
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
@@ -37,7 +37,7 @@ class Results:
     method has precedence over it, except for `keys`, which `dict` calls: such a result is `r["keys"]`.
 
     What is declared as a scalar or as `[1]` is a Python number (or str for char), a char vector is bytes, a string is
-    str (bytes if it is not UTF-8). A result that the routine did not refer to is None.
+    str (bytes if it is not UTF-8). A file is its path if it was written to one, and its content as bytes otherwise. A result that the routine did not refer to is None.
     """
 
     _names: Names
@@ -124,7 +124,12 @@ def _value(parameter: Parameter, results: Any, places: Dict[int, Any]) -> Any:
     if kind == _ARRAY:
         return _array(parameter, results)
     if kind == _WRITTEN:
+        # The routine may have left no file: then its kind is another.
+        if parameter.is_file:
+            return places[parameter.index]
         return _written(places[parameter.index], _view(results, parameter.index))
+    if kind == _TEXT and parameter.is_file:
+        return _bytes(results, parameter.index, 0)
     if kind == _TEXT:
         return _text(results, parameter.index, 0)
     if kind == _TEXTS:
@@ -180,12 +185,16 @@ def _taken(parameter: Parameter, results: Any) -> Any:
     return np.ndarray(shape, parameter.dtype, buffer, 0, strides)
 
 
-def _text(results: Any, parameter: int, index: int) -> Union[str, bytes, None]:
+def _bytes(results: Any, parameter: int, index: int) -> Optional[bytes]:
     length = ffi.new("size_t *")
     pointer = lib.farcall_results_text(results, parameter, index, length)
-    if not pointer:
+    return bytes(ffi.buffer(pointer, length[0])) if pointer else None
+
+
+def _text(results: Any, parameter: int, index: int) -> Union[str, bytes, None]:
+    data = _bytes(results, parameter, index)
+    if data is None:
         return None
-    data = bytes(ffi.buffer(pointer, length[0]))
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:

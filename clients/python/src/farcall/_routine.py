@@ -230,12 +230,23 @@ class Prepared:
     def _into(self, parameter: Parameter, array: Any) -> None:
         if not parameter.is_output:
             raise self._wrong(f"{parameter.name} is no result", "leave it out of `out`")
+        if parameter.is_file:
+            self._into_file(parameter, array)
+            return
         if parameter.is_text or not parameter.is_array and parameter.is_input:
             raise self._wrong(f"the result {parameter.name} is no array", "leave it out of `out`")
         if parameter.index in self.places:
             raise self._wrong(f"two places for the result {parameter.name}", "name one")
         self.filler.destination(parameter, array, _arguments.INTO if parameter.is_input else 0)
         self.places[parameter.index] = array
+
+    def _into_file(self, parameter: Parameter, path: Any) -> None:
+        if parameter.is_input:
+            message = f"the file {parameter.name} is replaced where it lies"
+            raise self._wrong(message, "pass its path as the argument, and leave it out of `out`")
+        if parameter.index in self.filler.paths:
+            raise self._wrong(f"two places for the result {parameter.name}", "name one")
+        self.filler.path(parameter, path)
 
     def _in_place(self, parameter: Parameter) -> None:
         array = self.filler.given.get(parameter.index)
@@ -258,7 +269,7 @@ class Prepared:
 
     def collect(self, results: Any) -> Results:
         """The core's results as Python's."""
-        return collect(self.interface, results, self.places)
+        return collect(self.interface, results, {**self.places, **self.filler.paths})
 
     def _options(self, announced: bool) -> Any:
         options = ffi.new("farcall_call_options *")

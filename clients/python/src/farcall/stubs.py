@@ -27,6 +27,7 @@ _HEADER = '''"""Routines of {address}, as `python -m farcall.stubs` found them."
 
 import builtins as _b
 import os as _os
+import pathlib as _pathlib
 import typing as _t
 
 import farcall as _farcall
@@ -41,10 +42,11 @@ _Whole = _t.Union[_t.SupportsIndex, _np.bool_]
 _Real = _t.Union[_b.float, _Whole, _np.floating[_t.Any]]
 _Complex = _t.Union[_b.complex, _Real, _np.complexfloating[_t.Any, _t.Any]]
 _Text = _t.Union[_b.str, _b.bytes, _b.bytearray]
-_File = _t.Union[_Text, _os.PathLike[_b.str]]
+_Path = _t.Union[_b.str, _os.PathLike[_b.str]]
+_File = _t.Union[_Path, _b.bytes, _b.bytearray, _b.memoryview]
 _Array = _t.Union[_npt.ArrayLike, _Tensor]
 _Place = _npt.NDArray[_t.Any]
-_Out = _t.Union[_t.Dict[_b.str, _Place], _t.Sequence[_t.Optional[_Place]], _Place]
+_Out = _t.Union[_t.Dict[_b.str, _t.Any], _t.Sequence[_t.Optional[_Place]], _Place]
 
 # What has the names that are listed here, and not any name.
 class _Results(_farcall.Results):
@@ -190,6 +192,8 @@ def _arguments(interface: Interface) -> str:
         written.append(f"{one.name}: {kind}" + (" = ..." if one in keywords else ""))
     places = [python_name(one.name) for one in interface.array_outputs if not one.is_input]
     written += [f"{name}: _t.Optional[_Place] = ..." for name in places]
+    files = [python_name(one.name) for one in interface.outputs if one.is_file and not one.is_input]
+    written += [f"{name}: _t.Optional[_Path] = ..." for name in files]
     return ", ".join(written)
 
 
@@ -211,6 +215,8 @@ def _given_type(parameter: Parameter) -> str:
 
 def _result_type(parameter: Parameter) -> str:
     """What comes back for it; None if the routine did not refer to it, or gave no text."""
+    if parameter.is_file:
+        return "_t.Union[_pathlib.Path, _b.bytes, None]"
     if parameter.is_text:
         one = "_t.Union[_b.str, _b.bytes, None]"
         return one if parameter.is_single else f"_t.List[{one}]"

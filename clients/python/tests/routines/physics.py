@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pathlib
 import sys
 import time
 from typing import Annotated, NamedTuple
@@ -54,6 +55,24 @@ def corner(u: Plate, rows: int, columns: int) -> Annotated[NDArray[np.float64], 
 
 def uneven(x: Vector) -> tuple[Annotated[NDArray[np.float64], "found <= n"], Annotated[NDArray[np.float64], "found <= n"]]:
     return x, x[1:]
+
+
+def upper(text: pathlib.Path, copies: int) -> tuple[pathlib.Path, int]:
+    """A file in capitals, so many times; and how many bytes it had."""
+    content = text.read_bytes()
+    made = pathlib.Path(os.environ["TMPDIR"]) / "upper"
+    made.write_bytes(content.upper() * copies)
+    return made, len(content)
+
+
+def nowhere() -> pathlib.Path:
+    return pathlib.Path("/nowhere")
+
+
+@farcall.routine("Define append(INOUT filename log, IN string line) \"Adds a line.\"")
+def append(log, line):
+    with log.open("a") as file:
+        file.write(line + "\n")
 
 
 def writable(x: Vector) -> bool:

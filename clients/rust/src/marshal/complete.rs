@@ -79,6 +79,10 @@ fn strings_of(argument: &Argument<'_>) -> [u64; 1] {
 /// Bytes of values that sizes may refer to: strings, raw scalars, and the elements of arrays that must travel inline.
 fn content_of(interface: &Interface, argument: &Argument<'_>, index: usize, inline: bool) -> Result<Option<Vec<u8>>> {
     let parameter = &interface.parameters[index];
+    if parameter.element == ElementType::Filename {
+        // No size refers to a file, and its content may be large.
+        return Ok(None);
+    }
     match argument {
         Argument::Text(text) => Ok(Some(text.clone())),
         Argument::Raw(raw) => Ok(Some(raw.clone())),
@@ -111,6 +115,7 @@ fn given<'a>(
 ) -> Result<Given<'a>> {
     Ok(match argument {
         Argument::Unset => Given::Unset,
+        _ if parameter.element == ElementType::Filename && parameter.shape == Shape::Scalar => Given::Other,
         // NULL is a value of texts and arrays; it says nothing of sizes.
         Argument::Null if parameter.shape != Shape::Scalar || parameter.element == ElementType::String => Given::Other,
         Argument::Null => Given::Unset,

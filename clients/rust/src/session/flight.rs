@@ -5,14 +5,17 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use farcall_base::{CallId, Error, ErrorKind, Result};
+use farcall_idl::interface::ElementType;
 use farcall_idl::layout::{CallLayout, ParameterLayout};
-use farcall_interfaces::memory::Region;
+use farcall_interfaces::memory::{Region, Space};
 use farcall_interfaces::packing::Packing;
 use farcall_wire::{Argument as WireArgument, Attribute, CallResult, Failure, NOTICES, Open};
 
 use super::Conditions;
+use super::incoming::Incoming;
 use crate::argument::Passed;
 use crate::contract::Contract;
+use crate::files::SentFile;
 use crate::marshal::{Marshalled, Shared, Side, copy_result, packed, receive_result, write_result};
 use crate::results::{Output, Outputs, OwnedArray};
 
@@ -63,12 +66,23 @@ pub struct InFlight {
     pub result: Option<Box<CallResult>>,
     pub after: Option<Arc<CallLayout>>,
     pub receiving: HashMap<u16, (Packing, Option<Arc<dyn Region>>)>,
+    /// Files that come, by parameter, and those that have come and replace the caller's if all goes well.
+    pub files: Incoming,
     pub trouble: Option<Error>,
 }
 
 impl InFlight {
     pub fn new(id: CallId, call: Call, data: Marshalled) -> InFlight {
-        InFlight { id, call, data, result: None, after: None, receiving: HashMap::new(), trouble: None }
+        InFlight {
+            id,
+            call,
+            data,
+            result: None,
+            after: None,
+            receiving: HashMap::new(),
+            files: Incoming::default(),
+            trouble: None,
+        }
     }
 
     /// What the server may use until it says that the call is over, under the numbers that it knows.
@@ -115,7 +129,11 @@ impl InFlight {
         self.after = self.call.contract.sizer.resolve_results(interface, bytes, &self.data.layout)?;
         let layout = self.after.as_ref().unwrap_or(&self.data.layout);
         for (slot, (argument, layout)) in result.results.iter().zip(&layout.parameters).enumerate() {
-            let (WireArgument::Blocks(length), ParameterLayout::Array(array)) = (argument, layout) else { continue };
+            let WireArgument::Blocks(length) = argument else { continue };
+            let ParameterLayout::Array(array) = layout else {
+                self.files.expect(&self.data, slot, *length)?;
+                continue;
+            };
             let side = self.data.sides[slot].as_ref();
             let (Some(side), true) = (side, *length == Some(array.transfer_bytes)) else {
                 return Err(Error::new(
@@ -136,6 +154,22 @@ impl InFlight {
         Ok(())
     }
 
+    /// Where the next bytes of a result go, at most `max`; `None`: nowhere.
+    pub fn result_space(&mut self, slot: u16, max: usize) -> Option<Result<Space>> {
+        match self.receiving.get_mut(&slot) {
+            Some((packing, _)) => Some(packing.space(max)),
+            None => self.files.sink(slot).map(|sink| sink.space(max)),
+        }
+    }
+
+    /// So many of them are there.
+    pub fn result_arrived(&mut self, slot: u16, count: usize) -> Result<()> {
+        match self.receiving.get_mut(&slot) {
+            Some((packing, _)) => packing.arrived(count),
+            None => self.files.sink(slot).map_or(Ok(()), |sink| sink.arrived(count)),
+        }
+    }
+
     pub fn outcome(mut self) -> Result<Outputs> {
         if let Some(error) = self.trouble.take() {
             return Err(error);
@@ -143,6 +177,9 @@ impl InFlight {
         let gone = || Error::internal("take the results", "a call ended without an answer");
         let result = self.result.take().ok_or_else(gone)?;
         if let Some(failure) = result.failure {
+            if let Some(error) = self.data.files.iter().find_map(SentFile::trouble) {
+                return Err(error.with("routine", &self.call.contract.name));
+            }
             return Err(Error::from(failure).with("routine", &self.call.contract.name).with("call", self.id));
         }
         self.call.contract.pace.took(result.times.finished_ns.saturating_sub(result.times.started_ns));
@@ -150,6 +187,7 @@ impl InFlight {
         for (slot, argument) in result.results.into_iter().enumerate() {
             outputs.push(self.output(slot, argument)?);
         }
+        self.files.replace()?;
         Ok(Outputs { interface: self.call.contract.interface.clone(), outputs, times: result.times })
     }
 
@@ -162,6 +200,10 @@ impl InFlight {
         }
         let array = match layout {
             ParameterLayout::Array(array) => array,
+            ParameterLayout::Text if parameter.element == ElementType::Filename => {
+                let taken = self.files.take(&self.data, slot, argument);
+                return taken.map_err(|error| error.with("parameter", &parameter.name));
+            }
             ParameterLayout::Text => {
                 return Ok(Output::Text(match argument {
                     WireArgument::Inline(bytes) => Some(bytes.into_vec()),

@@ -64,9 +64,12 @@ impl Tables {
             }
             Transmit::Data { header, place } => {
                 let flight = self.calls.get_mut(&place.channel);
-                let packing = flight.and_then(|flight| flight.data.sending[usize::from(place.slot)].as_mut());
                 let gone = || Error::internal("send an argument", "its call is gone");
-                link.queue_array(header, packing.ok_or_else(gone)?)?;
+                let data = &mut flight.ok_or_else(gone)?.data;
+                match data.sending[usize::from(place.slot)].as_mut() {
+                    Some(packing) => link.queue_array(header, packing)?,
+                    None => link.queue_array(header, &mut data.piece_of_file(&place, header.length)?)?,
+                }
             }
         }
         self.bytes_made += (link.bytes_queued() - queued) as u64;
@@ -315,14 +318,12 @@ impl FrameHandler for Tables {
         };
         let left = (header.length - done) as usize;
         let flight = self.calls.get_mut(&place.channel);
-        let receiving = flight.and_then(|flight| flight.receiving.get_mut(&place.slot));
-        receiving.map(|(packing, _)| packing.space(left)).transpose()
+        flight.and_then(|flight| flight.result_space(place.slot, left)).transpose()
     }
 
     fn data_arrived(&mut self, header: &FrameHeader, count: u32, done: u32) -> Result<()> {
-        if let Some((packing, _)) = self.calls.get_mut(&header.channel).and_then(|f| f.receiving.get_mut(&header.slot))
-        {
-            packing.arrived(count as usize)?;
+        if let Some(flight) = self.calls.get_mut(&header.channel) {
+            flight.result_arrived(header.slot, count as usize)?;
         }
         self.connection.data_arrived(header, done)?;
         self.handle_events()

@@ -29,10 +29,17 @@ impl Session {
         let (to_send, unmade) =
             sum(&flight.data.layout, sending.filter_map(|(slot, packing)| Some((slot, packing.as_ref()?))));
         let (to_receive, missing) = sum(layout_after(flight), flight.receiving.iter().map(arriving));
+        let (files, unread) = flight.data.files.iter().fold((0, 0), |sum, file| added(sum, file.progress()));
+        let (to_send, unmade) = added((to_send, unmade), (files, unread));
+        let (to_receive, missing) = added((to_receive, missing), flight.files.progress());
         // Frames wait behind those of other calls: what of the queue is this call's own is not known, at most all of it.
         let unsent = (unmade + core.link.bytes_queued() as u64).min(to_send);
         Some(Transfer { sent: to_send - unsent, to_send, received: to_receive - missing, to_receive })
     }
+}
+
+fn added(sum: (u64, u64), more: (u64, u64)) -> (u64, u64) {
+    (sum.0.saturating_add(more.0), sum.1.saturating_add(more.1))
 }
 
 fn layout_after(flight: &InFlight) -> &CallLayout {

@@ -10,11 +10,12 @@ use farcall_wire::{Argument, Open};
 
 use crate::state::{Known, OwnMemory, argument_word};
 use crate::step::Surroundings;
+use crate::step::files::{self, is_file};
 
 /// Results up to this size come back inside the answer and need no memory of ours.
 pub const INLINE_MAX: u64 = 4096;
 /// Alignment of arrays in memory.
-const ALIGNMENT: u64 = 64;
+pub(super) const ALIGNMENT: u64 = 64;
 
 /// Works out the sizes of a call from its inline values.
 pub fn layout(routine: &Known, open: &Open, limit: Bytes) -> Result<Arc<CallLayout>> {
@@ -81,8 +82,16 @@ impl Plan {
 }
 
 /// Checks each argument against its layout and finds those that need memory of the server's.
-pub fn plan(interface: &Interface, open: &Open, layout: &CallLayout, segments: &BTreeMap<u32, u64>) -> Result<Plan> {
+/// With its files, whose length no layout tells, a call must not exceed `limit` either.
+pub fn plan(
+    interface: &Interface,
+    open: &Open,
+    layout: &CallLayout,
+    segments: &BTreeMap<u32, u64>,
+    limit: Bytes,
+) -> Result<Plan> {
     let mut plan = Plan::default();
+    let mut left = limit.0.saturating_sub(layout.array_bytes());
     for (slot, (parameter, layout)) in interface.parameters.iter().zip(&layout.parameters).enumerate() {
         let argument = &open.arguments[slot];
         let wanted = open.wanted.as_ref().map_or(&Argument::Blocks(None), |wanted| &wanted[slot]);
@@ -96,6 +105,14 @@ pub fn plan(interface: &Interface, open: &Open, layout: &CallLayout, segments: &
             if needs_memory(parameter, array, argument, wanted) {
                 plan.reserve(slot, array.full_bytes);
             }
+        } else if is_file(parameter, layout) {
+            let bytes = files::check(parameter, argument)?;
+            check_wanted_value(parameter, wanted)?;
+            if let Some(bytes) = bytes {
+                left = left.checked_sub(bytes).ok_or_else(|| files::too_large(parameter, bytes, limit))?;
+                plan.announced += bytes;
+                plan.reserve(slot, bytes);
+            }
         } else {
             check_value(parameter, layout, argument)?;
             check_wanted_value(parameter, wanted)?;
@@ -104,7 +121,7 @@ pub fn plan(interface: &Interface, open: &Open, layout: &CallLayout, segments: &
     Ok(plan)
 }
 
-fn misfit(parameter: &Parameter, message: &'static str) -> Error {
+pub(super) fn misfit(parameter: &Parameter, message: &'static str) -> Error {
     Error::new(ErrorKind::InvalidArgument, "accept a call", message)
         .with("parameter", &parameter.name)
         .fix("the client's marshalling does not follow the interface it was given")

@@ -200,7 +200,7 @@ impl Server {
         let Some(peer) = self.state.peers.get(&connection) else { return Ok(0) };
         let PeerKind::Client { segments, .. } = &peer.kind else { return Ok(0) };
         let (caller, counted) = (peer.caller.clone(), peer.counted);
-        let plan = check::plan(&routine.routine.interface, open, &layout, segments)?;
+        let plan = check::plan(&routine.routine.interface, open, &layout, segments, self.state.limits.call_bytes_max)?;
         let memory = plan.allocate(surroundings, connection)?;
         let segments = named_segments(open);
         let now = surroundings.now();
@@ -218,6 +218,7 @@ impl Server {
             open,
             layout,
             memory,
+            files: None,
             segments,
             executable: None,
             unwanted: None,

@@ -8,7 +8,7 @@ use farcall_wire::{Argument, CallResult, CallTimes};
 use crate::state::{CallKey, InLine, PeerKind};
 use crate::step::line::is_small;
 use crate::step::translate::{answer, check_announced, failed, layout_after};
-use crate::step::{Server, Surroundings};
+use crate::step::{Server, Surroundings, files};
 
 impl Server {
     /// Passes a call to an executable.
@@ -60,10 +60,12 @@ impl Server {
     /// The outcome's head came from the executable; results that are arrays may still come, in the extents it gives.
     pub(super) fn call_resulted(
         &mut self,
+        surroundings: &mut dyn Surroundings,
         executable: ExecutableId,
         channel: ChannelId,
         mut result: Box<CallResult>,
     ) -> Result<()> {
+        let limit = self.state.limits.call_bytes_max;
         let call = self.in_line(executable, channel).and_then(|key| self.state.calls.get_mut(&key));
         let Some(call) = call else { return Ok(()) };
         match layout_after(call, &result.results) {
@@ -73,6 +75,9 @@ impl Server {
         }
         if result.failure.is_none() {
             check_announced(call, &result.results)?;
+            if let Err(error) = files::make_room(call, &result.results, limit, surroundings) {
+                result.failure = Some((&error).into());
+            }
         }
         call.results = Some(result);
         Ok(())
@@ -161,9 +166,7 @@ impl Server {
                 return;
             }
         }
-        if let Some(memory) = call.memory {
-            surroundings.release(memory.id);
-        }
+        call.memories().for_each(|memory| surroundings.release(memory.id));
     }
 
     /// The driver sent frames of a connection: calls whose last result frame left are forgotten.
@@ -182,8 +185,8 @@ impl Server {
             if open {
                 continue;
             }
-            if let Some(memory) = self.state.sending.remove(&(connection, channel)).and_then(|call| call.memory) {
-                surroundings.release(memory.id);
+            if let Some(call) = self.state.sending.remove(&(connection, channel)) {
+                call.memories().for_each(|memory| surroundings.release(memory.id));
             }
         }
     }

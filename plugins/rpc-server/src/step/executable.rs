@@ -71,7 +71,7 @@ impl Server {
     ) -> Result<()> {
         match event {
             Event::Replied(channel, reply) => self.loaded(surroundings, executable, channel, reply),
-            Event::Resulted(channel, result) => self.call_resulted(executable, channel, result)?,
+            Event::Resulted(channel, result) => self.call_resulted(surroundings, executable, channel, result)?,
             Event::Finished(channel) => self.call_finished(surroundings, executable, channel),
             Event::Opened(channel, _) => self.refuse_executable(executable, channel, Question::Call),
             Event::Requested(channel, Request::Nest(call)) => self.nest(executable, channel, call),

@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use farcall_base::{ChannelId, Error, ErrorKind, ExecutableId, Instant};
-use farcall_idl::interface::Mode;
+use farcall_idl::interface::{ElementType, Mode, Parameter};
 use farcall_wire::Argument;
 
 use crate::state::{Action, Call, CallKey, Executable, InLine, Known, ModuleKey, Phase, Recall};
@@ -231,7 +231,9 @@ impl Server {
 pub(super) fn may_run_again(call: &Call) -> bool {
     let interface = &call.routine.routine.interface;
     let mut given = interface.parameters.iter().zip(&call.open.arguments);
-    let intact = given.all(|(parameter, argument)| parameter.mode != Mode::InOut || !lies_in_memory(argument));
+    let works_on_it =
+        |parameter: &Parameter| parameter.mode == Mode::InOut && parameter.element != ElementType::Filename;
+    let intact = given.all(|(parameter, argument)| !works_on_it(parameter) || !lies_in_memory(argument));
     interface.idempotent && intact && call.client.is_some() && call.returns < RUNS_AGAIN_MAX
 }
 

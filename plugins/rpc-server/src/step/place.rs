@@ -7,7 +7,7 @@ use farcall_interfaces::strided::Strided;
 use farcall_wire::FrameHeader;
 
 use crate::state::{CallKey, MemoryId, PeerKind};
-use crate::step::Server;
+use crate::step::{Server, files};
 
 /// An argument's or a result's memory.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,6 +40,9 @@ impl Server {
         };
         let running = || self.state.calls.get(&self.call_of(connection, place.channel)?);
         let call = sending.or_else(running)?;
+        if let Some(file) = files::memory_of(call, place) {
+            return Some(file);
+        }
         let memory = call.memory.as_ref()?;
         let base = *memory.offsets.get(&place.slot)?;
         let ParameterLayout::Array(array) = call.layout.parameters.get(usize::from(place.slot))? else { return None };

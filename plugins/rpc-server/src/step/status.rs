@@ -124,7 +124,7 @@ impl Server {
             started: counters.started,
             stopped: counters.stopped,
             crashed: counters.crashed,
-            memory_used: calls.filter_map(|call| call.memory.as_ref()).map(|memory| memory.bytes).sum(),
+            memory_used: calls.flat_map(|call| call.memories()).map(|memory| memory.bytes).sum(),
             memory_held: surroundings.memory_held(),
             memory_shared: shared.iter().sum(),
         }

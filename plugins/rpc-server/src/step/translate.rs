@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
-use farcall_idl::interface::Parameter;
+use farcall_idl::interface::{ElementType, Parameter};
 use farcall_idl::layout::{CallLayout, ParameterLayout};
 use farcall_wire::{Argument, CallResult, CallTimes, InlineBytes, Open};
 
 use crate::state::{Call, CallKey, MemorySource, PeerKind};
-use crate::step::Server;
+use crate::step::{Server, files};
 
 /// Where an array lies: memory, its size, and the array's part of it.
 struct Lies {
@@ -63,7 +63,7 @@ impl Server {
         let call = self.state.calls.get(&key).ok_or_else(gone)?;
         let own = call.memory.as_ref().and_then(|memory| Some((memory, *memory.offsets.get(&(slot as u16))?)));
         if let Some((memory, offset)) = own {
-            let length = full_bytes(&call.layout.parameters[slot]);
+            let length = files::argument_bytes(call, slot).unwrap_or_else(|| full_bytes(&call.layout.parameters[slot]));
             return Ok(Some(Lies { source: MemorySource::Own(memory.identity), bytes: memory.bytes, offset, length }));
         }
         let ((Argument::Shared(segment, offset, length), _) | (_, Argument::Shared(segment, offset, length))) =
@@ -101,6 +101,8 @@ fn in_executables_terms(
     let is_input = parameter.mode.is_input();
     let want = match &place {
         _ if !parameter.mode.is_output() || *want == Argument::Absent => Argument::Absent,
+        // Its process works on a copy, and gives back what that has become.
+        _ if parameter.element == ElementType::Filename => want.clone(),
         Some(place) if comes_in_memory || !is_input => place.clone(),
         // A short INOUT array that came inline goes back inline; the executable keeps it in memory of its own.
         _ => Argument::Blocks(None),
@@ -139,6 +141,8 @@ pub(super) fn check_announced(call: &Call, results: &[Argument]) -> Result<()> {
         let Argument::Blocks(Some(bytes)) = result else { continue };
         let expected = match call.layout.parameters.get(slot) {
             Some(ParameterLayout::Array(array)) if comes_in_blocks(call, slot) => array.transfer_bytes,
+            // How long a file is, is its sender's to say.
+            Some(ParameterLayout::Text) if is_wanted_file(call, slot) => *bytes,
             _ => 0,
         };
         if *bytes != expected {
@@ -155,6 +159,12 @@ pub(super) fn check_announced(call: &Call, results: &[Argument]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn is_wanted_file(call: &Call, slot: usize) -> bool {
+    let parameter = &call.routine.routine.interface.parameters[slot];
+    let wanted = *want(call, slot) == Argument::Blocks(None);
+    wanted && parameter.mode.is_output() && files::is_file(parameter, &call.layout.parameters[slot])
 }
 
 /// Whether a result has a place of ours to come to.
@@ -185,7 +195,9 @@ pub(super) fn answer(call: &Call, results: Vec<Argument>, times: CallTimes) -> R
 fn in_clients_terms(call: &Call, slot: usize, result: Argument) -> Result<Argument> {
     let (Argument::Shared(..) | Argument::Blocks(_)) = result else { return Ok(result) };
     let parameter = &call.routine.routine.interface.parameters[slot];
+    let file = call.files.as_ref().and_then(|files| files.bytes.get(&(slot as u16)));
     match (want(call, slot), &call.layout.parameters[slot]) {
+        (Argument::Blocks(None), ParameterLayout::Text) if file.is_some() => Ok(result),
         (wanted @ Argument::Shared(..), ParameterLayout::Array(_)) => Ok(wanted.clone()),
         (Argument::Blocks(None), ParameterLayout::Array(array)) if comes_in_blocks(call, slot) => {
             Ok(match array.transfer_bytes {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_interfaces::spawner::zygote::START_DESCRIPTORS;
-use farcall_interfaces::spawner::{ExecutableLimits, ExitHow, Output};
+use farcall_interfaces::spawner::{ExecutableLimits, ExitHow, Output, files_folder};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, kill_process_group, pidfd_open};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -79,7 +79,7 @@ pub(super) struct Process {
     limits: Limits,
     /// Which share of the processors is its own.
     place: Option<usize>,
-    _room: Arc<Room>,
+    room: Arc<Room>,
 }
 
 impl Process {
@@ -127,7 +127,7 @@ impl Process {
             reaped: false,
             limits: wanted.command.limits.clone(),
             place: None,
-            _room: wanted.room.clone(),
+            room: wanted.room.clone(),
         };
         process.unblock_pipes()?;
         Ok(process)
@@ -154,7 +154,7 @@ impl Process {
             reaped: false,
             limits: wanted.command.limits.clone(),
             place: None,
-            _room: wanted.room.clone(),
+            room: wanted.room.clone(),
         };
         process.unblock_pipes()?;
         Ok(process)
@@ -308,6 +308,8 @@ impl Drop for Process {
                 let _ = child.wait();
             }
         }
+        // There is none but of a process that died while it ran a call.
+        let _ = std::fs::remove_dir_all(self.room.folder().join(files_folder(self.pid())));
     }
 }
 

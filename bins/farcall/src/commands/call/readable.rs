@@ -14,6 +14,8 @@ use super::elements::{Elements, Notation, is_single, shortest};
 const WHOLE_MAX: u64 = 200;
 /// Of an abridged dimension this many positions are shown at either end.
 const EDGE: u64 = 3;
+/// Of files that are longer, only the length is shown.
+const FILE_MAX: usize = 1000;
 /// Stands for what is left out.
 const GAP: &str = "…";
 
@@ -32,7 +34,11 @@ pub fn write(
             (Output::Array(array), None) => write_array(out, interface, parameter, array)?,
             (Output::None, _) => writeln!(out, "{name}: not computed")?,
             (Output::Null, _) | (Output::Text(None), _) => writeln!(out, "{name} = null")?,
-            (Output::Written(shape), _) => writeln!(out, "{name}: {shape:?}")?,
+            (Output::Written(bytes), Some(file)) => writeln!(out, "{name}: {} bytes, in {file}", bytes[0])?,
+            (Output::Written(shape), None) => writeln!(out, "{name}: {shape:?}")?,
+            (Output::Text(Some(content)), _) if is_long_file(parameter, content) => {
+                writeln!(out, "{name}: {} bytes; --out {name}=FILE writes them to a file", content.len())?;
+            }
             (Output::Text(Some(text)), _) => writeln!(out, "{name} = {}", quoted(text))?,
             (Output::Texts(texts), _) => {
                 let texts: Vec<_> =
@@ -45,6 +51,11 @@ pub fn write(
         }
     }
     Ok(())
+}
+
+/// Whether a content is more than anybody reads on a terminal.
+fn is_long_file(parameter: &Parameter, content: &[u8]) -> bool {
+    parameter.element == ElementType::Filename && content.len() > FILE_MAX
 }
 
 /// Text with its control characters escaped: a result must not drive the terminal.

@@ -1,0 +1,296 @@
+//! The caller's files: read while a call is on its way, replaced when it has succeeded.
+
+use std::ffi::OsStr;
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_interfaces::content::{ContentCheck, ContentReader};
+use farcall_interfaces::memory::{HeapRegion, Space};
+use rustix::fs::{Access, OFlags, access};
+
+/// Bytes received before they are written.
+const BUFFER_BYTES: usize = 256 << 10;
+/// Names tried for a file beside the caller's.
+const NAMES_MAX: usize = 100;
+
+/// A content that a call sends.
+pub struct SentFile {
+    /// The parameter's.
+    pub slot: usize,
+    /// Where it is read from; `None`: from memory.
+    path: Option<PathBuf>,
+    reader: ContentReader,
+}
+
+impl SentFile {
+    /// The file at `path`, as it is now.
+    pub fn open(slot: usize, path: &[u8]) -> Result<SentFile> {
+        let path = Path::new(OsStr::from_bytes(path));
+        // Nothing that is no file must keep us waiting.
+        let flags = OFlags::NONBLOCK.bits() as i32;
+        let file = OpenOptions::new().read(true).custom_flags(flags).open(path);
+        let file = file.map_err(|error| trouble("read", path, &error))?;
+        check_ordinary("read", path, &file.metadata().map_err(|error| trouble("read", path, &error))?)?;
+        Ok(SentFile { slot, path: Some(path.to_path_buf()), reader: ContentReader::of_file(file)? })
+    }
+
+    /// A content of the caller's own.
+    pub fn of_bytes(slot: usize, bytes: Vec<u8>) -> SentFile {
+        SentFile { slot, path: None, reader: ContentReader::of_bytes(bytes) }
+    }
+
+    /// What travels of it next.
+    pub fn reader(&mut self) -> &mut ContentReader {
+        &mut self.reader
+    }
+
+    /// Bytes that travel, and how many of them are left.
+    pub fn progress(&self) -> (u64, u64) {
+        (self.reader.travelling(), self.reader.left())
+    }
+
+    /// Why what was sent is not what was promised.
+    pub fn trouble(&self) -> Option<Error> {
+        let error = Error::from(farcall_wire::Failure::from(self.reader.trouble()?));
+        Some(self.path.iter().fold(error, |error, path| error.with("file", path.display())))
+    }
+}
+
+/// Where a content that comes back goes.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// To the caller, as bytes.
+    Memory,
+    /// To a file.
+    File(Replaced),
+}
+
+/// A file of the caller's that is made or replaced.
+#[derive(Clone, Debug)]
+pub struct Replaced {
+    path: PathBuf,
+    /// Of the file that is there already.
+    permissions: Option<Permissions>,
+}
+
+impl Target {
+    /// The file at `path`, which need not be there yet. A call must not be lost for a wrong folder: all that can be known
+    /// is checked now.
+    pub fn file(path: &[u8]) -> Result<Target> {
+        let given = Path::new(OsStr::from_bytes(path));
+        let cannot = |error: std::io::Error| trouble("write", given, &error);
+        // What a link leads to is replaced, and not the link.
+        let path = match given.canonicalize() {
+            Ok(path) => path,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => std::path::absolute(given).map_err(cannot)?,
+            Err(error) => return Err(cannot(error)),
+        };
+        let permissions = match path.metadata() {
+            Ok(data) => {
+                check_ordinary("write", given, &data)?;
+                access(&path, Access::WRITE_OK).map_err(|errno| cannot(errno.into()))?;
+                Some(data.permissions())
+            }
+            Err(_) => None,
+        };
+        let folder = path.parent().filter(|_| path.file_name().is_some());
+        let folder = folder.ok_or_else(|| cannot(std::io::ErrorKind::IsADirectory.into()))?;
+        access(folder, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| cannot(errno.into()))?;
+        Ok(Target::File(Replaced { path, permissions }))
+    }
+}
+
+/// A content that comes back.
+pub struct Sink {
+    check: ContentCheck,
+    travelling: u64,
+    left: u64,
+    into: Into,
+    buffer: Option<HeapRegion>,
+    trouble: Option<Error>,
+}
+
+enum Into {
+    Memory(Vec<u8>),
+    File(Beside),
+}
+
+/// A content that has come.
+pub enum Received {
+    /// It is the caller's.
+    Content(Vec<u8>),
+    /// It is to replace the caller's file; so many bytes.
+    File(Beside, u64),
+}
+
+impl Sink {
+    /// For so many bytes, the checksum's included.
+    pub fn new(target: &Target, travelling: u64) -> Result<Sink> {
+        let into = match target {
+            Target::Memory => Into::Memory(Vec::new()),
+            Target::File(replaced) => Into::File(Beside::make(replaced)?),
+        };
+        Ok(Sink {
+            check: ContentCheck::new(travelling)?,
+            travelling,
+            left: travelling,
+            into,
+            buffer: None,
+            trouble: None,
+        })
+    }
+
+    /// Bytes of it, and how many of them are missing.
+    pub fn progress(&self) -> (u64, u64) {
+        (self.travelling, self.left)
+    }
+
+    /// Where the next bytes go, at most `max`.
+    pub fn space(&mut self, max: usize) -> Result<Space> {
+        let buffer = match self.buffer.take() {
+            Some(buffer) => buffer,
+            None => HeapRegion::new(BUFFER_BYTES)?,
+        };
+        let room = usize::try_from(self.left).unwrap_or(usize::MAX).min(BUFFER_BYTES).min(max);
+        Space::of(self.buffer.insert(buffer), 0, room)
+    }
+
+    /// `count` bytes of the last [`Sink::space`] are there.
+    pub fn arrived(&mut self, count: usize) -> Result<()> {
+        let Some(buffer) = self.buffer.take() else { return Ok(()) };
+        let outcome = Space::of(&buffer, 0, count).and_then(|mut space| self.take(space.bytes()));
+        self.buffer = Some(buffer);
+        outcome
+    }
+
+    /// Takes bytes. The rest still comes after one that could not be kept.
+    pub fn take(&mut self, bytes: &[u8]) -> Result<()> {
+        self.left = self.left.checked_sub(bytes.len() as u64).ok_or_else(|| {
+            Error::new(ErrorKind::Protocol, "receive a file", "the server sent more of it than it said")
+        })?;
+        let content = self.check.take(bytes);
+        let kept = match &mut self.into {
+            _ if self.trouble.is_some() => Ok(()),
+            Into::Memory(all) => all.try_reserve(content.len()).map_err(|_| no_room(all.len())).map(|()| {
+                all.extend_from_slice(content);
+            }),
+            Into::File(beside) => {
+                beside.file.write_all(content).map_err(|error| trouble("write", &beside.target, &error))
+            }
+        };
+        if let Err(error) = kept {
+            self.trouble = Some(error);
+        }
+        Ok(())
+    }
+
+    /// All came.
+    pub fn finish(mut self) -> Result<Received> {
+        if let Some(error) = self.trouble.take() {
+            return Err(error);
+        }
+        self.check.finish()?;
+        Ok(match self.into {
+            Into::Memory(content) => Received::Content(content),
+            Into::File(beside) => {
+                let bytes = beside.file.metadata().map_err(|error| trouble("write", &beside.target, &error))?.len();
+                Received::File(beside, bytes)
+            }
+        })
+    }
+}
+
+/// A new file beside the one that it is to replace; removed if it does not.
+pub struct Beside {
+    file: File,
+    path: Option<PathBuf>,
+    target: PathBuf,
+}
+
+impl Beside {
+    fn make(replaced: &Replaced) -> Result<Beside> {
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        let target = replaced.path.clone();
+        let cannot = |error| trouble("write", &target, &error);
+        // A new file gets what the user's mask leaves of this.
+        let mode = if replaced.permissions.is_some() { 0o600 } else { 0o666 };
+        for _ in 0..NAMES_MAX {
+            let number = MADE.fetch_add(1, Ordering::Relaxed);
+            let path = target.with_file_name(format!(".farcall-{}-{number}", std::process::id()));
+            match OpenOptions::new().write(true).create_new(true).mode(mode).open(&path) {
+                Ok(file) => {
+                    let beside = Beside { file, path: Some(path), target: target.clone() };
+                    if let Some(permissions) = &replaced.permissions {
+                        beside.file.set_permissions(Permissions::from_mode(permissions.mode())).map_err(cannot)?;
+                    }
+                    return Ok(beside);
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(cannot(error)),
+            }
+        }
+        Err(cannot(std::io::ErrorKind::AlreadyExists.into()))
+    }
+
+    /// Puts it in the place of the caller's.
+    pub fn replace(mut self) -> Result<()> {
+        let Some(path) = self.path.take() else { return Ok(()) };
+        std::fs::rename(&path, &self.target).map_err(|error| {
+            self.path = Some(path.clone());
+            trouble("write", &self.target, &error)
+        })
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        if let Some(path) = &self.path {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+fn check_ordinary(what: &'static str, path: &Path, data: &std::fs::Metadata) -> Result<()> {
+    if data.is_file() {
+        return Ok(());
+    }
+    let found = if data.is_dir() { "it is a folder" } else { "it is no ordinary file" };
+    Err(cannot(ErrorKind::InvalidArgument, what, path, found).fix("name an ordinary file"))
+}
+
+fn cannot(kind: ErrorKind, what: &'static str, path: &Path, why: &str) -> Error {
+    Error::new(kind, "call", format!("the file cannot be {}: {why}", if what == "read" { "read" } else { "written" }))
+        .with("file", path.display())
+}
+
+/// What the caller is told of a file of his that the system refuses.
+fn trouble(what: &'static str, path: &Path, error: &std::io::Error) -> Error {
+    use std::io::ErrorKind as Io;
+    let (kind, advice) = match error.kind() {
+        Io::NotFound if what == "read" => {
+            (ErrorKind::NotFound, "see that it is there: relative paths begin at the folder of the program")
+        }
+        Io::NotFound | Io::NotADirectory => (ErrorKind::NotFound, "make its folder first"),
+        Io::PermissionDenied | Io::ReadOnlyFilesystem => {
+            (ErrorKind::PermissionDenied, "see the permissions of the file and of its folder")
+        }
+        Io::StorageFull | Io::QuotaExceeded => (ErrorKind::System, "free space there, or name a file on another disk"),
+        Io::IsADirectory => (ErrorKind::InvalidArgument, "name an ordinary file"),
+        _ => (ErrorKind::System, "see that the file and its folder are as they should be"),
+    };
+    cannot(kind, what, path, &error.to_string()).fix(advice)
+}
+
+fn no_room(bytes: usize) -> Error {
+    let message = format!("there is no room for more than {bytes} bytes of its content");
+    Error::new(ErrorKind::LimitExceeded, "receive a file", message).fix("name a file that it is to be written to")
+}
+
+#[cfg(test)]
+#[path = "files_tests.rs"]
+mod tests;
