@@ -2,6 +2,7 @@
 
 mod audit;
 mod directory;
+mod ending;
 mod executables;
 mod log;
 mod orders;
@@ -27,6 +28,7 @@ use crate::step::{Server, Surroundings};
 use crate::{Control, LogLevel, Options, Transports};
 pub use audit::moment;
 use audit::{AuditLog, AuditOptions, Life};
+use ending::Endings;
 use log::{Log, LogOptions};
 use orders::Orders;
 use world::{Taking, World};
@@ -74,6 +76,8 @@ pub enum Message {
 struct Wire {
     link: Link,
     interest: Interest,
+    /// Its end broke a rule, and is to learn of it.
+    is_broken: bool,
 }
 
 /// What a connection waits for.
@@ -113,6 +117,7 @@ pub struct Driver {
     audit: Option<AuditLog>,
     log: Option<Log>,
     orders: Orders,
+    endings: Endings,
 }
 
 impl Driver {
@@ -150,6 +155,7 @@ impl Driver {
             audit,
             log,
             orders: Orders::default(),
+            endings: Endings::default(),
         };
         driver.watch(driver.inbox.as_fd(), INBOX)?;
         for (index, listener) in driver.listeners.iter().enumerate() {
@@ -197,6 +203,7 @@ impl Driver {
             }
             self.world.look_at_clock();
             self.server.tick(&mut self.world);
+            self.endings.close_due(self.world.now());
             self.settle();
             self.report_end();
             self.refresh();
@@ -211,7 +218,7 @@ impl Driver {
         if !self.untold.is_empty() || !self.is_watching {
             return Some(RETRY_AFTER);
         }
-        let next = self.server.next_tick().into_iter().chain(self.resting_until).min();
+        let next = self.server.next_tick().into_iter().chain(self.resting_until).chain(self.endings.next()).min();
         next.map(|at| at.since(self.world.now()) + Duration::from_millis(1))
     }
 
@@ -365,12 +372,17 @@ impl Driver {
         };
         self.next_connection += 1;
         let link = Link::new(stream, self.options.control_bytes_max, self.options.data_bytes_max);
-        self.wires.insert(connection, Wire { link, interest });
+        self.wires.insert(connection, Wire { link, interest, is_broken: false });
         Some(connection)
     }
 
     fn receive(&mut self, connection: ConnectionId) {
-        let Some(mut wire) = self.wires.remove(&connection) else { return };
+        let Some(mut wire) = self.wires.remove(&connection) else {
+            if self.endings.discard(connection) {
+                self.again.push(connection);
+            }
+            return;
+        };
         self.world.look_at_clock();
         let clogged = self.server.is_clogged(connection);
         let outcome = if clogged {
@@ -395,6 +407,7 @@ impl Driver {
             Ok(Received::Closed) => self.close(connection),
             Err(error) if error.kind() == ErrorKind::ConnectionLost => self.close(connection),
             Err(error) => {
+                self.has_broken(connection);
                 self.server.broken(connection, &error);
                 self.flush(connection);
             }
@@ -472,6 +485,7 @@ impl Driver {
             Err(_) => return self.close(connection),
         };
         if done && self.server.is_leaving(connection) {
+            self.let_read(connection);
             return self.close(connection);
         }
         self.set_interest(connection, done);

@@ -1,0 +1,77 @@
+//! The end of a connection whose client broke a rule.
+//!
+//! A socket that is closed while bytes lie in it takes back what it sent (RFC 1122, 4.2.2.13), and the client would not
+//! learn why. So its socket outlives the connection for a moment, and what still comes is thrown away.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use farcall_base::{ConnectionId, Instant};
+use farcall_interfaces::link::{Link, Received};
+use rustix::event::epoll;
+use rustix::net::{Shutdown, shutdown};
+
+use super::{Driver, Interest};
+use crate::step::Surroundings;
+
+/// A client that has not read the reason and closed by then does not learn it.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Sockets that are kept so; those beyond are closed at once.
+const SOCKETS_MAX: usize = 64;
+
+/// Sockets of connections that ended, and when each is closed at the latest.
+#[derive(Default)]
+pub struct Endings {
+    sockets: BTreeMap<ConnectionId, (Link, Instant)>,
+}
+
+impl Endings {
+    /// When the next one is due.
+    pub fn next(&self) -> Option<Instant> {
+        self.sockets.values().map(|(_, until)| *until).min()
+    }
+
+    /// Closes what is due.
+    pub fn close_due(&mut self, now: Instant) {
+        self.sockets.retain(|_, (_, until)| *until > now);
+    }
+
+    /// Throws away what came; true if there may be more although the socket does not say so.
+    pub fn discard(&mut self, connection: ConnectionId) -> bool {
+        let Some((link, _)) = self.sockets.get_mut(&connection) else { return false };
+        match link.discard() {
+            Ok(Received::More) => return true,
+            Ok(Received::Blocked) => {}
+            // The client read it, or is gone.
+            Ok(Received::Closed) | Err(_) => drop(self.sockets.remove(&connection)),
+        }
+        false
+    }
+}
+
+impl Driver {
+    /// The client of a connection broke a rule: it is to learn of it.
+    pub(super) fn has_broken(&mut self, connection: ConnectionId) {
+        if let Some(wire) = self.wires.get_mut(&connection) {
+            wire.is_broken = true;
+        }
+    }
+
+    /// Everything is sent: keeps the socket of a client that broke a rule until he has read it.
+    pub(super) fn let_read(&mut self, connection: ConnectionId) {
+        let is_client = self.server.executable_of(connection).is_none();
+        let is_kept = is_client && self.endings.sockets.len() < SOCKETS_MAX;
+        let wire = self.wires.get(&connection).filter(|wire| is_kept && wire.is_broken);
+        let Some(socket) = wire.filter(|wire| matches!(wire.interest, Interest::Socket(_))) else { return };
+        let Some(socket) = socket.link.stream().readiness() else { return };
+        let data = epoll::EventData::new_u64(connection.0);
+        let is_watched = epoll::modify(&self.poller, socket, data, epoll::EventFlags::IN).is_ok();
+        // Fails where the client is gone.
+        if is_watched && shutdown(socket, Shutdown::Write).is_ok() {
+            let until = self.world.now() + PATIENCE;
+            let wire = self.wires.remove(&connection).expect("it was just looked at");
+            self.endings.sockets.insert(connection, (wire.link, until));
+            self.again.push(connection);
+        }
+    }
+}
