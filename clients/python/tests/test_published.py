@@ -118,6 +118,29 @@ def test_an_exception_says_where_and_leaves_the_process_alive(farcall, physics):
     assert physics.process(0.0).result == before
 
 
+@pytest.mark.parametrize("how", ["raise Mute()", "sys.stderr.close(); raise ValueError", "os.close(2); raise ValueError"])
+def test_a_failure_that_cannot_be_told_is_no_success(farcall, tmp_path, how):
+    text = f"""
+        import os, sys
+        class Mute(Exception):
+            def __str__(self):
+                raise RuntimeError("no words")
+        def fails(n: int) -> float:
+            {how}
+        """
+    with publish(farcall, tmp_path, textwrap.dedent(text)) as server:
+        for _ in range(2):
+            with pytest.raises(farcall.RoutineFailed, match="Mute|ValueError|OSError"):
+                server.fails(5)
+
+
+def test_no_number_changes_without_a_word(farcall, tmp_path):
+    with publish(farcall, tmp_path, "def same(n: int) -> float:\n    return n\n") as server:
+        assert server.same(2**53).result == 2.0**53
+        with pytest.raises(farcall.RoutineFailed, match="declared float64"):
+            server.same(2**53 + 1)
+
+
 def test_the_end_of_the_process_is_one_calls(farcall, physics):
     with pytest.raises(farcall.RoutineExited, match="status 3"):
         physics.leave(3)

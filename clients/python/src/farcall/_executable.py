@@ -156,7 +156,11 @@ def _converted(result: Any, dtype: "np.dtype[Any]") -> Any:
         return operator.index(bool(result) if isinstance(result, np.bool_) else result)
     if isinstance(result, (str, bytes)):
         raise TypeError
-    return float(result) if dtype.kind == "f" else complex(result) if dtype.kind == "c" else result
+    converted = float(result) if dtype.kind == "f" else complex(result) if dtype.kind == "c" else result
+    # Compared as integers: as floating-point numbers they would be rounded alike.
+    if isinstance(result, (int, np.integer)) and int(dtype.type(converted).real) != result:
+        raise OverflowError
+    return converted
 
 
 def _name(dtype: "np.dtype[Any]") -> str:
@@ -192,7 +196,7 @@ class _Program:
             module = _source.load(self._file, self._ffi.string(source).decode())
             self._routines, _ = _source.published(module)
         except BaseException as error:
-            traceback.print_exc()
+            _print_traceback()
             self._words = self._ffi.new("char[]", self._said(error))
             return self._words
         finally:
@@ -200,6 +204,13 @@ class _Program:
         return self._ffi.NULL
 
     def _body(self, _context: Any, name: Any, running: Any) -> None:
+        try:
+            self._run_and_tell(name, running)
+        except BaseException:
+            # cffi would pass over it, and the call would end well without results.
+            os._exit(_KEPT_STATUS)
+
+    def _run_and_tell(self, name: Any, running: Any) -> None:
         self._begin()
         try:
             lent = self._run(self._ffi.string(name).decode(), running)
@@ -209,7 +220,7 @@ class _Program:
         except _Unfit as unfit:
             self._lib.farcall_running_fail(running, str(unfit).encode())
         except BaseException as error:
-            traceback.print_exc()
+            _print_traceback()
             self._lib.farcall_running_fail(running, self._said(error))
         finally:
             _flush()
@@ -222,7 +233,10 @@ class _Program:
             np.random.seed()
 
     def _said(self, error: BaseException) -> bytes:
-        words, line = _source.located(error, self._file)
+        try:
+            words, line = _source.located(error, self._file)
+        except BaseException:
+            words, line = f"{type(error).__name__}, which cannot say what is wrong", None
         return (words if line is None else f"{words} ({self._file}, line {line})").encode("utf-8", "replace")
 
     def _run(self, name: str, running: Any) -> Dict[str, Any]:
@@ -307,6 +321,14 @@ def _leave(end: SystemExit) -> None:
         status = 1
     _flush()
     os._exit((status or 0) & 0xFF)
+
+
+def _print_traceback() -> None:
+    """The routine may have closed what it is printed to, or its error may raise another when it is printed."""
+    try:
+        traceback.print_exc()
+    except BaseException:
+        pass
 
 
 def _flush() -> None:

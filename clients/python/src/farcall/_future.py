@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import concurrent.futures
+import heapq
 import logging
 import operator
 import os
 import queue
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Callable, Dict, NoReturn, Optional, Set
+from typing import TYPE_CHECKING, Any, Dict, List, NoReturn, Optional, Set, Tuple
 
 from . import _errors, _pages
 from ._library import OK, PENDING, error_place, ffi, handle_place, lib, taken
@@ -24,6 +25,8 @@ _IDLE_SECONDS = 0.5
 _SLICE_SECONDS = 0.25
 # Time for a server to answer when its calls are cancelled because the connection is closed.
 _CANCEL_SECONDS = 10.0
+# Deadlines of calls that are over are thrown away where there are so many more than calls.
+_STALE_MAX = 1000
 # Closing waits no longer than this for the thread, whose callbacks may never end.
 _STOP_SECONDS = 30.0
 # Where the standard library says what callbacks of futures raise.
@@ -211,13 +214,10 @@ class CallFuture(concurrent.futures.Future["Results"]):
         self._deadline = deadline if self._deadline is None else min(self._deadline, deadline)
         self.end_call()
 
-    def overdue(self, now: float) -> bool:
-        """Whether its time is over."""
-        return self._deadline is not None and now >= self._deadline
-
-    def seconds_left(self, now: float) -> float:
-        """Seconds until its time is over, at most a slice."""
-        return _SLICE_SECONDS if self._deadline is None else min(max(self._deadline - now, 0.0), _SLICE_SECONDS)
+    @property
+    def deadline(self) -> Optional[float]:
+        """When its time is over."""
+        return self._deadline
 
 
 class Waiter:
@@ -233,6 +233,8 @@ class Waiter:
         self._lock = threading.RLock()
         self._bell: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._pending: Dict[int, CallFuture] = {}
+        # When the time of which call is over, the first in front; also of calls that are over already.
+        self._deadlines: List[Tuple[float, int]] = []
         # Told of before their future was added, and collected before they were told of.
         self._early: Set[int] = set()
         self._overdue: Set[int] = set()
@@ -247,13 +249,18 @@ class Waiter:
             self._early.discard(number)
             # Cancelled is what nobody will be told of.
             if not early and not future.cancelled():
-                self._pending[number] = future
+                self._watch(number, future)
                 self._have_thread()
         if early:
             self._hear(number, future)
         elif self._stopping:
             # It was started while the connection was being closed.
-            future.close()
+            self._close(number, future)
+
+    def _watch(self, number: int, future: CallFuture) -> None:
+        self._pending[number] = future
+        if future.deadline is not None:
+            heapq.heappush(self._deadlines, (future.deadline, number))
 
     def forget(self, number: int) -> None:
         """The call is given up."""
@@ -287,13 +294,19 @@ class Waiter:
         """Cancels what is under way and waits until it is over, but not for ever."""
         with self._lock:
             self._stopping = True
-            pending, thread = list(self._pending.values()), self._thread
+            pending, thread = list(self._pending.items()), self._thread
             self._ring()
-        for future in pending:
-            future.close()
+        for number, future in pending:
+            self._close(number, future)
         # A callback may close the connection: its thread cannot wait for itself.
         if thread is not None and thread is not threading.current_thread():
             thread.join(_STOP_SECONDS)
+
+    def _close(self, number: int, future: CallFuture) -> None:
+        future.close()
+        with self._lock:
+            if number in self._pending:
+                self._watch(number, future)
 
     def _run(self, client: Any) -> None:
         number = ffi.new("uint64_t *")
@@ -305,8 +318,8 @@ class Waiter:
             elif status != PENDING:
                 # The connection is gone, and each call knows why.
                 taken(status, error)
-                self._collect_all(lambda future: True)
-            self._collect_all(lambda future: future.overdue(time.monotonic()))
+                self._collect_all()
+            self._collect_overdue()
 
     def _wait_for_work(self) -> bool:
         """False if there has been nothing to do for a while, or another thread does it by now."""
@@ -330,8 +343,22 @@ class Waiter:
 
     def _patience(self) -> float:
         with self._lock:
-            now = time.monotonic()
-            return min((future.seconds_left(now) for future in self._pending.values()), default=0.0)
+            if not self._pending:
+                return 0.0
+            at = self._next_deadline()
+        return _SLICE_SECONDS if at is None else min(max(at - time.monotonic(), 0.0), _SLICE_SECONDS)
+
+    def _next_deadline(self) -> Optional[float]:
+        if len(self._deadlines) > 2 * len(self._pending) + _STALE_MAX:
+            self._deadlines = [(one.deadline, number) for number, one in self._pending.items() if one.deadline is not None]
+            heapq.heapify(self._deadlines)
+        while self._deadlines:
+            at, number = self._deadlines[0]
+            future = self._pending.get(number)
+            if future is not None and future.deadline == at:
+                return at
+            heapq.heappop(self._deadlines)
+        return None
 
     def _told(self, number: int) -> None:
         with self._lock:
@@ -352,21 +379,34 @@ class Waiter:
                     self._early.discard(number)
                     continue
                 if not future.cancelled():
-                    self._pending[number] = future
+                    self._watch(number, future)
                 return
         with self._lock:
             self._early.discard(number)
         self._collect(future)
 
-    def _collect_all(self, wanted: Callable[[CallFuture], bool]) -> None:
-        """One at a time: while a callback waits for one of the others, another thread can take that."""
+    def _collect_all(self) -> None:
+        with self._lock:
+            numbers = list(self._pending)
+        for number in numbers:
+            self._collect_untold(number)
+
+    def _collect_overdue(self) -> None:
         while True:
             with self._lock:
-                number = next((number for number, future in self._pending.items() if wanted(future)), None)
-                if number is None:
+                at = self._next_deadline()
+                if at is None or at > time.monotonic():
                     return
-                future = self._pending.pop(number)
+                number = self._deadlines[0][1]
+            self._collect_untold(number)
+
+    def _collect_untold(self, number: int) -> None:
+        """One at a time: while a callback waits for one of the others, another thread can take that."""
+        with self._lock:
+            future = self._pending.pop(number, None)
+            if future is not None:
                 self._overdue.add(number)
+        if future is not None:
             self._collect(future)
 
     @staticmethod
