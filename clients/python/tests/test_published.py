@@ -100,7 +100,7 @@ def test_large_arrays_are_whole(physics):
         ("wrong_shape", np.ones(3), ("result", "float64 of shape (2,)", "declared float64 of shape (3,)")),
         ("wrong_type", np.ones(3), ("result", "float32 of shape (3,)", "declared float64")),
         ("wrong_number", 1, ("'seven' (str)", "declared float64")),
-        ("too_few", 1, ("1 results", "2 are declared")),
+        ("too_few", 1, ("a tuple of 1", "a tuple of 2 results")),
     ],
 )
 def test_results_that_differ_from_what_is_declared_are_named(farcall, physics, name, argument, words):
@@ -178,6 +178,8 @@ def test_an_endless_loop_meets_the_modules_limit(farcall, tmp_path):
         ('def f(n: int) -> Annotated[NDArray[np.float64], "2 <= n"]:\n    return 0', ("has the extent '2 <= n'",)),
         ('def f(n: int) -> Annotated[NDArray[np.float64], "n <= 5"]:\n    return 0', ("n is an argument and a result",)),
         ("def f(*x: float) -> float:\n    return 0", ("any number of arguments",)),
+        ("async def f(x: float) -> float:\n    return x", ("f: it does not return its results", "ordinary function", "mine.py:4")),
+        ("def f(x: int = 10**30) -> float:\n    return 0", ("cannot be left out", "64 bits", "mine.py:4")),
         ("def f(x: str = 'a') -> float:\n    return 0", ("x = 'a' cannot be left out",)),
         ("def f(x: float -> float:\n    return 0", ("SyntaxError", "mine.py:4")),
         ("\nimport nothing_of_that_name\n", ("ModuleNotFoundError", "mine.py:5", "pip install nothing_of_that_name")),

@@ -199,3 +199,8 @@ def test_a_wrong_token(farcall, tcp, tmp_path):
     token.chmod(0o600)
     with pytest.raises(farcall.PermissionDenied):
         farcall.connect(tcp.address, token_file=token)
+
+
+def test_names_of_results_are_texts(farcall, server):
+    with pytest.raises(farcall.Error, match='dgesv takes no argument "1"'):
+        server.dgesv([[2.0]], [1.0], out={1: None})

@@ -164,7 +164,7 @@ def _converted(result: Any, dtype: "np.dtype[Any]") -> Any:
 
 
 def _name(dtype: "np.dtype[Any]") -> str:
-    return dtype.name
+    return dtype.name if dtype.isnative else f"{dtype.name} of the other byte order"
 
 
 def _described(result: Any) -> str:
@@ -298,7 +298,8 @@ def _split(returned: Any, count: int) -> Tuple[Any, ...]:
         return (returned,)
     results = () if returned is None else tuple(returned) if isinstance(returned, tuple) else (returned,)
     if len(results) != count:
-        raise _Unfit(f"it returned {len(results)} results, and {count} are declared")
+        what = f"a tuple of {len(results)}" if isinstance(returned, tuple) else _described(returned)
+        raise _Unfit(f"it returned {what}, and a tuple of {count} results is declared")
     return results
 
 

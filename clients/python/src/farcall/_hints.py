@@ -74,6 +74,8 @@ def read(function: Callable[..., Any]) -> Hinted:
     except Exception as error:
         raise Mistake(f"the hints of {name} cannot be read: {error}", "import what they name", _line(function)) from error
     try:
+        if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+            raise Mistake("it does not return its results when it is called", "make it an ordinary function")
         arguments = tuple(_argument(one, hints) for one in inspect.signature(function).parameters.values())
         if "return" not in hints:
             raise Mistake("it does not say what it returns", f"write `-> {_EXAMPLE}`, or `-> None`")
@@ -106,11 +108,12 @@ def _default(value: Value, default: Any) -> str:
         whole or (value.element in ("double", "float") and isinstance(default, (float, np.floating)))
     ):
         number = int(default) if whole else float(default)
-        if np.isfinite(number):
+        if abs(number) < 2**63 if whole else np.isfinite(number):
             return repr(number) if whole or value.element in ("double", "float") else str(number)
     raise Mistake(
-        f"{value.name} = {default!r} cannot be left out by callers: only whole and real numbers can have a default",
-        "drop the default, or make it a number",
+        f"{value.name} = {default!r} cannot be left out by callers: only whole numbers of 64 bits and real ones can have a "
+        "default",
+        "drop the default, or make it such a number",
     )
 
 
@@ -198,7 +201,7 @@ def _array(name: str, element: str, rank: Optional[int], notes: List[Any]) -> Va
             break
     if not extents:
         if rank is None:
-            raise Mistake(f"{name} does not say how many dimensions it has", f"write {_EXAMPLE}, or {_EXAMPLE[:-7]}2]")
+            raise Mistake(f"{name} does not say how many dimensions it has", f"write {_EXAMPLE}; an argument may say their number alone: {_EXAMPLE[:-7]}2]")
         extents = (":",) * rank
     if rank is not None and rank != len(extents):
         raise Mistake(f"{name} has {rank} dimensions by its type, and {len(extents)} extents", "make them agree")
@@ -262,7 +265,7 @@ def _check_result(function: Callable[..., Any], result: Value, known: "set[str]"
             raise _wrong(
                 function,
                 f"{result.name} does not say how large it is",
-                f'name its extents by those of the arguments, or give the most: {_EXAMPLE[:-6]}"found <= n"]',
+                f'name its extents by those of the arguments, or give the most: {_EXAMPLE[:-7]}"found <= n"]',
             )
         missing = [name for name in _names_in(extent) if name not in known]
         if missing:

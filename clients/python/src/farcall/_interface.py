@@ -140,6 +140,8 @@ class Names:
         """The name that is meant, or None."""
         if given in self.exact:
             return given
+        if not isinstance(given, str):
+            return None
         found = self.folded.get(given.casefold())
         if found is None and given.endswith("_"):
             return self.find(given[:-1])

@@ -179,7 +179,7 @@ class Prepared:
         if parameter is None:
             names = [one.name for one in self.interface.visible] + list(self.routine._options)
             advice = f"it takes {', '.join(names)}"
-            nearest = get_close_matches(name, names, 1)
+            nearest = get_close_matches(str(name), names, 1)
             if nearest:
                 advice = f"did you mean {nearest[0]}? {advice}"
             raise self._wrong(f'{self.routine.__name__} takes no argument "{name}"', advice)
