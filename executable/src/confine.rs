@@ -6,7 +6,7 @@
 //! | memory, file, descriptors | rlimits: DATA (private memory, so that shared arguments do not count), FSIZE, NOFILE |
 //! | tasks | the cgroup that the process joins, or RLIMIT_NPROC |
 //! | files, signals to strangers | landlock |
-//! | sockets, tracing, other groups | seccomp |
+//! | sockets, tracing, other groups, namespaces, modes and owners of files | seccomp |
 //! | user | setgroups, setgid, setuid; capabilities are dropped whoever it is |
 //! | core files | RLIMIT_CORE: they would hold the caller's data |
 //!
@@ -15,6 +15,7 @@
 mod calls;
 mod filter;
 mod folders;
+mod refusals;
 
 use std::sync::OnceLock;
 
@@ -22,7 +23,9 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_interfaces::spawner::rules::{Files, Missing, Network, RULES_VARIABLE, Rules};
 use farcall_interfaces::spawner::zygote::ZYGOTE_VARIABLE;
 use rustix::process::{Gid, Resource, Rlimit, Uid, getpid, getppid, getrlimit, setrlimit};
-use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_no_new_privs};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
+};
 
 pub(crate) use calls::begin_call;
 pub(crate) use filter::Own;
@@ -61,7 +64,7 @@ pub fn confine() -> Result<()> {
     }
     let outside = if rules.network == Network::Off { filter::Sockets::Refused } else { filter::Sockets::Allowed };
     let zygote = std::env::var_os(ZYGOTE_VARIABLE).map(|_| getpid());
-    or_missing(rules, filter::restrict(outside, &[getppid(), zygote])?, "network", "seccomp")
+    or_missing(rules, filter::restrict(outside, rules.files, &[getppid(), zygote])?, "network", "seccomp")
 }
 
 /// Joins the cgroups that count this process.
@@ -90,6 +93,10 @@ fn limit(rules: &Rules) -> Result<()> {
 
 /// Another user, if the rules name one; and no capability, whoever it is then.
 fn become_user(rules: &Rules) -> Result<()> {
+    // What a program of root's gets back when it is started; only who may do so can drop it, and needs to.
+    for each in CapabilitySet::all().iter() {
+        let _ = remove_capability_from_bounding_set(each);
+    }
     let failed = |errno: rustix::io::Errno| {
         system("become another user", errno.into()).fix("only a server that runs as root can start modules as others")
     };

@@ -12,10 +12,14 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/ipc.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 /* Uses processor time and does not end. */
@@ -98,6 +102,42 @@ void strike(int other, int error[4])
     error[1] = kill(-1, 0) < 0 ? errno : 0;
     error[2] = kill(other, SIGKILL) < 0 ? errno : 0;
     error[3] = ptrace(PTRACE_SEIZE, getppid(), 0, 0) < 0 ? errno : 0;
+}
+
+/* Changes what a file's owner may change, by its name and through a descriptor; and makes one that runs as its owner. */
+void tamper(const char *file, int error[9])
+{
+    struct timespec times[2] = {{1, 0}, {1, 0}};
+    int open_file = open(file, O_RDONLY);
+    error[0] = chmod(file, 0777) < 0 ? errno : 0;
+    error[1] = fchmodat(AT_FDCWD, file, 0777, 0) < 0 ? errno : 0;
+    error[2] = open_file >= 0 && fchmod(open_file, 0777) < 0 ? errno : 0;
+    error[3] = utimensat(AT_FDCWD, file, times, 0) < 0 ? errno : 0;
+    error[4] = chmod(file, 04755) < 0 ? errno : 0;
+    error[5] = chown(file, getuid(), getgid()) < 0 ? errno : 0;
+    error[6] = setxattr(file, "user.farcall", "1", 1, 0) < 0 ? errno : 0;
+    error[7] = open("runs-as-owner", O_CREAT | O_WRONLY, 04755) < 0 ? errno : 0;
+    error[8] = syscall(452 /* fchmodat2 */, AT_FDCWD, file, 0777, 0) < 0 ? errno : 0;
+    if (open_file >= 0) close(open_file);
+}
+
+/* Tries to become more than it is, to slow those down that it depends on, and to leave memory behind. */
+void regain(int error[9])
+{
+    cpu_set_t processors;
+    struct rlimit limit;
+    sched_getaffinity(0, sizeof processors, &processors);
+    long child = syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0);
+    error[1] = child < 0 ? errno : 0;
+    if (child == 0) _exit(0);
+    error[0] = unshare(CLONE_NEWUSER) < 0 ? errno : 0;
+    error[2] = syscall(SYS_clone3, NULL, 0) < 0 ? errno : 0;
+    error[3] = setpriority(PRIO_PROCESS, getppid(), 15) < 0 ? errno : 0;
+    error[4] = sched_setaffinity(getppid(), sizeof processors, &processors) < 0 ? errno : 0;
+    error[5] = prlimit(getppid(), RLIMIT_CORE, NULL, &limit) < 0 ? errno : 0;
+    error[6] = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600) < 0 ? errno : 0;
+    error[7] = pthread_setaffinity_np(pthread_self(), sizeof processors, &processors);
+    error[8] = setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0)) < 0 ? errno : 0;
 }
 
 /* Leaves a process behind that has tried to leave the group twice over. */
