@@ -26,6 +26,20 @@ pub struct Raw {
     preface_read: bool,
 }
 
+fn hello_of(role: Role, token: Option<Vec<u8>>) -> Hello {
+    Hello {
+        role,
+        byte_order: ByteOrder::NATIVE,
+        product: "raw".into(),
+        features: Vec::new(),
+        limits: HelloLimits::default(),
+        host: String::new(),
+        principal: None,
+        token,
+        attributes: Vec::new(),
+    }
+}
+
 impl Raw {
     /// Connects, and says nothing yet.
     ///
@@ -83,17 +97,7 @@ impl Raw {
 
     /// What a client of good manners says.
     pub fn hello(&self) -> Hello {
-        Hello {
-            role: Role::Client,
-            byte_order: ByteOrder::NATIVE,
-            product: "raw".into(),
-            features: Vec::new(),
-            limits: HelloLimits::default(),
-            host: String::new(),
-            principal: None,
-            token: self.token.clone(),
-            attributes: Vec::new(),
-        }
+        hello_of(Role::Client, self.token.clone())
     }
 
     /// Sends bytes; a server that closed already is no mistake of the test.
@@ -122,6 +126,11 @@ impl Raw {
         bytes.extend_from_slice(body);
         bytes.resize(bytes.len() + padding(body.len() as u32), 0);
         bytes
+    }
+
+    /// What an end says first: the preface, and a Hello without features.
+    pub fn greeting(role: Role) -> Vec<u8> {
+        [PREFACE.to_vec(), Self::encoded(FrameKind::Hello, 0, &hello_of(role, None))].concat()
     }
 
     /// A control frame's bytes; sequence 0.

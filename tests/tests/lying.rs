@@ -9,23 +9,10 @@ use std::time::Duration;
 use farcall_base::{ChannelId, ErrorKind};
 use farcall_client::{Client, Error};
 use farcall_tests::{Directory, Raw, Server, Transport, battery};
-use farcall_wire::{
-    ByteOrder, Flags, FrameHeader, FrameKind, HEADER_BYTES, Hello, HelloLimits, PREFACE, Reply, Role, Share, padding,
-};
+use farcall_wire::{Flags, FrameHeader, FrameKind, HEADER_BYTES, PREFACE, Reply, Role, Share, padding};
 
 fn hello() -> Vec<u8> {
-    let hello = Hello {
-        role: Role::Server,
-        byte_order: ByteOrder::NATIVE,
-        product: "liar".into(),
-        features: Vec::new(),
-        limits: HelloLimits::default(),
-        host: String::new(),
-        principal: None,
-        token: None,
-        attributes: Vec::new(),
-    };
-    [PREFACE.to_vec(), Raw::encoded(FrameKind::Hello, 0, &hello)].concat()
+    Raw::greeting(Role::Server)
 }
 
 fn read_frame(stream: &mut UnixStream) -> Option<FrameKind> {

@@ -17,8 +17,8 @@ use farcall_tests::{Directory, Raw, Server, Transport, battery, eventually, mani
 use farcall_transport_unix::ring;
 use farcall_wire::message::{decode, encode};
 use farcall_wire::{
-    Argument, ByteOrder, CallResult, CallTimes, Failure, Flags, FrameHeader, FrameKind, HEADER_BYTES, Hello,
-    HelloLimits, Open, PREFACE, Reply, Request, Role, Share, Window, padding,
+    Argument, CallResult, CallTimes, Failure, Flags, FrameHeader, FrameKind, HEADER_BYTES, Open, PREFACE, Reply,
+    Request, Role, Share, Window, padding,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg, sockopt};
@@ -156,18 +156,7 @@ mod place {
 }
 
 fn greeting() -> Vec<u8> {
-    let hello = Hello {
-        role: Role::Executable,
-        byte_order: ByteOrder::NATIVE,
-        product: "liar".into(),
-        features: Vec::new(),
-        limits: HelloLimits::default(),
-        host: String::new(),
-        principal: None,
-        token: None,
-        attributes: Vec::new(),
-    };
-    [PREFACE.to_vec(), Raw::encoded(FrameKind::Hello, 0, &hello)].concat()
+    Raw::greeting(Role::Executable)
 }
 
 /// A result with these values.
