@@ -7,6 +7,7 @@ pub mod link;
 pub mod mailbox;
 pub mod memory;
 pub mod packing;
+pub mod plain_file;
 pub mod spawner;
 pub mod status;
 pub mod stream;

@@ -82,6 +82,12 @@ pub trait ByteStream: Send {
         None
     }
 
+    /// For a stream whose peer may lose the right to be there while it is open: whether he still has it. Asked now and
+    /// then, also when nothing comes. `None` where nothing can take it away.
+    fn standing(&self) -> Option<io::Result<()>> {
+        None
+    }
+
     /// Whether descriptors, and with them shared memory, can travel.
     fn passes_descriptors(&self) -> bool;
 

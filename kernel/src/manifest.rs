@@ -3,12 +3,11 @@
 mod explain;
 mod options;
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
+use farcall_interfaces::plain_file;
 use serde::Deserialize;
 
 use crate::plugin::PluginDescription;
@@ -192,14 +191,17 @@ impl Manifest {
 
 /// The whole file, but never more than the bound: a device or a log by mistake must not fill the memory.
 fn read_bounded(path: &Path) -> Result<String> {
-    let mut text = String::new();
-    let read = File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text));
-    let (kind, message) = match read.as_ref().map_err(std::io::Error::kind) {
-        Ok(size) if *size as u64 > FILE_BYTES_MAX => (ErrorKind::InvalidSource, "the file is too large for a manifest"),
-        Ok(_) => return Ok(text),
-        Err(std::io::ErrorKind::NotFound) => (ErrorKind::NotFound, "no such file"),
-        Err(std::io::ErrorKind::InvalidData) => (ErrorKind::InvalidSource, "the file is not UTF-8 text"),
-        Err(_) => return Err(Error::system("read the manifest", read.expect_err("it is an error"))),
+    use std::io::ErrorKind::{FileTooLarge, InvalidData, InvalidInput, NotFound};
+    let error = match plain_file::read_text(path, FILE_BYTES_MAX) {
+        Ok(text) => return Ok(text),
+        Err(error) => error,
+    };
+    let (kind, message) = match error.kind() {
+        FileTooLarge => (ErrorKind::InvalidSource, "the file is too large for a manifest"),
+        InvalidInput => (ErrorKind::InvalidSource, "it is no plain file"),
+        InvalidData => (ErrorKind::InvalidSource, "the file is not UTF-8 text"),
+        NotFound => (ErrorKind::NotFound, "no such file"),
+        _ => return Err(Error::system("read the manifest", error)),
     };
     Err(Error::new(kind, "read the manifest", message))
 }

@@ -112,6 +112,113 @@ fn a_revoked_user_is_cut_off_while_the_server_runs() {
     assert_eq!(called(&enter(&server, &bert).unwrap()), 10.0);
 }
 
+/// A server over TLS that writes its audit log, and reads that.
+fn audited(directory: &Directory, files: &[PathBuf], spawner: &str) -> (Server, impl Fn() -> String + use<>) {
+    let file = directory.0.join("audit.log");
+    let options = format!("audit_file = \"{}\"", file.display());
+    let manifest = directory.write("farcall.toml", &farcall_tests::manifest_of(&options, spawner));
+    let server = Server::start(Transport::Tls, files, &["--manifest", manifest.to_str().unwrap()]);
+    (server, move || std::fs::read_to_string(&file).unwrap_or_default())
+}
+
+/// Whether an ended connection stands in the audit log, which is looked at without a word to the server.
+fn is_ended(lines: &str, why: &str) -> bool {
+    lines.lines().any(|line| line.contains("\"event\":\"connection\"") && line.contains(why))
+}
+
+#[test]
+fn a_revoked_user_who_says_nothing_is_cut_off() {
+    let directory = Directory::new();
+    let (server, lines) = audited(&directory, &[battery(false)], "");
+    let bert = PathBuf::from(authority(&server.authority(), &["user", "bert"]));
+    let (anna, silent) = (server.client(), enter(&server, &bert).unwrap());
+    assert_eq!((called(&anna), called(&silent)), (10.0, 10.0));
+    let descriptors = server.descriptors();
+    authority(&server.authority(), &["revoke", "bert"]);
+    let why = "the certificate of \\\"bert\\\" was revoked";
+    assert!(eventually(|| is_ended(&lines(), why)), "{}", lines());
+    assert!(eventually(|| server.descriptors() < descriptors), "his socket is closed");
+    let said = silent.routines().err().unwrap().to_string();
+    assert!(said.contains("\"bert\" was revoked"), "{said}");
+    assert_eq!(called(&anna), 10.0);
+}
+
+#[test]
+fn a_revoked_user_s_running_call_is_cut_off() {
+    let directory = Directory::new();
+    // Where routines may write that are allowed to.
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("revoked-{}", std::process::id()));
+    let marks = folder.join("marks");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(&marks, "").unwrap();
+    let files = [farcall_tests::root().join("tests/routines/tally.idl")];
+    let (server, lines) = audited(&directory, &files, &format!("modules.tally.writable = [{folder:?}]"));
+    let bert = PathBuf::from(authority(&server.authority(), &["user", "bert"]));
+    let client = enter(&server, &bert).unwrap();
+    let routine = client.routine("tally/once").unwrap();
+    let words = marks.to_str().unwrap().to_owned();
+    let calling = std::thread::spawn(move || {
+        let arguments = [("number", 1.into()), ("pause_us", 60_000_000.into()), ("file", words.as_str().into())];
+        routine.call(arguments).err().unwrap()
+    });
+    assert!(eventually(|| !std::fs::read(&marks).unwrap().is_empty()), "it runs");
+    authority(&server.authority(), &["revoke", "bert"]);
+    let ended = || lines().lines().any(|line| line.contains("tally/once") && line.contains("\"outcome\""));
+    assert!(eventually(ended), "{}", lines());
+    let said = calling.join().unwrap().to_string();
+    assert!(said.contains("\"bert\" was revoked"), "{said}");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// A certificate like those of `farcall ca user`, but for seconds.
+fn short_lived(server: &Server, directory: &Directory, name: &str, seconds: u64) -> PathBuf {
+    let text = std::fs::read_to_string(server.authority().join("authority.pem")).unwrap();
+    let (root, key) = text.split_at(text.find("-----BEGIN PRIVATE KEY").unwrap());
+    let issuer = rcgen::Issuer::from_ca_cert_pem(root, rcgen::KeyPair::from_pem(key).unwrap()).unwrap();
+    let mut parameters = rcgen::CertificateParams::default();
+    parameters.distinguished_name = rcgen::DistinguishedName::new();
+    parameters.distinguished_name.push(rcgen::DnType::CommonName, name);
+    parameters.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
+    parameters.not_after = (std::time::SystemTime::now() + Duration::from_secs(seconds)).into();
+    let own = rcgen::KeyPair::generate().unwrap();
+    let certificate = parameters.signed_by(&own, &issuer).unwrap().pem();
+    private(directory, &format!("{name}.pem"), &format!("{certificate}{}{root}", own.serialize_pem()))
+}
+
+#[test]
+fn a_user_whose_certificate_expires_is_cut_off_though_he_says_nothing() {
+    let directory = Directory::new();
+    let (server, lines) = audited(&directory, &[battery(false)], "");
+    let dora = short_lived(&server, &directory, "dora", 3);
+    let silent = enter(&server, &dora).unwrap();
+    assert_eq!(called(&silent), 10.0);
+    let why = "the certificate of \\\"dora\\\" expired on";
+    assert!(eventually(|| is_ended(&lines(), why)) || eventually(|| is_ended(&lines(), why)), "{}", lines());
+    assert!(silent.routines().is_err());
+}
+
+#[test]
+fn a_list_that_is_no_plain_file_neither_stops_nor_fills_the_server() {
+    let server = Server::start(Transport::Tls, &[battery(false)], &[]);
+    let (anna, list) = (server.client(), server.authority().join("revoked.crl"));
+    let good = std::fs::read(&list).unwrap();
+    let before = resident(&server);
+    let make: [&dyn Fn(); 2] = [&|| std::os::unix::fs::symlink("/dev/zero", &list).unwrap(), &|| {
+        rustix::fs::mkfifoat(rustix::fs::CWD, &list, rustix::fs::Mode::RWXU).unwrap()
+    }];
+    for make in make {
+        std::fs::remove_file(&list).unwrap();
+        make();
+        let said = server.connect().err().unwrap().to_string();
+        assert!(said.contains("audit log") || said.contains("no plain file"), "{said}");
+        assert_eq!(called(&anna), 10.0, "who is in goes on");
+    }
+    assert!(resident(&server) < before + (64 << 20), "{before} before");
+    std::fs::remove_file(&list).unwrap();
+    std::fs::write(&list, good).unwrap();
+    assert_eq!(called(&server.client()), 10.0);
+}
+
 #[test]
 fn a_port_scan_finds_nothing_and_costs_nothing() {
     let manifest = "[[plugin]]\nname = \"rpc-server\"\nslot = \"rpc\"\n[plugin.options]\n\
@@ -197,6 +304,12 @@ fn an_authority_keeps_its_keys_to_itself() {
     complains(&ca(&folder, &["init", "--server", "other"]), &["one already", "farcall ca server HOST"]);
     complains(&ca(&folder, &["user", "anna"]), &["has one until", "farcall ca renew anna"]);
     complains(&ca(&folder, &["user", "../anna"]), &["cannot be a name"]);
+    // One word must not take back a user and a server.
+    complains(&ca(&folder, &["user", "cluster.example"]), &["has one until", "server.pem"]);
+    complains(&ca(&folder, &["server", "anna"]), &["a user is called \"anna\"", "farcall ca revoke anna"]);
+    for host in ["bad host!", "", "-", "a..b", "[::1]", "x:4711"] {
+        complains(&ca(&folder, &["server", "good.example", host]), &["can be no host", "cluster.example,10.0.0.1"]);
+    }
     complains(&ca(&folder, &["user", "uid 0"]), &["another kind of user"]);
     complains(&ca(&folder, &["revoke", "annna"]), &["nobody is called", "did you mean \"anna\"", "farcall ca list"]);
     std::fs::set_permissions(folder.join("authority.pem"), PermissionsExt::from_mode(0o640)).unwrap();

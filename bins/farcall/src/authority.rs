@@ -13,12 +13,16 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use farcall_base::{Error, ErrorKind, Result, nearest};
+use farcall_interfaces::plain_file;
 use farcall_transport_tls::{Certificate, is_name};
 use serde_json::{Value, json};
 
 use folder::Folder;
 pub use folder::{REVOKED_FILE, SERVER_FILE, authority_folder};
 use sign::Signer;
+
+/// The list of what was given: ten thousands of certificates.
+const ISSUED_BYTES_MAX: u64 = 64 << 20;
 
 /// Who a certificate is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,13 +195,20 @@ impl Authority {
     /// Makes a certificate with its key.
     ///
     /// # Errors
-    /// `InvalidArgument` for a name that cannot stand in tables and logs, `System` when it cannot be written.
+    /// `InvalidArgument` for a name that cannot stand in tables and logs, or that a user has where a server is to get it,
+    /// or the other way round: one word would take both back; `System` when it cannot be written.
     pub fn issue(&mut self, order: &Order) -> Result<&Issued> {
         if !is_name(&order.name) {
             let message = format!("\"{}\" cannot be a name", order.name);
             return Err(Error::new(ErrorKind::InvalidArgument, "make a certificate", message).fix(
                 "use letters, digits and . _ - @, at most 64 of them, the first a letter or digit (not token or inherited)",
             ));
+        }
+        let other = |issued: &&Issued| issued.name == order.name && issued.kind != order.kind;
+        if let Some(other) = self.issued.iter().filter(|issued| issued.state() == "valid").find(other) {
+            let message = format!("a {} is called \"{}\" already", other.kind.word(), order.name);
+            let fix = format!("choose another name, or take that one back first: farcall ca revoke {}", order.name);
+            return Err(Error::new(ErrorKind::InvalidArgument, "make a certificate", message).fix(fix));
         }
         let (text, der) = self.signer.sign(order)?;
         let Certificate { serial, not_before, not_after, .. } = Certificate::parse(&der)?;
@@ -267,7 +278,7 @@ fn read_issued(path: &Path) -> Result<Vec<Issued>> {
             .with("path", path.display())
             .fix("put the file back from a backup: without it nothing could be revoked")
     };
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error.to_string()))?;
+    let text = plain_file::read_text(path, ISSUED_BYTES_MAX).map_err(|error| wrong(&error.to_string()))?;
     let value: Value = serde_json::from_str(&text).map_err(|error| wrong(&error.to_string()))?;
     let list = value.as_array().ok_or_else(|| wrong("it is no list"))?;
     list.iter().map(|entry| Issued::of_json(entry).ok_or_else(|| wrong("an entry is damaged"))).collect()

@@ -6,6 +6,7 @@ mod ending;
 mod executables;
 mod log;
 mod orders;
+mod standing;
 mod world;
 
 use std::collections::BTreeMap;
@@ -31,6 +32,7 @@ use audit::{AuditLog, AuditOptions, Life};
 use ending::Endings;
 use log::{Log, LogOptions};
 use orders::Orders;
+use standing::Standings;
 use world::{Taking, World};
 
 /// Data taken from one connection before others have their turn.
@@ -118,6 +120,7 @@ pub struct Driver {
     log: Option<Log>,
     orders: Orders,
     endings: Endings,
+    standings: Standings,
 }
 
 impl Driver {
@@ -156,6 +159,7 @@ impl Driver {
             log,
             orders: Orders::default(),
             endings: Endings::default(),
+            standings: Standings::default(),
         };
         driver.watch(driver.inbox.as_fd(), INBOX)?;
         for (index, listener) in driver.listeners.iter().enumerate() {
@@ -204,6 +208,7 @@ impl Driver {
             self.world.look_at_clock();
             self.server.tick(&mut self.world);
             self.endings.close_due(self.world.now());
+            self.look_at_standings();
             self.settle();
             self.report_end();
             self.refresh();
@@ -218,7 +223,8 @@ impl Driver {
         if !self.untold.is_empty() || !self.is_watching {
             return Some(RETRY_AFTER);
         }
-        let next = self.server.next_tick().into_iter().chain(self.resting_until).chain(self.endings.next()).min();
+        let own = self.resting_until.into_iter().chain(self.endings.next()).chain(self.standings.next());
+        let next = self.server.next_tick().into_iter().chain(own).min();
         next.map(|at| at.since(self.world.now()) + Duration::from_millis(1))
     }
 
@@ -370,6 +376,7 @@ impl Driver {
             self.watch(stream.readiness()?, connection.0).ok()?;
             Interest::Socket(epoll::EventFlags::IN)
         };
+        self.standings.watch(connection, &*stream, self.world.now());
         self.next_connection += 1;
         let link = Link::new(stream, self.options.control_bytes_max, self.options.data_bytes_max);
         self.wires.insert(connection, Wire { link, interest, is_broken: false });
@@ -533,6 +540,7 @@ impl Driver {
         if let Some(principal) = self.world.principal(connection) {
             self.tell_of(connection, "closed", principal, None);
         }
+        self.standings.forget(connection);
         self.server.ended(&mut self.world, connection);
         self.world.forget(connection);
     }

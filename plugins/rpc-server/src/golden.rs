@@ -144,6 +144,8 @@ impl Play {
                 self.server.drain();
                 self.say_end();
             }
+            // Eve may call these modules and no others from now on.
+            "grant" => self.server.grant(&table_of_eve(&words[1..])),
             "farewell" => self.server.farewell(),
             "drained" => self.say_end(),
             "publish" => self.routines.extend(published(words[1], 3)),
@@ -279,7 +281,12 @@ impl Play {
 }
 
 /// Of a user who may call one module of the two.
+fn table_of_eve(modules: &[&str]) -> [Entry; 1] {
+    let call = modules.iter().map(|module| (*module).to_owned()).collect();
+    [Entry { who: vec!["eve".into()], call, ..Entry::default() }]
+}
+
 fn rights_of_eve() -> Rights {
-    let table = [Entry { who: vec!["eve".into()], call: vec!["m".into()], ..Entry::default() }];
-    access::rights(&table, &Principal { name: "eve".into(), owns_server: false })
+    let principal = Principal { name: "eve".into(), owns_server: false };
+    access::rights(&table_of_eve(&["m"]), &principal)
 }

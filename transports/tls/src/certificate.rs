@@ -67,6 +67,13 @@ pub fn is_name(name: &str) -> bool {
     begins_well && name.len() <= NAME_BYTES_MAX && name.bytes().all(usable) && !RESERVED.contains(&name)
 }
 
+/// Whether clients can write this host of a server: a name of the DNS, perhaps for all below it (`*.example`), or an
+/// address.
+pub fn is_host(host: &str) -> bool {
+    let below = host.strip_prefix("*.").unwrap_or(host);
+    rustls::pki_types::ServerName::try_from(below).is_ok()
+}
+
 /// A moment for people, from seconds since 1970.
 pub fn date(seconds: i64) -> String {
     match ASN1Time::from_timestamp(seconds) {

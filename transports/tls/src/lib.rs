@@ -18,7 +18,7 @@ mod revocation;
 mod socket;
 mod stream;
 
-pub use certificate::{Certificate, date, is_name};
+pub use certificate::{Certificate, date, is_host, is_name};
 pub use connect::connect;
 pub use credentials::{AuthorityFile, Credentials, Whose, default_credentials};
 pub use listener::{Listener, ListenerLimits};

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use farcall_base::{Error, ErrorKind, Result};
+use farcall_interfaces::plain_file;
 use rustls::ServerConfig;
 use rustls::pki_types::CertificateRevocationListDer;
 use rustls::pki_types::pem::PemObject;
@@ -19,8 +20,10 @@ use crate::config::{self, Presented};
 use crate::credentials::{Credentials, Whose};
 use crate::refusal::carried;
 
-/// How often the files are looked at for connections that are open already.
+/// How often the files are looked at for connections that say much.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Many connections that are looked at one after the other share one look at the files.
+const LOOK_SHARED: Duration = Duration::from_millis(10);
 /// A list of a hundred thousand certificates is not as long.
 const LIST_BYTES_MAX: u64 = 8 << 20;
 
@@ -88,8 +91,8 @@ impl Revocations {
         self.presented.take()
     }
 
-    fn is_revoked(&self, serial: &[u8]) -> bool {
-        self.look(LOOK_EVERY).trust.revoked.contains(serial)
+    fn is_revoked(&self, serial: &[u8], age: Duration) -> bool {
+        self.look(age).trust.revoked.contains(serial)
     }
 
     /// Reads the files again if they changed since, and the last look was `age` ago.
@@ -131,13 +134,7 @@ fn damaged() -> Error {
 }
 
 fn read_list(path: &Path) -> Result<CertificateRevocationListDer<'static>> {
-    let size = fs::metadata(path).map(|status| status.len());
-    let text = match size {
-        Ok(size) if size <= LIST_BYTES_MAX => fs::read(path),
-        Ok(_) => return Err(damaged()),
-        Err(error) => Err(error),
-    };
-    let text = text.map_err(|error| {
+    let text = plain_file::read(path, LIST_BYTES_MAX).map_err(|error| {
         let kind = if error.kind() == io::ErrorKind::NotFound { ErrorKind::NotFound } else { ErrorKind::System };
         Error::new(kind, "read the list of revoked certificates", error.to_string())
             .fix("copy revoked.crl of the authority there: farcall ca init makes it, farcall ca revoke rewrites it")
@@ -163,14 +160,26 @@ impl Guard {
         Guard { revocations, certificate }
     }
 
-    /// Whether the connection may go on.
+    /// Whether the connection may go on, by what the files said within the last second: cheap enough for every message.
     ///
     /// # Errors
     /// `PermissionDenied`.
     pub fn check(&self) -> io::Result<()> {
+        self.check_by(LOOK_EVERY)
+    }
+
+    /// Whether the connection may go on, by what the files say now.
+    ///
+    /// # Errors
+    /// `PermissionDenied`.
+    pub fn check_now(&self) -> io::Result<()> {
+        self.check_by(LOOK_SHARED)
+    }
+
+    fn check_by(&self, age: Duration) -> io::Result<()> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
         let name = &self.certificate.name;
-        let (what, fix) = if self.revocations.is_revoked(&self.certificate.serial) {
+        let (what, fix) = if self.revocations.is_revoked(&self.certificate.serial, age) {
             ("was revoked".to_owned(), format!("if by mistake, make another: farcall ca user {name}"))
         } else if now > self.certificate.not_after {
             let when = date(self.certificate.not_after);

@@ -221,6 +221,10 @@ impl<E: Engine> ByteStream for TlsByteStream<E> {
         Some(self.socket.as_fd())
     }
 
+    fn standing(&self) -> Option<io::Result<()>> {
+        self.guard.as_ref().map(Guard::check_now)
+    }
+
     fn passes_descriptors(&self) -> bool {
         false
     }

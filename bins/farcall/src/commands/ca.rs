@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_rpc_server::access::check_name;
-use farcall_transport_tls::{date, is_name};
+use farcall_transport_tls::{date, is_host, is_name};
 use serde_json::{Value, json};
 
 use crate::authority::{Authority, Issued, Kind, Order, authority_folder};
@@ -101,12 +101,15 @@ struct ListArguments {
 pub fn ca(arguments: &CaArguments) -> Result<()> {
     let folder = arguments.folder.clone().unwrap_or_else(authority_folder);
     if let CaCommand::Init(init) = &arguments.command {
+        // Before anything is made.
+        check_hosts(&init.server)?;
         return make_server(&mut Authority::create(&folder)?, &init.server, None, init.validity.days);
     }
     let mut authority = Authority::open(&folder)?;
     match &arguments.command {
         CaCommand::Init(_) => Ok(()),
         CaCommand::Server(server) => {
+            check_hosts(&server.hosts)?;
             make_server(&mut authority, &server.hosts, server.out.clone(), server.validity.days)
         }
         CaCommand::User(user) => make_user(&mut authority, user),
@@ -114,6 +117,13 @@ pub fn ca(arguments: &CaArguments) -> Result<()> {
         CaCommand::Revoke(revoke) => take_back(&mut authority, &revoke.name),
         CaCommand::List(list) => show(&authority, list.json),
     }
+}
+
+fn check_hosts(hosts: &[String]) -> Result<()> {
+    let Some(host) = hosts.iter().find(|host| !is_host(host)) else { return Ok(()) };
+    let message = format!("\"{host}\" can be no host");
+    Err(Error::new(ErrorKind::InvalidArgument, "make a certificate", message)
+        .fix("write names or addresses as clients write them, with commas between: cluster.example,10.0.0.1"))
 }
 
 /// The file's path goes to standard output, for programs; the rest is for people.

@@ -40,13 +40,15 @@ impl Server {
         self.reply(connection, channel, &reply);
     }
 
-    /// This is who may do what from now on. Calls and orders that are open go on with the rights that they came with, and so
-    /// does what is inside calls.
+    /// This is who may do what from now on. Calls and orders that are open go on with the rights that they came with; what
+    /// routines call from now on is what their callers may call now.
     pub fn grant(&mut self, table: &[Entry]) {
         for peer in self.state.peers.values_mut() {
-            if matches!(peer.kind, PeerKind::Client { .. }) && peer.inside.is_none() {
+            if matches!(peer.kind, PeerKind::Client { .. }) {
                 let Caller { address, rights } = &*peer.caller;
-                peer.caller = Arc::new(Caller { address: address.clone(), rights: rights.by(table) });
+                let rights = rights.by(table);
+                let rights = if peer.inside.is_some() { rights.to_call() } else { rights };
+                peer.caller = Arc::new(Caller { address: address.clone(), rights });
             }
         }
     }

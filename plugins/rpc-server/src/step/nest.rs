@@ -4,10 +4,12 @@
 //! A routine that waits for such a call does not count among the executables that may work at a time, so that there is a
 //! place for the other. Otherwise the places could all be held by routines that wait for one.
 
+use std::sync::Arc;
+
 use farcall_base::{CallId, ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_wire::Reply;
 
-use crate::state::{CallKey, Caller, Nest, Nesting, Newcomer, PeerKind, Phase, Pool, State};
+use crate::state::{Call, CallKey, Caller, Nest, Nesting, Newcomer, PeerKind, Phase, Pool, State};
 use crate::step::{Server, Surroundings};
 
 /// Connections at a time inside one call: a routine needs one, and each costs descriptors here.
@@ -35,7 +37,7 @@ impl Server {
             Ok(_) => (Reply::Done, None),
             Err(error) => (Reply::Failed((&error).into()), Some(error)),
         };
-        let around = inside.and_then(|key| self.state.calls.get(&key)).map(|call| &call.caller);
+        let around = inside.and_then(|key| self.state.calls.get(&key)).map(|call| self.caller_now(call));
         let caller = around.or_else(|| self.state.peers.get(&connection).map(|peer| &peer.caller));
         if let Some(caller) = caller {
             let caller = Caller { address: caller.address.clone(), rights: caller.rights.to_call() };
@@ -43,6 +45,12 @@ impl Server {
             self.state.nest = Some(Nest { newcomer, inside });
         }
         self.reply(connection, channel, &reply);
+    }
+
+    /// Whose a call is, with the rights of now: it came with those that were when it began.
+    fn caller_now<'a>(&'a self, call: &'a Call) -> &'a Arc<Caller> {
+        let client = call.client.and_then(|(connection, _)| self.state.peers.get(&connection));
+        client.map_or(&call.caller, |peer| &peer.caller)
     }
 
     /// The call that a routine may make others in: one that its executable works on, and that is to go on.
@@ -164,7 +172,7 @@ impl Server {
 
     /// A call that a routine waits for, where everybody waits and nobody more may come: it would wait for ever.
     pub(super) fn refuse_if_all_wait(&mut self, surroundings: &mut dyn Surroundings, key: CallKey) {
-        let waits = |call: &crate::state::Call| call.nesting.depth > 0 && call.executable.is_none();
+        let waits = |call: &Call| call.nesting.depth > 0 && call.executable.is_none();
         let alive = self.state.executables.len();
         if !self.state.calls.get(&key).is_some_and(|call| waits(call))
             || alive < self.state.places_max()

@@ -115,6 +115,11 @@ fn a_running_listener_hears_of_revocation() {
     authority.revoke(&[7]);
     // A new connection at once; one that is open within the second in which the file is looked at.
     says(&enter(&anna).1.err().unwrap(), &["\"anna\" is revoked"]);
+    // Whoever asks once in a while is told what holds now, though nothing came.
+    std::thread::sleep(Duration::from_millis(20));
+    let standing = far.standing().unwrap().unwrap_err().downcast::<Error>().unwrap();
+    says(&standing, &["\"anna\" was revoked"]);
+    assert!(other.standing().unwrap().is_ok());
     std::thread::sleep(Duration::from_millis(1100));
     let error = receive(&mut *far, &mut [0; 9]).unwrap_err().downcast::<Error>().unwrap();
     says(&error, &["\"anna\" was revoked", "farcall ca user anna"]);
