@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
 use farcall_base::{Error, ErrorKind, Result};
+use farcall_interfaces::plain_file;
 use sha2::{Digest, Sha256};
 
 use super::plan::Key;
@@ -27,6 +28,8 @@ const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 const FRESH: Duration = Duration::from_secs(3600);
 /// Headers of one module, at most; beyond that it is built each time.
 const HEADERS_MAX: usize = 10_000;
+/// One header, or the list of them, at most; beyond that, too, it is built each time.
+const HEADER_BYTES_MAX: u64 = 64 << 20;
 
 /// The directory.
 pub(crate) struct Cache {
@@ -52,7 +55,7 @@ impl Cache {
 
     /// The executable built from these inputs and from the headers as they are now.
     pub fn find(&self, module: &str, key: Key) -> Option<PathBuf> {
-        let listed = fs::read(self.headers_file(key)).ok()?;
+        let listed = plain_file::read(&self.headers_file(key), HEADER_BYTES_MAX).ok()?;
         let headers: Vec<PathBuf> = listed
             .split(|&byte| byte == b'\n')
             .filter(|line| !line.is_empty())
@@ -104,7 +107,7 @@ impl Cache {
         hash.update(key.0);
         for header in headers {
             hash.update(header.as_os_str().as_bytes());
-            hash.update(Sha256::digest(fs::read(header).ok()?));
+            hash.update(Sha256::digest(plain_file::read(header, HEADER_BYTES_MAX).ok()?));
         }
         // The name is for people who look at `ps`; it comes from an IDL file and must not lead out of the directory.
         let name: String = module.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').take(40).collect();

@@ -1,10 +1,11 @@
 //! All that a build will do, known before it begins: files, commands and the key they give.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use farcall_base::{Bytes, Error, ErrorKind, Result};
 use farcall_idl::interface::Module;
+use farcall_interfaces::plain_file;
 use sha2::{Digest, Sha256};
 
 use super::command::Run;
@@ -202,14 +203,15 @@ fn advice(messages: &str) -> &'static str {
 }
 
 fn read_object(file: &Path) -> Result<Vec<u8>> {
-    let failed = |error| Error::system("read an object", error).with("path", file.display());
-    let bytes = fs::metadata(file).map_err(failed)?.len();
-    if bytes > OBJECT_BYTES_MAX {
-        return Err(Error::new(ErrorKind::LimitExceeded, "read an object", format!("{bytes} bytes"))
-            .with("path", file.display())
-            .fix("publish it as a shared library, which is loaded and not linked"));
-    }
-    fs::read(file).map_err(failed)
+    plain_file::read(file, OBJECT_BYTES_MAX).map_err(|error| {
+        let failed = match error.kind() {
+            io::ErrorKind::FileTooLarge => Error::new(ErrorKind::LimitExceeded, "read an object", error.to_string())
+                .fix("publish it as a shared library, which is loaded and not linked"),
+            io::ErrorKind::InvalidInput => Error::new(ErrorKind::InvalidArgument, "read an object", error.to_string()),
+            _ => Error::system("read an object", error),
+        };
+        failed.with("path", file.display())
+    })
 }
 
 /// Adds a text so that no two sequences of texts give the same bytes.
