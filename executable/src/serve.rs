@@ -43,7 +43,7 @@ pub use module::check_module;
 pub use nest::running_server;
 pub(crate) use nest::show_door;
 pub(crate) use start::end_with_parent;
-pub use start::{host_main, linked_main, run_program};
+pub use start::{confine_inspection, host_main, linked_main, run_program};
 
 /// Largest sum of one call's arrays that an executable accepts; the server's own limit is lower and checked first.
 const CALL_BYTES_MAX: u64 = 1 << 46;

@@ -308,7 +308,9 @@ fn wrong_limits_are_refused_with_their_place() {
         let said = String::from_utf8_lossy(&refused.stderr);
         assert!(!refused.status.success() && said.contains(reason) && said.contains("line: 10"), "{options}: {said}");
     }
-    let wild = Wild::new(false, "modules.wild.user = \"nobody-at-all\"");
-    let error = wild.call("look", [("file", text("/usr"))]).err().unwrap();
-    says(&error, &["there is no user \"nobody-at-all\"", "module: wild"]);
+    // Known when the module is checked, as its executables are started: before anybody calls it.
+    let manifest = folder.write("farcall.toml", &manifest_of("", "modules.wild.user = \"nobody-at-all\""));
+    let refused = Server::refused(&["--manifest", manifest.to_str().unwrap(), wild(false).to_str().unwrap()]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && said.contains("there is no user \"nobody-at-all\""), "{said}");
 }

@@ -6,6 +6,7 @@ mod connection;
 mod data;
 mod files;
 mod inherited;
+mod inspection;
 mod output;
 mod publish;
 mod python;

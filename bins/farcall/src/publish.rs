@@ -1,10 +1,9 @@
 //! From an IDL file to a module that a server can run.
 
 use std::fs::OpenOptions;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
@@ -15,6 +14,7 @@ use farcall_idl::interface::{Code, Module};
 use farcall_interfaces::directory::{ExecutableImage, ImageKind, Publication, RoutineData};
 use farcall_wire::Publication as HostPublication;
 
+use crate::inspection::finish;
 use crate::python::{Described, Interpreters, is_python};
 use crate::shipped;
 
@@ -78,7 +78,7 @@ pub fn read_bytes(file: &Path) -> Result<Vec<u8>> {
 /// As [`compile`]; `Unavailable` for a missing library, symbol or compiler.
 pub fn publication(file: &Path, interpreters: &Interpreters) -> Result<(Publication, String)> {
     if !is_python(file) {
-        return publication_of(compile(file)?, file);
+        return publication_of(compile(file)?, file, interpreters);
     }
     let Described { module, kind, warnings } = interpreters.describe(file, &read(file)?)?;
     Ok(published(module, kind, warnings, file))
@@ -88,7 +88,7 @@ pub fn publication(file: &Path, interpreters: &Interpreters) -> Result<(Publicat
 ///
 /// # Errors
 /// As [`publication`].
-pub fn publication_of(module: Module, file: &Path) -> Result<(Publication, String)> {
+pub fn publication_of(module: Module, file: &Path, interpreters: &Interpreters) -> Result<(Publication, String)> {
     if let Some(class) = module.classes.first() {
         return Err(Error::new(
             ErrorKind::InvalidSource,
@@ -108,7 +108,7 @@ pub fn publication_of(module: Module, file: &Path) -> Result<(Publication, Strin
         (ImageKind::Linked { path: built.path.display().to_string() }, built.warnings)
     } else {
         let libraries = library_names(&module, &folder);
-        check_in_child(&module, &libraries).map_err(|error| error.with("file", file.display()))?;
+        check_in_child(&module, &libraries, interpreters).map_err(|error| error.with("file", file.display()))?;
         (ImageKind::GenericHost { libraries }, String::new())
     };
     Ok(published(module, kind, warnings, file))
@@ -137,35 +137,37 @@ pub fn with_nothing_to_publish(warnings: String, module: &Module, file: &Path) -
     format!("{warnings}{gap}warning: {} publishes nothing: {reason}", file.display())
 }
 
-/// Opens the libraries and finds every symbol in a process of its own: a library runs code when it is opened.
-fn check_in_child(module: &Module, libraries: &[String]) -> Result<()> {
-    let system = |error: std::io::Error| Error::system("check a module", error);
+/// Opens the libraries and finds every symbol in a process of its own, held to the module's rules: a library runs code
+/// when it is opened.
+fn check_in_child(module: &Module, libraries: &[String], interpreters: &Interpreters) -> Result<()> {
+    let kind = ImageKind::GenericHost { libraries: libraries.to_vec() };
+    let mut inspection = interpreters.inspector.inspect(&module.name, kind)?;
     let message = HostPublication { module: encode_module(module), libraries: libraries.to_vec() };
-    let mut child = Command::new("/proc/self/exe")
-        .args(["host", "--check"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::inherit())
-        .spawn()
-        .map_err(system)?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // A child that ends early says why on its output; a broken pipe here says less.
-        let _ = stdin.write_all(&farcall_wire::message::encode(&message));
-    }
-    let output = child.wait_with_output().map_err(system)?;
-    if output.status.success() {
+    let message = farcall_wire::message::encode(&message);
+    let finished =
+        finish(inspection.command.arg("--check"), &message, &interpreters.giver).map_err(|error| {
+            match error.kind() {
+                ErrorKind::TimedOut => error
+                    .with("libraries", libraries.join(", "))
+                    .fix("have the libraries do less when they are opened: each executable opens them"),
+                _ => error,
+            }
+        })?;
+    if finished.status.success() {
         return Ok(());
     }
-    match farcall_wire::message::decode::<farcall_wire::Failure>("failure", &output.stdout) {
+    match farcall_wire::message::decode::<farcall_wire::Failure>("failure", &finished.output) {
         Ok(failure) => Err(Error::from(failure)),
         Err(_) => Err(Error::new(ErrorKind::Unavailable, "check a module", "loading its libraries ended the process")
-            .with("status", output.status)
-            .with("module", &module.name)),
+            .with("status", finished.status)
+            .with("module", &module.name)
+            .with("it said", finished.last_line())),
     }
 }
 
 /// The other end of [`check_in_child`]: reads a module from standard input, answers with a failure if there is one.
 pub fn check_from_stdin() -> Result<()> {
+    farcall_executable::serve::confine_inspection()?;
     let mut bytes = Vec::new();
     std::io::stdin().take(256 << 20).read_to_end(&mut bytes).map_err(|error| Error::system("check a module", error))?;
     let publication: HostPublication = farcall_wire::message::decode("module", &bytes)?;

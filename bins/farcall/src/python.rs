@@ -4,24 +4,17 @@
 //! in half of the processes. What it says of itself, it says in a process that is held to the module's rules.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::process::Command;
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::interface::{Module, Routine};
 use farcall_interfaces::directory::ImageKind;
 use farcall_spawner_local::Inspector;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use serde_json::Value;
 
-/// Time in which an interpreter must have run a file to its end: it imports what the routines need.
-const TIME_MAX: Duration = Duration::from_secs(120);
-/// What it may say: interfaces, and words of its own.
-const OUTPUT_BYTES_MAX: u64 = 4 << 20;
-const WORDS_BYTES_MAX: u64 = 16 << 10;
+use crate::inspection::{Finished, Giver, finish};
+
 /// The variable that names the interpreter of files beside which there is no environment.
 const PYTHON_VARIABLE: &str = "FARCALL_PYTHON";
 /// The program in our Python package.
@@ -34,6 +27,8 @@ pub struct Interpreters {
     pub inspector: Inspector,
     /// The command line's.
     pub python: Option<PathBuf>,
+    /// For whom they look into files.
+    pub giver: Giver,
 }
 
 /// A file that an interpreter has read.
@@ -66,7 +61,14 @@ impl Interpreters {
             interpreter.image(words.chain([file.display().to_string()]).collect(), &file)
         };
         let mut inspection = self.inspector.inspect(&stem, image(&["--describe"]))?;
-        let said = finish(&mut inspection.command, source)?.answer(&file)?;
+        let finished = finish(&mut inspection.command, source.as_bytes(), &self.giver).map_err(|error| {
+            let error = error.with("file", file.display());
+            match error.kind() {
+                ErrorKind::TimedOut => error.fix("leave what takes long to functions: the file runs in each process"),
+                _ => error,
+            }
+        })?;
+        let said = answer(&finished, &file)?;
         if let Some(mistake) = said["mistake"].as_str() {
             return Err(mistaken(&said, mistake, &file));
         }
@@ -81,16 +83,16 @@ impl Interpreters {
     /// The interpreter that the manifest names, that of the environment beside the file, or the server's own.
     fn find(&self, file: &Path, module: &str) -> Result<Interpreter> {
         if let Some(named) = self.inspector.python(module) {
-            return Interpreter::ask(Path::new(&named), "limits.python of the manifest names it");
+            return Interpreter::ask(Path::new(&named), "limits.python of the manifest names it", &self.giver);
         }
         let beside = file.parent().unwrap_or(Path::new("/")).join(".venv/bin/python");
         if beside.exists() {
-            return Interpreter::ask(&beside, "it is beside the file");
+            return Interpreter::ask(&beside, "it is beside the file", &self.giver);
         }
         let told = self.python.clone().or_else(|| std::env::var_os(PYTHON_VARIABLE).map(PathBuf::from));
         match told {
-            Some(python) => Interpreter::ask(&python, "the server was started with it"),
-            None => Interpreter::ask(Path::new("python3"), "no other is named"),
+            Some(python) => Interpreter::ask(&python, "the server was started with it", &self.giver),
+            None => Interpreter::ask(Path::new("python3"), "no other is named", &self.giver),
         }
     }
 }
@@ -103,12 +105,12 @@ struct Interpreter {
 
 impl Interpreter {
     /// Asks where it is. It runs none of the file's code.
-    fn ask(python: &Path, reason: &str) -> Result<Interpreter> {
+    fn ask(python: &Path, reason: &str, giver: &Giver) -> Result<Interpreter> {
         let named = |error: Error| error.with("python", python.display()).with("why this one", reason);
         let mut command = Command::new(python);
         command.args(PROGRAM).arg("--places");
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        let finished = finish(&mut command, "").map_err(|error| {
+        let finished = finish(&mut command, b"", giver).map_err(|error| {
             let error = if error.kind() == ErrorKind::NotFound { missing("there is no such program") } else { error };
             named(error)
         })?;
@@ -116,9 +118,9 @@ impl Interpreter {
             let has_none = finished.words.contains("No module named");
             let message =
                 if has_none { "it has no farcall, or lacks what that needs" } else { "it cannot load farcall" };
-            return Err(named(missing(message)).with("it said", last_line(&finished.words)));
+            return Err(named(missing(message)).with("it said", finished.last_line()));
         }
-        let said = finished.answer(python)?;
+        let said = answer(&finished, python)?;
         let readable = said["readable"].as_array().into_iter().flatten();
         let readable = readable.filter_map(Value::as_str).map(str::to_owned).collect();
         match said["program"].as_str() {
@@ -142,85 +144,19 @@ fn missing(message: &str) -> Error {
     )
 }
 
-/// What came of a process.
-struct Finished {
-    status: ExitStatus,
-    output: Vec<u8>,
-    words: String,
-}
-
-impl Finished {
-    fn answer(&self, file: &Path) -> Result<Value> {
-        let lost = |message: String| {
-            Error::new(ErrorKind::InvalidSource, "read a Python file", message)
-                .with("file", file.display())
-                .with("it said", last_line(&self.words))
-                .fix("run it by itself: python3 FILE")
-        };
-        if !self.status.success() {
-            return Err(lost(format!("the interpreter ended before it had read it: {}", self.status)));
-        }
-        serde_json::from_slice(&self.output)
-            .map_err(|_| lost("what the interpreter says of it makes no sense".to_owned()))
-    }
-}
-
-/// Runs a process to its end with `input`; kills its group when it takes too long or leaves others behind.
-fn finish(command: &mut Command, input: &str) -> Result<Finished> {
-    let failed = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::NotFound => Error::new(ErrorKind::NotFound, "run Python", "there is no such program"),
-        _ => Error::system("run Python", error),
+/// What an interpreter says of a file.
+fn answer(finished: &Finished, file: &Path) -> Result<Value> {
+    let lost = |message: String| {
+        Error::new(ErrorKind::InvalidSource, "read a Python file", message)
+            .with("file", file.display())
+            .with("it said", finished.last_line())
+            .fix("run it by itself: python3 FILE")
     };
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(failed)?;
-    let group = Pid::from_child(&child);
-    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let (in_time, output, words) = std::thread::scope(|scope| {
-        // Three pipes, three threads: whichever it wants to use next, it never waits for us.
-        scope.spawn(move || stdin.map(|mut stdin| stdin.write_all(input.as_bytes())));
-        let output = scope.spawn(|| read(stdout, OUTPUT_BYTES_MAX));
-        let words = scope.spawn(|| read(stderr, WORDS_BYTES_MAX));
-        let in_time = wait(group);
-        // It is not reaped yet, so no other group has its number. What it left behind would hold the pipes open.
-        let _ = kill_process_group(group, Signal::KILL);
-        (in_time, output.join().unwrap_or_default(), words.join().unwrap_or_default())
-    });
-    let status = child.wait().map_err(failed)?;
-    let words = String::from_utf8_lossy(&words).into_owned();
-    if !in_time {
-        let message = format!("not done after {} s", TIME_MAX.as_secs());
-        return Err(Error::new(ErrorKind::TimedOut, "read a Python file", message)
-            .with("it said", last_line(&words))
-            .fix("leave what takes long to functions: the file itself runs in each process"));
+    if !finished.status.success() {
+        return Err(lost(format!("the interpreter ended before it had read it: {}", finished.status)));
     }
-    Ok(Finished { status, output, words })
-}
-
-/// All of a pipe, of which so many bytes are kept.
-fn read(pipe: Option<impl Read>, bytes_max: u64) -> Vec<u8> {
-    let mut kept = Vec::new();
-    if let Some(mut pipe) = pipe {
-        // A pipe that breaks has ended, too.
-        let _ = pipe.by_ref().take(bytes_max).read_to_end(&mut kept);
-        let _ = std::io::copy(&mut pipe, &mut std::io::sink());
-    }
-    kept
-}
-
-/// Whether it ended in time.
-fn wait(process: Pid) -> bool {
-    let Ok(pidfd) = pidfd_open(process, PidfdFlags::empty()) else { return false };
-    let time = Timespec { tv_sec: TIME_MAX.as_secs().cast_signed(), tv_nsec: 0 };
-    loop {
-        match poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&time)) {
-            Err(rustix::io::Errno::INTR) => {}
-            outcome => return outcome.is_ok_and(|ready| ready > 0),
-        }
-    }
-}
-
-fn last_line(words: &str) -> String {
-    words.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("nothing").to_owned()
+    serde_json::from_slice(&finished.output)
+        .map_err(|_| lost("what the interpreter says of it makes no sense".to_owned()))
 }
 
 fn check_name(stem: &str, file: &Path) -> Result<()> {

@@ -193,7 +193,7 @@ fn server_options(manifest: &Manifest) -> Result<farcall_rpc_server::Options> {
 fn interpreters(manifest: &Manifest, arguments: &ServeArguments) -> Result<Interpreters> {
     let entry = manifest.plugins.iter().find(|entry| entry.slot == farcall_interfaces::spawner::SLOT);
     let inspector = entry.map_or_else(|| Ok(Inspector::default()), |entry| Inspector::new(&entry.options))?;
-    Ok(Interpreters { inspector, python: arguments.python.clone() })
+    Ok(Interpreters { inspector, python: arguments.python.clone(), giver: None })
 }
 
 fn toml_text(text: &str) -> String {

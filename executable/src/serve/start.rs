@@ -11,6 +11,7 @@ use farcall_interfaces::spawner::SOCKET_VARIABLE;
 use farcall_interfaces::spawner::zygote::{ZYGOTE_VARIABLE, ZygoteLink};
 use farcall_interfaces::stream::{ByteStream, Proof};
 use farcall_transport_unix::{MemoryLimits, SharedMemory, ring};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::hosted::{Function, RawBody, RawLoad};
 use super::zygote::{self, Preloaded};
@@ -27,7 +28,10 @@ pub fn host_main() -> i32 {
 /// Becomes `program`, held to its rules before its code is even loaded; returns an exit status only if it cannot.
 pub fn run_program(program: &Path, arguments: &[OsString]) -> i32 {
     restore_broken_pipes();
-    report(confined().and_then(|()| {
+    // Without a connection it only looks into a file: it forks no executables, so that it is held to all from here on.
+    let is_executable = [SOCKET_VARIABLE, ZYGOTE_VARIABLE].iter().any(|name| std::env::var_os(name).is_some());
+    let confined = if is_executable { confined() } else { confine_inspection() };
+    report(confined.and_then(|()| {
         let error = std::process::Command::new(program).args(arguments).exec();
         Err(Error::system("start an executable's program", error).with("program", program.display()))
     }))
@@ -36,6 +40,22 @@ pub fn run_program(program: &Path, arguments: &[OsString]) -> i32 {
 fn confined() -> Result<()> {
     end_with_parent();
     crate::confine::confine()
+}
+
+/// Holds this process, which only looks into a module, to all that holds one of its executables in a call.
+///
+/// # Errors
+/// When a rule cannot be held that must be.
+pub fn confine_inspection() -> Result<()> {
+    confined()?;
+    let mut answer = [PollFd::from_borrowed_fd(rustix::stdio::stdout(), PollFlags::empty())];
+    // A server that died before this process asked to die with it has closed its end by then.
+    if poll(&mut answer, Some(&Timespec::default())).is_ok() && answer[0].revents().contains(PollFlags::ERR) {
+        return Err(Error::new(ErrorKind::ShuttingDown, "look into a module", "the server is gone"));
+    }
+    Own::new()?.apply()?;
+    crate::confine::begin_call();
+    Ok(())
 }
 
 /// Runs a linked executable; returns the process's exit status.

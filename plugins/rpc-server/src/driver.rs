@@ -543,6 +543,7 @@ impl Driver {
         self.standings.forget(connection);
         self.server.ended(&mut self.world, connection);
         self.world.forget(connection);
+        self.orders.forget(connection);
     }
 }
 

@@ -15,7 +15,7 @@ pub mod step;
 pub mod transfers;
 
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use farcall_base::Result;
 use farcall_interfaces::directory::{self, DirectoryHandle};
@@ -48,6 +48,8 @@ pub struct Instruction {
     pub order: Order,
     /// Where the outcome goes; without reports it is simply done.
     pub reply: Reply<Vec<ModuleReport>>,
+    /// Lives as long as the connection of whoever gave it.
+    pub giver: Weak<()>,
 }
 
 /// What the binary tells the server.

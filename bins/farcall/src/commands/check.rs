@@ -76,7 +76,7 @@ fn checked(file: &Path, link: bool) -> Result<Checked> {
     }
     let module = compile(file)?;
     let warnings = match link {
-        true => publication_of(module.clone(), file)?.1,
+        true => publication_of(module.clone(), file, &Interpreters::default())?.1,
         false => with_nothing_to_publish(String::new(), &module, file),
     };
     Ok(Checked { module, warnings })

@@ -67,7 +67,10 @@ impl Publisher {
         let (sender, mut receiver): (_, Receiver<Instruction>) = mailbox(ORDERS_MAX)?;
         let serve = move || loop {
             match receiver.receive_timeout(Duration::MAX) {
-                Ok(Instruction { order, reply }) => reply.answer(self.obey(order)),
+                Ok(Instruction { order, reply, giver }) => {
+                    self.interpreters.giver = Some(giver);
+                    reply.answer(self.obey(order));
+                }
                 Err(NoMessage::Empty) => {}
                 Err(NoMessage::Closed) => return,
             }

@@ -1,5 +1,8 @@
 //! Orders on their way from clients to the binary, and the end of the server step by step.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind};
 use farcall_interfaces::mailbox::{Port, Reply};
 use farcall_wire::Order;
@@ -11,8 +14,17 @@ use crate::{Control, Instruction};
 #[derive(Default)]
 pub struct Orders {
     port: Option<Port<Instruction>>,
+    /// Those who gave orders, as long as they are connected.
+    givers: BTreeMap<ConnectionId, Arc<()>>,
     drained: Vec<Reply<()>>,
     gone: Vec<Reply<()>>,
+}
+
+impl Orders {
+    /// A connection is gone: what it ordered need not be finished.
+    pub(super) fn forget(&mut self, connection: ConnectionId) {
+        self.givers.remove(&connection);
+    }
 }
 
 impl Driver {
@@ -44,8 +56,9 @@ impl Driver {
         let sent = match &self.orders.port {
             None => Err(nobody()),
             Some(port) => {
+                let giver = Arc::downgrade(self.orders.givers.entry(connection).or_default());
                 self.sender.reply(move |outcome| Message::Obeyed(connection, channel, outcome)).and_then(|reply| {
-                    port.try_send(Instruction { order, reply }).map_err(|refused| {
+                    port.try_send(Instruction { order, reply, giver }).map_err(|refused| {
                         // Its sender is told here, and not a second time.
                         refused.message.reply.withdraw();
                         refused.refusal.error("carry out an order")
