@@ -149,7 +149,11 @@ fn on_terminal(shell: &Shell, arguments: &[&str], environment: &[(&str, &str)]) 
     let terminal = Terminal::new(100);
     let child = {
         let mut command = shell.command(arguments);
-        command.env_remove("NO_COLOR").env_remove("CLICOLOR").env_remove("CLICOLOR_FORCE").env("TERM", "xterm");
+        // CI too decides on colours: build services show them without a terminal that could.
+        for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI"] {
+            command.env_remove(name);
+        }
+        command.env("TERM", "xterm");
         command.envs(environment.iter().copied()).stdout(terminal.end()).stderr(terminal.end()).spawn().unwrap()
     };
     terminal.shown(child)

@@ -372,7 +372,7 @@ const LIES: &[Lie] = &[
     }),
 ];
 
-/// A server whose executables are this program.
+/// A server whose executables are this program; what only looks into a module is the real one.
 struct Liars {
     server: Server,
     folder: Directory,
@@ -384,10 +384,14 @@ impl Liars {
         let release = folder.0.join("release");
         let program = std::env::current_exe().unwrap();
         let name = "hostile::executables::as_an_executable_that_lies";
+        let (liar, host) = (program.display(), farcall_tests::program());
+        let script = format!(
+            r#"test "$1" = --check && exec '{}' host --check; exec '{liar}' {name} --exact --nocapture"#,
+            host.display()
+        );
         let spawner = format!(
-            "host_command = [\"{}\", \"{name}\", \"--exact\", \"--nocapture\"]\nzygotes_max = 0\n\
-             connection = \"{connection}\"\nenvironment = {{ {BEGINNING} = \"{beginning}\", {RELEASE} = \"{}\" }}\n",
-            program.display(),
+            "host_command = [\"/bin/sh\", \"-c\", '''{script}''', \"sh\"]\nzygotes_max = 0\nconnection = \"{connection}\"\n\
+             environment = {{ {BEGINNING} = \"{beginning}\", {RELEASE} = \"{}\" }}\n",
             release.display()
         );
         let patience = if beginning == "silent" { 1000 } else { 10_000 };
