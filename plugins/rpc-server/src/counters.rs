@@ -2,7 +2,7 @@
 //!
 //! Names come from outside, so that tables of them are bounded: what finds them full is counted as [`OTHER`].
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use farcall_base::ErrorKind;
@@ -15,7 +15,7 @@ const NO_ROUTINE: &str = "";
 const KINDS: usize = ErrorKind::ALL.len() + 1;
 
 /// A principal or a routine in the counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NameNumber(u32);
 
 /// The number that stands for [`OTHER`].
@@ -41,7 +41,8 @@ pub struct Ended {
 pub struct Counters {
     principals: Names,
     routines: Names,
-    numbers: HashMap<(NameNumber, NameNumber), RowNumber>,
+    /// Few at a time are asked for, over and over: cheaper to find than to hash.
+    numbers: BTreeMap<(NameNumber, NameNumber), RowNumber>,
     /// Never empty: the first is that of all that have none of their own.
     rows: Vec<Row>,
     rows_max: usize,
@@ -76,7 +77,7 @@ impl Counters {
         Counters {
             principals: names(),
             routines: names(),
-            numbers: HashMap::new(),
+            numbers: BTreeMap::new(),
             rows: vec![Row::new(Arc::from(OTHER), Arc::from(OTHER))],
             rows_max,
             connected: 0,

@@ -2,8 +2,8 @@
 //!
 //! - Every call stands in `calls` from its Open until its outcome is queued for the client, or, when the client is gone,
 //!   until nothing works on it any more.
-//! - A call stands in `coming` from its Open until its arguments are complete or it ends, in `sending` from its outcome
-//!   until its result data have left.
+//! - A call whose arguments come after its Open stands in `coming` until they are complete or it ends, and any call in
+//!   `sending` from its outcome until its result data have left.
 //! - A call that was passed to an executable stands in that executable's `line`, and names it. The first in line is the
 //!   one that it works on, if it works on one; the others are there ahead of time, and can be taken back.
 //! - An executable has a line while it is `Busy`, and while it is `Ending` until its exit is reported.
@@ -11,6 +11,7 @@
 //! - Memory of a call is released only when no process can write to it any more: after the outcome of a call that
 //!   returned, after the exit of an executable that was stopped.
 
+mod calls;
 mod nesting;
 mod records;
 
@@ -20,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use farcall_base::{Bytes, CallId, ChannelId, ConnectionId, Error, ExecutableId, Instant};
-use farcall_call::Connection;
+use farcall_call::{Channels, Connection};
 use farcall_idl::layout::CallLayout;
 use farcall_idl::sizer::Sizer;
 use farcall_interfaces::directory::{ExecutableImage, PublishedRoutine};
@@ -29,6 +30,7 @@ use farcall_wire::{Argument, HelloLimits, Open, Order};
 
 use crate::access::Rights;
 use crate::counters::{Counters, NameNumber, RowNumber};
+pub use calls::{CallKey, Calls};
 pub use nesting::{Nest, Nesting};
 pub use records::{AuditRecord, AuditedCall};
 
@@ -76,10 +78,6 @@ pub enum Records {
     All,
 }
 
-/// A call's number in this server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct CallKey(pub u64);
-
 /// A piece of memory that the driver holds for the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MemoryId(pub u64);
@@ -123,7 +121,7 @@ pub enum PeerKind {
     /// A client.
     Client {
         /// Its calls.
-        calls: BTreeMap<ChannelId, CallKey>,
+        calls: Channels<CallKey>,
         /// Sizes of the segments that it shares.
         segments: BTreeMap<u32, u64>,
     },
@@ -458,7 +456,7 @@ pub struct State {
     pub(crate) leaving: Vec<ConnectionId>,
     pub(crate) executables: BTreeMap<ExecutableId, Executable>,
     pub(crate) pools: BTreeMap<ModuleKey, Pool>,
-    pub(crate) calls: BTreeMap<CallKey, Box<Call>>,
+    pub(crate) calls: Calls<Call>,
     /// Calls whose outcome is given but whose result data has not all left yet.
     pub(crate) sending: BTreeMap<(ConnectionId, ChannelId), Box<Call>>,
     pub(crate) routines: HashMap<String, Arc<Known>>,
@@ -495,7 +493,7 @@ impl State {
             leaving: Vec::new(),
             executables: BTreeMap::new(),
             pools: BTreeMap::new(),
-            calls: BTreeMap::new(),
+            calls: Calls::default(),
             sending: BTreeMap::new(),
             routines: HashMap::new(),
             deadlines: BTreeSet::new(),
@@ -512,7 +510,7 @@ impl State {
 
     /// Memory of ours that calls hold, and whose it is: for whoever checks that none is lost.
     pub fn memory_in_use(&self) -> impl Iterator<Item = (MemoryId, CallId)> {
-        let calls = self.calls.values().chain(self.sending.values());
+        let calls = self.calls.values().chain(self.sending.values().map(|call| &**call));
         calls.flat_map(|call| call.memories().map(|memory| (memory.id, call.id)))
     }
 

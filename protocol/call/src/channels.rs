@@ -64,6 +64,16 @@ impl<T> Channels<T> {
         old
     }
 
+    /// What is known of all open channels, in the order of their numbers.
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        self.places.iter().flatten().chain(self.others.values())
+    }
+
+    /// As [`Channels::values`], and closes them.
+    pub fn into_values(self) -> impl Iterator<Item = T> {
+        self.places.into_iter().flatten().chain(self.others.into_values())
+    }
+
     /// Closes a channel.
     pub fn remove(&mut self, channel: ChannelId) -> Option<T> {
         let old = match place(channel) {
@@ -109,5 +119,6 @@ mod tests {
             assert_eq!((channels.len(), channels.is_empty()), (map.len(), map.is_empty()));
         }
         assert!(channels.places.len() <= PLACES_MAX);
+        assert!(channels.values().eq(map.values()) && channels.into_values().eq(map.into_values()));
     }
 }

@@ -1,7 +1,10 @@
 //! Control messages: CBOR maps with integer keys (spec/wire.md, section 4). Unknown keys are skipped; what must not be
 //! skipped travels as a critical [`Attribute`].
 
+use std::convert::Infallible;
+
 use farcall_base::{CallId, Error, ErrorKind, Result};
+use minicbor::encode::Write;
 use minicbor::{Decode, Encode};
 
 use crate::status::Status;
@@ -21,9 +24,26 @@ pub const ARGUMENTS_MAX: usize = 1024;
 /// Encodes a message.
 pub fn encode<T: Encode<()>>(message: &T) -> Vec<u8> {
     // Room for a small call, so that it is written in one piece of heap.
-    let mut body = Vec::with_capacity(SMALL_BYTES);
+    let mut body = Body(Vec::with_capacity(SMALL_BYTES));
     minicbor::encode(message, &mut body).expect("encoding into memory cannot fail");
-    body
+    body.0
+}
+
+/// What a message is written to. The encoder writes byte by byte: into a plain `Vec` each is a call of a function and one
+/// of `memcpy`, which took as long as all the rest.
+struct Body(Vec<u8>);
+
+impl Write for Body {
+    type Error = Infallible;
+
+    #[inline]
+    fn write_all(&mut self, bytes: &[u8]) -> std::result::Result<(), Infallible> {
+        match *bytes {
+            [byte] => self.0.push(byte),
+            _ => self.0.extend_from_slice(bytes),
+        }
+        Ok(())
+    }
 }
 
 /// Decodes a message; the whole body must be one value.

@@ -78,8 +78,8 @@ impl Server {
         else {
             return Ok(());
         };
-        let mut calls = calls.values().filter_map(|key| self.state.calls.get(key));
-        if calls.any(|call| call.segments.contains(&segment)) {
+        let names = |key| self.state.calls.get(key).is_some_and(|call| call.segments.contains(&segment));
+        if calls.values().any(names) {
             return Err(Error::new(ErrorKind::Protocol, "take back memory", "an open call names it")
                 .with("segment", segment)
                 .fix("keep memory shared until the calls that use it are over"));
@@ -91,7 +91,7 @@ impl Server {
 
     pub(super) fn client_call(&self, connection: ConnectionId, channel: ChannelId) -> Option<CallKey> {
         match &self.state.peers.get(&connection)?.kind {
-            PeerKind::Client { calls, .. } => calls.get(&channel).copied(),
+            PeerKind::Client { calls, .. } => calls.get(channel).copied(),
             PeerKind::Executable(_) => None,
         }
     }
@@ -206,7 +206,6 @@ impl Server {
         let now = surroundings.now();
         let deadline = open.remaining_us.map(|us| now + Duration::from_micros(us));
         let deadline = deadline.into_iter().chain(around.until).min();
-        let key = CallKey(self.state.number());
         let Some(open) = taken.take() else { return Ok(0) };
         let wants = Wants::of(&open);
         let call = Call {
@@ -235,12 +234,15 @@ impl Server {
             nesting: around.nesting,
         };
         self.begin_inside(call.nesting.parent);
+        let number = self.state.number();
+        let key = self.state.calls.insert(number, Box::new(call));
         if let Some(deadline) = deadline {
             self.state.deadlines.insert((deadline, key));
         }
-        self.state.calls.insert(key, Box::new(call));
-        self.state.coming.insert(key);
-        self.watch_for_stalls(now);
+        if plan.announced > 0 {
+            self.state.coming.insert(key);
+            self.watch_for_stalls(now);
+        }
         if let Some(PeerKind::Client { calls, .. }) = self.kind_mut(connection) {
             calls.insert(channel, key);
         }

@@ -155,7 +155,7 @@ impl Server {
             if let Some(PeerKind::Client { calls, .. }) =
                 self.state.peers.get_mut(&connection).map(|peer| &mut peer.kind)
             {
-                calls.remove(&channel);
+                calls.remove(channel);
             }
             if sends_memory {
                 // Result data still lies in the call's memory: it stays until the last frame left.

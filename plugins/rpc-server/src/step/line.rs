@@ -33,7 +33,7 @@ const RETURNS_MAX: u32 = 20;
 impl Server {
     /// A call was passed to an executable.
     pub(super) fn stand_in_line(&mut self, now: Instant, executable: ExecutableId, one: InLine) {
-        let brief = self.state.calls.get(&one.key).is_some_and(|call| is_brief(call));
+        let brief = self.state.calls.get(&one.key).is_some_and(is_brief);
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
         if record.line.is_empty() {
             record.phase = Phase::Busy;

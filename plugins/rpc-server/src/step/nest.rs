@@ -174,7 +174,7 @@ impl Server {
     pub(super) fn refuse_if_all_wait(&mut self, surroundings: &mut dyn Surroundings, key: CallKey) {
         let waits = |call: &Call| call.nesting.depth > 0 && call.executable.is_none();
         let alive = self.state.executables.len();
-        if !self.state.calls.get(&key).is_some_and(|call| waits(call))
+        if !self.state.calls.get(&key).is_some_and(waits)
             || alive < self.state.places_max()
             || self.state.lent() < alive
         {

@@ -35,7 +35,7 @@ impl Server {
     /// The memory that a place lies in; `None` when its call is over.
     pub fn memory_of(&self, connection: ConnectionId, place: &Place) -> Option<SlotMemory> {
         let sending = match place.side {
-            Side::Results => self.state.sending.get(&(connection, place.channel)),
+            Side::Results => self.state.sending.get(&(connection, place.channel)).map(|call| &**call),
             Side::Arguments => None,
         };
         let running = || self.state.calls.get(&self.call_of(connection, place.channel)?);
@@ -59,7 +59,7 @@ impl Server {
 
     fn call_of(&self, connection: ConnectionId, channel: ChannelId) -> Option<CallKey> {
         match &self.state.peers.get(&connection)?.kind {
-            PeerKind::Client { calls, .. } => calls.get(&channel).copied(),
+            PeerKind::Client { calls, .. } => calls.get(channel).copied(),
             PeerKind::Executable(executable) => {
                 // Also of one that is to end: its memory stays until it has, and what is under way may go on.
                 self.in_line(*executable, channel)

@@ -60,8 +60,8 @@ impl Server {
 
     fn seen_by(&self, view: &View<'_>, surroundings: &dyn Surroundings) -> Box<Status> {
         let now = surroundings.now();
-        let calls = self.state.calls.iter().map(|(key, call)| (call, self.stage(*key, call)));
-        let sending = self.state.sending.values().map(|call| (call, Stage::Leaving));
+        let calls = self.state.calls.by_age().into_iter().map(|(key, call)| (call, self.stage(key, call)));
+        let sending = self.state.sending.values().map(|call| (&**call, Stage::Leaving));
         let mut seen: Vec<_> = sending.chain(calls).filter(|(call, _)| view.sees_call(call)).collect();
         seen.sort_by_key(|(call, _)| call.accepted);
         let calls_open = seen.len() as u64;
@@ -107,7 +107,7 @@ impl Server {
 
     fn totals(&self, surroundings: &dyn Surroundings) -> Totals {
         let counters = &self.state.counters;
-        let calls = self.state.calls.values().chain(self.state.sending.values());
+        let calls = self.state.calls.values().chain(self.state.sending.values().map(|call| &**call));
         let shared: Vec<u64> = self
             .state
             .peers

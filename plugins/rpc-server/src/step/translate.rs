@@ -27,18 +27,18 @@ impl Server {
     pub(super) fn translate(&mut self, key: CallKey, executable: ExecutableId, shares: bool) -> Result<Open> {
         let call = self.state.calls.get(&key).ok_or_else(gone)?;
         let routine = call.routine.clone();
-        // They stay: a call that has not begun may be passed to another executable.
-        let given = call.open.arguments.clone();
-        let (mut arguments, mut wanted) = (Vec::with_capacity(given.len()), Vec::with_capacity(given.len()));
-        for (slot, argument) in given.into_iter().enumerate() {
-            let place = match self.lies(key, slot, &argument)? {
+        let count = call.open.arguments.len();
+        let (mut arguments, mut wanted) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        for (slot, parameter) in routine.routine.interface.parameters.iter().enumerate().take(count) {
+            let place = match self.lies(key, slot)? {
                 Some(lies) if shares && lies.source != UNSHARED => Some(self.share_place(executable, &lies)?),
                 Some(Lies { source: MemorySource::Client(..), .. }) => return Err(shares_nothing()),
                 _ => None,
             };
             let call = self.state.calls.get(&key).ok_or_else(gone)?;
-            let (argument, want) =
-                in_executables_terms(&routine.routine.interface.parameters[slot], argument, want(call, slot), place);
+            // The client's stay as they are: a call that has not begun may be passed to another executable.
+            let argument = call.open.arguments[slot].clone();
+            let (argument, want) = in_executables_terms(parameter, argument, want(call, slot), place);
             arguments.push(argument);
             wanted.push(want);
         }
@@ -59,8 +59,9 @@ impl Server {
     }
 
     /// The memory of an argument or its result, ours or the client's; `None` for what needs none.
-    fn lies(&self, key: CallKey, slot: usize, argument: &Argument) -> Result<Option<Lies>> {
+    fn lies(&self, key: CallKey, slot: usize) -> Result<Option<Lies>> {
         let call = self.state.calls.get(&key).ok_or_else(gone)?;
+        let argument = &call.open.arguments[slot];
         let own = call.memory.as_ref().and_then(|memory| Some((memory, *memory.offsets.get(&(slot as u16))?)));
         if let Some((memory, offset)) = own {
             let length = files::argument_bytes(call, slot).unwrap_or_else(|| full_bytes(&call.layout.parameters[slot]));
