@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -137,6 +137,30 @@ fn nobody_listens_beyond_the_loopback() {
         assert!(!output.status.success(), "{host}");
         assert!(said.contains("127.0.0.1") && said.contains("farcall serve --listen tls://"), "{host}: {said}");
     }
+}
+
+#[test]
+fn two_servers_do_not_share_a_socket() {
+    let directory = Directory::new();
+    let socket = directory.0.join("server.sock");
+    let listen = format!("unix:{}", socket.display());
+    let file = battery(false);
+    let start = || Server::start(Transport::Unix, std::slice::from_ref(&file), &["--listen", &listen]);
+    let (first, earlier) = (start(), std::fs::metadata(&socket).unwrap().ino());
+    let second = Server::refused(&["--listen", &listen, file.to_str().unwrap()]);
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert!(!second.status.success() && said.contains("a server listens there already"), "{said}");
+    assert!(said.contains(socket.to_str().unwrap()) && said.contains("choose another path"), "{said}");
+    assert!(first.client().routine("touch").is_ok(), "whoever was first serves on");
+    // What a killed one left is in nobody's way; and who ends takes no other's socket along.
+    first.kill();
+    assert_eq!(std::fs::metadata(&socket).unwrap().ino(), earlier, "it had no chance to remove its socket");
+    let next = start();
+    assert!(next.client().routine("touch").is_ok());
+    std::fs::remove_file(&socket).unwrap();
+    let other = start();
+    drop(next);
+    assert!(other.client().routine("touch").is_ok(), "the socket of the server that came later is gone");
 }
 
 /// Run again as another user by the test below: tries to get in, and prints how it was received.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use farcall_base::{Random, SeededRandom};
-use farcall_client::{Argument, CallOptions, ErrorKind, PendingCall, Result, Routine};
+use farcall_client::{Argument, Array, CallOptions, ErrorKind, PendingCall, Result, Routine};
 use farcall_tests::{Server, Transport, manifest_of};
 
 const THREADS: usize = 4;
@@ -24,15 +24,16 @@ struct Tally {
 }
 
 impl Tally {
-    fn start(name: &str) -> Tally {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("tally-{name}-{}", std::process::id()));
+    fn start(name: &str, transport: Transport) -> Tally {
+        let folder =
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("tally-{name}-{transport:?}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).unwrap();
         let text = manifest_of("executables_max = 4", &format!("modules.tally.writable = [{folder:?}]"));
         let file = folder.join("farcall.toml");
         std::fs::write(&file, text).unwrap();
         let idl = Path::new(env!("CARGO_MANIFEST_DIR")).join("routines/tally.idl");
-        let server = Server::start(Transport::Unix, &[idl], &["--manifest", file.to_str().unwrap()]);
+        let server = Server::start(transport, &[idl], &["--manifest", file.to_str().unwrap()]);
         Tally { server, folder }
     }
 
@@ -129,7 +130,7 @@ fn start(routine: &Routine, number: usize, pause_us: i64, file: &Path) -> Pendin
 
 #[test]
 fn no_call_runs_twice_or_is_lost() {
-    let tally = Tally::start("once");
+    let tally = Tally::start("once", Transport::Unix);
     let (mut returned, mut failed) = (Vec::new(), 0);
     let killed = tally.storm("once", |number, outcome| match outcome {
         Ok(twice) => {
@@ -152,7 +153,7 @@ fn no_call_runs_twice_or_is_lost() {
 
 #[test]
 fn calls_that_may_run_twice_all_return() {
-    let tally = Tally::start("often");
+    let tally = Tally::start("often", Transport::Unix);
     let killed = tally.storm("often", |number, outcome| match outcome {
         Ok(twice) => assert_eq!(twice, 2 * number as i64, "call {number} has another's result"),
         // Three times the same call: with so many killed that may be.
@@ -162,4 +163,34 @@ fn calls_that_may_run_twice_all_return() {
     assert_eq!(marks.len(), THREADS * CALLS, "a call never ran");
     assert!(marks.values().any(|times| *times > 1), "none of {killed} kills hit a running call");
     assert!(marks.values().all(|times| *times <= 3), "a call ran more than three times");
+}
+
+/// What a routine works on in place is no longer what its caller gave when it has begun: only what the server has a copy of
+/// can be given once more.
+fn what_runs_again_is_given_the_same(transport: Transport) {
+    let tally = Tally::start("struck", transport);
+    let client = tally.server.client();
+    let struck = client.routine("tally/struck").unwrap();
+    let call = |file: &str, n: usize| {
+        let (x, y) = (vec![1.0; n], vec![2.0; n]);
+        let file = tally.marks_file(file);
+        let arguments = [("file", file.to_str().unwrap().into()), ("n", (n as i64).into())];
+        let arrays = [("y", Array::vector(&y).into()), ("x", Array::vector(&x).into())];
+        struck.call(arguments.into_iter().chain(arrays)).map(|outputs| outputs.array::<f64>("x").unwrap().to_vec())
+    };
+    assert_eq!(call("small", 4).unwrap(), [3.0; 4], "{transport:?}");
+    assert_eq!(tally.marks("small"), [(4, 2)].into(), "{transport:?}: it runs again, unseen");
+    let large = 100_000;
+    let error = call("large", large).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::RoutineCrashed, "{transport:?}: {error}");
+    assert_eq!(tally.marks("large"), [(large, 1)].into(), "{transport:?}: it ran on what it had changed");
+    assert!(
+        call("large", large).unwrap().iter().all(|number| *number == 3.0),
+        "{transport:?}: the caller may try again"
+    );
+}
+
+#[test]
+fn a_call_that_runs_again_is_given_the_same() {
+    [Transport::Unix, Transport::Tcp, Transport::Tls].into_iter().for_each(what_runs_again_is_given_the_same);
 }

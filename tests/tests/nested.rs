@@ -38,6 +38,16 @@ impl Nested {
     }
 }
 
+/// An executable that is reached over TCP could be on another host, where no connection can be handed to it.
+#[test]
+fn a_routine_that_cannot_be_given_a_connection_is_told() {
+    let folder = Directory::new();
+    let manifest = folder.write("farcall.toml", &manifest_of("", "connection = \"tcp\""));
+    let server = Server::start(Transport::Unix, &nested(false), &["--manifest", manifest.to_str().unwrap()]);
+    let (kind, words) = ask(&server.client(), "inner/twice", 1).unwrap_err();
+    assert!(kind == code(ErrorKind::Unavailable) && words.contains("passes no descriptors"), "{kind} {words}");
+}
+
 fn code(kind: ErrorKind) -> i32 {
     kind.code().into()
 }

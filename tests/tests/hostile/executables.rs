@@ -311,7 +311,7 @@ const LIES: &[Lie] = &[
     lie("too many results", &["number of results"], |line, channel, _| {
         line.send(&result(channel, vec![Argument::Absent, number(6), number(6)]));
     }),
-    lie("a result of the wrong size", &["wrong length"], |line, channel, _| {
+    lie("a result of the wrong size", &["wrong length", "parameter: r"], |line, channel, _| {
         line.send(&result(channel, vec![Argument::Absent, Argument::Inline(vec![1; 3].into())]));
     }),
     lie("a scalar of a terabyte", &[], |line, channel, _| {

@@ -2,9 +2,10 @@
 
 use std::os::fd::AsFd;
 
-use farcall_base::ErrorKind;
+use farcall_base::{CallId, ErrorKind};
 use farcall_tests::{Raw, Transport, eventually};
-use farcall_wire::{Argument, FrameKind, Open};
+use farcall_wire::message::decode;
+use farcall_wire::{Argument, FrameKind, Open, Reply, Request};
 
 use crate::{SEALS, interface, long, memory, open, says, serves, share, start};
 
@@ -39,4 +40,22 @@ fn memory_is_taken_back_when_its_call_is_over_and_not_before() {
         assert!(eventually(|| server.children().len() <= 1), "{:?}", server.children());
         serves(&server);
     }
+}
+
+/// Connections inside calls are for the executables that run them.
+#[test]
+fn a_client_cannot_hand_the_server_a_connection() {
+    let server = start(Transport::Unix);
+    let mut raw = Raw::greeted(&server);
+    let (_own, other) = std::os::unix::net::UnixStream::pair().unwrap();
+    let before = server.descriptors();
+    raw.send_with(&Raw::encoded(FrameKind::Request, 1, &Request::Nest(CallId([7; 16]))), other.as_fd());
+    let Reply::Failed(failure) = decode("Reply", &raw.expect(FrameKind::Reply)).unwrap() else {
+        panic!("it was taken")
+    };
+    let error = farcall_base::Error::from(failure);
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+    drop(raw);
+    assert!(eventually(|| server.descriptors() < before), "{} after {before}", server.descriptors());
+    serves(&server);
 }

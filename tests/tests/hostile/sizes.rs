@@ -1,7 +1,8 @@
 //! Sizes that no machine has.
 
 use farcall_base::ErrorKind;
-use farcall_tests::{Raw, Server, failure_of};
+use farcall_client::Array;
+use farcall_tests::{Directory, Raw, Server, Transport, battery, failure_of, manifest, trouble};
 use farcall_wire::{Argument, FrameKind, InterfaceReply};
 
 use crate::{abandon, interface, long, open};
@@ -32,4 +33,44 @@ pub fn are_refused(server: &Server, mut raw: Raw, reply: &InterfaceReply) -> Raw
         }
     }
     raw
+}
+
+/// What a server that takes 100,000 bytes does with more: of a program that knows the limit, and of one that ignores it.
+fn beyond_the_limit_are_refused(transport: Transport) {
+    let directory = Directory::new();
+    let manifest = directory.write("farcall.toml", &manifest("call_bytes_max = 100000"));
+    let server =
+        Server::start(transport, &[battery(false), trouble(false)], &["--manifest", manifest.to_str().unwrap()]);
+    let client = server.client();
+    let touch = |count: usize| {
+        let x = vec![1.0; count];
+        let outputs = client.routine("touch").unwrap().call([("x", Array::vector(&x).into())])?;
+        outputs.array::<f64>("x").map(|x| x.to_vec())
+    };
+    let error = touch(20_000).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{transport:?}: {error}");
+    assert!(error.to_string().contains("call_bytes_max"), "{transport:?}: {error}");
+    assert_eq!(touch(10_000).unwrap(), vec![2.0; 10_000], "{transport:?}");
+    // Arrays that are announced, against what the greeting said.
+    let mut raw = Raw::greeted(&server);
+    let reply = interface(&mut raw, "touch");
+    raw.message(FrameKind::Open, 1, &open(&reply, vec![long(20_000), Argument::Blocks(Some(160_000))]));
+    is_over_the_limit(&mut raw, transport);
+    // Arrays that only come back: nothing is announced, and the server works out what they take.
+    let mut raw = Raw::greeted(&server);
+    let reply = interface(&mut raw, "untouched");
+    raw.message(FrameKind::Open, 1, &open(&reply, vec![long(20_000), Argument::Absent]));
+    is_over_the_limit(&mut raw, transport);
+    assert!(touch(10_000).is_ok(), "{transport:?}");
+}
+
+fn is_over_the_limit(raw: &mut Raw, transport: Transport) {
+    let error = failure_of(&raw.expect(FrameKind::Result));
+    assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{transport:?}: {error}");
+    assert!(error.to_string().contains("call_bytes_max"), "{transport:?}: {error}");
+}
+
+#[test]
+fn over_every_transport() {
+    [Transport::Unix, Transport::Tcp, Transport::Tls].into_iter().for_each(beyond_the_limit_are_refused);
 }

@@ -130,20 +130,18 @@ impl InFlight {
         let layout = self.after.as_ref().unwrap_or(&self.data.layout);
         for (slot, (argument, layout)) in result.results.iter().zip(&layout.parameters).enumerate() {
             let WireArgument::Blocks(length) = argument else { continue };
+            let named = |error: Error| error.with("parameter", &interface.parameters[slot].name);
             let ParameterLayout::Array(array) = layout else {
-                self.files.expect(&self.data, slot, *length)?;
+                self.files.expect(&self.data, slot, *length).map_err(named)?;
                 continue;
             };
             let side = self.data.sides[slot].as_ref();
             let (Some(side), true) = (side, *length == Some(array.transfer_bytes)) else {
-                return Err(Error::new(
-                    ErrorKind::Protocol,
-                    "take the results",
-                    "an array that was not asked for like this",
-                ));
+                let message = "an array that was not asked for like this";
+                return Err(named(Error::new(ErrorKind::Protocol, "take the results", message)));
             };
             let receiving = match &side.written {
-                Some(view) => (receive_result(view, array)?, None),
+                Some(view) => (receive_result(view, array).map_err(named)?, None),
                 None => {
                     let region = side.region.clone();
                     (Packing::new(region.clone(), 0, &packed(array))?, Some(region))
@@ -185,7 +183,9 @@ impl InFlight {
         self.call.contract.pace.took(result.times.finished_ns.saturating_sub(result.times.started_ns));
         let mut outputs = Vec::with_capacity(result.results.len());
         for (slot, argument) in result.results.into_iter().enumerate() {
-            outputs.push(self.output(slot, argument)?);
+            let output = self.output(slot, argument);
+            let parameter = &self.call.contract.interface.parameters[slot];
+            outputs.push(output.map_err(|error| error.with("parameter", &parameter.name))?);
         }
         self.files.replace()?;
         Ok(Outputs { interface: self.call.contract.interface.clone(), outputs, times: result.times })
@@ -201,8 +201,7 @@ impl InFlight {
         let array = match layout {
             ParameterLayout::Array(array) => array,
             ParameterLayout::Text if parameter.element == ElementType::Filename => {
-                let taken = self.files.take(&self.data, slot, argument);
-                return taken.map_err(|error| error.with("parameter", &parameter.name));
+                return self.files.take(&self.data, slot, argument);
             }
             ParameterLayout::Text => {
                 return Ok(Output::Text(match argument {

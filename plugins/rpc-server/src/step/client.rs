@@ -33,6 +33,11 @@ impl Server {
                 );
                 self.reply(connection, channel, &Reply::Failed((&error).into()));
             }
+            Event::Requested(channel, Request::Nest(_)) => {
+                let message = "only an executable may ask this, of its server";
+                let error = Error::new(ErrorKind::PermissionDenied, "call from inside a routine", message);
+                self.reply(connection, channel, &Reply::Failed((&error).into()));
+            }
             Event::Requested(channel, Request::Administer(order)) => self.ordered(connection, channel, order),
             Event::Requested(channel, Request::Status) => self.tell_status(surroundings, connection, channel),
             Event::Opened(channel, open) => self.open(surroundings, connection, channel, *open),
