@@ -66,6 +66,7 @@ pub fn server_with(files: &[&str], arguments: &[&str]) -> PrivateServer {
         program: Some(program()),
         files: files.iter().map(|file| root().join(file)).collect(),
         arguments: arguments.iter().map(|argument| (*argument).to_owned()).collect(),
+        timeout: None,
     };
     PrivateServer::start(&options).unwrap_or_else(|error| panic!("{error}"))
 }

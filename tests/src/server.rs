@@ -158,8 +158,27 @@ impl Server {
     /// When it cannot be run.
     pub fn refused(arguments: &[&str]) -> Output {
         let mut command = Self::command();
-        command.arg("--private").args(arguments).stdin(Stdio::null());
-        command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
+        command.arg("--private").args(arguments);
+        Self::ended(&mut command)
+    }
+
+    /// What a private server said that ends by itself: its standard input is open until then, but no longer than a minute.
+    ///
+    /// # Panics
+    /// When it cannot be run.
+    pub fn ended(command: &mut Command) -> Output {
+        let failed = |error: std::io::Error| -> ! { panic!("no private server: {error}") };
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap_or_else(|error| failed(error));
+        let stdin = child.stdin.take();
+        let (over, waits) = std::sync::mpsc::channel::<()>();
+        std::thread::spawn(move || {
+            let _ = waits.recv_timeout(Duration::from_secs(60));
+            drop(stdin);
+        });
+        let output = child.wait_with_output().unwrap_or_else(|error| failed(error));
+        drop(over);
+        output
     }
 
     /// Takes what the server says as it says it: a full pipe would stop it.

@@ -4,7 +4,7 @@
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use farcall_base::ErrorKind;
@@ -78,7 +78,7 @@ fn a_default_token_whose_folder_others_can_write_to_is_not_made() {
     std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o777)).unwrap();
     let mut command = Server::command();
     command.env("XDG_RUNTIME_DIR", &runtime.0).args(["--private", "--listen", "tcp:127.0.0.1:0"]).arg(battery(false));
-    let output = command.stdin(Stdio::null()).output().unwrap();
+    let output = Server::ended(&mut command);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success());
     assert!(said.contains("777") && said.contains(folder.to_str().unwrap()), "{said}");

@@ -71,7 +71,7 @@ fn finish_within(time_max: Duration, command: &mut Command, input: &[u8], giver:
     match ending? {
         Ending::Itself => Ok(Finished { status, output: pipes.output, words }),
         Ending::Late => stopped(ErrorKind::TimedOut, format!("not loaded after {} s", time_max.as_secs_f32())),
-        Ending::Unwanted => stopped(ErrorKind::Cancelled, "whoever ordered it has gone".to_owned()),
+        Ending::Unwanted => stopped(ErrorKind::Cancelled, "nobody waits for it any more".to_owned()),
     }
 }
 

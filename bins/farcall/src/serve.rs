@@ -1,5 +1,6 @@
 //! `farcall serve`: a node with directory, spawner, server and metrics, and the modules it publishes.
 
+mod begin;
 mod end;
 mod folder;
 mod notify;
@@ -27,6 +28,7 @@ use crate::publish::publication;
 use crate::python::Interpreters;
 use crate::shipped::{self, default_files};
 use crate::transports::{TRANSPORTS, token_file};
+use begin::while_wanted;
 use end::End;
 use folder::PrivateFolder;
 use publisher::Publisher;
@@ -96,7 +98,9 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     let options = server_options(&manifest)?;
     speak_as(options.log_format);
     let interpreters = interpreters(&manifest, arguments)?;
-    let publications = compile_all(arguments, &interpreters)?;
+    let publications = while_wanted(&signals, arguments.private, |giver| {
+        compile_all(arguments, &Interpreters { giver, ..interpreters.clone() })
+    })?;
     let drain_max = Duration::from_millis(options.drain_ms);
     let node = Node::start(&manifest, &plugins)?;
     let mut publisher = Publisher::new(node.service::<DirectoryHandle>(directory::SLOT)?, interpreters);
@@ -229,7 +233,8 @@ fn compile_all(arguments: &ServeArguments, interpreters: &Interpreters) -> Resul
                 }
                 publications.push((file, publication));
             }
-            Err(error) if named => return Err(error),
+            // Nobody waits for the others either.
+            Err(error) if named || error.kind() == ErrorKind::Cancelled => return Err(error),
             Err(error) => {
                 eprintln!("farcall: {} is left out: {error}", file.display());
                 failed = Some(error);

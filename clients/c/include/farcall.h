@@ -144,10 +144,11 @@ typedef struct farcall_server_options {
     size_t file_count;
     const char *const *arguments;  /* more arguments of `farcall serve` */
     size_t argument_count;
+    double timeout_seconds;        /* until it listens, then FARCALL_TIMED_OUT; 0: as long as it takes */
 } farcall_server_options;
 
-/* Starts a server of one's own and waits until it listens. It ends with farcall_server_stop or with this process.
- * NULL options: all defaults. */
+/* Starts a server of one's own and waits until it listens. It ends with farcall_server_stop or with this process, at
+ * once also while it looks into its files still. NULL options: all defaults. */
 int farcall_server_start(const farcall_server_options *options, farcall_server **server, farcall_error **error);
 /* Where it listens, for farcall_connect; belongs to the server. */
 const char *farcall_server_address(const farcall_server *server);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use farcall_client::{PrivateServer, Result, ServeOptions};
 
-use crate::boundary::{OK, Place, c_text, elements, free, guard, optional_text, options, text};
+use crate::boundary::{OK, Place, c_text, elements, free, guard, limit, optional_text, options, text};
 use crate::error::ErrorObject;
 
 /// `farcall_server`.
@@ -25,6 +25,7 @@ pub struct ServerOptions {
     file_count: usize,
     arguments: *const *const c_char,
     argument_count: usize,
+    timeout_seconds: f64,
 }
 
 impl ServerOptions {
@@ -37,7 +38,8 @@ impl ServerOptions {
         let files = unsafe { texts(self.files, self.file_count, "a file of the server") }?;
         // SAFETY: as above.
         let arguments = unsafe { texts(self.arguments, self.argument_count, "an argument of the server") }?;
-        Ok(ServeOptions { program, files: files.into_iter().map(PathBuf::from).collect(), arguments })
+        let files = files.into_iter().map(PathBuf::from).collect();
+        Ok(ServeOptions { program, files, arguments, timeout: limit(self.timeout_seconds)? })
     }
 }
 

@@ -54,7 +54,7 @@ static inline farcall_server *check_begin(farcall_client **client)
 {
     static const char *const files[] = {"clients/c/tests/checks.idl", "routines/lapack/lapack.idl",
                                         "routines/lapack/blas.idl"};
-    farcall_server_options options = {sizeof options, NULL, files, 3, NULL, 0};
+    farcall_server_options options = {sizeof options, NULL, files, 3, NULL, 0, 0};
     farcall_server *server;
     farcall_error *error;
     if (farcall_server_start(&options, &server, &error) != FARCALL_OK ||

@@ -76,6 +76,7 @@ static const struct line lines[] = {
     MEMBER(farcall_server_options, file_count),
     MEMBER(farcall_server_options, arguments),
     MEMBER(farcall_server_options, argument_count),
+    MEMBER(farcall_server_options, timeout_seconds),
     WHOLE(farcall_parameter),
     MEMBER(farcall_parameter, name),
     MEMBER(farcall_parameter, data),

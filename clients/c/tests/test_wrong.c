@@ -151,7 +151,7 @@ static void addresses(void)
 static void servers(void)
 {
     static const char *const missing[] = {"/nowhere.idl"};
-    farcall_server_options options = {sizeof options, "/nowhere/farcall", NULL, 0, NULL, 0};
+    farcall_server_options options = {sizeof options, "/nowhere/farcall", NULL, 0, NULL, 0, 0};
     farcall_server *server;
     farcall_error *error;
     CHECK_ERROR(farcall_server_start(&options, &server, &error), error, FARCALL_UNAVAILABLE, "/nowhere/farcall");
@@ -160,6 +160,8 @@ static void servers(void)
     options.file_count = 1;
     CHECK_ERROR(farcall_server_start(&options, &server, &error), error, FARCALL_UNAVAILABLE, "/nowhere.idl");
     CHECK(server == NULL);
+    options.timeout_seconds = -1;
+    CHECK_ERROR(farcall_server_start(&options, &server, &error), error, FARCALL_INVALID_ARGUMENT, "negative timeout");
 }
 
 /* NULL for every object: no crash. */

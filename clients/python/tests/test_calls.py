@@ -380,3 +380,32 @@ def test_an_interrupt_ends_connecting_and_starting(tmp_path):
                 assert child.stdout.readline() == "interrupted\n"
                 assert time.monotonic() - begin < 2
             assert child.stdout.readline() == "9.0\n" and child.wait(30) == 0
+
+
+def test_closing_ends_calls_of_other_threads(farcall, private):
+    """Of a server that others use, too: the connection ends, and the server goes on."""
+    server = farcall.connect(private.address)
+    ways = {
+        "a call": lambda: server.pause(30),
+        "a call that is listened to": lambda: server.pause(30, on_output=lambda printed: None),
+    }
+    raised = {}
+
+    def call(name):
+        try:
+            ways[name]()
+        except farcall.Error as error:
+            raised[name] = error
+
+    threads = [threading.Thread(target=call, args=(name,), daemon=True) for name in ways]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.5)
+    begin = time.monotonic()
+    server.close()
+    for thread in threads:
+        thread.join(10)
+    assert time.monotonic() - begin < 5 and set(raised) == set(ways)
+    for error in raised.values():
+        assert isinstance(error, farcall.ConnectionLost) and "this connection was closed" in str(error)
+    assert private.square(3).y == 9

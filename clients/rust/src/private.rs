@@ -1,17 +1,24 @@
 //! A server of one's own: a `farcall serve` child that ends with this process or value.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::client::Client;
 
 /// Time that a child has to end when its standard input closes.
 const STOP_GRACE: Duration = Duration::from_secs(5);
+/// The same of one that did not come up in time: whoever waits for it has waited long enough.
+const LATE_GRACE: Duration = Duration::from_secs(1);
+/// Longest address.
+const ADDRESS_BYTES_MAX: usize = 4096;
+/// What is kept of its words.
+const WORDS_BYTES_MAX: u64 = 16 << 10;
 /// The variable that names the `farcall` program.
 const PROGRAM_VARIABLE: &str = "FARCALL_PROGRAM";
 
@@ -24,6 +31,8 @@ pub struct ServeOptions {
     pub files: Vec<PathBuf>,
     /// More arguments of `farcall serve`.
     pub arguments: Vec<String>,
+    /// Time that it has until it listens; as long as it takes by default.
+    pub timeout: Option<Duration>,
 }
 
 /// A running private server.
@@ -36,7 +45,7 @@ impl PrivateServer {
     /// Starts one and waits until it listens.
     ///
     /// # Errors
-    /// `Unavailable` when the program is missing or does not come up; the message carries what it said.
+    /// `Unavailable` when the program is missing or does not come up, `TimedOut`; the message carries what it said.
     pub fn start(options: &ServeOptions) -> Result<PrivateServer> {
         let program = options.program.clone().or_else(|| std::env::var_os(PROGRAM_VARIABLE).map(PathBuf::from));
         let program = program.unwrap_or_else(|| PathBuf::from("farcall"));
@@ -46,12 +55,14 @@ impl PrivateServer {
         // Ctrl-C at the terminal is for this program, which may end a call by it and go on.
         command.process_group(0);
         let mut child = command.spawn().map_err(|error| not_started(&program, error))?;
-        match read_address(&mut child) {
-            Some(address) => {
+        let deadline = options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        match begin(&mut child, deadline) {
+            Beginning::Listens(address) => {
                 pass_on_stderr(&mut child);
                 Ok(PrivateServer { child, address })
             }
-            None => Err(failed(child, &program)),
+            Beginning::Late => Err(late(child, &program, options.timeout.unwrap_or_default())),
+            Beginning::Ended => Err(failed(child, &program)),
         }
     }
 
@@ -69,13 +80,40 @@ impl PrivateServer {
     }
 }
 
+/// How a private server begins.
+enum Beginning {
+    /// At this address.
+    Listens(String),
+    Late,
+    /// Without an address.
+    Ended,
+}
+
 /// The first line that a private server prints is its address.
-fn read_address(child: &mut Child) -> Option<String> {
-    let mut line = String::new();
-    let stdout = child.stdout.as_mut()?;
-    BufReader::new(stdout.take(4096)).read_line(&mut line).ok()?;
-    let address = line.trim();
-    (!address.is_empty()).then(|| address.to_owned())
+fn begin(child: &mut Child, deadline: Option<Instant>) -> Beginning {
+    let Some(stdout) = child.stdout.as_mut() else { return Beginning::Ended };
+    let mut line = Vec::new();
+    while line.len() < ADDRESS_BYTES_MAX && !line.contains(&b'\n') {
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let time = left.and_then(|left| Timespec::try_from(left).ok());
+        match poll(&mut [PollFd::new(&*stdout, PollFlags::IN)], time.as_ref()) {
+            Ok(0) => return Beginning::Late,
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(_) => break,
+        }
+        let mut bytes = [0; 256];
+        match stdout.read(&mut bytes) {
+            Ok(count) if count > 0 => line.extend_from_slice(&bytes[..count]),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            _ => break,
+        }
+    }
+    let text = String::from_utf8_lossy(&line);
+    match text.lines().next().map(str::trim).filter(|address| !address.is_empty()) {
+        Some(address) => Beginning::Listens(address.to_owned()),
+        None => Beginning::Ended,
+    }
 }
 
 /// What the server says from now on (a module left out, a warning) goes where this program's own messages go. Somebody
@@ -93,10 +131,28 @@ fn not_started(program: &Path, error: std::io::Error) -> Error {
         .source(error)
 }
 
+fn late(mut child: Child, program: &Path, timeout: Duration) -> Error {
+    // Told to go, it says what it was about.
+    end(&mut child, LATE_GRACE);
+    let mut said = Vec::new();
+    if let Some(stderr) = child.stderr.take() {
+        // Somebody else may hold the other end: what is there now is all.
+        let _ = rustix::io::ioctl_fionbio(&stderr, true);
+        let _ = stderr.take(WORDS_BYTES_MAX).read_to_end(&mut said);
+    }
+    let said = String::from_utf8_lossy(&said);
+    let error =
+        Error::new(ErrorKind::TimedOut, "start a private server", "its time is over, and it does not listen yet")
+            .with("timeout", format!("{} s", timeout.as_secs_f64()))
+            .with("program", program.display());
+    let error = if said.trim().is_empty() { error } else { error.with("it said", said.trim()) };
+    error.fix("give it a longer timeout, or have its files do less when they are loaded")
+}
+
 fn failed(mut child: Child, program: &Path) -> Error {
     let mut said = String::new();
     if let Some(stderr) = child.stderr.take() {
-        let _ = stderr.take(16 << 10).read_to_string(&mut said);
+        let _ = stderr.take(WORDS_BYTES_MAX).read_to_string(&mut said);
     }
     let _ = child.kill();
     let ended = child.wait();
@@ -110,18 +166,23 @@ fn failed(mut child: Child, program: &Path) -> Error {
         .fix("name the farcall program in FARCALL_PROGRAM")
 }
 
+/// Has it end by itself in so much time, or kills it.
+fn end(child: &mut Child, grace: Duration) {
+    // The end of its standard input tells a private server to go.
+    drop(child.stdin.take());
+    let deadline = Instant::now() + grace;
+    while Instant::now() < deadline {
+        if !matches!(child.try_wait(), Ok(None)) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
 impl Drop for PrivateServer {
     fn drop(&mut self) {
-        // The end of its standard input tells a private server to go.
-        drop(self.child.stdin.take());
-        let deadline = Instant::now() + STOP_GRACE;
-        while Instant::now() < deadline {
-            if !matches!(self.child.try_wait(), Ok(None)) {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        end(&mut self.child, STOP_GRACE);
     }
 }

@@ -1,6 +1,7 @@
 //! Where commands meet the machine's limits: endless files, results larger than memory, calls that are interrupted,
 //! servers that are still starting, and manifests.
 
+use std::io::Read;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -126,14 +127,12 @@ fn files_that_publish_nothing_are_pointed_out() {
     let said = shell.run(&["check", "empty.idl"]);
     assert_eq!(said.code, 0);
     assert!(said.err.contains("empty.idl publishes nothing: it has no Define"), "{}", said.err);
-    let mut serve = shell.command(&["serve", "--private", "empty.idl"]);
-    let said = said_by(&mut serve);
-    assert!(said.err.contains("publishes nothing"), "{}", said.err);
-}
-
-fn said_by(command: &mut std::process::Command) -> crate::Said {
-    // A private server ends when standard input does, and there is none.
-    said(command.output().unwrap())
+    let mut server = shell.command(&["serve", "--private", "empty.idl"]);
+    let mut server = server.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // It serves; then its standard input ends, and it does, too.
+    assert!(server.stdout.take().unwrap().read(&mut [0; 1]).unwrap() == 1);
+    let said = crate::said(server.wait_with_output().unwrap());
+    assert!(said.code == 0 && said.err.contains("publishes nothing"), "{} {}", said.code, said.err);
 }
 
 #[test]

@@ -171,7 +171,7 @@ fn signals_taken(signals: &OwnedFd) -> usize {
 }
 
 /// Whether standard input is at its end; whatever is written to it is thrown away.
-fn ended(stdin: BorrowedFd<'_>) -> bool {
+pub fn ended(stdin: BorrowedFd<'_>) -> bool {
     let mut buffer = [0; 4096];
     matches!(rustix::io::read(stdin, &mut buffer), Ok(0) | Err(_))
 }

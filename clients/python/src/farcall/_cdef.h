@@ -74,6 +74,7 @@ typedef struct farcall_server_options {
     size_t file_count;
     const char *const *arguments;
     size_t argument_count;
+    double timeout_seconds;
 } farcall_server_options;
 int farcall_server_start(const farcall_server_options *options, farcall_server **server, farcall_error **error);
 const char *farcall_server_address(const farcall_server *server);

@@ -158,7 +158,7 @@ class Connection:
         client = self.handles.client()
         place, error = handle_place("farcall_routine **", lib.farcall_routine_free), error_place()
         wanted = name.encode("utf-8", "replace")
-        wait_for(lambda seconds: lib.farcall_lookup_within(client[0], wanted, seconds, place, error), error)
+        wait_for(lambda seconds: lib.farcall_lookup_within(client[0], wanted, seconds, place, error), error, self.handles.client)
         return place
 
     def _routine_names(self) -> List[str]:
@@ -178,7 +178,7 @@ class Connection:
         if listed is None or fresh:
             client = self.handles.client()
             place, error = handle_place("char **", lib.farcall_text_free), error_place()
-            wait_for(lambda seconds: lib.farcall_list_within(client[0], seconds, place, error), error)
+            wait_for(lambda seconds: lib.farcall_list_within(client[0], seconds, place, error), error, self.handles.client)
             listed = self._listed = list(json.loads(ffi.string(place[0])))
         return listed
 
@@ -204,7 +204,7 @@ def open_private(
     files: Sequence[str], program: Optional[str], arguments: Sequence[str], token_file: Optional[str], timeout: float
 ) -> Connection:
     """Starts a server of this process's own, and connects to it."""
-    server = _start(files, program or find("FARCALL_PROGRAM", "bin", "farcall"), arguments)
+    server = _start(files, program or find("FARCALL_PROGRAM", "bin", "farcall"), arguments, timeout)
     address = text(lib.farcall_server_address(server[0]))
     return Connection(server, lambda: _connect(address, token_file, timeout))
 
@@ -236,7 +236,7 @@ def _connect_running() -> Any:
     return place
 
 
-def _start(files: Sequence[str], program: str, arguments: Sequence[str]) -> Any:
+def _start(files: Sequence[str], program: str, arguments: Sequence[str], timeout: float) -> Any:
     place, error = handle_place("farcall_server **", lib.farcall_server_stop), error_place()
     doing = "start a private server"
     program_text = _encoded(doing, program)
@@ -246,6 +246,7 @@ def _start(files: Sequence[str], program: str, arguments: Sequence[str]) -> Any:
     options.size = ffi.sizeof("farcall_server_options")
     options.program, options.files, options.file_count = program_text, file_list, len(file_texts)
     options.arguments, options.argument_count = argument_list, len(argument_texts)
+    options.timeout_seconds = seconds("connect", timeout, "give seconds above 0") or 0.0
     lists = (program_text, file_texts, argument_texts, file_list, argument_list)
     check(interruptible(lib.farcall_server_start, options, place, error, used=lists), error)
     return place

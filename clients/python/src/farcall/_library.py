@@ -98,10 +98,11 @@ def check(status: int, place: Any) -> int:
     return status
 
 
-def wait_for(waiting: Callable[[float], int], place: Any) -> None:
-    """Waits for what a function of the core waits for that takes seconds: in slices, so that signals are handled."""
+def wait_for(waiting: Callable[[float], int], place: Any, between: Callable[[], object]) -> None:
+    """Waits for what a function of the core waits for that takes seconds: in slices, so that signals are handled.
+    `between` two slices raises when nobody is to wait any longer."""
     while check(waiting(SLICE_SECONDS), place) == PENDING:
-        pass
+        between()
 
 
 def interruptible(waiting: Callable[..., int], *arguments: Any, used: Any) -> int:

@@ -320,14 +320,16 @@ class Prepared:
 
     def _interruptible(self) -> Results:
         results, error = handle_place("farcall_results **", lib.farcall_results_free), error_place()
+        # Says so when another thread closes the connection. Only then this call lets go of it: it has a share in it.
+        connected = self.routine._connection.handles.client
         call = None
         # In slices, so that signals are handled.
         while call is None:
             call = self._start(announced=False, wait=SLICE_SECONDS)
         try:
             while self.listener.wanted and not self.listener.take(call, SLICE_SECONDS):
-                pass
-            wait_for(lambda seconds: lib.farcall_call_wait(call[0], seconds, results, error), error)
+                connected()
+            wait_for(lambda seconds: lib.farcall_call_wait(call[0], seconds, results, error), error, connected)
             return self.collect(results)
         finally:
             # Ends the call if an exception came in between: its memory is free then.

@@ -39,7 +39,8 @@ def connect(
         files: interface files and Python files for a private server to publish; without any, what Farcall comes with.
         token_file: the file with the token of a TCP server, $FARCALL_TOKEN_FILE by default; over TLS the file with
             your certificate, $FARCALL_CREDENTIALS by default.
-        timeout: seconds that connecting may take, and each look-up of a routine later on.
+        timeout: seconds that connecting may take, a private server may take to listen, and each look-up of a routine
+            later on.
         program: the `farcall` program for a private server.
         arguments: more arguments of `farcall serve` for a private server.
 
@@ -173,7 +174,10 @@ class Server(_Namespace["Found"]):
         return self._connection.address
 
     def close(self) -> None:
-        """Ends calls under way and the connection, and a private server too. Results stay valid."""
+        """Ends calls under way and the connection, and a private server too. Results stay valid.
+
+        Other threads that wait for a call hear of it at once: `farcall.ConnectionLost`; futures raise `farcall.Cancelled`.
+        """
         self._connection.close()
 
     def call(self, name: str, /, *arguments: Any, **named: Any) -> Results:
