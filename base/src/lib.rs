@@ -6,11 +6,13 @@
 mod error;
 mod ids;
 mod nearest;
+mod printable;
 mod time;
 mod units;
 
 pub use error::{Error, ErrorKind, Result};
 pub use ids::{CallId, ChannelId, ConnectionId, ExecutableId, SegmentId};
 pub use nearest::nearest;
+pub use printable::printable;
 pub use time::{Clock, Instant, Random, SeededRandom, SystemClock};
 pub use units::Bytes;

@@ -18,7 +18,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use farcall_base::{Error, ErrorKind, Result};
+use farcall_base::{Error, ErrorKind, Result, printable};
 use farcall_idl::Diagnostics;
 
 use crate::publish::check_from_stdin;
@@ -121,8 +121,8 @@ pub fn explain(error: &Error) {
     let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<Diagnostics>());
     // Nobody may be reading: there is nobody to tell that either.
     let _ = match source {
-        Some(diagnostics) => writeln!(std::io::stderr(), "{diagnostics}"),
-        None => writeln!(std::io::stderr(), "farcall: {error}"),
+        Some(diagnostics) => writeln!(std::io::stderr(), "{}", printable(&diagnostics.to_string())),
+        None => writeln!(std::io::stderr(), "farcall: {}", printable(&error.to_string())),
     };
 }
 

@@ -81,7 +81,14 @@ pub struct ServerArguments {
 pub struct Connection {
     /// The client; dropped before its server.
     pub client: Client,
-    _own: Option<PrivateServer>,
+    own: Option<PrivateServer>,
+}
+
+impl Connection {
+    /// Whether the server was started for this command alone.
+    pub fn is_private(&self) -> bool {
+        self.own.is_some()
+    }
 }
 
 impl ServerArguments {
@@ -90,14 +97,22 @@ impl ServerArguments {
     /// # Errors
     /// As [`Client::connect_to`] and [`PrivateServer::start`]; `InvalidSource` for the files to publish.
     pub fn connect(&self) -> Result<Connection> {
+        self.connect_within(CONNECT_TIMEOUT)
+    }
+
+    /// The same in at most so much time, but for a private server's: that has as long as its files take.
+    ///
+    /// # Errors
+    /// As [`ServerArguments::connect`], and `TimedOut`.
+    pub fn connect_within(&self, time: Duration) -> Result<Connection> {
         if !self.publish.is_empty() {
             return self.private();
         }
         let variable = std::env::var(SERVER_VARIABLE).ok().filter(|address| !address.is_empty());
         if let Some(named) = self.server.clone().or(variable) {
-            return self.connect_to_named(&named.parse()?);
+            return self.connect_to_named(&named.parse()?, time);
         }
-        match self.connect_to(&Address::Unix(farcall_transport_unix::default_socket_path())) {
+        match self.connect_to(&Address::Unix(farcall_transport_unix::default_socket_path()), time) {
             Err(error) if error.kind() == ErrorKind::Unreachable => {
                 notice("no server is running: starting one for this command alone (`farcall serve` keeps one running)");
                 self.private()
@@ -107,15 +122,17 @@ impl ServerArguments {
     }
 
     /// A server that is named may be about to listen: `farcall serve … &` and this command stand in one script.
-    fn connect_to_named(&self, address: &Address) -> Result<Connection> {
+    fn connect_to_named(&self, address: &Address, time: Duration) -> Result<Connection> {
         let coming = match address {
             Address::Unix(path) => path.parent().is_some_and(Path::is_dir),
             Address::Tcp { .. } | Address::Tls { .. } => false,
         };
         let begin = Instant::now();
         loop {
-            match self.connect_to(address) {
-                Err(error) if error.kind() == ErrorKind::Unreachable && coming && begin.elapsed() < START_MAX => {
+            match self.connect_to(address, time.saturating_sub(begin.elapsed())) {
+                Err(error)
+                    if error.kind() == ErrorKind::Unreachable && coming && begin.elapsed() < START_MAX.min(time) =>
+                {
                     std::thread::sleep(START_PAUSE);
                 }
                 outcome => return outcome,
@@ -123,10 +140,10 @@ impl ServerArguments {
         }
     }
 
-    fn connect_to(&self, address: &Address) -> Result<Connection> {
+    fn connect_to(&self, address: &Address, time: Duration) -> Result<Connection> {
         let secret = secret(address, &self.token_file, &self.credentials);
-        let client = Client::connect_to(address, secret, CONNECT_TIMEOUT)?;
-        Ok(Connection { client, _own: None })
+        let client = Client::connect_to(address, secret, time)?;
+        Ok(Connection { client, own: None })
     }
 
     fn private(&self) -> Result<Connection> {
@@ -135,10 +152,10 @@ impl ServerArguments {
         let interfaces = files.iter().filter(|file| !is_python(file));
         interfaces.into_iter().try_for_each(|file| compile(file).map(drop))?;
         let program = std::env::current_exe().map_err(|error| Error::system("find the farcall program", error))?;
-        let options = ServeOptions { program: Some(program), files, arguments: Vec::new() };
+        let options = ServeOptions { program: Some(program), files, ..ServeOptions::default() };
         let own = PrivateServer::start(&options).map_err(|error| {
             if self.publish.is_empty() { error.fix("or name one here: --publish FILE.idl") } else { error }
         })?;
-        Ok(Connection { client: own.connect()?, _own: Some(own) })
+        Ok(Connection { client: own.connect()?, own: Some(own) })
     }
 }

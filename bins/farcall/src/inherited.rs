@@ -2,6 +2,27 @@
 //! executables: all but the standard three are closed when a program is started.
 
 use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether this process began without a standard output.
+static WITHOUT_OUTPUT: AtomicBool = AtomicBool::new(false);
+
+/// Runs before the standard library's own beginnings, which open /dev/null in the place of what is closed: what is written
+/// there is lost without a word.
+// SAFETY: functions of this section are called once, by the C library, before `main`; this one needs nothing of Rust's own.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static LOOK: extern "C" fn() = look;
+
+extern "C" fn look() {
+    let closed = rustix::io::fcntl_getfd(rustix::stdio::stdout()) == Err(rustix::io::Errno::BADF);
+    WITHOUT_OUTPUT.store(closed, Ordering::Relaxed);
+}
+
+/// Whether whoever started this process closed its standard output (`>&-`).
+pub fn is_without_output() -> bool {
+    WITHOUT_OUTPUT.load(Ordering::Relaxed)
+}
 
 /// Marks every inherited descriptor close-on-exec.
 pub fn close_on_exec() {

@@ -4,9 +4,11 @@ use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
-use farcall_base::{Error, Result};
+use farcall_base::{Error, Result, printable};
 use farcall_rpc_server::{LogFormat, moment};
 use serde_json::json;
+
+use crate::inherited::is_without_output;
 
 /// Whether notices are lines of a log in JSON: set once, before anything is said.
 static SPEAKS_JSON: AtomicBool = AtomicBool::new(false);
@@ -16,6 +18,11 @@ static SPEAKS_JSON: AtomicBool = AtomicBool::new(false);
 /// # Errors
 /// `System` for anything else, such as a full disk.
 pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    if is_without_output() {
+        let message = "standard output is closed, and what was to be written there is lost";
+        return Err(Error::new(farcall_base::ErrorKind::System, "write the output", message)
+            .fix("who wants none writes it to /dev/null"));
+    }
     let mut out = BufWriter::new(io::stdout().lock());
     let done = write(&mut out).and_then(|()| out.flush());
     // What is left in the buffer must not be written again when it is dropped.
@@ -41,7 +48,7 @@ pub fn notice(text: &str) {
             let time = moment(SystemTime::now());
             json!({"time": time, "level": "info", "event": "server", "message": text}).to_string()
         }
-        false => format!("farcall: {text}"),
+        false => format!("farcall: {}", printable(text)),
     };
     let _ = writeln!(io::stderr(), "{line}");
 }

@@ -3,7 +3,7 @@
 
 use std::convert::Infallible;
 
-use farcall_base::{CallId, Error, ErrorKind, Result};
+use farcall_base::{CallId, Error, ErrorKind, Result, printable};
 use minicbor::encode::Write;
 use minicbor::{Decode, Encode};
 
@@ -359,12 +359,14 @@ impl From<&Error> for Failure {
 impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
         let kind = ErrorKind::from_code(failure.kind).unwrap_or(ErrorKind::Internal);
-        let mut error = Error::new(kind, failure.operation, failure.message);
+        // A routine's words, and a stranger's: they are shown on terminals and stand in logs.
+        let shown = |text: &str| printable(text).into_owned();
+        let mut error = Error::new(kind, shown(&failure.operation), shown(&failure.message));
         for (key, value) in failure.context {
-            error = error.with(key, value);
+            error = error.with(shown(&key), shown(&value));
         }
         if let Some(fix) = failure.fix {
-            error = error.fix(fix);
+            error = error.fix(shown(&fix));
         }
         if failure.retryable { error.retryable() } else { error }
     }

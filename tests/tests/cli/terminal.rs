@@ -193,6 +193,24 @@ fn colour_is_for_terminals_whose_owner_wants_it() {
 }
 
 #[test]
+fn what_others_wrote_commands_no_terminal() {
+    let shell = Shell::new();
+    let body = "extern int dprintf(int, const char *, ...); extern void abort(void); dprintf(2, \"\\033[31mred\\n\"); abort();";
+    let file = shell.folder.write("red.idl", &format!("Define red(IN int n) {{ {body} }}\n"));
+    let file = file.to_str().unwrap();
+    // Its last words come from the server, the name of a file from whoever made it.
+    let cases = [
+        (&["call", "red", "1", "--publish", file][..], 4),
+        (&["check", "\x1b[31mred.idl"], 3),
+        (&["call", "\x1b[31mred"], 3),
+    ];
+    for (arguments, status) in cases {
+        let (shown, found) = on_terminal(&shell, arguments, &[]);
+        assert!(found == status && !shown.contains('\x1b') && shown.contains("[31mred"), "{found} {shown:?}");
+    }
+}
+
+#[test]
 fn answers_are_plain_on_terminals_too() {
     let shell = Shell::new();
     shell.folder.write("wrong.idl", "Module wrong;\nDefine f(IN int n");

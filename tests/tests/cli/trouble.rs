@@ -1,14 +1,17 @@
 //! Mistakes in calls: what each exits with, and what it says.
 
-use farcall_tests::trouble;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
-use crate::Shell;
+use farcall_tests::{eventually, trouble};
+
+use crate::{Shell, said};
 
 #[test]
 fn wrong_arguments_name_the_parameter_and_the_fix() {
     let shell = Shell::new();
     let a = "[[4,1],[1,3]]";
-    let cases: [(&[&str], &[&str]); 18] = [
+    let cases: [(&[&str], &[&str]); 19] = [
         (&[a], &["b is missing", "dgesv(a, b, *"]),
         (&[a, "[1,2]", "3"], &["2 arguments by position", "name=value"]),
         (&[a, "[1,2]", "a=1"], &["a is given twice"]),
@@ -29,6 +32,7 @@ fn wrong_arguments_name_the_parameter_and_the_fix() {
         (&["@c.mtx", "[1,2]"], &["dcomplex cannot become", "numpy.float64"]),
         (&[a, "[1,2]", "--out", "x"], &["NAME=FILE"]),
         (&[a, "[1,2]", "--out", "lda=x.npy"], &["lda is no result", "a, ipiv, b, info"]),
+        (&[a, "[1,2]", "--out", "b=x.npy", "--out", "b=y.npy"], &["--out b is given twice"]),
         (&[a, "[1,2]", "--timeout", "-1"], &["timeout"]),
     ];
     shell.folder.write("a.txt", "1");
@@ -64,4 +68,42 @@ fn routines_that_fail_exit_with_4_and_late_ones_with_1() {
     bad(&["call", "hold", "[1,2]", "5000", "--timeout", "0.2", "--out", "x=x.npy"], 1, &["time"]);
     let left: Vec<_> = std::fs::read_dir(&shell.folder.0).unwrap().flatten().map(|entry| entry.file_name()).collect();
     assert!(!left.iter().any(|name| name.to_string_lossy().contains("npy")), "{left:?}");
+}
+
+#[test]
+fn a_server_that_says_nothing_is_given_up_in_the_time_of_the_call() {
+    let shell = Shell::new();
+    let address = format!("unix:{}", shell.path("s").display());
+    let file = trouble(false);
+    let mut server = shell.command(&["serve", "--listen", &address, file.to_str().unwrap()]);
+    let mut server = server.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let call = ["call", "fine", "3", "--server", &address, "--timeout"];
+    assert!(eventually(|| shell.run(&[&call[..], &["20"]].concat()).code == 0));
+    let pid = rustix::process::Pid::from_child(&server);
+    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    let begin = Instant::now();
+    shell.bad(&[&call[..], &["1"]].concat(), 1, &["(", "timeout: 1 s", "--timeout", "farcall doctor"]);
+    assert!(begin.elapsed() < Duration::from_secs(15), "{:?}", begin.elapsed());
+    server.kill().unwrap();
+    server.wait().unwrap();
+}
+
+#[test]
+fn results_that_nobody_can_read_are_no_success() {
+    let shell = Shell::new();
+    for arguments in [&["call", "dgesv", "[[2]]", "[1]"][..], &["ls"]] {
+        let inner = shell.command(arguments);
+        let mut closed = Command::new("sh");
+        closed.args(["-c", "exec \"$@\" >&-", "sh"]).arg(inner.get_program()).args(inner.get_args());
+        closed.current_dir(&shell.folder.0).stdin(Stdio::null());
+        for (name, value) in inner.get_envs() {
+            match value {
+                Some(value) => closed.env(name, value),
+                None => closed.env_remove(name),
+            };
+        }
+        let said = said(closed.output().unwrap());
+        assert_eq!(said.code, 1, "{arguments:?}: {}", said.err);
+        assert!(said.err.contains("standard output is closed") && said.err.contains("/dev/null"), "{}", said.err);
+    }
 }

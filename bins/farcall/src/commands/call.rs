@@ -7,7 +7,7 @@ mod readable;
 mod screen;
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
@@ -16,7 +16,7 @@ use farcall_idl::interface::{ElementType, Interface, Mode, Order, Parameter, Sha
 use farcall_idl::nearest;
 use farcall_idl::signature::{positional, results, signature};
 
-use crate::connection::ServerArguments;
+use crate::connection::{Connection, ServerArguments};
 use crate::data::Data;
 use crate::files::Pending;
 use crate::output::print;
@@ -38,7 +38,7 @@ pub struct CallArguments {
     /// Write a result to a file (an array as .npy or .mtx) instead of printing it; may be repeated
     #[arg(long, value_name = "NAME=FILE")]
     out: Vec<String>,
-    /// Time for the call
+    /// Time for connecting and the call; a server that is started for this command alone has its own to begin
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<Duration>,
     /// Show neither what the routine prints, which otherwise goes to standard error while it runs, nor how far large arrays are
@@ -65,8 +65,12 @@ type Files = Vec<(usize, Pending)>;
 
 /// Reads the arguments, makes the call, prints its results.
 pub fn call(arguments: &CallArguments) -> Result<()> {
-    let connection = arguments.server.connect()?;
-    let routine = connection.client.routine(&arguments.name)?;
+    let (connection, deadline) = connect(arguments)?;
+    let routine = match deadline {
+        Some(deadline) => connection.client.routine_within(&arguments.name, deadline.left())?,
+        None => Some(connection.client.routine(&arguments.name)?),
+    };
+    let routine = routine.ok_or_else(|| late("the server does not say what the routine takes", arguments.timeout))?;
     let interface = routine.interface();
     let mut values: Vec<(usize, Value)> = Vec::new();
     // Files of the user's that the routine writes, by parameter.
@@ -82,7 +86,7 @@ pub fn call(arguments: &CallArguments) -> Result<()> {
     for (index, path) in replaced.iter().filter(|(index, _)| !interface.parameters[*index].mode.is_input()) {
         values.push((*index, Argument::Text(path.as_os_str().as_encoded_bytes().to_vec()).into()));
     }
-    let outputs = invoke(&routine, &mut values, arguments)?;
+    let outputs = invoke(&routine, &mut values, arguments, deadline)?;
     // What the routine left no file for is as it was.
     replaced.retain(|(index, _)| matches!(outputs.all().get(*index), Some(Output::Written(_))));
     let arrays = files.iter().map(|(index, file)| (*index, file.path().to_path_buf()));
@@ -96,11 +100,55 @@ pub fn call(arguments: &CallArguments) -> Result<()> {
     })
 }
 
+/// When the time of a call is over.
+#[derive(Clone, Copy)]
+struct Deadline(Instant);
+
+impl Deadline {
+    /// What is left; a moment at least, in which nothing is done, so that whoever needs it says what he waits for.
+    fn left(self) -> Duration {
+        self.0.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))
+    }
+}
+
+/// Connects in the time that the call has, of which a server that is started for it takes nothing.
+fn connect(arguments: &CallArguments) -> Result<(Connection, Option<Deadline>)> {
+    let begin = Instant::now();
+    let connection = match arguments.timeout {
+        Some(timeout) => arguments.server.connect_within(timeout),
+        None => arguments.server.connect(),
+    };
+    let connection = connection.map_err(|error| match (error.kind(), arguments.timeout) {
+        (ErrorKind::TimedOut, Some(timeout)) => in_time(error, timeout),
+        _ => error,
+    })?;
+    let begin = if connection.is_private() { Instant::now() } else { begin };
+    // A time that no clock can hold is no limit.
+    let deadline = arguments.timeout.and_then(|timeout| begin.checked_add(timeout)).map(Deadline);
+    Ok((connection, deadline))
+}
+
+fn late(message: &'static str, timeout: Option<Duration>) -> Error {
+    in_time(Error::new(ErrorKind::TimedOut, "call", message), timeout.unwrap_or_default())
+}
+
+fn in_time(error: Error, timeout: Duration) -> Error {
+    error
+        .with("timeout", format!("{} s", timeout.as_secs_f64()))
+        .fix("see whether the server is alive (`farcall doctor`), or give more time with --timeout")
+}
+
 /// Makes the call and waits for its end.
-fn invoke(routine: &Routine, values: &mut [(usize, Value)], arguments: &CallArguments) -> Result<Outputs> {
+fn invoke(
+    routine: &Routine,
+    values: &mut [(usize, Value)],
+    arguments: &CallArguments,
+    deadline: Option<Deadline>,
+) -> Result<Outputs> {
     let parameters = &routine.interface().parameters;
     let named = values.iter_mut().map(|(index, value)| (parameters[*index].name.as_str(), value.argument()));
-    let options = CallOptions { timeout: arguments.timeout, output: !arguments.quiet, ..CallOptions::default() };
+    let timeout = deadline.map(Deadline::left);
+    let options = CallOptions { timeout, output: !arguments.quiet, ..CallOptions::default() };
     let mut screen = Screen::new(!arguments.quiet && !arguments.json);
     let pause = screen.draws().then_some(LOOK_EVERY);
     let outcome = routine.call_watched(named, &options, pause, |call, news| match news {
@@ -197,13 +245,17 @@ fn destinations(interface: &Interface, out: &[String], replaced: &mut Vec<(usize
             return Err(wrong(format!("{name} is no result of {}", interface.full_name()))
                 .fix(format!("its results are {}", names.join(", "))));
         }
+        let twice = files.iter().any(|(known, _)| *known == index) || replaced.iter().any(|(known, _)| *known == index);
         match (is_file(parameter), parameter.mode.is_input()) {
-            (false, _) => files.push((index, Pending::create(path.as_ref())?)),
-            (true, false) => replaced.push((index, PathBuf::from(path))),
             (true, true) => {
                 return Err(wrong(format!("the file {name} is replaced where it lies"))
                     .fix("give its path as the argument, and no --out for it"));
             }
+            _ if twice => {
+                return Err(wrong(format!("--out {name} is given twice")).fix("name one file, and copy it afterwards"));
+            }
+            (false, _) => files.push((index, Pending::create(path.as_ref())?)),
+            (true, false) => replaced.push((index, PathBuf::from(path))),
         }
     }
     Ok(files)
