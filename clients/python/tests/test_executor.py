@@ -53,12 +53,25 @@ def test_shutting_down_waits_for_calls(private):
     assert not future.done() and future.result(10).slept == 0.5
 
 
-def test_shutting_down_cancels_what_waits_for_room(narrow):
+def test_shutting_down_cancels_what_is_not_done(narrow):
     executor = narrow.executor()
     begin = time.monotonic()
-    futures = [executor.submit(narrow.pause, 0.4) for _ in range(10)]
+    futures = [executor.submit(narrow.pause, 30) for _ in range(10)]
     assert time.monotonic() - begin < 0.3
+    time.sleep(0.5)
+    running = [one.running() for one in futures]
+    assert running == [True] * 2 + [False] * 8 and not any(one.done() for one in futures)
     executor.shutdown(cancel_futures=True)
-    # Two were under way, and one may have been about to start.
-    assert 7 <= sum(one.cancelled() for one in futures) <= 8 and futures[0].result().slept == 0.4
-    assert all(one.done() for one in futures)
+    assert time.monotonic() - begin < 10
+    assert all(one.cancelled() and one.done() and not one.running() for one in futures)
+    assert narrow.square(3).y == 9, "the server has room again"
+
+
+def test_shutting_down_cancels_what_runs_and_keeps_what_is_done(private):
+    executor = private.executor()
+    done, runs = executor.submit(private.square, 3), executor.submit(private.pause, 30)
+    assert done.result(20).y == 9 and not done.running()
+    begin = time.monotonic()
+    executor.shutdown(cancel_futures=True)
+    assert time.monotonic() - begin < 10
+    assert runs.cancelled() and done.result().y == 9

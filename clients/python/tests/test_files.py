@@ -16,6 +16,17 @@ def test_a_path_is_a_file_and_bytes_are_a_content(server, tmp_path):
     assert server.size_of_file(None).size == -1
 
 
+def test_files_that_the_kernel_makes_up_arrive_whole(server):
+    # Those of /proc say that they are empty, those of /sys that they have a page.
+    shorter = [one for one in pathlib.Path("/sys/kernel").iterdir() if one.is_file() and one.stat().st_size == 4096]
+    for path in [pathlib.Path("/proc/version"), pathlib.Path("/proc/cpuinfo"), *shorter[:3]]:
+        try:
+            content = path.read_bytes()
+        except OSError:
+            continue
+        assert server.reverse(path).result == content[::-1], path
+
+
 def test_results_are_bytes_or_go_where_they_are_told(server, tmp_path):
     content = bytes(range(256)) * 100
     assert server.reverse(content).result == content[::-1]

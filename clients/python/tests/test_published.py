@@ -326,3 +326,26 @@ def test_paths_are_files_there_and_back(farcall, physics, tmp_path):
     assert physics.append(log, "two").log == log and log.read_text() == "one\ntwo\n"
     with pytest.raises(farcall.RoutineFailed, match="/nowhere.* which is no path of a file"):
         physics.nowhere()
+
+
+def test_what_is_declared_bool_is_true_or_false(farcall, tmp_path):
+    file = tmp_path / "truth.py"
+    file.write_text(
+        "import numpy as np\n"
+        "def said(n: int) -> bool:\n"
+        "    return [True, False, 1, 0, np.True_, np.False_, np.int32(1), 5, -1, 1.0, 'yes', None][n]\n"
+    )
+    with farcall.connect(files=[file]) as server:
+        assert [server.said(n).result for n in range(7)] == [1, 0, 1, 0, 1, 0, 1]
+        for n, wrong in enumerate(("5 (int)", "-1 (int)", "1.0 (float)", "'yes' (str)", "None (NoneType)"), 7):
+            with pytest.raises(farcall.RoutineFailed) as failed:
+                server.said(n)
+            assert f"it returned {wrong} as result, which is declared bool; return True or False" in str(failed.value)
+
+
+def test_what_an_exception_says_commands_no_terminal(farcall, tmp_path):
+    file = tmp_path / "red.py"
+    file.write_text("def red(n: int) -> int:\n    raise ValueError('\\x1b[31mred\\x07\\nand more')\n")
+    with farcall.connect(files=[file]) as server, pytest.raises(farcall.RoutineFailed) as failed:
+        server.red(1)
+    assert "\x1b" not in str(failed.value) and "\\u{1b}[31mred\\u{7}\nand more" in str(failed.value)

@@ -2,9 +2,9 @@
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions, Permissions};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,6 +17,8 @@ use rustix::fs::{Access, OFlags, access};
 const BUFFER_BYTES: usize = 256 << 10;
 /// Names tried for a file beside the caller's.
 const NAMES_MAX: usize = 100;
+/// Longest content of a file that has another size than it says: it is held while it is sent.
+const MADE_UP_BYTES_MAX: u64 = 16 << 20;
 
 /// A content that a call sends.
 pub struct SentFile {
@@ -35,8 +37,14 @@ impl SentFile {
         let flags = OFlags::NONBLOCK.bits() as i32;
         let file = OpenOptions::new().read(true).custom_flags(flags).open(path);
         let file = file.map_err(|error| trouble("read", path, &error))?;
-        check_ordinary("read", path, &file.metadata().map_err(|error| trouble("read", path, &error))?)?;
-        Ok(SentFile { slot, path: Some(path.to_path_buf()), reader: ContentReader::of_file(file)? })
+        let failed = |error: std::io::Error| trouble("read", path, &error);
+        let data = file.metadata().map_err(failed)?;
+        check_ordinary("read", path, &data)?;
+        let reader = match is_made_up(&file, data.len()).map_err(failed)? {
+            true => ContentReader::of_bytes(all_of(&file, path)?),
+            false => ContentReader::of_file(file)?,
+        };
+        Ok(SentFile { slot, path: Some(path.to_path_buf()), reader })
     }
 
     /// A content of the caller's own.
@@ -253,6 +261,25 @@ impl Drop for Beside {
             let _ = std::fs::remove_file(path);
         }
     }
+}
+
+/// Whether a file has another size than it says. The kernel writes those of /proc, which say 0, and of /sys, which say a
+/// page, as they are read.
+fn is_made_up(file: &File, bytes: u64) -> std::io::Result<bool> {
+    let has_last = file.read_at(&mut [0], bytes.saturating_sub(1))? > 0;
+    Ok(has_last != (bytes > 0))
+}
+
+/// What such a file says now.
+fn all_of(file: &File, path: &Path) -> Result<Vec<u8>> {
+    let mut content = Vec::new();
+    let read = file.take(MADE_UP_BYTES_MAX + 1).read_to_end(&mut content);
+    read.map_err(|error| trouble("read", path, &error))?;
+    if content.len() as u64 > MADE_UP_BYTES_MAX {
+        let why = "it has more than 16 MiB, and another size than it says";
+        return Err(cannot(ErrorKind::LimitExceeded, "read", path, why).fix("copy it, and name the copy"));
+    }
+    Ok(content)
 }
 
 fn check_ordinary(what: &'static str, path: &Path, data: &std::fs::Metadata) -> Result<()> {

@@ -135,3 +135,23 @@ fn a_full_disk_is_told_by_the_file_and_leaves_the_old_one() {
     assert_eq!(std::fs::read(&path).unwrap(), b"old");
     assert_eq!(folder.names(), ["result"]);
 }
+
+#[test]
+fn a_file_that_the_kernel_makes_up_is_read_to_its_end() {
+    let content = std::fs::read("/proc/version").unwrap();
+    assert!(!content.is_empty() && Path::new("/proc/version").metadata().unwrap().len() == 0);
+    let sent = SentFile::open(0, b"/proc/version").unwrap().reader().inline().unwrap().to_vec();
+    assert_eq!(sent, travelling(&content));
+    let folder = Folder::new("ordinary");
+    for bytes_of_it in [0, 1, 5000] {
+        std::fs::write(folder.file("file"), vec![7; bytes_of_it]).unwrap();
+        let file = File::open(folder.file("file")).unwrap();
+        assert!(!is_made_up(&file, bytes_of_it as u64).unwrap());
+        // One that says more than it has, as those of /sys do.
+        assert!(is_made_up(&file, bytes_of_it as u64 + 1).unwrap());
+    }
+    let file = File::options().read(true).write(true).create_new(true).open(folder.file("long")).unwrap();
+    file.set_len(MADE_UP_BYTES_MAX + 1).unwrap();
+    let error = all_of(&file, &folder.file("long")).unwrap_err();
+    assert!(error.kind() == ErrorKind::LimitExceeded && error.to_string().contains("copy it"), "{error}");
+}

@@ -28,10 +28,10 @@ impl ArrayMemory {
     /// At least `bytes` bytes, of any value.
     ///
     /// # Errors
-    /// `System` when the machine has not that much.
+    /// `LimitExceeded` when a program may not have that much, `System` when the machine has not.
     pub fn allocate(bytes: usize) -> Result<ArrayMemory> {
         let books = Books::of_this_process();
-        let region = books.source.allocate(bytes)?;
+        let region = books.source.allocate(bytes).map_err(|error| too_much(bytes, error))?;
         region.keep();
         let base = region.base().addr();
         let piece = Arc::new(Piece { books, region, uses: Mutex::default(), taken_back: AtomicBool::new(false) });
@@ -133,6 +133,19 @@ pub fn lend(wanted: &Wanted, borrower: &Arc<Borrower>) -> Result<Option<Arc<Lent
     let lends = pieces.may_know(piece.identity(), borrower) && piece.region.lend();
     let Some(descriptor) = piece.region.descriptor().filter(|_| lends) else { return Ok(None) };
     Ok(Some(Lent::new(piece, bytes, wanted.access, descriptor)))
+}
+
+/// No server's manifest is about a program's own memory.
+fn too_much(bytes: usize, error: Error) -> Error {
+    if error.kind() != ErrorKind::LimitExceeded {
+        return error;
+    }
+    let message = format!("{bytes} bytes are more than one program may have for arrays that travel without a copy");
+    let limit = error.context().iter().find(|(key, _)| *key == "limit").map(|(_, limit)| limit.to_string());
+    limit
+        .into_iter()
+        .fold(Error::new(ErrorKind::LimitExceeded, "make an array", message), |error, limit| error.with("limit", limit))
+        .fix("free others first, or take memory of another kind: such an array is copied by each call")
 }
 
 fn busy(access: Access) -> Error {

@@ -349,9 +349,11 @@ class Filler:
             # What a real number beyond the whole ones becomes on its way back depends on the processor.
             changed = changed | (np.abs(cast) > _INT64_MAX)
         if np.any(changed):
-            first = array[changed].flat[0] if array.ndim else array[()]
-            message = f"the element {first} of {array.dtype} does not fit {dtype_text(parameter)} exactly"
-            refuse(self.routine, parameter, message)
+            index = tuple(int(places[0]) for places in np.nonzero(changed)) if array.ndim else ()
+            place = "".join(f"[{position}]" for position in index)
+            what = f"the element {place} is {array[index]}, which" if place else f"{array[()]}"
+            message = f"{what} does not fit {dtype_text(parameter)}"
+            refuse(self.routine, parameter, f"{message} exactly" if whole else f"{message}: it would become infinite")
         return cast
 
     def _characters(self, parameter: Parameter, value: Any) -> Any:

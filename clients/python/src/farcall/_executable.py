@@ -163,6 +163,13 @@ def _converted(result: Any, dtype: "np.dtype[Any]") -> Any:
     return converted
 
 
+def _truth(name: str, result: Any) -> bool:
+    """A result that is declared bool: Python would take most things for true, and callers would get other numbers."""
+    if isinstance(result, (bool, np.bool_, int, np.integer)) and result in (0, 1):
+        return bool(result)
+    raise _Unfit(f"it returned {_described(result)} as {name}, which is declared bool; return True or False, or bool(...) of it")
+
+
 def _name(dtype: "np.dtype[Any]") -> str:
     return dtype.name if dtype.isnative else f"{dtype.name} of the other byte order"
 
@@ -249,7 +256,7 @@ class _Program:
         arrays = {key: one for key, one in arguments.items() if isinstance(one, np.ndarray) and one.base is not None}
         lent = {key: weakref.ref(array) for key, array in arrays.items()}
         returned = routine.function(**arguments)
-        found = {one.name: one.found for one in routine.results}
+        declared = {one.name: one for one in routine.results}
         extents: Dict[str, Optional[int]] = {name: None for name in found_names(routine.results)}
         outputs = [one for one in parameters if one.is_output and not one.is_input and one.name not in extents]
         for parameter, result in zip(outputs, _split(returned, len(outputs))):
@@ -258,8 +265,10 @@ class _Program:
             elif parameter.kind == _FILE:
                 parameter.set_file(result)
             else:
-                parameter.set(result, found.get(parameter.name, ()))
-                _note(extents, parameter.name, result, found.get(parameter.name, ()))
+                hint = declared.get(parameter.name)
+                found = hint.found if hint is not None else ()
+                parameter.set(_truth(parameter.name, result) if hint is not None and hint.is_truth else result, found)
+                _note(extents, parameter.name, result, found)
         for parameter in parameters:
             if parameter.name in extents:
                 parameter.set(extents[parameter.name] or 0)

@@ -50,12 +50,17 @@ class Executor(concurrent.futures.Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Takes no more calls. `wait` for those that were submitted; `cancel_futures` that have not been sent."""
+        """Takes no more calls. `wait` for those that were submitted.
+
+        `cancel_futures` cancels all that are not done, as each future's `cancel()` does: what waits here for room, what
+        waits in the server's queue, and what runs there, too, for a routine can be ended where a thread's function
+        cannot. What is done already keeps its results.
+        """
         with self._lock:
             self._open = False
             pending = list(self._pending)
         for future in pending:
-            if cancel_futures and not future.sent:
+            if cancel_futures:
                 future.cancel()
         if wait:
             concurrent.futures.wait(pending)

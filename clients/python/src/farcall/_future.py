@@ -107,8 +107,9 @@ class CallFuture(concurrent.futures.Future["Results"]):
         return _pages.of_future(self._routine, "done", repr(super().result()))
 
     def running(self) -> bool:
-        """Whether the call is under way."""
-        return not self.done()
+        """Whether the server has the call, which is not over: it is in the server's queue, or its routine runs. Not so of
+        what waits here for room; `cancel()` succeeds in both cases."""
+        return self.sent and not self.done()
 
     def result(self, timeout: Optional[float] = None) -> Results:
         """Waits for the end of the call, for at most `timeout` seconds: its results, or what went wrong, raised."""

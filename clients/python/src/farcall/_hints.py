@@ -49,6 +49,11 @@ class Value(NamedTuple):
     found: Tuple[Optional[str], ...] = ()
     default: Optional[str] = None
 
+    @property
+    def is_truth(self) -> bool:
+        """Whether it is True or False."""
+        return self.element == _SCALARS[bool]
+
 
 class Hinted(NamedTuple):
     """A function as its hints describe it."""

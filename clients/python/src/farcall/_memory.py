@@ -30,8 +30,11 @@ def empty(shape: Shape, dtype: Any = float, order: str = "C") -> Any:
     count = kind.itemsize
     for extent in extents:
         count *= extent
-    # NumPy says what is wrong with the order, and with sizes that no memory has.
-    if count <= _INLINE_MAX or order not in ("C", "F") or count > np.iinfo(np.intp).max:
+    if count > np.iinfo(np.intp).max:
+        message = f"{count} bytes are more than any program can have"
+        raise _errors.make(_errors.LimitExceeded, "make an array", message, "make it in parts")
+    # NumPy says what is wrong with the order.
+    if count <= _INLINE_MAX or order not in ("C", "F"):
         return np.empty(extents, kind, order)  # type: ignore[call-overload]
     data, error = ffi.new("void **"), error_place()
     place = handle_place("farcall_memory **", lib.farcall_memory_free)
