@@ -78,6 +78,40 @@ static void strings(farcall_client *client)
     CHECK(bytes == 1008);
 }
 
+static int has(const char *path, const char *content)
+{
+    char found[100] = "";
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return 0;
+    found[fread(found, 1, sizeof found - 1, file)] = 0;
+    fclose(file);
+    return strcmp(found, content) == 0;
+}
+
+static void put(const char *path, const char *content)
+{
+    FILE *file = fopen(path, "wb");
+    CHECK(file != NULL && fputs(content, file) >= 0 && fclose(file) == 0);
+}
+
+/* A file is named by its path, whatever becomes of it. */
+static void files(farcall_client *client)
+{
+    char folder[] = "/tmp/farcall-test-XXXXXX", data[64], log[64], made[64];
+    farcall_error *error;
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(data, sizeof data, "%s/data", folder);
+    snprintf(log, sizeof log, "%s/log", folder);
+    snprintf(made, sizeof made, "%s/made", folder);
+    CHECK_ERROR(farcall_call(client, &error, "keep", data, log, made), error, FARCALL_NOT_FOUND, "see that it is there");
+    put(data, "numbers");
+    put(log, "begin\n");
+    CHECK_OK(farcall_call(client, &error, "keep", data, log, made), error);
+    CHECK(has(data, "numbers") && has(log, "begin\nkept\n") && has(made, "numbers"));
+    CHECK(remove(data) == 0 && remove(log) == 0 && remove(made) == 0 && remove(folder) == 0);
+}
+
 static void structs(farcall_client *client)
 {
     struct point { double x, y; int tag; } p = {1, 2, 3}, q = {0, 0, 0};
@@ -123,6 +157,7 @@ int main(void)
     numbers(client);
     arrays(client, 2, 3);
     strings(client);
+    files(client);
     structs(client);
     variadic(client);
     return check_end(server, client);

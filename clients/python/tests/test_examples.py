@@ -13,6 +13,7 @@ WANTED = {
     "linpack.py": (["100"], "n = 100: "),
     "sweep.py": (["20"], "sums of the deviates: "),
     "publish.py": ([], "3 peaks, at t ="),
+    "files.py": ([], "made.csv has ['1,2', '3,6']\nfrom memory: b'2,3\\n'"),
     "memory.py": ([], "right-hand side 1 gives [-0.09090909  0.36363636]"),
     "errors.py": ([], "no such routine: did you mean dgesv"),
 }

@@ -114,6 +114,32 @@ fn every_kind_of_value_comes_and_goes() {
 }
 
 #[test]
+fn files_are_arguments_and_results() {
+    let shell = Shell::new();
+    let [given, log] = [("given", "numbers"), ("log", "begun")].map(|(name, text)| shell.folder.write(name, text));
+    let call =
+        |more: &[&str]| shell.good_of(&battery(false), &[&["call", "files", "given", "log", "--json"], more].concat());
+    let said = call(&["--out", "made=made"]);
+    assert!(said.contains("\"made\": {\"file\": \"made\"}") && said.contains("\"size\": 7"), "{said}");
+    let read = |name: &str| std::fs::read_to_string(shell.path(name)).unwrap();
+    assert_eq!([read("given"), read("log"), read("made")], ["numbers", "begun+", "numbers!"]);
+    // Without a name for it, the content is shown.
+    assert!(call(&[]).contains("numbers!"));
+    let publish = ["--publish", battery(false).to_str().unwrap()].map(str::to_owned);
+    let bad = |arguments: &[&str], code, reason| {
+        shell.bad(&[&["call", "files"], arguments, &[&publish[0], &publish[1]]].concat(), code, &[reason]);
+    };
+    bad(&["missing", "log"], 3, "see that it is there");
+    bad(&["given", "log", "--out", "changed=x"], 2, "replaced where it lies");
+    bad(&["given", "log", "--out", "made=x", "--out", "made=y"], 2, "--out made is given twice");
+    assert_eq!(
+        [std::fs::read(given).unwrap().len(), std::fs::read(log).unwrap().len()],
+        [7, 7],
+        "as the calls left them"
+    );
+}
+
+#[test]
 fn code_in_the_interface_file_is_compiled_and_called() {
     let shell = Shell::new();
     assert_eq!(shell.good_of(&inline(), &["call", "norm2", "[3, 4]"]), "r = 25.0\n");
