@@ -14,7 +14,7 @@ use crate::client::Client;
 /// Time that a child has to end when its standard input closes.
 const STOP_GRACE: Duration = Duration::from_secs(5);
 /// The same of one that did not come up in time: whoever waits for it has waited long enough.
-const LATE_GRACE: Duration = Duration::from_secs(1);
+const LATE_GRACE: Duration = Duration::from_secs(2);
 /// Longest address.
 const ADDRESS_BYTES_MAX: usize = 4096;
 /// What is kept of its words.
@@ -61,7 +61,7 @@ impl PrivateServer {
                 pass_on_stderr(&mut child);
                 Ok(PrivateServer { child, address })
             }
-            Beginning::Late => Err(late(child, &program, options.timeout.unwrap_or_default())),
+            Beginning::Late => Err(late(child, &program, options)),
             Beginning::Ended => Err(failed(child, &program)),
         }
     }
@@ -131,7 +131,7 @@ fn not_started(program: &Path, error: std::io::Error) -> Error {
         .source(error)
 }
 
-fn late(mut child: Child, program: &Path, timeout: Duration) -> Error {
+fn late(mut child: Child, program: &Path, options: &ServeOptions) -> Error {
     // Told to go, it says what it was about.
     end(&mut child, LATE_GRACE);
     let mut said = Vec::new();
@@ -143,8 +143,10 @@ fn late(mut child: Child, program: &Path, timeout: Duration) -> Error {
     let said = String::from_utf8_lossy(&said);
     let error =
         Error::new(ErrorKind::TimedOut, "start a private server", "its time is over, and it does not listen yet")
-            .with("timeout", format!("{} s", timeout.as_secs_f64()))
+            .with("timeout", format!("{} s", options.timeout.unwrap_or_default().as_secs_f64()))
             .with("program", program.display());
+    let files: Vec<String> = options.files.iter().map(|file| file.display().to_string()).collect();
+    let error = if files.is_empty() { error } else { error.with("files", files.join(", ")) };
     let error = if said.trim().is_empty() { error } else { error.with("it said", said.trim()) };
     error.fix("give it a longer timeout, or have its files do less when they are loaded")
 }
