@@ -104,10 +104,10 @@ impl Driver {
         let Some(listener) = &self.listener else { return };
         match listener.accept() {
             Ok((stream, _)) => {
-                if stream.set_nonblocking(true).is_ok()
-                    && let Some(number) = self.state.accepted(self.clock.now())
-                {
+                if stream.set_nonblocking(true).is_ok() {
+                    let (number, displaced) = self.state.accepted(self.clock.now());
                     self.streams.insert(number, stream);
+                    displaced.into_iter().for_each(|number| self.close(number));
                 }
             }
             // Gone already, or nothing there after all; without descriptors it would be there again at once.

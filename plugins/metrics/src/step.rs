@@ -23,15 +23,20 @@ pub enum Next {
 }
 
 impl State {
-    /// Somebody connected; `None` when there are too many.
-    pub fn accepted(&mut self, now: Instant) -> Option<u64> {
-        if self.clients.len() >= self.limits.clients_max {
-            return None;
-        }
+    /// Somebody connected: their number, and whom they displace where there are too many. That is who came first of those
+    /// that have not asked yet, so that nobody keeps others out by saying nothing; then whoever came first of all.
+    pub fn accepted(&mut self, now: Instant) -> (u64, Option<u64>) {
+        let displaced = (self.clients.len() >= self.limits.clients_max).then(|| self.to_be_displaced()).flatten();
+        displaced.map(|number| self.clients.remove(&number));
         self.next += 1;
         let until = now + Duration::from_millis(self.limits.patience_ms);
         self.clients.insert(self.next, Client { question: Vec::new(), answer: None, waits: false, until });
-        Some(self.next)
+        (self.next, displaced)
+    }
+
+    fn to_be_displaced(&self) -> Option<u64> {
+        let silent = self.clients.iter().find(|(_, client)| !client.waits && client.answer.is_none());
+        silent.or_else(|| self.clients.iter().next()).map(|(number, _)| *number)
     }
 
     /// A client sent something.

@@ -64,7 +64,7 @@ fn the_page_has_every_count_under_its_labels() {
 
 fn asked(request: &str, request_bytes_max: usize) -> (Next, String) {
     let mut state = State::new(Limits { request_bytes_max, ..Limits::default() });
-    let number = state.accepted(Instant(0)).unwrap();
+    let (number, _) = state.accepted(Instant(0));
     // In pieces, as it may come.
     let mut next = Next::Wait;
     for byte in request.bytes() {
@@ -105,15 +105,25 @@ fn a_request_that_never_ends_is_not_kept() {
 #[test]
 fn clients_are_few_and_have_little_time() {
     let mut state = State::new(Limits { clients_max: 2, patience_ms: 5, ..Limits::default() });
-    let first = state.accepted(Instant(0)).unwrap();
-    let second = state.accepted(Instant(1_000_000)).unwrap();
-    assert_eq!(state.accepted(Instant(1_000_000)), None);
+    let (first, _) = state.accepted(Instant(0));
+    let (second, _) = state.accepted(Instant(1_000_000));
     // Bytes now and then give no more time.
     state.received(first, b"G");
     assert_eq!((state.next_tick(), state.overdue(Instant(5_000_000))), (Some(Instant(5_000_000)), vec![first]));
     state.gone(first);
     assert_eq!(state.overdue(Instant(6_000_000)), [second]);
-    assert!(state.accepted(Instant(6_000_000)).is_some());
+}
+
+#[test]
+fn who_has_not_asked_makes_room_for_who_comes() {
+    let mut state = State::new(Limits { clients_max: 2, ..Limits::default() });
+    let (asks, silent) = (state.accepted(Instant(0)).0, state.accepted(Instant(0)).0);
+    assert_eq!(state.received(asks, b"GET /metrics HTTP/1.1\r\n\r\n"), Next::Ask);
+    let (third, displaced) = state.accepted(Instant(0));
+    assert_eq!(displaced, Some(silent));
+    assert_eq!(state.received(third, b"GET /metrics HTTP/1.1\r\n\r\n"), Next::Ask);
+    assert_eq!(state.accepted(Instant(0)).1, Some(asks), "all have asked: the first goes");
+    assert_eq!(state.clients.len(), 2);
 }
 
 #[test]
@@ -139,21 +149,26 @@ fn the_options_text_says_the_defaults() {
 fn whoever_asks_is_answered_and_whoever_does_not_is_cut_off() {
     let (server, mut questions) = mailbox::<Reply<Box<Status>>>(4).unwrap();
     let handle = StatusHandle::new(server.port(|reply| reply));
-    let limits = Limits { listen: "127.0.0.1:0".into(), patience_ms: 500, ..Limits::default() };
+    let limits = Limits { listen: "127.0.0.1:0".into(), patience_ms: 6_000, ..Limits::default() };
+    let clients_max = limits.clients_max;
     let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = listener.local_addr().unwrap();
     let (sender, receiver, stop) = driver_mailbox(limits.clients_max, driver::Message::Stop).unwrap();
     let driver = driver::Driver::new(limits, Some(listener), handle, sender, receiver);
     let running = std::thread::spawn(move || driver.run());
-    let mut silent = TcpStream::connect(address).unwrap();
+    // As many as there may be, and nobody waits for their patience.
+    let mut all: Vec<_> = (0..clients_max).map(|_| TcpStream::connect(address).unwrap()).collect();
+    let mut silent = all.pop().unwrap();
     let mut asks = TcpStream::connect(address).unwrap();
     asks.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
     questions.receive_timeout(Duration::from_secs(5)).unwrap().answer(Ok(Box::new(status())));
     let mut page = String::new();
     asks.read_to_string(&mut page).unwrap();
     assert!(page.starts_with("HTTP/1.1 200 OK\r\n") && page.contains("farcall_connections 4\n"), "{page}");
-    silent.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-    assert_eq!(silent.read(&mut [0; 9]).unwrap_or(0), 0, "cut off");
+    all[0].set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    assert_eq!(all[0].read(&mut [0; 9]).unwrap(), 0, "displaced");
+    silent.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    assert_eq!(silent.read(&mut [0; 9]).unwrap(), 0, "cut off when its time is over");
     stop();
     running.join().unwrap().unwrap();
 }
