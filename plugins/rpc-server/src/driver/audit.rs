@@ -3,9 +3,9 @@
 //! Nothing here makes the server wait: records go through a queue of bounded length, and what finds it full is counted and
 //! the count logged. A disk that is full costs lines, which are counted as well, and is reported on standard error.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,6 +13,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use farcall_base::{Error, Result};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 use serde::Serialize;
 
 use crate::Options;
@@ -26,6 +28,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Time for the last lines when the server ends: a disk that hangs must not keep it.
 const END_MAX: Duration = Duration::from_secs(2);
 const SECONDS_A_DAY: u64 = 86_400;
+/// What may be done with the file at most: a group may read it, which collects logs.
+const MODE_MAX: u32 = 0o640;
 
 /// Where the log is, and how much of it is kept.
 #[derive(Clone, Debug)]
@@ -94,7 +98,7 @@ impl AuditLog {
         let file = open(&options.path).map_err(|error| {
             Error::system(OPERATION, error)
                 .with("path", options.path.display())
-                .fix("name a file that this user can write: audit_file in farcall.toml")
+                .fix("name a plain file of this user's own, or one that does not exist: audit_file in farcall.toml")
         })?;
         let (sender, receiver) = sync_channel(options.records_max);
         let (done, ended) = sync_channel(1);
@@ -137,8 +141,28 @@ impl Drop for AuditLog {
     }
 }
 
+/// Opens the log, and no other file that somebody put in its place: a link, or another user's. What others may do with it is
+/// taken from them, but for a group that reads.
 fn open(path: &Path) -> std::io::Result<File> {
-    OpenOptions::new().create(true).append(true).mode(0o600).open(path)
+    let refused = |words: &str| std::io::Error::new(std::io::ErrorKind::InvalidInput, words);
+    let flags = i32::try_from(OFlags::NOFOLLOW.bits()).expect("open flags fit a C int");
+    let opened = OpenOptions::new().create(true).append(true).mode(0o600).custom_flags(flags).open(path);
+    let file = opened.map_err(|error| match Errno::from_io_error(&error) {
+        Some(Errno::LOOP) => refused("it is a symbolic link"),
+        _ => error,
+    })?;
+    let status = file.metadata()?;
+    if status.file_type().is_char_device() {
+        // The system's, and not ours to change.
+        return Ok(file);
+    }
+    if status.uid() != rustix::process::geteuid().as_raw() {
+        return Err(refused("it belongs to another user"));
+    }
+    if status.mode() & 0o7777 & !MODE_MAX != 0 {
+        file.set_permissions(Permissions::from_mode(status.mode() & MODE_MAX))?;
+    }
+    Ok(file)
 }
 
 struct Writer {

@@ -152,6 +152,26 @@ fn a_file_that_cannot_be_written_is_said_at_the_start() {
 }
 
 #[test]
+fn the_file_is_the_servers_own_and_no_link_to_another() {
+    let scratch = Scratch::new("planted");
+    let (path, other) = (scratch.0.join("audit.log"), scratch.0.join("other"));
+    fs::write(&other, "").unwrap();
+    std::os::unix::fs::symlink(&other, &path).unwrap();
+    let error = AuditLog::open(scratch.options(1 << 20, 2, 10)).err().unwrap().to_string();
+    assert!(error.contains("symbolic link") && error.contains("audit.log"), "{error}");
+    fs::remove_file(&path).unwrap();
+    for (before, after) in [(0o666, 0o640), (0o644, 0o640), (0o640, 0o640), (0o600, 0o600)] {
+        fs::write(&path, "").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(before)).unwrap();
+        drop(AuditLog::open(scratch.options(1 << 20, 2, 10)).unwrap());
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, after, "{before:o}");
+    }
+    open(Path::new("/dev/null")).unwrap();
+    assert_eq!(fs::metadata("/dev/null").unwrap().permissions().mode() & 0o7777, 0o666, "it is the system's");
+    assert_eq!(fs::metadata(&other).unwrap().len(), 0, "nothing goes where a link leads");
+}
+
+#[test]
 fn dates_are_those_of_the_calendar() {
     let at = |seconds| moment(UNIX_EPOCH + Duration::from_millis(seconds));
     assert_eq!(at(0), "1970-01-01T00:00:00.000Z");
