@@ -27,7 +27,7 @@ use rustix::thread::{
     CapabilitySet, CapabilitySets, remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
 };
 
-pub(crate) use calls::begin_call;
+pub(crate) use calls::{begin_call, end_call};
 pub(crate) use filter::Own;
 pub use filter::available as seccomp_available;
 pub use folders::available as landlock_available;

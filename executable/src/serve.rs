@@ -88,7 +88,10 @@ impl Code {
     fn load(&mut self, publication: &Publication) -> Result<LoadedModule> {
         match self.preloaded.take().filter(|preloaded| preloaded.publication == *publication) {
             Some(preloaded) => Ok(preloaded.module.adopted()),
-            None => LoadedModule::load(publication, self.own.source()),
+            None => {
+                crate::confine::begin_call();
+                LoadedModule::load(publication, self.own.source())
+            }
         }
     }
 }

@@ -139,6 +139,7 @@ impl Plan {
             routines_max: 64,
             stop_grace: Duration::from_millis(5),
             greeting_max: Duration::from_secs(60),
+            loading_max: Duration::from_secs(60),
             stall_max: Duration::from_micros(self.stall_us),
             compresses: false,
             records: Records::None,

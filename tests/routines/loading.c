@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -27,6 +28,13 @@ __attribute__((constructor)) static void load(void)
         _exit(13);
     if (core.rlim_max > 1 || processor.rlim_cur > 60)
         _exit(14);
+}
+#elif WHAT == 2
+/* Never done in an executable or the process that it is forked from; at once when the library is checked. */
+__attribute__((constructor)) static void load(void)
+{
+    while (getenv("FARCALL_ZYGOTE") || getenv("FARCALL_SOCKET"))
+        ;
 }
 #else
 /* Never done. */

@@ -16,7 +16,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::hosted::{Function, RawBody, RawLoad};
 use super::zygote::{self, Preloaded};
 use super::{Code, Own as OwnCode};
-use crate::confine::Own;
+use crate::confine::{Own, begin_call};
 use crate::entry::{LinkedEntries, LinkedEntry};
 
 /// Runs the generic host; returns the process's exit status.
@@ -30,7 +30,8 @@ pub fn run_program(program: &Path, arguments: &[OsString]) -> i32 {
     restore_broken_pipes();
     // Without a connection it only looks into a file: it forks no executables, so that it is held to all from here on.
     let is_executable = [SOCKET_VARIABLE, ZYGOTE_VARIABLE].iter().any(|name| std::env::var_os(name).is_some());
-    let confined = if is_executable { confined() } else { confine_inspection() };
+    // Its libraries are opened before its own code begins, and that is bounded, too.
+    let confined = if is_executable { confined().map(|()| begin_call()) } else { confine_inspection() };
     report(confined.and_then(|()| {
         let error = std::process::Command::new(program).args(arguments).exec();
         Err(Error::system("start an executable's program", error).with("program", program.display()))
@@ -54,7 +55,7 @@ pub fn confine_inspection() -> Result<()> {
         return Err(Error::new(ErrorKind::ShuttingDown, "look into a module", "the server is gone"));
     }
     Own::new()?.apply()?;
-    crate::confine::begin_call();
+    begin_call();
     Ok(())
 }
 

@@ -12,7 +12,7 @@ use farcall_wire::Publication;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, getpid, getppid, pidfd_open, setpgid, waitpgid, waitpid};
 
 use super::module::{LoadedModule, Source};
-use crate::confine::Own;
+use crate::confine::{Own, begin_call, end_call};
 
 /// Looks at a group that was killed until nothing of it is left, a millisecond each: the kernel needs as long to take a
 /// large process down.
@@ -61,7 +61,10 @@ fn load(link: &ZygoteLink, source: Source<'_>) -> Result<Option<Preloaded>> {
     let Received::Packet(Packet::Load, mut descriptors) = link.receive(Wait::Long)? else { return Ok(None) };
     let memory = descriptors.pop().ok_or_else(|| Error::new(ErrorKind::Protocol, "load a module", "it is missing"))?;
     let publication = read_load(memory)?;
-    match LoadedModule::load(&publication, source) {
+    begin_call();
+    let loaded = LoadedModule::load(&publication, source);
+    end_call();
+    match loaded {
         Ok(module) if can_fork() => {
             link.send(Packet::Loaded, &[])?;
             Ok(Some(Preloaded { publication, module }))

@@ -59,6 +59,7 @@ fn limits(script: &str) -> Limits {
         routines_max: 16,
         stop_grace: Duration::from_millis(500),
         greeting_max: Duration::from_secs(10),
+        loading_max: Duration::from_secs(60),
         stall_max: Duration::from_secs(60),
         compresses: false,
         records: Records::None,
@@ -75,6 +76,7 @@ fn limits(script: &str) -> Limits {
             "executables_max" => limits.executables_max = value,
             "audits" => limits.records = [Records::Failures, Records::All][value],
             "nesting_max" => limits.nesting_max = value as u32,
+            "loading_ms" => limits.loading_max = Duration::from_millis(value as u64),
             "stall_ms" => limits.stall_max = Duration::from_millis(value as u64),
             _ => panic!("no such limit: {name}"),
         }

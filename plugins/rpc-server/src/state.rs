@@ -14,6 +14,7 @@
 mod calls;
 mod nesting;
 mod records;
+mod starts;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -32,7 +33,8 @@ use crate::access::Rights;
 use crate::counters::{Counters, NameNumber, RowNumber};
 pub use calls::{CallKey, Calls};
 pub use nesting::{Nest, Nesting};
-pub use records::{AuditRecord, AuditedCall};
+pub use records::{AuditRecord, AuditedCall, Records};
+pub(crate) use starts::Starts;
 
 /// The server's limits, each named in the manifest.
 #[derive(Clone, Debug)]
@@ -53,6 +55,8 @@ pub struct Limits {
     pub stop_grace: Duration,
     /// Time that a peer has to say Hello.
     pub greeting_max: Duration,
+    /// Time that an executable has to load its module.
+    pub loading_max: Duration,
     /// Time for which a client may neither send the arguments nor take the results that it owes.
     pub stall_max: Duration,
     /// What each connection may do.
@@ -65,17 +69,6 @@ pub struct Limits {
     pub counters_max: usize,
     /// How deep calls may stand in one another; 0: routines call none.
     pub nesting_max: u32,
-}
-
-/// Which records of what became of calls, connections and orders are made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Records {
-    /// None.
-    None,
-    /// All but those of calls that returned.
-    Failures,
-    /// All.
-    All,
 }
 
 /// A piece of memory that the driver holds for the server.
@@ -456,6 +449,7 @@ pub struct State {
     pub(crate) leaving: Vec<ConnectionId>,
     pub(crate) executables: BTreeMap<ExecutableId, Executable>,
     pub(crate) pools: BTreeMap<ModuleKey, Pool>,
+    pub(crate) starts: Starts,
     pub(crate) calls: Calls<Call>,
     /// Calls whose outcome is given but whose result data has not all left yet.
     pub(crate) sending: BTreeMap<(ConnectionId, ChannelId), Box<Call>>,
@@ -494,6 +488,7 @@ impl State {
             executables: BTreeMap::new(),
             pools: BTreeMap::new(),
             calls: Calls::default(),
+            starts: Starts::default(),
             sending: BTreeMap::new(),
             routines: HashMap::new(),
             deadlines: BTreeSet::new(),

@@ -299,7 +299,9 @@ impl Server {
         let deadline = self.state.deadlines.first().map(|(at, _)| *at);
         let look = self.next_look();
         let place = self.state.next_to_leave().map(|(at, _)| at);
-        patience.into_iter().chain(deadline).chain(look).chain(place).chain(self.next_stall_check()).min()
+        let start = self.state.starts.next();
+        let all = patience.into_iter().chain(deadline).chain(look).chain(place).chain(start);
+        all.chain(self.next_stall_check()).min()
     }
 
     /// Time went by.
@@ -311,6 +313,7 @@ impl Server {
             self.abort(surroundings, key, error);
         }
         self.look_after_lines(now);
+        self.end_slow_starts(now);
         self.start_executables(now);
         if self.next_stall_check().is_some_and(|at| at <= now) {
             self.end_stalled(surroundings);

@@ -57,8 +57,12 @@ impl Driver {
 
     pub(super) fn exited(&mut self, exited: &Exited) {
         let outcome = if exited.was_stopped { "stopped" } else { "ended" };
-        let message = || Some(exited.how.to_string());
-        self.tell(LogLevel::Info, exited.executable, || Life { outcome, message: message(), ..Life::default() });
+        // One that never came to a call says why: nobody may be left who is told.
+        let record = self.server.state().executables.get(&exited.executable).filter(|record| !record.loaded);
+        let trouble = record.and_then(|record| record.trouble.as_ref()).map(|error| error.message().to_owned());
+        let level = if trouble.is_some() { LogLevel::Warn } else { LogLevel::Info };
+        let message = || Some(trouble.unwrap_or_else(|| exited.how.to_string()));
+        self.tell(level, exited.executable, || Life { outcome, message: message(), ..Life::default() });
         self.take_last_words(exited.executable);
         self.server.executable_exited(&mut self.world, exited);
     }

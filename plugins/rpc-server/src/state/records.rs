@@ -7,6 +7,17 @@ use farcall_wire::CallTimes;
 
 use super::Caller;
 
+/// Which records of what became of calls, connections and orders are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Records {
+    /// None.
+    None,
+    /// All but those of calls that returned.
+    Failures,
+    /// All.
+    All,
+}
+
 /// What became of a call, of an order, or of a connection.
 #[derive(Debug)]
 pub struct AuditRecord {

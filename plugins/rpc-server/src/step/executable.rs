@@ -96,6 +96,9 @@ impl Server {
     /// The executable said Hello: it is told what to serve.
     pub(super) fn load(&mut self, executable: ExecutableId) -> Result<()> {
         let Some(record) = self.state.executables.get_mut(&executable) else { return Ok(()) };
+        if record.phase != Phase::Starting {
+            return Ok(());
+        }
         let (Some(connection), Some(pool)) = (record.connection, self.state.pools.get(&record.module)) else {
             return Ok(());
         };
@@ -126,6 +129,7 @@ impl Server {
         match reply {
             Reply::Done => {
                 record.loaded = true;
+                self.state.starts.came(&module);
                 self.state.leave_pool(executable);
                 if let Some(pool) = self.state.pools.get_mut(&module) {
                     pool.killed_at_start = 0;
@@ -144,6 +148,21 @@ impl Server {
                     .fix("the executable is broken or of another version of Farcall: publish the module again");
                 self.executable_broke(executable, &error);
             }
+        }
+    }
+
+    /// Ends executables that have not loaded their module in time: what a library does when it is opened may never end.
+    pub(super) fn end_slow_starts(&mut self, now: Instant) {
+        while let Some(executable) = self.state.starts.due(now) {
+            self.state.starts.end(executable);
+            let Some(record) = self.state.executables.get_mut(&executable) else { continue };
+            let message = format!("its module was not loaded after {} s", self.state.limits.loading_max.as_secs_f32());
+            let error =
+                Error::new(ErrorKind::Unavailable, "start an executable", message).with("module", &record.module.0);
+            let fix = "ask the server's admin what its libraries do when they are opened, or to raise loading_ms in farcall.toml";
+            record.trouble = Some(error.fix(fix));
+            self.state.starts.came_too_late(&record.module);
+            self.stop_executable(executable);
         }
     }
 
@@ -179,7 +198,9 @@ impl Server {
     /// itself; its exit is reported either way.
     pub fn executable_unreachable(&mut self, executable: ExecutableId, error: Error) {
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
-        record.trouble = (error.kind() != ErrorKind::ConnectionLost).then_some(error);
+        if record.trouble.is_none() {
+            record.trouble = (error.kind() != ErrorKind::ConnectionLost).then_some(error);
+        }
         self.stop_executable(executable);
     }
 
@@ -280,7 +301,11 @@ impl Server {
 fn end_at_start(exited: &Exited, module: &ModuleKey) -> Error {
     let message = format!("its executable {} before it could take a call", end_words(exited));
     let error = Error::new(ErrorKind::Unavailable, "start an executable", message).with("module", &module.0);
-    with_stderr(error, &exited.stderr.text())
+    let error = with_stderr(error, &exited.stderr.text());
+    match advice(exited).filter(|_| is_at_a_limit(exited)) {
+        Some(advice) => error.fix(advice),
+        None => error,
+    }
 }
 
 /// Whether it ended because it took more than it may: it would again.

@@ -172,13 +172,14 @@ impl Server {
                 while self.make_a_place(now) {}
                 return;
             }
-            self.start_executable(&module);
+            self.start_executable(&module, now);
         }
         while self.state.is_crowded() && self.make_a_place(now) {}
     }
 
-    fn start_executable(&mut self, module: &ModuleKey) {
+    fn start_executable(&mut self, module: &ModuleKey, now: Instant) {
         let executable = ExecutableId(self.state.number());
+        self.state.starts.begin(now + self.state.limits.loading_max, executable);
         let Some(pool) = self.state.pools.get_mut(module) else { return };
         pool.alive += 1;
         pool.coming += 1;
@@ -267,6 +268,8 @@ impl State {
             let depth = self.depth_of(call);
             // Those that live may all wait for this call.
             let may_start = pool.alive == 0 || !pool.is_short || depth > 0;
+            // Code that may never be loaded takes one processor, and not all.
+            let may_start = may_start && (pool.alive == 0 || !self.starts.is_slow(module));
             may_start.then_some((Reverse(depth), pool.alive > 0, call, module))
         });
         wanting.min().map(|(Reverse(depth), _, _, module)| (module.clone(), depth))
@@ -295,6 +298,7 @@ impl State {
         pool.brief.retain(|brief| *brief != executable);
         if matches!(record.phase, Phase::Starting | Phase::Loading(_)) {
             pool.coming = pool.coming.saturating_sub(1);
+            self.starts.end(executable);
         }
     }
 }
