@@ -58,6 +58,14 @@ impl Node {
         Ok(node)
     }
 
+    /// Whether `manifest` fits together, and its options make sense, as for [`Node::start`]. Nothing is started.
+    ///
+    /// # Errors
+    /// As [`Node::start`] before it starts anything.
+    pub fn check(manifest: &Manifest, available: &[PluginDescription]) -> Result<()> {
+        order(&construct(manifest, available)?).map(|_| ())
+    }
+
     fn start_plugin(&mut self, plugin: Box<dyn Plugin>, host: HostKind) -> Result<()> {
         let name = plugin.name();
         let needed = |slot: &SlotName| self.services.get(slot).map(|service| (*slot, service.clone()));

@@ -294,12 +294,25 @@ fn a_server_may_have_more_files_open_than_its_routines() {
 }
 
 #[test]
+fn with_the_least_of_each_limit_executables_start() {
+    for linked in [false, true] {
+        for least in ["memory_bytes_max = 16_777_216", "file_bytes_max = 4096", "descriptors_max = 32", "tasks_max = 2"]
+        {
+            Wild::new(linked, &format!("limits.{least}")).fine();
+        }
+    }
+}
+
+#[test]
 fn wrong_limits_are_refused_with_their_place() {
     let folder = Directory::new();
     let wrong = [
         ("limits.memory = 5", "memory"),
         ("limits.readable = [\"here\"]", "no absolute path"),
-        ("modules.wild.tasks_max = 1", "tasks_max"),
+        ("modules.wild.tasks_max = 1", "tasks_max is 1"),
+        ("limits.memory_bytes_max = 1", "set at least 16777216"),
+        ("modules.wild.file_bytes_max = 4095", "set at least 4096"),
+        ("limits.threads = 1_000_000", "set at most 65536"),
         ("modules.wild.user = 5", "expected a string"),
     ];
     for (options, reason) in wrong {

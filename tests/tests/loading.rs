@@ -3,15 +3,21 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
+use farcall_client::{Argument, CallOptions, ErrorKind};
 use farcall_tests::{Directory, Server, Transport, alive, battery, compile, eventually, manifest_of, program};
 
 /// Opening the library tries what no routine may.
 const TRIES: u32 = 0;
 /// Opening the library never ends.
 const LINGERS: u32 = 1;
+
+/// Opening the library never ends, except for its check.
+const LOOPS: u32 = 2;
 
 /// An interface file of a library that does this when it is opened.
 fn library(folder: &Directory, what: u32) -> PathBuf {
@@ -57,6 +63,31 @@ fn a_library_is_held_to_its_modules_rules_when_it_is_checked() {
     assert!(!folder.0.join("others").exists(), "it wrote a file");
 }
 
+/// The program that lies beside a Python file is the publisher's: it is held as the file is, and its word opens no folder.
+#[test]
+fn an_interpreter_beside_a_file_is_held_to_the_modules_rules() {
+    let (folder, others) = (Directory::new(), Directory::new());
+    let secret = others.write("secret", "confidential");
+    std::fs::create_dir_all(folder.0.join(".venv/bin")).unwrap();
+    let answer = format!(
+        r#"{{"program": "{0}/.venv/bin/python", "readable": ["{1}"]}}"#,
+        folder.0.display(),
+        others.0.display()
+    );
+    let script = format!(
+        "#!/bin/sh\ntouch {0}/touched\ncase \"$*\" in *--places*) echo '{answer}';; *) cat {1} >&2; exit 3;; esac\n",
+        others.0.display(),
+        secret.display()
+    );
+    let python = folder.write(".venv/bin/python", &script);
+    std::fs::set_permissions(&python, PermissionsExt::from_mode(0o755)).unwrap();
+    let server = Server::start(Transport::Unix, &[battery(false)], &[]);
+    let output = server.run(&["publish", words(&folder.write("mine.py", ""))]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("ended before it had read it") && !said.contains("confidential"), "{said}");
+    assert_eq!(others.names(), ["secret"], "it wrote a file");
+}
+
 #[test]
 fn a_check_ends_with_the_publisher_and_the_next_order_is_served() {
     let folder = Directory::new();
@@ -78,6 +109,45 @@ fn a_check_ends_with_the_server() {
     server.kill();
     assert!(eventually(|| !alive(check)));
     publisher.wait().unwrap();
+}
+
+/// Calls at a time of a routine whose library is never opened: they fail with the same words.
+fn hopeless(server: &Server, words: &[&str]) {
+    let client = server.client();
+    let routine = client.routine("loading/answer").unwrap();
+    let start = |_| routine.start(Vec::<(&str, Argument<'_>)>::new(), &CallOptions::default()).unwrap();
+    let calls: Vec<_> = (0..3).map(start).collect();
+    let loaders = || server.children().len() + server.zygotes().len();
+    assert!(eventually(|| loaders() > 0));
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(loaders(), 1, "one is enough to find out");
+    for call in calls {
+        let error = call.wait().err().unwrap();
+        let text = error.to_string();
+        assert!(error.kind() == ErrorKind::Unavailable && words.iter().all(|word| text.contains(word)), "{text}");
+    }
+    assert!(eventually(|| loaders() == 0), "{} still try", loaders());
+}
+
+#[test]
+fn an_executable_that_never_loads_its_module_is_ended_and_the_admin_told() {
+    let folder = Directory::new();
+    let manifest = folder.write("farcall.toml", &manifest_of("loading_ms = 1500\nexecutables_max = 3", ""));
+    let file = library(&folder, LOOPS);
+    let server = Server::start(Transport::Unix, &[file], &["--manifest", words(&manifest), "--log-level", "warn"]);
+    for _ in 0..2 {
+        hopeless(&server, &["not loaded after 1.5 s", "loading_ms"]);
+    }
+    assert!(server.log().contains("its module was not loaded after 1.5 s"), "{}", server.log());
+}
+
+#[test]
+fn loading_takes_no_more_processor_time_than_a_call_may() {
+    let folder = Directory::new();
+    let manifest = folder.write("farcall.toml", &manifest_of("", "limits.processor_seconds_max = 1"));
+    let file = library(&folder, LOOPS);
+    let server = Server::start(Transport::Unix, &[file], &["--manifest", words(&manifest)]);
+    hopeless(&server, &["SIGXCPU", "limits.processor_seconds_max"]);
 }
 
 #[test]

@@ -79,8 +79,28 @@ fn a_table_that_changes_holds_from_the_next_reload_on() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && said.contains("names nobody in who"), "{said}");
     assert_eq!(double(&known), 10);
-    let output = write(&table("\"ep\""));
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // So does one with mistakes elsewhere: in another table, or of another plugin.
+    let of_spawner = |options: &str| {
+        format!("{}\n[[plugin]]\nname = \"spawner-local\"\nslot = \"spawner\"\n[plugin.options]\n{options}", table(""))
+    };
+    let wrong = [
+        ("access = [{ who = [\"uid x\"], call = [\"*\"] }]".to_owned(), ["\"uid x\"", "\"uid 1000\"", "line: 5"]),
+        ("access = [{ who = [\"b ert\"], call = [\"*\"] }]".to_owned(), ["\"b ert\"", "without blanks", "line: 5"]),
+        (of_spawner("limits.bogus = 1"), ["bogus", "unknown", "line: 10"]),
+        (of_spawner("limits.memory_bytes_max = 1"), ["memory_bytes_max is 1", "at least 16777216", "line: 10"]),
+    ];
+    for (options, words) in wrong {
+        let output = write(&options);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && words.iter().all(|word| said.contains(word)), "{options}: {said}");
+        assert_eq!(double(&known), 10);
+    }
+    // A module may be published later, so it is no mistake; whoever reloads and whoever runs the server hear of it.
+    let output = write(&table("\"ep\", \"epp\""));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let warning = "entry 2 of access names the module \"epp\", which is not published";
+    assert!(output.status.success() && said.contains(warning), "{said}");
+    assert!(server.log().contains(warning) && !said.contains("\"ep\""), "{said}");
     // On the connection that is open, with an interface that is known, and on others.
     let arguments = vec![Argument::Integer(5), Argument::Unset];
     let error = routine.call_positional(arguments, vec![], &CallOptions::default()).err().unwrap();

@@ -4,6 +4,7 @@ mod authority;
 mod commands;
 mod connection;
 mod data;
+mod exposed;
 mod files;
 mod inherited;
 mod inspection;

@@ -3,9 +3,10 @@
 //! The source travels with the module to each executable, so that an edit shows with the next `farcall reload` and not
 //! in half of the processes. What it says of itself, it says in a process that is held to the module's rules.
 
+mod interpreter;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::interface::{Module, Routine};
@@ -14,6 +15,7 @@ use farcall_spawner_local::Inspector;
 use serde_json::Value;
 
 use crate::inspection::{Finished, Giver, finish};
+use interpreter::{Interpreter, Namer};
 
 /// The variable that names the interpreter of files beside which there is no environment.
 const PYTHON_VARIABLE: &str = "FARCALL_PYTHON";
@@ -76,72 +78,27 @@ impl Interpreters {
         check_arguments(&module, &said["takes"], &file)?;
         farcall_executable::serve::check_hosted(&module).map_err(|error| error.with("file", file.display()))?;
         module.globals.push((source.to_owned(), file.display().to_string(), 1));
-        let warnings = said["warnings"].as_str().unwrap_or_default().to_owned();
+        let warnings = interpreter.left_out(&stem) + said["warnings"].as_str().unwrap_or_default();
         Ok(Described { module, kind: image(&[]), warnings })
     }
 
     /// The interpreter that the manifest names, that of the environment beside the file, or the server's own.
     fn find(&self, file: &Path, module: &str) -> Result<Interpreter> {
+        let ask = |python: &Path, namer: Namer| Interpreter::ask(self, python, &namer, module);
         if let Some(named) = self.inspector.python(module) {
-            return Interpreter::ask(Path::new(&named), "limits.python of the manifest names it", &self.giver);
+            return ask(Path::new(&named), Namer::Admin("limits.python of the manifest names it"));
         }
-        let beside = file.parent().unwrap_or(Path::new("/")).join(".venv/bin/python");
+        let folder = file.parent().unwrap_or(Path::new("/"));
+        let beside = folder.join(".venv/bin/python");
         if beside.exists() {
-            return Interpreter::ask(&beside, "it is beside the file", &self.giver);
+            return ask(&beside, Namer::Publisher(folder));
         }
         let told = self.python.clone().or_else(|| std::env::var_os(PYTHON_VARIABLE).map(PathBuf::from));
         match told {
-            Some(python) => Interpreter::ask(&python, "the server was started with it", &self.giver),
-            None => Interpreter::ask(Path::new("python3"), "no other is named", &self.giver),
+            Some(python) => ask(&python, Namer::Admin("the server was started with it")),
+            None => ask(Path::new("python3"), Namer::Admin("no other is named")),
         }
     }
-}
-
-/// An interpreter that has Farcall.
-struct Interpreter {
-    program: String,
-    readable: Vec<String>,
-}
-
-impl Interpreter {
-    /// Asks where it is. It runs none of the file's code.
-    fn ask(python: &Path, reason: &str, giver: &Giver) -> Result<Interpreter> {
-        let named = |error: Error| error.with("python", python.display()).with("why this one", reason);
-        let mut command = Command::new(python);
-        command.args(PROGRAM).arg("--places");
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        let finished = finish(&mut command, b"", giver).map_err(|error| {
-            let error = if error.kind() == ErrorKind::NotFound { missing("there is no such program") } else { error };
-            named(error)
-        })?;
-        if !finished.status.success() {
-            let has_none = finished.words.contains("No module named");
-            let message =
-                if has_none { "it has no farcall, or lacks what that needs" } else { "it cannot load farcall" };
-            return Err(named(missing(message)).with("it said", finished.last_line()));
-        }
-        let said = answer(&finished, python)?;
-        let readable = said["readable"].as_array().into_iter().flatten();
-        let readable = readable.filter_map(Value::as_str).map(str::to_owned).collect();
-        match said["program"].as_str() {
-            Some(program) if program.starts_with('/') => Ok(Interpreter { program: program.to_owned(), readable }),
-            _ => Err(named(missing("it does not know where it is"))),
-        }
-    }
-
-    fn image(&self, arguments: Vec<String>, file: &Path) -> ImageKind {
-        let mut readable = self.readable.clone();
-        // What lies beside the file, unless that is everything.
-        readable.extend(file.parent().filter(|folder| folder.parent().is_some()).map(|f| f.display().to_string()));
-        ImageKind::Interpreted { program: self.program.clone(), arguments, readable }
-    }
-}
-
-fn missing(message: &str) -> Error {
-    Error::new(ErrorKind::Unavailable, "find a Python interpreter", message.to_owned()).fix(
-        "python3 -m venv .venv beside the file, and .venv/bin/pip install the farcall wheel there; or name an interpreter: \
-         farcall serve --python PATH, or modules.NAME.python in farcall.toml",
-    )
 }
 
 /// What an interpreter says of a file.

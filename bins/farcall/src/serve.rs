@@ -23,6 +23,7 @@ use farcall_rpc_server::RpcHandle;
 use farcall_spawner_local::Inspector;
 use rustix::process::{Resource, Rlimit};
 
+use crate::exposed::own_files;
 use crate::output::{notice, print, speak_as};
 use crate::publish::publication;
 use crate::python::Interpreters;
@@ -95,6 +96,8 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     };
     let folder = if arguments.private { Some(PrivateFolder::new()?) } else { None };
     override_options(&mut manifest, arguments, folder.as_ref())?;
+    // Before modules are checked under limits that make no sense.
+    Node::check(&manifest, &plugins)?;
     let options = server_options(&manifest)?;
     speak_as(options.log_format);
     let interpreters = interpreters(&manifest, arguments)?;
@@ -103,18 +106,23 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     })?;
     let drain_max = Duration::from_millis(options.drain_ms);
     let node = Node::start(&manifest, &plugins)?;
-    let mut publisher = Publisher::new(node.service::<DirectoryHandle>(directory::SLOT)?, interpreters);
+    let own = own_files(&options, arguments.manifest.as_deref());
+    let mut publisher = Publisher::new(node.service::<DirectoryHandle>(directory::SLOT)?, interpreters, own);
+    // Whoever starts a server for itself alone is its admin and its only user.
+    let warnings = if arguments.private { Vec::new() } else { exposed_by(&publisher, &publications) };
     let published = publish_all(&mut publisher, publications)?;
     let rpc = node.service::<RpcHandle>(farcall_rpc_server::SLOT)?;
     if let Some(path) = &arguments.manifest {
         publisher.follow(path, node.service::<RpcHandle>(farcall_rpc_server::SLOT)?)?;
     }
+    let unknown = publisher.unknown_modules(&options.access);
     let addresses = rpc.addresses.clone();
     let metrics = node.service::<MetricsHandle>(farcall_metrics::SLOT)?.address;
     let end = End::new(node, rpc, publisher.run()?, drain_max)?;
     announce(&addresses, &published, arguments.private);
     notify::ready();
     say_what_is_missing();
+    warnings.iter().chain(&unknown).for_each(|warning| notice(warning));
     if let Some(address) = metrics {
         say_where_metrics_are(address);
     }
@@ -185,7 +193,7 @@ fn override_options(manifest: &mut Manifest, arguments: &ServeArguments, folder:
 }
 
 /// What the server itself reads from the manifest.
-fn server_options(manifest: &Manifest) -> Result<farcall_rpc_server::Options> {
+pub fn server_options(manifest: &Manifest) -> Result<farcall_rpc_server::Options> {
     let entry = manifest.plugins.iter().find(|entry| entry.slot == farcall_rpc_server::SLOT);
     entry.map_or_else(
         || Ok(farcall_rpc_server::Options::default()),
@@ -247,6 +255,11 @@ fn compile_all(arguments: &ServeArguments, interpreters: &Interpreters) -> Resul
             .fix("name an interface file: farcall serve FILE.idl")),
         _ => Ok(publications),
     }
+}
+
+/// What modules may do with files that are not for them.
+fn exposed_by(publisher: &Publisher, publications: &[Compiled]) -> Vec<String> {
+    publications.iter().flat_map(|(_, publication)| publisher.exposed(publication)).collect()
 }
 
 /// Module names with their number of routines.

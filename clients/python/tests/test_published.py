@@ -1,5 +1,6 @@
 """Python files that are published: their functions are called from this process as any other routine."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -309,9 +310,16 @@ def bare(folder):
 def test_the_environment_beside_the_file_comes_first(farcall, tmp_path):
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / ".venv"], check=True, timeout=60)
     link = tmp_path / ".venv/lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}/site-packages/here.pth"
-    # What this interpreter has, the other one has, too.
-    link.write_text("\n".join(path for path in sys.path if path.endswith("site-packages")) + "\n")
-    with publish(farcall, tmp_path, "import sys\ndef where(x: int) -> str:\n    return sys.prefix\n") as server:
+    # What this interpreter has, the other one has, too: elsewhere, so it must be granted.
+    elsewhere = [path for path in sys.path if path.endswith("site-packages")]
+    link.write_text("\n".join(elsewhere) + "\n")
+    text = "import sys\ndef where(x: int) -> str:\n    return sys.prefix\n"
+    with pytest.raises(farcall.Unavailable, match="modules.NAME.readable"):
+        publish(farcall, tmp_path, text)
+    manifest = tmp_path / "farcall.toml"
+    plugin = '[[plugin]]\nname = "spawner-local"\nslot = "spawner"\n[plugin.options]\n'
+    manifest.write_text(f"{plugin}modules.mine.readable = {json.dumps(elsewhere)}\n")
+    with publish(farcall, tmp_path, text, arguments=["--manifest", str(manifest)]) as server:
         assert server.where(1).result == str(tmp_path / ".venv")
 
 

@@ -66,8 +66,13 @@ impl Options {
 impl Options {
     /// The error for an option that can be read but makes no sense: for a plugin's own rules.
     pub fn wrong(&self, key: &str, message: impl Into<String>) -> Error {
-        let error = Error::new(ErrorKind::InvalidSource, "read the manifest", message).with("option", key);
-        match self.find(key) {
+        self.wrong_inside(&[key], message)
+    }
+
+    /// The same for a key of a table, by the keys that lead to it.
+    pub fn wrong_inside(&self, path: &[&str], message: impl Into<String>) -> Error {
+        let error = Error::new(ErrorKind::InvalidSource, "read the manifest", message).with("option", path.join("."));
+        match self.find(path) {
             Some((source, offset)) => at(&source, offset, error),
             None => error,
         }
@@ -87,8 +92,8 @@ impl Options {
     }
 
     /// The last text that sets the key, and where in it.
-    fn find(&self, key: &str) -> Option<(Arc<Source>, usize)> {
-        let offset = |table: &DeTable<'_>| table.get_key_value(key).map(|(key, _)| key.span().start);
+    fn find(&self, path: &[&str]) -> Option<(Arc<Source>, usize)> {
+        let offset = |table: &DeTable<'_>| offset_of(table, path);
         for source in self.overrides.iter().rev() {
             if let Some(offset) = parse(source).ok().and_then(|table| offset(table.get_ref())) {
                 return Some((source.clone(), offset));
@@ -97,6 +102,16 @@ impl Options {
         let (source, index) = self.place.as_ref()?;
         let table = options_table(parse(source).ok()?, *index);
         offset(table.get_ref()).map(|offset| (source.clone(), offset))
+    }
+}
+
+/// Where the key begins that a path leads to.
+fn offset_of(table: &DeTable<'_>, path: &[&str]) -> Option<usize> {
+    let (first, rest) = path.split_first()?;
+    let (key, value) = table.get_key_value(*first)?;
+    match value.get_ref() {
+        DeValue::Table(inner) if !rest.is_empty() => offset_of(inner, rest),
+        _ => rest.is_empty().then(|| key.span().start),
     }
 }
 

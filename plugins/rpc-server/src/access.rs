@@ -90,11 +90,46 @@ pub fn check(table: &[Entry]) -> std::result::Result<(), String> {
         if entry.who.is_empty() || entry.who.iter().any(String::is_empty) {
             return Err(format!("{which} names nobody in who"));
         }
-        if entry.call.iter().any(String::is_empty) {
-            return Err(format!("{which} has a module without a name in call; \"*\" is for all"));
+        if let Some(who) = entry.who.iter().find(|who| !can_be_principal(who)) {
+            let who = who.escape_debug();
+            return Err(format!(
+                "{which} names \"{who}\" in who, which nobody can be: write a name as it stands in a certificate (without \
+                 blanks), \"*\" for all of these, \"uid 1000\", or \"token\""
+            ));
+        }
+        if let Some(module) = entry.call.iter().find(|module| !can_be_module(module)) {
+            let module = module.escape_debug();
+            return Err(format!(
+                "{which} names \"{module}\" in call, which no module can be called: write a module's name (not a \
+                 routine's, and without blanks), or \"*\" for all"
+            ));
         }
     }
     Ok(())
+}
+
+/// Whether a connection can have such a principal.
+fn can_be_principal(who: &str) -> bool {
+    // As the server writes it.
+    let uid = who.strip_prefix("uid ").and_then(|number| Some(number.parse::<u32>().ok()?.to_string() == number));
+    let is_unusual = |c: char| c.is_whitespace() || c.is_control() || c == '*';
+    uid.unwrap_or_else(|| who == ALL || who == "token" || (check_name(who).is_ok() && !who.contains(is_unusual)))
+}
+
+/// What the directory lets a module be called (plugins/directory), or all of them.
+fn can_be_module(module: &str) -> bool {
+    let is_unusual = |c: char| c.is_whitespace() || c.is_control() || c == '/' || c == '*';
+    module == ALL || (!module.is_empty() && !module.contains(is_unusual))
+}
+
+/// Modules that the table names and `is_published` does not know: mistakes, or modules to come.
+pub fn unknown_modules(table: &[Entry], is_published: impl Fn(&str) -> bool) -> Vec<String> {
+    let named = |(index, entry): (usize, &Entry)| {
+        let unknown = entry.call.iter().filter(|module| *module != ALL && !is_published(module));
+        let words = |module: &String| format!("entry {} of access names the module \"{module}\"", index + 1);
+        unknown.map(words).collect::<Vec<_>>()
+    };
+    table.iter().enumerate().flat_map(named).collect()
 }
 
 impl Rights {
@@ -238,6 +273,15 @@ mod tests {
     }
 
     #[test]
+    fn modules_that_nobody_publishes_are_named() {
+        let table = table(
+            "access = [{ who = [\"anna\"], call = [\"lapack\", \"*\"] }, { who = [\"bert\"], call = [\"lapack\", \"epp\"] }]",
+        );
+        let unknown = unknown_modules(&table, |module| module == "lapack");
+        assert_eq!(unknown, ["entry 2 of access names the module \"epp\""]);
+    }
+
+    #[test]
     fn tables_that_mean_nothing_are_refused_with_their_place() {
         let read = |text: &str| {
             let options = farcall_kernel::Options::from_text("farcall.toml", text).unwrap();
@@ -245,8 +289,19 @@ mod tests {
         };
         let error = read("calls_max = 9\naccess = [{ who = [], call = [\"a\"] }]");
         assert!(error.contains("entry 1 of access names nobody") && error.contains("line: 2"), "{error}");
-        let error = read("access = [{ who = [\"a\"], call = [\"\"] }]");
-        assert!(error.contains("module without a name"), "{error}");
+        for who in ["uid x", "uid 01", "uid", "uid 4294967296", "b ert", " anna", "an*", "inherited", "token "] {
+            let error = read(&format!("\naccess = [{{ who = [\"anna\", \"{who}\"] }}]"));
+            assert!(error.contains(&format!("\"{who}\"")) && error.contains("line: 2"), "{error}");
+            assert!(["\"*\"", "\"uid 1000\"", "\"token\"", "certificate"].iter().all(|form| error.contains(form)));
+        }
+        for call in ["", "lapack/dgesv", "la pack", "lap*"] {
+            let error = read(&format!("access = [{{ who = [\"a\"], call = [\"{call}\"] }}]"));
+            assert!(error.contains("no module can be called") && error.contains("line: 1"), "{error}");
+        }
+        assert_eq!(
+            table("access = [{ who = [\"anna@x.org\", \"uid 0\", \"*\", \"token\"], call = [\"*\"] }]").len(),
+            1
+        );
         let error = read("access = [{ who = [\"a\"], cal = [\"b\"] }]");
         assert!(error.contains("cal"), "{error}");
     }

@@ -9,7 +9,7 @@ use farcall_base::Result;
 use farcall_interfaces::spawner::{SLOT, SpawnerHandle};
 use farcall_kernel::{Options, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox};
 
-pub use driver::inspection::{Inspection, Inspector};
+pub use driver::inspection::{Grants, Inspection, Inspector};
 use state::Settings;
 
 const NAME: &str = "spawner-local";
@@ -37,9 +37,9 @@ fn construct(options: &Options) -> Result<Box<dyn Plugin>> {
         ("executables_max", settings.executables_max as u64, 1),
         ("requests_max", settings.requests_max as u64, 1),
     ])?;
-    let limits = std::iter::once(("limits", &settings.limits));
-    for (key, limits) in limits.chain(settings.modules.values().map(|limits| ("modules", limits))) {
-        limits.check().map_err(|message| options.wrong(key, message))?;
+    settings.limits.check().map_err(|(key, message)| options.wrong_inside(&["limits", key], message))?;
+    for (name, limits) in &settings.modules {
+        limits.check().map_err(|(key, message)| options.wrong_inside(&["modules", name, key], message))?;
     }
     Ok(Box::new(SpawnerLocal { settings }))
 }

@@ -8,6 +8,18 @@ use farcall_interfaces::spawner::ExecutableLimits;
 use farcall_interfaces::spawner::rules::{Files, Missing, Network, Rules};
 use serde::Deserialize;
 
+/// What a process needs to start at all (tests/tests/limits.rs starts one with each): its own heap, stack and what the
+/// loader copies of its libraries' data; libraries that reserve memory for each thread need more.
+const MEMORY_LEAST: u64 = 16 << 20;
+/// A page: less stops what a process writes while it starts.
+const FILE_LEAST: u64 = 4096;
+/// A process starts with its connection, its outputs and what its libraries open.
+const DESCRIPTORS_LEAST: u64 = 32;
+/// An executable, and the process that it is forked from.
+const TASKS_LEAST: u64 = 2;
+/// More than any machine has processors: OpenMP and its like give up their process beyond.
+const THREADS_MOST: u64 = 65_536;
+
 /// Which files a module may open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -82,22 +94,36 @@ impl Limits {
         }
     }
 
-    /// Refuses what no process could run under, and paths that cannot be passed on.
-    pub(crate) fn check(&self) -> std::result::Result<(), String> {
-        let python = self.python.iter().filter(|python| !python.is_empty());
-        let paths = self.readable.iter().chain(&self.writable).flatten().chain(python);
-        for path in paths {
+    /// Refuses what no process could run under, and paths that cannot be passed on: the key, and what is wrong with it.
+    pub(crate) fn check(&self) -> std::result::Result<(), (&'static str, String)> {
+        let python: Vec<String> = self.python.iter().filter(|python| !python.is_empty()).cloned().collect();
+        let lists =
+            [("readable", self.readable.as_ref()), ("writable", self.writable.as_ref()), ("python", Some(&python))];
+        for (name, path) in
+            lists.iter().flat_map(|(name, list)| list.iter().copied().flatten().map(move |path| (*name, path)))
+        {
             if !Path::new(path).is_absolute() || path.contains(['\n', '\0']) {
-                return Err(format!("{path:?} is no absolute path"));
+                return Err((name, format!("{path:?} is no absolute path")));
             }
         }
-        // A process starts with its connection, its outputs and what its libraries open.
-        for (name, number, least) in [("descriptors_max", self.descriptors_max, 32), ("tasks_max", self.tasks_max, 2)] {
-            if number.is_some_and(|number| number != 0 && number < least) {
-                return Err(format!("{name} must be 0 (no limit) or at least {least}"));
+        let least = [
+            ("memory_bytes_max", self.memory_bytes_max, MEMORY_LEAST),
+            ("file_bytes_max", self.file_bytes_max, FILE_LEAST),
+            ("descriptors_max", self.descriptors_max, DESCRIPTORS_LEAST),
+            ("tasks_max", self.tasks_max, TASKS_LEAST),
+        ];
+        for (name, number, least) in least {
+            if let Some(number) = number.filter(|number| *number != 0 && *number < least) {
+                let message = format!(
+                    "{name} is {number}, with which no executable starts: set at least {least}, or 0 for no limit"
+                );
+                return Err((name, message));
             }
         }
-        Ok(())
+        match self.threads.filter(|threads| *threads > THREADS_MOST) {
+            Some(threads) => Err(("threads", format!("threads is {threads}: set at most {THREADS_MOST}, or 0"))),
+            None => Ok(()),
+        }
     }
 
     /// The rules of a process that runs `image`; what the driver finds out (folder, cgroups, users) is added by it.

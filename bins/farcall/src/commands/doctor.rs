@@ -2,8 +2,10 @@
 
 mod host;
 mod judge;
+mod manifest;
 mod server;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -18,6 +20,9 @@ use crate::output::print;
 pub struct DoctorArguments {
     #[command(flatten)]
     server: RunningServer,
+    /// Also look at this manifest of a server
+    #[arg(long, value_name = "FILE")]
+    manifest: Option<PathBuf>,
     /// As a JSON array of objects
     #[arg(long)]
     json: bool,
@@ -79,6 +84,7 @@ impl Finding {
 /// Looks at everything. Fails with 1 when something is wrong.
 pub fn doctor(arguments: &DoctorArguments) -> Result<ExitCode> {
     let mut findings = host::findings();
+    findings.extend(arguments.manifest.iter().flat_map(|manifest| manifest::findings(manifest)));
     findings.extend(server::findings(&arguments.server));
     if arguments.json {
         let list: Vec<Value> = findings.iter().map(Finding::json).collect();

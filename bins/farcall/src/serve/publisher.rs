@@ -8,11 +8,14 @@ use farcall_base::{Error, ErrorKind, Result, nearest};
 use farcall_idl::Diagnostics;
 use farcall_interfaces::directory::{DirectoryHandle, Publication, Request, Response};
 use farcall_interfaces::mailbox::{NoMessage, Port, Receiver, mailbox};
-use farcall_kernel::Manifest;
+use farcall_kernel::{Manifest, Node};
+use farcall_rpc_server::access::{self, Entry};
 use farcall_rpc_server::{Instruction, RpcHandle};
 use farcall_wire::{Failure, ModuleReport, Order};
 
 use super::{plugins, server_options};
+use crate::exposed::{OwnFile, exposed};
+use crate::output::notice;
 use crate::publish::publication;
 use crate::python::Interpreters;
 use crate::shipped;
@@ -29,14 +32,16 @@ pub struct Publisher {
     directory: DirectoryHandle,
     files: BTreeMap<String, PathBuf>,
     interpreters: Interpreters,
+    /// What is not for modules.
+    own: Vec<OwnFile>,
     /// Where the table of rights comes from, and goes.
     manifest: Option<(PathBuf, RpcHandle)>,
 }
 
 impl Publisher {
     /// One that has published nothing.
-    pub fn new(directory: DirectoryHandle, interpreters: Interpreters) -> Publisher {
-        Publisher { directory, files: BTreeMap::new(), interpreters, manifest: None }
+    pub fn new(directory: DirectoryHandle, interpreters: Interpreters, own: Vec<OwnFile>) -> Publisher {
+        Publisher { directory, files: BTreeMap::new(), interpreters, own, manifest: None }
     }
 
     /// Reads who may do what from the manifest again when all is reloaded.
@@ -46,11 +51,27 @@ impl Publisher {
         Ok(())
     }
 
-    /// A manifest with mistakes changes nothing.
-    fn grant_anew(&self) -> Result<()> {
-        let Some((path, rpc)) = &self.manifest else { return Ok(()) };
+    /// Who may do what from now on. A manifest with mistakes changes nothing, whichever of its options they are in.
+    fn grant_anew(&self) -> Result<Vec<Entry>> {
+        let Some((path, rpc)) = &self.manifest else { return Ok(Vec::new()) };
         let manifest = Manifest::load(path)?.completed(&plugins());
-        rpc.grant(server_options(&manifest)?.access)
+        Node::check(&manifest, &plugins())?;
+        let table = server_options(&manifest)?.access;
+        rpc.grant(table.clone())?;
+        Ok(table)
+    }
+
+    /// What the table says of modules that are not published.
+    pub fn unknown_modules(&self, table: &[Entry]) -> Vec<String> {
+        let unknown = access::unknown_modules(table, |module| self.files.contains_key(module));
+        unknown.into_iter().map(|words| format!("{words}, which is not published (yet?)")).collect()
+    }
+
+    /// What a module may do with files that are not for it.
+    pub fn exposed(&self, publication: &Publication) -> Vec<String> {
+        let module = &publication.module;
+        let grants = self.interpreters.inspector.grants(module, publication.executable.kind.clone());
+        exposed(&format!("module {module}"), &grants, &self.own)
     }
 
     /// Publishes a module that was made from `file`.
@@ -86,8 +107,14 @@ impl Publisher {
             Order::Withdraw(module) => self.withdraw(&module).map(|()| Vec::new()),
             Order::Reload(Some(module)) => self.reload(&module).map(|report| vec![report]),
             Order::Reload(None) => {
-                self.grant_anew()?;
-                Ok(self.reload_all())
+                let table = self.grant_anew()?;
+                let mut reports = self.reload_all();
+                // The order's answer has nothing but modules: the first one's says what is to be said of all.
+                let unknown = logged(self.unknown_modules(&table));
+                if let Some(first) = reports.first_mut() {
+                    first.warnings = shortened(format!("{unknown}{}", first.warnings));
+                }
+                Ok(reports)
             }
             Order::Drain(_) => Err(Error::internal("carry out an order", "it is not about modules")),
         }
@@ -104,7 +131,7 @@ impl Publisher {
             .fix(format!("name a file on the server's host, or one of {}", shipped::names())));
         }
         let (publication, warnings) = publication(&file, &self.interpreters).map_err(explained)?;
-        let report = report(&publication, warnings);
+        let report = report(&publication, logged(self.exposed(&publication)) + &warnings);
         self.publish(&file, publication)?;
         Ok(report)
     }
@@ -126,7 +153,7 @@ impl Publisher {
                 .with("file", file.display())
                 .fix(format!("farcall publish {}; farcall withdraw {module}", file.display())));
         }
-        let report = report(&publication, warnings);
+        let report = report(&publication, logged(self.exposed(&publication)) + &warnings);
         self.publish(&file, publication)?;
         Ok(report)
     }
@@ -161,6 +188,12 @@ impl Publisher {
     fn ask(&self, request: Request) -> Result<Response> {
         self.directory.ask_and_wait(request, DIRECTORY_TIMEOUT)
     }
+}
+
+/// Warnings as one text, which whoever runs the server gets, too.
+fn logged(warnings: Vec<String>) -> String {
+    warnings.iter().for_each(|warning| notice(warning));
+    warnings.iter().map(|warning| format!("{warning}\n")).collect()
 }
 
 fn report(publication: &Publication, warnings: String) -> ModuleReport {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use farcall_base::{ExecutableId, Result};
 use farcall_interfaces::directory::{ExecutableImage, ImageKind};
 use farcall_interfaces::spawner::SOCKET_VARIABLE;
+use farcall_interfaces::spawner::rules::Files;
 use farcall_kernel::Options;
 
 use super::environment::prepare;
@@ -27,6 +28,15 @@ pub struct Inspection {
     _room: Arc<Room>,
 }
 
+/// Folders and files that a module may open beside the system's and its working folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Grants {
+    /// To read; what it consists of is among them.
+    pub readable: Vec<String>,
+    /// To write.
+    pub writable: Vec<String>,
+}
+
 impl Inspector {
     /// One that reads the options.
     ///
@@ -41,14 +51,26 @@ impl Inspector {
         self.settings.limits_of(module).python().map(str::to_owned)
     }
 
+    /// Modules of which the options say something of their own.
+    pub fn modules(&self) -> impl Iterator<Item = &str> {
+        self.settings.modules.keys().map(String::as_str)
+    }
+
+    /// What a module that has this image may open; nothing is granted where all is open anyway (`files = "all"`).
+    pub fn grants(&self, module: &str, kind: ImageKind) -> Grants {
+        let rules = self.settings.limits_of(module).rules(&image(kind));
+        match rules.files {
+            Files::All => Grants::default(),
+            Files::Granted => Grants { readable: rules.readable, writable: rules.writable },
+        }
+    }
+
     /// A process of a module that has this image.
     ///
     /// # Errors
     /// When its working folder cannot be made, or its rules cannot be held.
     pub fn inspect(&self, module: &str, kind: ImageKind) -> Result<Inspection> {
-        let image =
-            ExecutableImage { kind, environment: Vec::new(), backend: String::new(), module_text: Arc::new([]) };
-        let line = Box::new(command_line(&self.settings, module, &image)?);
+        let line = Box::new(command_line(&self.settings, module, &image(kind))?);
         let room = Arc::new(Room::new(&line.limits)?);
         let mut command = Command::new(&line.program);
         let wanted = Wanted { executable: ExecutableId(0), command: line, room: room.clone() };
@@ -57,4 +79,8 @@ impl Inspector {
         command.env_remove(SOCKET_VARIABLE);
         Ok(Inspection { command, _room: room })
     }
+}
+
+fn image(kind: ImageKind) -> ExecutableImage {
+    ExecutableImage { kind, environment: Vec::new(), backend: String::new(), module_text: Arc::new([]) }
 }

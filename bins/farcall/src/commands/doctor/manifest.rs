@@ -1,0 +1,47 @@
+//! What a server's manifest says, and what it lets modules open that is not for them.
+
+use std::path::Path;
+
+use farcall_base::Result;
+use farcall_interfaces::directory::ImageKind;
+use farcall_interfaces::spawner;
+use farcall_kernel::{Manifest, Node};
+use farcall_spawner_local::Inspector;
+
+use super::Finding;
+use super::host::trouble;
+use crate::exposed::{exposed, own_files};
+use crate::serve::{plugins, server_options};
+
+/// Whether a server would start with it, and what it opens. Nothing is known here of what lies beside modules: that is
+/// said when they are published.
+pub fn findings(path: &Path) -> Vec<Finding> {
+    match granted(path) {
+        Ok(lines) if lines.is_empty() => {
+            vec![Finding::good("manifest", "it has no mistakes, and opens no file of the server's to modules")]
+        }
+        Ok(lines) => {
+            let fix = "name other folders in readable and writable, or move the file";
+            lines.into_iter().map(|line| Finding::warning("manifest", line, fix)).collect()
+        }
+        Err(error) => vec![trouble("manifest", &error)],
+    }
+}
+
+fn granted(path: &Path) -> Result<Vec<String>> {
+    let manifest = Manifest::load(path)?.completed(&plugins());
+    Node::check(&manifest, &plugins())?;
+    let own = own_files(&server_options(&manifest)?, Some(path));
+    let spawner = manifest.plugins.iter().find(|entry| entry.slot == spawner::SLOT);
+    let inspector = spawner.map_or_else(|| Ok(Inspector::default()), |entry| Inspector::new(&entry.options))?;
+    let grants = |module: &str| inspector.grants(module, ImageKind::GenericHost { libraries: Vec::new() });
+    let of_all = grants("");
+    let mut lines = exposed("every module", &of_all, &own);
+    for module in inspector.modules() {
+        let of_module = grants(module);
+        if of_module != of_all {
+            lines.extend(exposed(&format!("module {module}"), &of_module, &own));
+        }
+    }
+    Ok(lines)
+}

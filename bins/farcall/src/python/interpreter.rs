@@ -1,0 +1,142 @@
+//! Finds out what an interpreter is and reads, in a process that is held to the rules of the module that it is to run.
+//!
+//! Whoever publishes a file names the program that lies beside it. So it may do no more than the file's own code, and what
+//! it says that it reads is granted only where it lies anyway.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_interfaces::directory::ImageKind;
+use serde_json::Value;
+
+use super::{Interpreters, PROGRAM, answer};
+use crate::inspection::finish;
+
+/// Others may write.
+const WRITABLE_BY_OTHERS: u32 = 0o002;
+
+/// Who named an interpreter.
+pub enum Namer<'a> {
+    /// Whoever runs the server, so.
+    Admin(&'static str),
+    /// Whoever publishes a file, by an environment in its folder.
+    Publisher(&'a Path),
+}
+
+/// An interpreter that has Farcall.
+pub struct Interpreter {
+    program: String,
+    readable: Vec<String>,
+    /// What it reads and is not granted.
+    elsewhere: Vec<String>,
+}
+
+impl Interpreter {
+    /// Asks it where it is. It runs none of the file's code.
+    pub fn ask(interpreters: &Interpreters, python: &Path, namer: &Namer<'_>, module: &str) -> Result<Interpreter> {
+        let named = |error: Error| error.with("python", python.display()).with("why this one", namer.reason());
+        let Some(program) = find(python) else { return Err(named(missing("there is no such program"))) };
+        let own: Vec<PathBuf> = namer.folders(&program).collect();
+        let kind = ImageKind::Interpreted {
+            program: program.display().to_string(),
+            arguments: PROGRAM.into_iter().chain(["--places"]).map(str::to_owned).collect(),
+            readable: own.iter().map(|folder| folder.display().to_string()).collect(),
+        };
+        // What the manifest grants is granted to this, too.
+        let granted = interpreters.inspector.grants(module, kind.clone()).readable;
+        let mut inspection = interpreters.inspector.inspect(module, kind)?;
+        let finished = finish(&mut inspection.command, b"", &interpreters.giver).map_err(named)?;
+        if !finished.status.success() {
+            let has_none = finished.words.contains("No module named");
+            let message =
+                if has_none { "it has no farcall, or lacks what that needs" } else { "it cannot load farcall" };
+            return Err(named(missing(message)).with("it said", finished.last_line()));
+        }
+        let said = answer(&finished, python)?;
+        let readable = said["readable"].as_array().into_iter().flatten();
+        let (readable, elsewhere) =
+            readable.filter_map(Value::as_str).map(str::to_owned).partition(|path| namer.may_grant(path, &granted));
+        match said["program"].as_str() {
+            Some(program) if program.starts_with('/') => {
+                Ok(Interpreter { program: program.to_owned(), readable, elsewhere })
+            }
+            _ => Err(named(missing("it does not know where it is"))),
+        }
+    }
+
+    /// How it runs a file.
+    pub fn image(&self, arguments: Vec<String>, file: &Path) -> ImageKind {
+        let mut readable = self.readable.clone();
+        // What lies beside the file, unless that is everything.
+        readable.extend(file.parent().filter(|folder| folder.parent().is_some()).map(|f| f.display().to_string()));
+        ImageKind::Interpreted { program: self.program.clone(), arguments, readable }
+    }
+
+    /// What the publisher should know of what it reads.
+    pub fn left_out(&self, module: &str) -> String {
+        let line = |path: &String| {
+            format!("{path} is not granted, although .venv uses it: it lies elsewhere (modules.{module}.readable)\n")
+        };
+        self.elsewhere.iter().map(line).collect()
+    }
+}
+
+impl Namer<'_> {
+    fn reason(&self) -> &'static str {
+        match self {
+            Namer::Admin(reason) => reason,
+            Namer::Publisher(_) => "it is beside the file",
+        }
+    }
+
+    /// What a program reads while it is asked: its environment, and the installation that this leads to.
+    fn folders(&self, program: &Path) -> impl Iterator<Item = PathBuf> {
+        let beside = match self {
+            Namer::Admin(_) => installation(program),
+            Namer::Publisher(folder) => Some(folder.to_path_buf()),
+        };
+        let real = std::fs::canonicalize(program).ok().and_then(|program| installation(&program));
+        let real = real.filter(|folder| matches!(self, Namer::Admin(_)) || is_python(folder));
+        // A folder that is everything is no folder of its own.
+        [beside, real].into_iter().flatten().filter(|folder| folder.parent().is_some())
+    }
+
+    /// Whether a module may read what its interpreter says that it reads.
+    fn may_grant(&self, path: &str, granted: &[String]) -> bool {
+        let Namer::Publisher(_) = self else { return true };
+        let Ok(real) = std::fs::canonicalize(path) else { return false };
+        let below = |folder: &str| std::fs::canonicalize(folder).is_ok_and(|folder| real.starts_with(folder));
+        granted.iter().map(String::as_str).chain(["/usr"]).any(below)
+    }
+}
+
+/// The folder whose `bin` a program lies in.
+fn installation(program: &Path) -> Option<PathBuf> {
+    program.parent().and_then(Path::parent).map(Path::to_path_buf)
+}
+
+/// Whether a folder is an installation of Python, and not one where anybody can make it look so.
+fn is_python(folder: &Path) -> bool {
+    let is_shared = std::fs::metadata(folder).is_ok_and(|status| status.mode() & WRITABLE_BY_OTHERS != 0);
+    let mut names =
+        std::fs::read_dir(folder.join("lib")).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    !is_shared && names.any(|name| name.to_string_lossy().starts_with("python"))
+}
+
+/// A program by its path, or by a name to look for where the shell would.
+fn find(python: &Path) -> Option<PathBuf> {
+    if python.components().count() > 1 {
+        return std::path::absolute(python).ok().filter(|program| program.is_file());
+    }
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).map(|folder| folder.join(python)).find(|program| program.is_file())
+}
+
+fn missing(message: &str) -> Error {
+    Error::new(ErrorKind::Unavailable, "find a Python interpreter", message.to_owned()).fix(
+        "python3 -m venv .venv beside the file, and .venv/bin/pip install the farcall wheel there (what lies elsewhere must be \
+         granted: modules.NAME.readable in farcall.toml); or name an interpreter: farcall serve --python PATH, or \
+         modules.NAME.python",
+    )
+}
