@@ -111,6 +111,31 @@ fn a_check_ends_with_the_server() {
     publisher.wait().unwrap();
 }
 
+#[test]
+fn whoever_publishes_beside_the_servers_files_is_warned() {
+    let folder = Directory::new();
+    let log = folder.0.join("audit.log");
+    let options = format!("audit_file = {log:?}");
+    let manifest = folder.write("farcall.toml", &manifest_of(&options, &format!("limits.writable = [{:?}]", folder.0)));
+    let server = Server::start(Transport::Unix, &[battery(false)], &["--manifest", words(&manifest)]);
+    let output = server.run(&["publish", words(&library(&folder, LOOPS))]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    good(&output);
+    for (what, file) in [("the audit log", &log), ("the manifest", &manifest)] {
+        let warning = format!("module loading may write to {what} ({})", file.display());
+        assert!(said.contains(&warning) && server.log().contains(&warning), "{warning} in {said}");
+    }
+    let reloaded = String::from_utf8_lossy(&server.run(&["reload"]).stderr).into_owned();
+    assert!(reloaded.contains("module battery may write to the audit log"), "{reloaded}");
+    let doctor = server.run(&["doctor", "--manifest", words(&manifest)]);
+    let found = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert!(found.contains("every module may write to the audit log") && found.contains("warning"), "{found}");
+    let wrong = folder.write("wrong.toml", &manifest_of("", "limits.memory_bytes_max = 1"));
+    let doctor = server.run(&["doctor", "--manifest", words(&wrong)]);
+    let found = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert!(!doctor.status.success() && found.contains("set at least 16777216"), "{found}");
+}
+
 /// Calls at a time of a routine whose library is never opened: they fail with the same words.
 fn hopeless(server: &Server, words: &[&str]) {
     let client = server.client();
