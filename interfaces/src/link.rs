@@ -375,21 +375,6 @@ impl Link {
         }
     }
 
-    /// Throws away what came.
-    ///
-    /// # Errors
-    /// `ConnectionLost`.
-    pub fn discard(&mut self) -> Result<Received> {
-        match self.stream.receive(&mut [IoSliceMut::new(&mut self.buffer)], &mut Vec::new()) {
-            Ok(0) => Ok(Received::Closed),
-            Ok(_) => Ok(Received::More),
-            Err(error) if matches!(error.kind(), IoErrorKind::WouldBlock | IoErrorKind::Interrupted) => {
-                Ok(Received::Blocked)
-            }
-            Err(error) => Err(self.lost("receive", error)),
-        }
-    }
-
     /// Gives every whole frame in the buffer to the handler, and moves array bytes that came along to their place.
     fn dispatch(&mut self, handler: &mut dyn FrameHandler) -> Result<()> {
         loop {

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use farcall_base::ErrorKind;
-use farcall_client::{Argument, CallOptions, Client, Error};
+use farcall_client::{Argument, Array, CallOptions, Client, Error};
 use farcall_tests::{Directory, Server, Transport, authority, battery, eventually, program};
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -168,6 +168,31 @@ fn a_revoked_user_s_running_call_is_cut_off() {
     let said = calling.join().unwrap().to_string();
     assert!(said.contains("\"bert\" was revoked"), "{said}");
     std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// The server stops to read what he sends: a socket that is closed over it would take back the reason.
+#[test]
+fn a_revoked_user_in_the_middle_of_an_upload_is_told_why() {
+    let server = Server::start(Transport::Tls, &[battery(false)], &[]);
+    for round in 0..3 {
+        let bert = PathBuf::from(authority(&server.authority(), &["user", "bert"]));
+        let client = enter(&server, &bert).unwrap();
+        let (sender, begun) = std::sync::mpsc::channel();
+        let uploading = std::thread::spawn(move || {
+            let touch = client.routine("battery/touch").unwrap();
+            let x = vec![1.0_f64; 8 << 20];
+            loop {
+                match touch.call([("x", Array::vector(&x).into())]) {
+                    Ok(_) => sender.send(()).unwrap_or(()),
+                    Err(error) => return error,
+                }
+            }
+        });
+        begun.recv_timeout(Duration::from_secs(60)).unwrap();
+        authority(&server.authority(), &["revoke", "bert"]);
+        let said = uploading.join().unwrap().to_string();
+        assert!(said.contains("\"bert\" was revoked"), "{round}: {said}");
+    }
 }
 
 /// A certificate like those of `farcall ca user`, but for seconds.

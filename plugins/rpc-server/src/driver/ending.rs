@@ -1,4 +1,4 @@
-//! The end of a connection whose client broke a rule.
+//! The end of a connection whose client broke a rule, or lost the right to it.
 //!
 //! A socket that is closed while bytes lie in it takes back what it sent (RFC 1122, 4.2.2.13), and the client would not
 //! learn why. So its socket outlives the connection for a moment, and what still comes is thrown away.
@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use farcall_base::{ConnectionId, Instant};
-use farcall_interfaces::link::{Link, Received};
+use farcall_interfaces::link::Link;
 use rustix::event::epoll;
-use rustix::net::{Shutdown, shutdown};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
 
 use super::{Driver, Interest};
 use crate::step::Surroundings;
@@ -18,6 +19,9 @@ use crate::step::Surroundings;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Sockets that are kept so; those beyond are closed at once.
 const SOCKETS_MAX: usize = 64;
+
+/// Bytes thrown away at a time.
+const DISCARD_BYTES: usize = 64 << 10;
 
 /// Sockets of connections that ended, and when each is closed at the latest.
 #[derive(Default)]
@@ -38,12 +42,16 @@ impl Endings {
 
     /// Throws away what came; true if there may be more although the socket does not say so.
     pub fn discard(&mut self, connection: ConnectionId) -> bool {
-        let Some((link, _)) = self.sockets.get_mut(&connection) else { return false };
-        match link.discard() {
-            Ok(Received::More) => return true,
-            Ok(Received::Blocked) => {}
+        let Some((link, _)) = self.sockets.get(&connection) else { return false };
+        // The socket's own bytes, whatever lies over it: a stream over TLS takes none from a user who lost the right to it.
+        let mut bytes = [0; DISCARD_BYTES];
+        let socket = link.stream().readiness();
+        let taken = socket.map(|socket| recv(socket, &mut bytes, RecvFlags::DONTWAIT).map(|(count, _)| count));
+        match taken {
+            Some(Ok(count)) if count > 0 => return true,
+            Some(Err(Errno::AGAIN | Errno::INTR)) => {}
             // The client read it, or is gone.
-            Ok(Received::Closed) | Err(_) => drop(self.sockets.remove(&connection)),
+            _ => drop(self.sockets.remove(&connection)),
         }
         false
     }
