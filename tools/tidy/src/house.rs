@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use crate::metadata::{Package, packages};
 use crate::tree::{SourceFile, Tree, Violation, repository};
-use crate::{architecture, layers, links, reach, sizes, text};
+use crate::{architecture, faults, layers, links, reach, sizes, text};
 
 fn tree() -> &'static Tree {
     static TREE: OnceLock<Tree> = OnceLock::new();
@@ -109,6 +109,13 @@ fn rooms_are_on_the_map() {
 #[test]
 fn one_call_can_be_followed() {
     assert_holds(architecture::follow_one_call(tree(), &architecture::read_map(tree())));
+}
+
+#[test]
+fn faults_are_watched() {
+    let tables = faults::read(tree());
+    assert!(tables.contains("may_run_again"), "the tables of faults are there");
+    assert_holds(faults::violations(tree(), &tables));
 }
 
 #[test]

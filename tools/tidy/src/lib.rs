@@ -8,6 +8,7 @@
 mod house;
 
 pub mod architecture;
+pub mod faults;
 pub mod functions;
 pub mod layers;
 pub mod links;

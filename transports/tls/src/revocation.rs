@@ -143,7 +143,7 @@ fn read_list(path: &Path) -> Result<CertificateRevocationListDer<'static>> {
     CertificateRevocationListDer::from_pem_slice(&text).map_err(|_| damaged())
 }
 
-fn serials(list: &CertificateRevocationListDer<'_>) -> Result<HashSet<Vec<u8>>> {
+pub(crate) fn serials(list: &CertificateRevocationListDer<'_>) -> Result<HashSet<Vec<u8>>> {
     let (_, list) = CertificateRevocationList::from_der(list).map_err(|_| damaged())?;
     Ok(list.iter_revoked_certificates().map(|revoked| revoked.raw_serial().to_vec()).collect())
 }

@@ -2,10 +2,14 @@
 
 use std::os::unix::fs::chown;
 
-use farcall_base::ErrorKind;
+use farcall_base::{ErrorKind, Random, SeededRandom};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, CertificateRevocationListDer};
 
 use super::authority::{Authority, set_mode};
 use super::*;
+use crate::certificate::Certificate;
+use crate::revocation::serials;
 
 #[test]
 fn a_key_that_others_can_read_is_refused() {
@@ -78,4 +82,49 @@ fn names_can_stand_in_tables_and_file_names() {
     for bad in ["", "token", "inherited", "uid 0", "../x", ".x", "-x", "a/b", "a\"b", "ä", &"a".repeat(65)] {
         assert!(!is_name(bad), "{bad}");
     }
+}
+
+/// What a damaged certificate or list says of itself is read or refused: its lengths and dates are a stranger's word.
+#[test]
+fn fuzz_of_certificates_and_lists_never_panics() {
+    let authority = Authority::new();
+    authority.revoke(&[3, 500, 70_000]);
+    let certificate = CertificateDer::from_pem_file(authority.user("anna")).unwrap();
+    let list = CertificateRevocationListDer::from_pem_file(authority.path("revoked.crl")).unwrap();
+    assert!(Certificate::parse(&certificate).is_ok() && serials(&list).unwrap().len() == 3);
+    let mut random = SeededRandom::new(11);
+    let (mut read, mut refused) = (0, 0);
+    for _ in 0..farcall_golden::fuzz_rounds(10_000) {
+        let outcomes = [
+            Certificate::parse(&damaged(&mut random, &certificate)).map(drop),
+            serials(&damaged(&mut random, &list).into()).map(drop),
+        ];
+        for outcome in outcomes {
+            match outcome {
+                Ok(()) => read += 1,
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::InvalidSource, "{error}");
+                    refused += 1;
+                }
+            }
+        }
+    }
+    assert!(read > 1000 && refused > 1000, "{read} read, {refused} refused");
+}
+
+/// A few changes: a byte, a length that is too great, a piece lost or twice, or an end too early.
+fn damaged(random: &mut SeededRandom, bytes: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    for _ in 0..1 + random.next() % 3 {
+        let place = (random.next() % bytes.len().max(1) as u64) as usize;
+        let piece = place..bytes.len().min(place + 1 + (random.next() % 12) as usize);
+        match random.next() % 16 {
+            0 => bytes.truncate(place),
+            1 => drop(bytes.drain(piece)),
+            2 => bytes.extend_from_within(piece),
+            3 => bytes[piece].fill(0xff),
+            _ => bytes[piece].iter_mut().take(1).for_each(|byte| *byte ^= 1 << (random.next() % 8)),
+        }
+    }
+    bytes
 }
