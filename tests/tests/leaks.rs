@@ -100,11 +100,21 @@ fn idle_connections_cost_little(transport: Transport, wanted: usize, kilobytes_m
     let client = server.client();
     call(&client, 100);
     let before = cost(server.pid());
-    let idle: Vec<Idle> = (0..count).map(|_| Idle::new(&server, transport)).collect();
+    let crowd = || (0..count).map(|_| Idle::new(&server, transport)).collect::<Vec<Idle>>();
+    let mut idle = crowd();
     let crowded = cost(server.pid());
     let each = crowded.1.saturating_sub(before.1) as f64 / count as f64;
     println!("{transport:?}: {each:.1} kB for each of {count} idle connections");
     assert!(each <= kilobytes_max, "{transport:?}: {each} kB for each of {count} idle connections");
+    // What they took serves those who come after them.
+    for _ in 0..2 {
+        idle.clear();
+        assert!(eventually(|| cost(server.pid()).0 <= before.0 + 4), "{:?} after {before:?}", cost(server.pid()));
+        idle = crowd();
+    }
+    let again = cost(server.pid()).1;
+    println!("{transport:?}: {} kB for the first crowd, {again} kB for the third", crowded.1);
+    assert!(again <= crowded.1 + crowded.1 / 8 + 4096, "{transport:?}: {} kB, later {again}", crowded.1);
     // Nobody is slowed or turned away by them.
     call(&client, 1000);
     call(&server.client(), 100);
