@@ -218,6 +218,14 @@ fn draining_takes_no_longer_than_it_may() {
 }
 
 #[test]
+fn a_server_without_calls_needs_no_time_to_drain() {
+    let folder = Directory::new();
+    let mut server = one_by_one(&folder, "", Transport::Unix);
+    good(&server.run(&["drain", "--timeout", "0"]));
+    assert_eq!(server.exit_code(), Some(0), "{}", server.log());
+}
+
+#[test]
 fn drain_answers_when_the_last_call_is_over() {
     let folder = Directory::new();
     let mut server = one_by_one(&folder, "", Transport::Unix);

@@ -48,7 +48,7 @@ pub enum Command {
     /// Look for what is wrong on this host and with a server, and say the fix for each
     Doctor(doctor::DoctorArguments),
     /// Print a unit that makes a server a service of systemd
-    Service,
+    Service(service::ServiceArguments),
     /// Make and revoke the certificates of a server and its users
     Ca(ca::CaArguments),
     /// Check interface files
@@ -92,7 +92,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Drain(arguments) => administer::drain(&arguments).map(success),
         Command::Top(arguments) => top::top(&arguments).map(success),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
-        Command::Service => service::service().map(success),
+        Command::Service(arguments) => service::service(&arguments).map(success),
         Command::Ca(arguments) => ca::ca(&arguments).map(success),
         Command::Check(arguments) => check::check(&arguments),
         Command::Fmt(arguments) => fmt::fmt(&arguments),

@@ -29,8 +29,23 @@ const LIBRARY_DIRECTORY_VARIABLE: &str = "FARCALL_LIBRARY_DIRECTORY";
 /// `NotFound`, or `InvalidSource` with every mistake of the file as its source.
 pub fn compile(file: &Path) -> Result<Module> {
     let text = read(file)?;
+    check_is_interface(file, &text)?;
     let text = if farcall_idl::needs_preprocessor(&text) { preprocess(file)? } else { text };
     farcall_idl::compile(&file.display().to_string(), &text).map_err(Error::from)
+}
+
+/// Refuses what others would list mistakes of by the hundred.
+fn check_is_interface(file: &Path, text: &str) -> Result<()> {
+    let extension = file.extension().and_then(|extension| extension.to_str()).unwrap_or("").to_lowercase();
+    let is = match extension.as_str() {
+        _ if text.starts_with("\x7fELF") => "a library or a program",
+        _ if text.contains('\0') => "no text",
+        "c" | "cc" | "cpp" | "cxx" | "f" | "for" | "f77" | "f90" | "f95" => "source code",
+        _ => return Ok(()),
+    };
+    Err(Error::new(ErrorKind::InvalidSource, "read an interface file", format!("it is {is}, and no interface"))
+        .with("file", file.display())
+        .fix("write FILE.idl, which says what the routines take and names their library: Library \"./libmine.so\""))
 }
 
 /// The file's text. Bytes that are no UTF-8 become the replacement character, which the compiler takes in comments only.
@@ -203,7 +218,10 @@ fn cache_directory() -> Result<PathBuf> {
         farcall_transport_unix::default_socket_path().parent().map(Path::to_path_buf).unwrap_or_default()
     });
     let folder = base.join("farcall");
-    std::fs::create_dir_all(&folder)
-        .map_err(|error| Error::system("make the build cache", error).with("folder", folder.display()))?;
+    std::fs::create_dir_all(&folder).map_err(|error| {
+        Error::system("make the build cache", error)
+            .with("folder", folder.display())
+            .fix("set XDG_CACHE_HOME to a directory of your own that can be written to")
+    })?;
     Ok(folder.join("executables"))
 }

@@ -57,7 +57,6 @@ impl Contract {
         Error::new(ErrorKind::InterfaceChanged, "call", message)
             .with("routine", &self.name)
             .fix("look the routine up again, and call with arguments for the new interface")
-            .retryable()
     }
 }
 

@@ -37,7 +37,7 @@ use crate::argument::Passed;
 use crate::contract::Contract;
 pub use calls::{Conditions, Told};
 use ending::closed;
-use flight::Call;
+use flight::{ATTEMPTS_MAX, Call};
 use gathering::Gathering;
 pub use gathering::Pace;
 use heartbeat::Heartbeat;
@@ -401,7 +401,7 @@ impl Drop for Session {
 impl Core {
     fn open(&mut self, contract: Arc<Contract>, passed: Passed, conditions: Conditions) -> Result<u64> {
         let number = self.next_number;
-        self.tables.open(Call { number, contract, passed, conditions, attempts_left: 1 })?;
+        self.tables.open(Call { number, contract, passed, conditions, attempts_left: ATTEMPTS_MAX })?;
         self.next_number += 1;
         Ok(number)
     }

@@ -39,16 +39,24 @@ pub(crate) struct Cache {
 impl Cache {
     /// Opens the cache, making its directory if needed. Refuses one that others could put programs into.
     pub fn open(directory: &Path) -> Result<Cache> {
-        let failed = |error| Error::system("open the build cache", error).with("directory", directory.display());
+        const ELSEWHERE: &str = "set XDG_CACHE_HOME to a directory of your own that can be written to";
+        let failed =
+            |error| Error::system("open the build cache", error).with("directory", directory.display()).fix(ELSEWHERE);
         let directory = super::absolute(directory)?;
         DirBuilder::new().recursive(true).mode(0o700).create(&directory).map_err(failed)?;
         let metadata = fs::metadata(&directory).map_err(failed)?;
         // SAFETY: a system call without arguments that cannot fail.
         let own = metadata.uid() == unsafe { libc::geteuid() };
-        if !own || metadata.mode() & 0o022 != 0 {
+        if !own {
+            return Err(Error::new(ErrorKind::PermissionDenied, "open the build cache", "it belongs to another user")
+                .with("directory", directory.display())
+                .with("owner", format!("uid {}", metadata.uid()))
+                .fix(format!("have its owner give it to you (chown), or {ELSEWHERE}")));
+        }
+        if metadata.mode() & 0o022 != 0 {
             return Err(Error::new(ErrorKind::PermissionDenied, "open the build cache", "others can write to it")
                 .with("directory", directory.display())
-                .fix("make it your own: `chmod go-w` it, or choose another directory"));
+                .fix("take that right from them: `chmod go-w` it"));
         }
         Ok(Cache { directory })
     }

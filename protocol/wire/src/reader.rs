@@ -152,7 +152,11 @@ fn check_preface(seen: &[u8]) -> Result<()> {
             "greet the peer",
             format!("the other end does not speak Farcall: it begins with \"{text}\""),
         )
-        .fix("check the address and the port"));
+        .fix(match seen {
+            // The head of a TLS record: an alert, or a handshake (RFC 8446, section 5.1).
+            [0x15 | 0x16, 3, ..] => "it speaks TLS: write tls://HOST:PORT",
+            _ => "check the address and the port",
+        }));
     }
     match seen.get(name) {
         Some(version) if *version != PREFACE[name] => Err(Error::new(

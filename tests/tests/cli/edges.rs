@@ -148,3 +148,39 @@ fn check_link_finds_libraries_and_symbols() {
     shell.folder.write("good.idl", "Library \"libm.so.6\";\nDefine f(IN double x) Calls \"C\" cos(x);\n");
     assert!(shell.good(&["check", "--link", "good.idl"]).contains("good/f"));
 }
+
+#[test]
+fn a_service_publishes_what_it_is_told_to() {
+    let shell = Shell::new();
+    let none = shell.good(&["service"]);
+    assert!(none.contains("--log-format json\n") && !none.contains('@'), "{none}");
+    shell.folder.write("my 100%.idl", "Module m;");
+    let unit = shell.good(&["service", "lapack", "my 100%.idl"]);
+    let file = shell.path("my 100%.idl").display().to_string().replace('%', "%%");
+    assert!(unit.contains(&format!("--log-format json lapack \"{file}\"\n")), "{unit}");
+    let missing = shell.run(&["service", "missing.idl"]);
+    assert!(missing.code != 0 && missing.err.contains("no such file"), "{}", missing.err);
+}
+
+#[test]
+fn what_is_no_interface_is_called_so_at_once() {
+    let shell = Shell::new();
+    std::fs::write(shell.path("short.so"), b"\x7fELF\x02\x01\x01").unwrap();
+    shell.folder.write("solve.f", "      SUBROUTINE SOLVE(N, X)\n      END\n");
+    shell.folder.write("holes.idl", "Module m;\0");
+    for (file, word) in [("short.so", "a library or a program"), ("solve.f", "source code"), ("holes.idl", "no text")] {
+        let refused = shell.run(&["check", file]);
+        let place_and_fix = refused.err.contains(file) && refused.err.contains("write FILE.idl");
+        assert!(refused.code == 2 && refused.err.contains(word) && place_and_fix, "{}", refused.err);
+    }
+}
+
+#[test]
+fn a_cache_that_is_not_ours_is_said_to_be_so() {
+    let shell = Shell::new();
+    shell.folder.write("code.idl", "Module code;\nDefine f(IN int n, OUT int m) { *m = n; }\n");
+    shell.folder.write("file", "");
+    let call = ["call", "f", "1", "--publish", "code.idl"];
+    let refused = said(shell.command(&call).env("XDG_CACHE_HOME", shell.path("file")).output().unwrap());
+    assert!(refused.code != 0 && refused.err.contains("set XDG_CACHE_HOME"), "{}", refused.err);
+}

@@ -19,7 +19,7 @@ const BUSY_MAX: Duration = Duration::from_secs(5);
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
 /// Where a user's server listens by default: `$XDG_RUNTIME_DIR/farcall/server.sock`, or
-/// `/tmp/farcall-<uid>/server.sock` on machines without a login manager.
+/// `/tmp/farcall-<uid>/server.sock` where there is no such directory: without a login manager, after `su`, in containers.
 ///
 /// The path is only computed; [`crate::Listener::bind`] makes and judges the directory, [`connect`] judges the server.
 pub fn default_socket_path() -> PathBuf {
@@ -29,7 +29,7 @@ pub fn default_socket_path() -> PathBuf {
 pub(crate) fn socket_path_in(runtime_directory: Option<PathBuf>) -> PathBuf {
     match runtime_directory {
         // A relative path is to be ignored, says the XDG base directory specification.
-        Some(directory) if directory.is_absolute() => directory.join("farcall/server.sock"),
+        Some(directory) if directory.is_absolute() && directory.is_dir() => directory.join("farcall/server.sock"),
         _ => PathBuf::from(format!("/tmp/farcall-{}/server.sock", own_uid())),
     }
 }

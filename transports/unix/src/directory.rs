@@ -32,7 +32,11 @@ pub fn prepare(path: &Path) -> Result<PathBuf> {
     match DirBuilder::new().mode(0o700).create(&directory) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        Err(error) => return Err(Error::system(OPERATION, error).with("directory", directory.display())),
+        Err(error) => {
+            return Err(Error::system(OPERATION, error)
+                .with("directory", directory.display())
+                .fix("make the directory above it, or name another place: --listen unix:PATH"));
+        }
     }
     judge(&directory)?;
     Ok(directory)

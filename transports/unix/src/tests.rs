@@ -228,8 +228,10 @@ fn only_a_unix_stream_socket_is_taken_over() {
 
 #[test]
 fn the_default_path_is_the_users_own() {
-    assert_eq!(connect::socket_path_in(Some("/run/user/7".into())), Path::new("/run/user/7/farcall/server.sock"));
+    let here = std::env::temp_dir();
+    assert_eq!(connect::socket_path_in(Some(here.clone())), here.join("farcall/server.sock"));
     let fallback = PathBuf::from(format!("/tmp/farcall-{}/server.sock", own_uid()));
     assert_eq!(connect::socket_path_in(None), fallback);
     assert_eq!(connect::socket_path_in(Some("relative".into())), fallback, "as the XDG specification says");
+    assert_eq!(connect::socket_path_in(Some(here.join("missing"))), fallback);
 }

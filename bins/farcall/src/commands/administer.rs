@@ -172,7 +172,7 @@ fn milliseconds(seconds: f64) -> Result<u64> {
 }
 
 /// A file by its whole path; a bare name that is no file here stands for what comes with the server.
-fn named(file: &Path) -> Result<String> {
+pub fn named(file: &Path) -> Result<String> {
     let bare = file.components().count() == 1 && file.extension().is_none() && !file.exists();
     let path = if bare { file.to_path_buf() } else { absolute(file)? };
     path.into_os_string().into_string().map_err(|path| {

@@ -1,15 +1,38 @@
 //! `farcall service`: the unit that makes a server a service of systemd.
 
-use farcall_base::{Error, Result};
+use std::path::{Path, PathBuf};
 
+use clap::Args;
+use farcall_base::{Error, ErrorKind, Result};
+
+use super::administer::named;
 use crate::output::print;
 
 const UNIT: &str = include_str!("service.unit");
 
+/// Prints a unit.
+#[derive(Args)]
+pub struct ServiceArguments {
+    /// What the service publishes, as for farcall serve; without any, the libraries that come with Farcall
+    files: Vec<PathBuf>,
+}
+
 /// Prints the unit, with this very program in it.
-pub fn service() -> Result<()> {
+pub fn service(arguments: &ServiceArguments) -> Result<()> {
     let program = std::env::current_exe().map_err(|error| Error::system("find the farcall program", error))?;
-    print(|out| out.write_all(UNIT.replace("@PROGRAM@", &quoted(&program.to_string_lossy())).as_bytes()))
+    let files: Result<String> = arguments.files.iter().map(|file| Ok(format!(" {}", quoted(&whole(file)?)))).collect();
+    let unit = UNIT.replace("@FILES@", &files?).replace("@PROGRAM@", &quoted(&program.to_string_lossy()));
+    print(|out| out.write_all(unit.as_bytes()))
+}
+
+fn whole(file: &Path) -> Result<String> {
+    let name = named(file)?;
+    if Path::new(&name).is_absolute() && !file.exists() {
+        return Err(Error::new(ErrorKind::NotFound, "make a service", "there is no such file")
+            .with("path", name)
+            .fix("put it where the service will read it, and name that place"));
+    }
+    Ok(name)
 }
 
 /// A path as systemd.unit(5) reads it: `%` begins a specifier, `$` a variable.

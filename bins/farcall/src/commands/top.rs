@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_client::{Client, Status};
+use rustix::termios::tcgetwinsize;
 
 use crate::connection::RunningServer;
 use crate::output::is_screen;
@@ -77,8 +78,11 @@ fn look(client: &Client) -> Result<Look> {
 /// False when nobody reads any more.
 fn show(text: &str, screen: bool) -> Result<bool> {
     let mut out = stdout().lock();
-    let cleared = if screen { out.write_all(CLEAR) } else { Ok(()) };
-    match cleared.and_then(|()| out.write_all(text.as_bytes())).and_then(|()| out.flush()) {
+    let (cleared, text) = match tcgetwinsize(&out).ok().filter(|_| screen) {
+        Some(size) => (CLEAR, page::fitted(text, size.ws_row.into(), size.ws_col.into())),
+        None => (&b""[..], text.to_owned()),
+    };
+    match out.write_all(cleared).and_then(|()| out.write_all(text.as_bytes())).and_then(|()| out.flush()) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
         Err(error) => Err(Error::system("write the output", error)),

@@ -136,7 +136,8 @@ impl End {
     /// Begins the end, or makes it come sooner.
     fn drain(&mut self, time: Duration) -> Result<()> {
         notify::stopping();
-        let until = Instant::now() + time.min(DRAIN_MAX);
+        // A server without calls learns that in this time, however little its calls have.
+        let until = Instant::now() + time.min(DRAIN_MAX) + GOODBYE_MAX;
         self.until = Some(self.until.map_or(until, |known| known.min(until)));
         self.rpc.drain(self.sender.reply(|_: Result<()>| Event::Drained)?);
         Ok(())

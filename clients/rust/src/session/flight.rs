@@ -19,6 +19,10 @@ use crate::files::SentFile;
 use crate::marshal::{Marshalled, Shared, Side, copy_result, packed, receive_result, write_result};
 use crate::results::{Output, Outputs, OwnedArray};
 
+/// How often a call is opened again whose interface the server wants fetched first (spec/call.md, section 7). One order
+/// to reload changes what is published once per module, and a client that asks in between is asked again.
+pub const ATTEMPTS_MAX: u8 = 8;
+
 /// A call as its caller asked for it.
 pub struct Call {
     pub number: u64,

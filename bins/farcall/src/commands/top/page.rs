@@ -26,6 +26,16 @@ pub fn page(now: &Status, before: &Status, seconds: f64) -> String {
     text + &table(&["CALL", "WHO", "ROUTINE", "STAGE", "FROM", "AGE"], 5, calls.collect())
 }
 
+/// As much of a page as a terminal has room for, its head in any case: one whose size is not known gets all.
+pub fn fitted(text: &str, rows: usize, columns: usize) -> String {
+    if rows == 0 || columns == 0 {
+        return text.to_owned();
+    }
+    // A line as wide as the terminal may begin another; so may the end of the last one.
+    let lines = text.lines().take(rows.saturating_sub(1).max(1));
+    lines.map(|line| line.chars().take(columns.saturating_sub(1).max(1)).chain(['\n']).collect::<String>()).collect()
+}
+
 fn head(now: &Status, before: &Status, seconds: f64) -> String {
     // The sum of nothing is -0.0.
     let all = now.uses.iter().map(|one| rate(one, before, seconds)).sum::<f64>() + 0.0;
@@ -130,6 +140,16 @@ mod tests {
         };
         let totals = Some(Totals { clients: 4, memory_used: 1 << 30, ..Totals::default() });
         Status { uses: vec![one], calls: vec![call; 25], calls_open: 25, totals, ..Status::default() }
+    }
+
+    #[test]
+    fn a_page_is_no_larger_than_its_terminal() {
+        let text = page(&seen(110), &seen(10), 2.0);
+        let cut = fitted(&text, 8, 30);
+        assert!(cut.lines().count() == 7 && cut.lines().all(|line| line.chars().count() < 30), "{cut}");
+        assert!(cut.lines().next().is_some_and(|first| text.starts_with(first)) && cut.ends_with('\n'), "{cut}");
+        assert_eq!((fitted(&text, 0, 0), fitted(&text, 1000, 1000)), (text.clone(), text));
+        assert_eq!(fitted("ab\ncd\n", 1, 1), "a\n");
     }
 
     #[test]
