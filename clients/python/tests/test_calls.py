@@ -257,6 +257,25 @@ def test_an_interrupt_ends_the_call_alone():
     child.stdout.close()
 
 
+def test_an_interrupt_while_a_connection_closes_is_raised():
+    program = """
+import farcall, sys
+print("begins", flush=True)
+while True:
+    with farcall.connect(files=[sys.argv[1]]) as server:
+        server.square(1)
+        print("closes", flush=True)
+"""
+    command = [sys.executable, "-c", program, str(BEHAVIOUR)]
+    for _ in range(4):
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        with subprocess.Popen(command, start_new_session=True, **pipes) as child:
+            assert [child.stdout.readline() for _ in range(2)] == ["begins\n", "closes\n"]
+            child.send_signal(signal.SIGINT)
+            said = child.communicate(timeout=30)[1]
+            assert child.returncode != 0 and "Exception ignored" not in said and "KeyboardInterrupt" in said, said
+
+
 @pytest.fixture
 def stopped(farcall):
     """A function that starts a server and gives its address and its process, which the test may stop and continue."""

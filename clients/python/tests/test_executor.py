@@ -1,10 +1,15 @@
 """A server as concurrent.futures.Executor: what the standard library says of one holds."""
 
 import concurrent.futures
+import pathlib
+import subprocess
+import sys
 import time
 
 import numpy as np
 import pytest
+
+BEHAVIOUR = pathlib.Path(__file__).parent / "routines/behaviour.idl"
 
 
 def test_it_is_an_executor(server, farcall):
@@ -75,3 +80,17 @@ def test_shutting_down_cancels_what_runs_and_keeps_what_is_done(private):
     executor.shutdown(cancel_futures=True)
     assert time.monotonic() - begin < 10
     assert runs.cancelled() and done.result().y == 9
+
+
+def test_a_program_that_ends_waits_for_what_it_submitted():
+    program = """
+import farcall, os, sys
+server = farcall.connect(files=[sys.argv[1]])
+executor = server.executor()
+for _ in range(3):
+    executor.submit(server.pause, 0.3).add_done_callback(lambda one: print(one.result().slept, flush=True))
+if os.fork() == 0:
+    sys.exit()
+"""
+    ended = subprocess.run([sys.executable, "-c", program, str(BEHAVIOUR)], capture_output=True, text=True, timeout=60)
+    assert (ended.stdout, ended.returncode) == ("0.3\n" * 3, 0), ended.stderr

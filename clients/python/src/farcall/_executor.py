@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import concurrent.futures
+import functools
+import os
 import threading
 from typing import TYPE_CHECKING, Any, Set
 
@@ -14,12 +17,31 @@ if TYPE_CHECKING:
     from ._server import Server
 
 
+# What executors were given that is not done. Strong references: nobody else may hold the future.
+_UNDER_WAY: Set[CallFuture] = set()
+
+
+def _finish() -> None:
+    """Waits at the end of the program for what was submitted, as the standard library's executors do."""
+    concurrent.futures.wait(list(_UNDER_WAY))
+
+
+# A child has its parent's futures, and nobody who completes them.
+os.register_at_fork(after_in_child=_UNDER_WAY.clear)
+
+
+@functools.lru_cache(maxsize=None)
+def _finish_at_exit() -> None:
+    # Not before there is a connection: whatever is registered last runs first, and connections close at exit, too.
+    atexit.register(_finish)
+
+
 class Executor(concurrent.futures.Executor):
     """Runs routines of a server: `executor.submit(server.dgesv, A, b)`, or a name for the routine.
 
     Everything of `concurrent.futures.Executor`: `map`, `shutdown`, `with`, and its futures in `wait` and `as_completed`.
     `submit` waits for nothing: what the server has no room for yet waits in order. Shutting down leaves the connection
-    open.
+    open. A program that ends waits for what it submitted, unless that was cancelled.
     """
 
     def __init__(self, server: Server) -> None:
@@ -27,6 +49,7 @@ class Executor(concurrent.futures.Executor):
         self._lock = threading.RLock()
         self._open = True
         self._pending: Set[CallFuture] = set()
+        _finish_at_exit()
 
     # Not of any function's type: what runs is a routine, and what it gives are Results.
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> CallFuture:  # type: ignore[override]
@@ -42,7 +65,9 @@ class Executor(concurrent.futures.Executor):
             if not self._open:
                 raise RuntimeError("cannot schedule new futures after shutdown")
             self._pending.add(future)
+            _UNDER_WAY.add(future)
         future.add_done_callback(self._pending.discard)
+        future.add_done_callback(_UNDER_WAY.discard)
         try:
             routine._connection.handles.starter.start(future, Prepared(routine, args, kwargs))
         except _errors.Error as error:
