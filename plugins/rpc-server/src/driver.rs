@@ -555,7 +555,7 @@ fn send_frames(server: &mut Server, world: &mut World, connection: ConnectionId,
         match transmit {
             Transmit::Control { header, body, shares } => {
                 let descriptors = match shares {
-                    Some(segment) => vec![world.descriptor(server, connection, segment)?],
+                    Some(segment) => vec![world.descriptor(connection, segment)?],
                     None => Vec::new(),
                 };
                 link.queue_control(header, &body, descriptors);

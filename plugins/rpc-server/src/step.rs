@@ -47,6 +47,13 @@ pub trait Surroundings {
     /// `LimitExceeded` when the client's share is used up, `System` otherwise.
     fn allocate(&mut self, client: ConnectionId, bytes: u64) -> Result<(MemoryId, u64, u64)>;
 
+    /// Keeps what goes with the frame that announces memory to an executable, until that frame leaves: calls may end, and
+    /// their client take the memory back, before an executable that works for long reads of it.
+    ///
+    /// # Errors
+    /// `Internal` when the memory is gone.
+    fn announce(&mut self, executable: ConnectionId, segment: u32, source: MemorySource) -> Result<()>;
+
     /// The call is over: the memory may serve another call of the same client.
     fn release(&mut self, memory: MemoryId);
 
@@ -286,13 +293,6 @@ impl Server {
         }
     }
 
-    /// Where a segment that is announced in a transmitted Share frame comes from.
-    pub fn shared_source(&self, connection: ConnectionId, segment: u32) -> Option<MemorySource> {
-        let PeerKind::Executable(executable) = self.state.peers.get(&connection)?.kind else { return None };
-        let shared = &self.state.executables.get(&executable)?.shared;
-        shared.iter().find(|(_, number)| *number == segment).map(|(source, _)| *source)
-    }
-
     /// When [`Server::tick`] must be called at the latest.
     pub fn next_tick(&self) -> Option<Instant> {
         let patience = self.state.patience.first().map(|(at, _)| *at);
@@ -343,27 +343,31 @@ impl Server {
     /// Announces memory to an executable unless it knows it; returns the segment's number there.
     pub(crate) fn share_with(
         &mut self,
-        executable: farcall_base::ExecutableId,
+        surroundings: &mut dyn Surroundings,
+        executable: ExecutableId,
         source: MemorySource,
         bytes: u64,
-    ) -> Option<u32> {
-        let record = self.state.executables.get_mut(&executable)?;
+    ) -> Result<u32> {
+        let gone = || Error::internal("share memory", "the executable is gone");
+        let record = self.state.executables.get_mut(&executable).ok_or_else(gone)?;
         if let Some((_, segment)) = record.shared.iter().find(|(known, _)| *known == source) {
-            return Some(*segment);
+            return Ok(*segment);
         }
-        let connection = record.connection?;
-        let peer = self.state.peers.get_mut(&connection)?;
+        let connection = record.connection.ok_or_else(gone)?;
+        let peer = self.state.peers.get_mut(&connection).ok_or_else(gone)?;
+        let segment = record.next_segment;
+        surroundings.announce(connection, segment, source)?;
         let segments_max = peer.connection.peer().map_or(1, |hello| hello.limits.segments_max as usize);
-        while record.shared.len() >= segments_max {
-            let (_, oldest) = record.shared.pop_front()?;
+        while record.shared.len() >= segments_max
+            && let Some((_, oldest)) = record.shared.pop_front()
+        {
             peer.connection.unshare(oldest);
         }
-        let segment = record.next_segment;
         record.next_segment += 1;
         record.shared.push_back((source, segment));
         peer.connection.share(Share { segment, bytes });
         self.state.touched.insert(connection);
-        Some(segment)
+        Ok(segment)
     }
 
     /// Memory is gone for good: executables unmap it. One that is to end may still work on it, and takes it along.

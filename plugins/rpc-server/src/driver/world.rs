@@ -28,6 +28,8 @@ pub struct World {
     sources: BTreeMap<String, Arc<dyn MemorySource>>,
     principals: BTreeMap<ConnectionId, String>,
     segments: BTreeMap<(ConnectionId, u32), Arc<OwnedFd>>,
+    /// What goes with Share frames to executables that have not left yet.
+    announced: BTreeMap<(ConnectionId, u32), Arc<OwnedFd>>,
     transfers: Transfers,
     /// Connections inside calls that executables asked for, and the ends that they sent.
     nests: Vec<(Nest, OwnedFd)>,
@@ -44,6 +46,7 @@ impl World {
             sources: BTreeMap::new(),
             principals: BTreeMap::new(),
             segments: BTreeMap::new(),
+            announced: BTreeMap::new(),
             transfers: Transfers::default(),
             nests: Vec::new(),
         }
@@ -73,6 +76,7 @@ impl World {
     pub fn forget(&mut self, connection: ConnectionId) {
         self.transfers.forget(connection);
         self.segments.retain(|(of, _), _| *of != connection);
+        self.announced.retain(|(to, _), _| *to != connection);
         let Some(principal) = self.principals.remove(&connection) else { return };
         if !self.principals.values().any(|other| *other == principal)
             && let Some(source) = self.sources.get(&principal)
@@ -86,14 +90,9 @@ impl World {
         self.sources.values().flat_map(|source| source.freed()).collect()
     }
 
-    /// A descriptor for a Share frame to an executable.
-    pub fn descriptor(&self, server: &Server, connection: ConnectionId, segment: u32) -> Result<Arc<OwnedFd>> {
-        let source = server.shared_source(connection, segment);
-        let descriptor = source.and_then(|source| match source {
-            SharedSource::Client(client, segment) => self.segments.get(&(client, segment)).cloned(),
-            SharedSource::Own(identity) => self.transfers.by_identity(identity)?.descriptor(),
-        });
-        descriptor.ok_or_else(|| Error::internal("share memory", "the memory is gone"))
+    /// The descriptor for a Share frame to an executable, which leaves now.
+    pub fn descriptor(&mut self, connection: ConnectionId, segment: u32) -> Result<Arc<OwnedFd>> {
+        self.announced.remove(&(connection, segment)).ok_or_else(gone)
     }
 
     /// The array whose next bytes a data frame carries.
@@ -122,6 +121,15 @@ impl Surroundings for World {
         Ok((self.transfers.keep(region), identity, bytes))
     }
 
+    fn announce(&mut self, executable: ConnectionId, segment: u32, source: SharedSource) -> Result<()> {
+        let descriptor = match source {
+            SharedSource::Client(client, segment) => self.segments.get(&(client, segment)).cloned(),
+            SharedSource::Own(identity) => self.transfers.by_identity(identity).and_then(|region| region.descriptor()),
+        };
+        self.announced.insert((executable, segment), descriptor.ok_or_else(gone)?);
+        Ok(())
+    }
+
     fn release(&mut self, memory: MemoryId) {
         self.transfers.release(memory);
     }
@@ -143,6 +151,10 @@ impl World {
     fn check_shared(&mut self, client: ConnectionId, descriptor: OwnedFd, bytes: u64) -> Result<OwnedFd> {
         self.source(client).check(descriptor, usize::try_from(bytes).unwrap_or(usize::MAX))
     }
+}
+
+fn gone() -> Error {
+    Error::internal("share memory", "the memory is gone")
 }
 
 /// One connection's frames on their way to the server.

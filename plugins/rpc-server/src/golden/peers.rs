@@ -24,6 +24,8 @@ pub struct Memory {
     pub said: Vec<String>,
     taken: BTreeMap<MemoryId, u64>,
     released: Vec<MemoryId>,
+    /// What goes with Share frames that have not left yet.
+    announced: BTreeMap<(ConnectionId, u32), MemorySource>,
     next: u64,
 }
 
@@ -37,6 +39,14 @@ impl Surroundings for Memory {
         self.taken.insert(MemoryId(self.next), bytes);
         self.said.push(format!("take memory {}: {bytes} bytes", self.next));
         Ok((MemoryId(self.next), self.next, bytes))
+    }
+
+    fn announce(&mut self, executable: ConnectionId, segment: u32, source: MemorySource) -> Result<()> {
+        if let MemorySource::Own(identity) = source {
+            assert!(self.taken.contains_key(&MemoryId(identity)), "memory is announced that was given back");
+        }
+        assert_eq!(self.announced.insert((executable, segment), source), None);
+        Ok(())
     }
 
     fn release(&mut self, memory: MemoryId) {
@@ -375,8 +385,7 @@ impl Peers {
         while let Some(transmit) = server.poll_transmit(connection) {
             moved = true;
             if let Transmit::Control { shares: Some(segment), .. } = &transmit {
-                // The driver would close the connection where there is no descriptor to send.
-                let source = server.shared_source(connection, *segment).expect("a segment has memory");
+                let source = memory.announced.remove(&(connection, *segment)).expect("a segment has memory");
                 self.other(connection).mapped.insert(*segment, source);
             }
             if let Transmit::Data { place, .. } = &transmit {

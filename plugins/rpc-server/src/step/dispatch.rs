@@ -12,11 +12,17 @@ use crate::step::{Server, Surroundings, files};
 
 impl Server {
     /// Passes a call to an executable.
-    pub(super) fn dispatch(&mut self, now: Instant, key: CallKey, executable: ExecutableId) -> Result<()> {
+    pub(super) fn dispatch(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        key: CallKey,
+        executable: ExecutableId,
+    ) -> Result<()> {
+        let now = surroundings.now();
         let gone = || Error::internal("pass a call on", "its executable is gone");
         let connection = self.state.executables.get(&executable).and_then(|e| e.connection).ok_or_else(gone)?;
         let shares = self.state.peers.get(&connection).ok_or_else(gone)?.shares_memory;
-        let open = self.translate(key, executable, shares)?;
+        let open = self.translate(surroundings, key, executable, shares)?;
         self.tell_begin(key);
         let peer = self.state.peers.get_mut(&connection).ok_or_else(gone)?;
         let channel = peer.connection.open(&open)?;

@@ -109,7 +109,7 @@ impl Server {
 
     /// Gives a call to an executable that can take it.
     pub(super) fn pass_on(&mut self, surroundings: &mut dyn Surroundings, key: CallKey, executable: ExecutableId) {
-        if let Err(error) = self.dispatch(surroundings.now(), key, executable) {
+        if let Err(error) = self.dispatch(surroundings, key, executable) {
             self.finish(surroundings, key, Err(error));
             self.free(surroundings.now(), executable);
         }

@@ -9,7 +9,7 @@ use farcall_idl::layout::{CallLayout, ParameterLayout};
 use farcall_wire::{Argument, CallResult, CallTimes, InlineBytes, Open};
 
 use crate::state::{Call, CallKey, MemorySource, PeerKind};
-use crate::step::{Server, files};
+use crate::step::{Server, Surroundings, files};
 
 /// Where an array lies: memory, its size, and the array's part of it.
 struct Lies {
@@ -24,14 +24,23 @@ const UNSHARED: MemorySource = MemorySource::Own(0);
 
 impl Server {
     /// The client's request in the executable's terms: same values, memory under the executable's names.
-    pub(super) fn translate(&mut self, key: CallKey, executable: ExecutableId, shares: bool) -> Result<Open> {
+    pub(super) fn translate(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        key: CallKey,
+        executable: ExecutableId,
+        shares: bool,
+    ) -> Result<Open> {
         let call = self.state.calls.get(&key).ok_or_else(gone)?;
         let routine = call.routine.clone();
         let count = call.open.arguments.len();
         let (mut arguments, mut wanted) = (Vec::with_capacity(count), Vec::with_capacity(count));
         for (slot, parameter) in routine.routine.interface.parameters.iter().enumerate().take(count) {
             let place = match self.lies(key, slot)? {
-                Some(lies) if shares && lies.source != UNSHARED => Some(self.share_place(executable, &lies)?),
+                Some(Lies { source, bytes, offset, length }) if shares && source != UNSHARED => {
+                    let segment = self.share_with(surroundings, executable, source, bytes)?;
+                    Some(Argument::Shared(segment, offset, length))
+                }
                 Some(Lies { source: MemorySource::Client(..), .. }) => return Err(shares_nothing()),
                 _ => None,
             };
@@ -76,11 +85,6 @@ impl Server {
         let bytes = self.segment_bytes(client, *segment).ok_or_else(gone)?;
         let source = MemorySource::Client(client, *segment);
         Ok(Some(Lies { source, bytes, offset: *offset, length: *length }))
-    }
-
-    fn share_place(&mut self, executable: ExecutableId, lies: &Lies) -> Result<Argument> {
-        let segment = self.share_with(executable, lies.source, lies.bytes).ok_or_else(gone)?;
-        Ok(Argument::Shared(segment, lies.offset, lies.length))
     }
 
     fn segment_bytes(&self, connection: ConnectionId, segment: u32) -> Option<u64> {
