@@ -8,7 +8,7 @@ use farcall_call::Transmit;
 use farcall_interfaces::link::{FrameHandler, Link, Received};
 use farcall_interfaces::memory::{MemorySource, Space};
 use farcall_interfaces::stream::ByteStream;
-use farcall_rpc_server::state::{Action, MemoryId, State};
+use farcall_rpc_server::state::{Action, MemoryId, MemorySource as SharedSource, State};
 use farcall_rpc_server::step::{Server, Surroundings};
 use farcall_rpc_server::transfers::Transfers;
 use farcall_transport_simulated::{HeapMemory, Network};
@@ -37,6 +37,11 @@ impl Surroundings for Memory {
         let memory = self.transfers.keep(region);
         self.held.insert(memory);
         Ok((memory, memory.0, bytes))
+    }
+
+    /// Links of the simulation carry no descriptors, and peers there share no memory.
+    fn announce(&mut self, _: ConnectionId, _: u32, _: SharedSource) -> Result<()> {
+        Err(Error::internal("share memory", "links of a simulation carry none"))
     }
 
     fn release(&mut self, memory: MemoryId) {

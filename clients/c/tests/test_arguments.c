@@ -178,7 +178,8 @@ static void own_memory(farcall_client *client)
     void *data = NULL;
     double *x;
     CHECK_ERROR(farcall_memory_allocate(8, NULL, &memory, &error), error, FARCALL_INVALID_ARGUMENT, "NULL");
-    CHECK_ERROR(farcall_memory_allocate((size_t)-1, &data, &memory, &error), error, FARCALL_LIMIT_EXCEEDED, "much");
+    CHECK_ERROR(farcall_memory_allocate((size_t)-1, &data, &memory, &error), error, FARCALL_LIMIT_EXCEEDED,
+                "without a copy");
     CHECK(memory == NULL && data == NULL);
     CHECK_OK(farcall_memory_allocate(8 * 50000, &data, &memory, &error), error);
     CHECK_OK(farcall_lookup(client, "count", &count, &error), error);

@@ -90,3 +90,6 @@ def test_the_command_prints_them(tmp_path):
     assert said.returncode == 0 and "class _executor_submit(" in said.stdout, said.stderr
     said = subprocess.run(command + ["unix:/nowhere"], capture_output=True, text=True, timeout=60)
     assert said.returncode == 1 and said.stderr.startswith("farcall: ") and not said.stdout
+    command[-1] = "nosuch"
+    said = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert said.returncode == 1 and 'no module is called "nosuch"' in said.stderr and not said.stdout

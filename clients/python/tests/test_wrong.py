@@ -13,6 +13,11 @@ READ_ONLY = np.empty(2)
 READ_ONLY.flags.writeable = False
 SHARED = np.zeros(6, np.float64)
 
+
+async def nobody_awaits(printed):
+    """What on_output is not."""
+
+
 # What is wrong -> the call, the class of the error, and what its text says: what, where, and the fix.
 WRONG = [
     ("too many by position", lambda s: s.dgesv(A, B, 2), "WrongType", "takes 2 arguments by position (a, b), not 3", "n=, nrhs="),
@@ -75,6 +80,9 @@ WRONG = [
     ("an array for a number", lambda s: s.square(B), "WrongType", "not an array of float64 with shape (2,)"),
     ("a complex for a real", lambda s: s.square(1j), "WrongType", "wants a real number"),
     ("a number that does not fit", lambda s: s.ddot(B, B, n=2**31), "InvalidArgument", "2147483648 does not fit int"),
+    ("a number of thousands of digits", lambda s: s.ddot(B, B, n=10**5000), "InvalidArgument", "a number of 16610 bits does not fit int"),
+    ("one in a list", lambda s: s.dgesv([[10**5000]], B), "WrongType", "[0][0] is something with a very long number in it (int)"),
+    ("a coroutine function as a listener", lambda s: s.square(3, on_output=nobody_awaits), "WrongType", "on_output is a coroutine function", "starts a task"),
     ("two characters", lambda s: s.dlange(A, norm="MM"), "WrongType", "wants one character, not 'MM'"),
     ("a character beyond ASCII", lambda s: s.dlange(A, norm="é"), "WrongType", "wants one character"),
     ("a number for a character", lambda s: s.dlange(A, norm=77), "WrongType", "wants one character, not 77 (int)"),

@@ -192,6 +192,9 @@ fn unknown(state: &State, name: &str) -> Error {
     if state.bare_names().next().is_none() {
         return error.fix("this server has nothing published yet");
     }
+    if let Some(routine) = state.names_in(name).next().filter(|_| !name.is_empty()) {
+        return error.fix(format!("it is a module: name a routine of it, such as {}/{routine}", shown(name)));
+    }
     advise(error, &near.iter().map(String::as_str).collect::<Vec<_>>())
 }
 

@@ -211,13 +211,13 @@ class Filler:
         if kind in "iu":
             limits = np.iinfo(parameter.dtype)
             if not int(limits.min) <= value <= int(limits.max):
-                refuse(self.routine, parameter, f"{value} does not fit {parameter.type}")
+                refuse(self.routine, parameter, f"{_digits(value)} does not fit {parameter.type}")
             if value > _INT64_MAX:
                 slot.kind = RAW
                 self._put_bytes(slot.value.text, np.uint64(value).tobytes())
                 return
         elif abs(value) > _INT64_MAX or int(parameter.dtype.type(value).real) != value:
-            message = f"{value} is not exact as {dtype_text(parameter)}"
+            message = f"{_digits(value)} is not exact as {dtype_text(parameter)}"
             refuse(self.routine, parameter, message, "pass float(...) to round it")
         slot.kind, slot.value.integer = INTEGER, value
 
@@ -455,9 +455,18 @@ def _struct_names(value: Any) -> Any:
     return getattr(getattr(value, "dtype", None), "names", None) or False
 
 
+def _digits(value: int) -> str:
+    """A whole number in an error message, however long it is."""
+    return str(value) if value.bit_length() <= 128 else f"a number of {value.bit_length()} bits"
+
+
 def _short(value: Any) -> str:
     """A value in an error message."""
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype} with shape {value.shape}"
-    written = repr(value)
+    try:
+        written = repr(value)
+    except ValueError:
+        # Python writes no whole number beyond sys.get_int_max_str_digits().
+        written = "something with a very long number in it"
     return f"{written if len(written) <= 40 else written[:37] + '...'} ({type(value).__name__})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import inspect
 from dataclasses import dataclass
 from typing import Any, Callable, Optional, Type
 
@@ -95,6 +96,9 @@ class Listener:
 
 def _hearer(routine: str, option: str, given: Any, writes: bool = True) -> Any:
     """What is called with news: a function, or the `write` of a file."""
+    if inspect.iscoroutinefunction(given):
+        message, advice = f"{option} is a coroutine function, which nobody would await", "give a function that starts a task"
+        raise _errors.make(_errors.WrongType, "call", message, advice, routine=routine)
     if given is None or callable(given):
         return given
     write = getattr(given, "write", None)

@@ -18,7 +18,7 @@ import sys
 import textwrap
 from typing import Any, Collection, Dict, List, Optional, Sequence
 
-from ._errors import Error
+from ._errors import Error, NotFound, make
 from ._interface import CHAR, STRUCT, Interface, Parameter, python_name
 from ._server import Module, Server, connect
 
@@ -72,8 +72,18 @@ _OF_RESULTS = ("times", "values", "items")
 
 
 def stub(server: Server, modules: Collection[str] = ()) -> str:
-    """The text of a stub file for a server's routines, or for those of some modules."""
-    listed = [one for one in server._connection.listed(fresh=True) if not modules or one.get("module", "") in modules]
+    """The text of a stub file for a server's routines, or for those of some modules.
+
+    Raises:
+        NotFound: the server has no module of that name.
+    """
+    listed = server._connection.listed(fresh=True)
+    published = {one.get("module", "") for one in listed}
+    for module in modules:
+        if module not in published:
+            names = ", ".join(sorted(published)) or "none"
+            raise make(NotFound, "write a stub", f'no module is called "{module}"', f"the server's modules: {names}")
+    listed = [one for one in listed if not modules or one.get("module", "") in modules]
     return _Writer(server.address, listed).text()
 
 
