@@ -3,6 +3,7 @@
 //! Both are made with the module's first process and removed after its last; what still ran in the cgroup is killed.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -151,15 +152,19 @@ pub(crate) fn counted_by() -> Option<&'static str> {
 
 /// A cgroup below ours that has so many tasks at most; `None` where that cannot be had.
 fn make_cgroup(name: &str, tasks_max: u64) -> Option<PathBuf> {
-    bases().into_iter().find_map(|base| {
-        let cgroup = base.join(name);
-        std::fs::create_dir(&cgroup).ok()?;
-        let counted = std::fs::write(cgroup.join("pids.max"), tasks_max.to_string()).is_ok();
-        if !counted {
-            let _ = std::fs::remove_dir(&cgroup);
-        }
-        counted.then_some(cgroup)
-    })
+    bases().into_iter().find_map(|base| make_cgroup_in(&base, name, tasks_max))
+}
+
+fn make_cgroup_in(base: &Path, name: &str, tasks_max: u64) -> Option<PathBuf> {
+    let cgroup = base.join(name);
+    std::fs::create_dir(&cgroup).ok()?;
+    // The kernel makes the file in a cgroup that counts. In any other folder it would be a file, and nobody counted.
+    let limit = std::fs::OpenOptions::new().write(true).open(cgroup.join("pids.max"));
+    if limit.is_ok_and(|mut limit| limit.write_all(tasks_max.to_string().as_bytes()).is_ok()) {
+        return Some(cgroup);
+    }
+    let _ = std::fs::remove_dir(&cgroup);
+    None
 }
 
 /// Where our own cgroup lies: that of the controller `pids` (version 1), or the one of all controllers (version 2) and
@@ -191,7 +196,8 @@ fn remove_cgroup(cgroup: &Path) {
             let _ = kill_process(process, Signal::KILL);
             killed += 1;
         }
-        if killed == 0 && std::fs::remove_dir(cgroup).is_ok() {
+        // One that is busy has processes still; any other that stays is no cgroup, and time changes nothing.
+        if killed == 0 && !std::fs::remove_dir(cgroup).is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY)) {
             return;
         }
         std::thread::sleep(std::time::Duration::from_millis(1));
@@ -229,4 +235,26 @@ fn tasks_of(user: u32) -> u64 {
 
 fn passwd() -> String {
     std::fs::read_to_string("/etc/passwd").unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_folder_that_is_no_cgroup_counts_nobody_and_is_given_up_at_once() {
+        let base = std::env::temp_dir().join(format!("farcall-no-cgroup-{}", getpid().as_raw_nonzero()));
+        std::fs::create_dir(&base).unwrap();
+        assert_eq!(make_cgroup_in(&base, "module", 10), None);
+        assert_eq!(std::fs::read_dir(&base).unwrap().count(), 0);
+        let stuck = base.join("stuck");
+        std::fs::create_dir(&stuck).unwrap();
+        std::fs::write(stuck.join("cgroup.procs"), "0").unwrap();
+        let begin = std::time::Instant::now();
+        remove_cgroup(&stuck);
+        assert!(begin.elapsed() < std::time::Duration::from_millis(100), "{:?}", begin.elapsed());
+        std::fs::remove_dir_all(&base).unwrap();
+    }
 }
