@@ -1,8 +1,6 @@
 //! From an IDL file to a module that a server can run.
 
-use std::fs::OpenOptions;
 use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,6 +10,7 @@ use farcall_executable::library::library_names;
 use farcall_idl::encode::{contract_hash, encode_interface, encode_module};
 use farcall_idl::interface::{Code, Module};
 use farcall_interfaces::directory::{ExecutableImage, ImageKind, Publication, RoutineData};
+use farcall_interfaces::plain_file;
 use farcall_wire::Publication as HostPublication;
 
 use crate::inspection::finish;
@@ -60,30 +59,22 @@ pub fn read(file: &Path) -> Result<String> {
 /// `NotFound`, `InvalidArgument` for what is no plain file, `LimitExceeded`.
 pub fn read_bytes(file: &Path) -> Result<Vec<u8>> {
     const OPERATION: &str = "read an interface file";
-    let named = |error: Error| error.with("file", file.display());
-    let failed = |error: std::io::Error| {
-        let kind = if error.kind() == std::io::ErrorKind::NotFound { ErrorKind::NotFound } else { ErrorKind::System };
-        let failure = named(Error::new(kind, OPERATION, error.to_string()));
-        match file.extension() {
+    plain_file::read(file, FILE_BYTES_MAX).map_err(|error| {
+        let named = |kind, words: &str| Error::new(kind, OPERATION, words.to_owned()).with("file", file.display());
+        match error.kind() {
             // Somebody meant a library that comes with Farcall.
-            None if kind == ErrorKind::NotFound => failure.fix(format!("name a file, or one of {}", shipped::names())),
-            _ => failure,
+            std::io::ErrorKind::NotFound if file.extension().is_none() => {
+                named(ErrorKind::NotFound, &error.to_string())
+                    .fix(format!("name a file, or one of {}", shipped::names()))
+            }
+            std::io::ErrorKind::NotFound => named(ErrorKind::NotFound, &error.to_string()),
+            std::io::ErrorKind::InvalidInput => {
+                named(ErrorKind::InvalidArgument, "it is no plain file").fix("save the text in a file, and name that")
+            }
+            std::io::ErrorKind::FileTooLarge => named(ErrorKind::LimitExceeded, "it is longer than 4 MiB"),
+            _ => named(ErrorKind::System, &error.to_string()),
         }
-    };
-    // Not to wait for whoever may write to a pipe one day.
-    let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).expect("open flags fit a C int");
-    let source = OpenOptions::new().read(true).custom_flags(flags).open(file).map_err(failed)?;
-    if !source.metadata().map_err(failed)?.is_file() {
-        return Err(named(Error::new(ErrorKind::InvalidArgument, OPERATION, "it is no plain file"))
-            .fix("save the text in a file, and name that"));
-    }
-    let mut bytes = Vec::new();
-    // A file may grow while it is read, and some that say that they are empty have no end.
-    source.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err(named(Error::new(ErrorKind::LimitExceeded, OPERATION, "it is longer than 4 MiB")));
-    }
-    Ok(bytes)
+    })
 }
 
 /// Compiles an IDL file, links its code if it has any, and checks that its routines can be called. With it come

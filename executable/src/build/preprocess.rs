@@ -4,13 +4,11 @@
 //! a second, expanded copy of `<math.h>` would define everything twice. A `#define` in raw C acts on the text of the IDL
 //! file, sizes among it, but not on the headers that are held back; `CompileOptions "-D…"` does.
 
-use std::fs::OpenOptions;
-use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
 use farcall_base::{Bytes, Error, ErrorKind, Result};
+use farcall_interfaces::plain_file;
 
 use super::absolute;
 use super::command::Run;
@@ -56,25 +54,17 @@ pub fn preprocess(file: &Path) -> Result<String> {
 }
 
 fn read(file: &Path) -> Result<String> {
-    let failed = |error: std::io::Error| {
-        let kind = if error.kind() == std::io::ErrorKind::NotFound { ErrorKind::NotFound } else { ErrorKind::System };
-        Error::new(kind, "preprocess the IDL file", error.to_string()).with("file", file.display())
-    };
-    // NONBLOCK: a named pipe would not open before somebody writes to it.
-    let source = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(file).map_err(failed)?;
-    if !source.metadata().map_err(failed)?.is_file() {
-        return Err(Error::new(ErrorKind::InvalidArgument, "preprocess the IDL file", "it is no plain file")
-            .with("file", file.display()));
-    }
-    let mut bytes = Vec::new();
-    // A file may grow while it is read, and those of /proc say that they are empty.
-    source.take(TEXT_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() > TEXT_BYTES_MAX {
-        let message = format!("it is longer than {} MiB", TEXT_BYTES_MAX >> 20);
-        return Err(
-            Error::new(ErrorKind::LimitExceeded, "preprocess the IDL file", message).with("file", file.display())
-        );
-    }
+    let bytes = plain_file::read(file, TEXT_BYTES_MAX as u64).map_err(|error| {
+        let (kind, message) = match error.kind() {
+            std::io::ErrorKind::NotFound => (ErrorKind::NotFound, error.to_string()),
+            std::io::ErrorKind::InvalidInput => (ErrorKind::InvalidArgument, "it is no plain file".to_owned()),
+            std::io::ErrorKind::FileTooLarge => {
+                (ErrorKind::LimitExceeded, format!("it is longer than {} MiB", TEXT_BYTES_MAX >> 20))
+            }
+            _ => (ErrorKind::System, error.to_string()),
+        };
+        Error::new(kind, "preprocess the IDL file", message).with("file", file.display())
+    })?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -3,9 +3,11 @@
 //! Each event is `> TIME_MS EVENT …`; `Play::take` shows how each is written. A `<` line is something that a client or
 //! an executable saw, memory that was taken or given back, an action, or the next tick.
 
+mod memory;
 mod peers;
 mod random;
 mod status;
+mod words;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +22,8 @@ use farcall_wire::HelloLimits;
 use crate::access::{self, Entry, Principal, Rights};
 use crate::state::{Caller, Limits, MemorySource, Newcomer, Records, State};
 use crate::step::Server;
-use peers::{Memory, Peers};
+use memory::Memory;
+use peers::Peers;
 
 const IDL: &str = include_str!("golden/routines.idl");
 

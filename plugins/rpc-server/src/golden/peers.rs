@@ -4,57 +4,20 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use farcall_base::{CallId, ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
+use farcall_base::{CallId, ChannelId, ConnectionId, Error, ErrorKind, ExecutableId};
 use farcall_call::{Connection, Event, Setup, Transmit};
 use farcall_interfaces::directory::PublishedRoutine;
 use farcall_interfaces::turnstile::Turnstile;
 use farcall_wire::{
-    Argument, ByteOrder, CallResult, CallTimes, Failure, Hello, HelloLimits, Open, Order, Reply, Request,
+    Argument, ByteOrder, CallResult, CallTimes, Failure, Hello, HelloLimits, Notice, Open, Order, Publication, Reply,
+    Request, Role, Share,
 };
-use farcall_wire::{Attribute, NOTICES, Notice, Publication, Role, Share, wants};
 
+use super::memory::Memory;
 use super::status::shown;
-use crate::state::{Action, AuditRecord, MemoryId, MemorySource};
-use crate::step::{Server, Surroundings};
-
-/// The clock, and memory that says what happens to it.
-#[derive(Default)]
-pub struct Memory {
-    pub now: Instant,
-    pub said: Vec<String>,
-    taken: BTreeMap<MemoryId, u64>,
-    released: Vec<MemoryId>,
-    /// What goes with Share frames that have not left yet.
-    announced: BTreeMap<(ConnectionId, u32), MemorySource>,
-    next: u64,
-}
-
-impl Surroundings for Memory {
-    fn now(&self) -> Instant {
-        self.now
-    }
-
-    fn allocate(&mut self, _: ConnectionId, bytes: u64) -> Result<(MemoryId, u64, u64)> {
-        self.next += 1;
-        self.taken.insert(MemoryId(self.next), bytes);
-        self.said.push(format!("take memory {}: {bytes} bytes", self.next));
-        Ok((MemoryId(self.next), self.next, bytes))
-    }
-
-    fn announce(&mut self, executable: ConnectionId, segment: u32, source: MemorySource) -> Result<()> {
-        if let MemorySource::Own(identity) = source {
-            assert!(self.taken.contains_key(&MemoryId(identity)), "memory is announced that was given back");
-        }
-        assert_eq!(self.announced.insert((executable, segment), source), None);
-        Ok(())
-    }
-
-    fn release(&mut self, memory: MemoryId) {
-        assert!(self.taken.remove(&memory).is_some(), "{memory:?} was released twice");
-        self.released.push(memory);
-        self.said.push(format!("release memory {}", memory.0));
-    }
-}
+use super::words::{argument, open, returned, word};
+use crate::state::{Action, AuditRecord, MemorySource};
+use crate::step::Server;
 
 struct Other {
     name: String,
@@ -602,77 +565,4 @@ fn full(failure: Failure) -> String {
     let error = Error::from(failure);
     let again = if error.is_retryable() { ", may be retried" } else { "" };
     format!("{} {error}{again}", error.kind().name()).replace('\n', " / ")
-}
-
-/// What an honest executable answers for the second parameter of `scale`.
-fn returned(open: &Open) -> String {
-    match (&open.wanted.as_ref().unwrap()[1], &open.arguments[1]) {
-        (Argument::Blocks(None), argument) => word(argument),
-        (wanted, _) => word(wanted),
-    }
-}
-
-/// `ROUTINE ARGUMENT … [| WANTED …] [in MILLISECONDS] [changed] [told]`.
-fn open(call: CallId, words: &[&str], routines: &[Arc<PublishedRoutine>]) -> Open {
-    let routine = routines.iter().find(|routine| routine.routine.interface.full_name() == words[0]);
-    let mut contract = routine.map_or([0; 32], |routine| routine.contract);
-    let (mut arguments, mut wanted, mut remaining_us, mut attributes) = (Vec::new(), None, None, None);
-    let mut words = words[1..].iter();
-    while let Some(word) = words.next() {
-        match *word {
-            "|" => wanted = Some(Vec::new()),
-            "in" => remaining_us = words.next().map(|ms| ms.parse::<u64>().unwrap() * 1000),
-            "changed" => contract[0] ^= 1,
-            "told" => {
-                let value = vec![wants::PROGRESS | wants::OUTPUT];
-                attributes = Some(vec![Attribute { name: NOTICES.to_owned(), critical: false, value }]);
-            }
-            word => wanted.as_mut().unwrap_or(&mut arguments).push(argument(word)),
-        }
-    }
-    Open {
-        call,
-        routine: routine.map_or("m/none".to_owned(), |routine| routine.routine.interface.full_name()),
-        contract,
-        arguments,
-        wanted,
-        remaining_us,
-        result_credit: None,
-        parent: None,
-        principal: None,
-        trace: None,
-        attributes,
-    }
-}
-
-/// `-` absent, `null`, `i7` an int, `z16` zero bytes inline, `b800` blocks, `b` wanted as blocks, `s1,0,800` shared.
-fn argument(word: &str) -> Argument {
-    let numbers = || word[1..].split(',').map(|number| number.parse::<u64>().unwrap()).collect::<Vec<_>>();
-    match word.as_bytes()[0] {
-        b'-' => Argument::Absent,
-        b'n' => Argument::Null,
-        b'i' => Argument::Inline(word[1..].parse::<i32>().unwrap().to_ne_bytes().as_slice().into()),
-        b'z' => Argument::Inline(vec![0; numbers()[0] as usize].into()),
-        b'b' if word.len() == 1 => Argument::Blocks(None),
-        b'b' => Argument::Blocks(Some(numbers()[0])),
-        b's' => Argument::Shared(numbers()[0] as u32, numbers()[1], numbers()[2]),
-        b'u' => Argument::Url(word[1..].to_owned()),
-        b't' => Argument::Texts(vec![None; numbers()[0] as usize]),
-        _ => panic!("no such argument: {word}"),
-    }
-}
-
-fn word(argument: &Argument) -> String {
-    match argument {
-        Argument::Absent => "-".to_owned(),
-        Argument::Null => "null".to_owned(),
-        Argument::Inline(bytes) if bytes.len() == 4 => {
-            format!("i{}", i32::from_ne_bytes(bytes.as_slice().try_into().unwrap()))
-        }
-        Argument::Inline(bytes) => format!("z{}", bytes.len()),
-        Argument::Blocks(None) => "b".to_owned(),
-        Argument::Blocks(Some(bytes)) => format!("b{bytes}"),
-        Argument::Shared(segment, offset, length) => format!("s{segment},{offset},{length}"),
-        other => format!("{other:?}"),
-    }
 }

@@ -1,0 +1,47 @@
+//! The clock and the memory of conversations.
+
+use std::collections::BTreeMap;
+
+use farcall_base::{ConnectionId, Instant, Result};
+
+use crate::state::{MemoryId, MemorySource};
+use crate::step::Surroundings;
+
+/// The clock, and memory that says what happens to it.
+#[derive(Default)]
+pub struct Memory {
+    pub now: Instant,
+    pub said: Vec<String>,
+    pub taken: BTreeMap<MemoryId, u64>,
+    pub released: Vec<MemoryId>,
+    /// What goes with Share frames that have not left yet.
+    pub announced: BTreeMap<(ConnectionId, u32), MemorySource>,
+    next: u64,
+}
+
+impl Surroundings for Memory {
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    fn allocate(&mut self, _: ConnectionId, bytes: u64) -> Result<(MemoryId, u64, u64)> {
+        self.next += 1;
+        self.taken.insert(MemoryId(self.next), bytes);
+        self.said.push(format!("take memory {}: {bytes} bytes", self.next));
+        Ok((MemoryId(self.next), self.next, bytes))
+    }
+
+    fn announce(&mut self, executable: ConnectionId, segment: u32, source: MemorySource) -> Result<()> {
+        if let MemorySource::Own(identity) = source {
+            assert!(self.taken.contains_key(&MemoryId(identity)), "memory is announced that was given back");
+        }
+        assert_eq!(self.announced.insert((executable, segment), source), None);
+        Ok(())
+    }
+
+    fn release(&mut self, memory: MemoryId) {
+        assert!(self.taken.remove(&memory).is_some(), "{memory:?} was released twice");
+        self.released.push(memory);
+        self.said.push(format!("release memory {}", memory.0));
+    }
+}

@@ -1,0 +1,81 @@
+//! Calls as scripts write them, and as what is seen of them is written.
+
+use std::sync::Arc;
+
+use farcall_base::CallId;
+use farcall_interfaces::directory::PublishedRoutine;
+use farcall_wire::{Argument, Attribute, NOTICES, Open, wants};
+
+/// What an honest executable answers for the second parameter of `scale`.
+pub fn returned(open: &Open) -> String {
+    match (&open.wanted.as_ref().unwrap()[1], &open.arguments[1]) {
+        (Argument::Blocks(None), argument) => word(argument),
+        (wanted, _) => word(wanted),
+    }
+}
+
+/// `ROUTINE ARGUMENT … [| WANTED …] [in MILLISECONDS] [changed] [told]`.
+pub fn open(call: CallId, words: &[&str], routines: &[Arc<PublishedRoutine>]) -> Open {
+    let routine = routines.iter().find(|routine| routine.routine.interface.full_name() == words[0]);
+    let mut contract = routine.map_or([0; 32], |routine| routine.contract);
+    let (mut arguments, mut wanted, mut remaining_us, mut attributes) = (Vec::new(), None, None, None);
+    let mut words = words[1..].iter();
+    while let Some(word) = words.next() {
+        match *word {
+            "|" => wanted = Some(Vec::new()),
+            "in" => remaining_us = words.next().map(|ms| ms.parse::<u64>().unwrap() * 1000),
+            "changed" => contract[0] ^= 1,
+            "told" => {
+                let value = vec![wants::PROGRESS | wants::OUTPUT];
+                attributes = Some(vec![Attribute { name: NOTICES.to_owned(), critical: false, value }]);
+            }
+            word => wanted.as_mut().unwrap_or(&mut arguments).push(argument(word)),
+        }
+    }
+    Open {
+        call,
+        routine: routine.map_or("m/none".to_owned(), |routine| routine.routine.interface.full_name()),
+        contract,
+        arguments,
+        wanted,
+        remaining_us,
+        result_credit: None,
+        parent: None,
+        principal: None,
+        trace: None,
+        attributes,
+    }
+}
+
+/// `-` absent, `null`, `i7` an int, `z16` zero bytes inline, `b800` blocks, `b` wanted as blocks, `s1,0,800` shared.
+pub fn argument(word: &str) -> Argument {
+    let numbers = || word[1..].split(',').map(|number| number.parse::<u64>().unwrap()).collect::<Vec<_>>();
+    match word.as_bytes()[0] {
+        b'-' => Argument::Absent,
+        b'n' => Argument::Null,
+        b'i' => Argument::Inline(word[1..].parse::<i32>().unwrap().to_ne_bytes().as_slice().into()),
+        b'z' => Argument::Inline(vec![0; numbers()[0] as usize].into()),
+        b'b' if word.len() == 1 => Argument::Blocks(None),
+        b'b' => Argument::Blocks(Some(numbers()[0])),
+        b's' => Argument::Shared(numbers()[0] as u32, numbers()[1], numbers()[2]),
+        b'u' => Argument::Url(word[1..].to_owned()),
+        b't' => Argument::Texts(vec![None; numbers()[0] as usize]),
+        _ => panic!("no such argument: {word}"),
+    }
+}
+
+/// An argument as `argument` reads it.
+pub fn word(argument: &Argument) -> String {
+    match argument {
+        Argument::Absent => "-".to_owned(),
+        Argument::Null => "null".to_owned(),
+        Argument::Inline(bytes) if bytes.len() == 4 => {
+            format!("i{}", i32::from_ne_bytes(bytes.as_slice().try_into().unwrap()))
+        }
+        Argument::Inline(bytes) => format!("z{}", bytes.len()),
+        Argument::Blocks(None) => "b".to_owned(),
+        Argument::Blocks(Some(bytes)) => format!("b{bytes}"),
+        Argument::Shared(segment, offset, length) => format!("s{segment},{offset},{length}"),
+        other => format!("{other:?}"),
+    }
+}
