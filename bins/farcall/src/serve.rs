@@ -121,7 +121,10 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     let end = End::new(node, rpc, publisher.run()?, drain_max)?;
     announce(&addresses, &published, arguments.private);
     notify::ready();
-    say_what_is_missing();
+    // A private server runs what its user would run as well without it.
+    if !arguments.private {
+        say_what_is_missing();
+    }
     warnings.iter().chain(&unknown).for_each(|warning| notice(warning));
     if let Some(address) = metrics {
         say_where_metrics_are(address);
@@ -155,8 +158,8 @@ fn say_what_is_missing() {
         (seccomp_available(), "no seccomp: routines can use the network and trace other processes"),
         (
             farcall_spawner_local::processes_counted_by().is_some(),
-            "no cgroup can be written, and root's processes are not counted otherwise: routines can start as many as \
-             they like",
+            "no cgroup that can be written, and does not count root's processes otherwise: routines can start as many \
+             as they like",
         ),
     ];
     for (_, words) in missing.iter().filter(|(has, _)| !has) {

@@ -15,6 +15,7 @@ mod element;
 mod error;
 mod native;
 mod passing;
+mod place;
 mod results;
 mod routine;
 mod server;

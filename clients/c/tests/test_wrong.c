@@ -1,6 +1,8 @@
 /* Mistakes of callers: each is an error that says what and where, and none ends the program. */
 #include "check.h"
 
+#include <unistd.h>
+
 static void counts(farcall_client *client)
 {
     double a[4] = {1, 0, 0, 1}, b[2] = {1, 1};
@@ -185,6 +187,30 @@ static void nulls(void)
     farcall_results_free(NULL);
     farcall_memory_free(NULL);
     farcall_text_free(NULL);
+    farcall_place_clear(NULL);
+}
+
+static int freed;
+
+static void count(void *object)
+{
+    freed += object == &freed;
+}
+
+static void clears_places(void)
+{
+    farcall_place place = {NULL, count, getpid()};
+    farcall_place_clear(&place);
+    CHECK(freed == 0);
+    place.object = &freed;
+    farcall_place_clear(&place);
+    CHECK(freed == 1 && place.object == NULL);
+    farcall_place_clear(&place);
+    CHECK(freed == 1);
+    /* Of another process, such as the one that this one was forked from. */
+    farcall_place parents = {&freed, count, getppid()};
+    farcall_place_clear(&parents);
+    CHECK(freed == 1 && parents.object == NULL);
 }
 
 static void crashes(farcall_client *client)
@@ -209,6 +235,7 @@ int main(void)
     addresses();
     servers();
     nulls();
+    clears_places();
     crashes(client);
     return check_end(server, client);
 }

@@ -257,7 +257,8 @@ def test_an_interrupt_ends_the_call_alone():
     child.stdout.close()
 
 
-def test_an_interrupt_while_a_connection_closes_is_raised():
+@pytest.mark.parametrize("again, rounds", [(True, 4), (False, 25)], ids=["connecting", "calling"])
+def test_an_interrupt_is_raised_wherever_it_comes(again, rounds):
     program = """
 import farcall, sys
 print("begins", flush=True)
@@ -265,12 +266,15 @@ while True:
     with farcall.connect(files=[sys.argv[1]]) as server:
         server.square(1)
         print("closes", flush=True)
+        while sys.argv[2] == "False":
+            server.square(1)
 """
-    command = [sys.executable, "-c", program, str(BEHAVIOUR)]
-    for _ in range(4):
+    command = [sys.executable, "-c", program, str(BEHAVIOUR), str(again)]
+    for index in range(rounds):
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         with subprocess.Popen(command, start_new_session=True, **pipes) as child:
             assert [child.stdout.readline() for _ in range(2)] == ["begins\n", "closes\n"]
+            time.sleep(0.0007 * index)
             child.send_signal(signal.SIGINT)
             said = child.communicate(timeout=30)[1]
             assert child.returncode != 0 and "Exception ignored" not in said and "KeyboardInterrupt" in said, said

@@ -220,3 +220,9 @@ const char *farcall_results_text(const farcall_results *results, size_t paramete
 size_t farcall_results_text_count(const farcall_results *results, size_t parameter);
 int farcall_results_times(const farcall_results *results, farcall_times *times);
 void farcall_results_free(farcall_results *results);
+typedef struct farcall_place {
+    void *object;
+    void (*free)(void *object);
+    int64_t process;
+} farcall_place;
+void farcall_place_clear(void *place);

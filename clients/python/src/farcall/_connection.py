@@ -109,10 +109,8 @@ class Handles:
         finally:
             # Disconnects, unless somebody uses the client at this moment and does so when the call is over.
             del client
-            if self._server is not None and self._server[0]:
-                # Not by its place's destructor: an interrupt during that would be printed, and forgotten.
-                server, self._server[0] = self._server[0], ffi.NULL
-                lib.farcall_server_stop(server)
+            if self._server is not None:
+                ffi.release(self._server)
 
 
 # Whatever may have to be told of a fork.

@@ -127,19 +127,21 @@ def error_place() -> Any:
 def handle_place(kind: str, free: Any, used: Any = None) -> Any:
     """A place for a handle of the core, which is freed with the last reference to its place. `used` lives as long.
 
-    The place and not the handle, because an interrupt may come as soon as the core has filled it. After a fork the
-    child has copies of the handles, but not the threads and locks that their objects rely on, and frees none.
+    The place and not the handle, because an interrupt may come as soon as the core has filled it. No Python runs at its
+    end: what an interrupt raised there would be printed, and forgotten. After a fork the child has copies of the
+    handles, but not the threads and locks that their objects rely on, and frees none.
     """
-    pid = os.getpid()
+    owner = ffi.new("farcall_place *")
+    owner.free, owner.process = ffi.cast("void (*)(void *)", free), os.getpid()
+    return ffi.gc(kept(ffi.cast(kind, owner), owner, used), lib.farcall_place_clear)
 
-    def release(place: Any, _: Any = used) -> None:
-        if place[0] and os.getpid() == pid:
-            free(place[0])
 
-    return ffi.gc(ffi.new(kind), release)
+def kept(pointer: Any, *objects: Any) -> Any:
+    """A pointer that keeps objects alive, and runs no Python at its end."""
+    return ffi.gc(pointer, {None: objects}.get)
 
 
 def kept_buffer(data: Any, count: int, place: Any) -> Any:
     """Bytes from an address on, as a buffer that keeps the handle of their memory."""
-    # The pointer's destructor holds the handle's place, the buffer the pointer, and an array the buffer.
-    return ffi.buffer(ffi.gc(ffi.cast("char *", data), lambda _: place), count)
+    # The pointer keeps the handle's place, the buffer the pointer, and an array the buffer.
+    return ffi.buffer(kept(ffi.cast("char *", data), place), count)
