@@ -1,7 +1,7 @@
 //! Whether an argument is worth compressing: a state machine of what the stream takes and what trials gave.
 //!
 //! The rate of the stream is what it took between two moments at which it was full: what it takes when it is not full goes
-//! into buffers and tells nothing. It is unknown at first, and bytes leave as they are. The faster of the last two windows
+//! into buffers and tells nothing. It is unknown at first, and bytes leave as they are. The fastest of the last windows
 //! counts: a peer that does not get the processor for a while makes a fast stream look slow, not the other way round.
 
 use std::collections::VecDeque;
@@ -15,19 +15,27 @@ use farcall_wire::FrameHeader;
 pub const CHUNK_BYTES: u32 = 256 << 10;
 /// Time over which a rate is measured, at least.
 const WINDOW: Duration = Duration::from_millis(20);
+/// Bytes after which it is known earlier: on the fastest streams large arrays leave in less time, each after a pause.
+const WINDOW_BYTES: u64 = BUFFERS_BYTES_MAX;
+/// Windows that are remembered, and those without which nothing is known.
+const WINDOWS_MAX: usize = 4;
+const WINDOWS_MIN: usize = 2;
 /// Time without anything to send after which the stream's buffers may have run empty.
 const GAP: Duration = Duration::from_millis(5);
-/// Bytes a second at which nothing is tried. TLS on a busy loopback takes 300 MB/s: there both ends have better to do.
-const FAST: f64 = 200e6;
+/// Bytes a second at which nothing is tried: more than 1 Gbit/s. TLS on a busy loopback takes 300 MB/s, and everything on
+/// one where each core is wanted by several processes less than 200 MB/s at times: there both ends have better to do.
+const FAST: f64 = 130e6;
 /// What compressing must be faster than sending by: the other end has work with it, too, and perhaps no core to spare.
 const MARGIN: f64 = 3.0;
 /// Part of a chunk that may be left for it to be worth it.
 const LEFT_MAX: f64 = 0.9;
 /// Bytes of an argument that leave as they are before it is tried again.
 const REST_BYTES: u64 = 4 << 20;
-/// Bytes that leave compressed without the stream being full once after which its rate is measured anew: more than the
-/// system's buffers hold, so that it must be faster than was thought.
-const DOUBT_BYTES: u64 = 8 << 20;
+/// Bytes that leave compressed without the stream being full once after which its rate is measured anew: it must be
+/// faster than was thought.
+const DOUBT_BYTES: u64 = BUFFERS_BYTES_MAX;
+/// More than the system's buffers hold.
+const BUFFERS_BYTES_MAX: u64 = 8 << 20;
 /// Arguments that are remembered: as many as leave at a time, in turn.
 const ARGUMENTS_MAX: usize = 16;
 
@@ -88,8 +96,8 @@ struct Meter {
     taken: u64,
     /// When everything had left.
     drained_at: Option<Instant>,
-    /// Rates of the last two windows, in bytes a second.
-    rates: [Option<f64>; 2],
+    /// Rates of the last windows, in bytes a second.
+    rates: VecDeque<f64>,
 }
 
 impl Meter {
@@ -101,14 +109,16 @@ impl Meter {
             return;
         };
         let time = now.since(full_at);
-        if time >= WINDOW && self.taken > 0 {
-            self.rates = [Some(self.taken as f64 / time.as_secs_f64()), self.rates[0]];
+        if self.taken >= WINDOW_BYTES || (time >= WINDOW && self.taken > 0) {
+            self.rates.truncate(WINDOWS_MAX - 1);
+            self.rates.push_front(self.taken as f64 / time.as_secs_f64().max(1e-9));
             (self.full_at, self.taken) = (Some(now), 0);
         }
     }
 
     fn rate(&self) -> Option<f64> {
-        Some(self.rates[0]?.max(self.rates[1]?))
+        let known = self.rates.len() >= WINDOWS_MIN;
+        known.then(|| self.rates.iter().copied().fold(0.0, f64::max))
     }
 }
 
@@ -280,11 +290,26 @@ mod tests {
     }
 
     #[test]
-    fn one_slow_window_does_not_make_a_stream_slow() {
-        let mut chooser = at_rate(&[2e9, 1e6]);
+    fn a_few_slow_windows_do_not_make_a_stream_slow() {
+        let mut chooser = at_rate(&[2e9, 1e6, 1e6, 1e6]);
         assert_eq!(chooser.choose(ARGUMENT, CHUNK_BYTES), Choice::Raw);
-        let mut chooser = at_rate(&[2e9, 1e6, 1e6]);
+        let mut chooser = at_rate(&[2e9, 1e6, 1e6, 1e6, 1e6]);
         assert_eq!(chooser.choose(ARGUMENT, CHUNK_BYTES), Choice::Sample);
+    }
+
+    #[test]
+    fn a_fast_stream_is_known_by_arrays_that_leave_within_a_window() {
+        let mut chooser = Chooser::new();
+        let mut now = Instant(1);
+        for _ in 0..3 {
+            // 10 MB in 10 ms, after a pause.
+            chooser.is_full(now);
+            chooser.took(10_000_000);
+            chooser.is_full(now + Duration::from_millis(10));
+            chooser.is_drained(now + Duration::from_millis(11));
+            now = now + Duration::from_millis(100);
+        }
+        assert_eq!(chooser.frame_bytes_max(), u32::MAX);
     }
 
     #[test]
