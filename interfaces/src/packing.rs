@@ -286,12 +286,18 @@ mod tests {
         let row_major = |stride: i64| Strided {
             offset: 0,
             element_bytes: 8,
-            axes: vec![Axis { count: rows, stride: columns as i64 * stride }, Axis { count: columns, stride }],
+            axes: smallvec::smallvec![
+                Axis { count: rows, stride: columns as i64 * stride },
+                Axis { count: columns, stride }
+            ],
         };
         let column_major = Strided {
             offset: 0,
             element_bytes: 8,
-            axes: vec![Axis { count: rows, stride: 8 }, Axis { count: columns, stride: rows as i64 * 8 }],
+            axes: smallvec::smallvec![
+                Axis { count: rows, stride: 8 },
+                Axis { count: columns, stride: rows as i64 * 8 }
+            ],
         };
         let (from, to) = (region(45 * 70 * 8), region(45 * 70 * 8));
         let source = row_major(8);
@@ -309,7 +315,7 @@ mod tests {
         let array = Strided {
             offset: 8,
             element_bytes: 8,
-            axes: vec![Axis { count: 3, stride: 16 }, Axis { count: 1000, stride: 64 }],
+            axes: smallvec::smallvec![Axis { count: 3, stride: 16 }, Axis { count: 1000, stride: 64 }],
         };
         let from = region(64 * 1000 + 64);
         let mut sending = Packing::new(from.clone(), 0, &array).unwrap();

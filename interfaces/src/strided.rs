@@ -1,6 +1,10 @@
 //! Walks an array that lies in memory with any strides, in transfer order, as contiguous runs.
 
-use farcall_idl::layout::ArrayLayout;
+use farcall_idl::layout::{ArrayLayout, storage_order};
+use smallvec::{SmallVec, smallvec};
+
+/// Axes of an array; those of vectors and matrices without a piece of heap.
+pub type Axes = SmallVec<[Axis; 2]>;
 
 /// One dimension: how many elements, and how far apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,26 +23,25 @@ pub struct Strided {
     /// Bytes of one element.
     pub element_bytes: u64,
     /// Axes, fastest first.
-    pub axes: Vec<Axis>,
+    pub axes: Axes,
 }
 
 impl Strided {
     /// `bytes` bytes in one piece.
     pub fn contiguous(bytes: u64) -> Strided {
-        Strided { offset: 0, element_bytes: 1, axes: vec![Axis { count: bytes, stride: 1 }] }
+        Strided { offset: 0, element_bytes: 1, axes: smallvec![Axis { count: bytes, stride: 1 }] }
     }
 
     /// The elements that travel of an array as the routine sees it.
     pub fn of_layout(layout: &ArrayLayout) -> Strided {
-        let strides = layout.strides_bytes();
         let rank = layout.dimensions.len();
-        let mut offset = 0;
-        let mut axes = Vec::with_capacity(rank);
-        for step in 0..rank {
-            let index = if layout.order == farcall_idl::interface::Order::Column { step } else { rank - 1 - step };
+        let (mut offset, mut bytes) = (0, layout.element_bytes);
+        let mut axes = Axes::with_capacity(rank);
+        for index in storage_order(layout.order, rank) {
             let dimension = &layout.dimensions[index];
             // Sizes were checked against the call's limit, far below the range of i64.
-            let stride = strides[index] as i64;
+            let stride = bytes as i64;
+            bytes = bytes.saturating_mul(dimension.size.max(1));
             offset += dimension.start as i64 * stride;
             axes.push(Axis { count: dimension.count, stride: stride * dimension.stride as i64 });
         }
@@ -162,7 +165,7 @@ mod tests {
         let array = Strided {
             offset: 0,
             element_bytes: 8,
-            axes: vec![Axis { count: 3, stride: 8 }, Axis { count: 2, stride: 40 }],
+            axes: smallvec![Axis { count: 3, stride: 8 }, Axis { count: 2, stride: 40 }],
         };
         assert_eq!(offsets(&array), [(0, 24), (40, 24)]);
         assert!(!array.is_contiguous());
@@ -171,7 +174,7 @@ mod tests {
 
     #[test]
     fn negative_strides_walk_backwards() {
-        let array = Strided { offset: 16, element_bytes: 8, axes: vec![Axis { count: 3, stride: -8 }] };
+        let array = Strided { offset: 16, element_bytes: 8, axes: smallvec![Axis { count: 3, stride: -8 }] };
         assert_eq!(offsets(&array), [(16, 8), (8, 8), (0, 8)]);
         assert_eq!(array.extent(), Some((0, 23)));
     }
@@ -181,17 +184,17 @@ mod tests {
         let array = Strided {
             offset: 0,
             element_bytes: 4,
-            axes: vec![Axis { count: 5, stride: 4 }, Axis { count: 7, stride: 20 }],
+            axes: smallvec![Axis { count: 5, stride: 4 }, Axis { count: 7, stride: 20 }],
         };
         assert_eq!(offsets(&array), [(0, 140)]);
     }
 
     #[test]
     fn an_array_beyond_all_memory_ends_there() {
-        let array = |stride| Strided { offset: 0, element_bytes: 8, axes: vec![Axis { count: 3, stride }; 2] };
+        let array = |stride| Strided { offset: 0, element_bytes: 8, axes: smallvec![Axis { count: 3, stride }; 2] };
         assert_eq!(array(i64::MIN).extent(), Some((i64::MIN, 7)));
         assert_eq!(array(i64::MAX).extent(), Some((0, i64::MAX)));
-        let endless = Strided { offset: 0, element_bytes: 1, axes: vec![Axis { count: u64::MAX, stride: 1 }] };
+        let endless = Strided { offset: 0, element_bytes: 1, axes: smallvec![Axis { count: u64::MAX, stride: 1 }] };
         assert_eq!(endless.extent(), Some((0, i64::MAX - 1)));
     }
 

@@ -182,7 +182,7 @@ impl OwnedArray {
     /// # Errors
     /// `LimitExceeded` when this machine has no room for a copy; `Internal` when the array does not lie in its region.
     pub fn packed(&self, order: Order) -> Result<Vec<u8>> {
-        let mut axes: Vec<_> = self
+        let mut axes: farcall_interfaces::strided::Axes = self
             .shape
             .iter()
             .zip(&self.strides)

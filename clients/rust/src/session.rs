@@ -18,7 +18,7 @@ mod segments;
 mod tables;
 mod transfer;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -31,6 +31,7 @@ use farcall_interfaces::memory::MemorySource;
 use farcall_interfaces::stream::ByteStream;
 use farcall_transport_unix::Birthplace;
 use farcall_wire::{Hello, HelloLimits};
+use rustc_hash::FxHashMap;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, epoll, eventfd, poll};
 
 use crate::argument::Passed;
@@ -113,14 +114,14 @@ impl Session {
         let HelloLimits { control_bytes_max, data_bytes_max, .. } = hello.limits;
         let tables = Tables {
             connection: Connection::new(Setup { hello, initiator: true, token: None }),
-            calls: HashMap::new(),
-            channels: HashMap::new(),
-            finished: HashMap::new(),
+            calls: FxHashMap::default(),
+            channels: FxHashMap::default(),
+            finished: FxHashMap::default(),
             announced: VecDeque::new(),
             news: Default::default(),
             questions: Questions::default(),
-            fetching: HashMap::new(),
-            abandoned: HashMap::new(),
+            fetching: FxHashMap::default(),
+            abandoned: FxHashMap::default(),
             shares: stream.passes_descriptors(),
             source,
             segments: Segments::default(),

@@ -122,7 +122,7 @@ pub fn packed_strides(shape: &[u64], step: u64, order: Order) -> Option<Vec<i64>
 }
 
 /// Indexes of the dimensions from the fastest to the slowest in memory.
-pub(crate) fn storage_order(order: Order, rank: usize) -> impl Iterator<Item = usize> {
+pub fn storage_order(order: Order, rank: usize) -> impl Iterator<Item = usize> {
     (0..rank).map(move |step| if order == Order::Column { step } else { rank - 1 - step })
 }
 

@@ -109,7 +109,7 @@ pub fn compressed_data_comes_as_it_was(rig: &mut Rig) {
         let bodies = [&curve[..], &curve[..5000], &curve[..104], &pattern(300_000, 1)];
         let head = FrameHeader { flags: Flags::END, ..header(FrameKind::Data, 1, 0, 7) };
         for body in bodies {
-            let axes = vec![Axis { count: body.len() as u64 / 8, stride: 8 }];
+            let axes = [Axis { count: body.len() as u64 / 8, stride: 8 }].into_iter().collect();
             let array = Strided { offset: 0, element_bytes: 8, axes };
             let region: Arc<dyn Region> = Arc::new(region(body));
             let mut packing = Packing::new(region, 0, &array).unwrap();

@@ -5,6 +5,7 @@ use farcall_idl::element::{ScalarValue, element_bytes};
 use farcall_idl::infer::{self, Given};
 use farcall_idl::interface::{ElementType, Interface, Order, Parameter, Shape};
 use farcall_interfaces::strided::Strided;
+use farcall_wire::message::InlineBytes;
 
 use super::INLINE_MAX;
 use super::views::{gather, packing_of, transfer_axes};
@@ -13,7 +14,7 @@ use crate::contract::Contract;
 
 /// The caller's values, completed and as bytes.
 pub struct Values {
-    pub bytes: Vec<Option<Vec<u8>>>,
+    pub bytes: Vec<Option<InlineBytes>>,
     /// Rank that the caller gave, where it is lower than declared.
     pub ranks: Vec<Option<usize>>,
 }
@@ -31,7 +32,7 @@ pub fn complete(contract: &Contract, arguments: &[Argument<'_>]) -> Result<Value
         }
     }
     let counts: Vec<[u64; 1]> = arguments.iter().map(strings_of).collect();
-    let contents: Vec<Option<Vec<u8>>> = arguments
+    let contents: Vec<Option<InlineBytes>> = arguments
         .iter()
         .enumerate()
         .map(|(index, argument)| content_of(interface, argument, index, contract.sizer.is_inline(index)))
@@ -59,11 +60,11 @@ fn scalar_bytes(
     parameter: &Parameter,
     value: ScalarValue,
     given: &Argument<'_>,
-) -> Result<Vec<u8>> {
+) -> Result<InlineBytes> {
     if let Argument::Raw(raw) = given {
-        return Ok(raw.clone());
+        return Ok(raw.as_slice().into());
     }
-    let mut bytes = vec![0; element_bytes(interface, parameter.element) as usize];
+    let mut bytes = InlineBytes::from_elem(0, element_bytes(interface, parameter.element) as usize);
     value.write_exactly(parameter.element, &mut bytes).map_err(|error| error.with("parameter", &parameter.name))?;
     Ok(bytes)
 }
@@ -77,15 +78,20 @@ fn strings_of(argument: &Argument<'_>) -> [u64; 1] {
 }
 
 /// Bytes of values that sizes may refer to: strings, raw scalars, and the elements of arrays that must travel inline.
-fn content_of(interface: &Interface, argument: &Argument<'_>, index: usize, inline: bool) -> Result<Option<Vec<u8>>> {
+fn content_of(
+    interface: &Interface,
+    argument: &Argument<'_>,
+    index: usize,
+    inline: bool,
+) -> Result<Option<InlineBytes>> {
     let parameter = &interface.parameters[index];
     if parameter.element == ElementType::Filename {
         // No size refers to a file, and its content may be large.
         return Ok(None);
     }
     match argument {
-        Argument::Text(text) => Ok(Some(text.clone())),
-        Argument::Raw(raw) => Ok(Some(raw.clone())),
+        Argument::Text(text) => Ok(Some(text.as_slice().into())),
+        Argument::Raw(raw) => Ok(Some(raw.as_slice().into())),
         Argument::Array(view) if inline && parameter.mode.is_input() => {
             let Some((shape, strides)) = &view.place.shape else { return Ok(None) };
             let (rank, order) = match &parameter.shape {
@@ -101,7 +107,7 @@ fn content_of(interface: &Interface, argument: &Argument<'_>, index: usize, inli
                     .with("parameter", &parameter.name)
                     .with("bytes", length));
             }
-            gather(&mut packing).map(Some)
+            gather(&mut packing).map(|bytes| Some(bytes.into()))
         }
         _ => Ok(None),
     }

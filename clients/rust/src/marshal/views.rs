@@ -8,7 +8,7 @@ use farcall_idl::interface::Order;
 use farcall_idl::layout::ArrayLayout;
 use farcall_interfaces::memory::{BorrowedRegion, Region};
 use farcall_interfaces::packing::{ArrayPlace, Packing, copy_array};
-use farcall_interfaces::strided::{Axis, Strided};
+use farcall_interfaces::strided::{Axes, Axis, Strided};
 
 use crate::array::Place;
 
@@ -151,10 +151,10 @@ fn in_transfer_order(counts: &[u64], strides: &[i64], array: &ArrayLayout) -> St
 
 /// Axes in transfer order, fastest first, of what the caller describes in logical order. What a lower rank leaves out
 /// counts 1.
-pub fn transfer_axes(counts: &[u64], strides: &[i64], rank: usize, order: Order) -> Vec<Axis> {
+pub fn transfer_axes(counts: &[u64], strides: &[i64], rank: usize, order: Order) -> Axes {
     let count = |index| counts.get(index).copied().unwrap_or(1);
     let stride = |index| strides.get(index).copied().unwrap_or(0);
-    let mut axes: Vec<Axis> = (0..rank).map(|index| Axis { count: count(index), stride: stride(index) }).collect();
+    let mut axes: Axes = (0..rank).map(|index| Axis { count: count(index), stride: stride(index) }).collect();
     if order == Order::Row {
         axes.reverse();
     }

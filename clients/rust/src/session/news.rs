@@ -1,8 +1,9 @@
 //! What the server tells of calls while they are under way, until their owners take it.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use farcall_wire::Notice;
+use rustc_hash::FxHashMap;
 
 /// Bytes of output that are kept of one call; what comes while they are not taken is counted, and left out.
 const KEPT_BYTES_MAX: usize = 1 << 20;
@@ -20,7 +21,7 @@ struct Kept {
 /// News of all calls whose owners want some.
 #[derive(Debug, Default)]
 pub struct News {
-    calls: HashMap<u64, Kept>,
+    calls: FxHashMap<u64, Kept>,
 }
 
 impl News {

@@ -1,6 +1,6 @@
 //! What one connection knows: its calls, its shared memory, its answers. Takes the frames that arrive.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -10,6 +10,7 @@ use farcall_call::{Connection, Event, Side as DataSide, Transmit};
 use farcall_interfaces::link::{FrameHandler, Link};
 use farcall_interfaces::memory::{MemorySource, Region, Space};
 use farcall_wire::{CallResult, FrameHeader, FrameKind, Notice, Reply, Request};
+use rustc_hash::FxHashMap;
 
 use super::flight::{Call, InFlight};
 use super::news::News;
@@ -26,14 +27,14 @@ const FOR_EVER: Duration = Duration::from_secs(1 << 32);
 /// Everything but the link, which needs it while it receives.
 pub struct Tables {
     pub connection: Connection,
-    pub calls: HashMap<ChannelId, Box<InFlight>>,
+    pub calls: FxHashMap<ChannelId, Box<InFlight>>,
     /// Where a call by its number is under way: its own channel, or that of the question for its interface.
-    pub channels: HashMap<u64, ChannelId>,
+    pub channels: FxHashMap<u64, ChannelId>,
     /// Calls that are made again when the interface came that they ask for.
-    pub fetching: HashMap<ChannelId, Call>,
+    pub fetching: FxHashMap<ChannelId, Call>,
     /// Calls that nobody waits for, and the memory that the server may still use for them.
-    pub abandoned: HashMap<ChannelId, Vec<Shared>>,
-    pub finished: HashMap<u64, Result<Outputs>>,
+    pub abandoned: FxHashMap<ChannelId, Vec<Shared>>,
+    pub finished: FxHashMap<u64, Result<Outputs>>,
     pub announced: VecDeque<u64>,
     pub news: News,
     pub questions: Questions,
@@ -149,7 +150,9 @@ impl Tables {
     /// The outcome of a call that is over. Who has it needs no announcement any more.
     pub fn take_finished(&mut self, number: u64) -> Option<Result<Outputs>> {
         let outcome = self.finished.remove(&number)?;
-        self.announced.retain(|announced| *announced != number);
+        if let Some(place) = self.announced.iter().position(|announced| *announced == number) {
+            self.announced.remove(place);
+        }
         self.news.forget(number);
         Some(outcome)
     }
