@@ -4,6 +4,7 @@ import concurrent.futures
 import pathlib
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -80,6 +81,30 @@ def test_shutting_down_cancels_what_runs_and_keeps_what_is_done(private):
     executor.shutdown(cancel_futures=True)
     assert time.monotonic() - begin < 10
     assert runs.cancelled() and done.result().y == 9
+
+
+@pytest.mark.parametrize("sent", [False, True], ids=["before", "after"])
+def test_what_an_interrupt_kept_from_being_submitted_is_not_waited_for(private, monkeypatch, sent):
+    from farcall import _executor, _starter
+
+    start = _starter.Starter.start
+
+    def interrupted(self, future, prepared):
+        if sent:
+            start(self, future, prepared)
+        raise KeyboardInterrupt
+
+    executor = private.executor()
+    done = executor.submit(private.square, 3)
+    monkeypatch.setattr(_starter.Starter, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        executor.submit(private.pause, 30)
+    # In a thread, since what would wait for ever cannot be told to stop.
+    ended = threading.Thread(target=executor.shutdown, daemon=True)
+    ended.start()
+    ended.join(10)
+    assert not ended.is_alive() and done.result().y == 9
+    assert not [one for one in _executor._UNDER_WAY if not one.done()], "nor at the end of the program"
 
 
 def test_a_program_that_ends_waits_for_what_it_submitted():

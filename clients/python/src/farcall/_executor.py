@@ -7,11 +7,11 @@ import concurrent.futures
 import functools
 import os
 import threading
-from typing import TYPE_CHECKING, Any, Set
+from typing import TYPE_CHECKING, Any, Dict, Set, Tuple
 
 from . import _errors
 from ._future import CallFuture
-from ._routine import Prepared
+from ._routine import Prepared, Routine
 
 if TYPE_CHECKING:
     from ._server import Server
@@ -61,6 +61,17 @@ class Executor(concurrent.futures.Executor):
         """
         routine = self._server._routine_of(fn)
         future = CallFuture()
+        try:
+            self._start(future, routine, args, kwargs)
+        except BaseException:
+            # Of an interrupt: nobody has the future, which may be one that nobody completes either.
+            self._pending.discard(future)
+            _UNDER_WAY.discard(future)
+            future.cancel()
+            raise
+        return future
+
+    def _start(self, future: CallFuture, routine: Routine, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
         with self._lock:
             if not self._open:
                 raise RuntimeError("cannot schedule new futures after shutdown")
@@ -72,7 +83,6 @@ class Executor(concurrent.futures.Executor):
             routine._connection.handles.starter.start(future, Prepared(routine, args, kwargs))
         except _errors.Error as error:
             future.fail(error)
-        return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Takes no more calls. `wait` for those that were submitted.
