@@ -152,6 +152,13 @@ impl Pending {
     }
 }
 
+/// Where a file will be, however its folder is named.
+pub fn place_of(path: &Path) -> PathBuf {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
+    folder.join(path.file_name().unwrap_or_default())
+}
+
 /// A file without a name in the folder where `path` is to be.
 fn unnamed_beside(path: &Path) -> std::io::Result<File> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

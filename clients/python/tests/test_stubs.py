@@ -93,3 +93,6 @@ def test_the_command_prints_them(tmp_path):
     command[-1] = "nosuch"
     said = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert said.returncode == 1 and 'no module is called "nosuch"' in said.stderr and not said.stdout
+    with open("/dev/full", "w") as full:
+        said = subprocess.run(command[:-2], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert said.returncode == 1 and said.stderr == "farcall: write the stub: No space left on device\n"

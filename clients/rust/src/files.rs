@@ -111,6 +111,11 @@ impl Target {
         access(folder, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| cannot(errno.into()))?;
         Ok(Target::File(Replaced { path, permissions }))
     }
+
+    /// Whether what comes last would be all that is left of both.
+    pub fn is_same_file(&self, other: &Target) -> bool {
+        matches!((self, other), (Target::File(one), Target::File(another)) if one.path == another.path)
+    }
 }
 
 /// A content that comes back.

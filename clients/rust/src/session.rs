@@ -137,7 +137,7 @@ impl Session {
             reading: false,
             polling: Polling::default(),
             gathering: Gathering::default(),
-            heartbeat: Heartbeat::default(),
+            heartbeat: Heartbeat::of_environment()?,
             watching_room: false,
             more: true,
             telling_room: false,

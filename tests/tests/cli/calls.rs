@@ -132,6 +132,7 @@ fn files_are_arguments_and_results() {
     bad(&["missing", "log"], 3, "see that it is there");
     bad(&["given", "log", "--out", "changed=x"], 2, "replaced where it lies");
     bad(&["given", "log", "--out", "made=x", "--out", "made=y"], 2, "--out made is given twice");
+    bad(&["given", "log", "--out", "made=./log"], 2, "another result goes to the same file");
     assert_eq!(
         [std::fs::read(given).unwrap().len(), std::fs::read(log).unwrap().len()],
         [7, 7],

@@ -11,7 +11,7 @@ use crate::{Shell, said};
 fn wrong_arguments_name_the_parameter_and_the_fix() {
     let shell = Shell::new();
     let a = "[[4,1],[1,3]]";
-    let cases: [(&[&str], &[&str]); 19] = [
+    let cases: [(&[&str], &[&str]); 20] = [
         (&[a], &["b is missing", "dgesv(a, b, *"]),
         (&[a, "[1,2]", "3"], &["2 arguments by position", "name=value"]),
         (&[a, "[1,2]", "a=1"], &["a is given twice"]),
@@ -33,6 +33,7 @@ fn wrong_arguments_name_the_parameter_and_the_fix() {
         (&[a, "[1,2]", "--out", "x"], &["NAME=FILE"]),
         (&[a, "[1,2]", "--out", "lda=x.npy"], &["lda is no result", "a, ipiv, b, info"]),
         (&[a, "[1,2]", "--out", "b=x.npy", "--out", "b=y.npy"], &["--out b is given twice"]),
+        (&[a, "[1,2]", "--out", "a=x.npy", "--out", "b=./x.npy"], &["two results go to the same file", "of its own"]),
         (&[a, "[1,2]", "--timeout", "-1"], &["timeout"]),
     ];
     shell.folder.write("a.txt", "1");

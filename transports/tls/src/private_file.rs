@@ -11,6 +11,8 @@ const OPERATION: &str = "read a private key";
 /// No bundle of three certificates and a key is as long.
 const BYTES_MAX: u64 = 64 << 10;
 const OTHERS: u32 = 0o077;
+/// What certificates and keys begin with.
+const PEM: &str = "-----BEGIN ";
 
 /// The text of a file that belongs to this user (or root), and that others can neither read nor change.
 ///
@@ -30,23 +32,25 @@ fn read_file(path: &Path) -> Result<String> {
         Error::new(kind, OPERATION, message).source(error)
     })?;
     // Judged on the open file, so that nothing can change between the look and the use.
-    judge(path, &file.metadata().map_err(|error| Error::system(OPERATION, error))?)?;
+    let status = file.metadata().map_err(|error| Error::system(OPERATION, error))?;
+    if !status.is_file() {
+        return Err(Error::new(ErrorKind::PermissionDenied, OPERATION, "it is no plain file").fix("check the path"));
+    }
     let mut text = String::new();
     let read = file.take(BYTES_MAX + 1).read_to_string(&mut text);
-    match read {
-        Ok(count) if count as u64 <= BYTES_MAX => Ok(text),
-        _ => Err(Error::new(ErrorKind::InvalidSource, OPERATION, "this is no file of certificates and a key")
-            .fix("use the file that `farcall ca` made")),
+    // Before anybody is told to change its mode or owner: a wrong path may lead to any file of the system.
+    if !matches!(read, Ok(count) if count as u64 <= BYTES_MAX && text.contains(PEM)) {
+        return Err(Error::new(ErrorKind::InvalidSource, OPERATION, "this is no file of certificates and a key")
+            .fix("check the path, and use the file that `farcall ca` made"));
     }
+    judge(path, &status)?;
+    Ok(text)
 }
 
 fn judge(path: &Path, status: &std::fs::Metadata) -> Result<()> {
     let refuse =
         |message: String, fix: String| Err(Error::new(ErrorKind::PermissionDenied, OPERATION, message).fix(fix));
     let own = rustix::process::geteuid().as_raw();
-    if !status.is_file() {
-        return refuse("it is no plain file".into(), "check the path".into());
-    }
     if status.uid() != own && status.uid() != 0 {
         let fix = format!("use a file of your own: chown {own} {}", path.display());
         return refuse(format!("it belongs to uid {}, not to you", status.uid()), fix);

@@ -18,7 +18,7 @@ use farcall_idl::signature::{positional, results, signature};
 
 use crate::connection::{Connection, ServerArguments};
 use crate::data::Data;
-use crate::files::Pending;
+use crate::files::{Pending, place_of};
 use crate::output::print;
 use crate::values::{Value, unmarked, value};
 use screen::Screen;
@@ -235,6 +235,7 @@ fn is_file(parameter: &Parameter) -> bool {
 /// writes are `replaced`.
 fn destinations(interface: &Interface, out: &[String], replaced: &mut Vec<(usize, PathBuf)>) -> Result<Files> {
     let mut files: Files = Vec::new();
+    let mut places: Vec<PathBuf> = Vec::new();
     for text in out {
         let Some((name, path)) = text.split_once('=').filter(|(_, path)| !path.is_empty()) else {
             return Err(wrong(format!("--out {text} names no file")).fix("write --out NAME=FILE.npy"));
@@ -257,6 +258,14 @@ fn destinations(interface: &Interface, out: &[String], replaced: &mut Vec<(usize
             (false, _) => files.push((index, Pending::create(path.as_ref())?)),
             (true, false) => replaced.push((index, PathBuf::from(path))),
         }
+        // The later one would be all that is left.
+        let place = place_of(path.as_ref());
+        if places.contains(&place) {
+            return Err(
+                wrong(format!("two results go to the same file, {path}")).fix("name a file of its own for each")
+            );
+        }
+        places.push(place);
     }
     Ok(files)
 }

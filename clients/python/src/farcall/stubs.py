@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import keyword
+import os
 import re
 import sys
 import textwrap
@@ -267,8 +268,15 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     try:
         with connect(options.address, files=options.file) as server:
             sys.stdout.write(stub(server, options.module))
+        sys.stdout.flush()
     except Error as error:
         sys.exit(f"farcall: {error}")
+    except BrokenPipeError:
+        # Who closed the pipe has what he wanted. What is left must not be written when the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(f"farcall: write the stub: {error.strerror}")
 
 
 if __name__ == "__main__":

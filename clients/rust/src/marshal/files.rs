@@ -43,6 +43,9 @@ impl One<'_> {
             self.call.files.push(sent);
         }
         if self.parameter.mode.is_output() {
+            if self.call.targets.iter().any(|(_, known)| known.is_same_file(&target)) {
+                return Err(self.wrong("another result goes to the same file").fix("name a file of its own for each"));
+            }
             self.want(WireArgument::Blocks(None));
             self.call.targets.push((self.index, target));
         }

@@ -14,4 +14,5 @@ impl Session {
 /// What it means by itself.
 pub(super) fn closed() -> Error {
     Error::new(ErrorKind::ConnectionLost, "wait for the server", "the server closed the connection")
+        .fix("see whether it runs, and why it ended if it does not; then connect again, or to another server")
 }

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use farcall_base::{Error, ErrorKind};
+use farcall_base::{Error, ErrorKind, Result};
 
 use super::{Core, Session};
 
@@ -39,19 +39,26 @@ pub struct Heartbeat {
     asked: Option<Instant>,
 }
 
-impl Default for Heartbeat {
-    fn default() -> Self {
-        Heartbeat { limit: given(std::env::var(VARIABLE).ok().as_deref()), moved: 0, since: None, asked: None }
-    }
-}
-
-fn given(text: Option<&str>) -> Option<Duration> {
-    let seconds = text.and_then(|text| text.trim().parse::<f64>().ok());
-    let limit = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(DEFAULT);
-    (!limit.is_zero()).then_some(limit)
+fn given(text: Option<&str>) -> Result<Duration> {
+    let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else { return Ok(DEFAULT) };
+    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.ok_or_else(|| {
+        let message = format!("{text:?} is no number of seconds");
+        Error::new(ErrorKind::InvalidArgument, "choose a heartbeat", message)
+            .fix("write seconds, such as 30, or 0 for no limit")
+            .with("variable", VARIABLE)
+    })
 }
 
 impl Heartbeat {
+    /// With the time limit of `$FARCALL_HEARTBEAT`.
+    pub fn of_environment() -> Result<Heartbeat> {
+        let text = std::env::var_os(VARIABLE);
+        let mut heart = Heartbeat { limit: None, moved: 0, since: None, asked: None };
+        heart.limit(given(text.as_deref().map(|text| text.to_string_lossy()).as_deref())?);
+        Ok(heart)
+    }
+
     /// Another time limit; zero: none.
     pub fn limit(&mut self, limit: Duration) {
         self.limit = (!limit.is_zero()).then_some(limit);
@@ -174,11 +181,13 @@ mod tests {
     }
 
     #[test]
-    fn the_variable_has_seconds_and_nonsense_is_the_default() {
-        assert_eq!(given(Some("2.5")), Some(Duration::from_millis(2500)));
-        assert_eq!(given(Some("0")), None);
-        for text in [None, Some("soon"), Some("-1"), Some("1e300"), Some("NaN")] {
-            assert_eq!(given(text), Some(DEFAULT), "{text:?}");
+    fn the_variable_has_seconds_and_nonsense_is_refused() {
+        let known = |text| given(text).expect("a number of seconds");
+        assert_eq!(known(Some(" 2.5 ")), Duration::from_millis(2500));
+        assert_eq!((known(Some("0")), known(Some("")), known(None)), (Duration::ZERO, DEFAULT, DEFAULT));
+        for text in ["soon", "5s", "-1", "1e300", "NaN", "inf"] {
+            let error = given(Some(text)).expect_err(text).to_string();
+            assert!(error.contains("no number of seconds") && error.contains(VARIABLE), "{error}");
         }
     }
 }
