@@ -203,8 +203,7 @@ fn include_directories() -> Vec<PathBuf> {
 
 fn cache_directory() -> Result<PathBuf> {
     let cache = std::env::var_os("XDG_CACHE_HOME").filter(|value| !value.is_empty()).map(PathBuf::from);
-    let home =
-        std::env::var_os("HOME").filter(|value| !value.is_empty()).map(|home| PathBuf::from(home).join(".cache"));
+    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_dir()).map(|home| home.join(".cache"));
     let base = cache.or(home).unwrap_or_else(|| {
         farcall_transport_unix::default_socket_path().parent().map(Path::to_path_buf).unwrap_or_default()
     });

@@ -184,3 +184,12 @@ fn a_cache_that_is_not_ours_is_said_to_be_so() {
     let refused = said(shell.command(&call).env("XDG_CACHE_HOME", shell.path("file")).output().unwrap());
     assert!(refused.code != 0 && refused.err.contains("set XDG_CACHE_HOME"), "{}", refused.err);
 }
+
+#[test]
+fn no_home_is_made_where_there_is_none() {
+    let shell = Shell::new();
+    shell.folder.write("code.idl", "Module code;\nDefine f(IN int n, OUT int m) { *m = n; }\n");
+    let mut call = shell.command(&["call", "f", "1", "--publish", "code.idl"]);
+    let answer = said(call.env_remove("XDG_CACHE_HOME").env("HOME", shell.path("nobody")).output().unwrap());
+    assert!(answer.code == 0 && !shell.path("nobody").exists(), "{}", answer.err);
+}

@@ -292,7 +292,11 @@ impl Server {
         if unwanted.is_none() && may_run_again(call) && !is_at_a_limit(exited) {
             return self.come_back(surroundings, key);
         }
-        let error = unwanted.unwrap_or_else(|| end_of_routine(exited, call.started, limits));
+        let error = unwanted.unwrap_or_else(|| {
+            let error = end_of_routine(exited, call.started, limits);
+            // Whoever looks for the reason should know that it was no accident of one process.
+            if call.returns > 0 { error.with("executables", call.returns + 1) } else { error }
+        });
         self.finish(surroundings, key, Err(error));
     }
 }
