@@ -96,6 +96,14 @@ def test_the_other_byte_order_and_any_strides(server):
         assert (server.rows_float64(view, np.zeros((3, 4))).b == np.asarray(view).T).all()
 
 
+def test_whole_numbers_of_other_libraries(server):
+    class Count:
+        def __index__(self):
+            return 3
+
+    assert server.square(Count()).y == 9
+
+
 def test_scalars_of_every_kind(server):
     r = server.scalars(b"c", np.int8(1), True, 3, np.uint8(4), np.float16(0.5), np.float32(0.25), 1, np.complex64(2j))
     assert (r.s2, r.i2, r.l2, r.u2, r.f2, r.d2, r.z2, r.w2) == (1, 1, 3, 4, 0.5, 0.25, 1, 2j)

@@ -7,6 +7,7 @@ and what fits of Python's own numbers and lists. Narrowing is refused.
 
 from __future__ import annotations
 
+import operator
 import os
 import pathlib
 from collections.abc import Iterable, Sequence
@@ -193,6 +194,8 @@ class Filler:
     def _number(self, parameter: Parameter, value: Any) -> None:
         if isinstance(value, np.ndarray) and value.ndim == 0:
             value = value[()]
+        elif not isinstance(value, (int, float, complex, np.generic)):
+            value = _whole_number(value)
         slot, kind = self.slots[parameter.index], parameter.dtype.kind
         if isinstance(value, (int, np.integer, np.bool_)):
             self._whole(slot, parameter, int(value))
@@ -453,6 +456,14 @@ def _struct_names(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return None
     return getattr(getattr(value, "dtype", None), "names", None) or False
+
+
+def _whole_number(value: Any) -> Any:
+    """An object of another library that is a whole number, as int; anything else as it is."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        return value
 
 
 def _digits(value: int) -> str:
