@@ -57,10 +57,12 @@ pub fn confine() -> Result<()> {
         std::env::set_current_dir(folder).map_err(|error| system("enter the working folder", error))?;
     }
     limit(rules)?;
+    // What is granted is found by who starts the module: its user may not reach all of that by name.
+    let granted = (rules.files == Files::Granted).then(|| folders::granted(rules)).transpose()?;
     become_user(rules)?;
     set_no_new_privs(true).map_err(|errno| system("give up new privileges", errno.into()))?;
-    if rules.files == Files::Granted {
-        or_missing(rules, folders::restrict(rules)?, "files", "landlock (Linux 5.13)")?;
+    if let Some(granted) = granted {
+        or_missing(rules, folders::restrict(granted)?, "files", "landlock (Linux 5.13)")?;
     }
     let outside = if rules.network == Network::Off { filter::Sockets::Refused } else { filter::Sockets::Allowed };
     let zygote = std::env::var_os(ZYGOTE_VARIABLE).map(|_| getpid());

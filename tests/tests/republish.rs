@@ -104,3 +104,28 @@ fn calls_get_what_was_published_last() {
     drop(client);
     node.stop().unwrap();
 }
+
+#[test]
+fn a_library_that_is_written_over_costs_the_call_that_meets_it() {
+    let folder = Directory::new();
+    let node = node(&folder.0);
+    let directory: DirectoryHandle = node.service(directory::SLOT).unwrap();
+    let publish = || {
+        let request = Request::Publish(publication(&folder.0, 1));
+        assert!(matches!(directory.ask_and_wait(request, PATIENCE), Ok(Response::Published(_))));
+    };
+    publish();
+    let address = format!("unix:{}", folder.0.join("socket").display()).parse().unwrap();
+    let client = Client::connect_to(&address, None, PATIENCE).unwrap();
+    let version = client.routine("version").unwrap();
+    assert_eq!(number(&version), 1);
+    // As `cp` begins. The executable has it in its memory.
+    std::fs::File::create(folder.0.join("libversion1.so")).unwrap();
+    let error = version.call([]).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::RoutineCrashed, "{error}");
+    assert!(["SIGBUS", "mv or install", "reload"].iter().all(|word| error.to_string().contains(word)), "{error}");
+    publish();
+    assert_eq!(number(&version), 1);
+    drop(client);
+    node.stop().unwrap();
+}

@@ -95,6 +95,14 @@ fn a_table_that_changes_holds_from_the_next_reload_on() {
         assert!(!output.status.success() && words.iter().all(|word| said.contains(word)), "{options}: {said}");
         assert_eq!(double(&known), 10);
     }
+    // A manifest without any table, as one that was cut off while it was written, would let everybody do everything.
+    for options in ["", "access = []"] {
+        let output = write(options);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && said.contains("the table access is gone"), "{options}: {said}");
+        let error = enter(&server, &bert).routine("ep/ep").err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+    }
     // A module may be published later, so it is no mistake; whoever reloads and whoever runs the server hear of it.
     let output = write(&table("\"ep\", \"epp\""));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

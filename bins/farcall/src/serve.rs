@@ -113,7 +113,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     let published = publish_all(&mut publisher, publications)?;
     let rpc = node.service::<RpcHandle>(farcall_rpc_server::SLOT)?;
     if let Some(path) = &arguments.manifest {
-        publisher.follow(path, node.service::<RpcHandle>(farcall_rpc_server::SLOT)?)?;
+        publisher.follow(path, &options.access, node.service::<RpcHandle>(farcall_rpc_server::SLOT)?)?;
     }
     let unknown = publisher.unknown_modules(&options.access);
     let addresses = rpc.addresses.clone();

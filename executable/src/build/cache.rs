@@ -7,9 +7,9 @@
 //! ```
 //! Files appear by rename: a reader sees a whole one or none. Two builds of the same inputs rename equal files.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder, File, Permissions};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
@@ -93,6 +93,8 @@ impl Cache {
         let path = self
             .executable_file(module, key, headers)
             .ok_or_else(|| Error::internal("store the executable", "a header vanished during the build"))?;
+        // Whatever the umask: the directory is its owner's alone, and a module's own user runs what is in it.
+        fs::set_permissions(executable, Permissions::from_mode(0o755)).map_err(failed)?;
         fs::rename(executable, &path).map_err(failed)?;
         let list: Vec<u8> = headers.iter().flat_map(|header| [header.as_os_str().as_bytes(), b"\n"].concat()).collect();
         let draft = executable.with_extension("headers");

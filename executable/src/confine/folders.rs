@@ -33,9 +33,14 @@ pub fn available() -> bool {
 }
 
 /// Leaves this process, and all that come from it, the system's files and what is granted.
-pub(super) fn restrict(rules: &Rules) -> Result<Held> {
-    let restricted = grants(rules).and_then(RulesetCreated::restrict_self).map_err(failed)?;
+pub(super) fn restrict(granted: RulesetCreated) -> Result<Held> {
+    let restricted = granted.restrict_self().map_err(failed)?;
     Ok(if restricted.ruleset == RulesetStatus::NotEnforced { Held::No } else { Held::Yes })
+}
+
+/// What is to be left, each folder found by this process as it is now.
+pub(super) fn granted(rules: &Rules) -> Result<RulesetCreated> {
+    grants(rules).map_err(failed)
 }
 
 fn grants(rules: &Rules) -> std::result::Result<RulesetCreated, RulesetError> {

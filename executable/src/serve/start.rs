@@ -1,7 +1,9 @@
 //! How an executable begins: where its connection is, and what it does before the first call.
 
 use std::ffi::OsString;
-use std::os::fd::OwnedFd;
+use std::fs::OpenOptions;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -12,6 +14,7 @@ use farcall_interfaces::spawner::zygote::{ZYGOTE_VARIABLE, ZygoteLink};
 use farcall_interfaces::stream::{ByteStream, Proof};
 use farcall_transport_unix::{MemoryLimits, SharedMemory, ring};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
 
 use super::hosted::{Function, RawBody, RawLoad};
 use super::zygote::{self, Preloaded};
@@ -28,12 +31,20 @@ pub fn host_main() -> i32 {
 /// Becomes `program`, held to its rules before its code is even loaded; returns an exit status only if it cannot.
 pub fn run_program(program: &Path, arguments: &[OsString]) -> i32 {
     restore_broken_pipes();
+    // By who starts it, who may be another user than the module's.
+    let flags = i32::try_from(OFlags::PATH.bits()).expect("open flags fit a C int");
+    let opened = OpenOptions::new().read(true).custom_flags(flags).open(program).ok();
     // Without a connection it only looks into a file: it forks no executables, so that it is held to all from here on.
     let is_executable = [SOCKET_VARIABLE, ZYGOTE_VARIABLE].iter().any(|name| std::env::var_os(name).is_some());
     // Its libraries are opened before its own code begins, and that is bounded, too.
     let confined = if is_executable { confined().map(|()| begin_call()) } else { confine_inspection() };
     report(confined.and_then(|()| {
-        let error = std::process::Command::new(program).args(arguments).exec();
+        let mut error = std::process::Command::new(program).args(arguments).exec();
+        // The module's user may not reach the folder: the server keeps what it has built to itself.
+        if let (std::io::ErrorKind::PermissionDenied, Some(opened)) = (error.kind(), opened) {
+            let path = format!("/proc/self/fd/{}", opened.as_raw_fd());
+            error = std::process::Command::new(path).arg0(program).args(arguments).exec();
+        }
         Err(Error::system("start an executable's program", error).with("program", program.display()))
     }))
 }

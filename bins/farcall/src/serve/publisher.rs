@@ -34,30 +34,41 @@ pub struct Publisher {
     interpreters: Interpreters,
     /// What is not for modules.
     own: Vec<OwnFile>,
-    /// Where the table of rights comes from, and goes.
-    manifest: Option<(PathBuf, RpcHandle)>,
+    followed: Option<Followed>,
+}
+
+/// Where the table of rights comes from, and goes.
+struct Followed {
+    manifest: PathBuf,
+    rpc: RpcHandle,
+    /// Whether there is a table now.
+    tabled: bool,
 }
 
 impl Publisher {
     /// One that has published nothing.
     pub fn new(directory: DirectoryHandle, interpreters: Interpreters, own: Vec<OwnFile>) -> Publisher {
-        Publisher { directory, files: BTreeMap::new(), interpreters, own, manifest: None }
+        Publisher { directory, files: BTreeMap::new(), interpreters, own, followed: None }
     }
 
-    /// Reads who may do what from the manifest again when all is reloaded.
-    pub fn follow(&mut self, manifest: &Path, rpc: RpcHandle) -> Result<()> {
-        let path = std::path::absolute(manifest).map_err(|error| Error::system("find the manifest", error))?;
-        self.manifest = Some((path, rpc));
+    /// Reads who may do what from the manifest again when all is reloaded; `table` is what it says now.
+    pub fn follow(&mut self, manifest: &Path, table: &[Entry], rpc: RpcHandle) -> Result<()> {
+        let manifest = std::path::absolute(manifest).map_err(|error| Error::system("find the manifest", error))?;
+        self.followed = Some(Followed { manifest, rpc, tabled: !table.is_empty() });
         Ok(())
     }
 
     /// Who may do what from now on. A manifest with mistakes changes nothing, whichever of its options they are in.
-    fn grant_anew(&self) -> Result<Vec<Entry>> {
-        let Some((path, rpc)) = &self.manifest else { return Ok(Vec::new()) };
-        let manifest = Manifest::load(path)?.completed(&plugins());
+    fn grant_anew(&mut self) -> Result<Vec<Entry>> {
+        let Some(followed) = &mut self.followed else { return Ok(Vec::new()) };
+        let manifest = Manifest::load(&followed.manifest)?.completed(&plugins());
         Node::check(&manifest, &plugins())?;
         let table = server_options(&manifest)?.access;
-        rpc.grant(table.clone())?;
+        if followed.tabled && table.is_empty() {
+            return Err(table_gone(&followed.manifest));
+        }
+        followed.rpc.grant(table.clone())?;
+        followed.tabled = !table.is_empty();
         Ok(table)
     }
 
@@ -188,6 +199,14 @@ impl Publisher {
     fn ask(&self, request: Request) -> Result<Response> {
         self.directory.ask_and_wait(request, DIRECTORY_TIMEOUT)
     }
+}
+
+/// A file that was cut off while it was written has no table either, and would open every module to every certificate.
+fn table_gone(manifest: &Path) -> Error {
+    let message = "the table access is gone: without it every user could call every module; the one before stays";
+    Error::new(ErrorKind::InvalidArgument, "read the manifest", message)
+        .with("file", manifest.display())
+        .fix("write it again; if all users are to call everything: access = [{ who = [\"*\"], call = [\"*\"] }]")
 }
 
 /// Warnings as one text, which whoever runs the server gets, too.

@@ -194,6 +194,7 @@ impl Writer {
     }
 
     fn write(&mut self, line: &str) {
+        self.follow();
         if self.written + line.len() as u64 > self.options.file_bytes_max && self.written > 0 {
             self.rotate();
         }
@@ -217,14 +218,41 @@ impl Writer {
         self.written = self.file.metadata().map_or(self.written, |status| status.len());
     }
 
+    /// Another program moved the file away or removed it, as those that rotate logs do: the next line begins a new one.
+    fn follow(&mut self) {
+        let status = |status: &fs::Metadata| (status.dev(), status.ino());
+        let open_now = self.file.metadata().map(|open| status(&open)).ok();
+        match fs::symlink_metadata(&self.options.path) {
+            Ok(there) if Some(status(&there)) == open_now => {}
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {}
+            _ => self.begin_anew(),
+        }
+    }
+
+    /// A file at the log's place. Where none can be made the old one goes on: better too long, or elsewhere, than nothing.
+    fn begin_anew(&mut self) {
+        match open(&self.options.path) {
+            Ok(file) => {
+                self.written = file.metadata().map_or(0, |status| status.len());
+                (self.file, self.torn) = (file, false);
+            }
+            Err(error) => self.complain(&error),
+        }
+    }
+
     fn complain(&mut self, error: &std::io::Error) {
         if self.complained.is_some_and(|at| at.elapsed() < COMPLAIN_EVERY) {
             return;
         }
         self.complained = Some(Instant::now());
         let path = self.options.path.display();
+        let (lost, fix) = match error.kind() {
+            std::io::ErrorKind::StorageFull => ("lines are lost: ", "make room"),
+            _ if self.lost > 0 => ("lines are lost: ", "let the server's user write there"),
+            _ => ("it goes on in the old file: ", "let the server's user make plain files there"),
+        };
         // Nobody may be reading.
-        let _ = writeln!(std::io::stderr(), "farcall: {OPERATION}: lines are lost: {error} (path: {path}); make room");
+        let _ = writeln!(std::io::stderr(), "farcall: {OPERATION}: {lost}{error} (path: {path}); {fix}");
     }
 
     /// FILE becomes FILE.1, that FILE.2, and so on; the oldest goes.
@@ -241,9 +269,8 @@ impl Writer {
             0 => fs::remove_file(&self.options.path),
             _ => fs::rename(&self.options.path, kept(1)),
         };
-        // Where the new file cannot be made the old one goes on growing: better too long than nothing.
-        match moved.and_then(|()| open(&self.options.path)) {
-            Ok(file) => (self.file, self.written, self.torn) = (file, 0, false),
+        match moved {
+            Ok(()) => self.begin_anew(),
             Err(error) => self.complain(&error),
         }
     }

@@ -362,9 +362,13 @@ fn advice(exited: &Exited) -> Option<&'static str> {
         ExitHow::Status(_) => return None,
     };
     Some(match name {
-        "SIGSEGV" | "SIGBUS" => {
+        "SIGSEGV" => {
             "look for indexes beyond the arrays and for arguments that the interface describes wrongly, or run the \
              routine locally under valgrind"
+        }
+        "SIGBUS" => {
+            "a file in its memory got shorter, most often its library: put a new one in place with mv or install, \
+             which leave the old one whole, and reload the module"
         }
         "SIGABRT" => {
             "a check of the routine or of its memory failed: see what it said, or run it locally under valgrind"

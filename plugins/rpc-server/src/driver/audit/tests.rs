@@ -96,6 +96,42 @@ fn a_full_file_is_kept_under_another_name_and_the_oldest_goes() {
 }
 
 #[test]
+fn a_file_that_was_moved_away_is_begun_anew() {
+    let scratch = Scratch::new("moved");
+    let (path, moved) = (scratch.0.join("audit.log"), scratch.0.join("moved.log"));
+    fs::write(scratch.0.join("audit.log.1"), "kept\n").unwrap();
+    let options = scratch.options(1000, 2, 10);
+    let file = open(&path).unwrap();
+    let mut writer = Writer { options, file, written: 0, lost: 0, torn: false, complained: None };
+    let mut write = |times: usize| {
+        (0..times).for_each(|_| writer.write(&line(SystemTime::now(), &Entry::Record(record(None)))));
+    };
+    // By a program that rotates logs, which may make the next one itself.
+    write(3);
+    fs::rename(&path, &moved).unwrap();
+    write(1);
+    assert_eq!((scratch.lines("moved.log").len(), scratch.lines("audit.log").len()), (3, 1));
+    fs::rename(&path, &moved).unwrap();
+    fs::write(&path, "").unwrap();
+    fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+    write(1);
+    assert_eq!((scratch.lines("moved.log").len(), scratch.lines("audit.log").len()), (1, 1));
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+    // A full file that is gone costs none of those that are kept.
+    write(2);
+    fs::remove_file(&path).unwrap();
+    write(2);
+    assert_eq!(scratch.lines("audit.log").len(), 2);
+    assert_eq!(fs::read_to_string(scratch.0.join("audit.log.1")).unwrap(), "kept\n");
+    // A link in its place is not followed: what is open goes on.
+    fs::rename(&path, &moved).unwrap();
+    std::os::unix::fs::symlink(scratch.0.join("other"), &path).unwrap();
+    write(1);
+    assert_eq!(scratch.lines("moved.log").len(), 3);
+    assert!(!scratch.0.join("other").exists());
+}
+
+#[test]
 fn what_finds_the_queue_full_is_counted() {
     let scratch = Scratch::new("dropped");
     // A pipe that nobody reads: writing to it waits, as a disk that hangs.
@@ -130,12 +166,13 @@ fn what_finds_the_queue_full_is_counted() {
 fn a_full_disk_costs_lines_and_nothing_else() {
     let scratch = Scratch::new("full");
     let file = OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let options = scratch.options(1 << 20, 2, 10);
+    let options = AuditOptions { path: "/dev/full".into(), ..scratch.options(1 << 20, 2, 10) };
     let mut writer = Writer { options, file, written: 0, lost: 0, torn: false, complained: None };
     (0..3).for_each(|_| writer.write(&line(SystemTime::now(), &Entry::Record(record(None)))));
     assert!(writer.lost == 3 && writer.complained.is_some());
     // There is room again: what is missing is said. A line that was torn is ended first.
-    (writer.file, writer.torn) = (open(&scratch.0.join("audit.log")).unwrap(), true);
+    writer.options.path = scratch.0.join("audit.log");
+    (writer.file, writer.torn) = (open(&writer.options.path).unwrap(), true);
     writer.write(&line(SystemTime::now(), &Entry::Record(record(None))));
     let text = fs::read_to_string(scratch.0.join("audit.log")).unwrap();
     let lines: Vec<&str> = text.lines().collect();
