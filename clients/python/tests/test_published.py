@@ -119,6 +119,20 @@ def test_an_exception_says_where_and_leaves_the_process_alive(farcall, physics):
     assert physics.process(0.0).result == before
 
 
+def test_what_a_routine_may_not_open_is_said_to_be_granted(farcall, tmp_path):
+    file = tmp_path / "curious.py"
+    file.write_text(
+        "import socket\n"
+        "def look(network: int) -> int:\n"
+        "    return socket.socket().fileno() if network else len(open('/etc/farcall-curious', 'w').name)\n"
+    )
+    with farcall.connect(files=[file]) as server:
+        for network in (0, 1):
+            with pytest.raises(farcall.RoutineFailed, match="PermissionError.*line 3.*modules.curious.readable") as failed:
+                server.look(network)
+            assert ".writable and .network" in str(failed.value)
+
+
 @pytest.mark.parametrize("how", ["raise Mute()", "sys.stderr.close(); raise ValueError", "os.close(2); raise ValueError"])
 def test_a_failure_that_cannot_be_told_is_no_success(farcall, tmp_path, how):
     text = f"""

@@ -244,7 +244,13 @@ class _Program:
             words, line = _source.located(error, self._file)
         except BaseException:
             words, line = f"{type(error).__name__}, which cannot say what is wrong", None
-        return (words if line is None else f"{words} ({self._file}, line {line})").encode("utf-8", "replace")
+        told = words if line is None else f"{words} ({self._file}, line {line})"
+        if isinstance(error, PermissionError):
+            # Its author may be allowed what his routine is not, and would look for the reason in vain.
+            module = os.path.splitext(os.path.basename(self._file))[0]
+            keys = f"modules.{module}.readable, .writable and .network"
+            told += f"; routines have what the server's farcall.toml grants them: {keys}"
+        return told.encode("utf-8", "replace")
 
     def _run(self, name: str, running: Any) -> Dict[str, Any]:
         """Calls the function and takes its results; returns what leads to the arrays that it was lent, by name."""
