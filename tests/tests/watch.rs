@@ -242,3 +242,19 @@ fn the_unit_names_this_program_and_is_one() {
         assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stderr));
     }
 }
+
+#[test]
+fn a_unit_names_what_is_there() {
+    let service = |what: &str| {
+        let mut command = std::process::Command::new(farcall_tests::program());
+        command.env("FARCALL_ROUTINES", farcall_tests::root().join("routines")).args(["service", what]);
+        command.output().unwrap()
+    };
+    assert!(good(&service("lapack")).contains(" serve --manifest /etc/farcall/farcall.toml"));
+    for what in ["lapak", "nowhere/lapack.idl"] {
+        let output = service(what);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && output.stdout.is_empty(), "{what}: {said}");
+        assert!(said.contains(&format!("{what});")) && said.contains("lapack, umfpack"), "{what}: {said}");
+    }
+}

@@ -7,6 +7,7 @@ use farcall_base::{Error, ErrorKind, Result};
 
 use super::administer::named;
 use crate::output::print;
+use crate::shipped;
 
 const UNIT: &str = include_str!("service.unit");
 
@@ -27,10 +28,11 @@ pub fn service(arguments: &ServiceArguments) -> Result<()> {
 
 fn whole(file: &Path) -> Result<String> {
     let name = named(file)?;
-    if Path::new(&name).is_absolute() && !file.exists() {
-        return Err(Error::new(ErrorKind::NotFound, "make a service", "there is no such file")
-            .with("path", name)
-            .fix("put it where the service will read it, and name that place"));
+    let known = if Path::new(&name).is_absolute() { file.exists() } else { shipped::named(file) != *file };
+    if !known {
+        return Err(Error::new(ErrorKind::NotFound, "make a service", "there is no such file").with("path", name).fix(
+            format!("put it where the service will read it and name that place, or one of {}", shipped::names()),
+        ));
     }
     Ok(name)
 }
