@@ -282,6 +282,10 @@ fn says_what_is_missing() {
     assert!(text.contains("no-such-compiler-7") && text.contains("apt install gcc"), "{text}");
     let (_, text) = refused(&|m| m.globals = vec![("#include \"nowhere.h\"".into(), "m.idl".into(), 2)]);
     assert!(text.contains("m.idl:2") && text.contains("-I"), "{text}");
+    // In the words of a compiler that has no room for what it writes.
+    let full = "#error cannot write x.s: No space left on device";
+    let (_, text) = refused(&|m| m.globals = vec![(full.into(), "m.idl".into(), 2)]);
+    assert!(text.contains("free space"), "{text}");
     let (_, text) = refused(&|m| m.routines[0].interface.parameters.push(callback("g")));
     assert!(text.contains("functions of the client"), "{text}");
     // Two objects that define one symbol stay a mistake: only copies of Globals may meet.

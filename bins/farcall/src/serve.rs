@@ -158,8 +158,8 @@ fn say_what_is_missing() {
         (seccomp_available(), "no seccomp: routines can use the network and trace other processes"),
         (
             farcall_spawner_local::processes_counted_by().is_some(),
-            "no cgroup that can be written, and does not count root's processes otherwise: routines can start as many \
-             as they like",
+            "no cgroup that can be written, and does not count root's processes otherwise: routines of modules without a \
+             user of their own can start as many as they like",
         ),
     ];
     for (_, words) in missing.iter().filter(|(has, _)| !has) {

@@ -191,6 +191,10 @@ impl Plan {
 /// What to do about the commonest refusals.
 fn advice(messages: &str) -> &'static str {
     let advices = [
+        (
+            "No space left on device",
+            "free space in the folder for temporary files, and where the server keeps its cache",
+        ),
         ("is not installed", "install the package that the message names, and publish again"),
         ("cannot find -lgfortran", "an object is Fortran: install gfortran, or name it with `Linker \"gfortran\"`"),
         ("cannot find -lfarcall", "libfarcall.so is not where the server looks for it: install Farcall completely"),

@@ -52,7 +52,7 @@ fn confinement() -> [Finding; 3] {
             "process limit",
             farcall_spawner_local::processes_counted_by().is_some(),
             "no cgroup can be written, and root's processes are not counted otherwise",
-            "run the server as a user of its own, or give it a cgroup: Delegate=yes in its unit",
+            "run the server as a user of its own, give each module one, or give it a cgroup: Delegate=yes in its unit",
         ),
     ]
 }
