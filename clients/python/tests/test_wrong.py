@@ -58,7 +58,7 @@ WRONG = [
     ("a generator", lambda s: s.dgesv(A, (x for x in B)), "WrongType", "wants an array of float64, not a generator", "pass list(...)"),
     ("a set", lambda s: s.dgesv(A, {1.0, 2.0}), "WrongType", "wants an array of float64, not a set", "pass list(...)"),
     ("a dictionary", lambda s: s.dgesv(A, {1.0: 2.0}), "WrongType", "not a dict", "values()"),
-    ("masked elements", lambda s: s.dgesv(A, np.ma.masked_greater(B, 1)), "InvalidArgument", "1 of its elements are masked", "fill them: b.filled(...)"),
+    ("masked elements", lambda s: s.dgesv(A, np.ma.masked_greater(B, 1)), "InvalidArgument", "masked elements: 1,", "fill them: b.filled(...)"),
     ("a masked number", lambda s: s.square(np.ma.masked), "WrongType", "wants a real number"),
     ("out that is masked", lambda s: s.dgesv(A, B, out={"b": np.ma.masked_array(np.empty(2))}), "WrongType", "masked arrays", "pass a plain array"),
     ("out whose elements are one", lambda s: s.dgesv(A, B, out={"b": as_strided(SHARED, (2,), (0,))}), "InvalidArgument", "elements of the array for the result overlap", "lie apart"),

@@ -34,7 +34,7 @@ fn wrong_arguments_name_the_parameter_and_the_fix() {
         (&[a, "[1,2]", "--out", "lda=x.npy"], &["lda is no result", "a, ipiv, b, info"]),
         (&[a, "[1,2]", "--out", "b=x.npy", "--out", "b=y.npy"], &["--out b is given twice"]),
         (&[a, "[1,2]", "--out", "a=x.npy", "--out", "b=./x.npy"], &["two results go to the same file", "of its own"]),
-        (&[a, "[1,2]", "--timeout", "-1"], &["timeout"]),
+        (&[a, "[1,2]", "--timeout", "-1"], &["a positive number of seconds"]),
     ];
     shell.folder.write("a.txt", "1");
     shell.folder.write("a.npy", "PK and more");
@@ -42,6 +42,9 @@ fn wrong_arguments_name_the_parameter_and_the_fix() {
     for (arguments, reasons) in cases {
         shell.bad(&[&["call", "dgesv"], arguments].concat(), 2, reasons);
     }
+    shell.bad(&["drain", "--timeout", "-1"], 2, &["-1 is no time", "--timeout 30"]);
+    shell.bad(&["top", "--interval", "-1"], 2, &["-1 s is no interval"]);
+    shell.bad(&["ca", "user", "eve", "--days", "-3"], 2, &["-3 is not in 1..=3650"]);
 }
 
 #[test]

@@ -66,7 +66,7 @@ pub struct ReloadArguments {
 #[derive(Args)]
 pub struct DrainArguments {
     /// End it after so many seconds though calls are open [default: the server's drain_ms]
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     timeout: Option<f64>,
     /// How long it took, as a JSON object
     #[arg(long)]

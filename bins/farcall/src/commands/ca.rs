@@ -40,7 +40,7 @@ enum CaCommand {
 #[derive(Args)]
 struct Validity {
     /// Days for which the certificate is valid
-    #[arg(long, default_value_t = 365, value_parser = clap::value_parser!(u32).range(1..=3650))]
+    #[arg(long, default_value_t = 365, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=3650))]
     days: u32,
 }
 

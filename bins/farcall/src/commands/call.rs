@@ -39,7 +39,7 @@ pub struct CallArguments {
     #[arg(long, value_name = "NAME=FILE")]
     out: Vec<String>,
     /// Time for connecting and the call; a server that is started for this command alone has its own to begin
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds)]
     timeout: Option<Duration>,
     /// Show neither what the routine prints, which otherwise goes to standard error while it runs, nor how far large arrays are
     #[arg(short, long)]

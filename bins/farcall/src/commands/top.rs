@@ -31,7 +31,7 @@ pub struct TopArguments {
     #[arg(long)]
     json: bool,
     /// Seconds between two looks
-    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, allow_negative_numbers = true)]
     interval: f64,
 }
 

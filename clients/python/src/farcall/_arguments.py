@@ -262,7 +262,8 @@ class Filler:
             self._put_text(slot.value.text, parameter, value)
             return
         if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-            message = f"{int(np.ma.getmaskarray(value).sum())} of its elements are masked, which a routine does not know of"
+            count = int(np.ma.getmaskarray(value).sum())
+            message = f"masked elements: {count}, and a routine knows nothing of masks"
             refuse(self.routine, parameter, message, f"fill them: {parameter.name}.filled(...)")
         array = self.as_array(parameter, value)
         if array is value:
