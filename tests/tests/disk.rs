@@ -1,13 +1,14 @@
-//! Disks that are full: of routines' scratch files, of the server's log, and of the memory that arguments lie in. Each
-//! costs at most the call that needed the room.
+//! Disks that are full: of routines' scratch files and files of calls, of the server's log and token, and of the memory
+//! that arguments lie in. Each costs at most the call that needed the room.
 
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
+use std::process::Command;
 
 use farcall_base::ErrorKind;
 use farcall_client::{Argument, Array, Client, Error};
-use farcall_tests::{Directory, Server, Transport, battery, eventually, manifest, wild};
+use farcall_tests::{Directory, Server, Transport, battery, eventually, manifest, program, root, wild};
 
 fn fine(client: &Client) {
     let outputs = client.routine("f_int").unwrap().call([("x", 4.into())]).unwrap();
@@ -16,10 +17,14 @@ fn fine(client: &Client) {
 
 /// A server whose temporary files lie on a disk of 4 MiB that nobody else sees; none where no such thing can be made.
 fn on_a_small_disk(folder: &Directory) -> Option<Server> {
+    on_a_small_disk_with(folder, &[battery(false), wild(false)])
+}
+
+fn on_a_small_disk_with(folder: &Directory, files: &[PathBuf]) -> Option<Server> {
     let script = "mount -t tmpfs -o size=4m,nr_inodes=64 tmpfs \"$0\" && export TMPDIR=\"$0\" && exec \"$@\"";
     let place = folder.0.to_str().unwrap();
     let wrapper = ["unshare", "--map-root-user", "--mount", "sh", "-c", script, place];
-    let served = Server::start_within(&wrapper, Transport::Tcp, &[battery(false), wild(false)], &[]);
+    let served = Server::start_within(&wrapper, Transport::Tcp, files, &[]);
     served.map_err(|said| eprintln!("skipped: no disk can be made here: {said}")).ok()
 }
 
@@ -62,6 +67,47 @@ fn a_module_that_finds_no_room_for_its_folder_fails_its_calls_alone() {
     fine(&client);
     taken.iter().for_each(|file| std::fs::remove_file(file).unwrap());
     assert_eq!(fill(&client, "scratch", 1), 1, "there is room again");
+}
+
+#[test]
+fn a_file_of_a_call_that_finds_no_room_fails_it_alone() {
+    let (folder, sources) = (Directory::new(), Directory::new());
+    let text = "Module sized;\nDefine size(IN filename given, OUT long bytes)\n{ FILE *file = fopen(given, \"r\"); \
+                fseek(file, 0, SEEK_END); *bytes = ftell(file); fclose(file); }\n";
+    let Some(server) = on_a_small_disk_with(&folder, &[battery(false), sources.write("sized.idl", text)]) else {
+        return;
+    };
+    let client = server.client();
+    let size = |bytes: usize| {
+        let given = Argument::Raw(vec![7; bytes]);
+        client.routine("size").unwrap().call([("given", given)]).map(|outputs| outputs.scalar::<i64>("bytes").unwrap())
+    };
+    assert_eq!(size(1 << 20).unwrap(), 1 << 20);
+    let error = size(8 << 20).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::System, "{error}");
+    for word in ["No space left", "free space", "TMPDIR"] {
+        assert!(error.to_string().contains(word), "{word} is missing in: {error}");
+    }
+    assert_eq!(size(1 << 20).unwrap(), 1 << 20, "what was written of it is gone");
+    fine(&client);
+}
+
+/// Half a token would be taken for one that others wrote, and refused, when there is room again.
+#[test]
+fn a_token_that_finds_no_room_is_not_left_behind() {
+    let folder = Directory::new();
+    let script = "mount -t tmpfs -o size=4k tmpfs \"$0\" && head -c 4096 /dev/zero >\"$0/full\" || exit 77; \
+                  \"$1\" serve --listen tcp:127.0.0.1:0 --token-file \"$0/token\" \"$2\"; echo \"status $?\" >&2; ls \"$0\"";
+    let mut command = Command::new("unshare");
+    command.args(["--map-root-user", "--mount", "sh", "-c", script]).arg(&folder.0).arg(program());
+    let output = command.arg(root().join(battery(false))).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if !said.contains("status") {
+        eprintln!("skipped: no disk can be made here: {said}");
+        return;
+    }
+    assert!(said.contains("write the token file") && said.contains("No space left"), "{said}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "full\n");
 }
 
 /// All that it says goes to a disk that is full, and so does its audit log.

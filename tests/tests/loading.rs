@@ -88,6 +88,25 @@ fn an_interpreter_beside_a_file_is_held_to_the_modules_rules() {
     assert_eq!(others.names(), ["secret"], "it wrote a file");
 }
 
+/// A link to a program elsewhere opens that installation to it, but none that anybody can make.
+#[test]
+fn an_interpreter_elsewhere_opens_no_folder_that_others_can_write_to() {
+    let (folder, others) = (Directory::new(), Directory::new());
+    let secret = others.write("secret", "confidential");
+    std::fs::create_dir_all(folder.0.join(".venv/bin")).unwrap();
+    ["lib/python3", "bin"].iter().for_each(|name| std::fs::create_dir_all(others.0.join(name)).unwrap());
+    let python = others.write("bin/python", &format!("#!/bin/sh\ncat {} >&2; exit 3\n", secret.display()));
+    std::fs::set_permissions(&python, PermissionsExt::from_mode(0o755)).unwrap();
+    std::os::unix::fs::symlink(&python, folder.0.join(".venv/bin/python")).unwrap();
+    let server = Server::start(Transport::Unix, &[battery(false)], &[]);
+    let file = folder.write("mine.py", "");
+    let said = || String::from_utf8_lossy(&server.run(&["publish", words(&file)]).stderr).into_owned();
+    // What it says is its own affair, and its publisher's.
+    assert!(said().contains("confidential"), "an installation is opened: {}", said());
+    std::fs::set_permissions(&others.0, PermissionsExt::from_mode(0o777)).unwrap();
+    assert!(!said().contains("confidential"), "{}", said());
+}
+
 #[test]
 fn a_check_ends_with_the_publisher_and_the_next_order_is_served() {
     let folder = Directory::new();
@@ -136,11 +155,31 @@ fn whoever_publishes_beside_the_servers_files_is_warned() {
     assert!(!doctor.status.success() && found.contains("set at least 16777216"), "{found}");
 }
 
+/// A server for others, which is no private one.
+#[test]
+fn whoever_starts_a_server_beside_its_files_is_warned() {
+    let folder = Directory::new();
+    let manifest = folder.write("farcall.toml", &manifest_of("", &format!("limits.readable = [{:?}]", folder.0)));
+    let (socket, errors) = (format!("unix:{}", folder.0.join("socket").display()), folder.write("errors", ""));
+    let mut command = Server::command();
+    command.args(["--manifest", words(&manifest), "--listen", &socket, "--", words(&battery(false))]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(std::fs::File::create(&errors).unwrap());
+    let mut server = command.spawn().unwrap();
+    let warning = format!("module battery may read the manifest ({})", manifest.display());
+    let said = || std::fs::read_to_string(&errors).unwrap();
+    let is_said = eventually(|| said().contains(&warning));
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert!(is_said, "{}", said());
+}
+
 /// Calls at a time of a routine whose library is never opened: they fail with the same words.
 fn hopeless(server: &Server, words: &[&str]) {
     let client = server.client();
     let routine = client.routine("loading/answer").unwrap();
-    let start = |_| routine.start(Vec::<(&str, Argument<'_>)>::new(), &CallOptions::default()).unwrap();
+    // Far more than it takes, so that a server that waits for ever fails the test.
+    let options = CallOptions { timeout: Some(Duration::from_secs(60)), ..CallOptions::default() };
+    let start = |_| routine.start(Vec::<(&str, Argument<'_>)>::new(), &options).unwrap();
     let calls: Vec<_> = (0..3).map(start).collect();
     let loaders = || server.children().len() + server.zygotes().len();
     assert!(eventually(|| loaders() > 0));

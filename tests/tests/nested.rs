@@ -11,6 +11,11 @@ use farcall_tests::{Directory, Server, Transport, alive, authority, eventually, 
 /// EPERM, by which the filter of system calls refuses.
 const EPERM: i32 = 1;
 
+farcall_tests::over_all! {
+    depth_is_bounded
+    the_deadline_is_the_outer_calls
+}
+
 struct Nested {
     server: Server,
     client: Client,
@@ -19,9 +24,13 @@ struct Nested {
 
 impl Nested {
     fn new(linked: bool, options: &str) -> Nested {
+        Nested::over(Transport::Unix, linked, options)
+    }
+
+    fn over(transport: Transport, linked: bool, options: &str) -> Nested {
         let folder = Directory::new();
         let manifest = folder.write("farcall.toml", &manifest_of(options, ""));
-        let server = Server::start(Transport::Unix, &nested(linked), &["--manifest", manifest.to_str().unwrap()]);
+        let server = Server::start(transport, &nested(linked), &["--manifest", manifest.to_str().unwrap()]);
         let client = server.client();
         Nested { server, client, _folder: folder }
     }
@@ -112,12 +121,11 @@ fn a_fork_has_no_server() {
     assert_eq!(it.ask("inner/twice", 1), Ok(2));
 }
 
-#[test]
-fn depth_is_bounded() {
-    let it = Nested::new(false, "nesting_max = 3");
+fn depth_is_bounded(transport: Transport) {
+    let it = Nested::over(transport, false, "nesting_max = 3");
     assert_eq!(it.number("deep", 2), 2);
     assert_eq!(it.number("deep", 100), 3);
-    let none = Nested::new(false, "nesting_max = 0");
+    let none = Nested::over(transport, false, "nesting_max = 0");
     let (kind, words) = none.ask("inner/twice", 1).unwrap_err();
     assert!(kind == code(ErrorKind::Unavailable) && words.contains("nesting_max"), "{kind} {words}");
 }
@@ -154,9 +162,8 @@ fn rights_are_the_callers() {
     assert!(eventually(inner), "{:?}", std::fs::read_to_string(&log));
 }
 
-#[test]
-fn the_deadline_is_the_outer_calls() {
-    let it = Nested::new(false, "");
+fn the_deadline_is_the_outer_calls(transport: Transport) {
+    let it = Nested::over(transport, false, "");
     let begin = Instant::now();
     let arguments = vec!["inner/nap".into(), 60_000.into(), Argument::Unset, Argument::Unset, Argument::Unset];
     let error = timed(&it.client, "outer/ask", arguments, Duration::from_millis(500)).unwrap_err();

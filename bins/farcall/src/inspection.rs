@@ -216,6 +216,15 @@ mod tests {
     }
 
     #[test]
+    fn what_it_says_is_kept_up_to_a_limit_and_the_rest_passes() {
+        let flood = |redirected: &str| format!("head -c 20000000 /dev/zero {redirected}; exit 4");
+        let finished = finish(&mut shell(&flood("")), b"", &None).unwrap();
+        assert_eq!((finished.status.code(), finished.output.len()), (Some(4), OUTPUT_BYTES_MAX));
+        let finished = finish(&mut shell(&flood(">&2")), b"", &None).unwrap();
+        assert_eq!((finished.status.code(), finished.words.len()), (Some(4), WORDS_BYTES_MAX));
+    }
+
+    #[test]
     fn a_process_that_left_the_group_holds_nobody_up() {
         let begin = Instant::now();
         let finished = finish(&mut shell("setsid sleep 25 & sleep 0.2"), b"", &None).unwrap();

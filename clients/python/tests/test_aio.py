@@ -130,6 +130,44 @@ def test_few_calls_are_prepared_while_there_is_no_room(narrow, farcall, monkeypa
     assert starter._queued == 0 and not starter._turns
 
 
+def test_a_turn_that_came_too_late_is_the_next_ones(farcall, monkeypatch):
+    monkeypatch.setattr(farcall._starter, "_QUEUE_MAX", 1)
+
+    async def main():
+        starter = farcall._starter.Starter()
+        starter._queued = 1
+        first, second = (asyncio.ensure_future(starter.turn()) for _ in range(2))
+        await asyncio.sleep(0.01)
+        starter._queued = 0
+        starter._next_turn()
+        first.cancel()
+        await asyncio.wait_for(second, 5)
+        with pytest.raises(asyncio.CancelledError):
+            await first
+
+    asyncio.run(main())
+
+
+def test_large_arrays_are_sent_by_a_thread(server, monkeypatch):
+    import farcall._routine as routine
+
+    threads = []
+    start = routine.Prepared.start_within
+
+    def noted(self, future, wait):
+        threads.append(threading.current_thread().name)
+        return start(self, future, wait)
+
+    monkeypatch.setattr(routine.Prepared, "start_within", noted)
+
+    async def main():
+        await server.rows_float64.aio(np.ones((5, 5)), np.ones((5, 5)))
+        await server.rows_float64.aio(np.ones((600, 600)), np.ones((600, 600)))
+
+    asyncio.run(main())
+    assert threads[0] == threading.current_thread().name and set(threads[1:]) == {"farcall starter"}
+
+
 def test_a_call_that_waits_for_room_has_its_timeout(narrow, farcall):
     async def main():
         busy = [asyncio.ensure_future(narrow.pause.aio(0.8)) for _ in range(2)]

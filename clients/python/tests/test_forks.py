@@ -1,10 +1,12 @@
 """Results across a fork: ordinary memory, which each process has for itself."""
 
+import ctypes
 import multiprocessing
 import os
 import pathlib
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -134,3 +136,37 @@ def test_a_child_hears_when_its_parents_server_is_gone(farcall):
     os.write(tell, b"x")
     assert succeeded(process)
     os.close(told), os.close(tell)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_call_under_way_is_its_parents(farcall, server):
+    future = server.pause.submit(0.5)
+
+    def child():
+        with pytest.raises(farcall.ConnectionLost, match="call again"):
+            future.result(5)
+        return True
+
+    assert succeeded(fork(child))
+    assert future.result(20).slept == 0.5
+
+
+@pytest.mark.parametrize("way", ["call", "close"])
+def test_a_fork_that_python_is_not_told_of_leaves_the_connection_alone(farcall, server, way):
+    future = server.pause.submit(0.5)
+    process = ctypes.PyDLL(None).fork()
+    if process == 0:
+        try:
+            if way == "close":
+                begin = time.monotonic()
+                server._connection.handles.close()
+                # Its thread is not here, and nobody waits for that.
+                assert time.monotonic() - begin < 5
+            else:
+                with pytest.raises(farcall.ConnectionLost, match="connect again after the fork"):
+                    server.square(3)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert succeeded(process)
+    assert future.result(20).slept == 0.5 and server.square(3).y == 9

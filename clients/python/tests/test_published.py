@@ -149,6 +149,40 @@ def test_a_failure_that_cannot_be_told_is_no_success(farcall, tmp_path, how):
                 server.fails(5)
 
 
+def test_a_stream_that_cannot_be_flushed_is_no_success(farcall, tmp_path):
+    text = """
+        import sys
+        class Broken:
+            def write(self, text):
+                pass
+            def flush(self):
+                raise KeyError("no flush")
+        def replaces(n: int) -> float:
+            sys.stdout = Broken()
+            return 1.0
+        """
+    with publish(farcall, tmp_path, textwrap.dedent(text)) as server:
+        with pytest.raises(farcall.RoutineExited, match="status 70"):
+            server.replaces(5)
+
+
+@pytest.mark.parametrize(
+    "declared, returned, words",
+    [
+        ('Annotated[NDArray[np.float64], "n, n"]', "np.ones(n)", "float64 of shape (3,)"),
+        ("str", "n", "3 (int)"),
+        ("str", "'a' + chr(0)", "a text with a NUL inside"),
+        ("float", "'5'", "'5' (str)"),
+    ],
+)
+def test_results_of_another_kind_are_refused(farcall, tmp_path, declared, returned, words):
+    # What the module prints while it is looked into is no part of what it publishes.
+    with publish(farcall, tmp_path, f"print('{{')\ndef f(n: int) -> {declared}:\n    return {returned}\n") as server:
+        with pytest.raises(farcall.RoutineFailed) as failed:
+            server.f(3)
+    assert words in str(failed.value)
+
+
 def test_no_number_changes_without_a_word(farcall, tmp_path):
     with publish(farcall, tmp_path, "def same(n: int) -> float:\n    return n\n") as server:
         assert server.same(2**53).result == 2.0**53
@@ -169,7 +203,7 @@ def test_calls_at_a_time_have_processes_and_random_numbers_of_their_own(physics)
     drawn = [future.result() for future in futures]
     processes = {r.result1 for r in drawn}
     assert len(processes) > 1 and os.getpid() not in processes
-    assert len({r.result2 for r in drawn}) == 4
+    assert len({r.result2 for r in drawn}) == 4 and len({r.result3 for r in drawn}) == 4
 
 
 def test_an_endless_loop_meets_the_modules_limit(farcall, tmp_path):

@@ -49,7 +49,11 @@ impl Token {
         };
         let mut text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         text.push('\n');
-        file.write_all(text.as_bytes()).map_err(system)?;
+        file.write_all(text.as_bytes()).map_err(|error| {
+            // What a full disk took of it would be no token, and no other could take its place.
+            let _ = std::fs::remove_file(path);
+            system(error)
+        })?;
         Ok(Token(Arc::from(bytes)))
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import random
 import sys
 import time
 from typing import Annotated, NamedTuple
@@ -122,9 +123,13 @@ def process(seconds: float) -> int:
     return os.getpid()
 
 
-def draw(x: int) -> tuple[int, float]:
+# NumPy makes its generator when it is first asked for: here, before the processes of calls are forked.
+np.random.random()
+
+
+def draw(x: int) -> tuple[int, float, float]:
     time.sleep(0.1)
-    return os.getpid(), float(np.random.random())
+    return os.getpid(), float(np.random.random()), random.random()
 
 
 @farcall.routine("Define scale(IN int n, INOUT double x[n], IN double factor, OUT double before) \"Scales in place.\"")

@@ -203,6 +203,11 @@ fn the_file_is_the_servers_own_and_no_link_to_another() {
         drop(AuditLog::open(scratch.options(1 << 20, 2, 10)).unwrap());
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, after, "{before:o}");
     }
+    // Only root can give a file away.
+    if std::os::unix::fs::chown(&path, Some(1), None).is_ok() {
+        let error = AuditLog::open(scratch.options(1 << 20, 2, 10)).err().unwrap().to_string();
+        assert!(error.contains("another user") && error.contains("audit.log"), "{error}");
+    }
     open(Path::new("/dev/null")).unwrap();
     assert_eq!(fs::metadata("/dev/null").unwrap().permissions().mode() & 0o7777, 0o666, "it is the system's");
     assert_eq!(fs::metadata(&other).unwrap().len(), 0, "nothing goes where a link leads");
