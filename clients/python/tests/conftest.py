@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import signal
 
 import pytest
 
@@ -9,6 +10,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 LIBRARIES = [ROOT / "routines/lapack" / name for name in ("blas.idl", "lapack.idl", "eigen.idl")]
 FILES = sorted(HERE.glob("routines/*.idl")) + LIBRARIES + [ROOT / "routines/ep/ep.idl"]
+
+
+# What a shell starts in the background ignores Ctrl-C, and so would the programs of these tests.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -122,12 +122,17 @@ impl Drop for Room {
     }
 }
 
+/// A name that nothing of this process has had.
+fn new_name() -> String {
+    format!("{PREFIX}{}-{}", getpid().as_raw_nonzero(), MADE.fetch_add(1, Ordering::Relaxed))
+}
+
 /// A folder that nobody else may enter, and its name.
 fn make_folder() -> Result<(String, PathBuf)> {
     let mut outcome = Ok(());
     // Somebody who takes names in advance gets tired of it, or does not know which come.
     for _ in 0..NAMES_MAX {
-        let name = format!("{PREFIX}{}-{}", getpid().as_raw_nonzero(), MADE.fetch_add(1, Ordering::Relaxed));
+        let name = new_name();
         let folder = std::env::temp_dir().join(&name);
         outcome = std::fs::DirBuilder::new().mode(0o700).create(&folder);
         match &outcome {
@@ -142,7 +147,7 @@ fn make_folder() -> Result<(String, PathBuf)> {
 
 /// How the processes of a module are counted on this host, for people.
 pub(crate) fn counted_by() -> Option<&'static str> {
-    let name = format!("{PREFIX}{}-0", getpid().as_raw_nonzero());
+    let name = new_name();
     if let Some(cgroup) = make_cgroup(&name, 4096) {
         remove_cgroup(&cgroup);
         return Some("cgroup");
@@ -242,6 +247,14 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+
+    #[test]
+    fn whoever_asks_how_processes_are_counted_is_in_the_way_of_no_module() {
+        let Some(cgroup) = make_cgroup(&new_name(), 10) else { return };
+        assert_eq!(counted_by(), Some("cgroup"));
+        assert!(cgroup.exists());
+        remove_cgroup(&cgroup);
+    }
 
     #[test]
     fn a_folder_that_is_no_cgroup_counts_nobody_and_is_given_up_at_once() {
