@@ -8,7 +8,6 @@ stage=$1
 cd "$(dirname "$0")/.."
 smoke=$PWD/clients/python/tests/versions/smoke.py
 wheel=$(ls "$stage"/wheels/farcall-*.whl)
-pip=("$stage/venv/bin/python" -m pip --quiet --disable-pip-version-check)
 passed=0
 failed=0
 
@@ -28,17 +27,28 @@ find_python() {
     return 1
 }
 
+# pip for an environment: its own, or the tests' where it has none. An old pip does not know newer versions of Python.
+pip_of() {
+    local place=$1 options=(--quiet --disable-pip-version-check)
+    shift
+    if [ -x "$place/bin/pip" ]; then
+        "$place/bin/python" -m pip "${options[@]}" "$@"
+    else
+        "$stage/venv/bin/python" -m pip "${options[@]}" --python "$place/bin/python" "$@"
+    fi
+}
+
 # An environment with the newest NumPy for the version, and the wheel as it is now.
 prepare() {
     local python=$1 place=$2
     if [ ! -e "$place/complete" ]; then
         rm -rf "$place"
-        "$python" -m venv --without-pip "$place" || return 1
-        "${pip[@]}" --python "$place/bin/python" install "numpy>=1.22,<3" "cffi>=1.15,<3" || return 1
+        "$python" -m venv "$place" >/dev/null 2>&1 || "$python" -m venv --without-pip --clear "$place" || return 1
+        pip_of "$place" install "numpy>=1.22,<3" "cffi>=1.15,<3" || return 1
         touch "$place/complete"
     fi
     if [ ! -e "$place/wheel" ] || [ "$wheel" -nt "$place/wheel" ]; then
-        "${pip[@]}" --python "$place/bin/python" install --no-deps --force-reinstall "$wheel" || return 1
+        pip_of "$place" install --no-deps --force-reinstall "$wheel" || return 1
         touch "$place/wheel"
     fi
 }
