@@ -17,6 +17,7 @@ import tempfile
 import time
 
 import figures
+import peer_programs
 import turns
 from processes import CONGESTION, FULL, QUICK, ROOT, SMOKE, Bench, build_raw, client_command
 from rows import arrays, calls, compression, crowds, peers, solving
@@ -56,7 +57,7 @@ def main():
     output = options.stage.resolve() / "bench"
     output.mkdir(parents=True, exist_ok=True)
     if options.install_peers:
-        return peers.install(output)
+        return peer_programs.install(output)
     if os.cpu_count() < 2 or shutil.which("taskset") is None:
         raise SystemExit("bench: needs two cores and taskset (util-linux)")
     kinds = tuple(kind for kind in options.client or ("c", "rust") if client_command(kind, options.stage))

@@ -11,7 +11,9 @@ HERE = pathlib.Path(__file__).parent
 STAGE = pathlib.Path(os.environ.get("FARCALL_STAGE", HERE.parent / "build"))
 sys.path.insert(0, str(HERE))
 
-import processes  # noqa: E402  (the bench's modules lie beside it)
+import peer_programs  # noqa: E402  (the bench's modules lie beside it)
+import processes  # noqa: E402
+import run  # noqa: E402
 import turns  # noqa: E402
 
 # One row of each part, and where it says what it drew.
@@ -26,6 +28,15 @@ ROWS = (
 def taking_turns(anchors, values):
     """Turns of an anchor and one other with these times."""
     return turns.Turns(len(values), iter(anchors).__next__, {"ours": iter(values).__next__}, warm=0)
+
+
+def test_peers_are_installed_by_apt_and_into_an_environment(monkeypatch, tmp_path):
+    ran = []
+    monkeypatch.setattr(peer_programs, "run", lambda *command, **_: ran.append(list(map(str, command))))
+    monkeypatch.setattr(peer_programs.shutil, "which", lambda _: "/usr/bin/apt-get")
+    monkeypatch.setattr(sys, "argv", ["run.py", "--install-peers", "--stage", str(tmp_path)])
+    run.main()
+    assert any("libzmq3-dev" in command for command in ran) and ran[-1][-2:] == ["ray", "numpy"]
 
 
 def test_a_round_is_compared_with_the_anchors_around_it():
