@@ -1,6 +1,6 @@
 //! Walks an array that lies in memory with any strides, in transfer order, as contiguous runs.
 
-use farcall_idl::layout::{ArrayLayout, storage_order};
+use farcall_idl::layout::ArrayLayout;
 use smallvec::{SmallVec, smallvec};
 
 /// Axes of an array; those of vectors and matrices without a piece of heap.
@@ -34,14 +34,12 @@ impl Strided {
 
     /// The elements that travel of an array as the routine sees it.
     pub fn of_layout(layout: &ArrayLayout) -> Strided {
-        let rank = layout.dimensions.len();
-        let (mut offset, mut bytes) = (0, layout.element_bytes);
-        let mut axes = Axes::with_capacity(rank);
-        for index in storage_order(layout.order, rank) {
+        let mut offset = 0;
+        let mut axes = Axes::with_capacity(layout.dimensions.len());
+        for (index, stride) in layout.storage_strides() {
             let dimension = &layout.dimensions[index];
             // Sizes were checked against the call's limit, far below the range of i64.
-            let stride = bytes as i64;
-            bytes = bytes.saturating_mul(dimension.size.max(1));
+            let stride = stride as i64;
             offset += dimension.start as i64 * stride;
             axes.push(Axis { count: dimension.count, stride: stride * dimension.stride as i64 });
         }

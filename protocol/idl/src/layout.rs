@@ -99,13 +99,18 @@ impl ArrayLayout {
     /// Distance in bytes between neighbours along each dimension, in declared order.
     pub fn strides_bytes(&self) -> Vec<u64> {
         let mut strides = vec![0; self.dimensions.len()];
-        let mut step = self.element_bytes;
-        for index in storage_order(self.order, self.dimensions.len()) {
-            strides[index] = step;
-            // Bounded when the layout was resolved: the product of all sizes but zeros fits.
-            step = step.saturating_mul(self.dimensions[index].size.max(1));
-        }
+        self.storage_strides().for_each(|(index, stride)| strides[index] = stride);
         strides
+    }
+
+    /// The same from the fastest dimension to the slowest in memory, each with its index.
+    pub fn storage_strides(&self) -> impl Iterator<Item = (usize, u64)> {
+        storage_order(self.order, self.dimensions.len()).scan(self.element_bytes, |step, index| {
+            let stride = *step;
+            // Bounded when the layout was resolved: the product of all sizes but zeros fits.
+            *step = stride.saturating_mul(self.dimensions[index].size.max(1));
+            Some((index, stride))
+        })
     }
 }
 
@@ -122,7 +127,7 @@ pub fn packed_strides(shape: &[u64], step: u64, order: Order) -> Option<Vec<i64>
 }
 
 /// Indexes of the dimensions from the fastest to the slowest in memory.
-pub fn storage_order(order: Order, rank: usize) -> impl Iterator<Item = usize> {
+pub(crate) fn storage_order(order: Order, rank: usize) -> impl Iterator<Item = usize> {
     (0..rank).map(move |step| if order == Order::Column { step } else { rank - 1 - step })
 }
 
