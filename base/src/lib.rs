@@ -11,7 +11,7 @@ mod time;
 mod units;
 
 pub use error::{Error, ErrorKind, Result};
-pub use ids::{CallId, ChannelId, ConnectionId, ExecutableId, SegmentId};
+pub use ids::{CallId, ChannelId, ConnectionId, ExecutableId, ObjectId, SegmentId};
 pub use nearest::nearest;
 pub use printable::printable;
 pub use time::{Clock, Instant, Random, SeededRandom, SystemClock};

@@ -237,7 +237,13 @@ impl Session {
                 }
                 Err(error) => Reply::Failed((&error).into()),
             },
-            Request::Interface(_) | Request::List | Request::Administer(_) | Request::Status | Request::Nest(_) => {
+            Request::Interface(_)
+            | Request::List
+            | Request::Administer(_)
+            | Request::Status
+            | Request::Nest(_)
+            | Request::Hold(_)
+            | Request::Release(..) => {
                 let error = Error::new(ErrorKind::InvalidArgument, "ask an executable", "only its server can do that");
                 Reply::Failed((&error).into())
             }

@@ -36,6 +36,7 @@ fn signature(
         idempotent: false,
         complexity: None,
         processors: None,
+        class: String::new(),
     };
     let implementation = Implementation { language, strings, code, required: vec![], backend: String::new() };
     Signature::of(&Routine { interface, implementation })

@@ -202,6 +202,7 @@ fn a_module_names_all_that_is_missing() {
         farcall_wire::Publication {
             module: farcall_idl::encode::encode_module(&module),
             libraries: vec![library.display().to_string()],
+            object: None,
         }
     };
     check_module(&publication(&["present"])).unwrap();

@@ -30,6 +30,12 @@ pub enum Request {
         /// The name as the caller wrote it.
         name: String,
     },
+    /// Find what an executable is to be held for: a routine or a class, by its full name.
+    /// Answer: [`Response::Held`]; `NotFound`, `InvalidArgument` for a method.
+    Hold {
+        /// `module/routine` or `module/Class`.
+        name: String,
+    },
     /// Every routine. Answer: [`Response::Listing`].
     List,
     /// Tell when what is published differs from what it was at this revision; 0 is before everything. For whoever keeps
@@ -49,6 +55,8 @@ pub enum Response {
     Withdrawn,
     /// The routine.
     Resolved(Arc<PublishedRoutine>),
+    /// The routine, or all methods of the class.
+    Held(Vec<Arc<PublishedRoutine>>),
     /// All routines, sorted by full name.
     Listing(Vec<Arc<PublishedRoutine>>),
     /// Modules were published or withdrawn: earlier answers may be of the past. It comes before the publisher's own

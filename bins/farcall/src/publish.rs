@@ -148,7 +148,7 @@ pub fn with_nothing_to_publish(warnings: String, module: &Module, file: &Path) -
 fn check_in_child(module: &Module, libraries: &[String], interpreters: &Interpreters) -> Result<()> {
     let kind = ImageKind::GenericHost { libraries: libraries.to_vec() };
     let mut inspection = interpreters.inspector.inspect(&module.name, kind)?;
-    let message = HostPublication { module: encode_module(module), libraries: libraries.to_vec() };
+    let message = HostPublication { module: encode_module(module), libraries: libraries.to_vec(), object: None };
     let message = farcall_wire::message::encode(&message);
     let finished =
         finish(inspection.command.arg("--check"), &message, &interpreters.giver).map_err(|error| {

@@ -39,6 +39,7 @@ fn module(code: Vec<Code>, parameters: &[Parameter]) -> Module {
             idempotent: false,
             complexity: None,
             processors: None,
+            class: String::new(),
         },
         implementation: Implementation {
             language: Language::C,

@@ -256,7 +256,8 @@ mod tests {
 
     #[test]
     fn a_module_passes_as_memory() {
-        let publication = Publication { module: vec![7; 1 << 20], libraries: vec!["libm.so.6".to_string()] };
+        let publication =
+            Publication { module: vec![7; 1 << 20], libraries: vec!["libm.so.6".to_string()], object: None };
         let (ours, theirs) = ZygoteLink::pair().unwrap();
         let memory = write_load(&publication).unwrap();
         ours.send(Packet::Load, &[memory.as_fd()]).unwrap();

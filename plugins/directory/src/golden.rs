@@ -1,6 +1,6 @@
 //! Plays the conversations of tests/golden against `step`.
 //!
-//! `> publish MODULE ROUTINE(ALIAS,…) …`, `> withdraw MODULE`, `> resolve NAME`, `> list`,
+//! `> publish MODULE ROUTINE(ALIAS,…) …`, `> withdraw MODULE`, `> resolve NAME`, `> hold NAME`, `> list`,
 //! `> watch NUMBER revision REVISION`, `> limits KEY=N …`
 
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::step::{Action, Event, step};
 
 #[test]
 fn golden_conversations() {
-    farcall_golden::play_all::<State>(env!("CARGO_MANIFEST_DIR"), 3);
+    farcall_golden::play_all::<State>(env!("CARGO_MANIFEST_DIR"), 4);
 }
 
 impl Conversation for State {
@@ -53,6 +53,7 @@ fn request(words: &[&str]) -> Request {
         ["publish", module, routines @ ..] => Request::Publish(publication(module.trim_matches('"'), routines)),
         ["withdraw", module] => Request::Withdraw { module: module.to_string() },
         ["resolve", name] => Request::Resolve { name: name.to_string() },
+        ["hold", name] => Request::Hold { name: name.to_string() },
         ["list"] => Request::List,
         ["watch", _, "revision", revision] => Request::Watch { revision: revision.parse().unwrap() },
         _ => panic!("no such event: {words:?}"),
@@ -69,6 +70,9 @@ fn show(action: Action) -> Vec<String> {
         Ok(Response::Withdrawn) => vec!["withdrawn".to_string()],
         Ok(Response::Resolved(routine)) => {
             vec![format!("resolved {} generation {}", full_name(&routine), routine.module.generation)]
+        }
+        Ok(Response::Held(routines)) => {
+            vec![format!("held for {}", routines.iter().map(|one| full_name(one)).collect::<Vec<_>>().join(" "))]
         }
         Ok(Response::Listing(routines)) => routines.iter().map(|routine| format!("- {}", full_name(routine))).collect(),
         Ok(Response::Changed { revision }) => vec![format!("tell {number} revision {revision}")],
@@ -92,6 +96,7 @@ pub(crate) fn publication(module: &str, routines: &[&str]) -> Publication {
 fn routine(module: &str, text: &str) -> RoutineData {
     let (module, text) = text.split_once(':').unwrap_or((module, text));
     let (name, aliases) = text.trim_end_matches(')').split_once('(').unwrap_or((text, ""));
+    let class = name.split_once('.').map_or("", |(class, _)| class);
     let interface = Interface {
         module: module.to_string(),
         name: name.to_string(),
@@ -102,6 +107,7 @@ fn routine(module: &str, text: &str) -> RoutineData {
         idempotent: true,
         complexity: None,
         processors: None,
+        class: class.to_string(),
     };
     let implementation = Implementation {
         language: Language::C,

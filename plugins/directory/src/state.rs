@@ -114,6 +114,20 @@ impl State {
         self.modules.get(module)?.by_name.get(name)
     }
 
+    /// The methods of a class, in order of publication; none of what is no class.
+    pub(crate) fn methods(&self, module: &str, class: &str) -> Vec<&Arc<PublishedRoutine>> {
+        let routines = self.modules.get(module).map(|entry| entry.routines.iter());
+        let is_method = |routine: &&Arc<PublishedRoutine>| {
+            routine.routine.interface.method().is_some() && routine.routine.interface.class == class
+        };
+        routines.into_iter().flatten().filter(is_method).collect()
+    }
+
+    /// The modules that have a class of this name.
+    pub(crate) fn modules_with_class(&self, class: &str) -> Vec<&str> {
+        self.modules.keys().map(String::as_str).filter(|module| !self.methods(module, class).is_empty()).collect()
+    }
+
     /// All routines with this bare name or alias, by module.
     pub(crate) fn routines_called(&self, name: &str) -> Vec<&Arc<PublishedRoutine>> {
         let modules = self.by_name.get(name).into_iter().flatten();

@@ -64,6 +64,7 @@ fn handle(state: &mut State, request: Request) -> Result<Response> {
         Request::Publish(publication) => publish(state, publication).map(Response::Published),
         Request::Withdraw { module } => withdraw(state, &module),
         Request::Resolve { name } => resolve(state, &name).map(Response::Resolved),
+        Request::Hold { name } => hold(state, &name).map(Response::Held),
         Request::List => Ok(Response::Listing(list(state))),
         Request::Watch { .. } => Ok(Response::Changed { revision: state.revision }),
     }
@@ -182,7 +183,44 @@ fn resolve(state: &State, name: &str) -> Result<Arc<PublishedRoutine>> {
     }
 }
 
+/// What an executable can be held for: the name of a class leads to all of its methods.
+fn hold(state: &State, name: &str) -> Result<Vec<Arc<PublishedRoutine>>> {
+    let (module, bare) = name.split_once('/').unwrap_or(("", name));
+    let methods = state.methods(module, bare);
+    if !methods.is_empty() {
+        return Ok(methods.into_iter().cloned().collect());
+    }
+    let Some(routine) = state.routine(module, bare) else { return Err(unknown(state, name)) };
+    match routine.routine.interface.full_class() {
+        None => Ok(vec![routine.clone()]),
+        Some(class) => {
+            let message = format!("\"{}\" is a method", shown(name));
+            let fix = format!("hold an object of {class}, and call its method on that");
+            Err(Error::new(ErrorKind::InvalidArgument, "hold an object", message).with("class", class).fix(fix))
+        }
+    }
+}
+
+/// A class is no routine: whoever asks for one is told what it is.
+fn class_instead(state: &State, name: &str) -> Option<Error> {
+    let (module, class) = match name.split_once('/') {
+        Some((module, class)) => (module, class),
+        None => match state.modules_with_class(name).as_slice() {
+            [module] => (*module, name),
+            _ => return None,
+        },
+    };
+    let first = state.methods(module, class).first()?.routine.interface.full_name();
+    let full = if module.is_empty() { class.to_string() } else { format!("{module}/{class}") };
+    let message = format!("\"{}\" is a class, and no routine", shown(name));
+    let fix = format!("hold an object of {full}, and call methods such as {first} on that");
+    Some(Error::new(ErrorKind::NotFound, "find a routine", message).with("class", full).fix(fix))
+}
+
 fn unknown(state: &State, name: &str) -> Error {
+    if let Some(error) = class_instead(state, name) {
+        return error;
+    }
     let message = format!("no routine \"{}\" is published", shown(name));
     let error = Error::new(ErrorKind::NotFound, "find a routine", message);
     let near = match name.split_once('/') {

@@ -105,7 +105,7 @@ impl Load {
 
     /// As the server sends it.
     pub(crate) fn publication(&self) -> Publication {
-        Publication { module: self.text.to_vec(), libraries: self.libraries.clone() }
+        Publication { module: self.text.to_vec(), libraries: self.libraries.clone(), object: None }
     }
 }
 

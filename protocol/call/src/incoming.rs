@@ -4,12 +4,15 @@ use std::collections::VecDeque;
 
 use farcall_base::{Bytes, ChannelId, Error, ErrorKind, Result};
 use farcall_wire::message::{check_attributes, decode, encode};
-use farcall_wire::{Argument, CallResult, FrameHeader, FrameKind, Notice, Open, Reply, Request, Resume, Window};
+use farcall_wire::{Argument, CallResult, FrameHeader, FrameKind, Notice, ON, Open, Reply, Request, Resume, Window};
 
 use crate::channel::{Inbound, Outbound, broken, check_count, declared_bytes, no_call};
 use crate::channels::Channels;
 use crate::connection::Connection;
 use crate::event::{Event, Side};
+
+/// Critical attributes of an Open that owners of connections know.
+const KNOWN_IN_OPEN: [&str; 1] = [ON];
 
 #[derive(Debug)]
 struct Call {
@@ -82,7 +85,7 @@ fn too_long(bytes: usize, limit: usize) -> Error {
 
 /// What an honest peer of a later version, or a greedy one, may ask: it costs that call alone.
 fn check_demands(open: &Open, call_bytes_max: u64) -> Result<()> {
-    check_attributes(open.attributes.as_deref().unwrap_or_default(), &[])?;
+    check_attributes(open.attributes.as_deref().unwrap_or_default(), &KNOWN_IN_OPEN)?;
     let bytes = declared_bytes(&open.arguments);
     if bytes <= call_bytes_max {
         return Ok(());

@@ -27,6 +27,7 @@ pub(crate) mod interface {
     pub const IDEMPOTENT: i64 = 7;
     pub const COMPLEXITY: i64 = 8;
     pub const PROCESSORS: i64 = 9;
+    pub const CLASS: i64 = 13;
 }
 
 /// Keys of a struct type and, from 3 on, of a field.

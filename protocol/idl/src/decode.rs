@@ -54,6 +54,7 @@ fn read_interface(reader: &mut Reader<'_>) -> Result<Interface> {
         idempotent: false,
         complexity: None,
         processors: None,
+        class: String::new(),
     };
     reader.map(|reader, key| {
         match key {
@@ -66,6 +67,7 @@ fn read_interface(reader: &mut Reader<'_>) -> Result<Interface> {
             key::IDEMPOTENT => it.idempotent = reader.flag()?,
             key::COMPLEXITY => it.complexity = Some(read_expression(reader, 0)?),
             key::PROCESSORS => it.processors = Some(read_expression(reader, 0)?),
+            key::CLASS => it.class = reader.text()?,
             _ => return Ok(false),
         }
         Ok(true)

@@ -135,6 +135,7 @@ fn interface_map(interface: &Interface, part: Part) -> Vec<u8> {
     if part == Part::Whole {
         map.option(key::COMPLEXITY, interface.complexity.as_ref(), put_expression);
         map.option(key::PROCESSORS, interface.processors.as_ref(), put_expression);
+        map.text(key::CLASS, &interface.class);
     }
     map.finish()
 }

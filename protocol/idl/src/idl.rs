@@ -18,10 +18,20 @@ pub fn to_idl(interface: &Interface) -> String {
         let _ = writeln!(text, "Module {};\n", interface.module);
     }
     interface.structs.iter().for_each(|structure| write_struct(&mut text, structure));
-    let _ = writeln!(text, "Define {}({})", interface.name, parameter_list(interface.scope(), "\n    "));
+    let (word, name) = match interface.method() {
+        Some(method) => ("DefMethod", method),
+        None => ("Define", interface.name.as_str()),
+    };
+    if interface.method().is_some() {
+        let _ = writeln!(text, "DefClass {} {{", interface.class);
+    }
+    let _ = writeln!(text, "{word} {name}({})", parameter_list(interface.scope(), "\n    "));
     write_options(&mut text, interface);
     let names: Vec<&str> = interface.parameters.iter().filter(|p| !is_callback(p)).map(|p| p.name.as_str()).collect();
-    let _ = writeln!(text, "{STAND_IN}\nCalls \"C\" {}({});", interface.name, names.join(", "));
+    let _ = writeln!(text, "{STAND_IN}\nCalls \"C\" {name}({});", names.join(", "));
+    if interface.method().is_some() {
+        text.push_str("}\n");
+    }
     text
 }
 

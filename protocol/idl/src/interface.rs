@@ -186,12 +186,40 @@ pub struct Interface {
     pub complexity: Option<Expression>,
     /// Number of processors a call uses.
     pub processors: Option<Expression>,
+    /// The class whose method it is; empty for a routine. A method's name is `Class.method`.
+    pub class: String,
 }
+
+/// The method that begins an object.
+pub const INITIALIZE: &str = "_initialize";
+/// The method that ends one.
+pub const FINALIZE: &str = "_finalize";
 
 impl Interface {
     /// `module/name`, or the bare name where there is no module.
     pub fn full_name(&self) -> String {
         if self.module.is_empty() { self.name.clone() } else { format!("{}/{}", self.module, self.name) }
+    }
+
+    /// `method` of a `Class.method`; `None` for a routine.
+    pub fn method(&self) -> Option<&str> {
+        if self.class.is_empty() { None } else { self.name.strip_prefix(self.class.as_str())?.strip_prefix('.') }
+    }
+
+    /// `module/Class`, or the class alone where there is no module; `None` for a routine.
+    pub fn full_class(&self) -> Option<String> {
+        let full =
+            || if self.module.is_empty() { self.class.clone() } else { format!("{}/{}", self.module, self.class) };
+        self.method().map(|_| full())
+    }
+
+    /// Whether it is run with an object, and called by nobody: `_finalize`, and an `_initialize` that takes nothing.
+    pub fn is_hook(&self) -> bool {
+        match self.method() {
+            Some(INITIALIZE) => self.parameters.is_empty(),
+            Some(FINALIZE) => true,
+            _ => false,
+        }
     }
 
     /// Index and parameter of everything a caller passes (all but WORK), in order.
@@ -286,6 +314,21 @@ pub struct Class {
     pub backend: String,
     /// Language of its code.
     pub language: Language,
+}
+
+impl Module {
+    /// The module as it is served: its classes' methods are routines `Class.method` behind the others, in their order. The
+    /// classes keep what their methods share.
+    pub fn with_methods(mut self) -> Module {
+        for class in &mut self.classes {
+            for mut method in std::mem::take(&mut class.methods) {
+                method.interface.name = format!("{}.{}", class.name, method.interface.name);
+                method.interface.class.clone_from(&class.name);
+                self.routines.push(method);
+            }
+        }
+        self
+    }
 }
 
 /// A compiled IDL file.

@@ -17,6 +17,7 @@ pub fn to_json(interface: &Interface) -> Value {
     put(&mut map, "name", Some(interface.name.clone().into()));
     put(&mut map, "module", text_value(&interface.module));
     put(&mut map, "full_name", Some(interface.full_name().into()));
+    put(&mut map, "class", text_value(&interface.class));
     put(&mut map, "aliases", list_value(&interface.aliases));
     put(&mut map, "doc", text_value(&interface.doc));
     put(&mut map, "signature", Some(signature(interface).into()));

@@ -36,6 +36,33 @@ fn idl_text_compiles_to_the_same_interface() {
     }
 }
 
+#[test]
+fn a_method_is_shown_in_its_class() {
+    let source = "Module heat;\nDefClass Heat { DefMethod step(IN int n, OUT double t[n]) \"Some steps.\" Calls \"C\" step(n, t); }";
+    let module = compile("x.idl", source).unwrap().with_methods();
+    let interface = &module.routines[0].interface;
+    assert_eq!((interface.full_name().as_str(), interface.method()), ("heat/Heat.step", Some("step")));
+    assert_eq!(interface.full_class().as_deref(), Some("heat/Heat"));
+    let text = to_idl(interface);
+    let again = compile("x.idl", &text).unwrap_or_else(|problems| panic!("{problems}\n{text}")).with_methods();
+    assert_eq!(again.routines[0].interface, *interface, "{text}");
+    assert_eq!(to_json(interface)["class"], "Heat");
+    let decoded = farcall_idl::decode::decode_interface(&farcall_idl::encode::encode_interface(interface)).unwrap();
+    assert_eq!(decoded, *interface);
+    let routine = Interface { class: String::new(), ..interface.clone() };
+    let hash = farcall_idl::encode::contract_hash;
+    assert_eq!(hash(&routine), hash(interface), "a class is no part of the contract");
+}
+
+#[test]
+fn hooks_are_what_nobody_calls() {
+    let source = "DefClass A { DefMethod _initialize() {} DefMethod _finalize() {} DefMethod f() {} }
+        DefClass B { DefMethod _initialize(IN int n) {} }";
+    let module = compile("x.idl", source).unwrap().with_methods();
+    let hooks: Vec<bool> = module.routines.iter().map(|routine| routine.interface.is_hook()).collect();
+    assert_eq!(hooks, [true, true, false, false]);
+}
+
 /// Random expressions over two integer parameters.
 fn random_expression(random: &mut farcall_base::SeededRandom, depth: usize) -> Expression {
     use farcall_base::Random;

@@ -6,14 +6,17 @@ pub mod compressed;
 pub mod frame;
 pub mod message;
 mod reader;
+mod request;
 mod status;
 
 pub use compressed::{COMPRESSION, CompressedHead};
 pub use frame::{Flags, FrameHeader, FrameKind, HEADER_BYTES, PREFACE, padding};
 pub use message::{
-    Argument, Attribute, ByteOrder, CallResult, CallTimes, Failure, Goodbye, Hello, HelloLimits, InlineBytes,
-    InterfaceReply, ModuleReport, NESTED_CALLS, NOTICES, Notice, Open, Order, Publication, Reply, Request, Resume,
-    Role, Share, Window, wants,
+    Argument, Attribute, ByteOrder, CallResult, CallTimes, Failure, Goodbye, Hello, HelloLimits, InlineBytes, NOTICES,
+    Notice, ON, Open, Resume, Role, Share, Window, wants,
 };
 pub use reader::{FrameReader, Step};
-pub use status::{DURATIONS_NS, ModuleStatus, OpenCall, STATUS, Stage, Status, Totals, Use};
+pub use request::{
+    HoldRequest, InterfaceReply, ModuleReport, NESTED_CALLS, OBJECTS, Order, Publication, Reply, Request,
+};
+pub use status::{DURATIONS_NS, ModuleStatus, ObjectState, ObjectStatus, OpenCall, STATUS, Stage, Status, Totals, Use};

@@ -7,7 +7,9 @@ use farcall_base::{CallId, Error, ErrorKind, Result, printable};
 use minicbor::encode::Write;
 use minicbor::{Decode, Encode};
 
-use crate::status::Status;
+pub use crate::request::{
+    ADMINISTRATION, InterfaceReply, ModuleReport, NESTED_CALLS, OBJECTS, Order, Publication, Reply, Request,
+};
 
 /// Longest control body a receiver accepts unless its Hello says otherwise.
 pub const CONTROL_BYTES_MAX: u32 = 1 << 20;
@@ -157,6 +159,9 @@ pub mod wants {
     /// Notices with what its routine writes.
     pub const OUTPUT: u8 = 2;
 }
+
+/// The attribute of an Open that names the object whose call it is: its id.
+pub const ON: &str = "on";
 
 /// Refuses unknown critical attributes.
 ///
@@ -382,125 +387,6 @@ pub struct Window {
     /// The next sequence number that its sender expects: everything before is safe.
     #[n(2)]
     pub next_sequence: u32,
-}
-
-/// A question about the server.
-#[derive(Clone, Debug, PartialEq, Encode, Decode)]
-#[cbor(flat)]
-pub enum Request {
-    /// The interface of a routine: `name`, `module/name` or an alias.
-    #[n(0)]
-    Interface(#[n(0)] String),
-    /// Everything that is published.
-    #[n(1)]
-    List,
-    /// Executables only: the routines this process serves (encoded by farcall-idl).
-    #[n(2)]
-    Load(#[n(0)] Publication),
-    /// Servers that named [`ADMINISTRATION`] only: change what they serve. Answer: [`Reply::Done`] or [`Reply::Modules`].
-    #[n(3)]
-    Administer(#[n(0)] Order),
-    /// Servers that named [`crate::STATUS`] only: what is going on? Answer: [`Reply::Status`].
-    #[n(4)]
-    Status,
-    /// Servers that named [`NESTED_CALLS`] only, from an executable, with a descriptor: the other end is a client of ours for
-    /// as long as this call runs. Answer: [`Reply::Done`].
-    #[n(5)]
-    Nest(#[cbor(n(0), with = "call_id")] CallId),
-}
-
-/// The feature that allows [`Request::Nest`].
-pub const NESTED_CALLS: &str = "nested-calls";
-
-/// The feature that allows [`Request::Administer`] and [`Reply::Modules`].
-pub const ADMINISTRATION: &str = "administration";
-
-/// What a server is told to do (spec/wire.md, section 4).
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-#[cbor(flat)]
-pub enum Order {
-    /// Publish an interface file of the server's host: an absolute path, or the bare name of one that comes with Farcall.
-    #[n(0)]
-    Publish(#[n(0)] String),
-    /// Forget a module.
-    #[n(1)]
-    Withdraw(#[n(0)] String),
-    /// Publish a module anew from the file that it came from; `None`: all modules.
-    #[n(2)]
-    Reload(#[n(0)] Option<String>),
-    /// Take no more calls, and end when those that are open are over, or after so many milliseconds. Answered when no
-    /// call is open any more.
-    #[n(3)]
-    Drain(#[n(0)] Option<u64>),
-}
-
-/// What became of a module that was to be published.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-#[cbor(map)]
-pub struct ModuleReport {
-    /// Its name.
-    #[n(1)]
-    pub module: String,
-    /// Its routines, by number.
-    #[n(2)]
-    pub routines: u32,
-    /// What the compiler warns of; empty for nothing.
-    #[n(3)]
-    pub warnings: String,
-    /// Why it is served as it was before, if it is.
-    #[n(4)]
-    pub failure: Option<Failure>,
-}
-
-/// What an executable is told to serve.
-#[derive(Clone, Debug, PartialEq, Encode, Decode)]
-#[cbor(map)]
-pub struct Publication {
-    /// The module with its implementations, encoded.
-    #[cbor(n(1), with = "minicbor::bytes")]
-    pub module: Vec<u8>,
-    /// Shared libraries to load, in order.
-    #[n(2)]
-    pub libraries: Vec<String>,
-}
-
-/// An interface as it travels.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-#[cbor(map)]
-pub struct InterfaceReply {
-    /// `module/name`.
-    #[n(1)]
-    pub name: String,
-    /// Canonical encoding of the interface.
-    #[cbor(n(2), with = "minicbor::bytes")]
-    pub interface: Vec<u8>,
-    /// Its contract hash.
-    #[cbor(n(3), with = "minicbor::bytes")]
-    pub contract: [u8; 32],
-}
-
-/// The answer to a [`Request`].
-#[derive(Clone, Debug, PartialEq, Encode, Decode)]
-#[cbor(flat)]
-pub enum Reply {
-    /// It could not be done.
-    #[n(0)]
-    Failed(#[n(0)] Failure),
-    /// The interface asked for.
-    #[n(1)]
-    Interface(#[n(0)] InterfaceReply),
-    /// All interfaces, in order of their full names.
-    #[n(2)]
-    List(#[n(0)] Vec<InterfaceReply>),
-    /// Done, and nothing to say.
-    #[n(3)]
-    Done,
-    /// What became of the modules that an [`Order`] was about.
-    #[n(4)]
-    Modules(#[n(0)] Vec<ModuleReport>),
-    /// What is going on, as far as whoever asks may know.
-    #[n(5)]
-    Status(#[n(0)] Box<Status>),
 }
 
 /// News of a running call.

@@ -2,10 +2,11 @@
 //!
 //! Counts begin with the server's start and only grow. Who asks twice knows rates.
 
-use farcall_base::CallId;
+use farcall_base::{CallId, ObjectId};
 use minicbor::{Decode, Encode};
 
 use crate::message::call_id;
+use crate::request::object_id;
 
 /// The feature that allows [`crate::Request::Status`] and [`crate::Reply::Status`].
 pub const STATUS: &str = "status";
@@ -60,6 +61,12 @@ pub struct Status {
     /// The server's clock, in microseconds since the beginning of 1970: what certificates are judged by there.
     #[n(9)]
     pub clock_us: Option<u64>,
+    /// Objects, oldest first; of many, the oldest.
+    #[cbor(n(10), default)]
+    pub objects: Vec<ObjectStatus>,
+    /// All objects.
+    #[cbor(n(12), default)]
+    pub objects_held: u64,
 }
 
 /// Counts of the server as a whole.
@@ -204,4 +211,74 @@ pub struct ModuleStatus {
     /// Executables that end.
     #[n(6)]
     pub ending: u64,
+}
+
+/// How far an object has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub enum ObjectState {
+    /// Its executable comes.
+    #[n(0)]
+    Starting,
+    /// It can take a call.
+    #[n(1)]
+    Idle,
+    /// A call runs on it.
+    #[n(2)]
+    Busy,
+    /// It was told to end.
+    #[n(3)]
+    Ending,
+    /// It has ended though its owner did not want it.
+    #[n(4)]
+    Ended,
+}
+
+impl ObjectState {
+    /// In a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            ObjectState::Starting => "starting",
+            ObjectState::Idle => "idle",
+            ObjectState::Busy => "busy",
+            ObjectState::Ending => "ending",
+            ObjectState::Ended => "ended",
+        }
+    }
+}
+
+/// An executable that is held for somebody.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct ObjectStatus {
+    /// Its id.
+    #[cbor(n(1), with = "object_id")]
+    pub id: ObjectId,
+    /// Whose.
+    #[n(2)]
+    pub principal: String,
+    /// `module/Class`, or the routine that it runs, in full.
+    #[n(3)]
+    pub name: String,
+    /// How far it has come.
+    #[n(4)]
+    pub state: ObjectState,
+    /// Calls on it so far, the one that runs included.
+    #[n(5)]
+    pub calls: u64,
+    /// Calls that wait for it.
+    #[n(6)]
+    pub waiting: u64,
+    /// Time since it was asked for, in nanoseconds.
+    #[n(7)]
+    pub age_ns: u64,
+    /// While its owner is away: time until it ends, in nanoseconds.
+    #[n(8)]
+    pub lease_left_ns: Option<u64>,
+    /// Its process, while there is one.
+    #[n(9)]
+    pub pid: Option<u32>,
+    /// Why it has ended.
+    #[n(10)]
+    pub reason: Option<String>,
 }

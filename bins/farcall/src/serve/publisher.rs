@@ -127,7 +127,7 @@ impl Publisher {
                 }
                 Ok(reports)
             }
-            Order::Drain(_) => Err(Error::internal("carry out an order", "it is not about modules")),
+            Order::Drain(_) | Order::Delete(_) => Err(Error::internal("carry out an order", "it is not about modules")),
         }
     }
 

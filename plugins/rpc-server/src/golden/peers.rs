@@ -207,7 +207,7 @@ impl Peers {
                 other.machine.request(&Request::Status).unwrap();
             }
             "load" => {
-                let publication = Publication { module: Vec::new(), libraries: Vec::new() };
+                let publication = Publication { module: Vec::new(), libraries: Vec::new(), object: None };
                 other.machine.request(&Request::Load(publication)).unwrap();
             }
             "open" => {

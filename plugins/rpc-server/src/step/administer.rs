@@ -25,7 +25,7 @@ impl Server {
         let Some(rights) = self.rights(connection) else { return Ok(()) };
         match order {
             Order::Publish(_) | Order::Withdraw(_) => rights.publish(),
-            Order::Reload(_) | Order::Drain(_) => rights.administer(),
+            Order::Reload(_) | Order::Drain(_) | Order::Delete(_) => rights.administer(),
         }
     }
 
@@ -104,6 +104,7 @@ fn words(order: &Order) -> String {
         Order::Withdraw(module) => format!("withdraw {module}"),
         Order::Reload(None) => "reload".to_owned(),
         Order::Reload(Some(module)) => format!("reload {module}"),
+        Order::Delete(ids) => format!("delete {} objects", ids.len()),
         Order::Drain(None) => "drain".to_owned(),
         Order::Drain(Some(milliseconds)) => format!("drain within {milliseconds} ms"),
     }

@@ -38,6 +38,10 @@ impl Server {
                 let error = Error::new(ErrorKind::PermissionDenied, "call from inside a routine", message);
                 self.reply(connection, channel, &Reply::Failed((&error).into()));
             }
+            Event::Requested(channel, Request::Hold(_) | Request::Release(..)) => {
+                let error = Error::new(ErrorKind::Unavailable, "hold an object", "this server holds none");
+                self.reply(connection, channel, &Reply::Failed((&error).into()));
+            }
             Event::Requested(channel, Request::Administer(order)) => self.ordered(connection, channel, order),
             Event::Requested(channel, Request::Status) => self.tell_status(surroundings, connection, channel),
             Event::Opened(channel, open) => self.open(surroundings, connection, channel, *open),

@@ -106,7 +106,7 @@ impl Server {
             ImageKind::GenericHost { libraries } => libraries.clone(),
             ImageKind::Linked { .. } | ImageKind::Interpreted { .. } => Vec::new(),
         };
-        let publication = Publication { module: pool.image.module_text.to_vec(), libraries };
+        let publication = Publication { module: pool.image.module_text.to_vec(), libraries, object: None };
         let Some(peer) = self.state.peers.get_mut(&connection) else { return Ok(()) };
         let channel = peer.connection.request(&Request::Load(publication))?;
         record.phase = Phase::Loading(channel);

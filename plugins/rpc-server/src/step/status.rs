@@ -76,6 +76,8 @@ impl Server {
             modules: self.module_statuses(view),
             totals: view.sees_all().then(|| self.totals(surroundings)),
             clock_us: surroundings.clock_us(),
+            objects: Vec::new(),
+            objects_held: 0,
         })
     }
 

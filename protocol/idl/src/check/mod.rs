@@ -13,7 +13,7 @@ use std::collections::HashMap;
 
 use crate::diagnostic::{Problems, shown};
 use crate::fortran;
-use crate::interface::{Class, Code, Language, Module, StringConvention, StructType};
+use crate::interface::{Class, Code, FINALIZE, INITIALIZE, Language, Module, StringConvention, StructType};
 use crate::parse::tree::{self, Define, File, Name};
 use crate::source::{Source, Span};
 
@@ -156,7 +156,7 @@ fn hook_name(define: &Define, problems: &mut Problems) {
     }
 }
 
-const HOOKS: [&str; 2] = ["_initialize", "_finalize"];
+const HOOKS: [&str; 2] = [INITIALIZE, FINALIZE];
 
 /// A class with its methods, which inherit its language.
 fn compile_class(context: &FileContext<'_>, class: &tree::Class, problems: &mut Problems) -> Class {
@@ -193,7 +193,7 @@ fn class_options(class: &tree::Class, problems: &mut Problems) {
     }
 }
 
-/// Methods are found by name, and hooks are run without arguments.
+/// Methods are found by name, and the one that ends an object is run without arguments.
 fn method_names(class: &tree::Class, problems: &mut Problems) {
     let name = shown(&class.name.text);
     if class.methods.is_empty() {
@@ -206,8 +206,10 @@ fn method_names(class: &tree::Class, problems: &mut Problems) {
             let message = format!("a second method named '{}'", shown(&method.name.text));
             problems.add(method.name.span, message);
         }
-        if HOOKS.contains(&method.name.text.as_str()) && !method.parameters.is_empty() {
-            problems.add(method.name.span, format!("'{}' takes no parameters", method.name.text));
+        if method.name.text == FINALIZE && !method.parameters.is_empty() {
+            let help =
+                "it runs when the object ends, and nobody is there to pass any: write a method that is called before";
+            problems.add_with_help(method.name.span, format!("'{FINALIZE}' takes no parameters"), help);
         }
     }
 }

@@ -43,6 +43,7 @@ pub(super) fn routine(
         idempotent: define.options.idempotent,
         complexity,
         processors,
+        class: String::new(),
     };
     size(&interface, define, problems);
     Routine { interface, implementation }

@@ -1,6 +1,6 @@
 //! Random messages from a seed: every optional key present or not, every form of argument.
 
-use farcall_base::{CallId, Random, SeededRandom};
+use farcall_base::{CallId, ObjectId, Random, SeededRandom};
 use farcall_wire::*;
 
 use crate::body::Body;
@@ -131,22 +131,40 @@ impl Draw {
     }
 
     fn request(&mut self) -> Request {
-        match self.below(6) {
+        match self.below(8) {
             0 => Request::Interface(self.text()),
             1 => Request::List,
-            2 => Request::Load(Publication { module: self.bytes(200), libraries: self.some(4, Draw::text) }),
+            2 => Request::Load(Publication {
+                module: self.bytes(200),
+                libraries: self.some(4, Draw::text),
+                object: self.maybe(Draw::text),
+            }),
             3 => Request::Administer(self.order()),
             4 => Request::Status,
-            _ => Request::Nest(CallId(self.0.bytes16())),
+            5 => Request::Nest(CallId(self.0.bytes16())),
+            6 => Request::Hold(Box::new(self.hold())),
+            _ => Request::Release(ObjectId(self.0.bytes16()), self.number32()),
+        }
+    }
+
+    fn hold(&mut self) -> HoldRequest {
+        HoldRequest {
+            name: self.text(),
+            first: ObjectId(self.0.bytes16()),
+            count: self.number32(),
+            lease_us: self.number(),
+            start_us: self.maybe(Draw::number),
+            detached: self.maybe(|draw| draw.below(2) == 1),
         }
     }
 
     fn order(&mut self) -> Order {
-        match self.below(4) {
+        match self.below(5) {
             0 => Order::Publish(self.text()),
             1 => Order::Withdraw(self.text()),
             2 => Order::Reload(self.maybe(Draw::text)),
-            _ => Order::Drain(self.maybe(Draw::number)),
+            3 => Order::Drain(self.maybe(Draw::number)),
+            _ => Order::Delete(self.some(4, |draw| ObjectId(draw.0.bytes16()))),
         }
     }
 
@@ -181,6 +199,24 @@ impl Draw {
             modules: self.some(3, Draw::module_status),
             totals: self.maybe(|draw| Totals { clients: draw.number(), stopped: draw.number(), ..Totals::default() }),
             clock_us: self.maybe(Draw::number),
+            objects: self.some(3, Draw::object),
+            objects_held: self.number(),
+        }
+    }
+
+    fn object(&mut self) -> ObjectStatus {
+        use ObjectState::*;
+        ObjectStatus {
+            id: ObjectId(self.0.bytes16()),
+            principal: self.text(),
+            name: self.text(),
+            state: [Starting, Idle, Busy, Ending, Ended][self.below(5) as usize],
+            calls: self.number(),
+            waiting: self.number(),
+            age_ns: self.number(),
+            lease_left_ns: self.maybe(Draw::number),
+            pid: self.maybe(Draw::number32),
+            reason: self.maybe(Draw::text),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The well-formed frames of `spec/vectors/wire.json`: one of each shape that a message can take.
 
-use farcall_base::{CallId, ChannelId, Error, ErrorKind};
+use farcall_base::{CallId, ChannelId, Error, ErrorKind, ObjectId};
 use farcall_wire::*;
 
 use crate::body::Body;
@@ -79,7 +79,8 @@ fn interface(name: &str) -> InterfaceReply {
 fn questions() -> Vec<Sample> {
     let publish = Order::Publish("/home/anna/ode.idl".into());
     let report = ModuleReport { module: "ode".into(), routines: 3, warnings: String::new(), failure: None };
-    let load = Publication { module: vec![0xa1, 1, 2], libraries: vec!["liblapack.so.3".into()] };
+    let load = Publication { module: vec![0xa1, 1, 2], libraries: vec!["liblapack.so.3".into()], object: None };
+    let of_class = Publication { object: Some("Heat".into()), libraries: vec![], ..load.clone() };
     let list = vec![interface("blas/ddot"), interface("lapack/dgesv")];
     vec![
         sample("request/interface", "what is dgesv?", 1, 0, Body::Request(Request::Interface("dgesv".into()))),
@@ -95,6 +96,10 @@ fn questions() -> Vec<Sample> {
             0,
             Body::Request(Request::Nest(CallId(*b"0123456789abcdef"))),
         ),
+        sample("request/hold", "two objects", 1, 0, Body::Request(Request::Hold(Box::new(hold())))),
+        sample("request/release", "end them", 3, 0, Body::Request(Request::Release(object(), 2))),
+        sample("request/delete", "end this", 5, 0, Body::Request(Request::Administer(Order::Delete(vec![object()])))),
+        sample("request/load-object", "be this object", 1, 0, Body::Request(Request::Load(of_class))),
         sample("reply/failed", "no", 1, 0, Body::Reply(Reply::Failed(failure()))),
         sample("reply/interface", "this", 1, 0, Body::Reply(Reply::Interface(interface("lapack/dgesv")))),
         sample("reply/list", "two routines", 3, 0, Body::Reply(Reply::List(list))),
@@ -102,6 +107,21 @@ fn questions() -> Vec<Sample> {
         sample("reply/modules", "one module is published", 1, 0, Body::Reply(Reply::Modules(vec![report]))),
         sample("reply/status", "one call runs", 1, 0, Body::Reply(Reply::Status(Box::new(status())))),
     ]
+}
+
+fn object() -> ObjectId {
+    ObjectId(*b"twelve bytes\x02\0\0\0")
+}
+
+fn hold() -> HoldRequest {
+    HoldRequest {
+        name: "heat/Heat".into(),
+        first: object(),
+        count: 2,
+        lease_us: 60_000_000,
+        start_us: Some(5_000_000),
+        detached: Some(true),
+    }
 }
 
 fn status() -> Status {
@@ -116,6 +136,18 @@ fn status() -> Status {
     };
     let mut durations = vec![0; DURATIONS_NS.len() + 1];
     durations[4] = 2;
+    let held = ObjectStatus {
+        id: object(),
+        principal: principal.clone(),
+        name: "heat/Heat".into(),
+        state: ObjectState::Busy,
+        calls: 3,
+        waiting: 1,
+        age_ns: 5_000_000_000,
+        lease_left_ns: None,
+        pid: Some(4711),
+        reason: None,
+    };
     let usage = Use { principal, routine, begun: 4, returned: 2, failed: vec![(17, 1)], durations, ..Use::default() };
     let module = ModuleStatus { module: "lapack".into(), busy: 1, ..ModuleStatus::default() };
     Status {
@@ -128,6 +160,8 @@ fn status() -> Status {
         modules: vec![module],
         totals: Some(Totals { clients: 1, connected: 3, ..Totals::default() }),
         clock_us: None,
+        objects: vec![held],
+        objects_held: 1,
     }
 }
 
@@ -170,9 +204,12 @@ fn opens() -> Vec<Sample> {
         attributes: Some(vec![Attribute { name: "x-priority".into(), critical: true, value: vec![5] }]),
         ..open()
     };
+    let on = Attribute { name: ON.into(), critical: true, value: object().0.to_vec() };
+    let on_object = Open { routine: "heat/Heat.step".into(), attributes: Some(vec![on]), ..open() };
     vec![
         sample("open/smallest", "a call without arguments", 5, 0, Body::Open(open())),
         sample("open/arguments", "every form of argument", 5, 0, Body::Open(Open { arguments, ..open() })),
+        sample("open/on", "a call on an object", 5, 0, Body::Open(on_object)),
         sample("open/full", "every key", 0xffff_ffff, 0, Body::Open(full)),
     ]
 }

@@ -1,0 +1,205 @@
+//! What ends ask one another beside calls, and the answers (spec/wire.md, section 4).
+
+use farcall_base::{CallId, ObjectId};
+use minicbor::{Decode, Encode};
+
+use crate::message::{Failure, call_id};
+use crate::status::Status;
+
+/// A question about the server.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+#[cbor(flat)]
+pub enum Request {
+    /// The interface of a routine: `name`, `module/name` or an alias.
+    #[n(0)]
+    Interface(#[n(0)] String),
+    /// Everything that is published.
+    #[n(1)]
+    List,
+    /// Executables only: the routines this process serves (encoded by farcall-idl).
+    #[n(2)]
+    Load(#[n(0)] Publication),
+    /// Servers that named [`ADMINISTRATION`] only: change what they serve. Answer: [`Reply::Done`] or [`Reply::Modules`].
+    #[n(3)]
+    Administer(#[n(0)] Order),
+    /// Servers that named [`crate::STATUS`] only: what is going on? Answer: [`Reply::Status`].
+    #[n(4)]
+    Status,
+    /// Servers that named [`NESTED_CALLS`] only, from an executable, with a descriptor: the other end is a client of ours for
+    /// as long as this call runs. Answer: [`Reply::Done`].
+    #[n(5)]
+    Nest(#[cbor(n(0), with = "call_id")] CallId),
+    /// Servers that named [`OBJECTS`] only: executables of the asker's own. Answer: [`Reply::Done`] when all can take calls.
+    #[n(6)]
+    Hold(#[n(0)] Box<HoldRequest>),
+    /// Servers that named [`OBJECTS`] only: end these, so many from the first on. Answer: [`Reply::Done`] when they have.
+    #[n(7)]
+    Release(#[cbor(n(0), with = "object_id")] ObjectId, #[n(1)] u32),
+}
+
+/// Executables that are to be held for whoever asks (spec/call.md, section 11).
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct HoldRequest {
+    /// In full: `module/routine`, or `module/Class` for objects.
+    #[n(1)]
+    pub name: String,
+    /// The first one's id; the others have the next indexes.
+    #[cbor(n(2), with = "object_id")]
+    pub first: ObjectId,
+    /// How many.
+    #[n(3)]
+    pub count: u32,
+    /// Time for which each stays after the connection of its owner is lost, in microseconds.
+    #[n(4)]
+    pub lease_us: u64,
+    /// Time in which all must be able to take calls, in microseconds.
+    #[n(5)]
+    pub start_us: Option<u64>,
+    /// They stay for their lease also when their owner says goodbye.
+    #[n(6)]
+    pub detached: Option<bool>,
+}
+
+/// The feature that allows [`Request::Hold`], [`Request::Release`] and the attribute [`crate::ON`].
+pub const OBJECTS: &str = "objects";
+
+/// The feature that allows [`Request::Nest`].
+pub const NESTED_CALLS: &str = "nested-calls";
+
+/// The feature that allows [`Request::Administer`] and [`Reply::Modules`].
+pub const ADMINISTRATION: &str = "administration";
+
+/// What a server is told to do (spec/wire.md, section 4).
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(flat)]
+pub enum Order {
+    /// Publish an interface file of the server's host: an absolute path, or the bare name of one that comes with Farcall.
+    #[n(0)]
+    Publish(#[n(0)] String),
+    /// Forget a module.
+    #[n(1)]
+    Withdraw(#[n(0)] String),
+    /// Publish a module anew from the file that it came from; `None`: all modules.
+    #[n(2)]
+    Reload(#[n(0)] Option<String>),
+    /// Take no more calls, and end when those that are open are over, or after so many milliseconds. Answered when no
+    /// call is open any more.
+    #[n(3)]
+    Drain(#[n(0)] Option<u64>),
+    /// End these objects, whosever they are, and the calls on them.
+    #[n(4)]
+    Delete(#[cbor(n(0), with = "object_ids")] Vec<ObjectId>),
+}
+
+/// What became of a module that was to be published.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct ModuleReport {
+    /// Its name.
+    #[n(1)]
+    pub module: String,
+    /// Its routines, by number.
+    #[n(2)]
+    pub routines: u32,
+    /// What the compiler warns of; empty for nothing.
+    #[n(3)]
+    pub warnings: String,
+    /// Why it is served as it was before, if it is.
+    #[n(4)]
+    pub failure: Option<Failure>,
+}
+
+/// What an executable is told to serve.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+#[cbor(map)]
+pub struct Publication {
+    /// The module with its implementations, encoded.
+    #[cbor(n(1), with = "minicbor::bytes")]
+    pub module: Vec<u8>,
+    /// Shared libraries to load, in order.
+    #[n(2)]
+    pub libraries: Vec<String>,
+    /// The class whose object this process is to be, if it is to be one.
+    #[n(3)]
+    pub object: Option<String>,
+}
+
+/// An interface as it travels.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct InterfaceReply {
+    /// `module/name`.
+    #[n(1)]
+    pub name: String,
+    /// Canonical encoding of the interface.
+    #[cbor(n(2), with = "minicbor::bytes")]
+    pub interface: Vec<u8>,
+    /// Its contract hash.
+    #[cbor(n(3), with = "minicbor::bytes")]
+    pub contract: [u8; 32],
+}
+
+/// The answer to a [`Request`].
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+#[cbor(flat)]
+pub enum Reply {
+    /// It could not be done.
+    #[n(0)]
+    Failed(#[n(0)] Failure),
+    /// The interface asked for.
+    #[n(1)]
+    Interface(#[n(0)] InterfaceReply),
+    /// All interfaces, in order of their full names.
+    #[n(2)]
+    List(#[n(0)] Vec<InterfaceReply>),
+    /// Done, and nothing to say.
+    #[n(3)]
+    Done,
+    /// What became of the modules that an [`Order`] was about.
+    #[n(4)]
+    Modules(#[n(0)] Vec<ModuleReport>),
+    /// What is going on, as far as whoever asks may know.
+    #[n(5)]
+    Status(#[n(0)] Box<Status>),
+}
+
+pub(crate) mod object_id {
+    //! An object id as a CBOR byte string of 16 bytes.
+    use farcall_base::ObjectId;
+    use minicbor::decode::Error as DecodeError;
+    use minicbor::encode::{Error as EncodeError, Write};
+    use minicbor::{Decoder, Encoder};
+
+    pub fn encode<C, W: Write>(id: &ObjectId, out: &mut Encoder<W>, _: &mut C) -> Result<(), EncodeError<W::Error>> {
+        out.bytes(&id.0)?.ok()
+    }
+
+    pub fn decode<C>(input: &mut Decoder<'_>, _: &mut C) -> Result<ObjectId, DecodeError> {
+        let id = input.bytes()?.try_into().map_err(|_| DecodeError::message("an object id has 16 bytes"))?;
+        Ok(ObjectId(id))
+    }
+}
+
+mod object_ids {
+    //! An array of object ids.
+    use farcall_base::ObjectId;
+    use minicbor::decode::Error as DecodeError;
+    use minicbor::encode::{Error as EncodeError, Write};
+    use minicbor::{Decoder, Encoder};
+
+    pub fn encode<C, W: Write>(
+        ids: &[ObjectId],
+        out: &mut Encoder<W>,
+        context: &mut C,
+    ) -> Result<(), EncodeError<W::Error>> {
+        out.array(ids.len() as u64)?;
+        ids.iter().try_for_each(|id| super::object_id::encode(id, out, context))
+    }
+
+    pub fn decode<C>(input: &mut Decoder<'_>, _: &mut C) -> Result<Vec<ObjectId>, DecodeError> {
+        let ids = input.array_iter::<minicbor::bytes::ByteArray<16>>()?;
+        // Room is made for what comes, not for what was promised.
+        ids.map(|id| id.map(|id| ObjectId(*id))).collect()
+    }
+}
