@@ -1,0 +1,315 @@
+//! The client configuration file of Ninf-G: its text, with all it includes, becomes a [`Config`] or a list of mistakes.
+//!
+//! Attributes of all versions of Ninf-G are known. What has no effect here gives one warning; what is wrong gives a
+//! mistake with its place and the name that was probably meant. Nothing here touches the system: files come through a
+//! function.
+
+mod check;
+mod include;
+mod mistake;
+mod sections;
+mod table;
+mod text;
+mod value;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_interfaces::plain_file;
+
+use check::{Values, check};
+use mistake::{Remarks, meant, shown};
+use table::SectionKind;
+use text::Section;
+
+pub use mistake::{Mistakes, Place, Remark};
+pub use sections::{
+    ArgumentTransfer, Client, ConnectRetry, Debug, FunctionInfo, InterfaceFiles, LogFile, LogLevel, NamedFile, Server,
+    Surroundings,
+};
+
+/// What a configuration says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Of this program.
+    pub client: Client,
+    /// Servers, in the order of the text: default handles take the first that has their function.
+    pub servers: Vec<Server>,
+    /// Functions of servers.
+    pub functions: Vec<FunctionInfo>,
+    /// Local files that describe functions.
+    pub interface_files: Vec<InterfaceFiles>,
+    /// What has no effect, to be said once.
+    pub warnings: Vec<Remark>,
+}
+
+impl Config {
+    /// Reads a configuration from the system's files.
+    ///
+    /// # Errors
+    /// `NotFound` and other errors of the file itself; `InvalidSource` with all [`Mistakes`] as its source.
+    pub fn load(file: &Path, surroundings: &Surroundings) -> Result<Config> {
+        Config::read(file, surroundings, &|path| plain_file::read(path, include::FILE_BYTES_MAX))
+    }
+
+    /// The same from files that `read` gives.
+    ///
+    /// # Errors
+    /// As [`Config::load`].
+    pub fn read(
+        file: &Path,
+        surroundings: &Surroundings,
+        read: &dyn Fn(&Path) -> io::Result<Vec<u8>>,
+    ) -> Result<Config> {
+        let mut remarks = Remarks::default();
+        let sections = include::Reader::new(read, &mut remarks).all(file).map_err(|error| unreadable(file, error))?;
+        let checked = Checked::of(&sections, file, &mut remarks);
+        let mut config = checked.config(surroundings);
+        config.warnings = remarks.finish()?;
+        Ok(config)
+    }
+
+    /// What holds where there is no configuration file at all.
+    pub fn without_file(surroundings: &Surroundings) -> Config {
+        Checked::of(&[], Path::new(""), &mut Remarks::default()).config(surroundings)
+    }
+
+    /// The server with this tag; without one, the first with this host name.
+    pub fn server(&self, name: &str) -> Option<&Server> {
+        let tagged = self.servers.iter().find(|server| server.tag.as_deref() == Some(name));
+        tagged.or_else(|| self.servers.iter().find(|server| server.hostname == name))
+    }
+
+    /// What is said of `function` on the host.
+    pub fn function(&self, hostname: &str, function: &str) -> Option<&FunctionInfo> {
+        self.functions.iter().find(|info| info.hostname == hostname && info.name == function)
+    }
+}
+
+fn unreadable(file: &Path, error: io::Error) -> Error {
+    let kind = match error.kind() {
+        io::ErrorKind::NotFound => ErrorKind::NotFound,
+        io::ErrorKind::InvalidInput => ErrorKind::InvalidArgument,
+        io::ErrorKind::FileTooLarge => ErrorKind::LimitExceeded,
+        io::ErrorKind::PermissionDenied => ErrorKind::PermissionDenied,
+        _ => ErrorKind::System,
+    };
+    Error::new(kind, "read the configuration", error.to_string())
+        .with("file", file.display())
+        .fix("name a file in grpc_initialize, or in NG_CONFIG_FILE")
+}
+
+/// All sections, each found right by itself.
+struct Checked {
+    by_kind: BTreeMap<&'static str, Vec<Values>>,
+    nowhere: Place,
+}
+
+impl Checked {
+    fn of(sections: &[(Section, &'static SectionKind)], file: &Path, remarks: &mut Remarks) -> Checked {
+        let nowhere = Place { file: file.into(), line: 1, column: 1 };
+        let mut checked = Checked { by_kind: BTreeMap::new(), nowhere };
+        for (section, kind) in sections {
+            let known = checked.by_kind.entry(kind.name).or_default();
+            if !known.is_empty() && !kind.many {
+                let advice = Some("join the two sections".to_owned());
+                remarks.mistake(&section.name.place, format!("there are two sections {}", kind.name), advice);
+                continue;
+            }
+            known.push(check(section, kind, remarks));
+        }
+        checked.check_names(remarks);
+        checked
+    }
+
+    fn all(&self, kind: &SectionKind) -> &[Values] {
+        self.by_kind.get(kind.name).map_or(&[], Vec::as_slice)
+    }
+
+    /// The one section of this kind, or an empty one.
+    fn one(&self, kind: &'static SectionKind) -> Values {
+        self.all(kind).first().cloned().unwrap_or_else(|| {
+            let name = text::Word { text: kind.name.to_owned(), place: self.nowhere.clone() };
+            check(&Section { name, items: Vec::new() }, kind, &mut Remarks::default())
+        })
+    }
+
+    /// Servers, completed with what holds for all.
+    fn servers(&self) -> Vec<Values> {
+        let default = self.one(&table::SERVER_DEFAULT);
+        let completed = |values: &Values| {
+            let mut values = values.clone();
+            values.complete(&default);
+            values
+        };
+        self.all(&table::SERVER).iter().map(completed).collect()
+    }
+
+    /// What no section can know by itself: names that occur twice, and names that refer to other sections.
+    fn check_names(&self, remarks: &mut Remarks) {
+        self.check_unique(&table::FUNCTION_INFO, &["hostname", "funcname"], remarks);
+        self.check_unique(&table::INVOKE_SERVER, &["type"], remarks);
+        self.check_unique(&table::PROXY, &["type"], remarks);
+        self.check_unique(&table::INFORMATION_SOURCE, &["tag"], remarks);
+        self.check_unique(&table::MDS_SERVER, &["hostname", "tag"], remarks);
+        self.check_servers(remarks);
+        self.check_files(remarks);
+        self.check_types(remarks);
+        if let Some(client) = self.all(&table::CLIENT).first() {
+            check_none_alone(client, remarks);
+        }
+    }
+
+    /// No two sections of a kind have the same values of these attributes.
+    fn check_unique(&self, kind: &SectionKind, names: &[&'static str], remarks: &mut Remarks) {
+        let mut known: Vec<Vec<Option<String>>> = Vec::new();
+        for values in self.all(kind) {
+            let key: Vec<Option<String>> = names.iter().map(|name| values.text(name)).collect();
+            // A name that is missing was a mistake already.
+            if key.first().is_some_and(Option::is_some) && known.contains(&key) {
+                let shown: Vec<String> = key.iter().flatten().map(|name| shown(name)).collect();
+                let message = format!("a section {} for {} is there already", kind.name, shown.join(" "));
+                remarks.mistake(&values.place_of(names[0]), message, Some("remove one of the two".into()));
+            }
+            known.push(key);
+        }
+    }
+
+    /// One host has several sections only under different tags, and no two servers have one tag.
+    fn check_servers(&self, remarks: &mut Remarks) {
+        let mut hosts: Vec<(String, Option<String>)> = Vec::new();
+        let mut tags: Vec<String> = Vec::new();
+        for values in self.servers() {
+            let tag = values.text("tag");
+            if let Some(tag) = &tag {
+                if tags.contains(tag) {
+                    let message = format!("two servers have the tag {}", shown(tag));
+                    remarks.mistake(&values.place_of("tag"), message, Some("give each a tag of its own".into()));
+                }
+                tags.push(tag.clone());
+            }
+            for (host, place) in values.texts("hostname") {
+                let key = (host, tag.clone());
+                if hosts.contains(&key) {
+                    let message = format!("a section SERVER for {} is there already", shown(&key.0));
+                    remarks.mistake(&place, message, Some("give each of the two a tag of its own".into()));
+                }
+                hosts.push(key);
+            }
+            self.check_sources(&values, remarks);
+        }
+    }
+
+    /// Tags of information sources exist.
+    fn check_sources(&self, server: &Values, remarks: &mut Remarks) {
+        let sources = self.all(&table::INFORMATION_SOURCE).iter().filter_map(|source| source.text("tag"));
+        let tags: Vec<String> = sources.collect();
+        for (tag, place) in server.texts("information_source_tag") {
+            if !tags.contains(&tag) {
+                let names: Vec<&str> = tags.iter().map(String::as_str).collect();
+                let advice = meant(&tag, &names).filter(|_| !names.is_empty());
+                let advice = advice.or(Some(format!("add a section INFORMATION_SOURCE with tag {}", shown(&tag))));
+                remarks.mistake(&place, format!("no INFORMATION_SOURCE has the tag {}", shown(&tag)), advice);
+            }
+        }
+    }
+
+    /// No interface file is named twice.
+    fn check_files(&self, remarks: &mut Remarks) {
+        let mut known: Vec<String> = Vec::new();
+        for (name, place) in self.all(&table::LOCAL_LDIF).iter().flat_map(|values| values.texts("filename")) {
+            if known.contains(&name) {
+                let message = format!("the file {} is named already", shown(&name));
+                remarks.mistake(&place, message, Some("remove one of the two".into()));
+            }
+            known.push(name);
+        }
+    }
+
+    /// Types of launchers, proxies and information sources: known, or with a program of their own. None is used but NRF.
+    fn check_types(&self, remarks: &mut Remarks) {
+        const LAUNCHERS: [&str; 8] = ["GT4py", "GT2c", "SSH", "Condor", "NAREGISS", "GT4java", "UNICORE", "SSH_Condor"];
+        let types = |kind, names: &[&'static str]| Types::of(self.all(kind), names);
+        let launchers = types(&table::INVOKE_SERVER, &LAUNCHERS);
+        let proxies = types(&table::PROXY, &["GT", "SSH"]);
+        let sources = types(&table::INFORMATION_SOURCE, &["NRF", "MDS4"]);
+        launchers.check_sections(self.all(&table::INVOKE_SERVER), table::INVOKE_SERVER.unused, remarks);
+        proxies.check_sections(self.all(&table::PROXY), table::PROXY.unused, remarks);
+        let reason = "servers themselves are asked for interfaces, or files of type NRF";
+        sources.check_sections(self.all(&table::INFORMATION_SOURCE), reason, remarks);
+        for section in self.all(&table::SERVER).iter().chain(self.all(&table::SERVER_DEFAULT)) {
+            launchers.check_use(section, "invoke_server", table::INVOKE_SERVER.unused, remarks);
+            proxies.check_use(section, "communication_proxy", table::PROXY.unused, remarks);
+        }
+        for section in self.all(&table::MDS_SERVER) {
+            let message = format!("MDS_SERVER has no effect: {}", table::MDS_SERVER.unused);
+            remarks.warn_once(table::MDS_SERVER.name, &section.place, message);
+        }
+    }
+
+    fn config(&self, surroundings: &Surroundings) -> Config {
+        let sources = self.all(&table::INFORMATION_SOURCE).iter();
+        let files = sources.filter(|source| source.text("type").as_deref() == Some("NRF"));
+        let files = files.map(|source| InterfaceFiles::of(source, source.text("tag"), "source"));
+        let ldif = self.all(&table::LOCAL_LDIF).iter().map(|values| InterfaceFiles::of(values, None, "filename"));
+        Config {
+            client: Client::of(&self.one(&table::CLIENT), surroundings),
+            servers: self.servers().iter().flat_map(Server::all_of).collect(),
+            functions: self.all(&table::FUNCTION_INFO).iter().map(FunctionInfo::of).collect(),
+            interface_files: files.chain(ldif).collect(),
+            warnings: Vec::new(),
+        }
+    }
+}
+
+/// `none` of the signals, and no other beside it.
+fn check_none_alone(client: &Values, remarks: &mut Remarks) {
+    let signals = client.all("handling_signals");
+    let none = signals.iter().find(|(value, _)| *value == value::Value::Number(0));
+    if let Some((_, place)) = none.filter(|_| signals.len() > 1) {
+        let advice = Some("write none alone, or the names of signals".to_owned());
+        remarks.mistake(place, "none stands beside signals", advice);
+    }
+}
+
+/// The types that a kind of section may have.
+struct Types {
+    names: Vec<String>,
+}
+
+impl Types {
+    /// Those of Ninf-G, and those that a section of the file gives a program.
+    fn of(sections: &[Values], known: &[&str]) -> Types {
+        let own = sections.iter().filter(|section| section.text("path").is_some());
+        let own = own.filter_map(|section| section.text("type"));
+        Types { names: known.iter().map(|name| (*name).to_owned()).chain(own).collect() }
+    }
+
+    /// Whether sections have types that exist; says of each type once that it has no effect.
+    fn check_sections(&self, sections: &[Values], reason: &str, remarks: &mut Remarks) {
+        sections.iter().for_each(|section| self.check_use(section, "type", reason, remarks));
+    }
+
+    fn check_use(&self, section: &Values, attribute: &'static str, reason: &str, remarks: &mut Remarks) {
+        let Some((name, place)) = section.texts(attribute).into_iter().next() else { return };
+        let none = attribute == "communication_proxy" && name == "none";
+        if !self.names.contains(&name) && !none {
+            let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
+            let message = format!("{attribute}: there is no type {}", shown(&name));
+            remarks.mistake(&place, message, meant(&name, &names));
+        } else if name != "NRF" && !none {
+            let message = format!("the type {} has no effect: {reason}", shown(&name));
+            remarks.warn_once(&format!("type {name} {reason}"), &place, message);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "config/tests.rs"]
+mod tests;
+
+#[cfg(test)]
+#[path = "config/mistakes_tests.rs"]
+mod mistakes_tests;
