@@ -8,6 +8,7 @@ mod elf;
 mod loader;
 pub(crate) mod names;
 mod nearest;
+pub(crate) mod references;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -17,6 +18,7 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::interface::{Code, Module};
 
 use crate::entry::EntryPoint;
+use crate::serve::HOST_ENTRIES;
 use crate::words;
 use loader::{Handle, Scope, Symbol};
 use names::LibraryName;
@@ -89,15 +91,19 @@ impl Libraries {
         for name in ALWAYS {
             libraries.always.extend(Handle::open(Path::new(name), Scope::Local).ok().map(|h| Library::new(name, h)));
         }
-        libraries.show_door();
+        libraries.show_host();
         Ok(libraries)
     }
 
     /// A library that calls Farcall has its own copy of it, which knows nothing of the call that runs.
-    fn show_door(&self) {
+    fn show_host(&self) {
         for library in &self.named {
-            if let Some(Symbol::Function(entry)) = library.handle.find("farcall_executable_door") {
-                crate::serve::show_door(entry);
+            let found = HOST_ENTRIES.iter().find_map(|name| match library.handle.find(name.to_str().ok()?)? {
+                Symbol::Function(entry) => Some((*name, entry)),
+                Symbol::Variable => None,
+            });
+            if let Some((name, entry)) = found {
+                crate::serve::show_host(name, entry);
             }
         }
     }

@@ -1,9 +1,11 @@
 //! The executable's side of the wire: takes calls from its server one after the other and runs them.
 //!
 //! One thread does everything, because a routine may not be thread-safe and the server sends one call at a time. While a
-//! routine runs nobody reads the connection; a server that wants it ended ends the process.
+//! routine runs the connection is read only where its code asks something (`running.rs`): whether its call was cancelled,
+//! say. A server that wants it ended, and whose wish is not heard, ends the process.
 
 mod call;
+mod cancel;
 mod files;
 mod hosted;
 mod memory;
@@ -11,12 +13,14 @@ mod module;
 mod nest;
 mod output;
 mod results;
+mod running;
 mod start;
 mod wait;
 mod zygote;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::OwnedFd;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use farcall_base::{ChannelId, Clock, Error, ErrorKind, Result, SystemClock};
@@ -27,8 +31,8 @@ use farcall_interfaces::stream::ByteStream;
 use farcall_interfaces::turnstile::Turnstile;
 use farcall_wire::message::ByteOrder;
 use farcall_wire::{
-    CallResult, CallTimes, FrameHeader, FrameKind, Hello, HelloLimits, NESTED_CALLS, Open, Publication, Reply, Request,
-    Role,
+    CallResult, CallTimes, FrameHeader, FrameKind, Hello, HelloLimits, Loaded, NESTED_CALLS, Open, POLLED_CANCEL,
+    Publication, Reply, Request, Role,
 };
 
 use crate::entry::LinkedEntries;
@@ -41,7 +45,7 @@ use zygote::Preloaded;
 pub use hosted::check_hosted;
 pub use module::check_module;
 pub use nest::running_server;
-pub(crate) use nest::show_door;
+pub(crate) use running::{HOST_ENTRIES, show_host};
 pub(crate) use start::end_with_parent;
 pub use start::{confine_inspection, host_main, linked_main, run_program};
 
@@ -106,7 +110,7 @@ pub fn serve(stream: Box<dyn ByteStream>, memory: Arc<dyn MemorySource>, code: C
         role: Role::Executable,
         byte_order: ByteOrder::NATIVE,
         product: concat!("farcall ", env!("CARGO_PKG_VERSION")).to_owned(),
-        features: Vec::new(),
+        features: vec![POLLED_CANCEL.to_owned()],
         limits,
         host: String::new(),
         principal: None,
@@ -126,6 +130,8 @@ pub fn serve(stream: Box<dyn ByteStream>, memory: Arc<dyn MemorySource>, code: C
         ready: VecDeque::new(),
         answered: Vec::new(),
         nests: false,
+        running: None,
+        broken: None,
         left: false,
     };
     let mut waiter = Waiter::new(link.stream())?;
@@ -148,15 +154,25 @@ pub fn serve(stream: Box<dyn ByteStream>, memory: Arc<dyn MemorySource>, code: C
             }
         }
         session.run_ready(&mut link, &mut waiter)?;
+        if let Some(error) = session.broken.take() {
+            return Err(error);
+        }
     }
     Ok(())
+}
+
+/// The call whose routine runs.
+struct Running {
+    channel: ChannelId,
+    /// Whether the server wants it to end.
+    cancelled: bool,
 }
 
 struct Session {
     connection: Connection,
     clock: SystemClock,
     segments: Segments,
-    module: Option<LoadedModule>,
+    module: Option<Rc<LoadedModule>>,
     code: Code,
     calls: Channels<Box<PendingCall>>,
     arenas: Arenas,
@@ -167,6 +183,9 @@ struct Session {
     answered: Vec<ChannelId>,
     /// Whether the server lets routines call others.
     nests: bool,
+    running: Option<Running>,
+    /// What went wrong with the connection while a routine ran.
+    broken: Option<Error>,
     left: bool,
 }
 
@@ -232,8 +251,9 @@ impl Session {
         let reply = match request {
             Request::Load(publication) => match self.code.load(&publication) {
                 Ok(module) => {
-                    self.module = Some(module);
-                    Reply::Done
+                    let asks = module.asks && self.connection.has_feature(POLLED_CANCEL);
+                    self.module = Some(Rc::new(module));
+                    if asks { Reply::Loaded(Loaded { asks }) } else { Reply::Done }
                 }
                 Err(error) => Reply::Failed((&error).into()),
             },
@@ -253,7 +273,7 @@ impl Session {
 
     fn on_open(&mut self, channel: ChannelId, open: &Open) {
         let accepted_at = self.clock.now();
-        let (module, arenas) = (self.module.as_ref(), &mut self.arenas);
+        let (module, arenas) = (self.module.as_deref(), &mut self.arenas);
         let call = module
             .ok_or_else(|| {
                 Error::new(ErrorKind::Protocol, "run a routine", "the server sent no module before the call")
@@ -273,6 +293,10 @@ impl Session {
     }
 
     fn on_cancel(&mut self, channel: ChannelId) {
+        if let Some(running) = self.running.as_mut().filter(|running| running.channel == channel) {
+            running.cancelled = true;
+            return;
+        }
         self.ready.retain(|ready| *ready != channel);
         let error = Error::new(ErrorKind::Cancelled, "run a routine", "the call was cancelled before it began");
         self.refuse(channel, &error);
@@ -303,12 +327,15 @@ impl Session {
         if let Some(error) = self.refused.remove(&channel) {
             return self.refuse(channel, &error);
         }
-        let (Some(call), Some(module)) = (self.calls.get_mut(channel), self.module.as_ref()) else { return };
+        // Out of the table while it runs: its routine's code may have the session read frames meanwhile.
+        let (Some(mut call), Some(module)) = (self.calls.remove(channel), self.module.clone()) else { return };
         let since = call.accepted_at;
         let nanoseconds = |clock: &SystemClock| u64::try_from(clock.now().since(since).as_nanos()).unwrap_or(u64::MAX);
         let started_ns = nanoseconds(&self.clock);
-        let way = nest::Way { connection: &mut self.connection, link, waiter, nests: self.nests };
-        let outcome = nest::during(way, call.id, || call.run(module));
+        self.running = Some(Running { channel, cancelled: false });
+        let outcome = running::during(running::Way { session: self, link, waiter }, call.id, || call.run(&module));
+        self.running = None;
+        self.calls.insert(channel, call);
         let times = CallTimes { queued_ns: started_ns, started_ns, finished_ns: nanoseconds(&self.clock) };
         self.answered.push(channel);
         let result = match outcome {

@@ -138,6 +138,7 @@ impl Plan {
             call_bytes_max: Bytes(1 << 30),
             routines_max: 64,
             stop_grace: Duration::from_millis(5),
+            cancel_grace: Duration::from_millis(5),
             greeting_max: Duration::from_secs(60),
             loading_max: Duration::from_secs(60),
             stall_max: Duration::from_micros(self.stall_us),

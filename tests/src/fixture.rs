@@ -185,20 +185,33 @@ pub fn fortran(linked: bool) -> PathBuf {
 /// When they cannot be compiled.
 pub fn nested(linked: bool) -> Vec<PathBuf> {
     static FILES: [OnceLock<Vec<PathBuf>>; 2] = [OnceLock::new(), OnceLock::new()];
-    let make = || {
-        let folder = folder(if linked { "linked" } else { "generic" });
-        let library = library_directory();
-        let (headers, there) = (root().join("clients/c/include"), library.display());
-        let headers = format!("-I{}", headers.display());
-        let search = [format!("-L{there}"), format!("-Wl,-rpath,{there}")];
-        let code = if linked { "nested.o" } else { "libnested.so" };
-        let linking = if linked { vec!["-c"] } else { vec!["-shared", &search[0], &search[1], "-lfarcall"] };
-        let options: Vec<&str> = ["-fPIC", "-std=gnu11", &headers].into_iter().chain(linking).collect();
-        compile("nested.c", &folder.join(code), &options);
-        let code = if linked { code.to_owned() } else { format!("./{code}") };
-        ["nested.idl", "inner.idl"].map(|idl| place(idl, &folder, "NESTED_CODE", &code)).to_vec()
-    };
+    let make = || with_farcall("nested", &["nested.idl", "inner.idl"], "NESTED_CODE", linked);
     FILES[usize::from(linked)].get_or_init(make).clone()
+}
+
+/// heard.idl, which uses libfarcall.so: for the generic host, or linked.
+///
+/// # Panics
+/// When it cannot be compiled.
+pub fn heard(linked: bool) -> PathBuf {
+    static FILES: [OnceLock<PathBuf>; 2] = [OnceLock::new(), OnceLock::new()];
+    let make = || with_farcall("heard", &["heard.idl"], "HEARD_CODE", linked).remove(0);
+    FILES[usize::from(linked)].get_or_init(make).clone()
+}
+
+/// Compiles code that uses libfarcall.so, and puts its interface files beside it.
+fn with_farcall(stem: &str, files: &[&str], marker: &str, linked: bool) -> Vec<PathBuf> {
+    let folder = folder(if linked { "linked" } else { "generic" });
+    let library = library_directory();
+    let (headers, there) = (root().join("clients/c/include"), library.display());
+    let headers = format!("-I{}", headers.display());
+    let search = [format!("-L{there}"), format!("-Wl,-rpath,{there}")];
+    let code = if linked { format!("{stem}.o") } else { format!("lib{stem}.so") };
+    let linking = if linked { vec!["-c"] } else { vec!["-shared", &search[0], &search[1], "-lfarcall"] };
+    let options: Vec<&str> = ["-fPIC", "-std=gnu11", &headers].into_iter().chain(linking).collect();
+    compile(&format!("{stem}.c"), &folder.join(&code), &options);
+    let code = if linked { code } else { format!("./{code}") };
+    files.iter().map(|idl| place(idl, &folder, marker, &code)).collect()
 }
 
 /// inline.idl with the object that it requires.

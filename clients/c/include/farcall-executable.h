@@ -1,5 +1,6 @@
-/* What the main program of an executable needs of libfarcall.so: that of a linked one, which `farcall serve` generates, and
- * that of another language, which runs all routines with one function. */
+/* What routines and the main programs of executables need of libfarcall.so: what a routine asks and says while it runs,
+ * the main program of a linked executable, which `farcall serve` generates, and that of another language, which runs all
+ * routines with one function. */
 #ifndef FARCALL_EXECUTABLE_H
 #define FARCALL_EXECUTABLE_H
 
@@ -9,6 +10,20 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ---- For routines: callable from any thread of the process while one runs ----------------------------------------- */
+
+/* 1 if the call that runs is to end, since it was cancelled, its time is over or its client is gone; 0 if not; -1 where no
+ * call runs. A routine that asks has `cancel_grace_ms` of the server's farcall.toml to return; any other is ended at once,
+ * with its process. Cheap enough for the outer loops of a routine. What it returns after that is thrown away. */
+int farcall_is_cancelled(void);
+
+/* Says how far the call is that runs: the fraction that is done, 0 to 1, and a word on it (UTF-8, or NULL; 256 bytes of it).
+ * Whoever watches the call sees it. Returns 0, or -1 where no call runs. May be called as often as is convenient: what comes
+ * faster than fifty times a second is left out. */
+int farcall_progress(double done, const char *words);
+
+/* ---- For main programs -------------------------------------------------------------------------------------------- */
 
 /* A routine of the executable: its name in the server's tables, and its code. */
 struct farcall_entry {
@@ -74,6 +89,18 @@ typedef int (*farcall_door)(char *words, size_t words_bytes);
 
 /* A host that loads a library which is linked with libfarcall.so tells it where farcall_running_server() is to ask, once. */
 void farcall_executable_door(farcall_door door);
+
+/* What a host does for such a library. */
+typedef struct farcall_host {
+    size_t size;                                      /* sizeof(farcall_host) */
+    farcall_door server;                              /* for farcall_running_server */
+    int (*is_cancelled)(void);                        /* for farcall_is_cancelled */
+    int (*progress)(double done, const char *words);  /* for farcall_progress */
+} farcall_host;
+
+/* As farcall_executable_door, for all of it: a host looks for this first. What it does not have is NULL or lies beyond
+ * `size`. The struct need not live longer than the call. */
+void farcall_executable_host(const farcall_host *host);
 
 #ifdef __cplusplus
 }

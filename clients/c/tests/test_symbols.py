@@ -10,12 +10,15 @@ LIBRARY = pathlib.Path(os.environ.get("FARCALL_STAGE", ROOT / "build")) / "lib/l
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 # A declaration begins in the first column and has no body; inline functions begin with `static`, C++ ones have a body.
 DECLARATION = re.compile(r"^(?!static|typedef|template|struct|#|\s)[^;{}#=]*?\b(farcall_\w+)\([^;{}]*\);", re.M)
+# Names of others' are declared with a label: `int grpc_call(...) __asm__("farcall_grpc_call");`.
+LABEL = re.compile(r"__asm__\(\"(farcall_\w+)\"\)")
 
 
 def declared():
     names = set()
     for header in sorted((ROOT / "clients/c/include").glob("*.h")):
-        names |= set(DECLARATION.findall(COMMENT.sub("", header.read_text())))
+        text = COMMENT.sub("", header.read_text())
+        names |= set(DECLARATION.findall(text)) | set(LABEL.findall(text))
     return names
 
 

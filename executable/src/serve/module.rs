@@ -11,11 +11,13 @@ use farcall_idl::sizer::Sizer;
 use farcall_transport_unix::Birthplace;
 use farcall_wire::Publication;
 
+use super::cancel::ASKING;
 use super::hosted::Hosted;
 use crate::build::entry_name;
 use crate::entry::{EntryPoint, LinkedEntries};
 use crate::invoke::Prepared;
 use crate::library::Libraries;
+use crate::library::references::any_refers_to;
 
 /// Routines that cannot run are looked for until there are so many: each is advised from a library's whole table.
 const FAILURES_MAX: usize = 8;
@@ -58,6 +60,8 @@ impl LoadedRoutine {
 pub struct LoadedModule {
     /// The process that serves it, which a routine's fork is not.
     pub process: Birthplace,
+    /// Whether its code asks whether its call was cancelled.
+    pub asks: bool,
     routines: HashMap<String, LoadedRoutine>,
     /// Keeps the code loaded.
     _libraries: Option<Libraries>,
@@ -86,7 +90,11 @@ impl LoadedModule {
         if let Some(error) = first_with_the_others(failures) {
             return Err(error);
         }
-        Ok(LoadedModule { process: Birthplace::here(), routines, _libraries: libraries })
+        let asks = match source {
+            Source::Hosted(_) => module.globals.iter().any(|(text, ..)| text.contains("is_cancelled")),
+            _ => any_refers_to(&ASKING),
+        };
+        Ok(LoadedModule { process: Birthplace::here(), asks, routines, _libraries: libraries })
     }
 
     /// The same for this process, a fork of the one that loaded it.

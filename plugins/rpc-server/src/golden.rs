@@ -61,6 +61,7 @@ fn limits(script: &str) -> Limits {
         call_bytes_max: Bytes(1 << 20),
         routines_max: 16,
         stop_grace: Duration::from_millis(500),
+        cancel_grace: Duration::from_secs(2),
         greeting_max: Duration::from_secs(10),
         loading_max: Duration::from_secs(60),
         stall_max: Duration::from_secs(60),
@@ -135,7 +136,7 @@ impl Play {
             }
             "start-ok" | "start-failed" | "load-ok" | "load-failed" | "return" | "soon" | "begin" | "fail" | "exit"
             | "kill" | "stopped" | "lost" | "callback" | "nest" | "lie" | "says" | "heard-out" | "listening"
-            | "deaf" => self.executable_event(ExecutableId(number), words),
+            | "deaf" | "load-asks" | "progress" => self.executable_event(ExecutableId(number), words),
             "resolve" => self.resolve(words[1]),
             "listing" => {
                 let (connection, channel) = self.peers.questions.pop_front().unwrap();

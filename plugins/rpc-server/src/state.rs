@@ -15,6 +15,7 @@ mod calls;
 mod nesting;
 mod records;
 mod starts;
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -27,7 +28,7 @@ use farcall_idl::layout::CallLayout;
 use farcall_idl::sizer::Sizer;
 use farcall_interfaces::directory::{ExecutableImage, PublishedRoutine};
 use farcall_interfaces::spawner::ExecutableLimits;
-use farcall_wire::{Argument, HelloLimits, Open, Order};
+use farcall_wire::{HelloLimits, Open, Order};
 
 use crate::access::Rights;
 use crate::counters::{Counters, NameNumber, RowNumber};
@@ -35,6 +36,7 @@ pub use calls::{CallKey, Calls};
 pub use nesting::{Nest, Nesting};
 pub use records::{AuditRecord, AuditedCall, Records};
 pub(crate) use starts::Starts;
+pub use words::argument_word;
 
 /// The server's limits, each named in the manifest.
 #[derive(Clone, Debug)]
@@ -53,6 +55,8 @@ pub struct Limits {
     pub routines_max: usize,
     /// Time that an executable has to end politely when its call is cancelled.
     pub stop_grace: Duration,
+    /// Time that a routine whose code asks for it has to end by itself when its call is cancelled.
+    pub cancel_grace: Duration,
     /// Time that a peer has to say Hello.
     pub greeting_max: Duration,
     /// Time that an executable has to load its module.
@@ -218,6 +222,8 @@ pub struct Executable {
     pub phase: Phase,
     /// Whether it ever could take a call.
     pub loaded: bool,
+    /// Whether its code asks if its call was cancelled.
+    pub asks: bool,
     /// Why it could not, where we know better than its exit status.
     pub trouble: Option<Error>,
     /// The calls that it was passed and has not answered, in the order in which it runs them.
@@ -455,6 +461,8 @@ pub struct State {
     pub(crate) sending: BTreeMap<(ConnectionId, ChannelId), Box<Call>>,
     pub(crate) routines: HashMap<String, Arc<Known>>,
     pub(crate) deadlines: BTreeSet<(Instant, CallKey)>,
+    /// Executables that were told that the call that they run is to end, and when they are ended if it does not.
+    pub(crate) graces: BTreeMap<ExecutableId, Instant>,
     /// Executables that were passed calls ahead of time.
     pub(crate) ahead: BTreeSet<ExecutableId>,
     /// Calls whose arguments still come.
@@ -492,6 +500,7 @@ impl State {
             sending: BTreeMap::new(),
             routines: HashMap::new(),
             deadlines: BTreeSet::new(),
+            graces: BTreeMap::new(),
             ahead: BTreeSet::new(),
             coming: BTreeSet::new(),
             stalls_checked_at: None,
@@ -520,6 +529,7 @@ impl State {
             ("sending", !self.sending.is_empty()),
             ("coming", !self.coming.is_empty()),
             ("deadlines", !self.deadlines.is_empty()),
+            ("executables that may end their calls themselves", !self.graces.is_empty()),
             ("executables with calls ahead of time", !self.ahead.is_empty()),
             ("lines of waiting calls", waiting),
             ("pools without executables", empty),
@@ -575,19 +585,5 @@ impl State {
     pub(crate) fn number(&mut self) -> u64 {
         self.next += 1;
         self.next
-    }
-}
-
-/// How an argument travels, in a word, for messages.
-pub fn argument_word(argument: &Argument) -> &'static str {
-    match argument {
-        Argument::Absent => "nothing",
-        Argument::Null => "NULL",
-        Argument::Inline(_) => "inline bytes",
-        Argument::Blocks(_) => "blocks",
-        Argument::Shared(..) => "shared memory",
-        Argument::Handle(_) => "a data handle",
-        Argument::Url(_) => "a URL",
-        Argument::Texts(_) => "texts",
     }
 }

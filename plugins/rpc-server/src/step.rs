@@ -5,6 +5,7 @@
 
 mod administer;
 mod audit;
+mod cancel;
 mod check;
 mod client;
 mod dispatch;
@@ -301,7 +302,7 @@ impl Server {
         let place = self.state.next_to_leave().map(|(at, _)| at);
         let start = self.state.starts.next();
         let all = patience.into_iter().chain(deadline).chain(look).chain(place).chain(start);
-        all.chain(self.next_stall_check()).min()
+        all.chain(self.next_grace()).chain(self.next_stall_check()).min()
     }
 
     /// Time went by.
@@ -314,6 +315,7 @@ impl Server {
         }
         self.look_after_lines(now);
         self.end_slow_starts(now);
+        self.end_graces(surroundings, now);
         self.start_executables(now);
         if self.next_stall_check().is_some_and(|at| at <= now) {
             self.end_stalled(surroundings);

@@ -3,6 +3,7 @@
 //! Every type that is on the wire lives here and nowhere else. Decoders check lengths before they allocate.
 
 pub mod compressed;
+mod executables;
 pub mod frame;
 pub mod message;
 mod reader;
@@ -10,6 +11,7 @@ mod request;
 mod status;
 
 pub use compressed::{COMPRESSION, CompressedHead};
+pub use executables::{Loaded, POLLED_CANCEL};
 pub use frame::{Flags, FrameHeader, FrameKind, HEADER_BYTES, PREFACE, padding};
 pub use message::{
     Argument, Attribute, ByteOrder, CallResult, CallTimes, Failure, Goodbye, Hello, HelloLimits, InlineBytes, NOTICES,

@@ -3,6 +3,7 @@
 use farcall_base::{CallId, ObjectId};
 use minicbor::{Decode, Encode};
 
+use crate::executables::Loaded;
 use crate::message::{Failure, call_id};
 use crate::status::Status;
 
@@ -162,6 +163,9 @@ pub enum Reply {
     /// What is going on, as far as whoever asks may know.
     #[n(5)]
     Status(#[n(0)] Box<Status>),
+    /// From an executable whose module is loaded: done, and what its code can do.
+    #[n(6)]
+    Loaded(#[n(0)] Loaded),
 }
 
 pub(crate) mod object_id {

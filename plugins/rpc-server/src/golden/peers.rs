@@ -9,8 +9,8 @@ use farcall_call::{Connection, Event, Setup, Transmit};
 use farcall_interfaces::directory::PublishedRoutine;
 use farcall_interfaces::turnstile::Turnstile;
 use farcall_wire::{
-    Argument, ByteOrder, CallResult, CallTimes, Failure, Hello, HelloLimits, Notice, Open, Order, Publication, Reply,
-    Request, Role, Share,
+    Argument, ByteOrder, CallResult, CallTimes, Failure, Hello, HelloLimits, Loaded, Notice, Open, Order, Publication,
+    Reply, Request, Role, Share,
 };
 
 use super::memory::Memory;
@@ -45,6 +45,8 @@ struct Other {
     begun: bool,
     /// What it says of that may be wrong.
     forged: bool,
+    /// Whether its code asks if its call was cancelled.
+    asks: bool,
 }
 
 /// All other ends.
@@ -106,6 +108,7 @@ impl Peers {
             turnstile: None,
             begun: false,
             forged: self.forging,
+            asks: false,
         };
         self.others.insert(connection, other);
     }
@@ -241,6 +244,15 @@ impl Peers {
         let other = self.other(connection);
         let error = || Error::new(ErrorKind::RoutineFailed, "run a routine", words.join(" "));
         match what {
+            "load-asks" => {
+                let channel = other.load.take().expect("it was told to load");
+                other.asks = true;
+                other.machine.reply(channel, &Reply::Loaded(Loaded { asks: true }));
+            }
+            "progress" => {
+                let (channel, _) = other.running.front().expect("it has a call");
+                other.machine.notice(*channel, &Notice::Progress(words[0].parse().unwrap(), words[1..].join(" ")));
+            }
             "load-ok" => other.machine.reply(other.load.take().expect("it was told to load"), &Reply::Done),
             "load-failed" => {
                 let error = Error::new(ErrorKind::Unavailable, "load a module", words.join(" "));
@@ -525,6 +537,9 @@ impl Other {
             Event::ArgumentsComplete(_) => "has its arguments".to_owned(),
             Event::CancelRequested(channel) => {
                 let at = self.running.iter().position(|(of, _)| *of == channel).expect("it has the call");
+                if self.asks && at == 0 && (self.begun || self.turnstile.is_none()) {
+                    return "hears that its call is to end".to_owned();
+                }
                 assert!(at > 0 || !self.begun || self.forged, "a call is taken back that has begun");
                 self.running.remove(at);
                 let error = Error::new(ErrorKind::Cancelled, "run a routine", "it had not begun");

@@ -14,7 +14,7 @@ pub fn returned(open: &Open) -> String {
     }
 }
 
-/// `ROUTINE ARGUMENT … [| WANTED …] [in MILLISECONDS] [changed] [told]`.
+/// `ROUTINE ARGUMENT … [| WANTED …] [in MILLISECONDS] [changed] [told | watched]`.
 pub fn open(call: CallId, words: &[&str], routines: &[Arc<PublishedRoutine>]) -> Open {
     let routine = routines.iter().find(|routine| routine.routine.interface.full_name() == words[0]);
     let mut contract = routine.map_or([0; 32], |routine| routine.contract);
@@ -25,8 +25,9 @@ pub fn open(call: CallId, words: &[&str], routines: &[Arc<PublishedRoutine>]) ->
             "|" => wanted = Some(Vec::new()),
             "in" => remaining_us = words.next().map(|ms| ms.parse::<u64>().unwrap() * 1000),
             "changed" => contract[0] ^= 1,
-            "told" => {
-                let value = vec![wants::PROGRESS | wants::OUTPUT];
+            "told" | "watched" => {
+                let output = if *word == "told" { wants::OUTPUT } else { 0 };
+                let value = vec![wants::PROGRESS | output];
                 attributes = Some(vec![Attribute { name: NOTICES.to_owned(), critical: false, value }]);
             }
             word => wanted.as_mut().unwrap_or(&mut arguments).push(argument(word)),

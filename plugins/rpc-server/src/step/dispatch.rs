@@ -124,9 +124,11 @@ impl Server {
         if is_small(call) {
             call.routine.learn(result.times.finished_ns.saturating_sub(result.times.started_ns));
         }
-        let outcome = match result.failure {
-            Some(failure) => Err(Error::from(failure)),
-            None => Ok((result.results, result.times)),
+        // What was to end has ended, however its routine put it.
+        let outcome = match (call.unwanted.take(), result.failure) {
+            (Some(unwanted), _) => Err(unwanted),
+            (None, Some(failure)) => Err(Error::from(failure)),
+            (None, None) => Ok((result.results, result.times)),
         };
         self.finish(surroundings, key, outcome);
     }
@@ -200,10 +202,7 @@ impl Server {
     /// Ends a call early, for `error`: at once if it has not begun, with its executable if it runs.
     pub(super) fn abort(&mut self, surroundings: &mut dyn Surroundings, key: CallKey, error: Error) {
         match self.state.calls.get(&key).map(|call| call.executable) {
-            Some(Some(executable)) => {
-                self.abandon_inside(surroundings, key);
-                self.take_from_line(executable, key, error);
-            }
+            Some(Some(executable)) => self.take_from_line(surroundings, executable, key, error),
             Some(None) => self.finish(surroundings, key, Err(error)),
             None => {}
         }

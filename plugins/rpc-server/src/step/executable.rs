@@ -6,7 +6,7 @@ use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Inst
 use farcall_call::{Connection, Event, Setup};
 use farcall_interfaces::directory::ImageKind;
 use farcall_interfaces::spawner::{ExecutableLimits, ExitHow, Exited};
-use farcall_wire::{NESTED_CALLS, Publication, Reply, Request};
+use farcall_wire::{Loaded, NESTED_CALLS, POLLED_CANCEL, Publication, Reply, Request};
 
 use crate::access::Rights;
 use crate::state::{Action, CallKey, Caller, Executable, ModuleKey, Peer, PeerKind, Phase};
@@ -38,6 +38,7 @@ impl Server {
         record.takes_ahead = takes_ahead;
         let address = format!("executable {executable} of module {}", record.module.0);
         let mut hello = self.hello(None);
+        hello.features.push(POLLED_CANCEL.to_owned());
         if self.state.limits.nesting_max > 0 {
             hello.features.push(NESTED_CALLS.to_owned());
         }
@@ -73,6 +74,7 @@ impl Server {
             Event::Replied(channel, reply) => self.loaded(surroundings, executable, channel, reply),
             Event::Resulted(channel, result) => self.call_resulted(surroundings, executable, channel, result)?,
             Event::Finished(channel) => self.call_finished(surroundings, executable, channel),
+            Event::Noticed(channel, notice) => self.executable_noticed(executable, channel, notice),
             Event::Opened(channel, _) => self.refuse_executable(executable, channel, Question::Call),
             Event::Requested(channel, Request::Nest(call)) => self.nest(executable, channel, call),
             Event::Requested(channel, _) => self.refuse_executable(executable, channel, Question::Request),
@@ -126,9 +128,10 @@ impl Server {
             return;
         }
         let module = record.module.clone();
+        let asks = matches!(reply, Reply::Loaded(Loaded { asks: true }));
         match reply {
-            Reply::Done => {
-                record.loaded = true;
+            Reply::Done | Reply::Loaded(_) => {
+                (record.loaded, record.asks) = (true, asks);
                 self.state.starts.came(&module);
                 self.state.leave_pool(executable);
                 if let Some(pool) = self.state.pools.get_mut(&module) {
@@ -170,6 +173,7 @@ impl Server {
     /// said to, or with the report of the end.
     pub(super) fn stop_executable(&mut self, executable: ExecutableId) {
         self.state.leave_pool(executable);
+        self.state.graces.remove(&executable);
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
         if record.phase == Phase::Ending {
             return;

@@ -66,6 +66,7 @@ impl Server {
         let record = self.state.executables.get_mut(&executable)?;
         let at = record.line.iter().position(|one| one.channel == channel);
         let over = at.and_then(|at| record.line.remove(at));
+        self.state.graces.remove(&executable);
         if over.is_some() {
             record.answered = record.answered.wrapping_add(1);
             record.front_since = now;
@@ -135,7 +136,7 @@ impl Server {
         }
         self.state.touched.extend(connection);
         if running.and_then(|one| self.state.calls.get(&one.key)).is_some_and(|call| call.unwanted.is_some()) {
-            self.stop_executable(executable);
+            self.end_running(surroundings, executable);
         } else {
             self.reopen(surroundings.now(), executable);
         }
@@ -164,13 +165,24 @@ impl Server {
     }
 
     /// A call is to end that stands in an executable's line.
-    pub(super) fn take_from_line(&mut self, executable: ExecutableId, key: CallKey, error: Error) {
+    pub(super) fn take_from_line(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        executable: ExecutableId,
+        key: CallKey,
+        error: Error,
+    ) {
         if let Some(call) = self.state.calls.get_mut(&key) {
             call.unwanted.get_or_insert(error);
         }
         match self.state.executables.get(&executable) {
-            Some(record) if record.takes_ahead && record.line.len() > 1 => self.recall(executable),
-            _ => self.stop_executable(executable),
+            // Whether it has begun says the turnstile.
+            Some(record)
+                if record.takes_ahead && record.recall != Recall::Shut && (record.line.len() > 1 || record.asks) =>
+            {
+                self.recall(executable);
+            }
+            _ => self.end_running(surroundings, executable),
         }
     }
 

@@ -139,7 +139,7 @@ impl Server {
     }
 
     /// False if the client does not read.
-    fn notify(&mut self, key: CallKey, notice: &Notice) -> bool {
+    pub(super) fn notify(&mut self, key: CallKey, notice: &Notice) -> bool {
         let client = self.state.calls.get(&key).and_then(|call| call.client);
         let Some((connection, channel)) = client else { return true };
         let Some(peer) = self.state.peers.get_mut(&connection) else { return true };

@@ -190,6 +190,7 @@ impl Server {
             connection: None,
             phase: Phase::Starting,
             loaded: false,
+            asks: false,
             trouble: None,
             line: Default::default(),
             front_since: Instant::default(),

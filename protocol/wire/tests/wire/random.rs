@@ -178,12 +178,13 @@ impl Draw {
     }
 
     fn reply(&mut self) -> Reply {
-        match self.below(6) {
+        match self.below(7) {
             0 => Reply::Failed(self.failure()),
             1 => Reply::Interface(self.interface()),
             2 => Reply::List(self.some(4, Draw::interface)),
             3 => Reply::Done,
             4 => Reply::Modules(self.some(3, Draw::report)),
+            5 => Reply::Loaded(Loaded { asks: self.below(2) == 1 }),
             _ => Reply::Status(Box::new(self.status())),
         }
     }

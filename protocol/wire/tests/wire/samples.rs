@@ -105,6 +105,13 @@ fn questions() -> Vec<Sample> {
         sample("reply/list", "two routines", 3, 0, Body::Reply(Reply::List(list))),
         sample("reply/done", "done", 1, 0, Body::Reply(Reply::Done)),
         sample("reply/modules", "one module is published", 1, 0, Body::Reply(Reply::Modules(vec![report]))),
+        sample(
+            "reply/loaded",
+            "loaded, and its code asks for cancels",
+            2,
+            0,
+            Body::Reply(Reply::Loaded(Loaded { asks: true })),
+        ),
         sample("reply/status", "one call runs", 1, 0, Body::Reply(Reply::Status(Box::new(status())))),
     ]
 }

@@ -1,0 +1,27 @@
+/* What routines of Ninf-G and its kin ask while they run, under the names that they know. */
+#ifndef GRPC_EXECUTABLE_H
+#define GRPC_EXECUTABLE_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef GRPC_ERROR_T_DEFINED
+#define GRPC_ERROR_T_DEFINED
+typedef int grpc_error_t;
+#endif
+
+/* 1 if the session that runs was cancelled, 0 if not; *error becomes 0 (GRPC_NO_ERROR), or 1 (GRPC_NOT_INITIALIZED) where none
+ * runs. `error` may be NULL. A routine that asks has a while to return (cancel_grace_ms in the server's farcall.toml); one
+ * that does not is ended with its process. Thread-safe. */
+int grpc_is_canceled_np(grpc_error_t *error) __asm__("farcall_grpc_is_canceled_np");
+/* The same under its name in Ninf-G 2. */
+int ngexIsCanceled(int *error) __asm__("farcall_ngexIsCanceled");
+/* The same under its name in the papers. */
+int ngstb_is_canceled(void) __asm__("farcall_ngstb_is_canceled");
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,189 @@
+//! The call that runs, as its routine's code reaches it: from any thread of this process, by functions that know of no
+//! object, and through a host's table of such functions where this code came in with a routine's library.
+
+use std::ffi::{CStr, c_char, c_int};
+use std::os::fd::OwnedFd;
+use std::ptr::NonNull;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use farcall_base::{CallId, Result};
+use farcall_interfaces::link::{Link, Received};
+use farcall_transport_unix::Birthplace;
+use rustix::net::{Shutdown, shutdown};
+
+use super::nest::{self, Door};
+use super::wait::Waiter;
+use super::{RECEIVE_BUDGET, Session, cancel};
+use crate::entry::EntryPoint;
+
+/// `farcall_host`: what the copy of this code that runs calls does for another.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Host {
+    size: usize,
+    server: Option<Door>,
+    is_cancelled: Option<unsafe extern "C" fn() -> c_int>,
+    progress: Option<unsafe extern "C" fn(f64, *const c_char) -> c_int>,
+}
+
+/// This process's own functions, for the libraries that it opens.
+static OWN: Host = Host {
+    size: size_of::<Host>(),
+    server: Some(nest::door),
+    is_cancelled: Some(cancel::own_is_cancelled),
+    progress: Some(cancel::own_progress),
+};
+/// Those of the process's host, where this code came in with a routine's library.
+static HOST: OnceLock<Host> = OnceLock::new();
+/// The call that runs, while one does.
+static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
+
+/// What leads to the server.
+pub(super) struct Way<'a> {
+    pub session: &'a mut Session,
+    pub link: &'a mut Link,
+    pub waiter: &'a mut Waiter,
+}
+
+/// The call that runs.
+pub(super) struct Running {
+    /// Taken from whoever runs the call, who takes it back before it goes on.
+    way: NonNull<Way<'static>>,
+    pub call: CallId,
+    /// A fork of a process that runs a call has no way: two that write to one connection destroy it.
+    process: Birthplace,
+    /// Our ends of the connections that were asked for, to end them with the call.
+    pub given: Vec<OwnedFd>,
+}
+
+// SAFETY: whoever holds the lock on `RUNNING` has the way alone: the thread that lent it waits for the routine, and takes it
+// back under the same lock.
+unsafe impl Send for Running {}
+
+impl Running {
+    pub fn way(&mut self) -> &mut Way<'static> {
+        // SAFETY: it was lent for as long as this stands in `RUNNING`, and the lock is held.
+        unsafe { self.way.as_mut() }
+    }
+}
+
+impl Way<'_> {
+    /// Takes what has come, and sends what waits, as far as that goes at once.
+    pub fn look(&mut self) {
+        if let Err(error) = self.try_to_look() {
+            // Who runs the call ends with it; nobody wants the outcome.
+            self.session.broken.get_or_insert(error);
+        }
+    }
+
+    fn try_to_look(&mut self) -> Result<()> {
+        loop {
+            match self.link.receive(self.session, RECEIVE_BUDGET)? {
+                Received::More => {}
+                Received::Blocked => break,
+                Received::Closed => {
+                    self.session.left = true;
+                    break;
+                }
+            }
+        }
+        self.session.pump(self.link).map(|_| ())
+    }
+}
+
+fn running() -> MutexGuard<'static, Option<Running>> {
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What `ask` gives of the call that runs; `None` where none does.
+pub(super) fn with<T>(ask: impl FnOnce(&mut Running) -> T) -> Option<T> {
+    running().as_mut().filter(|running| running.process.is_here()).map(ask)
+}
+
+/// Lets the routine that `run` runs reach its server. The connections that it got end with it.
+pub(super) fn during<T>(mut way: Way<'_>, call: CallId, run: impl FnOnce() -> T) -> T {
+    let way = NonNull::from(&mut way).cast::<Way<'static>>();
+    *running() = Some(Running { way, call, process: Birthplace::here(), given: Vec::new() });
+    // However the routine is left, nobody finds the way any more.
+    let _end = End;
+    run()
+}
+
+struct End;
+
+impl Drop for End {
+    fn drop(&mut self) {
+        let ended = running().take();
+        // A fork that came this far must not end what its parent uses.
+        let given = ended.filter(|ended| ended.process.is_here()).map_or(Vec::new(), |ended| ended.given);
+        for socket in &given {
+            // Fails only if the other end is gone.
+            let _ = shutdown(socket, Shutdown::Both);
+        }
+    }
+}
+
+/// Where to ask for the running server, if that is not here.
+pub(super) fn door() -> Option<Door> {
+    HOST.get().and_then(|host| host.server)
+}
+
+/// The host's function, where this copy of the code does not run calls itself.
+pub(super) fn is_cancelled_of_host() -> Option<unsafe extern "C" fn() -> c_int> {
+    HOST.get().and_then(|host| host.is_cancelled)
+}
+
+/// The host's function, where this copy of the code does not run calls itself.
+pub(super) fn progress_of_host() -> Option<unsafe extern "C" fn(f64, *const c_char) -> c_int> {
+    HOST.get().and_then(|host| host.progress)
+}
+
+/// The functions of a library, found by name, that take what its host does for it; the first that there is is told.
+pub(crate) const HOST_ENTRIES: [&CStr; 2] = [c"farcall_executable_host", c"farcall_executable_door"];
+
+/// Shows the way to a library that was loaded with a copy of this code: `entry` is that of the name in [`HOST_ENTRIES`].
+pub(crate) fn show_host(name: &CStr, entry: EntryPoint) {
+    let address = entry.function() as usize;
+    let own = [farcall_executable_host as *const () as usize, farcall_executable_door as *const () as usize];
+    if own.contains(&address) {
+        return;
+    }
+    // SAFETY: these are the signatures of the functions of these names.
+    unsafe {
+        if name == HOST_ENTRIES[0] {
+            type Tell = unsafe extern "C" fn(*const Host);
+            std::mem::transmute::<unsafe extern "C" fn(), Tell>(entry.function())(&raw const OWN);
+        } else {
+            type Tell = unsafe extern "C" fn(Option<Door>);
+            std::mem::transmute::<unsafe extern "C" fn(), Tell>(entry.function())(Some(nest::door));
+        }
+    }
+}
+
+/// What the host does, for a copy of this code that does not run calls itself.
+///
+/// # Safety
+/// `host` is as farcall-executable.h says; its functions may be called for as long as the process lives.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn farcall_executable_host(host: *const Host) {
+    // SAFETY: the caller's promise: it has as many bytes as it says, the number itself among them.
+    let Some(size) = (unsafe { host.cast::<usize>().as_ref() }).copied() else { return };
+    let mut known = Host { size: size_of::<Host>(), server: None, is_cancelled: None, progress: None };
+    // SAFETY: the caller's promise; NULL pointers are no functions, and what an older host does not have stays so.
+    unsafe {
+        let bytes = size.min(size_of::<Host>());
+        host.cast::<u8>().copy_to_nonoverlapping((&raw mut known).cast(), bytes);
+    }
+    let _ = HOST.set(known);
+}
+
+/// Where to ask for the running server, alone: what hosts told before there was [`farcall_executable_host`].
+///
+/// # Safety
+/// `door` is as farcall-executable.h says, for as long as the process lives.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn farcall_executable_door(door: Option<Door>) {
+    if door.is_some() {
+        let _ = HOST.set(Host { size: size_of::<Host>(), server: door, is_cancelled: None, progress: None });
+    }
+}
