@@ -36,7 +36,7 @@ tools/link-libfarcall.sh "$target/release/libfarcall_all.a" "$stage/lib"
 # from it stays up to date.
 step 5 "staging under build/"
 install -C -m 755 "$target/release/farcall" "$stage/bin/farcall"
-find clients/c/include -name '*.h' -exec install -C -m 644 {} "$stage/include/" \; 2>/dev/null || true
+find clients/c/include clients/gridrpc/include -name '*.h' -exec install -C -m 644 {} "$stage/include/" \; 2>/dev/null || true
 # Libraries under the GPL are served when they are named, and not by default (docs/licences.md).
 for library in routines/*/; do
     case $library in

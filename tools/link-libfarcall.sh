@@ -16,17 +16,17 @@ map=clients/c/libfarcall.map
 
 # The variadic entry points and whatever else is C. There may be none yet.
 sources=()
-for source in clients/c/src/*.c; do
+for source in clients/c/src/*.c clients/gridrpc/src/*.c; do
     [ -e "$source" ] && sources+=("$source")
 done
 
 # Up to date: neither the archive nor the client's C side is newer.
 if [ -e "$folder/libfarcall.so.0" ] && \
-    [ -z "$(find "$archive" clients/c tools/link-libfarcall.sh -type f -newer "$folder/libfarcall.so.0" -print -quit)" ]; then
+    [ -z "$(find "$archive" clients/c clients/gridrpc tools/link-libfarcall.sh -type f -newer "$folder/libfarcall.so.0" -print -quit)" ]; then
     exit 0
 fi
 
-options=(-shared -fPIC -O2 -std=gnu11 -Iclients/c/include -Wl,-soname,libfarcall.so.0 -Wl,-z,relro -Wl,-z,now)
+options=(-shared -fPIC -O2 -std=gnu11 -Iclients/c/include -Iclients/c/src -Iclients/gridrpc/include -Wl,-soname,libfarcall.so.0 -Wl,-z,relro -Wl,-z,now)
 # A symbol that nobody has is an error here, and not when a user loads the library.
 options+=(-Wl,-z,defs)
 [ -e "$map" ] && options+=("-Wl,--version-script=$map")

@@ -38,6 +38,10 @@ c_suite() {
         [ -e "$source" ] || continue
         c_program "$source" ${parts:+"$parts"} -lfarcall || { status=1; echo "FAIL $source"; }
     done
+    for source in clients/gridrpc/tests/test_*.c clients/gridrpc/tests/test_*.cpp; do
+        [ -e "$source" ] || continue
+        c_program "$source" -lfarcall || { status=1; echo "FAIL $source"; }
+    done
     return "$status"
 }
 

@@ -1,10 +1,11 @@
-//! Everything behind libfarcall.so: the C ABI and the executable runtime; and what needs both.
+//! Everything behind libfarcall.so: the C ABI, GridRPC and the executable runtime; and what needs them.
 
 use std::ffi::c_int;
 
-// A static library holds what its root names: without these, nothing of either crate would be in it.
+// A static library holds what its root names: without these, nothing of these crates would be in it.
 pub use farcall_c as c;
 pub use farcall_executable as executable;
+pub use farcall_gridrpc as gridrpc;
 
 /// The server of the routine that this process runs (farcall.h).
 ///

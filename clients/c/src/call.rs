@@ -54,8 +54,11 @@ pub struct RawNews {
 
 /// What a call needs beside its routine.
 pub struct Prepared<'a> {
+    /// One per parameter.
     pub arguments: Vec<Argument<'a>>,
+    /// Where results go, for as many parameters.
     pub destinations: Vec<Destination<'a>>,
+    /// Where strings go when it is over.
     pub places: Vec<TextPlace>,
 }
 

@@ -21,5 +21,9 @@ mod routine;
 mod server;
 mod strings;
 
+pub use call::Prepared;
 pub use client::{ClientObject, connect_inside};
 pub use error::ErrorObject;
+pub use native::{TaggedValue, check_count, prepare};
+pub use passing::passing;
+pub use strings::{TextPlace, allocated, fill_all};

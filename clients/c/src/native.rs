@@ -29,6 +29,32 @@ union Untagged {
     pointer: *mut u8,
 }
 
+impl Untagged {
+    /// # Safety
+    /// A value of this type lies there.
+    unsafe fn read(&mut self, element: u32, address: *const u8) {
+        // SAFETY: the caller's promise, for the type of each number.
+        unsafe {
+            match element {
+                2 => self.integer = address.cast::<i8>().read_unaligned().into(),
+                3 => self.natural = address.read().into(),
+                4 => self.integer = address.cast::<i16>().read_unaligned().into(),
+                5 => self.natural = address.cast::<u16>().read_unaligned().into(),
+                6 => self.integer = address.cast::<i32>().read_unaligned().into(),
+                7 => self.natural = address.cast::<u32>().read_unaligned().into(),
+                8 => self.integer = address.cast::<i64>().read_unaligned(),
+                9 => self.natural = address.cast::<u64>().read_unaligned(),
+                10 => self.real[0] = address.cast::<f32>().read_unaligned().into(),
+                11 => self.real[0] = address.cast::<f64>().read_unaligned(),
+                12 => self.real = address.cast::<[f32; 2]>().read_unaligned().map(f64::from),
+                13 => self.real = address.cast::<[f64; 2]>().read_unaligned(),
+                // A char, signed or not, as C passes it.
+                _ => self.integer = address.cast::<c_char>().read().into(),
+            }
+        }
+    }
+}
+
 /// `farcall_value`.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -42,6 +68,28 @@ pub struct TaggedValue {
 const _: () = assert!(size_of::<TaggedValue>() == 24, "farcall-native.h says 24 bytes");
 
 impl TaggedValue {
+    /// An address, taken on trust.
+    pub fn of_pointer(pointer: *mut u8) -> TaggedValue {
+        TaggedValue { tag: POINTER, reserved: 0, value: Untagged { pointer } }
+    }
+
+    /// What an interface wants with this tag, where an address stands for every argument: the value there, or for what is
+    /// passed by address the address itself.
+    ///
+    /// # Safety
+    /// For a value: a value of the tag's type, or NULL, which is zero.
+    pub unsafe fn at(tag: u32, address: *mut u8) -> TaggedValue {
+        if tag & POINTER != 0 {
+            return TaggedValue::of_pointer(address);
+        }
+        let mut value = Untagged { real: [0.0; 2] };
+        if !address.is_null() {
+            // SAFETY: the caller's promise.
+            unsafe { value.read(tag & ELEMENT, address) };
+        }
+        TaggedValue { tag, reserved: 0, value }
+    }
+
     fn integer(&self) -> i64 {
         // SAFETY: any bits are a value of a plain number, here and below; the tag says which one is meant.
         unsafe { self.value.integer }
@@ -74,7 +122,7 @@ struct Making<'i, 'a> {
 ///
 /// # Safety
 /// Pointers point to what their tags say, and to as many elements as the interface says, through `'a`.
-unsafe fn prepare<'a>(routine: &Routine, values: &[TaggedValue]) -> Result<Prepared<'a>> {
+pub unsafe fn prepare<'a>(routine: &Routine, values: &[TaggedValue]) -> Result<Prepared<'a>> {
     let interface = routine.interface();
     check_count(interface, values.len())?;
     let arguments = interface.parameters.iter().map(|_| Argument::Unset).collect();
@@ -95,7 +143,11 @@ unsafe fn prepare<'a>(routine: &Routine, values: &[TaggedValue]) -> Result<Prepa
     Ok(making.prepared)
 }
 
-fn check_count(interface: &Interface, given: usize) -> Result<()> {
+/// Checks that so many arguments are what the interface wants.
+///
+/// # Errors
+/// `InvalidArgument` with both numbers, and the names.
+pub fn check_count(interface: &Interface, given: usize) -> Result<()> {
     if interface.caller_parameters().count() == given {
         return Ok(());
     }

@@ -45,15 +45,18 @@ pub unsafe fn fill_all(places: &[TextPlace], outputs: &Outputs) -> Result<()> {
 /// As many places as texts.
 unsafe fn fill(place: *mut *mut c_char, texts: &[Option<&[u8]>]) -> Result<()> {
     for (index, text) in texts.iter().enumerate() {
-        let copied = text.map_or(Ok(std::ptr::null_mut()), copy)?;
+        let copied = text.map_or(Ok(std::ptr::null_mut()), allocated)?;
         // SAFETY: the caller's promise.
         unsafe { place.add(index).write(copied) };
     }
     Ok(())
 }
 
-/// A copy that ends with a NUL.
-fn copy(text: &[u8]) -> Result<*mut c_char> {
+/// A copy that ends with a NUL, made with the C library's `malloc`.
+///
+/// # Errors
+/// `System` when there is no memory.
+pub fn allocated(text: &[u8]) -> Result<*mut c_char> {
     // SAFETY: `malloc` takes any size.
     let memory = unsafe { malloc(text.len() + 1) }.cast::<u8>();
     if memory.is_null() {

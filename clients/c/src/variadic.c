@@ -2,7 +2,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#include "farcall.h"
+#include "variadic.h"
 
 /* Complex numbers by value, as the GridRPC has them; passed like C's own on every ABI that Farcall runs on. */
 struct single_complex {
@@ -51,13 +51,12 @@ static farcall_value fetch_value(uint32_t element, va_list *arguments)
     return value;
 }
 
-static farcall_value fetch(uint32_t tag, va_list *arguments)
+void variadic_fetch(uint32_t tag, void *arguments, farcall_value *value)
 {
-    farcall_value value = {FARCALL_VOID | FARCALL_TAG_POINTER, 0, {0}};
-    if (!(tag & FARCALL_TAG_POINTER))
-        return fetch_value(tag, arguments);
-    value.value.pointer = va_arg(*arguments, void *);
-    return value;
+    if (tag & FARCALL_TAG_POINTER)
+        *value = (farcall_value){FARCALL_VOID | FARCALL_TAG_POINTER, 0, {.pointer = va_arg(*(va_list *)arguments, void *)}};
+    else
+        *value = fetch_value(tag, arguments);
 }
 
 /* The routine's name, and after it the arguments that its interface says; NULL when there is no memory. */
@@ -70,7 +69,7 @@ static farcall_value *fetch_all(const farcall_routine *routine, const char *name
         farcall_routine_passing(routine, tags, parameters);
         values[0] = (farcall_value){FARCALL_CHAR | FARCALL_TAG_POINTER, 0, {.pointer = name}};
         for (index = 0; index < parameters; index++)
-            values[index + 1] = fetch(tags[index], arguments);
+            variadic_fetch(tags[index], arguments, &values[index + 1]);
         *count = parameters + 1;
     } else {
         free(values);

@@ -12,13 +12,16 @@ COMMENT = re.compile(r"/\*.*?\*/", re.S)
 DECLARATION = re.compile(r"^(?!static|typedef|template|struct|#|\s)[^;{}#=]*?\b(farcall_\w+)\([^;{}]*\);", re.M)
 # Names of others' are declared with a label: `int grpc_call(...) __asm__("farcall_grpc_call");`.
 LABEL = re.compile(r"__asm__\(\"(farcall_\w+)\"\)")
+# … or by a macro that makes one: `FARCALL_GRPC_SYMBOL(grpc_call)`.
+BOUND = re.compile(r"\bFARCALL_\w+_SYMBOL\(([a-zA-Z]\w*)\)(?=;|\s*\n\s*;)")
 
 
 def declared():
     names = set()
-    for header in sorted((ROOT / "clients/c/include").glob("*.h")):
+    for header in [*ROOT.glob("clients/c/include/*.h"), *ROOT.glob("clients/gridrpc/include/*.h")]:
         text = COMMENT.sub("", header.read_text())
         names |= set(DECLARATION.findall(text)) | set(LABEL.findall(text))
+        names |= {f"farcall_{name}" for name in BOUND.findall(text)}
     return names
 
 

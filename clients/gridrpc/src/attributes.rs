@@ -1,0 +1,364 @@
+//! Attributes of handles and of sessions: what may be asked for beside the routine and its server.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use farcall_c::allocated;
+use rustc_hash::FxHashMap;
+
+use crate::code::{Failure, Outcome};
+use crate::context::{Context, current};
+use crate::entry::{enter, missing, place};
+use crate::handles::RawHandle;
+
+unsafe extern "C" {
+    /// The C library's.
+    fn free(memory: *mut c_void);
+}
+
+/// When a call that is started returns (`grpc_argument_transfer_t_np`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(i32)]
+pub enum ArgumentTransfer {
+    /// When its arguments have left.
+    #[default]
+    Wait = 1,
+    /// At once: arrays stay as they are until it has ended.
+    Nowait = 2,
+    /// When its arguments were copied or have left.
+    Copy = 3,
+}
+
+impl ArgumentTransfer {
+    fn of(number: i32) -> Outcome<ArgumentTransfer> {
+        match number {
+            1 => Ok(ArgumentTransfer::Wait),
+            2 => Ok(ArgumentTransfer::Nowait),
+            3 => Ok(ArgumentTransfer::Copy),
+            _ => Err(Failure::other(format!("{number} is no GRPC_ARGUMENT_TRANSFER_…"))),
+        }
+    }
+}
+
+/// What was asked for with a handle. Jobmanager, subject, queue and processors are kept for whoever asks for them.
+#[derive(Clone, Debug)]
+pub struct HandleAttributes {
+    pub host: Option<String>,
+    pub port: i32,
+    job_manager: Option<String>,
+    subject: Option<String>,
+    pub function: Option<String>,
+    pub start_timeout: i32,
+    pub stop_timeout: i32,
+    pub transfer: ArgumentTransfer,
+    queue: Option<String>,
+    processors: i32,
+}
+
+impl Default for HandleAttributes {
+    fn default() -> Self {
+        HandleAttributes {
+            host: None,
+            port: 0,
+            job_manager: None,
+            subject: None,
+            function: None,
+            start_timeout: 0,
+            stop_timeout: -1,
+            transfer: ArgumentTransfer::Wait,
+            queue: None,
+            processors: 0,
+        }
+    }
+}
+
+impl HandleAttributes {
+    /// Those of a handle that is made without any.
+    pub fn of(host: Option<String>, function: &str) -> HandleAttributes {
+        HandleAttributes { host, function: Some(function.to_owned()), ..HandleAttributes::default() }
+    }
+}
+
+/// What was asked for with a session.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SessionAttributes {
+    pub transfer: ArgumentTransfer,
+    /// Seconds for the session, for its arguments, its results, and those of its callbacks; 0: no limit.
+    seconds: [i32; 5],
+}
+
+impl SessionAttributes {
+    pub fn of_handle(attributes: &HandleAttributes) -> SessionAttributes {
+        SessionAttributes { transfer: attributes.transfer, seconds: [0; 5] }
+    }
+
+    /// Time for the session.
+    pub fn timeout(&self) -> Option<Duration> {
+        limit(self.seconds[0])
+    }
+
+    /// Time for its arguments.
+    pub fn argument_timeout(&self) -> Option<Duration> {
+        limit(self.seconds[1])
+    }
+}
+
+fn limit(seconds: i32) -> Option<Duration> {
+    u64::try_from(seconds).ok().filter(|seconds| *seconds > 0).map(Duration::from_secs)
+}
+
+/// All attributes that a program has initialised, by number.
+pub struct Attributes<T> {
+    known: Mutex<FxHashMap<u64, T>>,
+    what: &'static str,
+}
+
+/// As numbers of handles: far from what memory holds by chance.
+static NEXT: AtomicU64 = AtomicU64::new(0xfa2c_a117_0000_0001);
+
+impl<T: Clone> Attributes<T> {
+    pub fn new(what: &'static str) -> Attributes<T> {
+        Attributes { known: Mutex::default(), what }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, FxHashMap<u64, T>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, attributes: T) -> RawHandle {
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        self.lock().insert(id, attributes);
+        RawHandle::new(id)
+    }
+
+    fn unknown(&self) -> Failure {
+        Failure::other(format!("these are no attributes of a {}: initialise them first", self.what))
+    }
+
+    /// # Safety
+    /// NULL, or a struct of the caller's, here and below.
+    pub unsafe fn find(&self, raw: *const RawHandle) -> Outcome<T> {
+        // SAFETY: the caller's promise; its words may be anything.
+        let id = unsafe { raw.as_ref() }.map(|raw| raw.id);
+        id.and_then(|id| self.lock().get(&id).cloned()).ok_or_else(|| self.unknown())
+    }
+
+    unsafe fn change(&self, raw: *const RawHandle, change: impl FnOnce(&mut T) -> Outcome<()>) -> Outcome<()> {
+        // SAFETY: the caller's promise.
+        let id = unsafe { raw.as_ref() }.map(|raw| raw.id);
+        let mut known = self.lock();
+        change(id.and_then(|id| known.get_mut(&id)).ok_or_else(|| self.unknown())?)
+    }
+
+    unsafe fn remove(&self, raw: *const RawHandle) -> Outcome<()> {
+        // SAFETY: the caller's promise.
+        let id = unsafe { raw.as_ref() }.map(|raw| raw.id);
+        id.and_then(|id| self.lock().remove(&id)).map(drop).ok_or_else(|| self.unknown())
+    }
+}
+
+/// Hands attributes to the caller.
+///
+/// # Safety
+/// NULL, or a place for them.
+pub unsafe fn give(context: &Context, raw: *mut RawHandle, attributes: HandleAttributes) -> Outcome<()> {
+    // SAFETY: the caller's promise.
+    *unsafe { place(raw, "the place for the attributes") }? = context.handle_attributes.add(attributes);
+    Ok(())
+}
+
+/// The value of one attribute.
+enum Value<'a> {
+    Text(&'a mut Option<String>),
+    Number(&'a mut i32),
+    Transfer(&'a mut ArgumentTransfer),
+}
+
+impl HandleAttributes {
+    fn value(&mut self, name: u32) -> Outcome<Value<'_>> {
+        Ok(match name {
+            0 => Value::Text(&mut self.host),
+            1 => Value::Number(&mut self.port),
+            2 => Value::Text(&mut self.job_manager),
+            3 => Value::Text(&mut self.subject),
+            4 => Value::Text(&mut self.function),
+            5 => Value::Number(&mut self.start_timeout),
+            6 => Value::Number(&mut self.stop_timeout),
+            7 => Value::Transfer(&mut self.transfer),
+            8 => Value::Text(&mut self.queue),
+            9 => Value::Number(&mut self.processors),
+            _ => return Err(Failure::other(format!("{name} is no GRPC_HANDLE_ATTR_…"))),
+        })
+    }
+}
+
+impl SessionAttributes {
+    fn value(&mut self, name: u32) -> Outcome<Value<'_>> {
+        Ok(match name {
+            0 => Value::Transfer(&mut self.transfer),
+            1..=5 => Value::Number(&mut self.seconds[name as usize - 1]),
+            _ => return Err(Failure::other(format!("{name} is no GRPC_SESSION_ATTR_…"))),
+        })
+    }
+}
+
+impl Value<'_> {
+    /// A copy that the caller frees; NULL for text that is not set.
+    fn copy(self) -> Outcome<*mut c_void> {
+        let copied = match self {
+            Value::Text(None) => return Ok(std::ptr::null_mut()),
+            Value::Text(Some(text)) => allocated(text.as_bytes()),
+            Value::Number(number) => allocated(&number.to_ne_bytes()),
+            Value::Transfer(transfer) => allocated(&(*transfer as i32).to_ne_bytes()),
+        };
+        Ok(copied?.cast())
+    }
+
+    /// # Safety
+    /// NULL, or what the attribute's name asks for.
+    unsafe fn set(self, given: *const c_void) -> Outcome<()> {
+        if given.is_null() {
+            return Err(missing("the attribute's value"));
+        }
+        // SAFETY: not NULL, so it is what the name asks for, here and below.
+        let number = || unsafe { given.cast::<i32>().read_unaligned() };
+        match self {
+            Value::Text(text) => {
+                // SAFETY: as above.
+                let given = unsafe { CStr::from_ptr(given.cast::<c_char>()) };
+                let read = given.to_str().map_err(|_| Failure::other("the attribute's text is not UTF-8"))?;
+                *text = Some(read.to_owned());
+            }
+            Value::Number(place) => *place = number(),
+            Value::Transfer(transfer) => *transfer = ArgumentTransfer::of(number())?,
+        }
+        Ok(())
+    }
+}
+
+/// Frees what an attribute's value was copied to.
+///
+/// # Safety
+/// NULL, or such a copy.
+unsafe fn release(value: *mut c_void) -> Outcome<()> {
+    current()?;
+    // SAFETY: the caller's promise; `free` takes NULL.
+    unsafe { free(value) };
+    Ok(())
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_grpc_handle_attr_initialize_np(raw: *mut RawHandle) -> c_int {
+    // SAFETY: grpc.h: a place for attributes.
+    enter("grpc_handle_attr_initialize_np", || unsafe { give(&*current()?, raw, HandleAttributes::default()) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_grpc_handle_attr_destruct_np(raw: *mut RawHandle) -> c_int {
+    // SAFETY: grpc.h: attributes, here and below.
+    enter("grpc_handle_attr_destruct_np", || unsafe { current()?.handle_attributes.remove(raw) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_grpc_handle_attr_get_np(
+    raw: *const RawHandle,
+    name: u32,
+    value: *mut *mut c_void,
+) -> c_int {
+    enter("grpc_handle_attr_get_np", || {
+        // SAFETY: grpc.h: attributes, and a place for an address, here and below.
+        let mut found = unsafe { current()?.handle_attributes.find(raw) }?;
+        // SAFETY: as above.
+        *unsafe { place(value, "the place for the value") }? = found.value(name)?.copy()?;
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_grpc_handle_attr_set_np(raw: *const RawHandle, name: u32, value: *const c_void) -> c_int {
+    enter("grpc_handle_attr_set_np", || {
+        let context = current()?;
+        // SAFETY: grpc.h: attributes, and what the name asks for.
+        unsafe { context.handle_attributes.change(raw, |attributes| attributes.value(name)?.set(value)) }
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_grpc_handle_attr_release_np(value: *mut c_void) -> c_int {
+    // SAFETY: grpc.h: what an attribute's value was copied to.
+    enter("grpc_handle_attr_release_np", || unsafe { release(value) })
+}
+
+/// Attributes for sessions of a handle.
+///
+/// # Safety
+/// NULL, or a place for them.
+unsafe fn give_session(context: &Context, raw: *mut RawHandle, handle: &HandleAttributes) -> Outcome<()> {
+    // SAFETY: the caller's promise.
+    let place = unsafe { place(raw, "the place for the attributes") }?;
+    *place = context.session_attributes.add(SessionAttributes::of_handle(handle));
+    Ok(())
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_grpc_session_attr_initialize_np(handle: *const RawHandle, raw: *mut RawHandle) -> c_int {
+    enter("grpc_session_attr_initialize_np", || {
+        let context = current()?;
+        // SAFETY: grpc.h: a handle, and a place for attributes, here and below.
+        let handle = unsafe { context.handles.find(handle) }?;
+        // SAFETY: as above.
+        unsafe { give_session(&context, raw, &handle.attributes) }
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_grpc_session_attr_initialize_with_object_handle_np(
+    handle: *const RawHandle,
+    raw: *mut RawHandle,
+) -> c_int {
+    enter("grpc_session_attr_initialize_with_object_handle_np", || {
+        let context = current()?;
+        // SAFETY: grpc.h: a handle, and a place for attributes, here and below.
+        let handle = unsafe { context.objects.find(handle) }?;
+        // SAFETY: as above.
+        unsafe { give_session(&context, raw, &handle.attributes) }
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_grpc_session_attr_destruct_np(raw: *mut RawHandle) -> c_int {
+    // SAFETY: grpc.h: attributes.
+    enter("grpc_session_attr_destruct_np", || unsafe { current()?.session_attributes.remove(raw) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_grpc_session_attr_get_np(
+    raw: *const RawHandle,
+    name: u32,
+    value: *mut *mut c_void,
+) -> c_int {
+    enter("grpc_session_attr_get_np", || {
+        // SAFETY: grpc.h: attributes, and a place for an address, here and below.
+        let mut found = unsafe { current()?.session_attributes.find(raw) }?;
+        // SAFETY: as above.
+        *unsafe { place(value, "the place for the value") }? = found.value(name)?.copy()?;
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_grpc_session_attr_set_np(raw: *const RawHandle, name: u32, value: *const c_void) -> c_int {
+    enter("grpc_session_attr_set_np", || {
+        let context = current()?;
+        // SAFETY: grpc.h: attributes, and what the name asks for.
+        unsafe { context.session_attributes.change(raw, |attributes| attributes.value(name)?.set(value)) }
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_grpc_session_attr_release_np(value: *mut c_void) -> c_int {
+    // SAFETY: grpc.h: what an attribute's value was copied to.
+    enter("grpc_session_attr_release_np", || unsafe { release(value) })
+}

@@ -1,0 +1,210 @@
+//! Calls: arguments are asked for one by one, as the interface says, and the call is made or started.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use farcall_c::{Prepared, TaggedValue, check_count, fill_all, passing, prepare};
+use farcall_client::{CallOptions, News, PendingCall, Routine};
+
+use crate::attributes::{ArgumentTransfer, SessionAttributes};
+use crate::code::{Code, Failure, Outcome};
+use crate::context::{Context, current};
+use crate::entry::{enter, optional_text, place, text};
+use crate::handles::{Handle, RawHandle};
+use crate::information::Began;
+use crate::servers::Connection;
+use crate::sessions::Running;
+use crate::waiting::VOID;
+
+/// How often it is looked whether arguments have left that did not at once.
+const SENDING: Duration = Duration::from_millis(1);
+
+/// A call in the making.
+pub struct Wanted<'a> {
+    pub handle: *mut RawHandle,
+    /// Of an object; none of a function.
+    pub method: Option<&'a str>,
+    pub attributes: Option<SessionAttributes>,
+    /// How many arguments there are, where that is known.
+    pub count: Option<usize>,
+}
+
+/// What a call needs beside its arguments.
+struct Bound {
+    handle: Arc<Handle>,
+    routine: Routine,
+    connection: Arc<Connection>,
+    attributes: SessionAttributes,
+    options: CallOptions,
+}
+
+impl Bound {
+    /// # Safety
+    /// A handle of the caller's.
+    unsafe fn new(context: &Context, wanted: &Wanted<'_>, announced: bool) -> Outcome<Bound> {
+        let handles = if wanted.method.is_none() { &context.handles } else { &context.objects };
+        // SAFETY: the caller's promise.
+        let handle = unsafe { handles.find(wanted.handle) }?;
+        let (routine, connection) = handle.routine(wanted.method).map_err(|failure| handle.noted(failure))?;
+        let attributes = wanted.attributes.unwrap_or_else(|| SessionAttributes::of_handle(&handle.attributes));
+        let options = CallOptions { timeout: attributes.timeout(), announced, ..CallOptions::default() };
+        Ok(Bound { handle, routine, connection, attributes, options })
+    }
+
+    /// Asks for the arguments.
+    ///
+    /// # Safety
+    /// What comes is as the interface says, through `'a`.
+    unsafe fn prepare<'a>(
+        &self,
+        count: Option<usize>,
+        mut next: impl FnMut(u32) -> TaggedValue,
+    ) -> Outcome<Prepared<'a>> {
+        let interface = self.routine.interface();
+        count.map_or(Ok(()), |count| check_count(interface, count)).map_err(|error| self.failed(error))?;
+        let values: Vec<TaggedValue> =
+            interface.caller_parameters().map(|(_, parameter)| next(passing(parameter))).collect();
+        // SAFETY: the caller's promise.
+        unsafe { prepare(&self.routine, &values) }.map_err(|error| self.failed(error))
+    }
+
+    fn failed(&self, error: farcall_client::Error) -> Failure {
+        self.handle.server.note(&self.connection, &error);
+        self.handle.noted(error.into())
+    }
+
+    /// Waits until the arguments have left, or the call is over; not where they need not have left.
+    fn see_off(&self, pending: &mut PendingCall, began: &Began) -> Outcome<()> {
+        let limit = self.attributes.argument_timeout();
+        if self.attributes.transfer == ArgumentTransfer::Nowait && limit.is_none() {
+            return Ok(());
+        }
+        loop {
+            let transfer = pending.transfer();
+            if transfer.sent >= transfer.to_send {
+                return Ok(());
+            }
+            if limit.is_some_and(|limit| began.real.elapsed() > limit) {
+                let (name, sent, all) = (&self.handle.name, transfer.sent, transfer.to_send);
+                let message = format!("{name}: only {sent} of {all} bytes of arguments were sent in time");
+                return Err(self.handle.noted(Failure::new(Code::Timeout, message)));
+            }
+            if matches!(pending.next_news(Some(SENDING)), Ok(Some(News::Over)) | Err(_)) {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Calls and waits for the end.
+///
+/// # Safety
+/// A handle of the caller's; arguments as the interface says until this returns.
+pub unsafe fn call(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) -> Outcome<()> {
+    let context = current()?;
+    // SAFETY: the caller's promise, here and below.
+    let bound = unsafe { Bound::new(&context, wanted, false) }?;
+    // SAFETY: as above.
+    let Prepared { arguments, destinations, places } = unsafe { bound.prepare(wanted.count, next) }?;
+    let outputs = bound.routine.call_positional(arguments, destinations, &bound.options);
+    let outputs = outputs.map_err(|error| bound.failed(error))?;
+    // SAFETY: as above.
+    unsafe { fill_all(&places, &outputs) }.map_err(|error| bound.failed(error))
+}
+
+/// Starts a session: its number.
+///
+/// # Safety
+/// A handle of the caller's; arguments as the interface says until the session has ended.
+pub unsafe fn start(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) -> Outcome<c_int> {
+    let began = Began::now();
+    let context = current()?;
+    // SAFETY: the caller's promise, here and below.
+    let bound = unsafe { Bound::new(&context, wanted, true) }?;
+    // SAFETY: as above.
+    let Prepared { arguments, destinations, places } = unsafe { bound.prepare(wanted.count, next) }?;
+    let deadline = bound.options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    // SAFETY: as above.
+    let pending = unsafe { bound.routine.start_borrowed(arguments, destinations, &bound.options) };
+    let mut pending = pending.map_err(|error| bound.failed(error))?;
+    bound.see_off(&mut pending, &began)?;
+    let measured = began.sent(bound.handle.binding);
+    let Bound { handle, connection, .. } = bound;
+    let (number, given, pending) = (pending.number(), wanted.handle, Some(pending));
+    let begun = began.real;
+    context.sessions.add(Running { pending, places, handle, given, connection, number, deadline, begun, measured })
+}
+
+/// What a variadic entry wants: `struct gridrpc_request` of variadic.c.
+#[repr(C)]
+pub struct RawRequest {
+    name: *const c_char,
+    /// Below 0: not known.
+    count: c_int,
+    asynchronous: c_int,
+    function: *mut RawHandle,
+    object: *mut RawHandle,
+    /// Of an object; NULL for the call of a function.
+    method: *const c_char,
+    session: *mut c_int,
+    has_attributes: c_int,
+    attributes: *const RawHandle,
+    /// Gives the next argument of this tag.
+    fetch: unsafe extern "C" fn(tag: u32, arguments: *mut c_void, value: *mut TaggedValue),
+    arguments: *mut c_void,
+}
+
+impl RawRequest {
+    /// # Safety
+    /// As variadic.c makes it.
+    unsafe fn wanted(&self) -> Outcome<Wanted<'_>> {
+        let context = current()?;
+        // SAFETY: grpc.h: NULL or text; attributes, here and below.
+        let method = unsafe { optional_text(self.method, "the method's name") }?;
+        // SAFETY: as above.
+        let attributes = || unsafe { context.session_attributes.find(self.attributes) };
+        let attributes = (self.has_attributes != 0).then(attributes).transpose()?;
+        let handle = if method.is_some() { self.object } else { self.function };
+        Ok(Wanted { handle, method, attributes, count: usize::try_from(self.count).ok() })
+    }
+
+    /// # Safety
+    /// Arguments as the interface says.
+    unsafe fn next(&self, tag: u32) -> TaggedValue {
+        let mut value = TaggedValue::of_pointer(std::ptr::null_mut());
+        // SAFETY: the caller's promise.
+        unsafe { (self.fetch)(tag, self.arguments, &mut value) };
+        value
+    }
+
+    /// # Safety
+    /// As grpc.h says of the entry.
+    unsafe fn act(&self) -> Outcome<()> {
+        // SAFETY: the caller's promise, here and below.
+        let wanted = unsafe { self.wanted() }?;
+        // SAFETY: as above.
+        let next = |tag| unsafe { self.next(tag) };
+        if self.asynchronous == 0 {
+            // SAFETY: as above.
+            return unsafe { call(&wanted, next) };
+        }
+        // SAFETY: as above.
+        let session = unsafe { place(self.session, "the place for the session") }?;
+        *session = VOID;
+        // SAFETY: as above.
+        *session = unsafe { start(&wanted, next) }?;
+        Ok(())
+    }
+}
+
+/// Makes or starts the call that a variadic entry wants.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn gridrpc_request(request: *const RawRequest) -> c_int {
+    // SAFETY: variadic.c: a request with the entry's name, here and below.
+    let Some(request) = (unsafe { request.as_ref() }) else { return VOID };
+    // SAFETY: as above.
+    let name = unsafe { text(request.name, "the entry's name") }.unwrap_or("gridrpc");
+    // SAFETY: as above.
+    enter(name, || unsafe { request.act() })
+}

@@ -1,0 +1,141 @@
+//! Error codes: their numbers, what they are called, and which one an error of the client is.
+
+use std::ffi::CStr;
+
+use farcall_client::{Error, ErrorKind};
+
+/// The numbers of grpc.h.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Code {
+    /// `GRPC_NO_ERROR`, and so on.
+    NoError = 0,
+    NotInitialized = 1,
+    ConfigfileNotFound = 2,
+    ConfigfileError = 3,
+    ServerNotFound = 4,
+    FunctionNotFound = 5,
+    InvalidFunctionHandle = 6,
+    InvalidSessionId = 7,
+    RpcRefused = 8,
+    CommunicationFailed = 9,
+    SessionFailed = 10,
+    NotCompleted = 11,
+    NoneCompleted = 12,
+    OtherError = 13,
+    AlreadyInitialized = 15,
+    InvalidObjectHandle = 17,
+    ClassNotFound = 18,
+    Timeout = 19,
+    Canceled = 20,
+}
+
+/// By number. 14 and 16 are never returned, but have names all the same.
+const WORDS: [&CStr; 21] = [
+    c"No error",
+    c"GridRPC is not initialized",
+    c"Configuration file is not found",
+    c"Configuration file has an error",
+    c"Server is not found",
+    c"Function is not found",
+    c"Function handle is not valid",
+    c"Session ID is not valid",
+    c"RPC was refused",
+    c"Communication failed",
+    c"Session failed",
+    c"Session is not completed",
+    c"No session is completed",
+    c"Other error",
+    c"GRPC_UNKNOWN_ERROR_CODE",
+    c"GridRPC is initialized already",
+    c"GRPC_LAST_ERROR_CODE",
+    c"Object handle is not valid",
+    c"Class is not found",
+    c"Time is over",
+    c"Session was canceled",
+];
+
+/// What a number means.
+pub fn words(number: i32) -> &'static CStr {
+    usize::try_from(number).ok().and_then(|number| WORDS.get(number)).copied().unwrap_or(c"GRPC_UNKNOWN_ERROR_CODE")
+}
+
+/// What an entry reports: a code, and words on what happened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    /// What the caller gets.
+    pub code: Code,
+    /// What the log and `grpc_perror_np` get.
+    pub words: String,
+}
+
+/// What an entry comes to.
+pub type Outcome<T> = Result<T, Failure>;
+
+impl Failure {
+    pub fn new(code: Code, words: impl Into<String>) -> Failure {
+        Failure { code, words: words.into() }
+    }
+
+    /// Something that nothing but `GRPC_OTHER_ERROR_CODE` stands for.
+    pub fn other(words: impl Into<String>) -> Failure {
+        Failure::new(Code::OtherError, words)
+    }
+
+    /// An error while a handle is bound to something that is `missing` when the server has it not.
+    pub fn of_binding(error: &Error, missing: Code) -> Failure {
+        let code = match error.kind() {
+            ErrorKind::NotFound | ErrorKind::Ambiguous | ErrorKind::InterfaceChanged => missing,
+            ErrorKind::InvalidArgument => Code::ServerNotFound,
+            _ => code_of(error),
+        };
+        Failure::new(code, error.to_string())
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::new(code_of(&error), error.to_string())
+    }
+}
+
+fn code_of(error: &Error) -> Code {
+    match error.kind() {
+        ErrorKind::Unreachable => Code::ServerNotFound,
+        ErrorKind::NotFound | ErrorKind::Ambiguous => Code::FunctionNotFound,
+        ErrorKind::PermissionDenied
+        | ErrorKind::LimitExceeded
+        | ErrorKind::ShuttingDown
+        | ErrorKind::Unavailable
+        | ErrorKind::InterfaceChanged => Code::RpcRefused,
+        ErrorKind::ConnectionLost | ErrorKind::Protocol | ErrorKind::Version | ErrorKind::Damaged => {
+            Code::CommunicationFailed
+        }
+        ErrorKind::TimedOut => Code::Timeout,
+        ErrorKind::Cancelled => Code::Canceled,
+        ErrorKind::RoutineCrashed | ErrorKind::RoutineExited | ErrorKind::RoutineFailed => Code::SessionFailed,
+        _ => Code::OtherError,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_has_words_and_others_are_unknown() {
+        assert_eq!(words(0), c"No error");
+        assert_eq!(words(Code::InvalidSessionId as i32), c"Session ID is not valid");
+        assert_eq!(words(Code::Canceled as i32), c"Session was canceled");
+        for unknown in [-1, i32::MIN, 21, i32::MAX] {
+            assert_eq!(words(unknown), c"GRPC_UNKNOWN_ERROR_CODE");
+        }
+    }
+
+    #[test]
+    fn a_missing_routine_and_a_missing_class_differ() {
+        let error = Error::new(ErrorKind::NotFound, "look up", "nothing of the name");
+        assert_eq!(Failure::of_binding(&error, Code::ClassNotFound).code, Code::ClassNotFound);
+        assert_eq!(Failure::from(error).code, Code::FunctionNotFound);
+    }
+}

@@ -1,0 +1,114 @@
+//! The edge: panics, pointers and text between C and Rust, and the last error of each thread.
+
+use std::cell::RefCell;
+use std::ffi::{CStr, c_char, c_int};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::code::{Code, Failure, Outcome, words};
+use crate::log::{self, Level};
+
+thread_local! {
+    static LAST: RefCell<Option<Failure>> = const { RefCell::new(None) };
+}
+
+/// Runs the entry `name`: its failure is logged, kept as this thread's last one, and its code returned.
+pub fn enter(name: &str, body: impl FnOnce() -> Outcome<()>) -> c_int {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => Code::NoError as c_int,
+        Ok(Err(failure)) => report(name, failure),
+        Err(_) => report(name, Failure::other("Farcall panicked; please report this")),
+    }
+}
+
+/// The same for entries that return 0 or -1.
+pub fn enter_or_minus_one(name: &str, body: impl FnOnce() -> Outcome<()>) -> c_int {
+    if enter(name, body) == Code::NoError as c_int { 0 } else { -1 }
+}
+
+fn report(name: &str, failure: Failure) -> c_int {
+    let code = failure.code;
+    // That a session goes on is an answer, and no error.
+    if matches!(code, Code::NotCompleted | Code::NoneCompleted) {
+        return code as c_int;
+    }
+    log::write(Level::Error, &format!("{name}: {}", failure.words));
+    // While a thread ends it may have no place any more.
+    let _ = LAST.try_with(|last| last.replace(Some(failure)));
+    code as c_int
+}
+
+/// This thread's last failure.
+pub fn last() -> Option<Failure> {
+    LAST.try_with(|last| last.borrow().clone()).ok().flatten()
+}
+
+/// Prints a failure as `perror` does: "text: what the code means: words".
+///
+/// # Safety
+/// NULL or text.
+pub unsafe fn print(text: *const c_char, failure: Option<&Failure>) {
+    let number = failure.map_or(0, |failure| failure.code as i32);
+    let mut line = String::new();
+    if !text.is_null() {
+        // SAFETY: not NULL, so it is text.
+        line = format!("{}: ", unsafe { CStr::from_ptr(text) }.to_string_lossy());
+    }
+    line += &words(number).to_string_lossy();
+    if let Some(failure) = failure {
+        line = format!("{line}: {}", failure.words);
+    }
+    eprintln!("{line}");
+}
+
+/// A place for a result.
+///
+/// # Safety
+/// NULL, or a place that may be written to.
+pub unsafe fn place<'a, T>(pointer: *mut T, what: &str) -> Outcome<&'a mut T> {
+    // SAFETY: the caller's promise.
+    unsafe { pointer.as_mut() }.ok_or_else(|| missing(what))
+}
+
+/// That a pointer is NULL which must not be.
+pub fn missing(what: &str) -> Failure {
+    Failure::other(format!("{what} is NULL"))
+}
+
+/// Text that must not be NULL.
+///
+/// # Safety
+/// NULL, or NUL-terminated text that stays through `'a`.
+pub unsafe fn text<'a>(pointer: *const c_char, what: &str) -> Outcome<&'a str> {
+    // SAFETY: the caller's promise.
+    unsafe { optional_text(pointer, what) }?.ok_or_else(|| missing(what))
+}
+
+/// Text that may be NULL.
+///
+/// # Safety
+/// As for [`text`].
+pub unsafe fn optional_text<'a>(pointer: *const c_char, what: &str) -> Outcome<Option<&'a str>> {
+    if pointer.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: not NULL, so it is text.
+    let text = unsafe { CStr::from_ptr(pointer) }.to_str();
+    text.map(Some).map_err(|_| Failure::other(format!("{what} is not UTF-8")))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_grpc_error_string(code: c_int) -> *const c_char {
+    words(code).as_ptr()
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_grpc_perror_np(text: *const c_char) -> c_int {
+    // SAFETY: grpc.h: NULL or text.
+    unsafe { print(text, last().as_ref()) };
+    Code::NoError as c_int
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn farcall_grpc_last_error_get_np() -> c_int {
+    last().map_or(Code::NoError, |failure| failure.code) as c_int
+}

@@ -1,0 +1,243 @@
+//! The entries that make, ask and destruct handles: the same for functions and objects.
+
+use std::ffi::{c_char, c_int};
+
+use crate::attributes::{HandleAttributes, give};
+use crate::code::{Code, Failure, Outcome};
+use crate::context::{Context, current};
+use crate::entry::{enter, missing, optional_text, print, text};
+use crate::handles::{Handles, Kind, RawHandle};
+
+/// More handles than this at once are a mistake.
+const COUNT_MAX: usize = 1 << 20;
+
+fn table(context: &Context, kind: Kind) -> &Handles {
+    match kind {
+        Kind::Function => &context.handles,
+        Kind::Object => &context.objects,
+    }
+}
+
+/// The caller's places for handles, with nothing in them.
+///
+/// # Safety
+/// NULL, or places for so many.
+unsafe fn places<'a>(handles: *mut RawHandle, count: usize) -> Outcome<&'a mut [RawHandle]> {
+    if handles.is_null() {
+        return Err(missing("the place for the handle"));
+    }
+    if count > COUNT_MAX {
+        return Err(Failure::other(format!("{count} handles: at most {COUNT_MAX} are possible")));
+    }
+    // SAFETY: the caller's promise; any bits are values of the words in it.
+    let places = unsafe { std::slice::from_raw_parts_mut(handles, count) };
+    places.fill_with(|| RawHandle::new(0));
+    Ok(places)
+}
+
+fn bind(kind: Kind, places: &mut [RawHandle], name: &str, attributes: &HandleAttributes) -> Outcome<()> {
+    let context = current()?;
+    let servers = context.servers.named(attributes.host.as_deref(), attributes.port)?;
+    let bound = table(&context, kind).bind(servers, name, attributes, places.len())?;
+    for (place, id) in places.iter_mut().zip(bound) {
+        place.id = id;
+    }
+    Ok(())
+}
+
+/// Binds handles to a server's routine or class; to the first server that has it where `server` is NULL.
+///
+/// # Safety
+/// NULL, or places for so many handles; text.
+unsafe fn init(
+    kind: Kind,
+    handles: *mut RawHandle,
+    count: usize,
+    server: *const c_char,
+    name: *const c_char,
+) -> Outcome<()> {
+    current()?;
+    // SAFETY: the caller's promise, here and below.
+    let places = unsafe { places(handles, count) }?;
+    // SAFETY: as above.
+    let host = unsafe { optional_text(server, "the server's name") }?.map(str::to_owned);
+    // SAFETY: as above.
+    let name = unsafe { text(name, "the name") }?;
+    bind(kind, places, name, &HandleAttributes::of(host, name))
+}
+
+/// # Safety
+/// NULL, or places for so many handles; attributes.
+unsafe fn init_with(kind: Kind, handles: *mut RawHandle, count: usize, raw: *const RawHandle) -> Outcome<()> {
+    let context = current()?;
+    // SAFETY: the caller's promise, here and below.
+    let places = unsafe { places(handles, count) }?;
+    // SAFETY: as above.
+    let attributes = unsafe { context.handle_attributes.find(raw) }?;
+    let name = attributes.function.clone().ok_or_else(|| Failure::other("set GRPC_HANDLE_ATTR_FUNCNAME first"))?;
+    bind(kind, places, &name, &attributes)
+}
+
+/// # Safety
+/// NULL, or so many handles.
+unsafe fn destruct(kind: Kind, handles: *mut RawHandle, count: usize) -> Outcome<()> {
+    let context = current()?;
+    let table = table(&context, kind);
+    let mut outcome = Ok(());
+    for index in 0..count.min(COUNT_MAX) {
+        let handle = if handles.is_null() { handles } else { handles.wrapping_add(index) };
+        // SAFETY: the caller's promise.
+        match unsafe { table.find(handle) } {
+            Ok(found) => {
+                table.remove(found.id);
+                context.sessions.cancel_of(found.id);
+            }
+            // The others are destructed all the same.
+            Err(failure) => outcome = Err(failure),
+        }
+        if handles.is_null() {
+            break;
+        }
+    }
+    outcome
+}
+
+/// # Safety
+/// A handle; a place for attributes.
+unsafe fn get_attributes(kind: Kind, handle: *const RawHandle, raw: *mut RawHandle) -> Outcome<()> {
+    let context = current()?;
+    // SAFETY: the caller's promise, here and below.
+    let attributes = unsafe { table(&context, kind).find(handle) }?.attributes.clone();
+    // SAFETY: as above.
+    unsafe { give(&context, raw, attributes) }
+}
+
+/// # Safety
+/// A handle; NULL or text.
+unsafe fn perror(kind: Kind, handle: *const RawHandle, text: *const c_char) -> Outcome<()> {
+    let context = current()?;
+    // SAFETY: the caller's promise, here and below.
+    let last = unsafe { table(&context, kind).find(handle) }?.last();
+    // SAFETY: as above.
+    unsafe { print(text, last.as_ref()) };
+    Ok(())
+}
+
+/// # Safety
+/// A handle.
+unsafe fn get_error(name: &str, kind: Kind, handle: *const RawHandle) -> c_int {
+    let mut code = Code::NoError;
+    let status = enter(name, || {
+        let context = current()?;
+        // SAFETY: the caller's promise.
+        let last = unsafe { table(&context, kind).find(handle) }?.last();
+        code = last.map_or(Code::NoError, |failure| failure.code);
+        Ok(())
+    });
+    if status == Code::NoError as c_int { code as c_int } else { status }
+}
+
+/// Whether a handle can take a call: its server is there, and has the name.
+///
+/// # Safety
+/// A handle.
+unsafe fn is_ready(kind: Kind, handle: *const RawHandle) -> Outcome<()> {
+    let context = current()?;
+    // SAFETY: the caller's promise.
+    unsafe { table(&context, kind).find(handle) }?.routine(None).map(drop)
+}
+
+/// The thirteen entries of one kind, as grpc.h says; that text is what makes each `unsafe` in them right.
+macro_rules! entries {
+    ($kind:expr, $default:ident $default_array:ident $init:ident $init_array:ident $with:ident $with_array:ident
+     $destruct:ident $destruct_array:ident $attributes:ident $perror:ident $error:ident $ready:ident) => {
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $default(handle: *mut RawHandle, name: *const c_char) -> c_int {
+            // SAFETY: grpc.h: a place for the handle, and text, here and below.
+            enter(spoken(stringify!($default)), || unsafe { init($kind, handle, 1, std::ptr::null(), name) })
+        }
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $default_array(handles: *mut RawHandle, count: usize, name: *const c_char) -> c_int {
+            // SAFETY: as above, for so many handles.
+            enter(spoken(stringify!($default_array)), || unsafe { init($kind, handles, count, std::ptr::null(), name) })
+        }
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $init(handle: *mut RawHandle, server: *const c_char, name: *const c_char) -> c_int {
+            // SAFETY: as above.
+            enter(spoken(stringify!($init)), || unsafe { init($kind, handle, 1, server, name) })
+        }
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $init_array(
+            handles: *mut RawHandle,
+            count: usize,
+            server: *const c_char,
+            name: *const c_char,
+        ) -> c_int {
+            // SAFETY: as above.
+            enter(spoken(stringify!($init_array)), || unsafe { init($kind, handles, count, server, name) })
+        }
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $with(handle: *mut RawHandle, attributes: *const RawHandle) -> c_int {
+            // SAFETY: as above, and attributes.
+            enter(spoken(stringify!($with)), || unsafe { init_with($kind, handle, 1, attributes) })
+        }
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $with_array(handles: *mut RawHandle, count: usize, attributes: *const RawHandle) -> c_int {
+            // SAFETY: as above.
+            enter(spoken(stringify!($with_array)), || unsafe { init_with($kind, handles, count, attributes) })
+        }
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $destruct(handle: *mut RawHandle) -> c_int {
+            // SAFETY: grpc.h: a handle, here and below.
+            enter(spoken(stringify!($destruct)), || unsafe { destruct($kind, handle, 1) })
+        }
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $destruct_array(handles: *mut RawHandle, count: usize) -> c_int {
+            // SAFETY: as above.
+            enter(spoken(stringify!($destruct_array)), || unsafe { destruct($kind, handles, count) })
+        }
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $attributes(handle: *const RawHandle, attributes: *mut RawHandle) -> c_int {
+            // SAFETY: as above, and a place for attributes.
+            enter(spoken(stringify!($attributes)), || unsafe { get_attributes($kind, handle, attributes) })
+        }
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $perror(handle: *const RawHandle, text: *const c_char) -> c_int {
+            // SAFETY: as above, and NULL or text.
+            enter(spoken(stringify!($perror)), || unsafe { perror($kind, handle, text) })
+        }
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $error(handle: *const RawHandle) -> c_int {
+            // SAFETY: as above.
+            unsafe { get_error(spoken(stringify!($error)), $kind, handle) }
+        }
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $ready(handle: *const RawHandle) -> c_int {
+            // SAFETY: as above.
+            enter(spoken(stringify!($ready)), || unsafe { is_ready($kind, handle) })
+        }
+    };
+}
+
+/// An entry's name without what its symbol begins with.
+fn spoken(symbol: &'static str) -> &'static str {
+    symbol.strip_prefix("farcall_").unwrap_or(symbol)
+}
+
+entries! { Kind::Function,
+    farcall_grpc_function_handle_default farcall_grpc_function_handle_array_default_np
+    farcall_grpc_function_handle_init farcall_grpc_function_handle_array_init_np
+    farcall_grpc_function_handle_init_with_attr_np farcall_grpc_function_handle_array_init_with_attr_np
+    farcall_grpc_function_handle_destruct farcall_grpc_function_handle_array_destruct_np
+    farcall_grpc_function_handle_get_attr_np farcall_grpc_function_handle_perror_np
+    farcall_grpc_function_handle_get_error_np farcall_grpc_function_handle_is_ready_np
+}
+
+entries! { Kind::Object,
+    farcall_grpc_object_handle_default_np farcall_grpc_object_handle_array_default_np
+    farcall_grpc_object_handle_init_np farcall_grpc_object_handle_array_init_np
+    farcall_grpc_object_handle_init_with_attr_np farcall_grpc_object_handle_array_init_with_attr_np
+    farcall_grpc_object_handle_destruct_np farcall_grpc_object_handle_array_destruct_np
+    farcall_grpc_object_handle_get_attr_np farcall_grpc_object_handle_perror_np
+    farcall_grpc_object_handle_get_error_np farcall_grpc_object_handle_is_ready_np
+}

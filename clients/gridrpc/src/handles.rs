@@ -1,0 +1,204 @@
+//! Handles: a name at a server. Of functions, and of objects.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use farcall_client::Routine;
+use rustc_hash::FxHashMap;
+
+use crate::attributes::HandleAttributes;
+use crate::code::{Code, Failure, Outcome};
+use crate::servers::{Connection, Server};
+
+/// `grpc_function_handle_t` and its kind: a number, and words that are zero.
+#[repr(C)]
+pub struct RawHandle {
+    pub id: u64,
+    reserved: [u64; 7],
+}
+
+const _: () = assert!(size_of::<RawHandle>() == 64, "grpc.h says 64 bytes");
+
+impl RawHandle {
+    pub fn new(id: u64) -> RawHandle {
+        RawHandle { id, reserved: [0; 7] }
+    }
+}
+
+/// What a handle is one of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Function,
+    Object,
+}
+
+impl Kind {
+    fn invalid(self) -> Code {
+        match self {
+            Kind::Function => Code::InvalidFunctionHandle,
+            Kind::Object => Code::InvalidObjectHandle,
+        }
+    }
+
+    fn missing(self) -> Code {
+        match self {
+            Kind::Function => Code::FunctionNotFound,
+            Kind::Object => Code::ClassNotFound,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Kind::Function => "function",
+            Kind::Object => "object",
+        }
+    }
+}
+
+/// A handle.
+pub struct Handle {
+    pub id: u64,
+    kind: Kind,
+    pub name: String,
+    pub server: Arc<Server>,
+    pub attributes: HandleAttributes,
+    /// How long connecting and looking up took when it was bound.
+    pub binding: Binding,
+    /// The last error with it.
+    last: Mutex<Option<Failure>>,
+    timed_out: AtomicBool,
+}
+
+/// How long binding took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Binding {
+    pub connecting: Duration,
+    pub looking_up: Duration,
+}
+
+/// All handles of a kind.
+pub struct Handles {
+    kind: Kind,
+    known: Mutex<FxHashMap<u64, Arc<Handle>>>,
+}
+
+/// Numbers of handles begin where no counter or pointer of a program is, so that memory which nobody has set is no handle.
+static NEXT: AtomicU64 = AtomicU64::new(0xfa2c_a115_0000_0001);
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Handles {
+    pub fn new(kind: Kind) -> Handles {
+        Handles { kind, known: Mutex::default() }
+    }
+
+    /// Binds the name at the first of the servers that has it, so many times.
+    pub fn bind(
+        &self,
+        servers: Vec<Arc<Server>>,
+        name: &str,
+        attributes: &HandleAttributes,
+        count: usize,
+    ) -> Outcome<Vec<u64>> {
+        let mut failure = None;
+        for server in servers {
+            match look_up(&server, name, self.kind) {
+                Ok(binding) => {
+                    let one = || self.add(name, server.clone(), attributes, binding);
+                    return Ok(std::iter::repeat_with(one).take(count).collect());
+                }
+                Err(error) => failure = Some(telling(failure, error)),
+            }
+        }
+        Err(failure.unwrap_or_else(|| Failure::new(Code::ServerNotFound, "the configuration names no server")))
+    }
+
+    fn add(&self, name: &str, server: Arc<Server>, attributes: &HandleAttributes, binding: Binding) -> u64 {
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let (kind, name, attributes) = (self.kind, name.to_owned(), attributes.clone());
+        let (last, timed_out) = (Mutex::default(), AtomicBool::new(false));
+        let handle = Handle { id, kind, name, server, attributes, binding, last, timed_out };
+        lock(&self.known).insert(id, Arc::new(handle));
+        id
+    }
+
+    /// The handle that the caller's struct names.
+    ///
+    /// # Safety
+    /// NULL, or a struct of the caller's.
+    pub unsafe fn find(&self, raw: *const RawHandle) -> Outcome<Arc<Handle>> {
+        // SAFETY: the caller's promise; its words may be anything.
+        let id = unsafe { raw.as_ref() }.map(|raw| raw.id);
+        let found = id.and_then(|id| lock(&self.known).get(&id).cloned());
+        found.ok_or_else(|| {
+            let what = if raw.is_null() { "it is NULL" } else { "initialise it first, or anew when it was destructed" };
+            Failure::new(self.kind.invalid(), format!("this is no {} handle: {what}", self.kind.word()))
+        })
+    }
+
+    pub fn remove(&self, id: u64) {
+        lock(&self.known).remove(&id);
+    }
+}
+
+/// Asks a server for a routine, or for a class.
+fn look_up(server: &Server, name: &str, kind: Kind) -> Outcome<Binding> {
+    let begun = Instant::now();
+    let connection = server.connect()?;
+    let connected = Instant::now();
+    if kind == Kind::Object {
+        let message = format!("{name}: the server at {} keeps no objects", connection.client.address());
+        return Err(Failure::new(kind.missing(), message));
+    }
+    routine(server, &connection, name, kind)?;
+    Ok(Binding { connecting: connected - begun, looking_up: connected.elapsed() })
+}
+
+fn routine(server: &Server, connection: &Arc<Connection>, name: &str, kind: Kind) -> Outcome<Routine> {
+    connection.client.routine(name).map_err(|error| {
+        server.note(connection, &error);
+        Failure::of_binding(&error, kind.missing())
+    })
+}
+
+/// Whichever of two failures says more to somebody who asked several servers: that one has no such routine says more than
+/// that another is not there.
+fn telling(earlier: Option<Failure>, later: Failure) -> Failure {
+    match earlier {
+        Some(earlier) if later.code == Code::ServerNotFound => earlier,
+        _ => later,
+    }
+}
+
+impl Handle {
+    /// The routine, or the method of a class, as its server has it now.
+    pub fn routine(&self, method: Option<&str>) -> Outcome<(Routine, Arc<Connection>)> {
+        if self.timed_out.load(Ordering::Relaxed) {
+            let message = format!("{}: a call with this handle took too long; initialise it anew", self.name);
+            return Err(Failure::new(self.kind.invalid(), message));
+        }
+        let connection = self.server.connect()?;
+        let found = match method {
+            None => routine(&self.server, &connection, &self.name, self.kind),
+            Some(method) => routine(&self.server, &connection, &format!("{}.{method}", self.name), Kind::Function),
+        };
+        Ok((found?, connection))
+    }
+
+    /// Keeps a failure as the handle's last one.
+    pub fn noted(&self, failure: Failure) -> Failure {
+        if failure.code == Code::Timeout {
+            self.timed_out.store(true, Ordering::Relaxed);
+        }
+        *lock(&self.last) = Some(failure.clone());
+        failure
+    }
+
+    /// The last failure with it.
+    pub fn last(&self) -> Option<Failure> {
+        lock(&self.last).clone()
+    }
+}

@@ -1,0 +1,258 @@
+//! Information on sessions: how long their parts took.
+
+use std::ffi::{c_int, c_void};
+use std::time::{Duration, Instant};
+
+use farcall_client::CallTimes;
+
+use crate::code::{Failure, Outcome};
+use crate::context::current;
+use crate::entry::{enter, place};
+use crate::handles::Binding;
+use crate::sessions::{Stage, Table};
+
+/// `struct timeval`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Time {
+    seconds: i64,
+    microseconds: i64,
+}
+
+impl From<Duration> for Time {
+    fn from(duration: Duration) -> Time {
+        let seconds = i64::try_from(duration.as_secs()).unwrap_or(i64::MAX);
+        Time { seconds, microseconds: duration.subsec_micros().into() }
+    }
+}
+
+/// Real and processor time of one part.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Pair {
+    real: Time,
+    processor: Time,
+}
+
+impl Pair {
+    fn new(real: Duration, processor: Duration) -> Pair {
+        Pair { real: real.into(), processor: processor.into() }
+    }
+}
+
+/// `grpc_exec_info_executable_t_np`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct OfExecutable {
+    callbacks: c_int,
+    arguments: Pair,
+    files_to_remote: Pair,
+    calculation: Pair,
+    results: Pair,
+    files_to_client: Pair,
+    callback_arguments: Pair,
+    callback_calculation: Pair,
+    callback_results: Pair,
+}
+
+/// `grpc_exec_info_client_t_np`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct OfClient {
+    callbacks: c_int,
+    machine_request: Pair,
+    class_request: Pair,
+    job_start: Pair,
+    arguments: Pair,
+    calculation: Pair,
+    results: Pair,
+    callback_arguments: Pair,
+    callback_calculation: Pair,
+    callback_results: Pair,
+}
+
+/// `grpc_session_info_t_np`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct RawInformation {
+    executable: OfExecutable,
+    client: OfClient,
+    elements: c_int,
+    to_remote: *mut c_void,
+    to_client: *mut c_void,
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<RawInformation>() == 584, "variadic.c says 584 bytes");
+
+/// What was measured of a session.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Measured {
+    pub binding: Binding,
+    /// Until the arguments had left, and this thread's own work on that.
+    pub sending: Duration,
+    pub sending_processor: Duration,
+    /// From the beginning to the end.
+    pub whole: Duration,
+    /// By the server: until an executable began, and until it had ended.
+    pub started: Duration,
+    pub finished: Duration,
+}
+
+/// When a call began.
+#[derive(Clone, Copy)]
+pub struct Began {
+    pub real: Instant,
+    /// Time that this thread had worked.
+    processor: Duration,
+}
+
+impl Began {
+    pub fn now() -> Began {
+        Began { real: Instant::now(), processor: processor_time() }
+    }
+
+    /// What is known when the arguments have left.
+    pub fn sent(&self, binding: Binding) -> Measured {
+        let sending_processor = processor_time().saturating_sub(self.processor);
+        Measured { binding, sending: self.real.elapsed(), sending_processor, ..Measured::default() }
+    }
+}
+
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
+}
+
+impl Measured {
+    /// What is known when it is over.
+    pub fn ended(&mut self, begun: Instant, times: Option<CallTimes>) {
+        self.whole = begun.elapsed();
+        if let Some(times) = times {
+            self.started = Duration::from_nanos(times.started_ns);
+            self.finished = Duration::from_nanos(times.finished_ns);
+        }
+    }
+
+    fn raw(&self) -> RawInformation {
+        let calculation = self.finished.saturating_sub(self.started);
+        let results = self.whole.saturating_sub(self.sending).saturating_sub(self.finished);
+        let real = |duration| Pair::new(duration, Duration::ZERO);
+        let executable = OfExecutable {
+            arguments: real(self.started),
+            calculation: real(calculation),
+            results: real(results),
+            ..OfExecutable::default()
+        };
+        let client = OfClient {
+            machine_request: real(self.binding.connecting),
+            class_request: real(self.binding.looking_up),
+            arguments: Pair::new(self.sending, self.sending_processor),
+            calculation: real(self.whole.saturating_sub(self.sending).saturating_sub(results)),
+            results: real(results),
+            ..OfClient::default()
+        };
+        let none = std::ptr::null_mut();
+        RawInformation { executable, client, elements: 0, to_remote: none, to_client: none }
+    }
+}
+
+/// `GRPC_SESSION_DONE` and so on.
+fn status(stage: &Stage) -> c_int {
+    match stage {
+        Stage::Ended => 1,
+        Stage::Sending => 2,
+        Stage::Executing => 3,
+        Stage::Lost => 4,
+    }
+}
+
+fn look(table: &Table, session: c_int) -> Outcome<(RawInformation, c_int)> {
+    let (measured, stage) = table.information(session)?;
+    Ok((measured.raw(), status(&stage)))
+}
+
+/// # Safety
+/// NULL, or places, here and below.
+unsafe fn tell(found: (RawInformation, c_int), information: *mut RawInformation, status: *mut c_int) {
+    // SAFETY: the caller's promise.
+    if let Some(place) = unsafe { information.as_mut() } {
+        *place = found.0;
+    }
+    // SAFETY: as above.
+    if let Some(place) = unsafe { status.as_mut() } {
+        *place = found.1;
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_grpc_session_info_get_np(
+    session: c_int,
+    information: *mut *mut RawInformation,
+    status: *mut c_int,
+) -> c_int {
+    enter("grpc_session_info_get_np", || {
+        let context = current()?;
+        let found = look(&context.sessions.lock(), session)?;
+        let made = if information.is_null() { std::ptr::null_mut() } else { Box::into_raw(Box::new(found.0)) };
+        // SAFETY: grpc.h: NULL or places, here and below.
+        if let Some(place) = unsafe { information.as_mut() } {
+            *place = made;
+        }
+        // SAFETY: as above.
+        unsafe { tell(found, std::ptr::null_mut(), status) };
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_grpc_session_info_release_np(information: *mut RawInformation) -> c_int {
+    enter("grpc_session_info_release_np", || {
+        current()?;
+        // SAFETY: grpc.h: what `grpc_session_info_get_np` gave, which the caller gives up.
+        let given = unsafe { place(information, "the information") }?;
+        // SAFETY: as above.
+        drop(unsafe { Box::from_raw(given) });
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_grpc_get_info_np(
+    session: c_int,
+    information: *mut RawInformation,
+    status: *mut c_int,
+) -> c_int {
+    enter("grpc_get_info_np", || {
+        let found = look(&current()?.sessions.lock(), session)?;
+        // SAFETY: grpc.h: NULL or places.
+        unsafe { tell(found, information, status) };
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_grpc_get_last_info_np(information: *mut RawInformation, status: *mut c_int) -> c_int {
+    enter("grpc_get_last_info_np", || {
+        let context = current()?;
+        let table = context.sessions.lock();
+        let last = table.last_ended().ok_or_else(|| Failure::other("no session has ended yet"))?;
+        let found = look(&table, last)?;
+        // SAFETY: grpc.h: NULL or places.
+        unsafe { tell(found, information, status) };
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn farcall_grpc_session_info_remove_np(session: c_int) -> c_int {
+    enter("grpc_session_info_remove_np", || current()?.sessions.lock().remove_information(session))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn farcall_grpc_session_info_set_threshold_np(count: c_int) -> c_int {
+    enter("grpc_session_info_set_threshold_np", || {
+        current()?.sessions.lock().set_information_max(usize::try_from(count).ok());
+        Ok(())
+    })
+}

@@ -1,0 +1,501 @@
+//! Sessions: asynchronous calls under way, and what became of those that have ended.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use farcall_c::TextPlace;
+use farcall_client::{CallTimes, PendingCall};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::code::{Code, Failure, Outcome};
+use crate::handles::{Handle, RawHandle};
+use crate::information::Measured;
+use crate::progress;
+use crate::servers::Connection;
+
+/// How many sessions are remembered that were waited for: their errors can be asked for, and they waited for again.
+const WAITED_MAX: usize = 1 << 16;
+/// Time after a session's deadline in which the server's own word on it counts still.
+const LAST_WORD: Duration = Duration::from_millis(250);
+
+/// A call's name on all connections: that of the connection, and its number there.
+pub type Number = (u64, u64);
+
+/// A session under way.
+pub struct Running {
+    /// `None` while its outcome is being collected.
+    pub pending: Option<PendingCall>,
+    /// Where its strings go.
+    pub places: Vec<TextPlace>,
+    pub handle: Arc<Handle>,
+    /// The caller's own handle, which `grpc_get_handle` gives back.
+    pub given: *mut RawHandle,
+    pub connection: Arc<Connection>,
+    pub number: u64,
+    pub deadline: Option<Instant>,
+    pub begun: Instant,
+    pub measured: Measured,
+}
+
+// SAFETY: the caller's handle and places of strings are addresses here: the places are written to by whoever collects the
+// outcome, alone, and grpc.h has them stay until then.
+unsafe impl Send for Running {}
+
+/// A session that has ended.
+pub struct Ended {
+    /// What went wrong, where anything did.
+    pub failure: Option<Failure>,
+    given: *mut RawHandle,
+    waited: bool,
+    /// As long as it is among the last ones.
+    measured: Option<Measured>,
+}
+
+// SAFETY: the caller's handle is an address, and nothing here looks at what is there.
+unsafe impl Send for Ended {}
+
+/// What is known of sessions.
+#[derive(Default)]
+pub struct Table {
+    last: i32,
+    running: FxHashMap<i32, Running>,
+    ended: BTreeMap<i32, Ended>,
+    /// Those that nobody has waited for, in the order of their ends.
+    fresh: VecDeque<i32>,
+    /// Those that somebody has waited for, in that order.
+    waited: VecDeque<i32>,
+    /// Those that failed, and that `grpc_get_failed_sessionid` has not told of.
+    failed: BTreeSet<i32>,
+    deadlines: BTreeSet<(Instant, i32)>,
+    numbers: FxHashMap<Number, i32>,
+    /// Calls that were over before they were sessions.
+    early: FxHashSet<Number>,
+    /// By connection that a thread looks after: how many sessions are under way there.
+    watched: FxHashMap<u64, usize>,
+    /// Threads that collect outcomes at this moment, and may write to the program's memory.
+    collecting: usize,
+    ending: bool,
+    /// Those whose measurements are kept, in the order of their ends, and how many may be.
+    measured: VecDeque<i32>,
+    measured_max: MeasuredMax,
+}
+
+/// How many sessions' measurements are kept: `None` for all that are remembered.
+struct MeasuredMax(Option<usize>);
+
+impl Default for MeasuredMax {
+    fn default() -> Self {
+        // Ninf-G's `save_sessionInfo`.
+        MeasuredMax(Some(256))
+    }
+}
+
+/// How far a session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    Sending,
+    Executing,
+    Ended,
+    /// Its server is gone.
+    Lost,
+}
+
+/// All sessions.
+#[derive(Default)]
+pub struct Sessions {
+    table: Mutex<Table>,
+    /// Sessions have ended.
+    changed: Condvar,
+    /// There is something to look after.
+    work: Condvar,
+}
+
+fn unknown(session: i32) -> Failure {
+    Failure::new(Code::InvalidSessionId, format!("there is no session {session}"))
+}
+
+fn over() -> Failure {
+    Failure::new(Code::NotInitialized, "grpc_finalize was called meanwhile")
+}
+
+impl Sessions {
+    pub fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until `ready` gives something.
+    pub fn wait_until<T>(&self, mut ready: impl FnMut(&mut Table) -> Option<Outcome<T>>) -> Outcome<T> {
+        let mut table = self.lock();
+        loop {
+            if table.ending {
+                return Err(over());
+            }
+            if let Some(found) = ready(&mut table) {
+                return found;
+            }
+            table = self.changed.wait(table).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Takes a call that was started, and gives it its number.
+    pub fn add(self: &Arc<Self>, running: Running) -> Outcome<i32> {
+        let (connection, number) = (running.connection.clone(), (running.connection.key, running.number));
+        let mut table = self.lock();
+        if table.ending {
+            return Err(over());
+        }
+        let early = table.early.remove(&number);
+        let watched = table.watched.contains_key(&number.0);
+        let session = table.add(running);
+        drop(table);
+        if !watched {
+            progress::watch(self.clone(), connection)?;
+        }
+        if early {
+            self.collect(&[number]);
+        }
+        self.work.notify_all();
+        Ok(session)
+    }
+
+    /// Waits until sessions of the connection are under way: for how long to look after them before somebody looks at
+    /// their deadlines. `None` when there is nothing to do any more.
+    pub fn next_work(&self, connection: u64, slice: Duration) -> Option<Duration> {
+        let mut table = self.lock();
+        loop {
+            if table.ending {
+                return None;
+            }
+            if table.watched.get(&connection).is_some_and(|running| *running > 0) {
+                let first = table.deadlines.first().map(|(deadline, _)| *deadline + LAST_WORD);
+                let left = first.map(|first| first.saturating_duration_since(Instant::now()));
+                return Some(left.map_or(slice, |left| left.min(slice)));
+            }
+            table = self.work.wait(table).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Nobody looks after the connection any more: what is under way there is looked at once more.
+    pub fn unwatch(&self, connection: u64) {
+        let mut table = self.lock();
+        table.watched.remove(&connection);
+        let left: Vec<Number> = table.numbers.keys().filter(|number| number.0 == connection).copied().collect();
+        drop(table);
+        self.collect(&left);
+    }
+
+    /// Collects the outcomes of sessions whose time is over.
+    pub fn expire(&self) {
+        let now = Instant::now();
+        let mut late = Vec::new();
+        let mut table = self.lock();
+        while let Some((deadline, session)) = table.deadlines.first().copied() {
+            if deadline + LAST_WORD > now {
+                break;
+            }
+            table.deadlines.pop_first();
+            late.extend(table.running.get(&session).map(|running| (running.connection.key, running.number)));
+        }
+        drop(table);
+        self.collect(&late);
+    }
+
+    /// Collects the outcomes of calls that are over.
+    pub fn collect(&self, numbers: &[Number]) {
+        if numbers.is_empty() {
+            return;
+        }
+        let mut table = self.lock();
+        let taken: Vec<Taken> = numbers.iter().filter_map(|number| table.take(*number)).collect();
+        table.collecting += 1;
+        drop(table);
+        let looked: Vec<Looked> = taken.into_iter().map(Taken::look).collect();
+        let mut table = self.lock();
+        table.collecting -= 1;
+        let dropped: Vec<Looked> = looked.into_iter().filter_map(|one| table.conclude(one)).collect();
+        drop(table);
+        drop(dropped);
+        self.changed.notify_all();
+    }
+
+    /// Cancels those that are under way with this handle.
+    pub fn cancel_of(&self, handle: u64) {
+        self.cancel(|running| running.handle.id == handle);
+    }
+
+    /// Asks for the end of one, where it is under way.
+    pub fn cancel_one(&self, session: i32) {
+        let call = self.lock().running.get(&session).map(|running| (running.connection.clone(), running.number));
+        self.cancel_calls(call);
+    }
+
+    /// Asks for the end of those under way that are `meant`.
+    pub fn cancel(&self, meant: impl Fn(&Running) -> bool) {
+        let table = self.lock();
+        let meant = table.running.values().filter(|running| meant(running));
+        let calls: Vec<_> = meant.map(|running| (running.connection.clone(), running.number)).collect();
+        drop(table);
+        self.cancel_calls(calls);
+    }
+
+    fn cancel_calls(&self, calls: impl IntoIterator<Item = (Arc<Connection>, u64)>) {
+        for (connection, number) in calls {
+            // A connection that is gone has ended the session already.
+            let _ = connection.client.cancel(number);
+        }
+    }
+
+    /// Ends everything: what is under way is cancelled, threads that wait are told, and the program's memory is not used
+    /// any more.
+    pub fn end(&self) {
+        let mut table = self.lock();
+        table.ending = true;
+        let given_up = std::mem::take(&mut table.running);
+        while table.collecting > 0 {
+            table = self.changed.wait(table).unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(table);
+        // This asks the servers to end them, and waits for nothing.
+        drop(given_up);
+        self.changed.notify_all();
+        self.work.notify_all();
+    }
+}
+
+/// A call that is being collected.
+struct Taken {
+    session: i32,
+    pending: PendingCall,
+    places: Vec<TextPlace>,
+    handle: Arc<Handle>,
+    connection: Arc<Connection>,
+}
+
+/// What came of it: the call itself when it is not over.
+struct Looked {
+    session: i32,
+    number: Number,
+    found: Found,
+}
+
+enum Found {
+    Over(Option<Failure>, Option<CallTimes>),
+    UnderWay(PendingCall, Vec<TextPlace>),
+}
+
+impl Taken {
+    fn look(mut self) -> Looked {
+        let number = (self.connection.key, self.pending.number());
+        let found = match self.pending.wait_for(Duration::ZERO) {
+            Ok(None) => Found::UnderWay(self.pending, self.places),
+            Ok(Some(outputs)) => {
+                // SAFETY: grpc.h: places of strings stay until the session has ended.
+                let filled = unsafe { farcall_c::fill_all(&self.places, &outputs) };
+                Found::Over(filled.err().map(Failure::from), Some(outputs.times()))
+            }
+            Err(error) => {
+                self.handle.server.note(&self.connection, &error);
+                Found::Over(Some(self.handle.noted(error.into())), None)
+            }
+        };
+        Looked { session: self.session, number, found }
+    }
+}
+
+fn drop_measured(ended: &mut BTreeMap<i32, Ended>, session: i32) {
+    if let Some(ended) = ended.get_mut(&session) {
+        ended.measured = None;
+    }
+}
+
+impl Table {
+    fn add(&mut self, running: Running) -> i32 {
+        let session = self.fresh_number();
+        self.numbers.insert((running.connection.key, running.number), session);
+        *self.watched.entry(running.connection.key).or_default() += 1;
+        self.deadlines.extend(running.deadline.map(|deadline| (deadline, session)));
+        self.running.insert(session, running);
+        session
+    }
+
+    /// A number that no session has which is known still.
+    fn fresh_number(&mut self) -> i32 {
+        loop {
+            self.last = self.last.checked_add(1).unwrap_or(1);
+            if !self.running.contains_key(&self.last) && !self.ended.contains_key(&self.last) {
+                return self.last;
+            }
+        }
+    }
+
+    fn take(&mut self, number: Number) -> Option<Taken> {
+        let Some(session) = self.numbers.get(&number).copied() else {
+            self.early.insert(number);
+            return None;
+        };
+        let running = self.running.get_mut(&session)?;
+        let (pending, places) = (running.pending.take()?, std::mem::take(&mut running.places));
+        let (handle, connection) = (running.handle.clone(), running.connection.clone());
+        Some(Taken { session, pending, places, handle, connection })
+    }
+
+    /// Keeps what came of a call; gives it back when nobody wants it any more.
+    fn conclude(&mut self, looked: Looked) -> Option<Looked> {
+        let Looked { session, number, found } = looked;
+        let Some(running) = self.running.get_mut(&session) else { return Some(Looked { session, number, found }) };
+        match found {
+            Found::UnderWay(pending, places) => {
+                running.pending = Some(pending);
+                running.places = places;
+            }
+            Found::Over(failure, times) => self.finish(session, number, failure, times),
+        }
+        None
+    }
+
+    fn finish(&mut self, session: i32, number: Number, failure: Option<Failure>, times: Option<CallTimes>) {
+        let Some(running) = self.running.remove(&session) else { return };
+        self.numbers.remove(&number);
+        if let Some(count) = self.watched.get_mut(&number.0) {
+            *count -= 1;
+        }
+        if let Some(deadline) = running.deadline {
+            self.deadlines.remove(&(deadline, session));
+        }
+        if failure.is_some() {
+            self.failed.insert(session);
+        }
+        let mut measured = running.measured;
+        measured.ended(running.begun, times);
+        let (given, waited, measured) = (running.given, false, Some(measured));
+        self.ended.insert(session, Ended { failure, given, waited, measured });
+        self.fresh.push_back(session);
+        self.measured.push_back(session);
+        self.forget_measured();
+    }
+
+    /// How many are under way.
+    pub fn running(&self) -> usize {
+        self.running.len()
+    }
+
+    /// Whether a session has ended.
+    pub fn has_ended(&self, session: i32) -> Outcome<bool> {
+        if self.ended.contains_key(&session) {
+            return Ok(true);
+        }
+        self.running.contains_key(&session).then_some(false).ok_or_else(|| unknown(session))
+    }
+
+    /// Whether it has ended, and was waited for.
+    pub fn was_waited_for(&self, session: i32) -> bool {
+        self.ended.get(&session).is_some_and(|ended| ended.waited)
+    }
+
+    /// The error of a session that has ended, where it has one.
+    pub fn failure(&self, session: i32) -> Outcome<Option<&Failure>> {
+        match self.ended.get(&session) {
+            Some(ended) => Ok(ended.failure.as_ref()),
+            None => self.running.contains_key(&session).then_some(None).ok_or_else(|| unknown(session)),
+        }
+    }
+
+    /// The caller's own handle.
+    pub fn given(&self, session: i32) -> Outcome<*mut RawHandle> {
+        let running = self.running.get(&session).map(|running| running.given);
+        let ended = || self.ended.get(&session).map(|ended| ended.given);
+        running.or_else(ended).ok_or_else(|| unknown(session))
+    }
+
+    /// The first that has ended and that nobody waited for.
+    pub fn first_fresh(&self) -> Option<i32> {
+        self.fresh.front().copied()
+    }
+
+    /// Notes that somebody waited for a session that has ended: what went wrong there.
+    pub fn waited_for(&mut self, session: i32) -> Option<Failure> {
+        let ended = self.ended.get_mut(&session)?;
+        let failure = ended.failure.clone();
+        if !std::mem::replace(&mut ended.waited, true) {
+            if self.fresh.front() == Some(&session) {
+                self.fresh.pop_front();
+            } else {
+                self.fresh.retain(|one| *one != session);
+            }
+            self.waited.push_back(session);
+            self.forget_oldest();
+        }
+        failure
+    }
+
+    /// Notes that somebody waited for all that have ended.
+    pub fn waited_for_all(&mut self) -> Vec<Failure> {
+        let mut failures = Vec::new();
+        while let Some(session) = self.first_fresh() {
+            failures.extend(self.waited_for(session));
+        }
+        failures
+    }
+
+    fn forget_oldest(&mut self) {
+        while self.waited.len() > WAITED_MAX {
+            let Some(oldest) = self.waited.pop_front() else { return };
+            self.ended.remove(&oldest);
+            self.failed.remove(&oldest);
+        }
+    }
+
+    /// What was measured of a session so far, and how far it is.
+    pub fn information(&self, session: i32) -> Outcome<(Measured, Stage)> {
+        if let Some(running) = self.running.get(&session) {
+            let transfer = running.pending.as_ref().map(PendingCall::transfer).unwrap_or_default();
+            let stage = if transfer.sent < transfer.to_send { Stage::Sending } else { Stage::Executing };
+            return Ok((running.measured, stage));
+        }
+        let ended = self.ended.get(&session).ok_or_else(|| unknown(session))?;
+        let lost = ended.failure.as_ref().is_some_and(|failure| failure.code == Code::CommunicationFailed);
+        let measured = ended.measured.ok_or_else(|| {
+            let message = format!("nothing is known of session {session} any more: see save_sessionInfo");
+            Failure::new(Code::InvalidSessionId, message)
+        })?;
+        Ok((measured, if lost { Stage::Lost } else { Stage::Ended }))
+    }
+
+    /// The session that ended last, of those whose measurements are kept.
+    pub fn last_ended(&self) -> Option<i32> {
+        self.measured.back().copied()
+    }
+
+    /// Forgets what was measured of a session that has ended; of all of them for -1.
+    pub fn remove_information(&mut self, session: i32) -> Outcome<()> {
+        if session == -1 {
+            self.measured.drain(..).for_each(|session| drop_measured(&mut self.ended, session));
+            return Ok(());
+        }
+        if !self.has_ended(session)? {
+            return Err(Failure::other(format!("session {session} is under way")));
+        }
+        self.measured.retain(|known| *known != session);
+        drop_measured(&mut self.ended, session);
+        Ok(())
+    }
+
+    /// How many sessions' measurements are kept.
+    pub fn set_information_max(&mut self, count: Option<usize>) {
+        self.measured_max = MeasuredMax(count);
+        self.forget_measured();
+    }
+
+    fn forget_measured(&mut self) {
+        while self.measured.len() > self.measured_max.0.unwrap_or(WAITED_MAX) {
+            let Some(oldest) = self.measured.pop_front() else { return };
+            drop_measured(&mut self.ended, oldest);
+        }
+    }
+
+    /// The latest that failed, once.
+    pub fn take_failed(&mut self) -> Option<i32> {
+        self.failed.pop_last()
+    }
+}

@@ -1,0 +1,56 @@
+//! Signal handlers that last until `grpc_finalize`.
+
+use std::ffi::c_int;
+use std::sync::{Mutex, PoisonError};
+
+use crate::code::Outcome;
+use crate::context::current;
+use crate::entry::enter;
+
+/// What was there before, by signal.
+#[derive(Default)]
+pub struct Signals(Mutex<Vec<(c_int, libc::sigaction)>>);
+
+impl Signals {
+    /// Puts a handler in place.
+    fn set(&self, signal: c_int, handler: libc::sighandler_t) -> std::io::Result<()> {
+        let mut before = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: all zero is a value of the struct: no flags, an empty mask.
+        let mut wanted: libc::sigaction = unsafe { std::mem::zeroed() };
+        wanted.sa_sigaction = handler;
+        wanted.sa_flags = libc::SA_RESTART;
+        let replaced = act(signal, &wanted)?;
+        if before.iter().all(|(known, _)| *known != signal) {
+            before.push((signal, replaced));
+        }
+        Ok(())
+    }
+
+    /// Puts back what was there.
+    pub fn restore(&self) {
+        for (signal, before) in self.0.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            // It was in place before, so the system takes it.
+            let _ = act(signal, &before);
+        }
+    }
+}
+
+fn act(signal: c_int, wanted: &libc::sigaction) -> std::io::Result<libc::sigaction> {
+    // SAFETY: as in `set`.
+    let mut before: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: both structs are ours; the handler is the program's own, or was in place.
+    let status = unsafe { libc::sigaction(signal, wanted, &mut before) };
+    if status == 0 { Ok(before) } else { Err(std::io::Error::last_os_error()) }
+}
+
+fn set(signal: c_int, handler: Option<extern "C" fn(c_int)>) -> Outcome<()> {
+    let context = current()?;
+    let handler = handler.map_or(libc::SIG_DFL, |handler| handler as libc::sighandler_t);
+    let set = context.signals.set(signal, handler);
+    set.map_err(|error| crate::code::Failure::other(format!("signal {signal}: {error}")))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn farcall_grpc_signal_handler_set_np(signal: c_int, handler: Option<extern "C" fn(c_int)>) -> c_int {
+    enter("grpc_signal_handler_set_np", || set(signal, handler))
+}

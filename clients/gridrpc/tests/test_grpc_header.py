@@ -1,0 +1,60 @@
+"""grpc.h with every standard of C and C++: nothing to warn of, symbols of ours, and names that stay free."""
+
+import os
+import pathlib
+import shlex
+import subprocess
+
+import pytest
+
+INCLUDE = pathlib.Path(__file__).resolve().parents[1] / "include"
+C = shlex.split(os.environ.get("CC", "cc"))
+CXX = shlex.split(os.environ.get("CXX", "c++"))
+USE = """
+#include "grpc.h"
+struct mine { int grpc_call, grpc_wait; };
+int use(grpc_function_handle_t *grpc_probe)
+{
+    struct mine mine = {1, 2};
+    grpc_error_t (*call)(grpc_function_handle_t *, ...) = grpc_call;
+    return grpc_call(grpc_probe, mine.grpc_call, 2.0) + grpc_wait(mine.grpc_wait) + call(grpc_probe);
+}
+"""
+
+
+def symbols(compiler, name, tmp_path, *options):
+    source = tmp_path / name
+    source.write_text(USE)
+    strict = ["-Wall", "-Wextra", "-Werror", "-pedantic-errors"]
+    command = [*compiler, *options, *strict, f"-I{INCLUDE}", "-c", source, "-o", tmp_path / "use.o"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    listing = subprocess.run(["nm", "-u", tmp_path / "use.o"], check=True, capture_output=True, text=True).stdout
+    return {line.split()[-1] for line in listing.splitlines()}
+
+
+@pytest.mark.parametrize("optimised", ["-O0", "-O2"])
+@pytest.mark.parametrize("standard", ["c89", "c99", "c11", "c17"])
+def test_c_binds_to_our_symbols_and_counts(standard, optimised, tmp_path):
+    found = symbols(C, "use.c", tmp_path, f"-std={standard}", optimised)
+    assert {"farcall_grpc_call_counted", "farcall_grpc_wait"} <= found
+    assert not {name for name in found if name.startswith("grpc_")}
+
+
+@pytest.mark.parametrize("standard", ["c++98", "c++11", "c++17", "c++20"])
+def test_cxx_does_too(standard, tmp_path):
+    found = symbols(CXX, "use.cpp", tmp_path, f"-std={standard}")
+    assert {"farcall_grpc_call_counted", "farcall_grpc_wait"} <= found
+
+
+def test_counting_can_be_switched_off(tmp_path):
+    found = symbols(C, "use.c", tmp_path, "-DGRPC_NO_COUNT")
+    assert "farcall_grpc_call" in found and "farcall_grpc_call_counted" not in found
+
+
+def test_libc_headers_come_unless_strict(tmp_path):
+    source = tmp_path / "use.c"
+    source.write_text('#include "grpc.h"\nint main(void) { exit(printf("%d", errno)); }\n')
+    command = [*C, "-Werror=implicit-function-declaration", f"-I{INCLUDE}", "-fsyntax-only", source]
+    assert subprocess.run(command).returncode == 0
+    assert subprocess.run([*command, "-DGRPC_STRICT_HEADERS"], capture_output=True).returncode != 0
