@@ -3,6 +3,7 @@
 pub mod compression;
 pub mod content;
 pub mod directory;
+pub mod fetcher;
 pub mod link;
 pub mod mailbox;
 pub mod memory;

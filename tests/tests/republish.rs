@@ -45,6 +45,7 @@ const TRANSPORTS: Transports = Transports {
 fn node(folder: &Path) -> Node {
     let plugins = [
         farcall_directory::plugin(),
+        farcall_fetcher::plugin(),
         farcall_spawner_local::plugin(),
         farcall_rpc_server::plugin(|options| farcall_rpc_server::construct(options, TRANSPORTS)),
     ];

@@ -1,8 +1,5 @@
 //! Arrays in files: NumPy's and Matrix Market's formats, by the file's ending.
 
-pub mod mtx;
-pub mod npy;
-
 use std::fs::File;
 use std::io::{BufWriter, Read};
 use std::os::fd::AsRawFd;
@@ -11,27 +8,14 @@ use std::path::{Path, PathBuf};
 use farcall_base::{Error, ErrorKind, Result};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 
-use crate::data::{ARRAY_BYTES_MAX, Data};
+use farcall_formats::data::ARRAY_BYTES_MAX;
+use farcall_formats::{Data, Format, mtx, npy};
 
 /// Bytes of a Matrix Market file at most.
 const TEXT_BYTES_MAX: u64 = 4 << 30;
 
-/// The formats that have an ending.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Format {
-    NumPy,
-    MatrixMarket,
-}
-
 fn format_of(path: &Path) -> Result<Format> {
-    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or("").to_ascii_lowercase();
-    match ending.as_str() {
-        "npy" => Ok(Format::NumPy),
-        "mtx" => Ok(Format::MatrixMarket),
-        _ => Err(Error::new(ErrorKind::InvalidArgument, "name a file", "its name ends neither in .npy nor in .mtx")
-            .with("file", path.display())
-            .fix("save the array with numpy.save or scipy.io.mmwrite")),
-    }
+    Format::of(&path.to_string_lossy())
 }
 
 /// Reads the array of a file; `-` is standard input, in NumPy's format.
@@ -53,24 +37,15 @@ pub fn read(path: &Path) -> Result<Data> {
             let bytes = bounded(&mut file, ARRAY_BYTES_MAX, path)?;
             npy::read(&mut bytes.as_slice(), bytes.len() as u64)
         }
-        Format::MatrixMarket => mtx::read(&text(bounded(&mut file, TEXT_BYTES_MAX, path)?, path)?),
+        Format::MatrixMarket => Format::MatrixMarket.parse(&bounded(&mut file, TEXT_BYTES_MAX, path)?),
     };
     data.map_err(|error| error.with("file", path.display()))
 }
 
 fn bounded(source: &mut dyn Read, limit: u64, path: &Path) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    source.take(limit + 1).read_to_end(&mut bytes).map_err(|error| unreadable(path, error))?;
-    if bytes.len() as u64 > limit {
-        return Err(Error::new(ErrorKind::LimitExceeded, "read a file", format!("it has more than {limit} bytes"))
-            .with("file", path.display()));
-    }
-    Ok(bytes)
-}
-
-fn text(bytes: Vec<u8>, path: &Path) -> Result<String> {
-    String::from_utf8(bytes).map_err(|_| {
-        Error::new(ErrorKind::InvalidArgument, "read a Matrix Market file", "it is not text")
+    let bytes = farcall_formats::bounded(source, limit).map_err(|error| unreadable(path, error))?;
+    bytes.ok_or_else(|| {
+        Error::new(ErrorKind::LimitExceeded, "read a file", format!("it has more than {limit} bytes"))
             .with("file", path.display())
     })
 }

@@ -3,7 +3,6 @@
 mod authority;
 mod commands;
 mod connection;
-mod data;
 mod exposed;
 mod files;
 mod inherited;

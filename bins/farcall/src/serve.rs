@@ -73,11 +73,12 @@ pub struct ServeArguments {
 }
 
 /// The plugins in this binary; the manifest picks among them.
-pub fn plugins() -> [PluginDescription; 4] {
+pub fn plugins() -> [PluginDescription; 5] {
     [
         farcall_directory::plugin(),
         farcall_spawner_local::plugin(),
         farcall_rpc_server::plugin(|options| farcall_rpc_server::construct(options, TRANSPORTS)),
+        farcall_fetcher::plugin(),
         farcall_metrics::plugin(),
     ]
 }

@@ -4,12 +4,12 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_client::Argument;
+use farcall_client::{Argument, Array};
 use farcall_idl::element::ScalarValue;
 use farcall_idl::interface::{ElementType, Interface, Order, Parameter, Shape};
 
-use crate::data::{Data, check_range, element_bytes, real, shown};
 use crate::files;
+use farcall_formats::data::{Data, check_range, element_bytes, real, shown};
 
 /// Dimensions of an inline array at most: brackets nest this deep.
 const DEPTH_MAX: usize = 16;
@@ -51,7 +51,7 @@ impl Value {
     /// What the call gets. It is taken out: once.
     pub fn argument(&mut self) -> Argument<'_> {
         match self {
-            Value::Array(data) => data.argument(),
+            Value::Array(data) => Array::of_bytes(&data.bytes, data.element, &data.shape, data.order).into(),
             Value::Other(argument) => std::mem::take(argument),
         }
     }
@@ -93,6 +93,7 @@ fn value_for(parameter: &Parameter, text: &str) -> Result<Value> {
         (ElementType::Filename, _) => Err(wrong("arrays of files do not travel yet")),
         (ElementType::String, Shape::Scalar) => Ok(Argument::Text(text.as_bytes().to_vec()).into()),
         (ElementType::String, _) => texts(text),
+        (_, Shape::Array { .. }) if is_url(text) => Ok(Argument::Url(text[1..].to_owned()).into()),
         (_, Shape::Array { dimensions, .. }) if text.starts_with('@') => {
             of_file(parameter, dimensions.len(), &text[1..])
         }
@@ -101,6 +102,11 @@ fn value_for(parameter: &Parameter, text: &str) -> Result<Value> {
         _ if array && text == "null" => Ok(Argument::Null.into()),
         _ => numbers(parameter, text),
     }
+}
+
+/// Whether the server is to fetch it: `@https://…`, `@http://…`, or `@file:/…`, which is a file of the server's.
+fn is_url(text: &str) -> bool {
+    ["@https://", "@http://", "@file:/"].iter().any(|begin| text.starts_with(begin))
 }
 
 /// One character, or as many as an array has. They are bytes: what is not ASCII counts as several.

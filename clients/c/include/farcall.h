@@ -202,7 +202,8 @@ enum farcall_argument_kind {
     FARCALL_TEXT = 5,    /* value.text */
     FARCALL_TEXTS = 6,   /* value.texts */
     FARCALL_NULL = 7,    /* a NULL string or array */
-    FARCALL_ARRAY = 8    /* data, element, rank, shape, strides; of OUT parameters: where the result goes */
+    FARCALL_ARRAY = 8,   /* data, element, rank, shape, strides; of OUT parameters: where the result goes */
+    FARCALL_URL = 11     /* value.text: from where the server fetches the array, if its manifest allows the source */
 };
 
 enum farcall_destination {

@@ -143,6 +143,7 @@ impl Reading<'_> {
                 6 => read_texts(raw.value.texts)?,
                 7 => Argument::Null,
                 8 => self.view(&raw.array())?.map_or(Argument::Null, Argument::Array),
+                11 => Argument::Url(read_url(raw.value.text)?),
                 kind => return Err(wrong("no such kind of argument").with("kind", kind)),
             })
         }
@@ -261,6 +262,14 @@ unsafe fn read_text(text: RawText) -> Result<Option<Vec<u8>>> {
     }
     // SAFETY: as above.
     Ok(Some(unsafe { elements(text.data.cast::<u8>(), text.bytes, "text") }?.to_vec()))
+}
+
+/// # Safety
+/// A text of that many bytes, or NUL-terminated.
+unsafe fn read_url(text: RawText) -> Result<String> {
+    // SAFETY: the caller's promise.
+    let url = unsafe { read_text(text) }?.ok_or_else(|| wrong("a URL that is NULL"))?;
+    String::from_utf8(url).map_err(|_| wrong("a URL that is no text"))
 }
 
 /// # Safety

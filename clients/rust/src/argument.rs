@@ -42,6 +42,9 @@ pub enum Argument<'a> {
     Texts(Vec<Option<Vec<u8>>>),
     /// NULL.
     Null,
+    /// An array that the server fetches from this URL, if its manifest allows the source (spec/wire.md, section 5.6).
+    /// What sizes it must be given by other arguments.
+    Url(String),
     /// An array. For OUT parameters: where the result goes.
     Array(View<'a>),
 }

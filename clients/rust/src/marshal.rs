@@ -222,6 +222,10 @@ impl<'a> One<'a> {
             self.want(WireArgument::Blocks(None));
             return self.receive_separately(array, destination);
         }
+        if let Argument::Url(url) = argument {
+            self.call.arguments[self.index] = WireArgument::Url(url.clone());
+            return self.receive_separately(array, destination);
+        }
         let source = source.filter(|_| mode.is_input());
         if source.is_none() && mode.is_input() {
             return Err(self.wrong("an array is missing"));

@@ -138,6 +138,12 @@ impl Play {
             | "kill" | "stopped" | "lost" | "callback" | "nest" | "lie" | "says" | "heard-out" | "listening"
             | "deaf" | "load-asks" | "progress" => self.executable_event(ExecutableId(number), words),
             "resolve" => self.resolve(words[1]),
+            "fetched" | "not-fetched" => {
+                let (key, slot) = self.peers.fetches.pop_front().expect("an array was asked of the fetcher");
+                let missing = || Error::new(ErrorKind::NotFound, "fetch an array", "no such file");
+                let outcome = if words[0] == "fetched" { Ok(()) } else { Err(missing()) };
+                self.server.fetched(&mut self.memory, key, slot, outcome);
+            }
             "listing" => {
                 let (connection, channel) = self.peers.questions.pop_front().unwrap();
                 self.server.listed(connection, channel, Ok(self.routines.clone()));

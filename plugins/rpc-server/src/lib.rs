@@ -19,6 +19,7 @@ use std::sync::{Arc, Weak};
 
 use farcall_base::Result;
 use farcall_interfaces::directory::{self, DirectoryHandle};
+use farcall_interfaces::fetcher::{self, FetcherHandle};
 use farcall_interfaces::mailbox::{Port, Reply};
 use farcall_interfaces::memory::MemorySource;
 use farcall_interfaces::spawner::{self, SpawnerHandle};
@@ -147,7 +148,7 @@ impl Plugin for RpcServer {
     }
 
     fn needs(&self) -> &'static [SlotName] {
-        &[directory::SLOT, spawner::SLOT]
+        &[directory::SLOT, spawner::SLOT, fetcher::SLOT]
     }
 
     fn start(self: Box<Self>, context: PluginContext) -> Result<RunningPlugin> {
@@ -159,6 +160,7 @@ impl Plugin for RpcServer {
         let services = driver::Services {
             directory: context.service::<DirectoryHandle>(directory::SLOT)?,
             spawner: context.service::<SpawnerHandle>(spawner::SLOT)?,
+            fetcher: context.service::<FetcherHandle>(fetcher::SLOT)?,
         };
         let control = sender.port(driver::Message::Control);
         let status = StatusHandle::new(sender.port(driver::Message::Watched));

@@ -12,6 +12,7 @@
 //!   returned, after the exit of an executable that was stopped.
 
 mod calls;
+mod known;
 mod nesting;
 mod records;
 mod starts;
@@ -19,20 +20,20 @@ mod words;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use farcall_base::{Bytes, CallId, ChannelId, ConnectionId, Error, ExecutableId, Instant};
 use farcall_call::{Channels, Connection};
 use farcall_idl::layout::CallLayout;
-use farcall_idl::sizer::Sizer;
-use farcall_interfaces::directory::{ExecutableImage, PublishedRoutine};
+use farcall_interfaces::directory::ExecutableImage;
+use farcall_interfaces::fetcher::Wanted;
 use farcall_interfaces::spawner::ExecutableLimits;
 use farcall_wire::{HelloLimits, Open, Order};
 
 use crate::access::Rights;
 use crate::counters::{Counters, NameNumber, RowNumber};
 pub use calls::{CallKey, Calls};
+pub use known::Known;
 pub use nesting::{Nest, Nesting};
 pub use records::{AuditRecord, AuditedCall, Records};
 pub(crate) use starts::Starts;
@@ -270,53 +271,6 @@ pub struct Pool {
     pub waiting: VecDeque<CallKey>,
 }
 
-/// A routine that is kept at hand, and what was learned of it.
-pub struct Known {
-    /// What the directory says.
-    pub published: Arc<PublishedRoutine>,
-    /// `module/name`.
-    pub name: String,
-    /// Its module.
-    pub module_key: ModuleKey,
-    /// The sizes of its calls.
-    pub sizer: Sizer,
-    /// Which it is in the counts.
-    pub counted: NameNumber,
-    /// Typical time of its calls with little data, in nanoseconds; 0 while unknown.
-    run_ns: AtomicU64,
-}
-
-impl Known {
-    /// A routine of which nothing was learned yet.
-    pub fn new(published: Arc<PublishedRoutine>, counters: &mut Counters) -> Known {
-        let interface = &published.routine.interface;
-        let (name, sizer) = (interface.full_name(), Sizer::new(interface));
-        let module_key = Arc::new((published.module.name.clone(), published.module.generation));
-        let counted = counters.routine(&name);
-        Known { name, module_key, sizer, counted, published, run_ns: AtomicU64::new(0) }
-    }
-
-    /// Typical time of its calls with little data, where one has been seen.
-    pub fn typical(&self) -> Option<Duration> {
-        Some(self.run_ns.load(Ordering::Relaxed)).filter(|known| *known > 0).map(Duration::from_nanos)
-    }
-
-    /// A call with little data took that long.
-    pub fn learn(&self, nanoseconds: u64) {
-        let before = self.run_ns.load(Ordering::Relaxed);
-        let after = if before == 0 { nanoseconds } else { before - before / 4 + nanoseconds / 4 };
-        self.run_ns.store(after.max(1), Ordering::Relaxed);
-    }
-}
-
-impl std::ops::Deref for Known {
-    type Target = PublishedRoutine;
-
-    fn deref(&self) -> &PublishedRoutine {
-        &self.published
-    }
-}
-
 /// What a client wants to be told of a call while it is under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wants {
@@ -348,6 +302,10 @@ pub struct Call {
     pub files: Option<Box<ResultFiles>>,
     /// Segments of the client's that it names.
     pub segments: Vec<u32>,
+    /// Arrays that it names by URL and that are not there yet.
+    pub fetching: usize,
+    /// Whether everything that its client sends has come.
+    pub complete: bool,
     /// Whose line it stands in.
     pub executable: Option<ExecutableId>,
     /// Why it is to end before its outcome comes, if it is.
@@ -400,6 +358,15 @@ pub enum Action {
         connection: ConnectionId,
         /// On which channel.
         channel: ChannelId,
+    },
+    /// Have an array fetched and laid into [`crate::step::Server::fetched_memory`]; tell [`crate::step::Server::fetched`].
+    Fetch {
+        /// Whose argument it is.
+        key: CallKey,
+        /// Which.
+        slot: u16,
+        /// What it is.
+        wanted: Wanted,
     },
     /// Have an order carried out; tell [`crate::step::Server::obeyed`].
     Order {

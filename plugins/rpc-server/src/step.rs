@@ -10,6 +10,7 @@ mod check;
 mod client;
 mod dispatch;
 mod executable;
+mod fetch;
 mod files;
 mod line;
 mod nest;
@@ -25,7 +26,7 @@ use std::sync::Arc;
 use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_call::{Connection, Event, Setup, Transmit};
 use farcall_wire::message::{ADMINISTRATION, ByteOrder};
-use farcall_wire::{COMPRESSION, FrameHeader, Hello, Role, STATUS, Share};
+use farcall_wire::{COMPRESSION, FrameHeader, Hello, Role, STATUS, Share, URLS};
 
 use crate::access::Rights;
 use crate::state::{Action, MemoryId, MemorySource, Newcomer, Peer, PeerKind, Phase, State};
@@ -81,7 +82,7 @@ impl Server {
     }
 
     fn hello(&self, compression: Option<&str>) -> Hello {
-        let features = [ADMINISTRATION, STATUS].into_iter().chain(compression);
+        let features = [ADMINISTRATION, STATUS, URLS].into_iter().chain(compression);
         Hello {
             role: Role::Server,
             byte_order: ByteOrder::NATIVE,

@@ -46,14 +46,22 @@ impl Transfers {
         self.regions.values().find(|region| region.identity() == identity)
     }
 
+    /// A place's elements, one after the other.
+    ///
+    /// # Errors
+    /// `Internal` when the memory is gone.
+    pub fn packing_of(&self, place: &SlotMemory) -> Result<Packing> {
+        let region = self.regions.get(&place.memory).cloned();
+        let region = region.ok_or_else(|| Error::internal("move an array", "its memory is gone"))?;
+        Packing::new(region, place.base as usize, &place.array)
+    }
+
     fn packing(&mut self, connection: ConnectionId, place: &Place, memory: Option<SlotMemory>) -> Result<&mut Packing> {
         let key = (connection, place.channel, place.side, place.slot);
         if place.offset == 0 {
             // The first bytes of an argument: whatever an earlier call left under this number is over.
             let memory = memory.ok_or_else(|| Error::internal("move an array", "its call is gone"))?;
-            let region = self.regions.get(&memory.memory).cloned();
-            let region = region.ok_or_else(|| Error::internal("move an array", "its memory is gone"))?;
-            let packing = Packing::new(region, memory.base as usize, &memory.array)?;
+            let packing = self.packing_of(&memory)?;
             self.packings.insert(key, (memory.memory, packing));
         }
         let found = self.packings.get_mut(&key).map(|(_, packing)| packing);

@@ -19,6 +19,6 @@ pub use message::{
 };
 pub use reader::{FrameReader, Step};
 pub use request::{
-    HoldRequest, InterfaceReply, ModuleReport, NESTED_CALLS, OBJECTS, Order, Publication, Reply, Request,
+    HoldRequest, InterfaceReply, ModuleReport, NESTED_CALLS, OBJECTS, Order, Publication, Reply, Request, URLS,
 };
 pub use status::{DURATIONS_NS, ModuleStatus, ObjectState, ObjectStatus, OpenCall, STATUS, Stage, Status, Totals, Use};

@@ -8,7 +8,7 @@ use minicbor::encode::Write;
 use minicbor::{Decode, Encode};
 
 pub use crate::request::{
-    ADMINISTRATION, InterfaceReply, ModuleReport, NESTED_CALLS, OBJECTS, Order, Publication, Reply, Request,
+    ADMINISTRATION, InterfaceReply, ModuleReport, NESTED_CALLS, OBJECTS, Order, Publication, Reply, Request, URLS,
 };
 
 /// Longest control body a receiver accepts unless its Hello says otherwise.

@@ -71,6 +71,9 @@ pub const NESTED_CALLS: &str = "nested-calls";
 /// The feature that allows [`Request::Administer`] and [`Reply::Modules`].
 pub const ADMINISTRATION: &str = "administration";
 
+/// The feature that allows arguments to be named by URL (spec/wire.md, section 5.6).
+pub const URLS: &str = "urls";
+
 /// What a server is told to do (spec/wire.md, section 4).
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(flat)]

@@ -17,10 +17,10 @@ use farcall_idl::nearest;
 use farcall_idl::signature::{positional, results, signature};
 
 use crate::connection::{Connection, ServerArguments};
-use crate::data::Data;
 use crate::files::{Pending, place_of};
 use crate::output::print;
 use crate::values::{Value, unmarked, value};
+use farcall_formats::Data;
 use screen::Screen;
 
 /// How often it is looked how far the call's arrays are.

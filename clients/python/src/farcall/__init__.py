@@ -9,6 +9,7 @@
     server.call("lapack/dgesv", A, b, timeout=5)
 """
 
+from ._arguments import URL
 from ._errors import (
     Ambiguous,
     Cancelled,
@@ -74,6 +75,7 @@ __all__ = [
     "ShuttingDown",
     "SystemFailure",
     "TimedOut",
+    "URL",
     "Times",
     "Unavailable",
     "Unreachable",

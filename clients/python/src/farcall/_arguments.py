@@ -20,13 +20,26 @@ from ._interface import CHAR, STRUCT, Parameter
 from ._library import ffi
 
 # enum farcall_argument_kind.
-INTEGER, REAL, COMPLEX, RAW, TEXT, TEXTS, NULL, ARRAY = 1, 2, 3, 4, 5, 6, 7, 8
+INTEGER, REAL, COMPLEX, RAW, TEXT, TEXTS, NULL, ARRAY, FETCHED = 1, 2, 3, 4, 5, 6, 7, 8, 11
 # enum farcall_destination.
 IN_PLACE, INTO = 1, 2
 _INT64_MAX = 2**63 - 1
 # Of DLPack: CPU, and host memory that CUDA or ROCm pinned.
 _HOST_DEVICES = (1, 3, 11)
 _KEEP = List[Any]
+
+
+class URL(str):
+    """An array that the server fetches by itself, from where its manifest allows it: `server.dmmul(URL("https://…/a.npy"), B, n=100)`.
+
+    The file is NumPy's (`.npy`) or Matrix Market's (`.mtx`), and holds the type that the routine takes, or numbers that fit
+    it. What sizes the array must be given by another argument: this program does not see it. An array argument alone.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"URL({str(self)!r})"
 
 
 def refuse(routine: str, parameter: Parameter, message: str, advice: str = "", wrong_type: bool = False) -> NoReturn:
@@ -54,7 +67,9 @@ class Filler:
         """One IN or INOUT argument."""
         if parameter.is_callback:
             refuse(self.routine, parameter, "callbacks come with a later version of Farcall")
-        if parameter.is_file:
+        if isinstance(value, URL):
+            self._url(parameter, value)
+        elif parameter.is_file:
             self._file(parameter, value)
         elif parameter.is_text:
             self._text(parameter, value)
@@ -130,6 +145,13 @@ class Filler:
             refuse(self.routine, parameter, message, "pass its path, or its content as bytes", wrong_type=True)
         slot.kind = RAW
         self._put_bytes(slot.value.text, content)
+
+    def _url(self, parameter: Parameter, value: URL) -> None:
+        if not parameter.is_array or parameter.is_text or parameter.is_file or parameter.element == STRUCT:
+            refuse(self.routine, parameter, "only an array of numbers can be fetched", "pass the value itself", wrong_type=True)
+        slot = self.slots[parameter.index]
+        slot.kind = FETCHED
+        self._put_bytes(slot.value.text, value.encode("utf-8", "surrogateescape"))
 
     # ---- Text --------------------------------------------------------------------------------------------------------
 

@@ -104,7 +104,8 @@ enum farcall_argument_kind {
     FARCALL_TEXT = 5,
     FARCALL_TEXTS = 6,
     FARCALL_NULL = 7,
-    FARCALL_ARRAY = 8
+    FARCALL_ARRAY = 8,
+    FARCALL_URL = 11
 };
 enum farcall_destination {
     FARCALL_NEW = 0,

@@ -121,6 +121,13 @@ fn given<'a>(
 ) -> Result<Given<'a>> {
     Ok(match argument {
         Argument::Unset => Given::Unset,
+        // It says nothing of sizes, wherever it leads.
+        Argument::Url(_) if matches!(parameter.shape, Shape::Array { .. }) => Given::Other,
+        Argument::Url(_) => {
+            return Err(Error::new(ErrorKind::InvalidArgument, "call", "a URL where the interface wants no array")
+                .with("parameter", &parameter.name)
+                .fix("pass the value itself"));
+        }
         _ if parameter.element == ElementType::Filename && parameter.shape == Shape::Scalar => Given::Other,
         // NULL is a value of texts and arrays; it says nothing of sizes.
         Argument::Null if parameter.shape != Shape::Scalar || parameter.element == ElementType::String => Given::Other,

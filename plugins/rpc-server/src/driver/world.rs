@@ -14,7 +14,7 @@ use farcall_interfaces::packing::Packing;
 use farcall_wire::{FrameHeader, FrameKind, Share};
 
 use crate::state::{MemoryId, MemorySource as SharedSource, Nest};
-use crate::step::{Server, Surroundings};
+use crate::step::{Server, SlotMemory, Surroundings};
 use crate::transfers::Transfers;
 use crate::{Options, Transports};
 
@@ -93,6 +93,11 @@ impl World {
     /// The descriptor for a Share frame to an executable, which leaves now.
     pub fn descriptor(&mut self, connection: ConnectionId, segment: u32) -> Result<Arc<OwnedFd>> {
         self.announced.remove(&(connection, segment)).ok_or_else(gone)
+    }
+
+    /// A place for an array that comes from elsewhere than a connection.
+    pub fn packing(&self, place: &SlotMemory) -> Result<Packing> {
+        self.transfers.packing_of(place)
     }
 
     /// The array whose next bytes a data frame carries.

@@ -16,7 +16,7 @@ use farcall_wire::{
 use super::memory::Memory;
 use super::status::shown;
 use super::words::{argument, open, returned, word};
-use crate::state::{Action, AuditRecord, MemorySource};
+use crate::state::{Action, AuditRecord, CallKey, MemorySource};
 use crate::step::Server;
 
 struct Other {
@@ -55,6 +55,8 @@ pub struct Peers {
     others: BTreeMap<ConnectionId, Other>,
     /// Questions to the directory, oldest first.
     pub questions: VecDeque<(ConnectionId, ChannelId)>,
+    /// What was asked of the fetcher.
+    pub fetches: VecDeque<(CallKey, u16)>,
     /// Connections inside calls that executables ask for, by the numbers that they will have.
     nests: VecDeque<ConnectionId>,
     /// Executables may lie about what they have begun.
@@ -315,6 +317,10 @@ impl Peers {
             Action::List { connection, channel } => {
                 self.questions.push_back((connection, channel));
                 "list".to_owned()
+            }
+            Action::Fetch { key, slot, wanted } => {
+                self.fetches.push_back((key, slot));
+                format!("fetch {slot} {}, shape {:?}, for {}", wanted.url, wanted.shape, wanted.principal)
             }
             Action::Order { connection, channel, order } => {
                 self.questions.push_back((connection, channel));

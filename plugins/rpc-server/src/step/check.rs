@@ -10,6 +10,7 @@ use farcall_wire::{Argument, Open};
 
 use crate::state::{Known, OwnMemory, argument_word};
 use crate::step::Surroundings;
+use crate::step::fetch;
 use crate::step::files::{self, is_file};
 
 /// Results up to this size come back inside the answer and need no memory of ours.
@@ -59,6 +60,8 @@ fn check_scalar(interface: &Interface, parameter: &Parameter, bytes: Option<&[u8
 pub struct Plan {
     /// Bytes of argument data that come as frames.
     pub announced: u64,
+    /// Whether an array is named by URL.
+    pub fetches: bool,
     offsets: BTreeMap<u16, u64>,
     bytes: u64,
 }
@@ -99,6 +102,10 @@ pub fn plan(
         if let ParameterLayout::Array(array) = layout {
             check_array(parameter, array, argument, segments)?;
             check_wanted(parameter, array, argument, wanted, segments)?;
+            if let Argument::Url(_) = argument {
+                fetch::check(parameter)?;
+                plan.fetches = true;
+            }
             if let Argument::Blocks(_) = argument {
                 plan.announced += array.transfer_bytes;
             }
@@ -133,10 +140,8 @@ fn check_direction(parameter: &Parameter, layout: &ParameterLayout, argument: &A
         Argument::Absent if expects && parameter.default.is_none() => Err(misfit(parameter, "an argument is missing")),
         Argument::Absent => Ok(()),
         _ if !expects => Err(misfit(parameter, "an argument for a parameter that takes none")),
-        Argument::Handle(_) | Argument::Url(_) => {
-            Err(misfit(parameter, "a kind of argument that this server does not take")
-                .with("kind", argument_word(argument)))
-        }
+        Argument::Handle(_) => Err(misfit(parameter, "a kind of argument that this server does not take")
+            .with("kind", argument_word(argument))),
         _ => Ok(()),
     }
 }
@@ -148,7 +153,7 @@ fn check_array(
     segments: &BTreeMap<u32, u64>,
 ) -> Result<()> {
     match argument {
-        Argument::Absent | Argument::Null => Ok(()),
+        Argument::Absent | Argument::Null | Argument::Url(_) => Ok(()),
         Argument::Inline(bytes) if bytes.len() as u64 == array.transfer_bytes => Ok(()),
         Argument::Blocks(Some(length)) if *length == array.transfer_bytes => Ok(()),
         Argument::Inline(_) | Argument::Blocks(_) => Err(misfit(parameter, "an array of the wrong length")
@@ -249,7 +254,7 @@ fn check_value(parameter: &Parameter, layout: &ParameterLayout, argument: &Argum
 
 /// Arrays that travel as frames lie in our memory; so do results too long to come inside the answer.
 fn needs_memory(parameter: &Parameter, array: &ArrayLayout, argument: &Argument, wanted: &Argument) -> bool {
-    let comes = matches!(argument, Argument::Blocks(_));
+    let comes = matches!(argument, Argument::Blocks(_) | Argument::Url(_));
     let goes = parameter.mode.is_output()
         && matches!(wanted, Argument::Blocks(None))
         && array.transfer_bytes > INLINE_MAX

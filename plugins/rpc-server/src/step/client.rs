@@ -228,6 +228,8 @@ impl Server {
             memory,
             files: None,
             segments,
+            fetching: 0,
+            complete: false,
             executable: None,
             unwanted: None,
             returns: 0,
@@ -242,7 +244,14 @@ impl Server {
             waits_since: now,
             nesting: around.nesting,
         };
+        self.enter(connection, channel, call, &plan);
+        Ok(plan.announced)
+    }
+
+    /// A call stands in the tables from now on.
+    fn enter(&mut self, connection: ConnectionId, channel: ChannelId, call: Call, plan: &check::Plan) {
         self.begin_inside(call.nesting.parent);
+        let (now, deadline) = (call.accepted, call.deadline);
         let number = self.state.number();
         let key = self.state.calls.insert(number, Box::new(call));
         if let Some(deadline) = deadline {
@@ -255,7 +264,9 @@ impl Server {
         if let Some(PeerKind::Client { calls, .. }) = self.kind_mut(connection) {
             calls.insert(channel, key);
         }
-        Ok(plan.announced)
+        if plan.fetches {
+            self.fetch_arguments(key);
+        }
     }
 
     fn routine(&self, open: &Open) -> Result<Arc<Known>> {

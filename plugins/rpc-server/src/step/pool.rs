@@ -33,8 +33,12 @@ impl Server {
     pub(super) fn enqueue(&mut self, surroundings: &mut dyn Surroundings, key: CallKey) {
         let Some(call) = self.state.calls.get_mut(&key) else { return };
         call.queued = surroundings.now();
+        call.complete = true;
+        let (module, fetching) = (module_key(call), call.fetching);
         self.state.coming.remove(&key);
-        let module = module_key(call);
+        if fetching > 0 {
+            return;
+        }
         self.wait_in_pool(key, Rank::Last);
         self.serve_pool(surroundings, &module);
         self.tell_place(key);

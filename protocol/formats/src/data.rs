@@ -1,7 +1,6 @@
 //! Arrays in memory of this program: what files and inline values become before a call.
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_client::{Argument, Array};
 use farcall_idl::element::ScalarValue;
 use farcall_idl::interface::{ElementType, Order};
 
@@ -24,11 +23,6 @@ pub struct Data {
 }
 
 impl Data {
-    /// The array as a call's argument.
-    pub fn argument(&self) -> Argument<'_> {
-        Array::of_bytes(&self.bytes, self.element, &self.shape, self.order).into()
-    }
-
     /// The same numbers as elements of another type, where no number changes.
     ///
     /// # Errors

@@ -1,0 +1,70 @@
+//! What the fetcher works on, and what always holds of it.
+//!
+//! - At most `at_once_max` arrays are fetched, at most `waiting_max` wait; none waits while fewer are fetched.
+
+use std::collections::VecDeque;
+
+use farcall_interfaces::fetcher::Wanted;
+use serde::Deserialize;
+
+use crate::source::{Location, Rules};
+
+/// The plugin's options, each explained in `options.toml`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Limits {
+    pub allow: Vec<Allowed>,
+    pub bytes_max: u64,
+    pub at_once_max: usize,
+    pub waiting_max: usize,
+    pub timeout_ms: u64,
+    pub certificates: String,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            allow: Vec::new(),
+            bytes_max: 1 << 30,
+            at_once_max: 4,
+            waiting_max: 64,
+            timeout_ms: 60_000,
+            certificates: String::new(),
+        }
+    }
+}
+
+/// Sources, and who may have arrays fetched from them.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Allowed {
+    pub from: Vec<String>,
+    #[serde(default = "everybody")]
+    pub who: Vec<String>,
+}
+
+fn everybody() -> Vec<String> {
+    vec!["*".to_owned()]
+}
+
+/// An array that somebody wants, and where it lies.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Job {
+    pub number: u64,
+    pub location: Location,
+    pub wanted: Wanted,
+}
+
+/// The tables.
+pub(crate) struct State {
+    pub limits: Limits,
+    pub rules: Rules,
+    pub fetching: usize,
+    pub waiting: VecDeque<Job>,
+}
+
+impl State {
+    pub fn new(limits: Limits, rules: Rules) -> State {
+        State { limits, rules, fetching: 0, waiting: VecDeque::new() }
+    }
+}

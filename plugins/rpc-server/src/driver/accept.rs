@@ -1,0 +1,144 @@
+//! Strangers at the door: clients that connect, connections from inside calls, and what becomes of those for whom there is
+//! no room.
+
+use std::os::fd::OwnedFd;
+
+use farcall_base::{ConnectionId, Error, ErrorKind};
+use farcall_interfaces::stream::{ByteStream, Proof};
+use rustix::event::epoll;
+
+use super::audit::Life;
+use super::{ACCEPT_BUDGET, ACCEPT_REST, Driver};
+use crate::LogLevel;
+use crate::access::{self, Principal};
+use crate::state::{Caller, Nest, Newcomer};
+use crate::step::Surroundings;
+
+impl Driver {
+    pub(super) fn accept(&mut self, index: usize) {
+        for _ in 0..ACCEPT_BUDGET {
+            // There are none any more once farewell was said.
+            let Some(listener) = self.listeners.get_mut(index) else { return };
+            match listener.accept() {
+                Ok(Some(stream)) => self.greet(stream, None),
+                Ok(None) => return,
+                // A client that is gone already, or that the transport turned away.
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => self.turned_away(error),
+                Err(error) => return self.turn_away(index, &error),
+            }
+        }
+    }
+
+    pub(super) fn turned_away(&self, error: std::io::Error) {
+        let Ok(reason) = error.downcast::<Error>() else { return };
+        if let Some(log) = &self.log {
+            log.stranger(&reason);
+        }
+        if let Some(log) = &self.audit {
+            log.stranger(reason);
+        }
+    }
+
+    pub(super) fn greet(&mut self, stream: Box<dyn ByteStream>, refusal: Option<Error>) {
+        let peer = stream.peer().clone();
+        let own = (self.transports.own_uid)();
+        let mut owns_server = true;
+        let (token, stranger, name) = match peer.proof {
+            Proof::User { uid, .. } if uid == own || uid == 0 => (None, None, format!("uid {uid}")),
+            Proof::User { uid, .. } => (None, Some(foreign_user(uid, own)), format!("uid {uid}")),
+            Proof::Certificate { name } => {
+                owns_server = false;
+                (None, access::check_name(&name).err(), name)
+            }
+            Proof::Token(token) => (Some(token), None, "token".to_owned()),
+            Proof::Inherited | Proof::Address => (None, None, "inherited".to_owned()),
+        };
+        let shares = stream.passes_descriptors();
+        let Some(connection) = self.add(stream) else { return };
+        let rights = access::rights(&self.options.access, &Principal { name: name.clone(), owns_server });
+        self.tell_of(connection, "opened", &name, Some(&peer.address));
+        self.world.set_principal(connection, name);
+        let now = self.world.now();
+        let caller = Caller { address: peer.address, rights };
+        let newcomer = Newcomer { caller, shares_memory: shares, token, refusal: stranger.or(refusal) };
+        self.server.accepted(connection, newcomer, now);
+        // What came with the end of a handshake lies in the stream already.
+        self.again.push(connection);
+    }
+
+    /// The routine of an executable calls others: it is a client of ours, at the other end of what came.
+    pub(super) fn nest(&mut self, nest: Nest, descriptor: OwnedFd) {
+        // What is no socket, or cannot be watched, is closed; whoever sent it notices.
+        let Ok(stream) = (self.transports.socket)(descriptor, Proof::Inherited) else { return };
+        let Some(connection) = self.add(stream) else { return };
+        let caller = &nest.newcomer.caller;
+        self.tell_of(connection, "opened", caller.rights.principal(), Some(&caller.address));
+        self.world.set_principal(connection, caller.rights.principal().to_owned());
+        self.server.nested(connection, nest, self.world.now());
+        self.again.push(connection);
+    }
+
+    /// Logs that a client's connection begins or ends; a connection that is refused is begun, and then refused.
+    pub(super) fn tell_of(&self, connection: ConnectionId, outcome: &'static str, principal: &str, peer: Option<&str>) {
+        let Some(log) = &self.log else { return };
+        log.life(LogLevel::Debug, || Life {
+            connection: Some(connection.0),
+            principal: Some(principal.to_owned()),
+            peer: peer.map(str::to_owned),
+            outcome,
+            ..Life::default()
+        });
+    }
+
+    /// There are no descriptors or no memory for another connection. The next client is told so in the place of the
+    /// spare descriptor; where there is none, clients wait, and the listeners rest: they would ask again at once.
+    pub(super) fn turn_away(&mut self, index: usize, error: &std::io::Error) {
+        if self.spare.take().is_some()
+            && let Ok(Some(stream)) = self.listeners[index].accept()
+        {
+            return self.greet(stream, Some(out_of_descriptors(error)));
+        }
+        if self.resting_until.is_none() {
+            self.set_listening(epoll::EventFlags::empty());
+        }
+        self.resting_until = Some(self.world.now() + ACCEPT_REST);
+    }
+
+    pub(super) fn set_listening(&self, flags: epoll::EventFlags) {
+        for (index, listener) in self.listeners.iter().enumerate() {
+            let Some(descriptor) = listener.readiness() else { continue };
+            // Cannot fail for a descriptor that was added.
+            let _ = epoll::modify(&self.poller, descriptor, epoll::EventData::new_u64(1 + index as u64), flags);
+        }
+    }
+
+    /// Ends the listeners' rest when its time is over, and finds a new spare descriptor if one was given up.
+    pub(super) fn refresh(&mut self) {
+        if self.spare.is_none() {
+            self.spare = spare_descriptor();
+        }
+        if self.resting_until.is_some_and(|until| until <= self.world.now()) {
+            self.resting_until = None;
+            self.set_listening(epoll::EventFlags::IN);
+        }
+    }
+}
+
+pub(super) fn spare_descriptor() -> Option<std::fs::File> {
+    std::fs::File::open("/dev/null").ok()
+}
+
+fn out_of_descriptors(error: &std::io::Error) -> Error {
+    Error::new(ErrorKind::LimitExceeded, "accept a connection", format!("the server cannot take more: {error}"))
+        .fix("close connections, or start the server with a higher limit on open files (ulimit -n)")
+        .retryable()
+}
+
+fn foreign_user(uid: u32, own: u32) -> Error {
+    Error::new(
+        ErrorKind::PermissionDenied,
+        "accept a connection",
+        format!("this server serves user {own} only, not user {uid}"),
+    )
+    .fix("start a server of your own with `farcall serve`")
+}

@@ -1,0 +1,58 @@
+//! Routines that are kept at hand, and what was learned of them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use farcall_idl::sizer::Sizer;
+use farcall_interfaces::directory::PublishedRoutine;
+
+use super::ModuleKey;
+use crate::counters::{Counters, NameNumber};
+
+/// A routine that is kept at hand, and what was learned of it.
+pub struct Known {
+    /// What the directory says.
+    pub published: Arc<PublishedRoutine>,
+    /// `module/name`.
+    pub name: String,
+    /// Its module.
+    pub module_key: ModuleKey,
+    /// The sizes of its calls.
+    pub sizer: Sizer,
+    /// Which it is in the counts.
+    pub counted: NameNumber,
+    /// Typical time of its calls with little data, in nanoseconds; 0 while unknown.
+    run_ns: AtomicU64,
+}
+
+impl Known {
+    /// A routine of which nothing was learned yet.
+    pub fn new(published: Arc<PublishedRoutine>, counters: &mut Counters) -> Known {
+        let interface = &published.routine.interface;
+        let (name, sizer) = (interface.full_name(), Sizer::new(interface));
+        let module_key = Arc::new((published.module.name.clone(), published.module.generation));
+        let counted = counters.routine(&name);
+        Known { name, module_key, sizer, counted, published, run_ns: AtomicU64::new(0) }
+    }
+
+    /// Typical time of its calls with little data, where one has been seen.
+    pub fn typical(&self) -> Option<Duration> {
+        Some(self.run_ns.load(Ordering::Relaxed)).filter(|known| *known > 0).map(Duration::from_nanos)
+    }
+
+    /// A call with little data took that long.
+    pub fn learn(&self, nanoseconds: u64) {
+        let before = self.run_ns.load(Ordering::Relaxed);
+        let after = if before == 0 { nanoseconds } else { before - before / 4 + nanoseconds / 4 };
+        self.run_ns.store(after.max(1), Ordering::Relaxed);
+    }
+}
+
+impl std::ops::Deref for Known {
+    type Target = PublishedRoutine;
+
+    fn deref(&self) -> &PublishedRoutine {
+        &self.published
+    }
+}
