@@ -16,6 +16,21 @@ impl fmt::Display for CallId {
     }
 }
 
+impl FromStr for CallId {
+    type Err = Error;
+
+    /// Reads what [`CallId`] shows: 32 hexadecimal digits.
+    fn from_str(text: &str) -> Result<CallId> {
+        let wrong = || {
+            Error::new(ErrorKind::InvalidArgument, "read a call's id", format!("\"{}\" is none", printable(text)))
+                .fix("give the 32 hexadecimal digits that `farcall kept` shows")
+        };
+        let is_hex = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let number = u128::from_str_radix(text, 16).ok().filter(|_| is_hex).ok_or_else(wrong)?;
+        Ok(CallId(number.to_be_bytes()))
+    }
+}
+
 impl fmt::Debug for CallId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "call {self}")

@@ -241,7 +241,9 @@ impl Session {
                 }
                 Event::Unshared(segment) => self.segments.remove(segment),
                 Event::Left(_) => self.left = true,
+                // It opens no calls, and keeps none.
                 Event::Replied(..) | Event::Resulted(..) | Event::Finished(_) | Event::Noticed(..) => {}
+                Event::Resumed(..) | Event::Agreed(..) | Event::Acknowledged(_) => {}
             }
         }
         Ok(())
@@ -263,7 +265,9 @@ impl Session {
             | Request::Status
             | Request::Nest(_)
             | Request::Hold(_)
-            | Request::Release(..) => {
+            | Request::Release(..)
+            | Request::Forget(_)
+            | Request::Kept => {
                 let error = Error::new(ErrorKind::InvalidArgument, "ask an executable", "only its server can do that");
                 Reply::Failed((&error).into())
             }

@@ -39,6 +39,10 @@ impl Surroundings for Memory {
         Ok((memory, memory.0, bytes))
     }
 
+    fn allocate_for(&mut self, _: &str, bytes: u64) -> Result<(MemoryId, u64, u64)> {
+        self.allocate(ConnectionId(0), bytes)
+    }
+
     /// Links of the simulation carry no descriptors, and peers there share no memory.
     fn announce(&mut self, _: ConnectionId, _: u32, _: SharedSource) -> Result<()> {
         Err(Error::internal("share memory", "links of a simulation carry none"))

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use farcall_base::{Bytes, Error, ErrorKind, Result};
 use farcall_interfaces::link::QUEUE_BYTES;
-use farcall_rpc_server::state::{Limits, Records};
+use farcall_rpc_server::state::{KeepLimits, Limits, Records};
 use farcall_transport_simulated::LinkPlan;
 use farcall_wire::HelloLimits;
 use serde::Deserialize;
@@ -146,6 +146,15 @@ impl Plan {
             records: Records::None,
             counters_max: 100,
             nesting_max: 8,
+            keep: KeepLimits {
+                longest: Duration::ZERO,
+                resume: Duration::ZERO,
+                calls_max: 0,
+                memory_bytes_max: 0,
+                file_bytes_max: 0,
+                share_percent: 100,
+                has_folder: false,
+            },
             hello: hello_limits(),
         }
     }

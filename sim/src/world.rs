@@ -264,6 +264,7 @@ impl World {
             Action::Recall(..) | Action::Resume(_) | Action::Look(_) => panic!("links of this world have no turnstile"),
             Action::Listen(_) | Action::Hush(_) => panic!("clients of this world want no output"),
             Action::Fetch { .. } => panic!("clients of this world name no arrays by URL"),
+            Action::Results(_) => panic!("clients of this world have nothing kept"),
             Action::List { .. } | Action::Order { .. } | Action::Close(_) | Action::Audit(_) => {
                 panic!("clients of this world neither list nor give orders, and nobody keeps a log")
             }

@@ -135,7 +135,7 @@ def fields(*items):
 def choice(*variants):
     def check(value):
         need(type(value) is list and value and type(value[0]) is int, "no choice")
-        need(value[0] < len(variants), f"unknown variant {value[0]}")
+        need(value[0] < len(variants) and variants[value[0]] is not None, f"unknown variant {value[0]}")
         fields(*variants[value[0]])(value[1:])
 
     return check
@@ -157,15 +157,21 @@ argument = choice(
 arguments = list_of(argument)
 times = record({1: u64, 2: u64, 3: u64})
 interface = record({1: text, 2: octets, 3: contract})
-publication = record({1: octets, 2: list_of(text)})
-order = choice((text,), (text,), (either_null_or(text),), (either_null_or(u64),))
+publication = record({1: octets, 2: list_of(text)}, {3: text})
+hold = record({1: text, 2: call_id, 3: u32, 4: u64}, {5: u64, 6: flag})
+order = choice((text,), (text,), (either_null_or(text),), (either_null_or(u64),), (list_of(call_id),))
 module_report = record({1: text, 2: u32, 3: text}, {4: failure})
 open_call = record({1: call_id, 2: text, 3: text, 4: text, 5: one_of(4), 6: u64})
 use = record({1: text, 2: text, 3: u64, 4: u64, 5: list_of(fields(u16, u64)), 6: u64, 7: u64, 8: list_of(u64), 9: u64})
 module_status = record({1: text, **dict.fromkeys(range(2, 7), u64)})
 totals = record(dict.fromkeys(range(1, 10), u64))
+held = record(
+    {1: call_id, 2: text, 3: text, 4: one_of(5), 5: u64, 6: u64, 7: u64}, {8: u64, 9: u32, 10: text}
+)
+kept_call = record({1: call_id, 2: text, 3: one_of(4), 4: u64, 5: u64, 6: flag, 7: text})
 status = record(
-    {1: text, 2: u64, 3: flag, 4: list_of(open_call), 5: u64, 6: list_of(use), 7: list_of(module_status)}, {8: totals}
+    {1: text, 2: u64, 3: flag, 4: list_of(open_call), 5: u64, 6: list_of(use), 7: list_of(module_status)},
+    {8: totals, 9: u64, 10: list_of(held), 11: list_of(kept_call), 12: u64},
 )
 
 SCHEMA = {
@@ -173,18 +179,18 @@ SCHEMA = {
         {1: one_of(3), 2: one_of(2), 3: text, 4: list_of(text), 5: limits, 6: text, 9: attributes}, {7: text, 8: octets}
     ),
     2: record({}, {1: failure}),
-    5: choice((text,), (), (publication,), (order,), (), (call_id,)),
-    6: choice((failure,), (interface,), (list_of(interface),), (), (list_of(module_report),), (status,)),
+    5: choice((text,), (), (publication,), (order,), (), (call_id,), (hold,), (call_id, u32), None, (call_id,), ()),
+    6: choice((failure,), (interface,), (list_of(interface),), (), (list_of(module_report),), (status,), (record({1: flag}),), (list_of(kept_call),)),
     7: record(
         {1: call_id, 2: text, 3: contract, 4: arguments},
         {5: u64, 6: u64, 7: octets, 8: text, 9: text, 10: attributes, 11: arguments},
     ),
     9: record({1: u64, 2: u32}),
     10: record({2: arguments, 3: times}, {1: failure, 4: attributes}),
-    12: choice((u32,), (), (real, text), (u8, octets)),
+    12: choice((u32,), (), (real, text), (u8, octets), ()),
     13: record({1: u32, 2: u64}),
     14: u32,
-    15: record({1: call_id, 2: u32}, {3: attributes}),
+    15: record({1: call_id, 2: u32}, {3: attributes, 4: flag, 5: interface, 6: arguments}),
 }
 
 

@@ -42,7 +42,7 @@ impl Heard {
             match call.next_news(PATIENCE).unwrap().expect("news come in time") {
                 News::Queued(before) => heard.before = Some(before),
                 News::Started => heard.started = true,
-                News::Progress(..) => panic!("no routine tells of its progress"),
+                News::Progress(..) | News::Kept => panic!("no routine tells of its progress, and nothing is kept"),
                 News::Stdout(bytes) => heard.stdout += &String::from_utf8(bytes).unwrap(),
                 News::Stderr(bytes) => heard.stderr += &String::from_utf8(bytes).unwrap(),
                 News::Over => return heard,

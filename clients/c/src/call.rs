@@ -78,6 +78,7 @@ unsafe fn read_options(given: *const RawOptions) -> Result<CallOptions> {
         announced: given.announced != 0,
         progress: given.wanted & WANT_PROGRESS != 0,
         output: given.wanted & WANT_OUTPUT != 0,
+        keep: None,
     })
 }
 
@@ -153,6 +154,7 @@ impl CallObject {
             News::Stdout(bytes) => with_text(raw(4), bytes),
             News::Stderr(bytes) => with_text(raw(5), bytes),
             News::Over => raw(6),
+            News::Kept => raw(7),
         }
     }
 }

@@ -6,16 +6,19 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use farcall_base::{Error, ErrorKind, Result};
+use farcall_base::{CallId, Error, ErrorKind, Result};
 use farcall_interfaces::compression::Compression;
 use farcall_interfaces::memory::MemorySource;
 use farcall_interfaces::stream::ByteStream;
 use farcall_transport_unix::{MemoryLimits, SharedMemory};
 use farcall_wire::message::ADMINISTRATION;
-use farcall_wire::{ByteOrder, Hello, HelloLimits, ModuleReport, Order, Reply, Request, Role, STATUS, Status, wants};
+use farcall_wire::{
+    ByteOrder, Hello, HelloLimits, KeptCall, ModuleReport, Order, RESUME, Reply, Request, Role, STATUS, Status, wants,
+};
 
 use crate::address::Address;
 use crate::contract::Contract;
+use crate::pending::PendingCall;
 use crate::routine::Routine;
 use crate::session::{Session, compressing};
 
@@ -46,6 +49,18 @@ pub struct CallOptions {
     pub progress: bool,
     /// Whether it tells what the routine writes to its standard output and error, while it runs.
     pub output: bool,
+    /// How its outcome is kept if this program goes away: see [`PendingCall::id`](crate::PendingCall::id). Its arrays do
+    /// not travel by shared memory then.
+    pub keep: Option<Keep>,
+}
+
+/// How a call goes on without the program that made it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keep {
+    /// For how long after the call's end the server keeps its outcome.
+    pub after_end: Duration,
+    /// Whether that is to survive the server.
+    pub durable: bool,
 }
 
 impl CallOptions {
@@ -254,6 +269,62 @@ impl Client {
         }
     }
 
+    /// Names a call that is to be kept, and says how.
+    pub(crate) fn keep(&self, keep: Keep) -> Result<(CallId, Option<farcall_wire::Keep>)> {
+        self.check_keeps("keep a call")?;
+        let after_end_us = u64::try_from(keep.after_end.as_micros()).unwrap_or(u64::MAX);
+        Ok((self.session().fresh_id(), Some(farcall_wire::Keep { after_end_us, durable: keep.durable })))
+    }
+
+    fn check_keeps(&self, operation: &'static str) -> Result<()> {
+        if self.session().has_feature(RESUME) {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Unavailable, operation, "this server keeps no calls")
+            .with("server", self.address())
+            .fix("start a newer version of Farcall"))
+    }
+
+    /// Takes up a call that was made with [`CallOptions::keep`], by this process or another of the same user: its outcome
+    /// is collected as that of any call, as often as it is kept. It stays with the server until its time is over, or
+    /// [`Client::forget`]. Of the options, `keep` means nothing; `timeout` is for waiting.
+    ///
+    /// # Errors
+    /// `NotFound` for a call that was never accepted, is forgotten, or another user's; `TimedOut`.
+    pub fn fetch(&self, id: CallId, options: &CallOptions) -> Result<PendingCall> {
+        self.check_keeps("fetch a call")?;
+        let patience = self.session().patience();
+        PendingCall::seek(self.clone(), id, options, patience).map_err(|error| error.with("server", self.address()))
+    }
+
+    /// Has the server forget a kept call: a call that is open ends as if cancelled.
+    ///
+    /// # Errors
+    /// As for [`Client::fetch`].
+    pub fn forget_call(&self, id: CallId) -> Result<()> {
+        self.check_keeps("forget a call")?;
+        match self.session().ask(&Request::Forget(id), None)? {
+            Some(Reply::Done) => Ok(()),
+            Some(Reply::Failed(failure)) => Err(Error::from(failure).with("server", self.address())),
+            Some(_) => Err(Error::new(ErrorKind::Protocol, "forget a call", "the server answered another question")),
+            None => Err(ended_early()),
+        }
+    }
+
+    /// This user's calls that the server keeps, or will: those that are forgotten next first, at most 1000.
+    ///
+    /// # Errors
+    /// `Unavailable`, `TimedOut`, `ConnectionLost`.
+    pub fn kept(&self) -> Result<Vec<KeptCall>> {
+        self.check_keeps("ask what is kept")?;
+        match self.session().ask(&Request::Kept, None)? {
+            Some(Reply::Kept(calls)) => Ok(calls),
+            Some(Reply::Failed(failure)) => Err(Error::from(failure).with("server", self.address())),
+            Some(_) => Err(Error::new(ErrorKind::Protocol, "ask what is kept", "the server answered another question")),
+            None => Err(ended_early()),
+        }
+    }
+
     /// Array bytes of results that this program copied on their way, because they came in one piece with the
     /// head of a frame: a thousandth of them at most. For tests and measurements.
     pub fn bytes_copied(&self) -> u64 {
@@ -309,7 +380,7 @@ fn hello(token: Option<Vec<u8>>, compression: Option<String>) -> Hello {
         role: Role::Client,
         byte_order: ByteOrder::NATIVE,
         product: concat!("farcall ", env!("CARGO_PKG_VERSION")).to_owned(),
-        features: [ADMINISTRATION.to_owned(), STATUS.to_owned()].into_iter().chain(compression).collect(),
+        features: [ADMINISTRATION, STATUS, RESUME].map(str::to_owned).into_iter().chain(compression).collect(),
         limits: HelloLimits { control_bytes_max: 64 << 20, ..HelloLimits::default() },
         host: String::new(),
         principal: None,

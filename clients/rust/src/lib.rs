@@ -30,12 +30,14 @@ mod session;
 pub use address::Address;
 pub use argument::{Argument, Destination};
 pub use array::{Array, ArrayMut, Element, Shape, View};
-pub use client::{CallOptions, Client};
-pub use farcall_base::{Error, ErrorKind, Result};
+pub use client::{CallOptions, Client, Keep};
+pub use farcall_base::{CallId, Error, ErrorKind, Result};
 pub use farcall_idl as idl;
 pub use farcall_interfaces::compression::Compression;
 pub use farcall_interfaces::stream::ByteStream;
-pub use farcall_wire::{CallTimes, ModuleReport, ModuleStatus, OpenCall, Order, Stage, Status, Totals, Use};
+pub use farcall_wire::{
+    CallTimes, KeptCall, KeptState, ModuleReport, ModuleStatus, OpenCall, Order, Stage, Status, Totals, Use,
+};
 pub use lending::ArrayMemory;
 pub use pending::{News, PendingCall};
 pub use per_process::PerProcess;

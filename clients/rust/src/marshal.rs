@@ -79,6 +79,23 @@ pub struct Marshalled {
 }
 
 impl Marshalled {
+    /// A call of which nothing is sent or wanted yet.
+    fn new(interface: &Interface, layout: Arc<CallLayout>, ranks: Vec<Option<usize>>) -> Marshalled {
+        let count = interface.parameters.len();
+        Marshalled {
+            arguments: vec![WireArgument::Absent; count],
+            wanted: vec![WireArgument::Absent; count],
+            sending: (0..count).map(|_| None).collect(),
+            lent: Vec::new(),
+            own: Vec::new(),
+            files: Vec::new(),
+            targets: Vec::new(),
+            sides: (0..count).map(|_| None).collect(),
+            ranks,
+            layout,
+        }
+    }
+
     /// The next bytes of a file that is sent.
     pub fn piece_of_file(&mut self, place: &farcall_call::Place, bytes: u32) -> Result<Packing> {
         let file = self.files.iter_mut().find(|file| file.slot == usize::from(place.slot));
@@ -108,25 +125,35 @@ pub fn marshal(contract: &Contract, passed: &Passed, limit: Bytes, memory: &mut 
     let values = complete(contract, arguments)?;
     let bytes: Vec<Option<&[u8]>> = values.bytes.iter().map(Option::as_deref).collect();
     let layout = contract.sizer.resolve(interface, &bytes, limit)?;
-    let count = interface.parameters.len();
-    let mut call = Marshalled {
-        arguments: vec![WireArgument::Absent; count],
-        wanted: vec![WireArgument::Absent; count],
-        sending: (0..count).map(|_| None).collect(),
-        lent: Vec::new(),
-        own: Vec::new(),
-        files: Vec::new(),
-        targets: Vec::new(),
-        sides: (0..count).map(|_| None).collect(),
-        ranks: values.ranks,
-        layout: layout.clone(),
-    };
+    let mut call = Marshalled::new(interface, layout.clone(), values.ranks);
     for (index, parameter) in interface.parameters.iter().enumerate() {
         if parameter.mode == Mode::Work {
             continue;
         }
         let mut one = One { call: &mut call, memory, index, parameter, interface, passed };
         one.marshal(&layout.parameters[index], &arguments[index], values.bytes[index].as_deref())?;
+    }
+    Ok(call)
+}
+
+/// Room for the results of a call that somebody else made, of such sizes.
+///
+/// # Errors
+/// `LimitExceeded` when there is no memory for them.
+pub fn results_of(contract: &Contract, layout: Arc<CallLayout>) -> Result<Marshalled> {
+    let mut call = Marshalled::new(&contract.interface, layout.clone(), vec![None; layout.parameters.len()]);
+    for (index, (parameter, layout)) in contract.interface.parameters.iter().zip(&layout.parameters).enumerate() {
+        match layout {
+            _ if !parameter.mode.is_output() => {}
+            ParameterLayout::Array(array) => {
+                let region = result_memory(array.transfer_bytes as usize)?;
+                call.sides[index] = Some(Side { region, written: None, segment: None });
+            }
+            ParameterLayout::Text if parameter.element == ElementType::Filename => {
+                call.targets.push((index, Target::Memory));
+            }
+            _ => {}
+        }
     }
     Ok(call)
 }

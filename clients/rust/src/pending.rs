@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use farcall_base::{Error, ErrorKind, Result};
+use farcall_base::{CallId, Error, ErrorKind, Result};
 use farcall_wire::Notice;
 
 use crate::argument::Passed;
 use crate::client::{CallOptions, Client};
 use crate::contract::Contract;
 use crate::results::Outputs;
+use crate::routine::Routine;
 use crate::session::{Conditions, Told, Transfer, earlier};
 
 /// Time after a call's deadline in which the server's own word on it counts still: it says more than ours. Then the
@@ -29,6 +30,8 @@ pub enum News {
     Stdout(Vec<u8>),
     /// The same of its standard error.
     Stderr(Vec<u8>),
+    /// From now on it goes on without this program: see [`CallOptions::keep`].
+    Kept,
     /// It is over: its outcome can be collected.
     Over,
 }
@@ -39,20 +42,23 @@ impl News {
             Notice::Queued(before) => News::Queued(before),
             Notice::Started => News::Started,
             Notice::Progress(done, word) => News::Progress(done, word),
+            Notice::Kept => News::Kept,
             Notice::Output(1, bytes) => News::Stdout(bytes),
             Notice::Output(_, bytes) => News::Stderr(bytes),
         }
     }
 }
 
-/// A call under way. Dropping it asks the server to end the call, and waits for nothing: the call's arrays are not used any
-/// more.
+/// A call under way. Dropping it asks the server to end the call, unless that is kept, and waits for nothing: the call's
+/// arrays are not used any more.
 pub struct PendingCall {
     client: Client,
     number: u64,
     deadline: Option<Instant>,
     contract: Arc<Contract>,
     collected: bool,
+    /// Its id, if it goes on without this program.
+    id: Option<CallId>,
 }
 
 impl PendingCall {
@@ -65,9 +71,47 @@ impl PendingCall {
         wait: Option<Duration>,
     ) -> Result<Option<PendingCall>> {
         let deadline = options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let conditions = Conditions { deadline, announced: options.announced, wants: options.wants() };
+        let keep = options.keep.map(|keep| client.keep(keep)).transpose()?;
+        let conditions = Conditions { deadline, announced: options.announced, wants: options.wants(), keep };
         let Some(number) = client.session().open(contract, passed, conditions, wait)? else { return Ok(None) };
-        Ok(Some(PendingCall { client, number, deadline, contract: contract.clone(), collected: false }))
+        let id = keep.map(|(id, _)| id);
+        Ok(Some(PendingCall { client, number, deadline, contract: contract.clone(), collected: false, id }))
+    }
+
+    /// Takes up a call that was made before, by whomever.
+    pub(crate) fn seek(client: Client, id: CallId, options: &CallOptions, patience: Duration) -> Result<PendingCall> {
+        let now = Instant::now();
+        let deadline = options.timeout.and_then(|timeout| now.checked_add(timeout));
+        let keep = Some((id, None));
+        let conditions = Conditions { deadline, announced: options.announced, wants: options.wants(), keep };
+        let until = earlier(deadline, now.checked_add(patience));
+        let late = || Error::new(ErrorKind::TimedOut, "fetch a call", "no answer in time").with("call", id);
+        let (number, contract) = client.session().seek(id, conditions, until)?.ok_or_else(late)?;
+        Ok(PendingCall { client, number, deadline, contract, collected: false, id: Some(id) })
+    }
+
+    /// What [`Client::fetch`] finds the call by, from any process of the same user: of calls that go on without this
+    /// program, and of those that were fetched.
+    pub fn id(&self) -> Option<CallId> {
+        self.id
+    }
+
+    /// Waits until the server has said that the call goes on without this program, for at most `timeout`; false if it has
+    /// not by then. True, too, for a call that is over: it may have failed.
+    ///
+    /// # Errors
+    /// `ConnectionLost`.
+    pub fn wait_kept(&mut self, timeout: Option<Duration>) -> Result<bool> {
+        let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        if self.collected {
+            return Ok(true);
+        }
+        self.client.session().wait_kept(self.number, earlier(until, self.deadline))
+    }
+
+    /// What it calls.
+    pub fn routine(&self) -> Routine {
+        Routine { client: self.client.clone(), contract: self.contract.clone() }
     }
 
     /// Sees the call on its way, as far as the server takes it.
@@ -171,7 +215,8 @@ impl PendingCall {
 
 impl Drop for PendingCall {
     fn drop(&mut self) {
-        if !self.collected {
+        let is_left = || self.id.is_some() && self.client.session().leave(self.number);
+        if !self.collected && !is_left() {
             // Whoever drops a call wants neither its results nor its error, but its memory back.
             self.client.session().abandon(self.number);
         }

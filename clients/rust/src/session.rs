@@ -11,6 +11,7 @@ mod flight;
 mod gathering;
 mod heartbeat;
 mod incoming;
+mod keeping;
 mod news;
 mod polling;
 mod questions;
@@ -18,20 +19,18 @@ mod segments;
 mod tables;
 mod transfer;
 
-use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use farcall_base::{Error, ErrorKind, Result, SeededRandom};
+use farcall_base::{Error, ErrorKind, Result};
 use farcall_call::{Connection, Setup};
 use farcall_interfaces::link::{Link, QUEUE_BYTES, Received};
 use farcall_interfaces::memory::MemorySource;
 use farcall_interfaces::stream::ByteStream;
 use farcall_transport_unix::Birthplace;
 use farcall_wire::{Hello, HelloLimits};
-use rustc_hash::FxHashMap;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, epoll, eventfd, poll};
 
 use crate::argument::Passed;
@@ -43,10 +42,8 @@ use gathering::Gathering;
 pub use gathering::Pace;
 use heartbeat::Heartbeat;
 use polling::{GAP, POLL, Polling, Try};
-use questions::Questions;
 pub use segments::Segment;
-use segments::Segments;
-use tables::{Tables, fresh_seed};
+use tables::Tables;
 pub use transfer::Transfer;
 
 /// Bytes taken from the stream before waiting threads are looked after.
@@ -112,25 +109,8 @@ impl Session {
             epoll::add(&events, descriptor, epoll::EventData::new_u64(0), epoll::EventFlags::IN).map_err(system)?;
         }
         let HelloLimits { control_bytes_max, data_bytes_max, .. } = hello.limits;
-        let tables = Tables {
-            connection: Connection::new(Setup { hello, initiator: true, token: None }),
-            calls: FxHashMap::default(),
-            channels: FxHashMap::default(),
-            finished: FxHashMap::default(),
-            announced: VecDeque::new(),
-            news: Default::default(),
-            questions: Questions::default(),
-            fetching: FxHashMap::default(),
-            abandoned: FxHashMap::default(),
-            shares: stream.passes_descriptors(),
-            source,
-            segments: Segments::default(),
-            borrower: Arc::default(),
-            random: SeededRandom::new(fresh_seed()),
-            bytes_made: 0,
-            ready: false,
-            ended_early: false,
-        };
+        let connection = Connection::new(Setup { hello, initiator: true, token: None });
+        let tables = Tables::new(connection, stream.passes_descriptors(), source);
         let core = Core {
             link: Link::new(stream, control_bytes_max, data_bytes_max),
             tables,
@@ -203,6 +183,11 @@ impl Session {
             self.advance(&mut self.enter());
         }
         self.events.as_fd()
+    }
+
+    /// Time that the server has to answer a question.
+    pub fn patience(&self) -> Duration {
+        self.patience
     }
 
     /// Array bytes that passed through the link's buffer instead of going straight to their place.
@@ -402,7 +387,8 @@ impl Drop for Session {
 impl Core {
     fn open(&mut self, contract: Arc<Contract>, passed: Passed, conditions: Conditions) -> Result<u64> {
         let number = self.next_number;
-        self.tables.open(Call { number, contract, passed, conditions, attempts_left: ATTEMPTS_MAX })?;
+        let id = conditions.keep.map(|(id, _)| id);
+        self.tables.open(Call { number, contract, passed, conditions, attempts_left: ATTEMPTS_MAX, id })?;
         self.next_number += 1;
         Ok(number)
     }

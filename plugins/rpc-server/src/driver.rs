@@ -8,6 +8,7 @@ mod executables;
 mod fetching;
 mod log;
 mod orders;
+mod results;
 mod standing;
 mod world;
 
@@ -35,6 +36,7 @@ use audit::{AuditLog, AuditOptions};
 use ending::Endings;
 use log::{Log, LogOptions};
 use orders::Orders;
+use results::{Results, ResultsNews};
 use standing::Standings;
 use world::{Taking, World};
 
@@ -78,6 +80,7 @@ pub enum Message {
     Listening(ExecutableId, Result<()>),
     /// That was all.
     HeardOut(ExecutableId),
+    Results(ResultsNews),
     Stop,
 }
 
@@ -127,6 +130,7 @@ pub struct Driver {
     orders: Orders,
     endings: Endings,
     standings: Standings,
+    results: Option<Results>,
 }
 
 impl Driver {
@@ -143,8 +147,10 @@ impl Driver {
             .map_err(|error| Error::system("wait for sockets", error.into()))?;
         let audit = AuditOptions::of(&options).map(AuditLog::open).transpose()?;
         let log = LogOptions::of(&options).map(|options| Log::open(options, std::io::stderr())).transpose()?;
-        let driver = Driver {
-            server: Server::new(State::new(limits(&options, &transports), (transports.host)())),
+        let mut driver = Driver {
+            server: Server::new(
+                State::new(limits(&options, &transports), (transports.host)()).named(world::fresh_name()),
+            ),
             world: World::new(transports, options.clone()),
             transports,
             listeners,
@@ -166,7 +172,9 @@ impl Driver {
             orders: Orders::default(),
             endings: Endings::default(),
             standings: Standings::default(),
+            results: None,
         };
+        driver.open_results();
         driver.watch(driver.inbox.as_fd(), INBOX)?;
         for (index, listener) in driver.listeners.iter().enumerate() {
             if let Some(descriptor) = listener.readiness() {
@@ -258,6 +266,7 @@ impl Driver {
                 }
                 Message::Said(said) => self.server.said(&said),
                 Message::HeardOut(executable) => self.server.heard_out(&mut self.world, executable),
+                Message::Results(news) => self.results_news(news),
                 // The spawner ended without a word on its executables: the node is stopping.
                 Message::Exited(Err(_)) => {}
             }
@@ -371,6 +380,7 @@ impl Driver {
             }
             Action::Look(connection) => self.receive(connection),
             Action::Close(connection) => self.close(connection),
+            Action::Results(order) => self.order_results(order),
             Action::Audit(record) => {
                 if let Some(log) = &self.log {
                     log.record(&record);

@@ -3,6 +3,7 @@
 //! Each event is `> TIME_MS EVENT …`; `Play::take` shows how each is written. A `<` line is something that a client or
 //! an executable saw, memory that was taken or given back, an action, or the next tick.
 
+mod keeping;
 mod memory;
 mod peers;
 mod random;
@@ -20,7 +21,7 @@ use farcall_interfaces::spawner::{ExitHow, Exited, Output, OutputTail, Said};
 use farcall_wire::HelloLimits;
 
 use crate::access::{self, Entry, Principal, Rights};
-use crate::state::{Caller, Limits, MemorySource, Newcomer, Records, State};
+use crate::state::{Caller, KeepLimits, Limits, MemorySource, Newcomer, Records, State};
 use crate::step::Server;
 use memory::Memory;
 use peers::Peers;
@@ -69,6 +70,15 @@ fn limits(script: &str) -> Limits {
         records: Records::None,
         counters_max: 100,
         nesting_max: 2,
+        keep: KeepLimits {
+            longest: Duration::from_secs(3600),
+            resume: Duration::from_secs(60),
+            calls_max: 8,
+            memory_bytes_max: 1 << 20,
+            file_bytes_max: 1 << 20,
+            share_percent: 50,
+            has_folder: true,
+        },
         hello: HelloLimits { segments_max: 8, ..HelloLimits::default() },
     };
     let words = script.lines().filter_map(|line| line.strip_prefix("! ")).flat_map(str::split_whitespace);
@@ -81,6 +91,11 @@ fn limits(script: &str) -> Limits {
             "audits" => limits.records = [Records::Failures, Records::All][value],
             "nesting_max" => limits.nesting_max = value as u32,
             "loading_ms" => limits.loading_max = Duration::from_millis(value as u64),
+            "resume_ms" => limits.keep.resume = Duration::from_millis(value as u64),
+            "results_max" => limits.keep.calls_max = value,
+            "results_bytes_max" => limits.keep.file_bytes_max = value as u64,
+            "results_memory_bytes_max" => limits.keep.memory_bytes_max = value as u64,
+            "results_off" => limits.keep.has_folder = value == 0,
             "stall_ms" => limits.stall_max = Duration::from_millis(value as u64),
             _ => panic!("no such limit: {name}"),
         }
@@ -131,9 +146,8 @@ impl Play {
         let number = words.get(1).and_then(|word| word.parse().ok()).unwrap_or(0);
         match words[0] {
             "accept" | "connect" | "hello" | "hold" | "send" | "frame" | "deafen" | "hear" | "ask" | "list"
-            | "load" | "order" | "status" | "open" | "cancel" | "share" | "unshare" | "gone" | "bad" | "goodbye" => {
-                self.client_event(ConnectionId(number), words)
-            }
+            | "load" | "resume" | "forget" | "kept" | "has" | "order" | "status" | "open" | "cancel" | "share"
+            | "unshare" | "gone" | "bad" | "goodbye" => self.client_event(ConnectionId(number), words),
             "start-ok" | "start-failed" | "load-ok" | "load-failed" | "return" | "soon" | "begin" | "fail" | "exit"
             | "kill" | "stopped" | "lost" | "callback" | "nest" | "lie" | "says" | "heard-out" | "listening"
             | "deaf" | "load-asks" | "progress" => self.executable_event(ExecutableId(number), words),
@@ -152,6 +166,7 @@ impl Play {
                 let (connection, channel) = self.peers.questions.pop_front().unwrap();
                 self.server.obeyed(connection, channel, Ok(Vec::new()));
             }
+            "recorded" | "stored" | "read" | "restore" => self.results_event(words),
             "drain" => {
                 self.server.drain();
                 self.say_end();
@@ -188,7 +203,9 @@ impl Play {
                     false => Rights::all("uid 1"),
                 };
                 let caller = Caller { address: format!("client {client}"), rights };
-                self.server.accepted(client, Newcomer { caller, shares_memory: true, token, refusal }, now);
+                let shares_memory = !rest.contains(&"lasting");
+                self.server.accepted(client, Newcomer { caller, shares_memory, token, refusal }, now);
+                self.peers.comes_back(rest);
                 self.peers.client(client, words[0] == "connect");
             }
             "hello" => self.peers.release(client),

@@ -8,7 +8,7 @@ use farcall_wire::HelloLimits;
 use serde::Deserialize;
 
 use crate::access::{self, Entry};
-use crate::state::{Limits, Records};
+use crate::state::{KeepLimits, Limits, Records};
 
 /// What is worth a line in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
@@ -91,6 +91,13 @@ pub struct Options {
     pub memory_idle_bytes_max: u64,
     pub memory_idle_regions_max: usize,
     pub messages_max: usize,
+    pub results_dir: String,
+    pub results_max: usize,
+    pub results_bytes_max: u64,
+    pub results_memory_bytes_max: u64,
+    pub results_share_percent: u64,
+    pub results_keep_ms_max: u64,
+    pub resume_ms: u64,
 }
 
 impl Default for Options {
@@ -135,6 +142,13 @@ impl Default for Options {
             memory_idle_bytes_max: 2 << 30,
             memory_idle_regions_max: 64,
             messages_max: 4096,
+            results_dir: String::new(),
+            results_max: 10_000,
+            results_bytes_max: 16 << 30,
+            results_memory_bytes_max: 1 << 30,
+            results_share_percent: 50,
+            results_keep_ms_max: 7 * 24 * 3_600_000,
+            resume_ms: 60_000,
         }
     }
 }
@@ -194,6 +208,19 @@ impl Options {
             records: self.records(),
             counters_max: self.counters_max,
             nesting_max: self.nesting_max,
+            keep: self.keep(),
+        }
+    }
+
+    fn keep(&self) -> KeepLimits {
+        KeepLimits {
+            longest: Duration::from_millis(self.results_keep_ms_max),
+            resume: Duration::from_millis(self.resume_ms),
+            calls_max: self.results_max,
+            memory_bytes_max: self.results_memory_bytes_max,
+            file_bytes_max: self.results_bytes_max,
+            share_percent: self.results_share_percent.min(100),
+            has_folder: self.results_dir != "off",
         }
     }
 

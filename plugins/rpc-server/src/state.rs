@@ -12,7 +12,9 @@
 //!   returned, after the exit of an executable that was stopped.
 
 mod calls;
+mod keeping;
 mod known;
+mod memory;
 mod nesting;
 mod records;
 mod starts;
@@ -28,12 +30,14 @@ use farcall_idl::layout::CallLayout;
 use farcall_interfaces::directory::ExecutableImage;
 use farcall_interfaces::fetcher::Wanted;
 use farcall_interfaces::spawner::ExecutableLimits;
-use farcall_wire::{HelloLimits, Open, Order};
+use farcall_wire::{HelloLimits, Keep, Open, Order};
 
 use crate::access::Rights;
 use crate::counters::{Counters, NameNumber, RowNumber};
 pub use calls::{CallKey, Calls};
+pub use keeping::{Finished, KeepLimits, Kept, KeptCalls, OVERHEAD, Outcome, ResultsOrder, Resuming, Written};
 pub use known::Known;
+pub use memory::{MemoryId, MemorySource, OwnMemory, ResultFiles};
 pub use nesting::{Nest, Nesting};
 pub use records::{AuditRecord, AuditedCall, Records};
 pub(crate) use starts::Starts;
@@ -74,45 +78,12 @@ pub struct Limits {
     pub counters_max: usize,
     /// How deep calls may stand in one another; 0: routines call none.
     pub nesting_max: u32,
+    /// Which calls go on without their clients, and how much is kept for these.
+    pub keep: KeepLimits,
 }
-
-/// A piece of memory that the driver holds for the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct MemoryId(pub u64);
 
 /// Which module, in which version.
 pub type ModuleKey = Arc<(String, u64)>;
-
-/// Memory that can be shared with an executable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum MemorySource {
-    /// A segment that a client shared.
-    Client(ConnectionId, u32),
-    /// Memory of ours, by the identity that stays with it when it is pooled and used again.
-    Own(u64),
-}
-
-/// Memory of ours that a call uses.
-#[derive(Clone, Debug)]
-pub struct OwnMemory {
-    /// The driver's name for it, for this call only.
-    pub id: MemoryId,
-    /// Its identity across calls.
-    pub identity: u64,
-    /// Its size.
-    pub bytes: u64,
-    /// Offset of each parameter that lies in it.
-    pub offsets: BTreeMap<u16, u64>,
-}
-
-/// Files that a call gives back.
-#[derive(Clone, Debug)]
-pub struct ResultFiles {
-    /// Where they lie.
-    pub memory: OwnMemory,
-    /// Bytes of each, by parameter.
-    pub bytes: BTreeMap<u16, u64>,
-}
 
 /// Who is at the other end of a connection.
 pub enum PeerKind {
@@ -170,6 +141,8 @@ pub struct Peer {
     pub counted: NameNumber,
     /// The call inside which its calls are made, if an executable opened it for the routine that it runs.
     pub inside: Option<CallKey>,
+    /// What becomes of its calls if the connection is lost.
+    pub resuming: Resuming,
 }
 
 /// How far an executable has come.
@@ -332,6 +305,8 @@ pub struct Call {
     pub waits_since: Instant,
     /// How it stands to the calls around it and in it.
     pub nesting: Nesting,
+    /// How its outcome is kept, where its client wants that.
+    pub keep: Option<Keep>,
 }
 
 impl Call {
@@ -408,6 +383,8 @@ pub enum Action {
     Close(ConnectionId),
     /// Keep a record of what became of a call, or of somebody who wanted in.
     Audit(Arc<AuditRecord>),
+    /// Write to the results folder, or read there; tell [`crate::step::Server`] as each says.
+    Results(ResultsOrder),
 }
 
 /// The server's whole state.
@@ -425,7 +402,7 @@ pub struct State {
     pub(crate) starts: Starts,
     pub(crate) calls: Calls<Call>,
     /// Calls whose outcome is given but whose result data has not all left yet.
-    pub(crate) sending: BTreeMap<(ConnectionId, ChannelId), Box<Call>>,
+    pub(crate) sending: BTreeMap<(ConnectionId, ChannelId), Arc<Finished>>,
     pub(crate) routines: HashMap<String, Arc<Known>>,
     pub(crate) deadlines: BTreeSet<(Instant, CallKey)>,
     /// Executables that were told that the call that they run is to end, and when they are ended if it does not.
@@ -446,6 +423,10 @@ pub struct State {
     pub(crate) counters: Counters,
     /// What the last frame asked for: a connection inside a call.
     pub(crate) nest: Option<Nest>,
+    /// Calls that go on, or have ended, for clients that may come back for them.
+    pub(crate) kept: KeptCalls,
+    /// What tells this run of the server from others.
+    pub(crate) instance: Option<[u8; 16]>,
 }
 
 impl State {
@@ -476,13 +457,21 @@ impl State {
             touched: BTreeSet::new(),
             next: 1,
             nest: None,
+            kept: KeptCalls::default(),
+            instance: None,
         }
+    }
+
+    /// The same, with what tells this run of the server from others.
+    pub fn named(self, instance: Option<[u8; 16]>) -> State {
+        State { instance, ..self }
     }
 
     /// Memory of ours that calls hold, and whose it is: for whoever checks that none is lost.
     pub fn memory_in_use(&self) -> impl Iterator<Item = (MemoryId, CallId)> {
-        let calls = self.calls.values().chain(self.sending.values().map(|call| &**call));
-        calls.flat_map(|call| call.memories().map(|memory| (memory.id, call.id)))
+        let running = self.calls.values().flat_map(|call| call.memories().map(|memory| (memory.id, call.id)));
+        let over = self.sending.values().chain(self.kept.in_memory()).chain(self.held());
+        running.chain(over.flat_map(|one| one.memories().map(|memory| (memory.id, one.id))))
     }
 
     /// What is there when no client is: nothing, or the names of tables that leak.

@@ -12,11 +12,13 @@ mod dispatch;
 mod executable;
 mod fetch;
 mod files;
+mod keep;
 mod line;
 mod nest;
 mod notices;
 mod place;
 mod pool;
+mod resume;
 mod stall;
 mod status;
 mod translate;
@@ -26,12 +28,13 @@ use std::sync::Arc;
 use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_call::{Connection, Event, Setup, Transmit};
 use farcall_wire::message::{ADMINISTRATION, ByteOrder};
-use farcall_wire::{COMPRESSION, FrameHeader, Hello, Role, STATUS, Share, URLS};
+use farcall_wire::{COMPRESSION, FrameHeader, Hello, RESUME, Role, STATUS, Share, URLS, kept};
 
 use crate::access::Rights;
-use crate::state::{Action, MemoryId, MemorySource, Newcomer, Peer, PeerKind, Phase, State};
+use crate::state::{Action, MemoryId, MemorySource, Newcomer, Peer, PeerKind, Phase, Resuming, State};
 
-pub use place::SlotMemory;
+pub use place::{SlotMemory, result_memory};
+pub use resume::{ReadBack, ReadMemory, Restored};
 
 /// What the server needs from its driver while it decides.
 pub trait Surroundings {
@@ -48,6 +51,12 @@ pub trait Surroundings {
     /// # Errors
     /// `LimitExceeded` when the client's share is used up, `System` otherwise.
     fn allocate(&mut self, client: ConnectionId, bytes: u64) -> Result<(MemoryId, u64, u64)>;
+
+    /// The same for a call of this principal, whose client may be gone.
+    ///
+    /// # Errors
+    /// As for [`Surroundings::allocate`].
+    fn allocate_for(&mut self, principal: &str, bytes: u64) -> Result<(MemoryId, u64, u64)>;
 
     /// Keeps what goes with the frame that announces memory to an executable, until that frame leaves: calls may end, and
     /// their client take the memory back, before an executable that works for long reads of it.
@@ -101,7 +110,9 @@ impl Server {
         let Newcomer { caller, shares_memory, token, refusal } = newcomer;
         // Whoever shares memory is sent nothing that could be compressed.
         let compresses = self.state.limits.compresses && !shares_memory;
-        let hello = self.hello(compresses.then_some(COMPRESSION));
+        let mut hello = self.hello(compresses.then_some(COMPRESSION));
+        hello.features.push(RESUME.to_owned());
+        hello.attributes.extend(self.state.instance.map(kept::instance));
         let mut machine = Connection::new(Setup { hello, initiator: false, token });
         let full = (self.state.peers.len() >= self.state.limits.connections_max).then(|| {
             Error::new(ErrorKind::LimitExceeded, "accept a connection", "the server has too many connections")
@@ -125,6 +136,7 @@ impl Server {
             moved: now,
             has_sent: false,
             inside: None,
+            resuming: Resuming::default(),
         };
         self.state.add_peer(connection, peer);
         if let Some(error) = refusal {
@@ -232,7 +244,7 @@ impl Server {
                 PeerKind::Executable(executable) => Some(executable),
             };
             match (executable, event) {
-                (_, Event::Ready(hello)) => self.greeted(connection, &hello)?,
+                (_, Event::Ready(hello)) => self.greeted(surroundings, connection, &hello)?,
                 (_, Event::Left(_)) => self.leave(connection),
                 (None, event) => self.client_event(surroundings, connection, event)?,
                 (Some(executable), event) => self.executable_event(surroundings, executable, event)?,
@@ -241,7 +253,7 @@ impl Server {
         Ok(())
     }
 
-    fn greeted(&mut self, connection: ConnectionId, hello: &Hello) -> Result<()> {
+    fn greeted(&mut self, surroundings: &mut dyn Surroundings, connection: ConnectionId, hello: &Hello) -> Result<()> {
         if hello.byte_order != ByteOrder::NATIVE {
             return Err(Error::new(ErrorKind::Version, "greet the peer", "it has the other byte order")
                 .fix("this version of Farcall joins machines of one byte order only"));
@@ -252,7 +264,10 @@ impl Server {
             PeerKind::Client { .. } => None,
         };
         self.state.set_patience(connection, None);
-        executable.map_or(Ok(()), |executable| self.load(executable))
+        match executable {
+            Some(executable) => self.load(executable),
+            None => self.begin_lasting(surroundings, connection, hello),
+        }
     }
 
     /// Takes no more from a connection. An executable that leaves can take no call, so it is told to end at once.
@@ -282,9 +297,16 @@ impl Server {
         let Some(peer) = self.state.remove_peer(connection) else { return };
         match peer.kind {
             PeerKind::Client { calls, segments } => {
+                // One that left by its own will, or broke a rule, is not to come back for more than it asked to be kept.
+                let if_lost = peer.resuming.keep.filter(|_| !peer.leaving);
+                let (now, principal) = (surroundings.now(), peer.caller.rights.principal());
                 for key in calls.into_values() {
-                    self.client_gone(surroundings, key);
+                    if !self.goes_on(now, key, if_lost) {
+                        self.client_gone(surroundings, key);
+                    }
                 }
+                self.end_lasting(connection, principal, &peer.resuming);
+                self.keep_held(surroundings, principal, Resuming { keep: if_lost, ..peer.resuming });
                 self.forget_nest(connection, peer.inside);
                 self.settle(surroundings, connection);
                 for segment in segments.into_keys() {
@@ -301,7 +323,7 @@ impl Server {
         let deadline = self.state.deadlines.first().map(|(at, _)| *at);
         let look = self.next_look();
         let place = self.state.next_to_leave().map(|(at, _)| at);
-        let start = self.state.starts.next();
+        let start = self.state.starts.next().into_iter().chain(self.state.kept.next_due());
         let all = patience.into_iter().chain(deadline).chain(look).chain(place).chain(start);
         all.chain(self.next_grace()).chain(self.next_stall_check()).min()
     }
@@ -314,6 +336,7 @@ impl Server {
             let error = self.too_late(at, key);
             self.abort(surroundings, key, error);
         }
+        self.expire_kept(surroundings, now);
         self.look_after_lines(now);
         self.end_slow_starts(now);
         self.end_graces(surroundings, now);

@@ -41,6 +41,11 @@ impl Transfers {
         self.packings.retain(|(of, ..), _| *of != connection);
     }
 
+    /// A region by its name.
+    pub fn region(&self, memory: MemoryId) -> Option<Arc<dyn Region>> {
+        self.regions.get(&memory).cloned()
+    }
+
     /// The region that an identity belongs to.
     pub fn by_identity(&self, identity: u64) -> Option<&Arc<dyn Region>> {
         self.regions.values().find(|region| region.identity() == identity)

@@ -1,7 +1,7 @@
 //! What a connection tells its owner, and what the owner sends for it.
 
 use farcall_base::ChannelId;
-use farcall_wire::{CallResult, FrameHeader, Hello, Notice, Open, Reply, Request, Share};
+use farcall_wire::{CallResult, FrameHeader, Hello, Notice, Open, Reply, Request, Resume, Share};
 
 /// News for the owner of a connection, in the order things happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +18,12 @@ pub enum Event {
     ArgumentsComplete(ChannelId),
     /// The opener wants the call to end.
     CancelRequested(ChannelId),
+    /// The peer takes a call up again; answer with [`crate::Connection::agree`] and then with the outcome, or refuse it.
+    Resumed(ChannelId, Box<Resume>),
+    /// The peer has the call that we took up again; its outcome follows on this channel.
+    Agreed(ChannelId, Box<Resume>),
+    /// The peer says that it has the outcome of a call that is over: a Window on a channel that is not open.
+    Acknowledged(ChannelId),
     /// The outcome of our call; its data may still come. Memory must be ready before the handler returns.
     Resulted(ChannelId, Box<CallResult>),
     /// Our call is over: outcome and data are there. The channel's number is free again.

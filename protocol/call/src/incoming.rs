@@ -4,15 +4,17 @@ use std::collections::VecDeque;
 
 use farcall_base::{Bytes, ChannelId, Error, ErrorKind, Result};
 use farcall_wire::message::{check_attributes, decode, encode};
-use farcall_wire::{Argument, CallResult, FrameHeader, FrameKind, Notice, ON, Open, Reply, Request, Resume, Window};
+use farcall_wire::{
+    Argument, CallResult, FrameHeader, FrameKind, KEEP, Notice, ON, Open, RESUME, Reply, Request, Resume, Window,
+};
 
 use crate::channel::{Inbound, Outbound, broken, check_count, declared_bytes, no_call};
 use crate::channels::Channels;
 use crate::connection::Connection;
 use crate::event::{Event, Side};
 
-/// Critical attributes of an Open that owners of connections know.
-const KNOWN_IN_OPEN: [&str; 1] = [ON];
+/// Critical attributes of an Open that owners of connections know; the first one, those that keep calls.
+const KNOWN_IN_OPEN: [&str; 2] = [KEEP, ON];
 
 #[derive(Debug)]
 struct Call {
@@ -84,8 +86,9 @@ fn too_long(bytes: usize, limit: usize) -> Error {
 }
 
 /// What an honest peer of a later version, or a greedy one, may ask: it costs that call alone.
-fn check_demands(open: &Open, call_bytes_max: u64) -> Result<()> {
-    check_attributes(open.attributes.as_deref().unwrap_or_default(), &KNOWN_IN_OPEN)?;
+fn check_demands(open: &Open, call_bytes_max: u64, keeps: bool) -> Result<()> {
+    let known = if keeps { &KNOWN_IN_OPEN[..] } else { &KNOWN_IN_OPEN[1..] };
+    check_attributes(open.attributes.as_deref().unwrap_or_default(), known)?;
     let bytes = declared_bytes(&open.arguments);
     if bytes <= call_bytes_max {
         return Ok(());
@@ -113,8 +116,16 @@ impl Connection {
             _ => {
                 let Some(call) = self.incoming.calls.get_mut(channel) else {
                     // Our outcome may have crossed the opener's last words; anything else comes out of nowhere.
-                    let crossed = matches!(kind, FrameKind::Cancel | FrameKind::Window);
-                    return if crossed { Ok(()) } else { Err(no_call(header)) };
+                    return match kind {
+                        FrameKind::Window => {
+                            if self.keeps_calls() {
+                                self.events.push_back(Event::Acknowledged(channel));
+                            }
+                            Ok(())
+                        }
+                        FrameKind::Cancel => Ok(()),
+                        _ => Err(no_call(header)),
+                    };
                 };
                 if kind == FrameKind::Data {
                     call.inbound.begin_frame(header)?;
@@ -175,12 +186,13 @@ impl Connection {
         let open: Open = decode("Open", body)?;
         self.check_open(&open)?;
         let limits = self.hello.limits;
+        let keeps = open.attributes.is_some() && self.keeps_calls();
         let call = self.add_incoming(header, false)?;
         call.inbound.grant(limits.initial_credit);
         call.inbound.expect(&open.arguments);
         call.outbound.allow(open.result_credit.unwrap_or(u64::MAX));
         let complete = call.inbound.is_complete();
-        if let Err(error) = check_demands(&open, limits.call_bytes_max) {
+        if let Err(error) = check_demands(&open, limits.call_bytes_max, keeps) {
             self.respond(header.channel, &failed(&error));
             return Ok(());
         }
@@ -204,11 +216,32 @@ impl Connection {
 
     fn on_resume(&mut self, header: &FrameHeader, body: &[u8]) -> Result<()> {
         let resume: Resume = decode("Resume", body)?;
-        self.add_incoming(header, false)?;
+        let keeps = self.keeps_calls();
+        self.add_incoming(header, false)?.outbound.allow(u64::MAX);
+        if keeps {
+            self.events.push_back(Event::Resumed(header.channel, Box::new(resume)));
+            return Ok(());
+        }
         let error =
             Error::new(ErrorKind::NotFound, "resume a call", "no such call is kept here").with("call", resume.call);
         self.respond(header.channel, &failed(&error));
         Ok(())
+    }
+
+    /// Whether our owner keeps calls for those who come back.
+    fn keeps_calls(&self) -> bool {
+        self.hello.features.iter().any(|feature| feature == RESUME)
+    }
+
+    /// Says that we have the call that the peer takes up again: its outcome follows on this channel. One that tells more
+    /// than the peer takes goes out as a failure that says so.
+    pub fn agree(&mut self, channel: ChannelId, resume: &Resume) {
+        let (body, limit) = (encode(resume), self.body_bytes_max());
+        if body.len() > limit {
+            self.respond_encoded(channel, &[], encode(&failed(&too_long(body.len(), limit))));
+        } else if self.is_pending(channel) {
+            self.control(FrameKind::Resume, channel, body);
+        }
     }
 
     /// Answers a request. An answer longer than the peer accepts goes out as a failure that says so.

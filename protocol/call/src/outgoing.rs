@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use farcall_base::{Bytes, ChannelId, Error, ErrorKind, Result};
 use farcall_wire::message::{check_attributes, decode, encode};
-use farcall_wire::{Argument, FrameHeader, FrameKind, HelloLimits, Notice, Open, Reply, Request, Window};
+use farcall_wire::{Argument, FrameHeader, FrameKind, HelloLimits, Notice, Open, Reply, Request, Resume, Window};
 
 use crate::channel::{Inbound, Outbound, broken, check_count, declared_bytes, no_call};
 use crate::channels::Channels;
@@ -19,6 +19,8 @@ struct Call {
     /// The outcome came.
     resulted: bool,
     cancelled: bool,
+    /// The peer has not said yet that it has the call that we took up again.
+    unagreed: bool,
 }
 
 impl Call {
@@ -29,6 +31,7 @@ impl Call {
             is_request,
             resulted: false,
             cancelled: false,
+            unagreed: false,
         }
     }
 }
@@ -157,6 +160,22 @@ impl Connection {
         Ok(channel)
     }
 
+    /// Takes a call up again that was opened on another connection: [`Event::Agreed`] says that the peer has it, and the
+    /// outcome comes from its beginning. For a call that it has not, the outcome alone comes, `not-found`.
+    ///
+    /// # Errors
+    /// As for [`Connection::open`].
+    pub fn resume(&mut self, resume: &Resume) -> Result<ChannelId> {
+        self.check_open_for_questions()?;
+        let body = encode(resume);
+        self.check_body("resume a call", "the question is too long", &body)?;
+        let mut call = Call { unagreed: true, ..Call::new(false) };
+        call.inbound.grant(u64::MAX);
+        let channel = self.outgoing.add(call)?;
+        self.control(FrameKind::Resume, channel, body);
+        Ok(channel)
+    }
+
     fn check_can_send(&self, arguments: &[Argument]) -> Result<()> {
         if self.peer.is_none() {
             return Err(Error::internal("open a call", "the peer has not said Hello yet"));
@@ -183,6 +202,15 @@ impl Connection {
         Err(Error::new(ErrorKind::LimitExceeded, operation, message)
             .with("bytes", body.len())
             .with("control_bytes_max", limit))
+    }
+
+    /// Says that we have the outcome of a call of ours that is over, and its data: a peer that keeps it for us need not do
+    /// so any longer.
+    pub fn acknowledge(&mut self, channel: ChannelId) {
+        if self.outgoing.calls.get(channel).is_none() {
+            let window = Window { credit: u64::MAX, next_sequence: u32::MAX };
+            self.control(FrameKind::Window, channel, encode(&window));
+        }
     }
 
     /// Asks the peer to end a call of ours. Its outcome still comes.
@@ -216,6 +244,11 @@ impl Connection {
                 if call.outbound.can_send() {
                     self.enlist(channel, Side::Arguments);
                 }
+            }
+            FrameKind::Resume if call.unagreed && !call.resulted => {
+                let resume: Resume = decode("Resume", body)?;
+                call.unagreed = false;
+                self.events.push_back(Event::Agreed(channel, Box::new(resume)));
             }
             FrameKind::Notice if !call.is_request && !call.resulted => {
                 let notice: Notice = decode("Notice", body)?;

@@ -5,6 +5,7 @@
 pub mod compressed;
 mod executables;
 pub mod frame;
+pub mod kept;
 pub mod message;
 mod reader;
 mod request;
@@ -13,9 +14,10 @@ mod status;
 pub use compressed::{COMPRESSION, CompressedHead};
 pub use executables::{Loaded, POLLED_CANCEL};
 pub use frame::{Flags, FrameHeader, FrameKind, HEADER_BYTES, PREFACE, padding};
+pub use kept::{CLIENT, INSTANCE, KEEP, KEEP_US, Keep, KeptCall, KeptState, Lasting, RESUME, Resume};
 pub use message::{
     Argument, Attribute, ByteOrder, CallResult, CallTimes, Failure, Goodbye, Hello, HelloLimits, InlineBytes, NOTICES,
-    Notice, ON, Open, Resume, Role, Share, Window, wants,
+    Notice, ON, Open, Role, Share, Window, wants,
 };
 pub use reader::{FrameReader, Step};
 pub use request::{

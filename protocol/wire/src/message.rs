@@ -405,6 +405,9 @@ pub enum Notice {
     /// A piece of the routine's output: 1 stdout, 2 stderr.
     #[n(3)]
     Output(#[n(0)] u8, #[cbor(n(1), with = "minicbor::bytes")] Vec<u8>),
+    /// From now on the call goes on without its opener, as its attribute [`crate::KEEP`] says.
+    #[n(4)]
+    Kept,
 }
 
 /// Announces a piece of shared memory; the descriptor rides with this frame.
@@ -417,21 +420,6 @@ pub struct Share {
     /// Its size; the memory is sealed against shrinking below it.
     #[n(2)]
     pub bytes: u64,
-}
-
-/// Takes a call up again.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-#[cbor(map)]
-pub struct Resume {
-    /// Which call.
-    #[cbor(n(1), with = "call_id")]
-    pub call: CallId,
-    /// The next sequence number that the sender expects from the receiver.
-    #[n(2)]
-    pub next_sequence: u32,
-    /// Extras.
-    #[n(3)]
-    pub attributes: Option<Vec<Attribute>>,
 }
 
 /// The last frame.

@@ -4,6 +4,7 @@ use farcall_base::{CallId, ObjectId};
 use minicbor::{Decode, Encode};
 
 use crate::executables::Loaded;
+use crate::kept::KeptCall;
 use crate::message::{Failure, call_id};
 use crate::status::Status;
 
@@ -36,6 +37,12 @@ pub enum Request {
     /// Servers that named [`OBJECTS`] only: end these, so many from the first on. Answer: [`Reply::Done`] when they have.
     #[n(7)]
     Release(#[cbor(n(0), with = "object_id")] ObjectId, #[n(1)] u32),
+    /// Servers that named [`crate::RESUME`] only: keep this call no longer. Answer: [`Reply::Done`].
+    #[n(9)]
+    Forget(#[cbor(n(0), with = "call_id")] CallId),
+    /// Servers that named [`crate::RESUME`] only: which calls of mine are kept? Answer: [`Reply::Kept`].
+    #[n(10)]
+    Kept,
 }
 
 /// Executables that are to be held for whoever asks (spec/call.md, section 11).
@@ -169,6 +176,9 @@ pub enum Reply {
     /// From an executable whose module is loaded: done, and what its code can do.
     #[n(6)]
     Loaded(#[n(0)] Loaded),
+    /// The calls of whoever asks that are kept.
+    #[n(7)]
+    Kept(#[n(0)] Vec<KeptCall>),
 }
 
 pub(crate) mod object_id {

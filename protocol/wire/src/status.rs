@@ -5,6 +5,7 @@
 use farcall_base::{CallId, ObjectId};
 use minicbor::{Decode, Encode};
 
+use crate::kept::KeptCall;
 use crate::message::call_id;
 use crate::request::object_id;
 
@@ -67,6 +68,9 @@ pub struct Status {
     /// All objects.
     #[cbor(n(12), default)]
     pub objects_held: u64,
+    /// Calls that are kept, oldest first; of many, the oldest. Only administrators see them here.
+    #[n(11)]
+    pub kept: Option<Vec<KeptCall>>,
 }
 
 /// Counts of the server as a whole.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use farcall_base::{Error, ErrorKind, Result};
-use farcall_wire::{Notice, Reply, Request};
+use farcall_base::{CallId, Error, ErrorKind, Result};
+use farcall_wire::{Keep, Notice, Reply, Request};
 
 use super::flight::too_late;
 use super::{Session, earlier};
@@ -33,6 +33,8 @@ pub struct Conditions {
     pub announced: bool,
     /// What the server is to tell while the call is under way: bits of [`farcall_wire::wants`].
     pub wants: u8,
+    /// Its id, and how its outcome is kept, if it is.
+    pub keep: Option<(CallId, Option<Keep>)>,
 }
 
 impl Session {

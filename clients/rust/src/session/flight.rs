@@ -31,6 +31,8 @@ pub struct Call {
     pub conditions: Conditions,
     /// How often it may be opened again because the server wants its interface fetched first.
     pub attempts_left: u8,
+    /// Its id, if that is to be known: it goes on without us.
+    pub id: Option<CallId>,
 }
 
 impl Call {
@@ -56,8 +58,13 @@ impl Call {
 
 impl Call {
     fn attributes(&self) -> Option<Vec<Attribute>> {
-        let wants = Some(self.conditions.wants).filter(|wants| *wants != 0)?;
-        Some(vec![Attribute { name: NOTICES.to_owned(), critical: false, value: vec![wants] }])
+        let wants = Some(self.conditions.wants).filter(|wants| *wants != 0);
+        let notices = wants.map(|wants| Attribute { name: NOTICES.to_owned(), critical: false, value: vec![wants] });
+        let keep = self.conditions.keep.and_then(|(_, keep)| keep).map(|keep| keep.attribute());
+        if notices.is_none() && keep.is_none() {
+            return None;
+        }
+        Some(notices.into_iter().chain(keep).collect())
     }
 }
 
@@ -73,6 +80,8 @@ pub struct InFlight {
     /// Files that come, by parameter, and those that have come and replace the caller's if all goes well.
     pub files: Incoming,
     pub trouble: Option<Error>,
+    /// Whether the server has said that it goes on without us.
+    pub is_kept: bool,
 }
 
 impl InFlight {
@@ -86,6 +95,7 @@ impl InFlight {
             receiving: HashMap::new(),
             files: Incoming::default(),
             trouble: None,
+            is_kept: false,
         }
     }
 

@@ -13,6 +13,7 @@ use farcall_wire::{CallResult, FrameHeader, FrameKind, Notice, Reply, Request};
 use rustc_hash::FxHashMap;
 
 use super::flight::{Call, InFlight};
+use super::keeping::Sought;
 use super::news::News;
 use super::questions::Questions;
 use super::segments::Segments;
@@ -34,6 +35,10 @@ pub struct Tables {
     pub fetching: FxHashMap<ChannelId, Call>,
     /// Calls that nobody waits for, and the memory that the server may still use for them.
     pub abandoned: FxHashMap<ChannelId, Vec<Shared>>,
+    /// Calls that were asked for by their ids.
+    pub seeking: FxHashMap<ChannelId, Sought>,
+    /// What those of them call that the server has, until that was told.
+    pub contracts: FxHashMap<u64, Arc<Contract>>,
     pub finished: FxHashMap<u64, Result<Outputs>>,
     pub announced: VecDeque<u64>,
     pub news: News,
@@ -53,6 +58,31 @@ pub struct Tables {
 }
 
 impl Tables {
+    /// Those of a fresh connection.
+    pub fn new(connection: Connection, shares: bool, source: Arc<dyn MemorySource>) -> Tables {
+        Tables {
+            connection,
+            calls: FxHashMap::default(),
+            channels: FxHashMap::default(),
+            finished: FxHashMap::default(),
+            announced: VecDeque::new(),
+            news: Default::default(),
+            questions: Questions::default(),
+            fetching: FxHashMap::default(),
+            abandoned: FxHashMap::default(),
+            seeking: FxHashMap::default(),
+            contracts: FxHashMap::default(),
+            shares,
+            source,
+            segments: Segments::default(),
+            borrower: Arc::default(),
+            random: SeededRandom::new(fresh_seed()),
+            bytes_made: 0,
+            ready: false,
+            ended_early: false,
+        }
+    }
+
     /// Queues the next frame; false when there is none.
     pub fn make_frame(&mut self, link: &mut Link) -> Result<bool> {
         self.connection.limit_frames(link.frame_bytes_max());
@@ -105,6 +135,7 @@ impl Tables {
                 },
                 Event::Noticed(channel, notice) => self.noticed(channel, notice),
                 Event::Resulted(channel, result) => self.resulted(channel, result),
+                Event::Agreed(channel, resume) => self.agreed(channel, *resume),
                 Event::Finished(channel) => self.finish(channel),
                 Event::Left(failure) => {
                     return Err(failure.map_or_else(
@@ -131,7 +162,9 @@ impl Tables {
     }
 
     fn noticed(&mut self, channel: ChannelId, notice: Notice) {
-        let Some(call) = self.calls.get(&channel).map(|flight| &flight.call) else { return };
+        let Some(flight) = self.calls.get_mut(&channel) else { return };
+        flight.is_kept |= notice == Notice::Kept;
+        let call = &flight.call;
         let (number, announced) = (call.number, call.conditions.announced);
         if self.news.add(number, notice) && announced && !self.announced.contains(&number) {
             self.announced.push_back(number);
@@ -144,6 +177,8 @@ impl Tables {
             if let Err(error) = flight.prepare_results() {
                 flight.trouble = Some(error);
             }
+        } else {
+            self.refused(channel, &result);
         }
     }
 
@@ -176,7 +211,7 @@ impl Tables {
     }
 
     /// The outcome of a call is there for its owner.
-    fn conclude(&mut self, number: u64, announced: bool, outcome: Result<Outputs>) {
+    pub(super) fn conclude(&mut self, number: u64, announced: bool, outcome: Result<Outputs>) {
         self.channels.remove(&number);
         self.finished.insert(number, outcome);
         if announced && !self.announced.contains(&number) {
@@ -187,8 +222,13 @@ impl Tables {
     /// Opens a call, for the first time or again.
     pub fn open(&mut self, call: Call) -> Result<()> {
         let limit = self.connection.peer().map_or(u64::MAX, |peer| peer.limits.call_bytes_max);
-        let mut data = marshal(&call.contract, &call.passed, Bytes(limit), self)?;
-        let id = CallId(self.random.bytes16());
+        // What lies in memory that both ends share goes with this process.
+        let shares = self.shares;
+        self.shares = shares && call.id.is_none();
+        let marshalled = marshal(&call.contract, &call.passed, Bytes(limit), self);
+        self.shares = shares;
+        let mut data = marshalled?;
+        let id = call.id.unwrap_or_else(|| CallId(self.random.bytes16()));
         let open = call.open(id, &mut data);
         let channel = self.connection.open(&open)?;
         data.own.iter().for_each(|own| own.opened());
@@ -259,6 +299,10 @@ impl Tables {
         self.questions.drop_unanswered();
         let flights = self.calls.drain().map(|(_, flight)| flight.call);
         let calls: Vec<Call> = flights.chain(self.fetching.drain().map(|(_, call)| call)).collect();
+        let seeking: Vec<Sought> = self.seeking.drain().map(|(_, sought)| sought).collect();
+        for sought in seeking {
+            self.lost(&sought, outcome());
+        }
         for call in calls {
             self.conclude(call.number, call.conditions.announced, outcome());
         }
@@ -334,7 +378,7 @@ impl FrameHandler for Tables {
 }
 
 /// Call ids must not repeat between processes; they are no secrets.
-pub(super) fn fresh_seed() -> u64 {
+fn fresh_seed() -> u64 {
     let mut bytes = [0; 8];
     if rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).is_ok_and(|count| count == 8) {
         return u64::from_ne_bytes(bytes);

@@ -9,7 +9,7 @@ use farcall_base::{Clock, ConnectionId, Error, ErrorKind, Instant, Result, Syste
 use farcall_call::Place;
 use farcall_interfaces::directory::{PublishedRoutine, Response};
 use farcall_interfaces::link::FrameHandler;
-use farcall_interfaces::memory::{MemorySource, Space};
+use farcall_interfaces::memory::{MemorySource, Region, Space};
 use farcall_interfaces::packing::Packing;
 use farcall_wire::{FrameHeader, FrameKind, Share};
 
@@ -90,6 +90,16 @@ impl World {
         self.sources.values().flat_map(|source| source.freed()).collect()
     }
 
+    /// A region by the name that calls have for it.
+    pub fn region(&self, memory: MemoryId) -> Option<Arc<dyn Region>> {
+        self.transfers.region(memory)
+    }
+
+    /// Keeps a region under a new name.
+    pub fn keep(&mut self, region: Arc<dyn Region>) -> MemoryId {
+        self.transfers.keep(region)
+    }
+
     /// The descriptor for a Share frame to an executable, which leaves now.
     pub fn descriptor(&mut self, connection: ConnectionId, segment: u32) -> Result<Arc<OwnedFd>> {
         self.announced.remove(&(connection, segment)).ok_or_else(gone)
@@ -118,12 +128,13 @@ impl Surroundings for World {
     }
 
     fn allocate(&mut self, client: ConnectionId, bytes: u64) -> Result<(MemoryId, u64, u64)> {
-        let bytes = usize::try_from(bytes).map_err(|_| {
-            Error::new(ErrorKind::LimitExceeded, "accept a call", "its arrays exceed the address space")
-        })?;
-        let region = self.source(client).allocate(bytes)?;
-        let (identity, bytes) = (region.identity(), region.bytes() as u64);
-        Ok((self.transfers.keep(region), identity, bytes))
+        let source = self.source(client).clone();
+        self.allocate_from(&*source, bytes)
+    }
+
+    fn allocate_for(&mut self, principal: &str, bytes: u64) -> Result<(MemoryId, u64, u64)> {
+        let source = self.source_of(principal);
+        self.allocate_from(&*source, bytes)
     }
 
     fn announce(&mut self, executable: ConnectionId, segment: u32, source: SharedSource) -> Result<()> {
@@ -145,6 +156,21 @@ impl Surroundings for World {
 }
 
 impl World {
+    fn allocate_from(&mut self, source: &dyn MemorySource, bytes: u64) -> Result<(MemoryId, u64, u64)> {
+        let bytes = usize::try_from(bytes).map_err(|_| {
+            Error::new(ErrorKind::LimitExceeded, "accept a call", "its arrays exceed the address space")
+        })?;
+        let region = source.allocate(bytes)?;
+        let (identity, bytes) = (region.identity(), region.bytes() as u64);
+        Ok((self.transfers.keep(region), identity, bytes))
+    }
+
+    /// What makes memory for a principal's calls.
+    pub fn source_of(&mut self, principal: &str) -> Arc<dyn MemorySource> {
+        let make = || (self.transports.memory)(&self.options);
+        self.sources.entry(principal.to_owned()).or_insert_with(make).clone()
+    }
+
     fn source(&mut self, client: ConnectionId) -> &Arc<dyn MemorySource> {
         let principal = self.principals.get(&client).cloned().unwrap_or_default();
         let make = || (self.transports.memory)(&self.options);
@@ -156,6 +182,13 @@ impl World {
     fn check_shared(&mut self, client: ConnectionId, descriptor: OwnedFd, bytes: u64) -> Result<OwnedFd> {
         self.source(client).check(descriptor, usize::try_from(bytes).unwrap_or(usize::MAX))
     }
+}
+
+/// What tells this run of the server from others; `None` where the system gives no random bytes.
+pub fn fresh_name() -> Option<[u8; 16]> {
+    let mut name = [0; 16];
+    let given = rustix::rand::getrandom(&mut name, rustix::rand::GetRandomFlags::empty());
+    given.is_ok_and(|count| count == name.len()).then_some(name)
 }
 
 fn gone() -> Error {

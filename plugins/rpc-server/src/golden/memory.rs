@@ -1,8 +1,8 @@
 //! The clock and the memory of conversations.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
-use farcall_base::{ConnectionId, Instant, Result};
+use farcall_base::{CallId, ChannelId, ConnectionId, Instant, Result};
 
 use crate::state::{MemoryId, MemorySource};
 use crate::step::Surroundings;
@@ -16,6 +16,8 @@ pub struct Memory {
     pub released: Vec<MemoryId>,
     /// What goes with Share frames that have not left yet.
     pub announced: BTreeMap<(ConnectionId, u32), MemorySource>,
+    /// What is being read from a results folder, for whom.
+    pub fetching: VecDeque<(CallId, (ConnectionId, ChannelId))>,
     next: u64,
 }
 
@@ -29,6 +31,10 @@ impl Surroundings for Memory {
         self.taken.insert(MemoryId(self.next), bytes);
         self.said.push(format!("take memory {}: {bytes} bytes", self.next));
         Ok((MemoryId(self.next), self.next, bytes))
+    }
+
+    fn allocate_for(&mut self, _: &str, bytes: u64) -> Result<(MemoryId, u64, u64)> {
+        self.allocate(ConnectionId(0), bytes)
     }
 
     fn announce(&mut self, executable: ConnectionId, segment: u32, source: MemorySource) -> Result<()> {

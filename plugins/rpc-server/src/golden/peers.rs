@@ -9,8 +9,8 @@ use farcall_call::{Connection, Event, Setup, Transmit};
 use farcall_interfaces::directory::PublishedRoutine;
 use farcall_interfaces::turnstile::Turnstile;
 use farcall_wire::{
-    Argument, ByteOrder, CallResult, CallTimes, Failure, Hello, HelloLimits, Loaded, Notice, Open, Order, Publication,
-    Reply, Request, Role, Share,
+    Argument, Attribute, ByteOrder, CallResult, CallTimes, Failure, Hello, HelloLimits, Loaded, Notice, Open, Order,
+    Publication, RESUME, Reply, Request, Resume, Role, Share, kept,
 };
 
 use super::memory::Memory;
@@ -65,6 +65,10 @@ pub struct Peers {
     stopped: BTreeSet<ExecutableId>,
     /// Asked for, and neither started nor failed.
     starting: BTreeSet<ExecutableId>,
+    /// Calls by their names in the script.
+    ids: BTreeMap<String, CallId>,
+    /// What the next client says of coming back.
+    lasting: (Vec<String>, Vec<Attribute>),
 }
 
 /// What is kept of a call or a connection.
@@ -85,12 +89,12 @@ impl Peers {
             role,
             byte_order: ByteOrder::NATIVE,
             product: "golden".to_owned(),
-            features: Vec::new(),
+            features: self.lasting.0.drain(..).collect(),
             limits: HelloLimits { segments_max: 4, ..HelloLimits::default() },
             host: "host".to_owned(),
             principal: None,
             token: None,
-            attributes: Vec::new(),
+            attributes: self.lasting.1.drain(..).collect(),
         };
         let machine = Connection::new(Setup { hello, initiator: executable.is_none(), token: None });
         let (calls, running, mapped) = (BTreeMap::new(), VecDeque::new(), BTreeMap::new());
@@ -117,6 +121,24 @@ impl Peers {
 
     pub fn client(&mut self, connection: ConnectionId, greets: bool) {
         self.add(connection, format!("client {connection}"), None, greets);
+    }
+
+    /// `keeps` for a client that may ask for calls to be kept, `lasting NUMBER SECONDS` for one that comes back under this
+    /// number if its connection is lost.
+    pub fn comes_back(&mut self, words: &[&str]) {
+        let lasting = words.iter().position(|word| *word == "lasting");
+        if lasting.is_some() || words.contains(&"keeps") {
+            self.lasting.0.push(RESUME.to_owned());
+        }
+        if let Some(at) = lasting {
+            let (number, seconds) = (words[at + 1].parse().unwrap(), words[at + 2].parse().unwrap());
+            self.lasting.1.extend(kept::asks_to_resume([number; 16], std::time::Duration::from_secs(seconds)));
+        }
+    }
+
+    /// A call by its name in the script, or one that nobody made.
+    pub fn id(&self, name: &str) -> CallId {
+        self.ids.get(name).copied().unwrap_or(CallId([99; 16]))
     }
 
     pub fn executable(&mut self, connection: ConnectionId, executable: ExecutableId, greets: bool) {
@@ -200,6 +222,10 @@ impl Peers {
     ) {
         self.calls = self.calls.wrapping_add(1);
         let call = CallId([self.calls; 16]);
+        let named = self.id(words.last().copied().unwrap_or_default());
+        if what == "open" {
+            self.ids.insert(words[0].to_owned(), call);
+        }
         let other = self.other(client);
         match what {
             "ask" => {
@@ -219,6 +245,14 @@ impl Peers {
                 let channel = other.machine.open(&open(call, &words[1..], routines)).unwrap();
                 other.calls.insert(words[0].to_owned(), channel);
             }
+            "resume" => {
+                let describe = words.contains(&"described").then_some(true);
+                let channel = other.machine.resume(&Resume { describe, ..Resume::new(named) }).unwrap();
+                other.calls.insert(words[0].to_owned(), channel);
+            }
+            "forget" => drop(other.machine.request(&Request::Forget(named)).unwrap()),
+            "kept" => drop(other.machine.request(&Request::Kept).unwrap()),
+            "has" => other.machine.acknowledge(ChannelId(words[0].parse().unwrap())),
             "cancel" => {
                 if let Some(channel) = other.calls.get(words[0]) {
                     other.machine.cancel(*channel);
@@ -354,6 +388,7 @@ impl Peers {
                 format!("close {connection}")
             }
             Action::Audit(record) => audit(&record),
+            Action::Results(order) => super::keeping::ordered(server, memory, order),
         };
         memory.said.push(said);
     }
@@ -486,7 +521,7 @@ impl Peers {
     pub fn check_over(&self, server: &Server, memory: &Memory) {
         let state = server.state();
         assert!(self.questions.is_empty(), "a question was not answered");
-        if state.calls.is_empty() {
+        if state.calls.is_empty() && state.kept.is_empty() {
             assert!(
                 memory.taken.is_empty() && state.deadlines.is_empty() && state.sending.is_empty(),
                 "something leaks"
@@ -525,6 +560,7 @@ impl Other {
                 Reply::Failed(failure) => format!("is told: {}", full(failure)),
                 Reply::Interface(interface) => format!("gets the interface of {}", interface.name),
                 Reply::List(list) => format!("gets {} interfaces", list.len()),
+                Reply::Kept(calls) => super::keeping::shown(&calls),
                 Reply::Status(status) => format!("is told {}", shown(&status)),
                 other => format!("gets {other:?}"),
             },
@@ -571,6 +607,7 @@ impl Other {
             Event::Noticed(_, Notice::Output(output, bytes)) => {
                 format!("hears {output}: {}", String::from_utf8_lossy(&bytes).escape_debug())
             }
+            Event::Agreed(_, resume) => super::keeping::agreed(&resume),
             Event::Noticed(_, notice) => format!("hears {notice:?}"),
             Event::Shared(share) => format!("shares segment {}: {} bytes", share.segment, share.bytes),
             Event::Unshared(segment) => format!("unshares segment {segment}"),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use farcall_base::CallId;
 use farcall_interfaces::directory::PublishedRoutine;
-use farcall_wire::{Argument, Attribute, NOTICES, Open, wants};
+use farcall_wire::{Argument, Attribute, Keep, NOTICES, Open, wants};
 
 /// What an honest executable answers for the second parameter of `scale`.
 pub fn returned(open: &Open) -> String {
@@ -14,7 +14,7 @@ pub fn returned(open: &Open) -> String {
     }
 }
 
-/// `ROUTINE ARGUMENT … [| WANTED …] [in MILLISECONDS] [changed] [told | watched]`.
+/// `ROUTINE ARGUMENT … [| WANTED …] [in MILLISECONDS] [changed] [told | watched] [keep SECONDS [durable]]`.
 pub fn open(call: CallId, words: &[&str], routines: &[Arc<PublishedRoutine>]) -> Open {
     let routine = routines.iter().find(|routine| routine.routine.interface.full_name() == words[0]);
     let mut contract = routine.map_or([0; 32], |routine| routine.contract);
@@ -25,6 +25,12 @@ pub fn open(call: CallId, words: &[&str], routines: &[Arc<PublishedRoutine>]) ->
             "|" => wanted = Some(Vec::new()),
             "in" => remaining_us = words.next().map(|ms| ms.parse::<u64>().unwrap() * 1000),
             "changed" => contract[0] ^= 1,
+            "keep" => {
+                let after_end_us = words.next().unwrap().parse::<u64>().unwrap() * 1_000_000;
+                let durable = words.clone().next() == Some(&"durable");
+                attributes = Some(vec![Keep { after_end_us, durable }.attribute()]);
+            }
+            "durable" => {}
             "told" | "watched" => {
                 let output = if *word == "told" { wants::OUTPUT } else { 0 };
                 let value = vec![wants::PROGRESS | output];

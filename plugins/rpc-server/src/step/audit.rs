@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use farcall_base::{CallId, ChannelId, ConnectionId, Error};
-use farcall_idl::layout::ParameterLayout;
+use farcall_idl::interface::Interface;
+use farcall_idl::layout::{CallLayout, ParameterLayout};
 use farcall_wire::{CallResult, CallTimes};
 
 use crate::state::{Action, AuditRecord, AuditedCall, Call, PeerKind, Records};
@@ -81,15 +82,25 @@ fn copy_of(error: &Error) -> Error {
     Error::from(farcall_wire::Failure::from(error))
 }
 
+/// Bytes of numbers and arrays that a call of these sizes gives back, at most: whatever it may write.
+pub(super) fn result_bytes(interface: &Interface, layout: &CallLayout) -> u64 {
+    let written = interface.parameters.iter().zip(&layout.parameters).filter(|(one, _)| one.mode.is_output());
+    written.fold(0, |sum: u64, (_, layout)| sum.saturating_add(parameter_bytes(layout)))
+}
+
+fn parameter_bytes(layout: &ParameterLayout) -> u64 {
+    match layout {
+        ParameterLayout::Scalar { bytes } => *bytes,
+        ParameterLayout::Array(array) => array.transfer_bytes,
+        _ => 0,
+    }
+}
+
 /// Bytes of numbers and arrays that went to the routine and came from it. Strings are not among them.
 pub(super) fn bytes(call: &Call) -> (u64, u64) {
     let parameters = call.routine.routine.interface.parameters.iter().zip(&call.layout.parameters);
     parameters.fold((0, 0), |(to, from), (parameter, layout)| {
-        let bytes = match layout {
-            ParameterLayout::Scalar { bytes } => *bytes,
-            ParameterLayout::Array(array) => array.transfer_bytes,
-            _ => 0,
-        };
+        let bytes = parameter_bytes(layout);
         let when = |counts: bool| if counts { bytes } else { 0 };
         (to + when(parameter.mode.is_input()), from + when(parameter.mode.is_output()))
     })

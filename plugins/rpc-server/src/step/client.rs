@@ -44,9 +44,16 @@ impl Server {
             }
             Event::Requested(channel, Request::Administer(order)) => self.ordered(connection, channel, order),
             Event::Requested(channel, Request::Status) => self.tell_status(surroundings, connection, channel),
+            Event::Requested(channel, Request::Forget(call)) => {
+                self.forget_kept(surroundings, connection, channel, call);
+            }
+            Event::Requested(channel, Request::Kept) => self.tell_kept(surroundings, connection, channel),
+            Event::Resumed(channel, resume) => self.resume(surroundings, connection, channel, &resume),
+            Event::Acknowledged(channel) => self.acknowledged(surroundings, connection, channel),
             Event::Opened(channel, open) => self.open(surroundings, connection, channel, *open),
             Event::ArgumentsComplete(channel) => {
                 if let Some(key) = self.client_call(connection, channel) {
+                    self.accept_kept(key);
                     self.enqueue(surroundings, key);
                 }
             }
@@ -76,7 +83,7 @@ impl Server {
         }
     }
 
-    fn kind_mut(&mut self, connection: ConnectionId) -> Option<&mut PeerKind> {
+    pub(super) fn kind_mut(&mut self, connection: ConnectionId) -> Option<&mut PeerKind> {
         self.state.peers.get_mut(&connection).map(|peer| &mut peer.kind)
     }
 
@@ -169,6 +176,7 @@ impl Server {
     }
 
     fn open(&mut self, surroundings: &mut dyn Surroundings, connection: ConnectionId, channel: ChannelId, open: Open) {
+        self.acknowledged(surroundings, connection, channel);
         let mut open = Some(open);
         match self.admit(surroundings, connection, channel, &mut open) {
             Ok(announced) => {
@@ -206,6 +214,7 @@ impl Server {
         let routine = self.routine(open)?;
         self.may_call(connection, &routine)?;
         let layout = check::layout(&routine, open, self.state.limits.call_bytes_max)?;
+        let keep = self.keep_of(connection, open, around.nesting.depth, (&routine, &layout))?;
         let Some(peer) = self.state.peers.get(&connection) else { return Ok(0) };
         let PeerKind::Client { segments, .. } = &peer.kind else { return Ok(0) };
         let (caller, counted) = (peer.caller.clone(), peer.counted);
@@ -243,6 +252,7 @@ impl Server {
             allowed: None,
             waits_since: now,
             nesting: around.nesting,
+            keep,
         };
         self.enter(connection, channel, call, &plan);
         Ok(plan.announced)
@@ -257,6 +267,7 @@ impl Server {
         if let Some(deadline) = deadline {
             self.state.deadlines.insert((deadline, key));
         }
+        self.enter_kept(key);
         if plan.announced > 0 {
             self.state.coming.insert(key);
             self.watch_for_stalls(now);
@@ -308,7 +319,7 @@ fn named_segments(open: &Open) -> Vec<u32> {
     open.arguments.iter().chain(open.wanted.iter().flatten()).filter_map(named).collect()
 }
 
-fn interface_reply(routine: &PublishedRoutine) -> InterfaceReply {
+pub(super) fn interface_reply(routine: &PublishedRoutine) -> InterfaceReply {
     InterfaceReply {
         name: routine.routine.interface.full_name(),
         interface: routine.encoded.to_vec(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_wire::{Argument, CallResult, CallTimes};
 
-use crate::state::{CallKey, InLine, PeerKind};
+use crate::state::{CallKey, Finished, InLine, PeerKind};
 use crate::step::line::is_small;
 use crate::step::translate::{answer, check_announced, failed, layout_after};
 use crate::step::{Server, Surroundings, files};
@@ -141,7 +141,7 @@ impl Server {
         outcome: Result<(Vec<Argument>, CallTimes)>,
     ) {
         self.end_inside(surroundings, key);
-        let Some(mut call) = self.state.calls.remove(&key) else { return };
+        let Some(call) = self.state.calls.remove(&key) else { return };
         self.finish_inside(call.nesting.parent);
         self.state.coming.remove(&key);
         if let Some(deadline) = call.deadline {
@@ -157,24 +157,17 @@ impl Server {
         let result = result.unwrap_or_else(|error| failed(&call, &error, surroundings.now()));
         self.count_end(&call, &result);
         self.audit_end(&call, &result);
-        let sends_memory = result.results.iter().any(|argument| matches!(argument, Argument::Blocks(_)));
-        if let Some((connection, channel)) = call.client {
+        let client = call.client;
+        if let Some((connection, channel)) = client {
             self.respond(connection, channel, &result);
             if let Some(PeerKind::Client { calls, .. }) =
                 self.state.peers.get_mut(&connection).map(|peer| &mut peer.kind)
             {
                 calls.remove(channel);
             }
-            if sends_memory {
-                // Result data still lies in the call's memory: it stays until the last frame left.
-                let now = surroundings.now();
-                call.waits_since = now;
-                self.state.sending.insert((connection, channel), call);
-                self.watch_for_stalls(now);
-                return;
-            }
         }
-        call.memories().for_each(|memory| surroundings.release(memory.id));
+        let (id, waits_since) = (call.id, surroundings.now());
+        self.put_away(surroundings, client, Finished { id, call: Some(call), files: None, result, waits_since });
     }
 
     /// The driver sent frames of a connection: calls whose last result frame left are forgotten.
@@ -193,8 +186,8 @@ impl Server {
             if open {
                 continue;
             }
-            if let Some(call) = self.state.sending.remove(&(connection, channel)) {
-                call.memories().for_each(|memory| surroundings.release(memory.id));
+            if let Some(sent) = self.state.sending.remove(&(connection, channel)) {
+                self.let_go(surroundings, sent);
             }
         }
     }

@@ -53,6 +53,7 @@ impl Server {
             moved: now,
             has_sent: false,
             inside: None,
+            resuming: Default::default(),
         };
         self.state.add_peer(connection, peer);
     }

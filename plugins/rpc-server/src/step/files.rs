@@ -69,7 +69,6 @@ pub fn make_room(
     if let Some(before) = call.files.take() {
         surroundings.release(before.memory.id);
     }
-    let Some((client, _)) = call.client else { return Ok(()) };
     let (mut offsets, mut bytes, mut total) = (BTreeMap::new(), BTreeMap::new(), 0_u64);
     let parameters = call.routine.routine.interface.parameters.iter().zip(&call.layout.parameters);
     for (slot, ((parameter, layout), result)) in parameters.zip(results).enumerate() {
@@ -88,7 +87,7 @@ pub fn make_room(
     if bytes.is_empty() {
         return Ok(());
     }
-    let (id, identity, size) = surroundings.allocate(client, total)?;
+    let (id, identity, size) = surroundings.allocate_for(call.caller.rights.principal(), total)?;
     call.files = Some(Box::new(ResultFiles { memory: OwnMemory { id, identity, bytes: size, offsets }, bytes }));
     Ok(())
 }

@@ -246,7 +246,7 @@ pub(super) fn may_run_again(call: &Call) -> bool {
     let works_on_it =
         |parameter: &Parameter| parameter.mode == Mode::InOut && parameter.element != ElementType::Filename;
     let intact = given.all(|(parameter, argument)| !works_on_it(parameter) || !lies_in_memory(argument));
-    interface.idempotent && intact && call.client.is_some() && call.returns < RUNS_AGAIN_MAX
+    interface.idempotent && intact && (call.client.is_some() || call.keep.is_some()) && call.returns < RUNS_AGAIN_MAX
 }
 
 fn lies_in_memory(argument: &Argument) -> bool {

@@ -6,7 +6,7 @@ use farcall_idl::layout::ParameterLayout;
 use farcall_interfaces::strided::Strided;
 use farcall_wire::FrameHeader;
 
-use crate::state::{CallKey, MemoryId, PeerKind};
+use crate::state::{Call, CallKey, Finished, MemoryId, PeerKind};
 use crate::step::{Server, files};
 
 /// An argument's or a result's memory.
@@ -35,18 +35,13 @@ impl Server {
     /// The memory that a place lies in; `None` when its call is over.
     pub fn memory_of(&self, connection: ConnectionId, place: &Place) -> Option<SlotMemory> {
         let sending = match place.side {
-            Side::Results => self.state.sending.get(&(connection, place.channel)).map(|call| &**call),
+            Side::Results => self.state.sending.get(&(connection, place.channel)),
             Side::Arguments => None,
         };
-        let running = || self.state.calls.get(&self.call_of(connection, place.channel)?);
-        let call = sending.or_else(running)?;
-        if let Some(file) = files::memory_of(call, place) {
-            return Some(file);
+        if let Some(finished) = sending {
+            return result_memory(finished, place);
         }
-        let memory = call.memory.as_ref()?;
-        let base = *memory.offsets.get(&place.slot)?;
-        let ParameterLayout::Array(array) = call.layout.parameters.get(usize::from(place.slot))? else { return None };
-        Some(SlotMemory { memory: memory.id, base, array: Strided::of_layout(array) })
+        call_memory(self.state.calls.get(&self.call_of(connection, place.channel)?)?, place)
     }
 
     /// Whose data come over a connection: we open the calls on executables' connections, clients those on theirs.
@@ -66,4 +61,24 @@ impl Server {
             }
         }
     }
+}
+
+fn call_memory(call: &Call, place: &Place) -> Option<SlotMemory> {
+    if let Some(file) = files::memory_of(call, place) {
+        return Some(file);
+    }
+    let memory = call.memory.as_ref()?;
+    let base = *memory.offsets.get(&place.slot)?;
+    let ParameterLayout::Array(array) = call.layout.parameters.get(usize::from(place.slot))? else { return None };
+    Some(SlotMemory { memory: memory.id, base, array: Strided::of_layout(array) })
+}
+
+/// Where a result lies whose call is over.
+pub fn result_memory(finished: &Finished, place: &Place) -> Option<SlotMemory> {
+    if let Some(call) = &finished.call {
+        return call_memory(call, place);
+    }
+    let files = finished.files.as_ref()?;
+    let (base, bytes) = (*files.memory.offsets.get(&place.slot)?, *files.bytes.get(&place.slot)?);
+    Some(SlotMemory { memory: files.memory.id, base, array: Strided::contiguous(bytes) })
 }

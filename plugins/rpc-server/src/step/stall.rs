@@ -62,7 +62,7 @@ impl State {
     fn results_due(&self) -> impl Iterator<Item = (Instant, ConnectionId)> {
         let stays = |connection| self.peers.get(connection).is_some_and(|peer| !peer.leaving);
         let sending = self.sending.iter().filter(move |((connection, _), _)| stays(connection));
-        sending.map(|((connection, _), call)| (self.due(*connection, call.waits_since), *connection))
+        sending.map(|((connection, _), sent)| (self.due(*connection, sent.waits_since), *connection))
     }
 
     fn due(&self, client: ConnectionId, waits_since: Instant) -> Instant {

@@ -61,7 +61,7 @@ impl Server {
     fn seen_by(&self, view: &View<'_>, surroundings: &dyn Surroundings) -> Box<Status> {
         let now = surroundings.now();
         let calls = self.state.calls.by_age().into_iter().map(|(key, call)| (call, self.stage(key, call)));
-        let sending = self.state.sending.values().map(|call| (&**call, Stage::Leaving));
+        let sending = self.state.sending.values().filter_map(|sent| Some((sent.call.as_deref()?, Stage::Leaving)));
         let mut seen: Vec<_> = sending.chain(calls).filter(|(call, _)| view.sees_call(call)).collect();
         seen.sort_by_key(|(call, _)| call.accepted);
         let calls_open = seen.len() as u64;
@@ -78,6 +78,7 @@ impl Server {
             clock_us: surroundings.clock_us(),
             objects: Vec::new(),
             objects_held: 0,
+            kept: view.sees_all().then(|| self.kept_calls(now, None)),
         })
     }
 
@@ -109,7 +110,6 @@ impl Server {
 
     fn totals(&self, surroundings: &dyn Surroundings) -> Totals {
         let counters = &self.state.counters;
-        let calls = self.state.calls.values().chain(self.state.sending.values().map(|call| &**call));
         let shared: Vec<u64> = self
             .state
             .peers
@@ -126,10 +126,18 @@ impl Server {
             started: counters.started,
             stopped: counters.stopped,
             crashed: counters.crashed,
-            memory_used: calls.flat_map(|call| call.memories()).map(|memory| memory.bytes).sum(),
+            memory_used: self.memory_used(),
             memory_held: surroundings.memory_held(),
             memory_shared: shared.iter().sum(),
         }
+    }
+
+    /// Bytes of memory that calls and their outcomes lie in.
+    fn memory_used(&self) -> u64 {
+        let open = self.state.calls.values().flat_map(|call| call.memories());
+        let kept = self.state.kept.in_memory().chain(self.state.held());
+        let over = self.state.sending.values().filter(|sent| sent.is_only_sent()).chain(kept);
+        open.chain(over.flat_map(|one| one.memories())).map(|memory| memory.bytes).sum()
     }
 
     /// A call was refused before it began.

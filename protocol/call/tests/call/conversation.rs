@@ -1,18 +1,19 @@
 //! Two ends, A that connected and B that accepted, and the commands of the scripts.
 //!
 //! ```text
-//! greet [A.token=T] [B.wants=T] [A.credit=N] [B.channels=N] …   two fresh ends that have exchanged their Hellos
+//! greet [A.features=NAME] [A.token=T] [B.wants=T] [A.credit=N] [B.channels=N] …   two fresh ends that have exchanged their Hellos
 //! connect …                                                     the same before any frame left
 //! A open ROUTINE ARGUMENT… [result-credit=N] [parent=CALL]      arguments as in words.rs
 //! A request list | interface NAME        B reply CH done        B respond CH ARGUMENT… | fail WORDS
 //! A grant CH N    A cancel CH    B notice CH queued:N | started    A ping    A goodbye [WORDS]
+//! A resume CALL    B agree CH CALL    A acknowledge CH
 //! A share N BYTES    A unshare N         A state
 //! A says               A's frames are shown and go nowhere
 //! A sends [N]          all, or N, of A's frames reach B; an error makes B say goodbye
 //! forge B KIND [ch=N] [seq=N] [slot=N] [flags=N] [len=N] [hex=BODY | open ROUTINE …]    a frame A never sent reaches B
 //! ```
 
-use farcall_base::{ChannelId, Error, ErrorKind, Result};
+use farcall_base::{CallId, ChannelId, Error, ErrorKind, Result};
 use farcall_call::{Connection, Event, Setup, Transmit};
 use farcall_wire::message::{decode, encode};
 use farcall_wire::*;
@@ -98,6 +99,7 @@ impl Conversation {
             "notice" => {
                 let notice = match words[1] {
                     "started" => Notice::Started,
+                    "kept" => Notice::Kept,
                     queued => Notice::Queued(queued[7..].parse().unwrap()),
                 };
                 connection.notice(channel(words), &notice);
@@ -105,6 +107,12 @@ impl Conversation {
             "ping" => connection.ping(),
             "goodbye" if words.is_empty() => connection.goodbye(None),
             "goodbye" => connection.goodbye(Some(&Error::new(ErrorKind::ShuttingDown, "serve", text()))),
+            "resume" => {
+                let channel = connection.resume(&Resume::new(CallId([words[0].parse().unwrap(); 16])))?;
+                self.said.push(format!("{} resumes call {} on ch {channel}", NAMES[index], words[0]));
+            }
+            "agree" => connection.agree(channel(words), &Resume::new(CallId([words[1].parse().unwrap(); 16]))),
+            "acknowledge" => connection.acknowledge(channel(words)),
             "share" => connection.share(Share { segment: words[0].parse().unwrap(), bytes: words[1].parse().unwrap() }),
             "unshare" => connection.unshare(words[0].parse().unwrap()),
             "state" => {

@@ -119,7 +119,7 @@ impl Victim {
                 self.on(FrameKind::Request, channel, encode(&Request::List))
             }
             1 => {
-                let resume = Resume { call: open.call, next_sequence: 0, attributes: None };
+                let resume = Resume::new(open.call);
                 Frame { header: FrameHeader::new(FrameKind::Resume, ChannelId(channel), 0), body: encode(&resume) }
             }
             _ => {

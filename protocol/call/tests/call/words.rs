@@ -63,8 +63,13 @@ pub fn open(words: &[&str], id: u8) -> Open {
         parent: number(words, "parent").map(|id| vec![id as u8; 16].into()),
         principal: None,
         trace: None,
-        attributes: option(words, "demand").map(demand),
+        attributes: option(words, "demand").map(demand).or_else(|| option(words, "keep").map(keep)),
     }
+}
+
+/// `keep=MICROSECONDS`.
+fn keep(us: &str) -> Vec<Attribute> {
+    vec![Keep { after_end_us: us.parse().unwrap(), durable: false }.attribute()]
 }
 
 pub fn hello(words: &[&str], end: &str) -> Hello {
@@ -82,7 +87,7 @@ pub fn hello(words: &[&str], end: &str) -> Hello {
         role: if end == "A" { Role::Client } else { Role::Server },
         byte_order: ByteOrder::Little,
         product: "test".into(),
-        features: vec![],
+        features: option(words, &format!("{end}.features")).map(|name| vec![name.into()]).unwrap_or_default(),
         limits,
         host: "".into(),
         principal: None,
@@ -148,6 +153,9 @@ pub fn show_event(event: &Event) -> String {
         Event::Requested(channel, request) => format!("Requested ch {channel} {request:?}"),
         Event::Replied(channel, reply) => format!("Replied ch {channel} {reply:?}"),
         Event::Noticed(channel, notice) => format!("Noticed ch {channel} {notice:?}"),
+        Event::Resumed(channel, resume) => format!("Resumed ch {channel} call {}", resume.call.0[0]),
+        Event::Acknowledged(channel) => format!("Acknowledged ch {channel}"),
+        Event::Agreed(channel, resume) => format!("Agreed ch {channel} call {}", resume.call.0[0]),
         Event::Shared(share) => format!("Shared segment {} of {} bytes", share.segment, share.bytes),
         Event::Unshared(segment) => format!("Unshared segment {segment}"),
     }

@@ -214,7 +214,7 @@ fn values() -> Vec<Malformed> {
             "missing value",
         ),
         body("empty-argument", "a form without its number", FrameKind::Open, &argument(&[0x80]), "non-empty"),
-        body("unknown-request", "question 9", FrameKind::Request, &[0x81, 9], "unknown enum variant"),
+        body("unknown-request", "question 23", FrameKind::Request, &[0x81, 23], "unknown enum variant"),
         body("unknown-notice", "news of a form we do not know", FrameKind::Notice, &[0x81, 9], "unknown enum variant"),
         Malformed {
             name: "unknown-role",

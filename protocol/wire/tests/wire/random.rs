@@ -131,7 +131,7 @@ impl Draw {
     }
 
     fn request(&mut self) -> Request {
-        match self.below(8) {
+        match self.below(10) {
             0 => Request::Interface(self.text()),
             1 => Request::List,
             2 => Request::Load(Publication {
@@ -143,6 +143,8 @@ impl Draw {
             4 => Request::Status,
             5 => Request::Nest(CallId(self.0.bytes16())),
             6 => Request::Hold(Box::new(self.hold())),
+            7 => Request::Forget(CallId(self.0.bytes16())),
+            8 => Request::Kept,
             _ => Request::Release(ObjectId(self.0.bytes16()), self.number32()),
         }
     }
@@ -178,13 +180,14 @@ impl Draw {
     }
 
     fn reply(&mut self) -> Reply {
-        match self.below(7) {
+        match self.below(8) {
             0 => Reply::Failed(self.failure()),
             1 => Reply::Interface(self.interface()),
             2 => Reply::List(self.some(4, Draw::interface)),
             3 => Reply::Done,
             4 => Reply::Modules(self.some(3, Draw::report)),
             5 => Reply::Loaded(Loaded { asks: self.below(2) == 1 }),
+            6 => Reply::Kept(self.some(3, Draw::kept_call)),
             _ => Reply::Status(Box::new(self.status())),
         }
     }
@@ -200,6 +203,7 @@ impl Draw {
             modules: self.some(3, Draw::module_status),
             totals: self.maybe(|draw| Totals { clients: draw.number(), stopped: draw.number(), ..Totals::default() }),
             clock_us: self.maybe(Draw::number),
+            kept: self.maybe(|draw| draw.some(3, Draw::kept_call)),
             objects: self.some(3, Draw::object),
             objects_held: self.number(),
         }
@@ -218,6 +222,30 @@ impl Draw {
             lease_left_ns: self.maybe(Draw::number),
             pid: self.maybe(Draw::number32),
             reason: self.maybe(Draw::text),
+        }
+    }
+
+    fn kept_call(&mut self) -> KeptCall {
+        let states = [KeptState::Waiting, KeptState::Running, KeptState::Returned, KeptState::Failed];
+        KeptCall {
+            id: CallId(self.0.bytes16()),
+            routine: self.text(),
+            state: states[self.below(4) as usize],
+            bytes: self.number(),
+            left_us: self.number(),
+            durable: self.below(2) == 1,
+            principal: self.text(),
+        }
+    }
+
+    fn resume(&mut self) -> Resume {
+        Resume {
+            call: CallId(self.0.bytes16()),
+            next_sequence: self.number32(),
+            attributes: self.maybe(|draw| draw.some(3, Draw::attribute)),
+            describe: self.maybe(|draw| draw.below(2) == 1),
+            interface: self.maybe(Draw::interface),
+            arguments: self.maybe(|draw| draw.some(12, Draw::argument)),
         }
     }
 
@@ -249,9 +277,10 @@ impl Draw {
     }
 
     fn notice(&mut self) -> Notice {
-        match self.below(4) {
+        match self.below(5) {
             0 => Notice::Queued(self.number32()),
             1 => Notice::Started,
+            3 => Notice::Kept,
             2 => Notice::Progress(self.number32() as f64 / 7.0, self.text()),
             _ => Notice::Output(self.below(256) as u8, self.bytes(100)),
         }
@@ -271,11 +300,7 @@ impl Draw {
             8 => Body::Notice(self.notice()),
             9 => Body::Share(Share { segment: self.number32(), bytes: self.number() }),
             10 => Body::Unshare(self.number32()),
-            11 => Body::Resume(Resume {
-                call: CallId(self.0.bytes16()),
-                next_sequence: self.number32(),
-                attributes: self.maybe(|draw| draw.some(3, Draw::attribute)),
-            }),
+            11 => Body::Resume(self.resume()),
             12 => Body::Empty(FrameKind::Ping),
             13 => Body::Empty(FrameKind::Pong),
             _ => Body::Empty(FrameKind::Cancel),

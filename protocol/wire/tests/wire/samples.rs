@@ -100,6 +100,8 @@ fn questions() -> Vec<Sample> {
         sample("request/release", "end them", 3, 0, Body::Request(Request::Release(object(), 2))),
         sample("request/delete", "end this", 5, 0, Body::Request(Request::Administer(Order::Delete(vec![object()])))),
         sample("request/load-object", "be this object", 1, 0, Body::Request(Request::Load(of_class))),
+        sample("request/forget", "keep this call no longer", 1, 0, Body::Request(Request::Forget(open().call))),
+        sample("request/kept", "what is kept of mine?", 1, 0, Body::Request(Request::Kept)),
         sample("reply/failed", "no", 1, 0, Body::Reply(Reply::Failed(failure()))),
         sample("reply/interface", "this", 1, 0, Body::Reply(Reply::Interface(interface("lapack/dgesv")))),
         sample("reply/list", "two routines", 3, 0, Body::Reply(Reply::List(list))),
@@ -113,6 +115,7 @@ fn questions() -> Vec<Sample> {
             Body::Reply(Reply::Loaded(Loaded { asks: true })),
         ),
         sample("reply/status", "one call runs", 1, 0, Body::Reply(Reply::Status(Box::new(status())))),
+        sample("reply/kept", "one call, for an hour", 1, 0, Body::Reply(Reply::Kept(vec![kept()]))),
     ]
 }
 
@@ -128,6 +131,18 @@ fn hold() -> HoldRequest {
         lease_us: 60_000_000,
         start_us: Some(5_000_000),
         detached: Some(true),
+    }
+}
+
+fn kept() -> KeptCall {
+    KeptCall {
+        id: open().call,
+        routine: "lapack/dgesv".into(),
+        state: KeptState::Returned,
+        bytes: 80,
+        left_us: 3_600_000_000,
+        durable: true,
+        principal: "anna".into(),
     }
 }
 
@@ -169,6 +184,7 @@ fn status() -> Status {
         clock_us: None,
         objects: vec![held],
         objects_held: 1,
+        kept: None,
     }
 }
 
@@ -213,24 +229,30 @@ fn opens() -> Vec<Sample> {
     };
     let on = Attribute { name: ON.into(), critical: true, value: object().0.to_vec() };
     let on_object = Open { routine: "heat/Heat.step".into(), attributes: Some(vec![on]), ..open() };
+    let keep = Keep { after_end_us: 3_600_000_000, durable: true };
+    let kept = Open { attributes: Some(vec![keep.attribute()]), ..open() };
     vec![
         sample("open/smallest", "a call without arguments", 5, 0, Body::Open(open())),
         sample("open/arguments", "every form of argument", 5, 0, Body::Open(Open { arguments, ..open() })),
         sample("open/on", "a call on an object", 5, 0, Body::Open(on_object)),
         sample("open/full", "every key", 0xffff_ffff, 0, Body::Open(full)),
+        sample("open/kept", "its outcome is kept for an hour", 5, 0, Body::Open(kept)),
     ]
 }
 
 fn streams() -> Vec<Sample> {
     let window = Window { credit: u64::MAX, next_sequence: 7 };
-    let resume = Resume { call: open().call, next_sequence: 7, attributes: None };
+    let resume = Resume { describe: Some(true), ..Resume::new(open().call) };
+    let arguments = Some(vec![Argument::Inline(7i32.to_le_bytes().as_slice().into()), Argument::Absent]);
+    let was = Resume { interface: Some(interface("lapack/dgesv")), arguments, ..Resume::new(open().call) };
     vec![
         data("data/piece", "five bytes of argument 2, more follow", 1, Flags::default(), &[1, 2, 3, 4, 5]),
         data("data/last", "the last eight bytes", u32::MAX, Flags::END, &[1, 2, 3, 4, 5, 6, 7, 8]),
         data("data/end-mark", "a stream of unknown length ends", 0, Flags::END, &[]),
         sample("window", "credit without bound, 7 expected", 1, 2, Body::Window(window)),
         sample("cancel", "end it", 1, 3, Body::Empty(FrameKind::Cancel)),
-        sample("resume", "take the call up again", 7, 0, Body::Resume(resume)),
+        sample("resume", "take the call up again, and say what it was", 7, 0, Body::Resume(resume)),
+        sample("resume/agreed", "this is what it was", 7, 0, Body::Resume(was)),
     ]
 }
 
@@ -246,6 +268,7 @@ fn outcomes() -> Vec<Sample> {
         sample("notice/queued", "four before it", 5, 0, Body::Notice(Notice::Queued(4))),
         sample("notice/started", "it runs", 5, 1, Body::Notice(Notice::Started)),
         sample("notice/progress", "half done", 5, 2, Body::Notice(Notice::Progress(0.5, "sweep 50 of 100".into()))),
+        sample("notice/kept", "go if you like", 5, 4, Body::Notice(Notice::Kept)),
         sample("notice/output", "a line on stderr", 5, 3, Body::Notice(Notice::Output(2, b"singular\n".to_vec()))),
     ]
 }

@@ -1,0 +1,201 @@
+//! One call in the results folder: what it was, and its outcome once it is over.
+//!
+//! ```text
+//!  0  "FCRESLT1"
+//!  8  when it is forgotten, in microseconds since 1970; 0 while it is open
+//! 16  how long it is kept after its end, in microseconds
+//! 24  lengths of the parts, 4 bytes each: call, outcome (0 while it is open), principal, routine
+//! 40  the parts: Resume and Result as on the wire (spec/wire.md, section 4), text, text
+//!     XXH3-64 of all that
+//!     the arrays of the outcome, packed, in order of their parameters; XXH3-64 of them
+//! ```
+//!
+//! Numbers are little-endian. A file is written under another name, and gets its own when all of it is on the disk: what
+//! has the name is whole, or was damaged later, which the sums show.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::time::Duration;
+
+use farcall_base::{CallId, Error, ErrorKind, Result};
+use farcall_interfaces::packing::Packing;
+use farcall_wire::message::{decode, encode};
+use farcall_wire::{Argument, CallResult, Keep, Resume};
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+const MAGIC: &[u8; 8] = b"FCRESLT1";
+const HEAD_BYTES: usize = 40;
+/// Longest part: nothing longer was ever a control message.
+const PART_BYTES_MAX: usize = 64 << 20;
+/// Bytes of arrays read at a time, so that their sum is worked out while they are in the processor's cache.
+const PIECE_BYTES: usize = 1 << 18;
+
+/// What stands before the arrays.
+pub struct Head {
+    /// When it is forgotten, since 1970; `None` while the call is open.
+    pub expires: Option<Duration>,
+    /// For how long after its end.
+    pub keep: Keep,
+    /// What the call was.
+    pub resume: Resume,
+    /// Its outcome.
+    pub result: Option<CallResult>,
+    /// Whose it is.
+    pub principal: String,
+    /// `module/name`.
+    pub routine: String,
+}
+
+impl Head {
+    /// As it is written.
+    pub fn encode(&self) -> Vec<u8> {
+        let result = self.result.as_ref().map(encode).unwrap_or_default();
+        let parts = [&encode(&self.resume), &result, self.principal.as_bytes(), self.routine.as_bytes()];
+        let mut bytes = MAGIC.to_vec();
+        let expires = self.expires.map_or(0, |at| u64::try_from(at.as_micros()).unwrap_or(u64::MAX));
+        bytes.extend_from_slice(&expires.to_le_bytes());
+        bytes.extend_from_slice(&self.keep.after_end_us.to_le_bytes());
+        for part in parts {
+            bytes.extend_from_slice(&u32::try_from(part.len()).unwrap_or(u32::MAX).to_le_bytes());
+        }
+        parts.iter().for_each(|part| bytes.extend_from_slice(part));
+        let sum = xxh3_64(&bytes);
+        bytes.extend_from_slice(&sum.to_le_bytes());
+        bytes
+    }
+
+    /// Reads it from a file of so many bytes, which belongs to this call; the arrays come next.
+    ///
+    /// # Errors
+    /// `Damaged` for anything that was not written so.
+    pub fn read(file: &mut File, file_bytes: u64, id: CallId) -> Result<Head> {
+        let mut bytes = vec![0; HEAD_BYTES];
+        file.read_exact(&mut bytes).map_err(|_| damaged("it is too short"))?;
+        if &bytes[..8] != MAGIC {
+            return Err(damaged("it does not begin as one"));
+        }
+        let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+        let (expires, after_end_us) = (number(8), number(16));
+        let lengths: Vec<usize> = bytes[24..HEAD_BYTES]
+            .chunks_exact(4)
+            .map(|part| u32::from_le_bytes(part.try_into().expect("four bytes")) as usize)
+            .collect();
+        let total: usize = lengths.iter().sum();
+        let fits = (HEAD_BYTES + total + 8) as u64 <= file_bytes;
+        if !fits || lengths.iter().any(|length| *length > PART_BYTES_MAX) {
+            return Err(damaged("its parts are longer than itself"));
+        }
+        bytes.resize(HEAD_BYTES + total + 8, 0);
+        file.read_exact(&mut bytes[HEAD_BYTES..]).map_err(|_| damaged("it is too short"))?;
+        let (said, sum) = bytes.split_at(HEAD_BYTES + total);
+        if xxh3_64(said).to_le_bytes() != sum {
+            return Err(damaged("the sum of its head is another"));
+        }
+        let mut rest = &said[HEAD_BYTES..];
+        let mut part = |length: usize| {
+            let (part, after) = rest.split_at(length);
+            rest = after;
+            part
+        };
+        let [resume, result, principal, routine] = [0, 1, 2, 3].map(|index| part(lengths[index]));
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).map_err(|_| damaged("a name in it is no text"));
+        let resume: Resume = decode("Resume", resume).map_err(|_| damaged("what it says of its call is nonsense"))?;
+        if resume.call != id {
+            return Err(damaged("it is another call's"));
+        }
+        let result = (!result.is_empty()).then(|| decode("Result", result)).transpose();
+        let head = Head {
+            expires: (expires != 0).then(|| Duration::from_micros(expires)),
+            keep: Keep { after_end_us, durable: true },
+            resume,
+            result: result.map_err(|_| damaged("its outcome is nonsense"))?,
+            principal: text(principal)?,
+            routine: text(routine)?,
+        };
+        head.check_length(file_bytes - (HEAD_BYTES + total + 8) as u64)?;
+        Ok(head)
+    }
+
+    fn check_length(&self, left: u64) -> Result<()> {
+        let arrays = self.arrays().map(|(_, bytes)| bytes).fold(0, u64::saturating_add);
+        let needed = if arrays > 0 { arrays.saturating_add(8) } else { 0 };
+        if left == needed { Ok(()) } else { Err(damaged("it has another length than its arrays")) }
+    }
+
+    /// The arrays that follow: their parameters and bytes.
+    pub fn arrays(&self) -> impl Iterator<Item = (u16, u64)> {
+        let results = self.result.iter().flat_map(|result| result.results.iter().enumerate());
+        results.filter_map(|(slot, argument)| match argument {
+            Argument::Blocks(Some(bytes @ 1..)) => Some((u16::try_from(slot).ok()?, *bytes)),
+            _ => None,
+        })
+    }
+}
+
+/// Writes arrays, and their sum if there are any.
+///
+/// # Errors
+/// Those of the disk.
+pub fn write_arrays(file: &mut File, arrays: &mut [Packing]) -> Result<u64> {
+    let (mut sum, mut written) = (Xxh3::new(), 0);
+    for array in &mut *arrays {
+        while array.left() > 0 {
+            let length = array.left().min(PIECE_BYTES as u64) as usize;
+            for block in array.blocks(length)? {
+                sum.update(block.bytes());
+                file.write_all(block.bytes()).map_err(|error| Error::system("write a result", error))?;
+            }
+            written += length as u64;
+        }
+    }
+    if written == 0 {
+        return Ok(0);
+    }
+    file.write_all(&sum.digest().to_le_bytes()).map_err(|error| Error::system("write a result", error))?;
+    Ok(written + 8)
+}
+
+/// Reads bytes of arrays, and works out their sum.
+pub struct ArrayReader {
+    sum: Xxh3,
+    any: bool,
+}
+
+impl ArrayReader {
+    /// At the first of them.
+    pub fn new() -> ArrayReader {
+        ArrayReader { sum: Xxh3::new(), any: false }
+    }
+
+    /// The next bytes.
+    ///
+    /// # Errors
+    /// `Damaged` when there are fewer.
+    pub fn read(&mut self, file: &mut File, bytes: &mut [u8]) -> Result<()> {
+        for piece in bytes.chunks_mut(PIECE_BYTES) {
+            file.read_exact(piece).map_err(|_| damaged("it is too short"))?;
+            self.sum.update(piece);
+            self.any = true;
+        }
+        Ok(())
+    }
+
+    /// Whether they are those that were written.
+    ///
+    /// # Errors
+    /// `Damaged` if not.
+    pub fn check(&self, file: &mut File) -> Result<()> {
+        let mut sum = [0; 8];
+        if !self.any {
+            return Ok(());
+        }
+        file.read_exact(&mut sum).map_err(|_| damaged("it is too short"))?;
+        if sum == self.sum.digest().to_le_bytes() { Ok(()) } else { Err(damaged("the sum of its arrays is another")) }
+    }
+}
+
+/// What is told of a file that is not what was written.
+pub fn damaged(what: &'static str) -> Error {
+    Error::new(ErrorKind::Damaged, "read a result", format!("the file that it was kept in was damaged: {what}"))
+        .fix("make the call again; look whether the server's disk is sound, and who writes to its results folder")
+}

@@ -1,0 +1,343 @@
+//! Calls that go on without their clients: those that were asked to, and for a while those of a lost connection. Their
+//! outcomes wait for whoever comes back (`resume.rs`), within limits, and are forgotten in time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use farcall_base::{CallId, ChannelId, ConnectionId, Error, ErrorKind, Instant, Result};
+use farcall_idl::layout::CallLayout;
+use farcall_wire::{Argument, Hello, Keep, Lasting, Notice, Open, RESUME};
+
+use crate::state::{Action, Call, CallKey, Finished, Kept, Known, OVERHEAD, Outcome, ResultsOrder, Resuming};
+use crate::step::audit::result_bytes;
+use crate::step::resume::written;
+use crate::step::{Server, Surroundings};
+
+impl Server {
+    /// A client said Hello: it may want its calls to be kept if the connection is lost, and may have lost one just now.
+    pub(super) fn begin_lasting(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        connection: ConnectionId,
+        hello: &Hello,
+    ) -> Result<()> {
+        if !hello.features.iter().any(|feature| feature == RESUME) {
+            return Ok(());
+        }
+        let lasting = Lasting::of(hello)?;
+        let longest = self.state.limits.keep.resume;
+        let Some(peer) = self.state.peers.get_mut(&connection) else { return Ok(()) };
+        if !peer.connection.has_feature(RESUME) || peer.shares_memory || peer.inside.is_some() {
+            return Ok(());
+        }
+        let Some(name) = lasting.client else { return Ok(()) };
+        peer.resuming.keep = lasting.keep.map(|keep| keep.min(longest)).filter(|keep| !keep.is_zero());
+        peer.resuming.client = Some(name);
+        let key = (name, peer.caller.rights.principal().to_owned());
+        if let Some(lost) = self.state.kept.clients.insert(key, connection) {
+            // Whatever still lies in that socket must never run: its client sends it again, if it has to.
+            self.ended(surroundings, lost);
+            self.state.actions.push_back(Action::Close(lost));
+        }
+        Ok(())
+    }
+
+    /// A connection is gone.
+    pub(super) fn end_lasting(&mut self, connection: ConnectionId, principal: &str, resuming: &Resuming) {
+        let Some(name) = resuming.client else { return };
+        let key = (name, principal.to_owned());
+        if self.state.kept.clients.get(&key) == Some(&connection) {
+            self.state.kept.clients.remove(&key);
+        }
+    }
+
+    /// How the outcome of a call is to be kept, if it is, and whether it can be.
+    pub(super) fn keep_of(
+        &self,
+        connection: ConnectionId,
+        open: &Open,
+        depth: u32,
+        (routine, layout): (&Known, &CallLayout),
+    ) -> Result<Option<Keep>> {
+        let Some(keep) = Keep::of(open.attributes.as_deref())? else { return Ok(None) };
+        let limits = &self.state.limits.keep;
+        let refused = |message: &str| Err(Error::new(ErrorKind::InvalidArgument, "keep a call", message));
+        let shared = |argument: &Argument| matches!(argument, Argument::Shared(..));
+        if depth > 0 {
+            return refused("a call that a routine makes ends with the routine, and cannot be kept");
+        }
+        if open.arguments.iter().chain(open.wanted.iter().flatten()).any(shared) {
+            return refused("its arrays lie in memory that goes with its client");
+        }
+        if self.state.kept.get(&open.call).is_some() {
+            return refused("a call of this id is kept already");
+        }
+        let peer = self.state.peers.get(&connection).filter(|peer| peer.connection.has_feature(RESUME));
+        let Some(peer) = peer else { return refused("its client did not say that it may come back") };
+        if keep.after_end() > limits.longest {
+            return Err(Error::new(ErrorKind::LimitExceeded, "keep a call", "outcomes are not kept for so long")
+                .with("asked for", format!("{:?}", keep.after_end()))
+                .with("results_keep_ms_max", limits.longest.as_millis())
+                .fix("ask for less time, or raise that limit in the server's farcall.toml"));
+        }
+        if keep.durable && !limits.has_folder {
+            return Err(Error::new(ErrorKind::Unavailable, "keep a call", "the server has no folder for results")
+                .fix("set results_dir in the server's farcall.toml (its log says what is wrong with it), or have the call kept in memory (durable off)"));
+        }
+        let bytes = result_bytes(&routine.routine.interface, layout).saturating_add(OVERHEAD);
+        self.state.kept.check_room(peer.caller.rights.principal(), bytes, keep.durable, limits)?;
+        Ok(Some(keep))
+    }
+
+    /// A call came that is to be kept as soon as all its arguments are there.
+    pub(super) fn enter_kept(&mut self, key: CallKey) {
+        let Some(call) = self.state.calls.get(&key) else { return };
+        let Some(keep) = call.keep else { return };
+        let kept = Kept {
+            principal: call.caller.rights.principal().to_owned(),
+            routine: call.routine.name.clone(),
+            keep,
+            asked: true,
+            accepted: false,
+            outcome: Outcome::Open(key),
+            bytes: expected_bytes(call),
+            expires: None,
+        };
+        self.state.kept.insert(call.id, kept);
+    }
+
+    /// All arguments of a call are there: from now on it goes on without its client. One that is to survive the server is
+    /// written down first.
+    pub(super) fn accept_kept(&mut self, key: CallKey) {
+        let Some(call) = self.state.calls.get(&key) else { return };
+        let Some(keep) = call.keep else { return };
+        let id = call.id;
+        self.state.kept.change(&id, |kept| kept.accepted = true);
+        if keep.durable {
+            let written = Box::new(written(call, keep));
+            self.state.actions.push_back(Action::Results(ResultsOrder::Record(written)));
+        } else {
+            self.notify(key, &Notice::Kept);
+        }
+    }
+
+    /// That a call was accepted is written down, or could not be.
+    pub fn recorded(&mut self, surroundings: &mut dyn Surroundings, id: CallId, outcome: Result<()>) {
+        let Some(Outcome::Open(key)) = self.state.kept.get(&id).map(|kept| &kept.outcome) else { return };
+        let key = *key;
+        match outcome {
+            Ok(()) => {
+                self.notify(key, &Notice::Kept);
+            }
+            Err(error) => {
+                self.state.kept.change(&id, |kept| kept.accepted = false);
+                self.abort(surroundings, key, error);
+            }
+        }
+    }
+
+    /// The connection of an open call is gone, in order or not: whether the call goes on without it.
+    pub(super) fn goes_on(&mut self, now: Instant, key: CallKey, if_lost: Option<Duration>) -> bool {
+        let Some(call) = self.state.calls.get_mut(&key) else { return false };
+        if self.state.coming.contains(&key) || call.unwanted.is_some() {
+            return false;
+        }
+        if call.keep.is_some() {
+            call.client = None;
+            return true;
+        }
+        let Some(keep) = if_lost else { return false };
+        let bytes = expected_bytes(call);
+        let principal = call.caller.rights.principal().to_owned();
+        if self.state.kept.check_room(&principal, bytes, false, &self.state.limits.keep).is_err() {
+            return false;
+        }
+        let keep_us = u64::try_from(keep.as_micros()).unwrap_or(u64::MAX);
+        let kept = Keep { after_end_us: keep_us, durable: false };
+        call.client = None;
+        call.keep = Some(kept);
+        let (id, routine) = (call.id, call.routine.name.clone());
+        let outcome = Outcome::Open(key);
+        let expires = Some(now + keep);
+        self.state
+            .kept
+            .insert(id, Kept { principal, routine, keep: kept, asked: false, accepted: true, outcome, bytes, expires });
+        true
+    }
+
+    /// A connection is lost: outcomes that its client may not have are kept for it.
+    pub(super) fn keep_held(&mut self, surroundings: &mut dyn Surroundings, principal: &str, resuming: Resuming) {
+        let now = surroundings.now();
+        for finished in resuming.held.into_values() {
+            self.state.kept.held_bytes -= finished.bytes();
+            let bytes = finished.bytes();
+            let room = self.state.kept.check_room(principal, bytes, false, &self.state.limits.keep);
+            let Some(keep) = resuming.keep.filter(|_| room.is_ok()) else {
+                self.let_go(surroundings, finished);
+                continue;
+            };
+            let routine = finished.call.as_ref().map_or(String::new(), |call| call.routine.name.clone());
+            let kept = Kept {
+                principal: principal.to_owned(),
+                routine,
+                keep: Keep { after_end_us: u64::try_from(keep.as_micros()).unwrap_or(u64::MAX), durable: false },
+                asked: false,
+                accepted: true,
+                outcome: Outcome::Ended(finished.clone()),
+                bytes,
+                expires: Some(now + keep),
+            };
+            self.state.kept.insert(finished.id, kept);
+        }
+    }
+
+    /// The outcome of a call was given to its client, if that is there. Whoever may still need it keeps it.
+    pub(super) fn put_away(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        client: Option<(ConnectionId, ChannelId)>,
+        finished: Finished,
+    ) {
+        let sends = client.is_some() && finished.sends_memory();
+        let keep = finished.call.as_ref().and_then(|call| call.keep);
+        let holds = keep.is_none() && client.is_some_and(|(connection, _)| self.may_hold(connection, &finished));
+        if !sends && keep.is_none() && !holds {
+            return finished.memories().for_each(|memory| surroundings.release(memory.id));
+        }
+        let finished = Arc::new(finished);
+        if let Some(client) = client.filter(|_| sends) {
+            // Result data still lies in the call's memory: it stays until the last frame left.
+            self.state.sending.insert(client, finished.clone());
+            self.watch_for_stalls(surroundings.now());
+        }
+        match (keep, client) {
+            (Some(keep), _) => self.keep_outcome(surroundings, keep, &finished),
+            (None, Some((connection, channel))) if holds => self.hold(connection, channel, finished.clone()),
+            _ => {}
+        }
+        self.let_go(surroundings, finished);
+    }
+
+    fn keep_outcome(&mut self, surroundings: &mut dyn Surroundings, keep: Keep, finished: &Arc<Finished>) {
+        let id = finished.id;
+        if !self.state.kept.get(&id).is_some_and(|kept| kept.accepted) {
+            self.forget_entry(surroundings, &id);
+            return;
+        }
+        // How long files are, which it gave back, is known only now; what there is no room for is forgotten at once.
+        let principal = self.state.kept.get(&id).map(|kept| kept.principal.clone()).unwrap_or_default();
+        let more = finished.bytes().saturating_sub(self.state.kept.get(&id).map_or(0, |kept| kept.bytes));
+        let has_room =
+            more == 0 || self.state.kept.check_room(&principal, more, keep.durable, &self.state.limits.keep).is_ok();
+        if !has_room {
+            self.forget_entry(surroundings, &id);
+            return;
+        }
+        let expires = Some(surroundings.now() + keep.after_end());
+        let (outcome, bytes) = (Outcome::Ended(finished.clone()), finished.bytes());
+        self.state.kept.change(&id, |kept| (kept.outcome, kept.bytes, kept.expires) = (outcome, bytes, expires));
+        if keep.durable
+            && let Some(call) = &finished.call
+        {
+            let written = Box::new(written(call, keep));
+            self.state.actions.push_back(Action::Results(ResultsOrder::Store(written, finished.clone())));
+        }
+    }
+
+    /// The outcome of a call is in the results folder, or could not be written: then it stays in memory.
+    pub fn stored(&mut self, surroundings: &mut dyn Surroundings, id: CallId, outcome: Result<u64>) {
+        let Ok(bytes) = outcome else { return };
+        let mut before = None;
+        self.state.kept.change(&id, |kept| {
+            if let Outcome::Ended(finished) = &kept.outcome {
+                let failed = finished.result.failure.is_some();
+                before = Some(std::mem::replace(&mut kept.outcome, Outcome::Stored { failed }));
+                kept.bytes = bytes;
+            }
+        });
+        if let Some(Outcome::Ended(finished)) = before {
+            self.let_go(surroundings, finished);
+        }
+    }
+
+    /// The results folder's thread has what it needs of an outcome that it is to write down.
+    pub fn stores(&mut self, surroundings: &mut dyn Surroundings, finished: Arc<Finished>) {
+        self.let_go(surroundings, finished);
+    }
+
+    /// There is no results folder after all.
+    pub fn has_no_folder(&mut self) {
+        self.state.limits.keep.has_folder = false;
+    }
+
+    fn may_hold(&self, connection: ConnectionId, finished: &Finished) -> bool {
+        if self.state.kept.clients.is_empty() {
+            return false;
+        }
+        let holds = self.state.peers.get(&connection).is_some_and(|peer| peer.resuming.keep.is_some());
+        let memory_max = self.state.limits.keep.memory_bytes_max;
+        holds && self.state.kept.held_bytes.saturating_add(finished.bytes()) <= memory_max
+    }
+
+    fn hold(&mut self, connection: ConnectionId, channel: ChannelId, finished: Arc<Finished>) {
+        let bytes = finished.bytes();
+        if let Some(peer) = self.state.peers.get_mut(&connection) {
+            // The channel was free, so that nothing is held there.
+            peer.resuming.held.insert(channel, finished);
+            self.state.kept.held_bytes += bytes;
+        }
+    }
+
+    /// A client shows that it has the last outcome of a channel.
+    pub(super) fn acknowledged(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        connection: ConnectionId,
+        channel: ChannelId,
+    ) {
+        if self.state.kept.held_bytes == 0 {
+            return;
+        }
+        let peer = self.state.peers.get_mut(&connection);
+        let Some(finished) = peer.and_then(|peer| peer.resuming.held.remove(channel)) else { return };
+        self.state.kept.held_bytes -= finished.bytes();
+        self.let_go(surroundings, finished);
+    }
+
+    /// Something has no more use for an outcome: the last one releases its memory.
+    pub(super) fn let_go(&mut self, surroundings: &mut dyn Surroundings, finished: Arc<Finished>) {
+        if let Some(finished) = Arc::into_inner(finished) {
+            finished.memories().for_each(|memory| surroundings.release(memory.id));
+        }
+    }
+
+    /// Forgets a kept call, wherever its outcome lies. One that is open stays so.
+    pub(super) fn forget_entry(&mut self, surroundings: &mut dyn Surroundings, id: &CallId) {
+        let Some(kept) = self.state.kept.remove(id) else { return };
+        if kept.keep.durable {
+            self.state.actions.push_back(Action::Results(ResultsOrder::Erase(*id)));
+        }
+        if let Outcome::Ended(finished) = kept.outcome {
+            self.let_go(surroundings, finished);
+        }
+    }
+
+    /// Forgets what was kept for long enough; calls of lost connections whose clients did not come back end.
+    pub(super) fn expire_kept(&mut self, surroundings: &mut dyn Surroundings, now: Instant) {
+        while let Some(id) = self.state.kept.due(now) {
+            let open = match self.state.kept.get(&id).map(|kept| &kept.outcome) {
+                Some(Outcome::Open(key)) => Some(*key),
+                _ => None,
+            };
+            self.forget_entry(surroundings, &id);
+            if let Some(key) = open {
+                self.client_gone(surroundings, key);
+            }
+        }
+    }
+}
+
+/// What the outcome of a call takes, about; files are not known yet.
+fn expected_bytes(call: &Call) -> u64 {
+    result_bytes(&call.routine.routine.interface, &call.layout).saturating_add(OVERHEAD)
+}

@@ -1,0 +1,305 @@
+//! Calls that are taken up again, by a client that lost its connection or by another process that knows their ids; and
+//! what is told of those that are kept (spec/wire.md, section 7).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use farcall_base::{CallId, ChannelId, ConnectionId, Error, ErrorKind, Instant, Result};
+use farcall_wire::{Argument, CallResult, Keep, KeptCall, KeptState, Reply, Resume};
+
+use crate::state::{
+    Action, Call, CallKey, Finished, Kept, Outcome, OwnMemory, PeerKind, ResultFiles, ResultsOrder, Written,
+};
+use crate::step::client::interface_reply;
+use crate::step::{Server, Surroundings};
+
+/// Kept calls that one answer tells of.
+const SHOWN_MAX: usize = 1000;
+
+/// What was read from the results folder.
+pub struct ReadBack {
+    /// What the call was.
+    pub resume: Resume,
+    /// Its outcome.
+    pub result: CallResult,
+    /// Where its arrays lie, if it has any: the memory, its identity and its size, and each array's offset and length.
+    pub memory: Option<ReadMemory>,
+}
+
+/// Memory that was read into.
+pub struct ReadMemory {
+    /// The memory.
+    pub memory: OwnMemory,
+    /// Bytes of each array, by parameter.
+    pub bytes: BTreeMap<u16, u64>,
+}
+
+/// What the results folder has of a call from before the server started.
+pub struct Restored {
+    /// Which call.
+    pub id: CallId,
+    /// `module/name`.
+    pub routine: String,
+    /// Whose.
+    pub principal: String,
+    /// How it is kept.
+    pub keep: Keep,
+    /// Whether it failed.
+    pub failed: bool,
+    /// Bytes of its file.
+    pub bytes: u64,
+    /// How long it is kept yet.
+    pub left: Duration,
+}
+
+impl Server {
+    /// A client takes a call up again.
+    pub(super) fn resume(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        connection: ConnectionId,
+        channel: ChannelId,
+        resume: &Resume,
+    ) {
+        self.acknowledged(surroundings, connection, channel);
+        let id = resume.call;
+        let describe = resume.describe == Some(true);
+        let Some(principal) = self.state.peers.get(&connection).map(|peer| peer.caller.rights.principal().to_owned())
+        else {
+            return;
+        };
+        let kept = self.state.kept.get(&id).filter(|kept| kept.principal == principal && kept.accepted);
+        match kept.map(|kept| (&kept.outcome, kept.asked)) {
+            None => {
+                // Whether there is none, or another's, reads the same: ids cannot be guessed so.
+                let error = not_kept("resume a call", id);
+                self.refuse(connection, channel, &error);
+            }
+            Some((Outcome::Open(key), asked)) => {
+                let key = *key;
+                self.attach(surroundings, key, (connection, channel), describe, asked);
+            }
+            Some((Outcome::Ended(finished), asked)) => {
+                let finished = finished.clone();
+                self.deliver(surroundings, &finished, (connection, channel), describe);
+                if !asked {
+                    // It is the connection's again.
+                    self.forget_entry(surroundings, &id);
+                    self.hold_again(connection, channel, &finished);
+                }
+                self.let_go(surroundings, finished);
+            }
+            Some((Outcome::Stored { .. }, _)) => {
+                let client = (connection, channel);
+                let order = ResultsOrder::Fetch { call: id, principal, client, describe };
+                self.state.actions.push_back(Action::Results(order));
+            }
+        }
+    }
+
+    /// A call that is open goes on for this client; another that waits for it is told so.
+    fn attach(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        key: CallKey,
+        (connection, channel): (ConnectionId, ChannelId),
+        describe: bool,
+        asked: bool,
+    ) {
+        let Some(call) = self.state.calls.get_mut(&key) else { return };
+        let id = call.id;
+        let before = call.client.replace((connection, channel));
+        if !asked {
+            call.keep = None;
+        }
+        let resume = described(call, describe);
+        if let Some((connection, channel)) = before {
+            let message = "it was taken up again on another connection";
+            let error = Error::new(ErrorKind::ConnectionLost, "wait for a call", message).with("call", id);
+            self.refuse(connection, channel, &error);
+            if let Some(PeerKind::Client { calls, .. }) = self.kind_mut(connection) {
+                calls.remove(channel);
+            }
+        }
+        if !asked {
+            self.forget_entry(surroundings, &id);
+        }
+        if let Some(peer) = self.state.peers.get_mut(&connection) {
+            peer.connection.agree(channel, &resume);
+            if let PeerKind::Client { calls, .. } = &mut peer.kind {
+                calls.insert(channel, key);
+            }
+            self.state.touched.insert(connection);
+        }
+    }
+
+    fn deliver(
+        &mut self,
+        surroundings: &dyn Surroundings,
+        finished: &Arc<Finished>,
+        (connection, channel): (ConnectionId, ChannelId),
+        describe: bool,
+    ) {
+        let resume = match &finished.call {
+            Some(call) => described(call, describe),
+            None => Resume::new(finished.id),
+        };
+        self.answer_resumed(surroundings, finished, (connection, channel), &resume);
+    }
+
+    fn answer_resumed(
+        &mut self,
+        surroundings: &dyn Surroundings,
+        finished: &Arc<Finished>,
+        (connection, channel): (ConnectionId, ChannelId),
+        resume: &Resume,
+    ) {
+        let Some(peer) = self.state.peers.get_mut(&connection) else { return };
+        peer.connection.agree(channel, resume);
+        self.respond(connection, channel, &finished.result);
+        if finished.sends_memory() {
+            self.state.sending.insert((connection, channel), finished.clone());
+            self.watch_for_stalls(surroundings.now());
+        }
+    }
+
+    fn hold_again(&mut self, connection: ConnectionId, channel: ChannelId, finished: &Arc<Finished>) {
+        let peer = self.state.peers.get_mut(&connection).filter(|peer| peer.resuming.keep.is_some());
+        if let Some(peer) = peer {
+            peer.resuming.held.insert(channel, finished.clone());
+            self.state.kept.held_bytes += finished.bytes();
+        }
+    }
+
+    /// An outcome was read from the results folder, or could not be.
+    pub fn read_back(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        id: CallId,
+        (connection, channel): (ConnectionId, ChannelId),
+        outcome: Result<ReadBack>,
+    ) {
+        let ReadBack { resume, result, memory } = match outcome {
+            Ok(fetched) => fetched,
+            Err(error) => return self.refuse(connection, channel, &error.with("call", id)),
+        };
+        let files = memory.map(|ReadMemory { memory, bytes }| ResultFiles { memory, bytes });
+        let waits_since = surroundings.now();
+        let finished = Arc::new(Finished { id, call: None, files, result, waits_since });
+        self.answer_resumed(surroundings, &finished, (connection, channel), &resume);
+        self.let_go(surroundings, finished);
+    }
+
+    /// What the results folder has from before the server started.
+    pub fn restore(&mut self, restored: Vec<Restored>, now: Instant) {
+        for one in restored {
+            let kept = Kept {
+                principal: one.principal,
+                routine: one.routine,
+                keep: one.keep,
+                asked: true,
+                accepted: true,
+                outcome: Outcome::Stored { failed: one.failed },
+                bytes: one.bytes,
+                expires: Some(now + one.left),
+            };
+            self.state.kept.insert(one.id, kept);
+        }
+    }
+
+    /// A client wants a call to be kept no longer; one that is open ends as by Cancel.
+    pub(super) fn forget_kept(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        connection: ConnectionId,
+        channel: ChannelId,
+        id: CallId,
+    ) {
+        let principal = self.rights(connection).map(|rights| rights.principal().to_owned());
+        let kept = self.state.kept.get(&id).filter(|kept| Some(&kept.principal) == principal.as_ref());
+        let Some(kept) = kept else {
+            return self.reply(connection, channel, &Reply::Failed((&not_kept("forget a call", id)).into()));
+        };
+        let open = if let Outcome::Open(key) = kept.outcome { Some(key) } else { None };
+        self.forget_entry(surroundings, &id);
+        if let Some(key) = open {
+            if let Some(call) = self.state.calls.get_mut(&key) {
+                call.keep = None;
+            }
+            let error = Error::new(ErrorKind::Cancelled, "run a routine", "the call was to be kept no longer");
+            self.abort(surroundings, key, error);
+        }
+        self.reply(connection, channel, &Reply::Done);
+    }
+
+    /// A client asks what is kept of its calls.
+    pub(super) fn tell_kept(&mut self, surroundings: &dyn Surroundings, connection: ConnectionId, channel: ChannelId) {
+        let Some(rights) = self.rights(connection) else { return };
+        let calls = self.kept_calls(surroundings.now(), Some(rights.principal()));
+        self.reply(connection, channel, &Reply::Kept(calls));
+    }
+
+    /// What is kept, of one principal's calls or of all.
+    pub(super) fn kept_calls(&self, now: Instant, of: Option<&str>) -> Vec<KeptCall> {
+        let mine = |kept: &Kept| kept.asked && of.is_none_or(|principal| kept.principal == principal);
+        let kept = self.state.kept.all().filter(|(_, kept)| mine(kept));
+        let mut calls: Vec<KeptCall> = kept.map(|(id, kept)| self.kept_call(now, *id, kept)).collect();
+        calls.sort_by_key(|call| (call.left_us, call.id.0));
+        calls.truncate(SHOWN_MAX);
+        calls
+    }
+
+    fn kept_call(&self, now: Instant, id: CallId, kept: &Kept) -> KeptCall {
+        let ended = |failed: bool| if failed { KeptState::Failed } else { KeptState::Returned };
+        let state = match &kept.outcome {
+            Outcome::Open(key) => match self.state.calls.get(key).and_then(|call| call.executable) {
+                Some(_) => KeptState::Running,
+                None => KeptState::Waiting,
+            },
+            Outcome::Ended(finished) => ended(finished.result.failure.is_some()),
+            Outcome::Stored { failed } => ended(*failed),
+        };
+        let left = kept.expires.map(|at| at.since(now));
+        let left_us = left.map_or(kept.keep.after_end_us, |left| u64::try_from(left.as_micros()).unwrap_or(u64::MAX));
+        KeptCall {
+            id,
+            routine: kept.routine.clone(),
+            state,
+            bytes: kept.bytes,
+            left_us,
+            durable: kept.keep.durable,
+            principal: kept.principal.clone(),
+        }
+    }
+}
+
+/// What the results folder is told of a call.
+pub(super) fn written(call: &Call, keep: Keep) -> Written {
+    Written {
+        resume: described(call, true),
+        routine: call.routine.name.clone(),
+        principal: call.caller.rights.principal().to_owned(),
+        keep,
+    }
+}
+
+/// The answer to whoever takes a call up again.
+fn described(call: &Call, describe: bool) -> Resume {
+    let resume = Resume::new(call.id);
+    if !describe {
+        return resume;
+    }
+    let inline = |argument: &Argument| match argument {
+        Argument::Inline(_) => argument.clone(),
+        _ => Argument::Absent,
+    };
+    let arguments = Some(call.open.arguments.iter().map(inline).collect());
+    Resume { interface: Some(interface_reply(&call.routine)), arguments, ..resume }
+}
+
+fn not_kept(operation: &'static str, id: CallId) -> Error {
+    Error::new(ErrorKind::NotFound, operation, "no such call is kept here")
+        .with("call", id)
+        .fix("it was never accepted, has been forgotten, or is another user's: `farcall kept` lists yours")
+}

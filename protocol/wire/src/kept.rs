@@ -1,0 +1,194 @@
+//! Calls that go on without their opener: how long their outcomes are kept, and how they are taken up again (spec/wire.md,
+//! section 7).
+
+use std::time::Duration;
+
+use farcall_base::{CallId, Error, ErrorKind, Result};
+use minicbor::{Decode, Encode};
+
+use crate::message::{Argument, Attribute, Hello, call_id, decode, encode};
+use crate::request::InterfaceReply;
+
+/// The feature that allows [`KEEP`], [`Resume`], [`crate::Request::Forget`], [`crate::Request::Kept`] and
+/// [`crate::Notice::Kept`].
+pub const RESUME: &str = "resume";
+/// The attribute of an Open whose outcome is to be kept: a [`Keep`]. Critical.
+pub const KEEP: &str = "keep";
+/// The attribute of a client's Hello: for how many microseconds its calls are kept if the connection is lost.
+pub const KEEP_US: &str = "keep-us";
+/// The attribute of a client's Hello that names it: whoever connects under the same name has lost its other connection.
+pub const CLIENT: &str = "client";
+/// The attribute of a server's Hello that names this run of it: another one keeps no calls but durable ones.
+pub const INSTANCE: &str = "instance";
+
+/// How a call's outcome is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Keep {
+    /// For how long after the call's end, in microseconds.
+    #[n(0)]
+    pub after_end_us: u64,
+    /// Whether it is to survive the server.
+    #[n(1)]
+    pub durable: bool,
+}
+
+impl Keep {
+    /// For how long after the call's end.
+    pub fn after_end(&self) -> Duration {
+        Duration::from_micros(self.after_end_us)
+    }
+
+    /// As an Open says it.
+    pub fn attribute(&self) -> Attribute {
+        Attribute { name: KEEP.to_owned(), critical: true, value: encode(self) }
+    }
+
+    /// What an Open says of it.
+    ///
+    /// # Errors
+    /// `Protocol` for a value that is none.
+    pub fn of(attributes: Option<&[Attribute]>) -> Result<Option<Keep>> {
+        let found = attributes.and_then(|all| all.iter().find(|attribute| attribute.name == KEEP));
+        found.map(|attribute| decode("keep", &attribute.value)).transpose()
+    }
+}
+
+/// The attributes with which a client's Hello asks for its calls to be kept when the connection is lost.
+pub fn asks_to_resume(client: [u8; 16], keep: Duration) -> [Attribute; 2] {
+    let keep_us = u64::try_from(keep.as_micros()).unwrap_or(u64::MAX);
+    [named(CLIENT, client.to_vec()), named(KEEP_US, encode(&keep_us))]
+}
+
+/// The attribute with which a server's Hello names this run of it.
+pub fn instance(name: [u8; 16]) -> Attribute {
+    named(INSTANCE, name.to_vec())
+}
+
+fn named(name: &str, value: Vec<u8>) -> Attribute {
+    Attribute { name: name.to_owned(), critical: false, value }
+}
+
+/// What a Hello says of its sender's connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lasting {
+    /// Which client it is.
+    pub client: Option<[u8; 16]>,
+    /// How long its calls are to be kept when the connection is lost.
+    pub keep: Option<Duration>,
+    /// Which run of a server it is.
+    pub instance: Option<[u8; 16]>,
+}
+
+impl Lasting {
+    /// Reads the attributes of a Hello.
+    ///
+    /// # Errors
+    /// `Protocol` for values that are none.
+    pub fn of(hello: &Hello) -> Result<Lasting> {
+        let mut lasting = Lasting::default();
+        for attribute in &hello.attributes {
+            match attribute.name.as_str() {
+                CLIENT => lasting.client = Some(name_of(attribute)?),
+                INSTANCE => lasting.instance = Some(name_of(attribute)?),
+                KEEP_US => lasting.keep = Some(Duration::from_micros(decode("keep-us", &attribute.value)?)),
+                _ => {}
+            }
+        }
+        Ok(lasting)
+    }
+}
+
+fn name_of(attribute: &Attribute) -> Result<[u8; 16]> {
+    attribute.value.as_slice().try_into().map_err(|_| {
+        Error::new(ErrorKind::Protocol, "greet the peer", "a name of 16 bytes has another length")
+            .with("attribute", &attribute.name)
+    })
+}
+
+/// Takes a call up again; the answer says what the call was, where that is asked.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+#[cbor(map)]
+pub struct Resume {
+    /// Which call.
+    #[cbor(n(1), with = "call_id")]
+    pub call: CallId,
+    /// The number of the first frame that is wanted of the outcome: 0, since all of it is sent again.
+    #[n(2)]
+    pub next_sequence: u32,
+    /// Extras.
+    #[n(3)]
+    pub attributes: Option<Vec<Attribute>>,
+    /// Whether the answer is to have the keys below.
+    #[n(4)]
+    pub describe: Option<bool>,
+    /// The interface that the call was made with.
+    #[n(5)]
+    pub interface: Option<InterfaceReply>,
+    /// Its arguments, as far as they were inline; the others Absent.
+    #[n(6)]
+    pub arguments: Option<Vec<Argument>>,
+}
+
+impl Resume {
+    /// A question for a call, or the shortest answer.
+    pub fn new(call: CallId) -> Resume {
+        Resume { call, next_sequence: 0, attributes: None, describe: None, interface: None, arguments: None }
+    }
+}
+
+/// How far a kept call has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub enum KeptState {
+    /// It waits for an executable.
+    #[n(0)]
+    Waiting,
+    /// An executable has it.
+    #[n(1)]
+    Running,
+    /// It returned.
+    #[n(2)]
+    Returned,
+    /// It failed.
+    #[n(3)]
+    Failed,
+}
+
+impl KeptState {
+    /// In a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            KeptState::Waiting => "waiting",
+            KeptState::Running => "running",
+            KeptState::Returned => "returned",
+            KeptState::Failed => "failed",
+        }
+    }
+}
+
+/// A call whose outcome is kept, or will be.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct KeptCall {
+    /// Its id.
+    #[cbor(n(1), with = "call_id")]
+    pub id: CallId,
+    /// What, in full.
+    #[n(2)]
+    pub routine: String,
+    /// How far.
+    #[n(3)]
+    pub state: KeptState,
+    /// Bytes that are kept, or set aside while it runs.
+    #[n(4)]
+    pub bytes: u64,
+    /// Time until it is forgotten, in microseconds; of one that runs, counted from its end.
+    #[n(5)]
+    pub left_us: u64,
+    /// Whether it survives the server.
+    #[n(6)]
+    pub durable: bool,
+    /// Whose.
+    #[n(7)]
+    pub principal: String,
+}
