@@ -15,7 +15,7 @@ mod toolchain;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use farcall_base::{Error, ErrorKind, Result};
+use farcall_base::{Error, Result};
 use farcall_idl::interface::{Code, Module};
 
 pub use crate::library::needs_link;
@@ -60,13 +60,17 @@ pub struct Built {
 
 /// Name under which a linked executable's table holds the code of routine number `index`.
 pub fn entry_name(module: &Module, index: usize) -> Option<String> {
-    Some(match &module.routines.get(index)?.implementation.code {
+    let routine = module.routines.get(index)?;
+    Some(match &routine.implementation.code {
         Code::Body { .. } => format!("farcall_body_{index}"),
+        // What two classes call by one name may be a function of each one's own.
+        Code::Symbol { .. } if routine.interface.method().is_some() => format!("farcall_method_{index}"),
         Code::Symbol { symbol, .. } => symbol.clone(),
     })
 }
 
-/// Compiles and links `module`, or finds the earlier result.
+/// Compiles and links `module`, or finds the earlier result. Of classes, it builds methods that are routines
+/// ([`Module::with_methods`]).
 ///
 /// Fails with `InvalidSource` where compiler or linker refuse the code (the error has their own words and the command),
 /// with `Unavailable` where they or a named object are missing, and with `TimedOut`.
@@ -89,11 +93,6 @@ fn build_served(module: &Module, options: &BuildOptions) -> Result<Built> {
 
 /// What this version does not serve, said before a compiler runs.
 fn refuse_unserved(module: &Module) -> Result<()> {
-    if let Some(class) = module.classes.first() {
-        return Err(Error::new(ErrorKind::InvalidSource, "build the module", "this version serves no remote objects")
-            .with("class", &class.name)
-            .fix("publish its methods as routines (`Define`), with the state as INOUT parameters"));
-    }
     module.routines.iter().try_for_each(|routine| Signature::of(routine).map(drop))
 }
 

@@ -289,7 +289,8 @@ fn incomplete(library: &Unresolved) -> Error {
 pub fn needs_link(module: &Module) -> bool {
     let routines = module.routines.iter().any(|r| matches!(r.implementation.code, Code::Body { .. }));
     let raw = module.globals.iter().any(|(text, _, _)| !text.trim().is_empty());
-    routines || raw || !module.classes.is_empty() || names::of_module(module).iter().any(is_for_linker)
+    let state = module.classes.iter().any(|class| class.state.is_some());
+    routines || raw || state || names::of_module(module).iter().any(is_for_linker)
 }
 
 fn is_for_linker(name: &LibraryName) -> bool {

@@ -11,6 +11,7 @@ mod hosted;
 mod memory;
 mod module;
 mod nest;
+mod object;
 mod output;
 mod results;
 mod running;
@@ -39,6 +40,7 @@ use crate::entry::LinkedEntries;
 use call::PendingCall;
 use memory::{Arenas, Segments};
 use module::{LoadedModule, Source};
+use object::Object;
 use wait::Waiter;
 use zygote::Preloaded;
 
@@ -90,7 +92,9 @@ impl Own {
 impl Code {
     /// The module that the server names: the one at hand, if it is that.
     fn load(&mut self, publication: &Publication) -> Result<LoadedModule> {
-        match self.preloaded.take().filter(|preloaded| preloaded.publication == *publication) {
+        // Whether it is to be an object changes nothing of what was loaded.
+        let same = |known: &Publication| known.module == publication.module && known.libraries == publication.libraries;
+        match self.preloaded.take().filter(|preloaded| same(&preloaded.publication)) {
             Some(preloaded) => Ok(preloaded.module.adopted()),
             None => {
                 crate::confine::begin_call();
@@ -129,6 +133,7 @@ pub fn serve(stream: Box<dyn ByteStream>, memory: Arc<dyn MemorySource>, code: C
         refused: BTreeMap::new(),
         ready: VecDeque::new(),
         answered: Vec::new(),
+        object: None,
         nests: false,
         running: None,
         broken: None,
@@ -158,7 +163,7 @@ pub fn serve(stream: Box<dyn ByteStream>, memory: Arc<dyn MemorySource>, code: C
             return Err(error);
         }
     }
-    Ok(())
+    session.end_object()
 }
 
 /// The call whose routine runs.
@@ -181,6 +186,8 @@ struct Session {
     ready: VecDeque<ChannelId>,
     /// Calls whose outcome is queued, and that go with its last byte.
     answered: Vec<ChannelId>,
+    /// What this process is, if it is more than one of a pool.
+    object: Option<Object>,
     /// Whether the server lets routines call others.
     nests: bool,
     running: Option<Running>,
@@ -251,10 +258,9 @@ impl Session {
 
     fn on_request(&mut self, channel: ChannelId, request: Request) {
         let reply = match request {
-            Request::Load(publication) => match self.code.load(&publication) {
-                Ok(module) => {
-                    let asks = module.asks && self.connection.has_feature(POLLED_CANCEL);
-                    self.module = Some(Rc::new(module));
+            Request::Load(publication) => match self.load(&publication) {
+                Ok(asks) => {
+                    let asks = asks && self.connection.has_feature(POLLED_CANCEL);
                     if asks { Reply::Loaded(Loaded { asks }) } else { Reply::Done }
                 }
                 Err(error) => Reply::Failed((&error).into()),
@@ -333,12 +339,18 @@ impl Session {
         }
         // Out of the table while it runs: its routine's code may have the session read frames meanwhile.
         let (Some(mut call), Some(module)) = (self.calls.remove(channel), self.module.clone()) else { return };
+        if let Some(error) = self.object.as_ref().and_then(|object| object.refusal(call.routine())) {
+            return self.refuse(channel, &error);
+        }
         let since = call.accepted_at;
         let nanoseconds = |clock: &SystemClock| u64::try_from(clock.now().since(since).as_nanos()).unwrap_or(u64::MAX);
         let started_ns = nanoseconds(&self.clock);
         self.running = Some(Running { channel, cancelled: false });
         let outcome = running::during(running::Way { session: self, link, waiter }, call.id, || call.run(&module));
         self.running = None;
+        if let (Ok(_), Some(object)) = (&outcome, &mut self.object) {
+            object.has_run(call.routine());
+        }
         self.calls.insert(channel, call);
         let times = CallTimes { queued_ns: started_ns, started_ns, finished_ns: nanoseconds(&self.clock) };
         self.answered.push(channel);
@@ -347,6 +359,27 @@ impl Session {
             Err(error) => CallResult { failure: Some((&error).into()), results: Vec::new(), times, attributes: None },
         };
         self.connection.respond(channel, &result);
+    }
+}
+
+impl Session {
+    /// Loads the module, and begins the object that this process is to be; whether its code asks if it was cancelled.
+    fn load(&mut self, publication: &Publication) -> Result<bool> {
+        let module = self.code.load(publication)?;
+        if let Some(class) = &publication.object {
+            self.object = Some(Object::begin(&module, class, &self.segments, &mut self.arenas)?);
+        }
+        let asks = module.asks;
+        self.module = Some(Rc::new(module));
+        Ok(asks)
+    }
+
+    /// The server says goodbye: an object that began ends.
+    fn end_object(&mut self) -> Result<()> {
+        match (self.object.take(), &self.module) {
+            (Some(object), Some(module)) => object.end(module, &self.segments, &mut self.arenas),
+            _ => Ok(()),
+        }
     }
 }
 

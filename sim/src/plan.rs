@@ -155,6 +155,9 @@ impl Plan {
                 share_percent: 100,
                 has_folder: false,
             },
+            objects_max: 0,
+            objects_of_one_max: 0,
+            object_lease_max: Duration::ZERO,
             hello: hello_limits(),
         }
     }

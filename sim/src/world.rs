@@ -262,6 +262,7 @@ impl World {
                 self.after(delay, Happening::ProcessEnds(executable, how));
             }
             Action::Recall(..) | Action::Resume(_) | Action::Look(_) => panic!("links of this world have no turnstile"),
+            Action::Hold { .. } => panic!("servers of this world hold no objects"),
             Action::Listen(_) | Action::Hush(_) => panic!("clients of this world want no output"),
             Action::Fetch { .. } => panic!("clients of this world name no arrays by URL"),
             Action::Results(_) => panic!("clients of this world have nothing kept"),

@@ -227,3 +227,8 @@ pub fn inline() -> PathBuf {
     };
     FILE.get_or_init(make).clone()
 }
+
+/// objects.idl: classes.
+pub fn objects() -> PathBuf {
+    root().join("tests/routines/objects.idl")
+}

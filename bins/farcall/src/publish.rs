@@ -95,15 +95,7 @@ pub fn publication(file: &Path, interpreters: &Interpreters) -> Result<(Publicat
 /// # Errors
 /// As [`publication`].
 pub fn publication_of(module: Module, file: &Path, interpreters: &Interpreters) -> Result<(Publication, String)> {
-    if let Some(class) = module.classes.first() {
-        return Err(Error::new(
-            ErrorKind::InvalidSource,
-            "publish",
-            "remote objects come with a later version of Farcall",
-        )
-        .with("class", &class.name)
-        .with("file", file.display()));
-    }
+    let module = module.with_methods();
     let folder =
         std::path::absolute(file).ok().and_then(|file| file.parent().map(Path::to_path_buf)).unwrap_or_default();
     let has_body = module.routines.iter().any(|r| matches!(r.implementation.code, Code::Body { .. }));
@@ -125,7 +117,9 @@ fn published(module: Module, kind: ImageKind, warnings: String, file: &Path) -> 
     let backend = module.routines.first().map(|r| r.implementation.backend.clone()).unwrap_or_default();
     let executable =
         ExecutableImage { kind, environment: Vec::new(), backend, module_text: encode_module(&module).into() };
-    let routines = module.routines.into_iter().map(|routine| RoutineData {
+    // What begins and ends an object is called by no client.
+    let called = module.routines.into_iter().filter(|routine| !routine.interface.is_hook());
+    let routines = called.map(|routine| RoutineData {
         encoded: encode_interface(&routine.interface).into(),
         contract: contract_hash(&routine.interface),
         routine: Arc::new(routine),

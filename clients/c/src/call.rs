@@ -74,6 +74,7 @@ unsafe fn read_options(given: *const RawOptions) -> Result<CallOptions> {
             .fix("add up values of enum farcall_wanted"));
     }
     Ok(CallOptions {
+        on: None,
         timeout: limit(given.timeout_seconds)?,
         announced: given.announced != 0,
         progress: given.wanted & WANT_PROGRESS != 0,

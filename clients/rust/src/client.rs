@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use farcall_base::{CallId, Error, ErrorKind, Result};
+use farcall_base::{CallId, Error, ErrorKind, ObjectId, Result};
 use farcall_interfaces::compression::Compression;
 use farcall_interfaces::memory::MemorySource;
 use farcall_interfaces::stream::ByteStream;
@@ -52,6 +52,8 @@ pub struct CallOptions {
     /// How its outcome is kept if this program goes away: see [`PendingCall::id`](crate::PendingCall::id). Its arrays do
     /// not travel by shared memory then.
     pub keep: Option<Keep>,
+    /// The object that it is on, for the method of a class: see [`Client::hold`].
+    pub on: Option<ObjectId>,
 }
 
 /// How a call goes on without the program that made it.

@@ -18,6 +18,7 @@ mod array;
 mod client;
 mod contract;
 mod files;
+mod hold;
 mod lending;
 mod marshal;
 mod pending;
@@ -31,13 +32,15 @@ pub use address::Address;
 pub use argument::{Argument, Destination};
 pub use array::{Array, ArrayMut, Element, Shape, View};
 pub use client::{CallOptions, Client, Keep};
-pub use farcall_base::{CallId, Error, ErrorKind, Result};
+pub use farcall_base::{CallId, Error, ErrorKind, ObjectId, Result};
 pub use farcall_idl as idl;
 pub use farcall_interfaces::compression::Compression;
 pub use farcall_interfaces::stream::ByteStream;
 pub use farcall_wire::{
-    CallTimes, KeptCall, KeptState, ModuleReport, ModuleStatus, OpenCall, Order, Stage, Status, Totals, Use,
+    CallTimes, KeptCall, KeptState, ModuleReport, ModuleStatus, ObjectState, ObjectStatus, OpenCall, Order, Stage,
+    Status, Totals, Use,
 };
+pub use hold::{Hold, HoldOptions};
 pub use lending::ArrayMemory;
 pub use pending::{News, PendingCall};
 pub use per_process::PerProcess;

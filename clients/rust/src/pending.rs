@@ -72,7 +72,8 @@ impl PendingCall {
     ) -> Result<Option<PendingCall>> {
         let deadline = options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let keep = options.keep.map(|keep| client.keep(keep)).transpose()?;
-        let conditions = Conditions { deadline, announced: options.announced, wants: options.wants(), keep };
+        let conditions =
+            Conditions { deadline, announced: options.announced, wants: options.wants(), keep, on: options.on };
         let Some(number) = client.session().open(contract, passed, conditions, wait)? else { return Ok(None) };
         let id = keep.map(|(id, _)| id);
         Ok(Some(PendingCall { client, number, deadline, contract: contract.clone(), collected: false, id }))
@@ -83,7 +84,8 @@ impl PendingCall {
         let now = Instant::now();
         let deadline = options.timeout.and_then(|timeout| now.checked_add(timeout));
         let keep = Some((id, None));
-        let conditions = Conditions { deadline, announced: options.announced, wants: options.wants(), keep };
+        let conditions =
+            Conditions { deadline, announced: options.announced, wants: options.wants(), keep, on: options.on };
         let until = earlier(deadline, now.checked_add(patience));
         let late = || Error::new(ErrorKind::TimedOut, "fetch a call", "no answer in time").with("call", id);
         let (number, contract) = client.session().seek(id, conditions, until)?.ok_or_else(late)?;

@@ -98,8 +98,8 @@ impl Run<'_> {
                 .with("directory", self.directory.display());
         }
         Error::new(ErrorKind::Unavailable, "run the compiler", format!("there is no \"{program}\" on this machine")).fix(
-            "install a compiler (Debian: `apt install gcc g++`; Red Hat: `dnf install gcc gcc-c++`), or publish a shared \
-             library with `Calls`, which needs none",
+            "install a compiler (Debian: `apt install gcc g++ binutils`; Red Hat: `dnf install gcc gcc-c++ binutils`), or \
+             publish a shared library with `Calls`, which needs none",
         )
     }
 

@@ -1,4 +1,4 @@
-//! Writes the C of a linked executable: one file per inline body, and one with the table and `main`.
+//! Writes the C of a linked executable: one file per inline body or class, and one with the table and `main`.
 //!
 //! Each body is a function `farcall_body_<n>` in a file of its own, so that a routine called `sleep` may call libc's
 //! `sleep()`, and statics of one body never meet those of another. Parameters are pointers without extents, as in
@@ -8,7 +8,7 @@
 use std::fmt::Write;
 
 use farcall_idl::interface::{
-    Code, ElementType, Field, Interface, Language, Module, Parameter, Routine, Shape, StructType,
+    Class, Code, ElementType, Field, Interface, Language, Module, Parameter, Routine, Shape, StructType,
 };
 
 use super::entry_name;
@@ -41,6 +41,8 @@ pub(crate) struct Source {
     pub text: String,
     /// The compiler it is for.
     pub language: SourceLanguage,
+    /// Where this is not empty, the only symbols that other files may see: the state of a class is its own.
+    pub visible: Vec<String>,
 }
 
 /// The compiler a file is for.
@@ -55,10 +57,17 @@ pub(crate) enum SourceLanguage {
 /// All files of the module; the last is the table with `main`.
 pub(crate) fn sources(module: &Module) -> Vec<Source> {
     let context = Context { structs: all_structs(module), module };
-    let routines = module.routines.iter().enumerate();
+    let routines = module.routines.iter().enumerate().filter(|(_, routine)| class_of(module, routine).is_none());
     let mut files: Vec<Source> = routines.filter_map(|(index, routine)| context.routine(index, routine)).collect();
+    files.extend(module.classes.iter().enumerate().filter_map(|(index, class)| context.class(index, class)));
     files.push(table(module));
     files
+}
+
+/// The class whose method a routine is.
+fn class_of<'a>(module: &'a Module, routine: &Routine) -> Option<&'a Class> {
+    routine.interface.method()?;
+    module.classes.iter().find(|class| class.name == routine.interface.class)
 }
 
 /// How many of the files hold a copy of the module's `Globals`.
@@ -76,8 +85,11 @@ pub(crate) fn copies_of_globals(module: &Module) -> usize {
 /// or a C++ one, whose linker name only its declaration tells.
 fn symbol_of_globals<'a>(module: &Module, routine: &'a Routine) -> Option<&'a str> {
     let Code::Symbol { symbol, .. } = &routine.implementation.code else { return None };
-    let declared = module.globals.iter().any(|(text, _, _)| has_word(text, symbol));
-    let cpp = routine.implementation.language == Language::Cpp && !module.globals.is_empty();
+    let state = class_of(module, routine).and_then(|class| class.state.as_ref());
+    let mut texts = module.globals.iter().chain(state).map(|(text, _, _)| text);
+    let declared = texts.any(|text| has_word(text, symbol));
+    let has_text = !module.globals.is_empty() || state.is_some();
+    let cpp = routine.implementation.language == Language::Cpp && has_text;
     (declared || cpp).then_some(symbol)
 }
 
@@ -144,30 +156,57 @@ impl Context<'_> {
         let cpp = routine.implementation.language == Language::Cpp;
         let (language, ending) = if cpp { (SourceLanguage::Cpp, "cc") } else { (SourceLanguage::C, "c") };
         let mut text = Text { name: format!("routine_{index}.{ending}"), text: String::new() };
+        self.preamble(&mut text, &routine.interface.full_name());
+        self.code(&mut text, index, routine, cpp)?;
+        Some(Source { name: text.name, text: text.text, language, visible: Vec::new() })
+    }
+
+    /// The file of a class: its state, and all methods that see it.
+    fn class(&self, number: usize, class: &Class) -> Option<Source> {
+        let routines = self.module.routines.iter().enumerate();
+        let methods = || {
+            routines.clone().filter(|(_, one)| one.interface.method().is_some() && one.interface.class == class.name)
+        };
+        let cpp = class.language == Language::Cpp
+            || methods().any(|(_, method)| method.implementation.language == Language::Cpp);
+        let (language, ending) = if cpp { (SourceLanguage::Cpp, "cc") } else { (SourceLanguage::C, "c") };
+        let mut text = Text { name: format!("class_{number}.{ending}"), text: String::new() };
+        self.preamble(&mut text, &class.name);
+        if let Some((state, file, line)) = &class.state {
+            // C++ has a word for what is this file's own; objects of C are made so after they are compiled.
+            text.line(if cpp { "namespace {" } else { "" });
+            text.raw(state, file, *line);
+            text.line(if cpp { "}" } else { "" });
+        }
+        let visible: Vec<String> =
+            methods().filter_map(|(index, method)| self.code(&mut text, index, method, cpp)).collect();
+        let is_empty = visible.is_empty();
+        let visible = if cpp { Vec::new() } else { visible };
+        (!is_empty).then_some(Source { name: text.name, text: text.text, language, visible })
+    }
+
+    /// What a routine needs in its file, if anything; returns the symbol by which the table finds it.
+    fn code(&self, text: &mut Text, index: usize, routine: &Routine, cpp: bool) -> Option<String> {
         match &routine.implementation.code {
             Code::Body { text: body, file, line } => {
-                self.preamble(&mut text, &routine.interface);
                 text.line(&prototype(index, &routine.interface, cpp));
                 text.line("{");
                 text.raw(body, file, *line);
                 text.line("}");
+                Some(format!("farcall_body_{index}"))
             }
             Code::Symbol { .. } => {
                 let symbol = symbol_of_globals(self.module, routine)?;
-                self.preamble(&mut text, &routine.interface);
                 text.line(&format!("{}void (*farcall_address_{index}(void))(void)", linkage(cpp)));
                 text.line(&format!("{{ return (void (*)(void)){symbol}; }}"));
+                Some(format!("farcall_address_{index}"))
             }
         }
-        Some(Source { name: text.name, text: text.text, language })
     }
 
     /// Headers, the types of the IDL and the module's `Globals`.
-    fn preamble(&self, text: &mut Text, interface: &Interface) {
-        text.line(&format!(
-            "/* Code of {}; generated, the source is the IDL file. */",
-            uncommented(&interface.full_name())
-        ));
+    fn preamble(&self, text: &mut Text, name: &str) {
+        text.line(&format!("/* Code of {}; generated, the source is the IDL file. */", uncommented(name)));
         for header in HEADERS {
             text.line(&format!("#include <{header}>"));
         }
@@ -267,7 +306,11 @@ fn table(module: &Module) -> Source {
             let _ = writeln!(lines, "    {{ \"{quoted_name}\", 0 }},");
             let _ = writeln!(filled, "    farcall_entries[{}].function = farcall_address_{index}();", names.len());
         } else {
-            let _ = writeln!(declared, "extern void farcall_symbol_{index}(void) __asm__(\"{quoted_name}\");");
+            let symbol = match &routine.implementation.code {
+                Code::Symbol { symbol, .. } => quoted(symbol),
+                Code::Body { .. } => quoted_name.clone(),
+            };
+            let _ = writeln!(declared, "extern void farcall_symbol_{index}(void) __asm__(\"{symbol}\");");
             let _ = writeln!(lines, "    {{ \"{quoted_name}\", farcall_symbol_{index} }},");
         }
         names.push(name);
@@ -284,7 +327,7 @@ fn table(module: &Module) -> Source {
         name = uncommented(&module.name),
         count = names.len(),
     );
-    Source { name: "table.c".into(), text, language: SourceLanguage::C }
+    Source { name: "table.c".into(), text, language: SourceLanguage::C, visible: Vec::new() }
 }
 
 #[cfg(test)]

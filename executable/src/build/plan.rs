@@ -112,6 +112,9 @@ impl Plan {
             fs::write(&file, &source.text).map_err(|error| Error::system("write generated code", error))?;
             let (object, rule) = (file.with_extension("o"), file.with_extension("d"));
             warnings += &self.run(&self.compile_command(source, &file, &object, &rule), "compile the module")?;
+            if !source.visible.is_empty() {
+                self.run(&hide_command(source, &object), "keep a class's state to itself")?;
+            }
             rules.push(fs::read_to_string(rule).unwrap_or_default());
             objects.push(object);
         }
@@ -126,6 +129,10 @@ impl Plan {
         let mut words = self.toolchain.compile(source.language);
         words.extend_from_slice(&self.include);
         let [file, object, rule] = [file, object, rule].map(|path| path.display().to_string());
+        if !source.visible.is_empty() {
+            // What is common to files cannot be made one file's own.
+            words.push("-fno-common".into());
+        }
         words.extend(["-MMD".into(), "-MF".into(), rule, "-c".into(), file, "-o".into(), object]);
         words
     }
@@ -186,6 +193,12 @@ impl Plan {
             .with("command", run.shown())
             .fix(advice(&finished.messages)))
     }
+}
+
+/// Hides the state of a class: another class, or a library, may have something of the same name.
+fn hide_command(source: &Source, object: &Path) -> Vec<String> {
+    let visible = source.visible.iter().map(|symbol| format!("--keep-global-symbol={symbol}"));
+    std::iter::once("objcopy".to_owned()).chain(visible).chain([object.display().to_string()]).collect()
 }
 
 /// What to do about the commonest refusals.

@@ -186,6 +186,11 @@ impl PendingCall {
         self.arena
     }
 
+    /// What it calls, in full.
+    pub fn routine(&self) -> &str {
+        &self.routine
+    }
+
     /// Runs the routine and gathers its results.
     pub fn run(&mut self, module: &LoadedModule) -> Result<Vec<Argument>> {
         let loaded = module.find(&self.routine)?;

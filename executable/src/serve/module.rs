@@ -62,6 +62,8 @@ pub struct LoadedModule {
     pub process: Birthplace,
     /// Whether its code asks whether its call was cancelled.
     pub asks: bool,
+    /// Its name.
+    pub name: String,
     routines: HashMap<String, LoadedRoutine>,
     /// Keeps the code loaded.
     _libraries: Option<Libraries>,
@@ -94,12 +96,17 @@ impl LoadedModule {
             Source::Hosted(_) => module.globals.iter().any(|(text, ..)| text.contains("is_cancelled")),
             _ => any_refers_to(&ASKING),
         };
-        Ok(LoadedModule { process: Birthplace::here(), asks, routines, _libraries: libraries })
+        Ok(LoadedModule { process: Birthplace::here(), asks, name: module.name, routines, _libraries: libraries })
     }
 
     /// The same for this process, a fork of the one that loaded it.
     pub fn adopted(self) -> LoadedModule {
         LoadedModule { process: Birthplace::here(), ..self }
+    }
+
+    /// Whether it has a routine of this full name.
+    pub fn has(&self, name: &str) -> bool {
+        self.routines.contains_key(name)
     }
 
     pub fn find(&self, name: &str) -> Result<&LoadedRoutine> {

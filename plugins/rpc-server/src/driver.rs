@@ -1,6 +1,7 @@
 //! The server's driver: sockets, memory, other plugins. One thread; the only part that waits.
 
 mod accept;
+mod actions;
 mod audit;
 mod directory;
 mod ending;
@@ -18,7 +19,7 @@ use std::time::Duration;
 
 use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_call::Transmit;
-use farcall_interfaces::directory::{DirectoryHandle, Request, Response};
+use farcall_interfaces::directory::{DirectoryHandle, Response};
 use farcall_interfaces::fetcher::{Fetched, FetcherHandle};
 use farcall_interfaces::link::{Link, QUEUE_BYTES, Received};
 use farcall_interfaces::mailbox::{Receiver, Reply, Sender};
@@ -27,7 +28,7 @@ use farcall_interfaces::stream::{ByteStream, Listener};
 use farcall_wire::{COMPRESSION, ModuleReport, Status};
 use rustix::event::epoll;
 
-use crate::state::{Action, CallKey, Limits, State};
+use crate::state::{CallKey, HoldNumber, Limits, State};
 use crate::step::{Server, Surroundings};
 use crate::{Control, Options, Transports};
 use accept::spare_descriptor;
@@ -63,6 +64,7 @@ pub struct Services {
 pub enum Message {
     Resolved(ConnectionId, farcall_base::ChannelId, Result<Response>),
     Listed(ConnectionId, farcall_base::ChannelId, Result<Response>),
+    Held(HoldNumber, Result<Response>),
     /// What is published is not what it was.
     Changed(Result<Response>),
     /// An array that a call names by URL.
@@ -254,6 +256,9 @@ impl Driver {
                     self.server.listed(connection, channel, answer.and_then(world::listing));
                 }
                 Message::Fetched(key, slot, outcome) => self.fetched(key, slot, outcome),
+                Message::Held(hold, answer) => {
+                    self.server.held(&mut self.world, hold, answer.and_then(world::held));
+                }
                 Message::Obeyed(connection, channel, outcome) => self.server.obeyed(connection, channel, outcome),
                 Message::Control(control) => self.control(control),
                 Message::Watched(reply) => reply.answer(Ok(self.server.status(&self.world))),
@@ -348,46 +353,6 @@ impl Driver {
             }
             for connection in touched {
                 self.flush(connection);
-            }
-        }
-    }
-
-    fn act(&mut self, action: Action) {
-        match action {
-            Action::Resolve { connection, channel, name } => {
-                match self.sender.reply(move |answer| Message::Resolved(connection, channel, answer)) {
-                    Ok(reply) => self.services.directory.ask(Request::Resolve { name }, reply),
-                    Err(error) => self.server.resolved(connection, channel, Err(error)),
-                }
-            }
-            Action::List { connection, channel } => {
-                match self.sender.reply(move |answer| Message::Listed(connection, channel, answer)) {
-                    Ok(reply) => self.services.directory.ask(Request::List, reply),
-                    Err(error) => self.server.listed(connection, channel, Err(error)),
-                }
-            }
-            Action::Fetch { key, slot, wanted } => self.fetch(key, slot, wanted),
-            Action::Order { connection, channel, order } => self.pass_on(connection, channel, order),
-            Action::Start { executable, module, image } => self.start(executable, module, image),
-            Action::Stop { executable, grace } => self.stop(executable, grace),
-            Action::Listen(executable) => self.listen(executable),
-            Action::Hush(executable) => self.hush(executable),
-            Action::Recall(executable, connection) => self.recall(executable, connection),
-            Action::Resume(connection) => {
-                if let Some(wire) = self.wires.get_mut(&connection) {
-                    wire.link.open_turnstile();
-                }
-            }
-            Action::Look(connection) => self.receive(connection),
-            Action::Close(connection) => self.close(connection),
-            Action::Results(order) => self.order_results(order),
-            Action::Audit(record) => {
-                if let Some(log) = &self.log {
-                    log.record(&record);
-                }
-                if let Some(log) = &self.audit {
-                    log.record(record);
-                }
             }
         }
     }

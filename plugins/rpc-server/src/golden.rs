@@ -27,6 +27,7 @@ use memory::Memory;
 use peers::Peers;
 
 const IDL: &str = include_str!("golden/routines.idl");
+const CLASSES: &str = include_str!("golden/classes.idl");
 
 #[test]
 fn golden_conversations() {
@@ -35,7 +36,11 @@ fn golden_conversations() {
 
 /// The routines of routines.idl as a directory gives them.
 fn published(module: &str, generation: u64) -> Vec<Arc<PublishedRoutine>> {
-    let compiled = farcall_idl::compile("routines.idl", &IDL.replace("MODULE", module)).unwrap();
+    published_from(&IDL.replace("MODULE", module), generation)
+}
+
+fn published_from(text: &str, generation: u64) -> Vec<Arc<PublishedRoutine>> {
+    let compiled = farcall_idl::compile("routines.idl", text).unwrap().with_methods();
     let image = ExecutableImage {
         kind: ImageKind::GenericHost { libraries: compiled.libraries.clone() },
         environment: Vec::new(),
@@ -79,6 +84,9 @@ fn limits(script: &str) -> Limits {
             share_percent: 50,
             has_folder: true,
         },
+        objects_max: 4,
+        objects_of_one_max: 3,
+        object_lease_max: Duration::from_secs(100),
         hello: HelloLimits { segments_max: 8, ..HelloLimits::default() },
     };
     let words = script.lines().filter_map(|line| line.strip_prefix("! ")).flat_map(str::split_whitespace);
@@ -88,6 +96,8 @@ fn limits(script: &str) -> Limits {
             "connections_max" => limits.connections_max = value,
             "calls_max" => limits.calls_max = value,
             "executables_max" => limits.executables_max = value,
+            "objects_max" => limits.objects_max = value,
+            "objects_of_one_max" => limits.objects_of_one_max = value,
             "audits" => limits.records = [Records::Failures, Records::All][value],
             "nesting_max" => limits.nesting_max = value as u32,
             "loading_ms" => limits.loading_max = Duration::from_millis(value as u64),
@@ -109,6 +119,8 @@ struct Play {
     memory: Memory,
     peers: Peers,
     routines: Vec<Arc<PublishedRoutine>>,
+    /// Those of classes, which `list` does not show.
+    classes: Vec<Arc<PublishedRoutine>>,
 }
 
 impl Conversation for Play {
@@ -133,7 +145,8 @@ impl Play {
     fn new(script: &str) -> Play {
         let server = Server::new(State::new(limits(script), "host".to_owned()));
         let routines = published("m", 1).into_iter().chain(published("other", 2)).collect();
-        Play { server, memory: Memory::default(), peers: Peers::default(), routines }
+        let classes = published_from(CLASSES, 3);
+        Play { server, memory: Memory::default(), peers: Peers::default(), routines, classes }
     }
 
     fn happen(&mut self, at_ms: u64, event: &str) {
@@ -146,8 +159,10 @@ impl Play {
         let number = words.get(1).and_then(|word| word.parse().ok()).unwrap_or(0);
         match words[0] {
             "accept" | "connect" | "hello" | "hold" | "send" | "frame" | "deafen" | "hear" | "ask" | "list"
-            | "load" | "resume" | "forget" | "kept" | "has" | "order" | "status" | "open" | "cancel" | "share"
-            | "unshare" | "gone" | "bad" | "goodbye" => self.client_event(ConnectionId(number), words),
+            | "object" | "release" | "load" | "resume" | "forget" | "kept" | "has" | "order" | "status" | "open"
+            | "cancel" | "share" | "unshare" | "gone" | "bad" | "goodbye" => {
+                self.client_event(ConnectionId(number), words)
+            }
             "start-ok" | "start-failed" | "load-ok" | "load-failed" | "return" | "soon" | "begin" | "fail" | "exit"
             | "kill" | "stopped" | "lost" | "callback" | "nest" | "lie" | "says" | "heard-out" | "listening"
             | "deaf" | "load-asks" | "progress" => self.executable_event(ExecutableId(number), words),
@@ -158,6 +173,7 @@ impl Play {
                 let outcome = if words[0] == "fetched" { Ok(()) } else { Err(missing()) };
                 self.server.fetched(&mut self.memory, key, slot, outcome);
             }
+            "held" => self.held(words[1]),
             "listing" => {
                 let (connection, channel) = self.peers.questions.pop_front().unwrap();
                 self.server.listed(connection, channel, Ok(self.routines.clone()));
@@ -176,6 +192,7 @@ impl Play {
             "farewell" => self.server.farewell(),
             "drained" => self.say_end(),
             "publish" => self.routines.extend(published(words[1], 3)),
+            "republish-classes" => self.classes = published_from(CLASSES, number),
             "republish" => self.routines = published("m", 3),
             "changed" => self.server.directory_changed(),
             "freed" => self.server.forget_memory(MemorySource::Own(number)),
@@ -219,7 +236,10 @@ impl Play {
                 self.server.ended(&mut self.memory, client);
             }
             "bad" => self.server.broken(client, &Error::new(ErrorKind::Protocol, "follow a call", "nonsense")),
-            _ => self.peers.client_does(client, words[0], rest, &self.routines),
+            _ => {
+                let all: Vec<_> = self.routines.iter().chain(&self.classes).cloned().collect();
+                self.peers.client_does(client, words[0], rest, &all);
+            }
         }
     }
 
@@ -303,9 +323,26 @@ impl Play {
 
     fn resolve(&mut self, name: &str) {
         let (connection, channel) = self.peers.questions.pop_front().expect("somebody asked the directory");
-        let found = self.routines.iter().find(|routine| routine.routine.interface.full_name() == name);
+        let found =
+            self.routines.iter().chain(&self.classes).find(|routine| routine.routine.interface.full_name() == name);
         let missing = || Error::new(ErrorKind::NotFound, "find a routine", "no such routine");
         self.server.resolved(connection, channel, found.cloned().ok_or_else(missing));
+    }
+}
+
+impl Play {
+    /// The directory's answer to what is to be held.
+    fn held(&mut self, name: &str) {
+        let hold = self.peers.holds.pop_front().expect("somebody asked the directory");
+        let all = self.routines.iter().chain(&self.classes);
+        let is_meant = |routine: &&Arc<PublishedRoutine>| {
+            let interface = &routine.routine.interface;
+            interface.full_class().unwrap_or_else(|| interface.full_name()) == name
+        };
+        let found: Vec<_> = all.filter(is_meant).cloned().collect();
+        let missing = || Error::new(ErrorKind::NotFound, "find a routine", "no such class");
+        let answer = if found.is_empty() { Err(missing()) } else { Ok(found) };
+        self.server.held(&mut self.memory, hold, answer);
     }
 }
 

@@ -8,14 +8,18 @@
 //!   one that it works on, if it works on one; the others are there ahead of time, and can be taken back.
 //! - An executable has a line while it is `Busy`, and while it is `Ending` until its exit is reported.
 //! - A segment that a call names stays shared as long as the call stands in `calls`.
+//! - A held executable stands in `objects` and in no pool. A call on an object stands in that object's line from its Open
+//!   until it is passed on.
 //! - Memory of a call is released only when no process can write to it any more: after the outcome of a call that
 //!   returned, after the exit of an executable that was stopped.
 
+mod actions;
 mod calls;
 mod keeping;
 mod known;
 mod memory;
 mod nesting;
+mod objects;
 mod records;
 mod starts;
 mod words;
@@ -28,17 +32,18 @@ use farcall_base::{Bytes, CallId, ChannelId, ConnectionId, Error, ExecutableId, 
 use farcall_call::{Channels, Connection};
 use farcall_idl::layout::CallLayout;
 use farcall_interfaces::directory::ExecutableImage;
-use farcall_interfaces::fetcher::Wanted;
 use farcall_interfaces::spawner::ExecutableLimits;
-use farcall_wire::{HelloLimits, Keep, Open, Order};
+use farcall_wire::{HelloLimits, Keep, Open};
 
 use crate::access::Rights;
 use crate::counters::{Counters, NameNumber, RowNumber};
+pub use actions::Action;
 pub use calls::{CallKey, Calls};
 pub use keeping::{Finished, KeepLimits, Kept, KeptCalls, OVERHEAD, Outcome, ResultsOrder, Resuming, Written};
 pub use known::Known;
 pub use memory::{MemoryId, MemorySource, OwnMemory, ResultFiles};
 pub use nesting::{Nest, Nesting};
+pub use objects::{Due, Hold, HoldNumber, Object, Objects, Release, ReleaseNumber, Standing};
 pub use records::{AuditRecord, AuditedCall, Records};
 pub(crate) use starts::Starts;
 pub use words::argument_word;
@@ -80,6 +85,12 @@ pub struct Limits {
     pub nesting_max: u32,
     /// Which calls go on without their clients, and how much is kept for these.
     pub keep: KeepLimits,
+    /// Objects at once; 0: none are held.
+    pub objects_max: usize,
+    /// Objects of one principal at once.
+    pub objects_of_one_max: usize,
+    /// The longest lease of an object.
+    pub object_lease_max: Duration,
 }
 
 /// Which module, in which version.
@@ -139,6 +150,8 @@ pub struct Peer {
     pub has_sent: bool,
     /// Whose calls these are in the counts.
     pub counted: NameNumber,
+    /// Whether its end left in order.
+    pub said_goodbye: bool,
     /// The call inside which its calls are made, if an executable opened it for the routine that it runs.
     pub inside: Option<CallKey>,
     /// What becomes of its calls if the connection is lost.
@@ -222,6 +235,10 @@ pub struct Executable {
     pub next_segment: u32,
     /// What it may use.
     pub limits: ExecutableLimits,
+    /// Whether it is held, and in no pool.
+    pub held: bool,
+    /// Its process, once it runs.
+    pub pid: Option<u32>,
 }
 
 /// A module's executables and the calls that wait for one.
@@ -307,6 +324,8 @@ pub struct Call {
     pub nesting: Nesting,
     /// How its outcome is kept, where its client wants that.
     pub keep: Option<Keep>,
+    /// The object that it is on.
+    pub on: Option<ExecutableId>,
 }
 
 impl Call {
@@ -314,77 +333,6 @@ impl Call {
     pub fn memories(&self) -> impl Iterator<Item = &OwnMemory> {
         self.memory.iter().chain(self.files.as_deref().map(|files| &files.memory))
     }
-}
-
-/// What the driver is to do, in this order.
-pub enum Action {
-    /// Ask the directory for a routine; tell [`crate::step::Server::resolved`].
-    Resolve {
-        /// Who asks.
-        connection: ConnectionId,
-        /// On which channel.
-        channel: ChannelId,
-        /// The name as asked for.
-        name: String,
-    },
-    /// Ask the directory for everything; tell [`crate::step::Server::listed`].
-    List {
-        /// Who asks.
-        connection: ConnectionId,
-        /// On which channel.
-        channel: ChannelId,
-    },
-    /// Have an array fetched and laid into [`crate::step::Server::fetched_memory`]; tell [`crate::step::Server::fetched`].
-    Fetch {
-        /// Whose argument it is.
-        key: CallKey,
-        /// Which.
-        slot: u16,
-        /// What it is.
-        wanted: Wanted,
-    },
-    /// Have an order carried out; tell [`crate::step::Server::obeyed`].
-    Order {
-        /// Who gives it.
-        connection: ConnectionId,
-        /// On which channel.
-        channel: ChannelId,
-        /// What is to be done.
-        order: Order,
-    },
-    /// Start an executable; tell [`crate::step::Server::executable_started`] or `executable_exited`.
-    Start {
-        /// Its name.
-        executable: ExecutableId,
-        /// Its module's name.
-        module: String,
-        /// What to start.
-        image: ExecutableImage,
-    },
-    /// End an executable.
-    Stop {
-        /// Which.
-        executable: ExecutableId,
-        /// Time to end politely.
-        grace: Duration,
-    },
-    /// Shut an executable's turnstile; tell [`crate::step::Server::recalled`] how many calls went through.
-    Recall(ExecutableId, ConnectionId),
-    /// Open an executable's turnstile again.
-    Resume(ConnectionId),
-    /// Have the spawner tell [`crate::step::Server::said`] what an executable writes from now on, and
-    /// [`crate::step::Server::listening`] when it does.
-    Listen(ExecutableId),
-    /// Have the spawner tell the rest of what an executable wrote; then tell [`crate::step::Server::heard_out`].
-    Hush(ExecutableId),
-    /// Take what came over a connection, though its bell may not have been struck.
-    Look(ConnectionId),
-    /// Close a connection; what is queued was sent.
-    Close(ConnectionId),
-    /// Keep a record of what became of a call, or of somebody who wanted in.
-    Audit(Arc<AuditRecord>),
-    /// Write to the results folder, or read there; tell [`crate::step::Server`] as each says.
-    Results(ResultsOrder),
 }
 
 /// The server's whole state.
@@ -427,6 +375,7 @@ pub struct State {
     pub(crate) kept: KeptCalls,
     /// What tells this run of the server from others.
     pub(crate) instance: Option<[u8; 16]>,
+    pub(crate) objects: Objects,
 }
 
 impl State {
@@ -459,6 +408,7 @@ impl State {
             nest: None,
             kept: KeptCalls::default(),
             instance: None,
+            objects: Objects::default(),
         }
     }
 
@@ -489,13 +439,14 @@ impl State {
             ("executables with calls ahead of time", !self.ahead.is_empty()),
             ("lines of waiting calls", waiting),
             ("pools without executables", empty),
+            ("objects that nobody can end", self.objects.forgotten()),
         ];
         tables.into_iter().filter(|(_, leaks)| *leaks).map(|(name, _)| name).collect()
     }
 
     /// Waiting calls that neither an executable comes for nor one that ends makes room for.
     pub fn calls_unserved(&self) -> usize {
-        let ending = self.executables.values().filter(|record| record.phase == Phase::Ending).count();
+        let ending = self.pooled_ending();
         let waiting: usize = self.pools.values().map(|pool| pool.waiting.len().saturating_sub(pool.coming)).sum();
         waiting.saturating_sub(ending)
     }
@@ -503,15 +454,27 @@ impl State {
     /// The executable that has been idle longest, and since when.
     pub fn longest_idle(&self) -> Option<(Instant, ExecutableId)> {
         let idle = self.executables.iter().filter_map(|(executable, record)| match record.phase {
-            Phase::Idle { since } => Some((since, *executable)),
+            Phase::Idle { since } if !record.held => Some((since, *executable)),
             _ => None,
         });
         idle.min()
     }
 
-    /// Executables that were started and have not ended.
+    /// Executables that were started and have not ended, but for those that are held.
     pub fn executables_alive(&self) -> usize {
-        self.executables.len()
+        self.executables.len() - self.objects.processes()
+    }
+
+    /// Of them, those that end.
+    pub(crate) fn pooled_ending(&self) -> usize {
+        self.executables.values().filter(|record| !record.held && record.phase == Phase::Ending).count()
+    }
+
+    /// An executable is gone.
+    pub(crate) fn remove_executable(&mut self, executable: ExecutableId) -> Option<Executable> {
+        let record = self.executables.remove(&executable)?;
+        self.objects.process_ended(executable);
+        Some(record)
     }
 
     /// Enters a peer; its patience counts from now on.

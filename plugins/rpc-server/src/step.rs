@@ -16,6 +16,7 @@ mod keep;
 mod line;
 mod nest;
 mod notices;
+mod objects;
 mod place;
 mod pool;
 mod resume;
@@ -28,7 +29,7 @@ use std::sync::Arc;
 use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_call::{Connection, Event, Setup, Transmit};
 use farcall_wire::message::{ADMINISTRATION, ByteOrder};
-use farcall_wire::{COMPRESSION, FrameHeader, Hello, RESUME, Role, STATUS, Share, URLS, kept};
+use farcall_wire::{COMPRESSION, FrameHeader, Hello, OBJECTS, RESUME, Role, STATUS, Share, URLS, kept};
 
 use crate::access::Rights;
 use crate::state::{Action, MemoryId, MemorySource, Newcomer, Peer, PeerKind, Phase, Resuming, State};
@@ -91,7 +92,8 @@ impl Server {
     }
 
     fn hello(&self, compression: Option<&str>) -> Hello {
-        let features = [ADMINISTRATION, STATUS, URLS].into_iter().chain(compression);
+        let objects = (self.state.limits.objects_max > 0).then_some(OBJECTS);
+        let features = [ADMINISTRATION, STATUS, URLS].into_iter().chain(objects).chain(compression);
         Hello {
             role: Role::Server,
             byte_order: ByteOrder::NATIVE,
@@ -135,6 +137,7 @@ impl Server {
             leaving: refusal.is_some(),
             moved: now,
             has_sent: false,
+            said_goodbye: false,
             inside: None,
             resuming: Resuming::default(),
         };
@@ -245,7 +248,10 @@ impl Server {
             };
             match (executable, event) {
                 (_, Event::Ready(hello)) => self.greeted(surroundings, connection, &hello)?,
-                (_, Event::Left(_)) => self.leave(connection),
+                (_, Event::Left(failure)) => {
+                    peer.said_goodbye = failure.is_none();
+                    self.leave(connection);
+                }
                 (None, event) => self.client_event(surroundings, connection, event)?,
                 (Some(executable), event) => self.executable_event(surroundings, executable, event)?,
             }
@@ -309,6 +315,9 @@ impl Server {
                 self.keep_held(surroundings, principal, Resuming { keep: if_lost, ..peer.resuming });
                 self.forget_nest(connection, peer.inside);
                 self.settle(surroundings, connection);
+                // What a routine holds for itself goes with its call.
+                let in_order = peer.said_goodbye || peer.inside.is_some();
+                self.owner_gone(surroundings, connection, in_order);
                 for segment in segments.into_keys() {
                     self.forget_memory(MemorySource::Client(connection, segment));
                 }
@@ -324,7 +333,8 @@ impl Server {
         let look = self.next_look();
         let place = self.state.next_to_leave().map(|(at, _)| at);
         let start = self.state.starts.next().into_iter().chain(self.state.kept.next_due());
-        let all = patience.into_iter().chain(deadline).chain(look).chain(place).chain(start);
+        let object = self.state.objects.next();
+        let all = patience.into_iter().chain(deadline).chain(look).chain(place).chain(start).chain(object);
         all.chain(self.next_grace()).chain(self.next_stall_check()).min()
     }
 
@@ -338,6 +348,7 @@ impl Server {
         }
         self.expire_kept(surroundings, now);
         self.look_after_lines(now);
+        self.look_after_objects(surroundings);
         self.end_slow_starts(now);
         self.end_graces(surroundings, now);
         self.start_executables(now);

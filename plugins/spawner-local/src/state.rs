@@ -41,7 +41,7 @@ impl Default for Settings {
             host_command: vec!["/proc/self/exe".to_string(), "host".to_string()],
             environment: BTreeMap::new(),
             connection: ConnectionKind::Unix,
-            executables_max: 64,
+            executables_max: 2048,
             zygotes_max: 16,
             zygote_idle_ms: 600_000,
             stop_grace_ms: 2000,

@@ -190,6 +190,8 @@ pub struct Interface {
     pub class: String,
 }
 
+/// The backend of what says nothing about it.
+pub(crate) const NORMAL: &str = "normal";
 /// The method that begins an object.
 pub const INITIALIZE: &str = "_initialize";
 /// The method that ends one.
@@ -324,6 +326,9 @@ impl Module {
             for mut method in std::mem::take(&mut class.methods) {
                 method.interface.name = format!("{}.{}", class.name, method.interface.name);
                 method.interface.class.clone_from(&class.name);
+                if method.implementation.backend == NORMAL {
+                    method.implementation.backend.clone_from(&class.backend);
+                }
                 self.routines.push(method);
             }
         }

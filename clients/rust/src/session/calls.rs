@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use farcall_base::{CallId, Error, ErrorKind, Result};
+use farcall_base::{CallId, Error, ErrorKind, ObjectId, Random, Result};
 use farcall_wire::{Keep, Notice, Reply, Request};
 
 use super::flight::too_late;
@@ -35,6 +35,8 @@ pub struct Conditions {
     pub wants: u8,
     /// Its id, and how its outcome is kept, if it is.
     pub keep: Option<(CallId, Option<Keep>)>,
+    /// The object that it is on.
+    pub on: Option<ObjectId>,
 }
 
 impl Session {
@@ -73,6 +75,39 @@ impl Session {
         let asked = core.tables.ask(request, patience)?;
         self.advance(&mut core);
         Ok(asked)
+    }
+
+    /// Asks the server, and waits for nothing: [`Session::answer`] has the answer some time, or [`Session::forget`] wants
+    /// none.
+    pub fn begin(&self, request: &Request) -> Result<u64> {
+        let mut core = self.enter();
+        core.check_alive()?;
+        let (question, _) = core.tables.ask(request, self.patience)?;
+        core.tables.questions.keep(question);
+        self.advance(&mut core);
+        Ok(question)
+    }
+
+    /// The answer to a question that was begun, once; `None` past the deadline.
+    pub fn answer(&self, question: u64, deadline: Option<Instant>) -> Result<Option<Reply>> {
+        match self.wait_until(deadline, |core| core.tables.questions.take(question))? {
+            Some(Some(reply)) => Ok(Some(reply)),
+            Some(None) => {
+                self.lock().check_alive()?;
+                Err(Error::internal("ask the server", "an answer was taken before"))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// Nobody wants the answer any more.
+    pub fn forget(&self, question: u64) {
+        self.lock().tables.questions.drop(question);
+    }
+
+    /// Bytes that nobody else has, as far as chance goes.
+    pub fn random(&self) -> [u8; 16] {
+        self.lock().tables.random.bytes16()
     }
 
     /// Opens a call; returns its number. Waits for another to end while as many are open as the server takes: `None` when

@@ -9,7 +9,7 @@ use farcall_idl::interface::ElementType;
 use farcall_idl::layout::{CallLayout, ParameterLayout};
 use farcall_interfaces::memory::{Region, Space};
 use farcall_interfaces::packing::Packing;
-use farcall_wire::{Argument as WireArgument, Attribute, CallResult, Failure, NOTICES, Open};
+use farcall_wire::{Argument as WireArgument, Attribute, CallResult, Failure, NOTICES, ON, Open};
 
 use super::Conditions;
 use super::incoming::Incoming;
@@ -58,13 +58,13 @@ impl Call {
 
 impl Call {
     fn attributes(&self) -> Option<Vec<Attribute>> {
+        let attribute = |name: &str, critical, value| Attribute { name: name.to_owned(), critical, value };
         let wants = Some(self.conditions.wants).filter(|wants| *wants != 0);
-        let notices = wants.map(|wants| Attribute { name: NOTICES.to_owned(), critical: false, value: vec![wants] });
+        let notices = wants.map(|wants| attribute(NOTICES, false, vec![wants]));
+        let on = self.conditions.on.map(|id| attribute(ON, true, id.0.to_vec()));
         let keep = self.conditions.keep.and_then(|(_, keep)| keep).map(|keep| keep.attribute());
-        if notices.is_none() && keep.is_none() {
-            return None;
-        }
-        Some(notices.into_iter().chain(keep).collect())
+        let all: Vec<Attribute> = notices.into_iter().chain(on).chain(keep).collect();
+        Some(all).filter(|all| !all.is_empty())
     }
 }
 

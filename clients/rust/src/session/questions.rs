@@ -16,6 +16,8 @@ struct Question {
     request: Request,
     expires: Instant,
     answer: Option<(Reply, Instant)>,
+    /// It stands, and its answer is kept, until whoever asked has it or gives it up.
+    kept: bool,
 }
 
 /// All questions of a connection. Those who ask the same at the same time share one.
@@ -29,17 +31,23 @@ impl Questions {
     /// The question that is the same and still of use, and when it expires.
     pub fn find(&mut self, request: &Request, now: Instant) -> Option<(u64, Instant)> {
         self.all.retain(|one| match &one.answer {
+            _ if one.kept => true,
             Some((_, came)) => now.saturating_duration_since(*came) <= ANSWER_KEPT,
             None => now < one.expires,
         });
-        self.all.iter().find(|one| one.request == *request).map(|one| (one.id, one.expires))
+        self.all.iter().find(|one| !one.kept && one.request == *request).map(|one| (one.id, one.expires))
     }
 
     /// Adds one that was asked on this channel.
     pub fn add(&mut self, request: Request, channel: ChannelId, expires: Instant) -> u64 {
         self.last += 1;
-        self.all.push(Question { id: self.last, channel, request, expires, answer: None });
+        self.all.push(Question { id: self.last, channel, request, expires, answer: None, kept: false });
         self.last
+    }
+
+    /// Its answer is for whoever asked, whenever they look.
+    pub fn keep(&mut self, id: u64) {
+        self.all.iter_mut().filter(|one| one.id == id).for_each(|one| one.kept = true);
     }
 
     /// The answer came. Nobody may want it any more.

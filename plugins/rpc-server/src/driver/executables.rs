@@ -31,7 +31,7 @@ impl Driver {
             outcome: "started",
             ..Life::default()
         });
-        let limits = started.limits;
+        let (pid, limits) = (started.pid, started.limits);
         let stream = (self.transports.adopt)(started.stream, Proof::Inherited);
         let added = stream.and_then(|stream| {
             let (shares, ahead) = (stream.passes_descriptors(), stream.turnstile().is_some());
@@ -41,7 +41,7 @@ impl Driver {
         match added {
             Ok((connection, shares, ahead)) => {
                 let now = self.world.now();
-                self.server.executable_limited(executable, limits);
+                self.server.executable_limited(executable, pid, limits);
                 self.server.executable_started(executable, connection, shares, ahead, now);
             }
             Err(error) => self.server.executable_unreachable(executable, error),

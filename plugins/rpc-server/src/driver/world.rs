@@ -264,6 +264,14 @@ pub fn resolved(response: Response) -> Result<Arc<PublishedRoutine>> {
     }
 }
 
+/// The directory's answer to what is to be held.
+pub fn held(response: Response) -> Result<Vec<Arc<PublishedRoutine>>> {
+    match response {
+        Response::Held(routines) => Ok(routines),
+        _ => Err(Error::internal("ask the directory", "it answered another question")),
+    }
+}
+
 /// The directory's answer to a question for everything.
 pub fn listing(response: Response) -> Result<Vec<Arc<PublishedRoutine>>> {
     match response {

@@ -15,8 +15,8 @@ use farcall_wire::{
 
 use super::memory::Memory;
 use super::status::shown;
-use super::words::{argument, open, returned, word};
-use crate::state::{Action, AuditRecord, CallKey, MemorySource};
+use super::words::{argument, hold_request, object_id, open, returned, word};
+use crate::state::{Action, AuditRecord, CallKey, HoldNumber, MemorySource};
 use crate::step::Server;
 
 struct Other {
@@ -47,6 +47,8 @@ struct Other {
     forged: bool,
     /// Whether its code asks if its call was cancelled.
     asks: bool,
+    /// It was told goodbye.
+    left: bool,
 }
 
 /// All other ends.
@@ -57,6 +59,8 @@ pub struct Peers {
     pub questions: VecDeque<(ConnectionId, ChannelId)>,
     /// What was asked of the fetcher.
     pub fetches: VecDeque<(CallKey, u16)>,
+    /// Those about what is to be held.
+    pub holds: VecDeque<HoldNumber>,
     /// Connections inside calls that executables ask for, by the numbers that they will have.
     nests: VecDeque<ConnectionId>,
     /// Executables may lie about what they have begun.
@@ -115,6 +119,7 @@ impl Peers {
             begun: false,
             forged: self.forging,
             asks: false,
+            left: false,
         };
         self.others.insert(connection, other);
     }
@@ -263,9 +268,17 @@ impl Peers {
                 other.machine.share(Share { segment, bytes });
             }
             "unshare" => other.machine.unshare(words[0].parse().unwrap()),
+            "object" => {
+                other.machine.request(&Request::Hold(Box::new(hold_request(words)))).unwrap();
+            }
+            "release" => {
+                let count = words.get(1).map_or(1, |count| count.parse().unwrap());
+                other.machine.request(&Request::Release(object_id(words[0]), count)).unwrap();
+            }
             "order" => {
                 let order = match words[0] {
                     "withdraw" => Order::Withdraw(words[1].to_owned()),
+                    "delete" => Order::Delete(words[1..].iter().map(|id| object_id(id)).collect()),
                     _ => panic!("no such order: {words:?}"),
                 };
                 other.machine.request(&Request::Administer(order)).unwrap();
@@ -347,6 +360,10 @@ impl Peers {
             Action::Resolve { connection, channel, name } => {
                 self.questions.push_back((connection, channel));
                 format!("resolve {name}")
+            }
+            Action::Hold { hold, name } => {
+                self.holds.push_back(hold);
+                format!("what is {name}, to be held?")
             }
             Action::List { connection, channel } => {
                 self.questions.push_back((connection, channel));
@@ -485,6 +502,10 @@ impl Peers {
                 Some(executable) if other.cut || self.stopped.contains(&executable) => {
                     must.push(format!("kill {executable} 15"));
                 }
+                Some(executable) if other.left => {
+                    must.push(format!("exit {executable} 0"));
+                    may.push(format!("kill {executable} 11"));
+                }
                 Some(executable) => {
                     must.extend(other.load.map(|_| format!("load-ok {executable}")));
                     may.extend(other.load.map(|_| format!("load-failed {executable} no")));
@@ -520,7 +541,7 @@ impl Peers {
     /// At the end of a conversation nothing is left over but what still runs.
     pub fn check_over(&self, server: &Server, memory: &Memory) {
         let state = server.state();
-        assert!(self.questions.is_empty(), "a question was not answered");
+        assert!(self.questions.is_empty() && self.holds.is_empty(), "a question was not answered");
         if state.calls.is_empty() && state.kept.is_empty() {
             assert!(
                 memory.taken.is_empty() && state.deadlines.is_empty() && state.sending.is_empty(),
@@ -554,7 +575,8 @@ impl Other {
             Event::Ready(_) => "is greeted".to_owned(),
             Event::Requested(channel, Request::Load(publication)) => {
                 self.load = Some(channel);
-                format!("load a module with {}", publication.libraries.join(" "))
+                let object = publication.object.map_or_else(String::new, |class| format!(", to be a {class}"));
+                format!("load a module with {}{object}", publication.libraries.join(" "))
             }
             Event::Replied(_, reply) => match reply {
                 Reply::Failed(failure) => format!("is told: {}", full(failure)),
@@ -612,6 +634,7 @@ impl Other {
             Event::Shared(share) => format!("shares segment {}: {} bytes", share.segment, share.bytes),
             Event::Unshared(segment) => format!("unshares segment {segment}"),
             Event::Left(failure) => {
+                self.left = true;
                 format!("goodbye{}", failure.map_or_else(String::new, |f| format!(": {}", full(f))))
             }
             other => panic!("{} does not expect {other:?}", self.name),

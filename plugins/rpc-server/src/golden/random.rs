@@ -26,7 +26,8 @@ struct Chat {
 
 impl Chat {
     fn new(seed: u64, ends: Ends) -> Chat {
-        let mut play = Play::new("! executables_max=2 calls_max=6");
+        let mut play =
+            Play::new("! connections_max=20 executables_max=2 calls_max=6 objects_max=4 objects_of_one_max=4");
         play.peers.forge(ends == Ends::Lying);
         let mut chat =
             Chat { play, random: SeededRandom::new(seed), now: 0, calls: 0, clients: Vec::new(), connected: 0 };
@@ -66,8 +67,10 @@ impl Chat {
     fn step(&mut self) {
         let (must, may) = self.play.peers.possible();
         match self.draw(16) {
-            0..6 => self.open(),
-            6..13 => drop(self.pick(&must)),
+            0..5 => self.open(""),
+            5 => self.call_object(),
+            6..12 => drop(self.pick(&must)),
+            12 => self.hold_or_release(),
             13 | 14 => drop(self.pick(&may)),
             _ => {
                 let index = self.draw(self.clients.len());
@@ -77,14 +80,45 @@ impl Chat {
         }
     }
 
-    fn open(&mut self) {
+    /// Objects that somebody may have: of the last holds.
+    fn object(&mut self) -> String {
+        format!("{}{}", self.letter(), self.draw(3))
+    }
+
+    fn letter(&mut self) -> char {
+        char::from(b'a' + self.draw(4) as u8)
+    }
+
+    fn hold_or_release(&mut self) {
+        let index = self.draw(self.clients.len());
+        let client = self.clients[index];
+        if self.draw(3) == 0 {
+            let (object, count) = (self.object(), 1 + self.draw(3));
+            return self.happen(&format!("release {client} {object} {count}"));
+        }
+        let module = ["m", "other"][self.draw(2)];
+        let (letter, count) = (self.letter(), 1 + self.draw(2));
+        let more = ["", " start 9", " detached", " lease 9"][self.draw(4)];
+        self.happen(&format!("object {client} {module}/scale {letter}0 {count}{more}"));
+        while !self.play.peers.holds.is_empty() {
+            let answer = if self.draw(8) == 0 { "none" } else { "" };
+            self.happen(&format!("held {module}/scale{answer}"));
+        }
+    }
+
+    fn call_object(&mut self) {
+        let on = format!(" on {}", self.object());
+        self.open(&on);
+    }
+
+    fn open(&mut self, on: &str) {
         self.calls += 1;
         let index = self.draw(self.clients.len());
         let client = self.clients[index];
         let module = ["m", "other"][self.draw(2)];
         let array = ["z8000", "b8000", "b8000 | - -", "s7,0,8000 | - s7,0,8000"][self.draw(4)];
         let time = if self.draw(4) == 0 { " in 9" } else { "" };
-        self.happen(&format!("open {client} c{} {module}/scale i1000 {array}{time}", self.calls));
+        self.happen(&format!("open {client} c{} {module}/scale i1000 {array}{time}{on}", self.calls));
     }
 
     /// Everything that must happen does; then no call may be left, and when all have gone, nothing at all.
@@ -99,6 +133,13 @@ impl Chat {
         for client in self.clients.clone() {
             self.happen(&format!("gone {client}"));
         }
+        // Leases of a minute are over as well, and what they kept ends.
+        self.now += 100_000;
+        self.happen("tick");
+        while let (must, _) = self.play.peers.possible()
+            && self.pick(&must)
+        {}
+        assert!(self.play.server.state().objects.all.is_empty(), "an object never ends");
         self.play.peers.check_over(&self.play.server, &self.play.memory);
         let left = self.play.server.state().left_over();
         assert!(left.is_empty(), "the server keeps {left:?}");

@@ -16,8 +16,13 @@ pub fn shown(status: &Status) -> String {
         let executables = [totals.started, totals.stopped, totals.crashed];
         format!("clients {} of {} executables {executables:?}", totals.clients, totals.connected)
     });
+    let objects = status.objects.iter().map(|one| {
+        let lease = one.lease_left_ns.map_or(String::new(), |left| format!(" lease {}ms", left / 1_000_000));
+        let (state, principal) = (one.state.word(), &one.principal);
+        format!("{principal} object {} {state} calls {} waiting {}{lease}", one.name, one.calls, one.waiting)
+    });
     let uses = status.uses.iter().map(used);
-    let all: Vec<String> = calls.chain(uses).chain(modules).chain(totals).collect();
+    let all: Vec<String> = calls.chain(objects).chain(uses).chain(modules).chain(totals).collect();
     format!("{} open: {}", status.calls_open, all.join("; "))
 }
 

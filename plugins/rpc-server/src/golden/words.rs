@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use farcall_base::CallId;
+use farcall_base::{CallId, ObjectId};
 use farcall_interfaces::directory::PublishedRoutine;
-use farcall_wire::{Argument, Attribute, Keep, NOTICES, Open, wants};
+use farcall_wire::{Argument, Attribute, HoldRequest, Keep, NOTICES, ON, Open, wants};
 
 /// What an honest executable answers for the second parameter of `scale`.
 pub fn returned(open: &Open) -> String {
@@ -14,11 +14,34 @@ pub fn returned(open: &Open) -> String {
     }
 }
 
-/// `ROUTINE ARGUMENT … [| WANTED …] [in MILLISECONDS] [changed] [told | watched] [keep SECONDS [durable]]`.
+/// `a2`: twelve times the letter, and an index.
+pub fn object_id(word: &str) -> ObjectId {
+    ObjectId::first([word.as_bytes()[0]; 12]).after(word[1..].parse().unwrap()).unwrap()
+}
+
+/// `NAME FIRST COUNT [lease MILLISECONDS] [start MILLISECONDS] [detached]`.
+pub fn hold_request(words: &[&str]) -> HoldRequest {
+    let after = |word: &str| {
+        let at = words.iter().position(|other| *other == word)?;
+        words[at + 1].parse::<u64>().ok().map(|milliseconds| milliseconds * 1000)
+    };
+    HoldRequest {
+        name: words[0].to_owned(),
+        first: object_id(words[1]),
+        count: words[2].parse().unwrap(),
+        lease_us: after("lease").unwrap_or(60_000_000),
+        start_us: after("start"),
+        detached: words.contains(&"detached").then_some(true),
+    }
+}
+
+/// `ROUTINE ARGUMENT … [| WANTED …] [in MILLISECONDS] [changed] [told | watched] [keep SECONDS [durable]]
+/// [on OBJECT] [inside NUMBER]`.
 pub fn open(call: CallId, words: &[&str], routines: &[Arc<PublishedRoutine>]) -> Open {
     let routine = routines.iter().find(|routine| routine.routine.interface.full_name() == words[0]);
     let mut contract = routine.map_or([0; 32], |routine| routine.contract);
-    let (mut arguments, mut wanted, mut remaining_us, mut attributes) = (Vec::new(), None, None, None);
+    let (mut arguments, mut wanted, mut remaining_us) = (Vec::new(), None, None);
+    let (mut attributes, mut parent): (Option<Vec<Attribute>>, _) = (None, None);
     let mut words = words[1..].iter();
     while let Some(word) = words.next() {
         match *word {
@@ -28,13 +51,19 @@ pub fn open(call: CallId, words: &[&str], routines: &[Arc<PublishedRoutine>]) ->
             "keep" => {
                 let after_end_us = words.next().unwrap().parse::<u64>().unwrap() * 1_000_000;
                 let durable = words.clone().next() == Some(&"durable");
-                attributes = Some(vec![Keep { after_end_us, durable }.attribute()]);
+                attributes.get_or_insert_with(Vec::new).push(Keep { after_end_us, durable }.attribute());
             }
             "durable" => {}
+            "on" => {
+                let value = words.next().map_or_else(Vec::new, |id| object_id(id).0.to_vec());
+                attributes.get_or_insert_with(Vec::new).push(Attribute { name: ON.to_owned(), critical: true, value });
+            }
+            "inside" => parent = words.next().map(|call| vec![call.parse().unwrap(); 16].into()),
             "told" | "watched" => {
                 let output = if *word == "told" { wants::OUTPUT } else { 0 };
                 let value = vec![wants::PROGRESS | output];
-                attributes = Some(vec![Attribute { name: NOTICES.to_owned(), critical: false, value }]);
+                let told = Attribute { name: NOTICES.to_owned(), critical: false, value };
+                attributes.get_or_insert_with(Vec::new).push(told);
             }
             word => wanted.as_mut().unwrap_or(&mut arguments).push(argument(word)),
         }
@@ -47,7 +76,7 @@ pub fn open(call: CallId, words: &[&str], routines: &[Arc<PublishedRoutine>]) ->
         wanted,
         remaining_us,
         result_credit: None,
-        parent: None,
+        parent,
         principal: None,
         trace: None,
         attributes,

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, Result};
+use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, ObjectId, Result};
 use farcall_wire::{ModuleReport, Order, Reply};
 
 use crate::access::Entry;
 use crate::state::{Action, Caller, PeerKind};
-use crate::step::Server;
+use crate::step::{Server, Surroundings};
+
+/// Ids of objects that the logs tell of one order.
+const WORDS_IDS_MAX: usize = 8;
 
 impl Server {
     /// A client gives an order: whoever may is passed on to those who carry it out.
@@ -18,6 +21,24 @@ impl Server {
         match self.may_order(connection, &order) {
             Ok(()) => self.state.actions.push_back(Action::Order { connection, channel, order }),
             Err(error) => self.obeyed(connection, channel, Err(error)),
+        }
+    }
+
+    /// The same for an order that the server carries out itself.
+    pub(super) fn ordered_to_delete(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        connection: ConnectionId,
+        channel: ChannelId,
+        ids: Vec<ObjectId>,
+    ) {
+        let order = Order::Delete(ids);
+        if let Some(peer) = self.state.peers.get(&connection) {
+            self.state.orders.insert((connection, channel), (peer.caller.clone(), words(&order)));
+        }
+        match (self.may_order(connection, &order), order) {
+            (Ok(()), Order::Delete(ids)) => self.delete(surroundings, connection, channel, &ids),
+            (outcome, _) => self.obeyed(connection, channel, outcome.map(|()| Vec::new())),
         }
     }
 
@@ -58,9 +79,10 @@ impl Server {
         self.state.draining = true;
     }
 
-    /// Whether it takes no more calls and none is open: every result has left.
+    /// Whether it takes no more calls and none is open: every result has left, and every object has ended.
     pub fn is_drained(&self) -> bool {
-        self.state.draining && self.state.calls.is_empty() && self.state.sending.is_empty()
+        let is_idle = self.state.calls.is_empty() && self.state.sending.is_empty();
+        self.state.draining && is_idle && self.state.objects.all.is_empty()
     }
 
     /// Calls that are open.
@@ -104,7 +126,10 @@ fn words(order: &Order) -> String {
         Order::Withdraw(module) => format!("withdraw {module}"),
         Order::Reload(None) => "reload".to_owned(),
         Order::Reload(Some(module)) => format!("reload {module}"),
-        Order::Delete(ids) => format!("delete {} objects", ids.len()),
+        Order::Delete(ids) => {
+            let ids: Vec<String> = ids.iter().take(WORDS_IDS_MAX).map(ObjectId::to_string).collect();
+            format!("delete {}", ids.join(" "))
+        }
         Order::Drain(None) => "drain".to_owned(),
         Order::Drain(Some(milliseconds)) => format!("drain within {milliseconds} ms"),
     }

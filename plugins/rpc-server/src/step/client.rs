@@ -6,7 +6,7 @@ use std::time::Duration;
 use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, Result};
 use farcall_call::Event;
 use farcall_interfaces::directory::PublishedRoutine;
-use farcall_wire::{Argument, CallResult, CallTimes, InterfaceReply, Open, Reply, Request};
+use farcall_wire::{Argument, CallResult, CallTimes, InterfaceReply, Open, Order, Reply, Request};
 
 use crate::state::{Action, Call, CallKey, Known, MemorySource, PeerKind, Wants};
 use crate::step::{Server, Surroundings, check};
@@ -38,9 +38,14 @@ impl Server {
                 let error = Error::new(ErrorKind::PermissionDenied, "call from inside a routine", message);
                 self.reply(connection, channel, &Reply::Failed((&error).into()));
             }
-            Event::Requested(channel, Request::Hold(_) | Request::Release(..)) => {
-                let error = Error::new(ErrorKind::Unavailable, "hold an object", "this server holds none");
-                self.reply(connection, channel, &Reply::Failed((&error).into()));
+            Event::Requested(channel, Request::Hold(asked)) => {
+                self.hold_executables(surroundings.now(), connection, channel, &asked);
+            }
+            Event::Requested(channel, Request::Release(first, count)) => {
+                self.release(surroundings, connection, channel, first, count);
+            }
+            Event::Requested(channel, Request::Administer(Order::Delete(ids))) => {
+                self.ordered_to_delete(surroundings, connection, channel, ids);
             }
             Event::Requested(channel, Request::Administer(order)) => self.ordered(connection, channel, order),
             Event::Requested(channel, Request::Status) => self.tell_status(surroundings, connection, channel),
@@ -125,7 +130,7 @@ impl Server {
         let permitted = answer.and_then(|routine| self.may_call(connection, &routine).map(|()| routine));
         let reply = match permitted {
             Ok(routine) => {
-                self.remember(&routine);
+                let _ = self.remember(&routine);
                 Reply::Interface(interface_reply(&routine))
             }
             Err(error) => {
@@ -139,7 +144,7 @@ impl Server {
     }
 
     /// Whether the table of rights lets the peer call the routine.
-    fn may_call(&self, connection: ConnectionId, routine: &PublishedRoutine) -> Result<()> {
+    pub(super) fn may_call(&self, connection: ConnectionId, routine: &PublishedRoutine) -> Result<()> {
         self.rights(connection).map_or(Ok(()), |rights| rights.call(&routine.module.name))
     }
 
@@ -147,7 +152,7 @@ impl Server {
     pub fn listed(&mut self, connection: ConnectionId, channel: ChannelId, answer: Result<Vec<Arc<PublishedRoutine>>>) {
         let reply = match answer {
             Ok(routines) => {
-                routines.iter().for_each(|routine| self.remember(routine));
+                routines.iter().for_each(|routine| drop(self.remember(routine)));
                 let permitted = routines.iter().filter(|routine| self.may_call(connection, routine).is_ok());
                 Reply::List(permitted.map(|routine| interface_reply(routine)).collect())
             }
@@ -162,17 +167,19 @@ impl Server {
     }
 
     /// Keeps a routine at hand, so that its calls need no question to the directory.
-    fn remember(&mut self, routine: &Arc<PublishedRoutine>) {
+    pub(super) fn remember(&mut self, routine: &Arc<PublishedRoutine>) -> Arc<Known> {
         let name = routine.routine.interface.full_name();
         if self.state.routines.len() >= self.state.limits.routines_max && !self.state.routines.contains_key(&name) {
             // Whoever calls a forgotten routine is told to ask again, which brings it back.
             self.state.routines.clear();
         }
-        let kept = self.state.routines.get(&name).is_some_and(|known| Arc::ptr_eq(&known.published, routine));
-        if !kept {
-            let known = Known::new(routine.clone(), &mut self.state.counters);
-            self.state.routines.insert(name, Arc::new(known));
+        let known = self.state.routines.get(&name).filter(|known| Arc::ptr_eq(&known.published, routine));
+        if let Some(known) = known {
+            return known.clone();
         }
+        let known = Arc::new(Known::new(routine.clone(), &mut self.state.counters));
+        self.state.routines.insert(name, known.clone());
+        known
     }
 
     fn open(&mut self, surroundings: &mut dyn Surroundings, connection: ConnectionId, channel: ChannelId, open: Open) {
@@ -204,14 +211,10 @@ impl Server {
     ) -> Result<u64> {
         let Some(open) = taken.as_ref() else { return Ok(0) };
         let around = self.around(connection)?;
-        // Calls whose results wait for a slow reader hold memory too.
-        if self.state.calls.len() + self.state.sending.len() >= self.state.limits.calls_max {
-            return Err(Error::new(ErrorKind::LimitExceeded, "accept a call", "the server has too many calls")
-                .with("calls_max", self.state.limits.calls_max)
-                .fix("try again later, or raise calls_max in farcall.toml")
-                .retryable());
-        }
-        let routine = self.routine(open)?;
+        self.check_calls_max()?;
+        let called = self.object_called(connection, open, &around)?;
+        let on = called.as_ref().map(|(executable, _)| *executable);
+        let routine = called.map_or_else(|| self.routine_of_nobody(open), |(_, routine)| Ok(routine))?;
         self.may_call(connection, &routine)?;
         let layout = check::layout(&routine, open, self.state.limits.call_bytes_max)?;
         let keep = self.keep_of(connection, open, around.nesting.depth, (&routine, &layout))?;
@@ -253,6 +256,7 @@ impl Server {
             waits_since: now,
             nesting: around.nesting,
             keep,
+            on,
         };
         self.enter(connection, channel, call, &plan);
         Ok(plan.announced)
@@ -261,9 +265,12 @@ impl Server {
     /// A call stands in the tables from now on.
     fn enter(&mut self, connection: ConnectionId, channel: ChannelId, call: Call, plan: &check::Plan) {
         self.begin_inside(call.nesting.parent);
-        let (now, deadline) = (call.accepted, call.deadline);
+        let (now, deadline, on) = (call.accepted, call.deadline, call.on);
         let number = self.state.number();
         let key = self.state.calls.insert(number, Box::new(call));
+        if let Some(executable) = on {
+            self.stand_at_object(key, executable, connection);
+        }
         if let Some(deadline) = deadline {
             self.state.deadlines.insert((deadline, key));
         }
@@ -280,7 +287,29 @@ impl Server {
         }
     }
 
-    fn routine(&self, open: &Open) -> Result<Arc<Known>> {
+    fn check_calls_max(&self) -> Result<()> {
+        // Calls whose results wait for a slow reader hold memory too.
+        if self.state.calls.len() + self.state.sending.len() >= self.state.limits.calls_max {
+            return Err(Error::new(ErrorKind::LimitExceeded, "accept a call", "the server has too many calls")
+                .with("calls_max", self.state.limits.calls_max)
+                .fix("try again later, or raise calls_max in farcall.toml")
+                .retryable());
+        }
+        Ok(())
+    }
+
+    /// The routine of a call on no object.
+    fn routine_of_nobody(&self, open: &Open) -> Result<Arc<Known>> {
+        let routine = self.routine(open)?;
+        match routine.routine.interface.full_class() {
+            None => Ok(routine),
+            Some(class) => Err(Error::new(ErrorKind::InvalidArgument, "accept a call", "a method runs on an object")
+                .with("method", &routine.name)
+                .fix(format!("hold an object of {class}, and call the method on that"))),
+        }
+    }
+
+    pub(super) fn routine(&self, open: &Open) -> Result<Arc<Known>> {
         match self.state.routines.get(&open.routine) {
             Some(routine) if routine.contract == open.contract => Ok(routine.clone()),
             known => Err(Error::new(

@@ -112,10 +112,7 @@ impl Server {
         if let Some(key) = self.leave_executable(now, executable, channel) {
             self.answered(surroundings, key);
         }
-        if let Some(record) = self.state.executables.get(&executable) {
-            let module = record.module.clone();
-            self.serve_all(surroundings, &module);
-        }
+        self.serve_next(surroundings, executable);
     }
 
     fn answered(&mut self, surroundings: &mut dyn Surroundings, key: CallKey) {
@@ -150,8 +147,10 @@ impl Server {
         if let Some((end, _)) = call.allowed {
             self.state.deadlines.remove(&(end, key));
         }
-        if call.executable.is_none() {
-            self.leave_line(key, &call);
+        match (call.executable, call.on) {
+            (Some(_), _) => {}
+            (None, Some(executable)) => self.leave_object_line(surroundings, key, executable),
+            (None, None) => self.leave_line(key, &call),
         }
         let result = outcome.and_then(|(results, times)| answer(&call, results, times));
         let result = result.unwrap_or_else(|error| failed(&call, &error, surroundings.now()));
@@ -205,6 +204,9 @@ impl Server {
     pub(super) fn client_gone(&mut self, surroundings: &mut dyn Surroundings, key: CallKey) {
         let Some(call) = self.state.calls.get_mut(&key) else { return };
         call.client = None;
+        if self.goes_on_alone(key) {
+            return;
+        }
         let error = Error::new(ErrorKind::ConnectionLost, "run a routine", "its client is gone");
         self.abort(surroundings, key, error);
     }

@@ -52,16 +52,17 @@ impl Server {
             leaving: false,
             moved: now,
             has_sent: false,
+            said_goodbye: false,
             inside: None,
             resuming: Default::default(),
         };
         self.state.add_peer(connection, peer);
     }
 
-    /// What an executable that runs may use.
-    pub fn executable_limited(&mut self, executable: ExecutableId, limits: ExecutableLimits) {
+    /// The process of an executable that runs, and what it may use.
+    pub fn executable_limited(&mut self, executable: ExecutableId, pid: u32, limits: ExecutableLimits) {
         if let Some(record) = self.state.executables.get_mut(&executable) {
-            record.limits = limits;
+            (record.pid, record.limits) = (Some(pid), limits);
         }
     }
 
@@ -102,14 +103,16 @@ impl Server {
         if record.phase != Phase::Starting {
             return Ok(());
         }
-        let (Some(connection), Some(pool)) = (record.connection, self.state.pools.get(&record.module)) else {
-            return Ok(());
-        };
-        let libraries = match &pool.image.kind {
+        let pool = self.state.pools.get(&record.module).map(|pool| &pool.image);
+        let hold = self.state.objects.hold_of(executable);
+        let image = if record.held { hold.and_then(|hold| hold.image.as_ref()).map(|(_, image)| image) } else { pool };
+        let (Some(connection), Some(image)) = (record.connection, image) else { return Ok(()) };
+        let libraries = match &image.kind {
             ImageKind::GenericHost { libraries } => libraries.clone(),
             ImageKind::Linked { .. } | ImageKind::Interpreted { .. } => Vec::new(),
         };
-        let publication = Publication { module: pool.image.module_text.to_vec(), libraries, object: None };
+        let object = hold.and_then(|hold| hold.class.clone());
+        let publication = Publication { module: image.module_text.to_vec(), libraries, object };
         let Some(peer) = self.state.peers.get_mut(&connection) else { return Ok(()) };
         let channel = peer.connection.request(&Request::Load(publication))?;
         record.phase = Phase::Loading(channel);
@@ -130,6 +133,11 @@ impl Server {
         }
         let module = record.module.clone();
         let asks = matches!(reply, Reply::Loaded(Loaded { asks: true }));
+        if record.held {
+            record.asks = asks;
+            self.state.starts.came(&module);
+            return self.object_loaded(surroundings, executable, reply);
+        }
         match reply {
             Reply::Done | Reply::Loaded(_) => {
                 (record.loaded, record.asks) = (true, asks);
@@ -220,8 +228,11 @@ impl Server {
     /// An executable could not be started.
     pub fn executable_failed(&mut self, surroundings: &mut dyn Surroundings, executable: ExecutableId, error: &Error) {
         self.state.leave_pool(executable);
-        let Some(record) = self.state.executables.remove(&executable) else { return };
+        let Some(record) = self.state.remove_executable(executable) else { return };
         self.state.counters.crashed += 1;
+        if record.held {
+            return self.object_lost(surroundings, executable, error, None);
+        }
         self.could_not_start(surroundings, &record.module, error);
         self.start_executables(surroundings.now());
     }
@@ -237,14 +248,18 @@ impl Server {
             self.give_back(exited.executable, kept_for);
             self.heard_out(surroundings, exited.executable);
         }
-        let Some(mut record) = self.state.executables.remove(&exited.executable) else { return };
+        let Some(mut record) = self.state.remove_executable(exited.executable) else { return };
+        let in_order = record.held && record.phase == Phase::Ending && exited.how == ExitHow::Status(0);
         let counters = &mut self.state.counters;
-        *(if exited.was_stopped { &mut counters.stopped } else { &mut counters.crashed }) += 1;
+        *(if exited.was_stopped || in_order { &mut counters.stopped } else { &mut counters.crashed }) += 1;
         if let Some(connection) = record.connection {
             self.leave(connection);
         }
         for one in std::mem::take(&mut record.line).into_iter().rev() {
             self.ended_with_executable(surroundings, exited, one.key, record.limits);
+        }
+        if record.held {
+            return self.object_exited(surroundings, exited, record);
         }
         if !record.loaded && !self.may_start_again(exited, &record) {
             // Another one would end the same way: starting again and again helps nobody.
@@ -294,7 +309,7 @@ impl Server {
     ) {
         let Some(call) = self.state.calls.get_mut(&key) else { return };
         let unwanted = call.unwanted.take();
-        if unwanted.is_none() && may_run_again(call) && !is_at_a_limit(exited) {
+        if unwanted.is_none() && call.on.is_none() && may_run_again(call) && !is_at_a_limit(exited) {
             return self.come_back(surroundings, key);
         }
         let error = unwanted.unwrap_or_else(|| {
@@ -307,7 +322,7 @@ impl Server {
 }
 
 /// What those that wait are told of an executable that never came to take a call.
-fn end_at_start(exited: &Exited, module: &ModuleKey) -> Error {
+pub(super) fn end_at_start(exited: &Exited, module: &ModuleKey) -> Error {
     let message = format!("its executable {} before it could take a call", end_words(exited));
     let error = Error::new(ErrorKind::Unavailable, "start an executable", message).with("module", &module.0);
     let error = with_stderr(error, &exited.stderr.text());
@@ -322,7 +337,7 @@ fn is_at_a_limit(exited: &Exited) -> bool {
     matches!(exited.how, ExitHow::Signal { name: "SIGXCPU" | "SIGXFSZ", .. })
 }
 
-fn end_words(exited: &Exited) -> String {
+pub(super) fn end_words(exited: &Exited) -> String {
     match exited.how {
         ExitHow::Signal { .. } => format!("was {}", exited.how),
         ExitHow::Status(_) => exited.how.to_string(),
@@ -335,7 +350,7 @@ fn with_stderr(error: Error, said: &str) -> Error {
 
 /// What the caller is told of a routine that ended its process; what the process said before the call `began` is not
 /// this caller's.
-fn end_of_routine(exited: &Exited, began: Instant, limits: ExecutableLimits) -> Error {
+pub(super) fn end_of_routine(exited: &Exited, began: Instant, limits: ExecutableLimits) -> Error {
     let (kind, message) = match exited.how {
         // Nobody asked it to end but we, and we only because its connection was closed while it lived.
         _ if exited.was_stopped => {

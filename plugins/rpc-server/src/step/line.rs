@@ -40,6 +40,7 @@ impl Server {
             (record.front_since, record.looked) = (now, now);
             if record.takes_ahead
                 && brief
+                && !record.held
                 && let Some(pool) = self.state.pools.get_mut(&record.module)
             {
                 pool.brief.push(executable);
@@ -160,8 +161,12 @@ impl Server {
         if let Some(error) = call.unwanted.take().or(too_often) {
             return self.finish(surroundings, key, Err(error));
         }
+        let on = call.on;
         self.end_inside(surroundings, key);
-        self.wait_in_pool(key, Rank::First);
+        match on {
+            Some(executable) => self.return_to_object(key, executable),
+            None => self.wait_in_pool(key, Rank::First),
+        }
     }
 
     /// A call is to end that stands in an executable's line.

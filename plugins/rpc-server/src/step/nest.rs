@@ -173,7 +173,7 @@ impl Server {
     /// A call that a routine waits for, where everybody waits and nobody more may come: it would wait for ever.
     pub(super) fn refuse_if_all_wait(&mut self, surroundings: &mut dyn Surroundings, key: CallKey) {
         let waits = |call: &Call| call.nesting.depth > 0 && call.executable.is_none();
-        let alive = self.state.executables.len();
+        let alive = self.state.executables_alive();
         if !self.state.calls.get(&key).is_some_and(waits)
             || alive < self.state.places_max()
             || self.state.lent() < alive
@@ -206,14 +206,14 @@ impl State {
 
     /// Executables that wait for calls of their own, and lend these their places.
     pub(super) fn lent(&self) -> usize {
-        let busy = self.executables.values().filter(|record| record.phase == Phase::Busy);
+        let busy = self.executables.values().filter(|record| record.phase == Phase::Busy && !record.held);
         let fronts = busy.filter_map(|record| self.calls.get(&record.line.front()?.key));
         fronts.filter(|call| call.nesting.inner > 0).count()
     }
 
     /// Whether an executable may be started for a call that stands so deep.
     pub(super) fn has_place(&self, depth: u32) -> bool {
-        let (alive, most) = (self.executables.len(), self.limits.executables_max);
+        let (alive, most) = (self.executables_alive(), self.limits.executables_max);
         alive < most || (depth > 0 && alive < (most + self.lent()).min(self.places_max()))
     }
 
@@ -224,11 +224,10 @@ impl State {
 
     /// Whether more could work at a time than may, since those that waited go on.
     pub(super) fn is_crowded(&self) -> bool {
-        if self.executables.len() <= self.limits.executables_max {
+        if self.executables_alive() <= self.limits.executables_max {
             return false;
         }
-        let ending = self.executables.values().filter(|record| record.phase == Phase::Ending).count();
-        self.executables.len() - ending > self.limits.executables_max + self.lent()
+        self.executables_alive() - self.pooled_ending() > self.limits.executables_max + self.lent()
     }
 
     /// Whether a module's calls wait for an executable that only another module's can make room for.

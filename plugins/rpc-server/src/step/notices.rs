@@ -28,9 +28,10 @@ impl Server {
     pub(super) fn tell_place(&mut self, key: CallKey) {
         let Some(call) = self.state.calls.get(&key).filter(|call| call.wants.progress) else { return };
         let pool = self.state.pools.get(&call.routine.module_key);
-        let Some(pool) = pool.filter(|pool| pool.waiting.back() == Some(&key)) else { return };
-        let before = u32::try_from(pool.waiting.len() - 1).unwrap_or(u32::MAX);
-        self.notify(key, &Notice::Queued(before));
+        let in_pool = || pool.filter(|pool| pool.waiting.back() == Some(&key)).map(|pool| pool.waiting.len() - 1);
+        let before = call.on.map_or_else(in_pool, |executable| self.before_at_object(key, executable));
+        let Some(before) = before else { return };
+        self.notify(key, &Notice::Queued(u32::try_from(before).unwrap_or(u32::MAX)));
     }
 
     /// A call is passed on.
@@ -60,7 +61,6 @@ impl Server {
     ) {
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
         let Phase::Listening(key) = record.phase else { return };
-        let module = record.module.clone();
         record.phase = Phase::Busy;
         match outcome {
             Ok(()) if self.state.calls.contains_key(&key) => return self.pass_on(surroundings, key, executable),
@@ -68,12 +68,15 @@ impl Server {
             Err(error) => self.finish(surroundings, key, Err(error)),
         }
         self.free(surroundings.now(), executable);
-        self.serve_all(surroundings, &module);
+        self.serve_next(surroundings, executable);
     }
 
     /// An executable ends that was kept for a call: that is the first in line again.
     pub(super) fn give_back(&mut self, executable: ExecutableId, phase: Phase) {
         let Phase::Listening(key) = phase else { return };
+        if self.state.calls.get(&key).is_some_and(|call| call.on.is_some()) {
+            return self.return_to_object(key, executable);
+        }
         let module = self.state.executables.get(&executable).map(|record| record.module.clone());
         let pool = module.and_then(|module| self.state.pools.get_mut(&module));
         if let Some(pool) = pool.filter(|_| self.state.calls.contains_key(&key)) {

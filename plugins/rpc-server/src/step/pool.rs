@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{Error, ExecutableId, Instant};
+use farcall_interfaces::directory::ExecutableImage;
 
 use crate::state::{Action, Call, CallKey, Executable, ModuleKey, Phase, Pool, Recall, State};
 use crate::step::{Server, Surroundings};
@@ -17,6 +18,15 @@ pub(super) enum Rank {
     First,
     /// It comes now.
     Last,
+}
+
+/// Where an executable belongs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Among those of its module.
+    Pool,
+    /// It is held for somebody.
+    Held,
 }
 
 /// Which of the calls that wait for a module.
@@ -34,10 +44,14 @@ impl Server {
         let Some(call) = self.state.calls.get_mut(&key) else { return };
         call.queued = surroundings.now();
         call.complete = true;
-        let (module, fetching) = (module_key(call), call.fetching);
+        let (module, fetching, on) = (module_key(call), call.fetching, call.on);
         self.state.coming.remove(&key);
         if fetching > 0 {
             return;
+        }
+        if let Some(executable) = on {
+            self.serve_object(surroundings, executable);
+            return self.tell_place(key);
         }
         self.wait_in_pool(key, Rank::Last);
         self.serve_pool(surroundings, &module);
@@ -96,7 +110,7 @@ impl Server {
 
     /// Whether another module waits for an executable of this one to be free.
     fn is_wanted_elsewhere(&self) -> bool {
-        let full = self.state.executables.len() >= self.state.limits.executables_max;
+        let full = self.state.executables_alive() >= self.state.limits.executables_max;
         full && self.state.pools.len() > 1 && self.oldest_starving().is_some()
     }
 
@@ -126,6 +140,9 @@ impl Server {
             return;
         }
         record.phase = Phase::Idle { since: now };
+        if record.held {
+            return;
+        }
         if let Some(pool) = self.state.pools.get_mut(&record.module) {
             pool.brief.retain(|brief| *brief != executable);
             if !pool.idle.contains(&executable) {
@@ -183,11 +200,24 @@ impl Server {
 
     fn start_executable(&mut self, module: &ModuleKey, now: Instant) {
         let executable = ExecutableId(self.state.number());
-        self.state.starts.begin(now + self.state.limits.loading_max, executable);
         let Some(pool) = self.state.pools.get_mut(module) else { return };
         pool.alive += 1;
         pool.coming += 1;
-        self.state.actions.push_back(Action::Start { executable, module: module.0.clone(), image: pool.image.clone() });
+        let image = pool.image.clone();
+        self.begin_executable(executable, module, image, now, Place::Pool);
+    }
+
+    /// Has an executable started.
+    pub(super) fn begin_executable(
+        &mut self,
+        executable: ExecutableId,
+        module: &ModuleKey,
+        image: ExecutableImage,
+        now: Instant,
+        place: Place,
+    ) {
+        self.state.starts.begin(now + self.state.limits.loading_max, executable);
+        self.state.actions.push_back(Action::Start { executable, module: module.0.clone(), image });
         self.state.counters.started += 1;
         let record = Executable {
             module: module.clone(),
@@ -207,6 +237,8 @@ impl Server {
             shared: Default::default(),
             next_segment: 1,
             limits: Default::default(),
+            held: place == Place::Held,
+            pid: None,
         };
         self.state.executables.insert(executable, record);
     }
@@ -284,12 +316,12 @@ impl State {
     /// idle longest. For a module that has no executable it goes at once. For one that has, it goes only after it has
     /// been idle for a while: modules that take turns would otherwise end each other's executables with every call.
     pub(super) fn next_to_leave(&self) -> Option<(Instant, ExecutableId)> {
-        let is_full = self.executables.len() >= self.limits.executables_max;
+        let is_full = self.executables_alive() >= self.limits.executables_max;
         if !is_full || (self.calls_unserved() == 0 && !self.is_crowded()) {
             return None;
         }
         let (since, executable) = self.longest_idle()?;
-        let ending = self.executables.values().filter(|record| record.phase == Phase::Ending).count();
+        let ending = self.pooled_ending();
         let starving = self.pools.values().filter(|pool| self.is_starving(pool)).count();
         let keep = if starving > ending { Duration::ZERO } else { self.limits.executable_idle };
         Some((since + keep, executable))
@@ -298,6 +330,11 @@ impl State {
     /// Takes an executable that will do no more work out of its pool's reckoning.
     pub(super) fn leave_pool(&mut self, executable: ExecutableId) {
         let Some(record) = self.executables.get(&executable) else { return };
+        if record.held {
+            self.starts.end(executable);
+            self.objects.starting.remove(&executable);
+            return;
+        }
         let Some(pool) = self.pools.get_mut(&record.module) else { return };
         pool.idle.retain(|idle| *idle != executable);
         pool.brief.retain(|brief| *brief != executable);

@@ -1,18 +1,21 @@
 //! What the server tells of itself: to administrators all, to others what is theirs.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use farcall_base::{ChannelId, ConnectionId, Error, Instant};
-use farcall_wire::{CallResult, ModuleStatus, OpenCall, Reply, Stage, Status, Totals};
+use farcall_base::{ChannelId, ConnectionId, Error, ExecutableId, Instant};
+use farcall_wire::{CallResult, ModuleStatus, ObjectState, ObjectStatus, OpenCall, Reply, Stage, Status, Totals};
 
 use crate::access::Rights;
 use crate::counters::Ended;
-use crate::state::{Call, CallKey, PeerKind, Phase};
+use crate::state::{Call, CallKey, Object, PeerKind, Phase, Standing};
 use crate::step::audit::bytes;
 use crate::step::{Server, Surroundings};
 
 /// Calls that are shown one by one.
 const CALLS_SHOWN_MAX: usize = 200;
+/// Objects that are shown one by one.
+const OBJECTS_SHOWN_MAX: usize = 1000;
 /// Rows of who called what that travel to a client: a control message takes no more than so many of the longest names.
 const USES_SHOWN_MAX: usize = 1000;
 
@@ -32,6 +35,10 @@ impl View<'_> {
 
     fn sees_call(&self, call: &Call) -> bool {
         self.whose().is_none_or(|principal| principal == call.caller.rights.principal())
+    }
+
+    fn sees_object(&self, object: &Object) -> bool {
+        self.whose().is_none_or(|principal| principal == &*object.principal)
     }
 
     fn sees_module(&self, module: &str) -> bool {
@@ -66,6 +73,8 @@ impl Server {
         seen.sort_by_key(|(call, _)| call.accepted);
         let calls_open = seen.len() as u64;
         let shown = seen.into_iter().take(CALLS_SHOWN_MAX);
+        let objects = self.state.objects.all.iter().filter(|(_, object)| view.sees_object(object));
+        let objects: Vec<_> = objects.collect();
         Box::new(Status {
             product: self.state.product.clone(),
             up_ns: now.0,
@@ -76,10 +85,40 @@ impl Server {
             modules: self.module_statuses(view),
             totals: view.sees_all().then(|| self.totals(surroundings)),
             clock_us: surroundings.clock_us(),
-            objects: Vec::new(),
-            objects_held: 0,
+            objects: objects
+                .iter()
+                .take(OBJECTS_SHOWN_MAX)
+                .map(|(executable, object)| self.object(**executable, object, now))
+                .collect(),
+            objects_held: objects.len() as u64,
             kept: view.sees_all().then(|| self.kept_calls(now, None)),
         })
+    }
+
+    fn object(&self, executable: ExecutableId, object: &Object, now: Instant) -> ObjectStatus {
+        let hold = self.state.objects.holds.get(&object.hold);
+        let record = self.state.executables.get(&executable);
+        let is_busy = record.is_some_and(|record| matches!(record.phase, Phase::Busy | Phase::Listening(_)));
+        let (state, reason) = match &object.standing {
+            Standing::Coming => (ObjectState::Starting, None),
+            Standing::Ready if is_busy => (ObjectState::Busy, None),
+            Standing::Ready => (ObjectState::Idle, None),
+            Standing::Ending { .. } => (ObjectState::Ending, None),
+            Standing::Ended(reason) => (ObjectState::Ended, Some(reason.message.clone())),
+        };
+        let nanoseconds = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+        ObjectStatus {
+            id: object.id,
+            principal: object.principal.to_string(),
+            name: hold.map_or(String::new(), |hold| hold.name.to_string()),
+            state,
+            calls: object.calls,
+            waiting: object.line.len() as u64,
+            age_ns: hold.map_or(0, |hold| nanoseconds(now.since(hold.since))),
+            lease_left_ns: object.ends_at.map(|at| nanoseconds(at.since(now))),
+            pid: record.and_then(|record| record.pid),
+            reason,
+        }
     }
 
     fn stage(&self, key: CallKey, call: &Call) -> Stage {
@@ -95,7 +134,7 @@ impl Server {
         for (key, pool) in &self.state.pools {
             modules.entry(&key.0).or_default().waiting += pool.waiting.len() as u64;
         }
-        for record in self.state.executables.values() {
+        for record in self.state.executables.values().filter(|record| !record.held) {
             let module = modules.entry(&record.module.0).or_default();
             *match record.phase {
                 Phase::Starting | Phase::Loading(_) => &mut module.starting,

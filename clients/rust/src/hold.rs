@@ -1,0 +1,227 @@
+//! Objects and arrays of function handles: executables of the server's that are held for this program.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use farcall_base::{Error, ErrorKind, ObjectId, Result};
+use farcall_wire::{Failure, HoldRequest, OBJECTS, Reply, Request};
+
+use crate::client::Client;
+
+/// Time for which an object stays when its owner's connection is lost, unless another is asked for.
+const LEASE: Duration = Duration::from_secs(60);
+
+/// How executables are to be held.
+#[derive(Clone, Copy, Debug)]
+pub struct HoldOptions {
+    /// Time for which each stays when the connection is lost, for whoever calls it again: a minute by default.
+    pub lease: Duration,
+    /// Time in which all must be ready; without it, the server's own patience with each.
+    pub start: Option<Duration>,
+    /// Whether they stay for their lease also when the connection is closed in order, or the [`Hold`] dropped.
+    pub detached: bool,
+}
+
+impl Default for HoldOptions {
+    fn default() -> HoldOptions {
+        HoldOptions { lease: LEASE, start: None, detached: false }
+    }
+}
+
+/// Executables that the server holds for this program: one object, or several. Dropping it releases them, and waits for
+/// nothing; [`Hold::detach`] leaves them.
+pub struct Hold {
+    client: Client,
+    name: String,
+    first: ObjectId,
+    count: u32,
+    start: Mutex<Start>,
+    /// Whether whoever drops this leaves them as they are.
+    is_left: bool,
+}
+
+/// How far a hold has come.
+enum Start {
+    /// The server was asked, with this question.
+    Asked(u64),
+    /// All take calls.
+    Ready,
+    /// There are none.
+    Failed(Failure),
+}
+
+impl Client {
+    /// Holds so many executables of a class (`module/Class`) or a routine, each for the calls that name its id in
+    /// [`CallOptions::on`](crate::CallOptions::on). Waits for none of them: calls may follow at once, and [`Hold::ready`]
+    /// tells. A name without its module is looked up first.
+    ///
+    /// # Errors
+    /// `Unavailable` for a server that holds none, `NotFound`, `ConnectionLost`. What the server refuses is told by
+    /// [`Hold::ready`], and to calls.
+    pub fn hold(&self, name: &str, count: u32, options: &HoldOptions) -> Result<Hold> {
+        if !self.session().has_feature(OBJECTS) {
+            return Err(Error::new(ErrorKind::Unavailable, "hold an object", "this server holds none")
+                .with("server", self.address())
+                .fix("raise objects_max in its farcall.toml, or start a newer version of Farcall"));
+        }
+        let name = self.full_name(name)?;
+        let mut random = [0; 12];
+        random.copy_from_slice(&self.session().random()[..12]);
+        let first = ObjectId::first(random);
+        let microseconds = |span: Duration| u64::try_from(span.as_micros()).unwrap_or(u64::MAX);
+        let request = HoldRequest {
+            name: name.clone(),
+            first,
+            count,
+            lease_us: microseconds(options.lease),
+            start_us: options.start.map(microseconds),
+            detached: options.detached.then_some(true),
+        };
+        let question = self.session().begin(&Request::Hold(Box::new(request)))?;
+        let (start, is_left) = (Mutex::new(Start::Asked(question)), options.detached);
+        Ok(Hold { client: self.clone(), name, first, count, start, is_left })
+    }
+
+    /// Ends objects of this user, so many from the first on, and waits until they have: for at most `timeout`, or for the
+    /// client's own. Those that are no more there are left out.
+    ///
+    /// # Errors
+    /// `NotFound` where there is none of them; what went wrong when one was to end in order (it has ended all the same);
+    /// `TimedOut`.
+    pub fn release(&self, first: ObjectId, count: u32, timeout: Option<Duration>) -> Result<()> {
+        let question = self.session().begin(&Request::Release(first, count))?;
+        let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        match self.session().answer(question, until)? {
+            Some(reply) => done(reply, self),
+            None => {
+                self.session().forget(question);
+                Err(Error::new(ErrorKind::TimedOut, "end an object", "it has not ended in time").fix(
+                    "give it more time; it ends in any case, when the server's stop_grace_ms is over at the latest",
+                ))
+            }
+        }
+    }
+
+    /// `module/Class` or `module/routine`.
+    fn full_name(&self, name: &str) -> Result<String> {
+        if name.contains('/') {
+            return Ok(name.to_owned());
+        }
+        match self.routine(name) {
+            Ok(routine) => Ok(routine.name().to_owned()),
+            Err(error) => {
+                let class = error.context().iter().find(|(key, _)| *key == "class").map(|(_, class)| class.clone());
+                class.ok_or(error)
+            }
+        }
+    }
+}
+
+fn done(reply: Reply, client: &Client) -> Result<()> {
+    match reply {
+        Reply::Done => Ok(()),
+        Reply::Failed(failure) => Err(Error::from(failure).with("server", client.address())),
+        _ => Err(Error::new(ErrorKind::Protocol, "hold an object", "the server answered another question")),
+    }
+}
+
+impl Hold {
+    /// What is held, in full.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The connection it is held over.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// The id of the first.
+    pub fn first(&self) -> ObjectId {
+        self.first
+    }
+
+    /// The ids of all.
+    pub fn ids(&self) -> impl Iterator<Item = ObjectId> + use<> {
+        let first = self.first;
+        (0..self.count).filter_map(move |index| first.after(index))
+    }
+
+    /// Waits until all take calls, for at most `timeout`: false if they do not by then. Any number of threads may ask.
+    ///
+    /// # Errors
+    /// Why there are none: what the server refuses, what befell one of their executables or its `_initialize`,
+    /// `ConnectionLost`.
+    pub fn ready(&self, timeout: Option<Duration>) -> Result<bool> {
+        let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let mut start = self.start();
+        if let Start::Asked(question) = *start {
+            if timeout == Some(Duration::ZERO) {
+                self.client.process()?;
+            }
+            match self.client.session().answer(question, until)? {
+                None => return Ok(false),
+                Some(Reply::Failed(failure)) => *start = Start::Failed(failure),
+                Some(reply) => {
+                    done(reply, &self.client)?;
+                    *start = Start::Ready;
+                }
+            }
+        }
+        match &*start {
+            Start::Failed(failure) => Err(Error::from(failure.clone()).with("server", self.client.address())),
+            Start::Ready | Start::Asked(_) => Ok(true),
+        }
+    }
+
+    /// Whether all take calls; never waits, but for another thread that does.
+    ///
+    /// # Errors
+    /// As [`Hold::ready`].
+    pub fn is_ready(&self) -> Result<bool> {
+        self.ready(Some(Duration::ZERO))
+    }
+
+    fn start(&self) -> MutexGuard<'_, Start> {
+        self.start.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends all of them, and waits until they have: see [`Client::release`]. None are left if they never came.
+    ///
+    /// # Errors
+    /// As [`Client::release`].
+    pub fn release(mut self, timeout: Option<Duration>) -> Result<()> {
+        self.is_left = true;
+        if matches!(*self.start(), Start::Failed(_)) {
+            return Ok(());
+        }
+        self.client.release(self.first, self.count, timeout)
+    }
+
+    /// Leaves them: they stay as long as their lease and the connection let them.
+    pub fn detach(mut self) {
+        self.is_left = true;
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let start = self.start.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let has_failed = matches!(start, Start::Failed(_));
+        if let Start::Asked(question) = *start {
+            self.client.session().forget(question);
+        }
+        if self.is_left || has_failed {
+            return;
+        }
+        // Where the connection is gone, so are they, or their lease runs.
+        if let Ok(question) = self.client.session().begin(&Request::Release(self.first, self.count)) {
+            self.client.session().forget(question);
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! What the server decided, done.
+
+use farcall_interfaces::directory::Request;
+
+use super::{Driver, Message};
+use crate::state::Action;
+
+impl Driver {
+    pub(super) fn act(&mut self, action: Action) {
+        match action {
+            Action::Resolve { connection, channel, name } => {
+                match self.sender.reply(move |answer| Message::Resolved(connection, channel, answer)) {
+                    Ok(reply) => self.services.directory.ask(Request::Resolve { name }, reply),
+                    Err(error) => self.server.resolved(connection, channel, Err(error)),
+                }
+            }
+            Action::List { connection, channel } => {
+                match self.sender.reply(move |answer| Message::Listed(connection, channel, answer)) {
+                    Ok(reply) => self.services.directory.ask(Request::List, reply),
+                    Err(error) => self.server.listed(connection, channel, Err(error)),
+                }
+            }
+            Action::Hold { hold, name } => match self.sender.reply(move |answer| Message::Held(hold, answer)) {
+                Ok(reply) => self.services.directory.ask(Request::Hold { name }, reply),
+                Err(error) => self.server.held(&mut self.world, hold, Err(error)),
+            },
+            Action::Fetch { key, slot, wanted } => self.fetch(key, slot, wanted),
+            Action::Order { connection, channel, order } => self.pass_on(connection, channel, order),
+            Action::Start { executable, module, image } => self.start(executable, module, image),
+            Action::Stop { executable, grace } => self.stop(executable, grace),
+            Action::Listen(executable) => self.listen(executable),
+            Action::Hush(executable) => self.hush(executable),
+            Action::Recall(executable, connection) => self.recall(executable, connection),
+            Action::Resume(connection) => {
+                if let Some(wire) = self.wires.get_mut(&connection) {
+                    wire.link.open_turnstile();
+                }
+            }
+            Action::Look(connection) => self.receive(connection),
+            Action::Close(connection) => self.close(connection),
+            Action::Results(order) => self.order_results(order),
+            Action::Audit(record) => {
+                if let Some(log) = &self.log {
+                    log.record(&record);
+                }
+                if let Some(log) = &self.audit {
+                    log.record(record);
+                }
+            }
+        }
+    }
+}

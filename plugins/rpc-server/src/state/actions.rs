@@ -1,0 +1,89 @@
+//! What the server has its driver do.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use farcall_base::{ChannelId, ConnectionId, ExecutableId};
+use farcall_interfaces::directory::ExecutableImage;
+use farcall_interfaces::fetcher::Wanted;
+use farcall_wire::Order;
+
+use super::{AuditRecord, CallKey, HoldNumber, ResultsOrder};
+
+/// What the driver is to do, in this order.
+pub enum Action {
+    /// Ask the directory for a routine; tell [`crate::step::Server::resolved`].
+    Resolve {
+        /// Who asks.
+        connection: ConnectionId,
+        /// On which channel.
+        channel: ChannelId,
+        /// The name as asked for.
+        name: String,
+    },
+    /// Ask the directory for everything; tell [`crate::step::Server::listed`].
+    List {
+        /// Who asks.
+        connection: ConnectionId,
+        /// On which channel.
+        channel: ChannelId,
+    },
+    /// Ask the directory what is to be held; tell [`crate::step::Server::held`].
+    Hold {
+        /// For whom.
+        hold: HoldNumber,
+        /// A routine or a class, in full.
+        name: String,
+    },
+    /// Have an array fetched and laid into [`crate::step::Server::fetched_memory`]; tell [`crate::step::Server::fetched`].
+    Fetch {
+        /// Whose argument it is.
+        key: CallKey,
+        /// Which.
+        slot: u16,
+        /// What it is.
+        wanted: Wanted,
+    },
+    /// Have an order carried out; tell [`crate::step::Server::obeyed`].
+    Order {
+        /// Who gives it.
+        connection: ConnectionId,
+        /// On which channel.
+        channel: ChannelId,
+        /// What is to be done.
+        order: Order,
+    },
+    /// Start an executable; tell [`crate::step::Server::executable_started`] or `executable_exited`.
+    Start {
+        /// Its name.
+        executable: ExecutableId,
+        /// Its module's name.
+        module: String,
+        /// What to start.
+        image: ExecutableImage,
+    },
+    /// End an executable.
+    Stop {
+        /// Which.
+        executable: ExecutableId,
+        /// Time to end politely.
+        grace: Duration,
+    },
+    /// Shut an executable's turnstile; tell [`crate::step::Server::recalled`] how many calls went through.
+    Recall(ExecutableId, ConnectionId),
+    /// Open an executable's turnstile again.
+    Resume(ConnectionId),
+    /// Have the spawner tell [`crate::step::Server::said`] what an executable writes from now on, and
+    /// [`crate::step::Server::listening`] when it does.
+    Listen(ExecutableId),
+    /// Have the spawner tell the rest of what an executable wrote; then tell [`crate::step::Server::heard_out`].
+    Hush(ExecutableId),
+    /// Take what came over a connection, though its bell may not have been struck.
+    Look(ConnectionId),
+    /// Close a connection; what is queued was sent.
+    Close(ConnectionId),
+    /// Keep a record of what became of a call, or of somebody who wanted in.
+    Audit(Arc<AuditRecord>),
+    /// Write to the results folder, or read there; tell [`crate::step::Server`] as each says.
+    Results(ResultsOrder),
+}

@@ -1,0 +1,230 @@
+//! Calls on objects: which may be, and one after the other.
+
+use std::sync::Arc;
+
+use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, ObjectId, Result};
+use farcall_wire::{ON, Open};
+
+use super::{copy_of, unknown};
+use crate::state::{CallKey, HoldNumber, Known, Object, Phase, Standing};
+use crate::step::nest::Around;
+use crate::step::{Server, Surroundings};
+
+/// Calls in one another that are looked at for one on the same object; more than `nesting_max` is no server's.
+const DEPTH_MAX: usize = 1024;
+
+impl Server {
+    /// The object that a call is on, if it is on one, and what it calls there.
+    pub(in crate::step) fn object_called(
+        &self,
+        connection: ConnectionId,
+        open: &Open,
+        around: &Around,
+    ) -> Result<Option<(ExecutableId, Arc<Known>)>> {
+        let attribute = open.attributes.iter().flatten().find(|attribute| attribute.name == ON);
+        let Some(attribute) = attribute else { return Ok(None) };
+        let wrong = || Error::new(ErrorKind::InvalidArgument, "call an object", "its id has not 16 bytes");
+        let id = ObjectId(attribute.value.as_slice().try_into().map_err(|_| wrong())?);
+        let principal = self.rights(connection).map_or("", |rights| rights.principal());
+        let found = self.state.objects.find(principal, id);
+        let (executable, object) = found
+            .and_then(|executable| Some((executable, self.state.objects.all.get(&executable)?)))
+            .ok_or_else(|| unknown(id))?;
+        if let Standing::Ended(reason) = &object.standing {
+            return Err(Error::from(reason.clone()).with("object", id));
+        }
+        self.check_no_circle(executable, open, around)?;
+        Ok(Some((executable, self.on_object(executable, object, open)?)))
+    }
+
+    /// What an Open calls on an object: in the version that the object was made from.
+    fn on_object(&self, executable: ExecutableId, object: &Object, open: &Open) -> Result<Arc<Known>> {
+        let refused = |message: String| {
+            Error::new(ErrorKind::InvalidArgument, "call an object", message).with("object", object.id)
+        };
+        let hold = self.state.objects.hold_of(executable);
+        let hold = hold.ok_or_else(|| Error::internal("call an object", "nobody asked for it"))?;
+        let not_of_it = || refused(format!("it is one of {}, which has no \"{}\"", hold.name, open.routine));
+        if hold.image.is_none() {
+            // The directory has not answered yet; whoever calls has the interface from there.
+            let known = self.routine(open)?;
+            let of = known.routine.interface.full_class().unwrap_or_else(|| known.name.clone());
+            return if *of == *hold.name { Ok(known) } else { Err(not_of_it()) };
+        }
+        let known = hold.routines.get(&open.routine).ok_or_else(not_of_it)?;
+        if known.contract == open.contract {
+            return Ok(known.clone());
+        }
+        Err(refused(format!("it was made when \"{}\" had another interface", open.routine))
+            .fix("hold a new one: this one goes on as it was published"))
+    }
+
+    /// A call that stands in one on the same object would wait for its own end.
+    fn check_no_circle(&self, executable: ExecutableId, open: &Open, around: &Around) -> Result<()> {
+        let mut outer = around.nesting.parent.map(|(key, _)| key);
+        let mut is_circle = self.names_as_parent(executable, open);
+        for _ in 0..DEPTH_MAX {
+            let Some(call) = outer.and_then(|key| self.state.calls.get(&key)) else { break };
+            is_circle |= call.on == Some(executable);
+            outer = call.nesting.parent.map(|(key, _)| key);
+        }
+        if !is_circle {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::InvalidArgument, "call an object", "the call is made inside one on the same object")
+            .fix("let that return first: calls on one object run one after the other"))
+    }
+
+    /// Whether a call says that it belongs to the one that runs on the object.
+    fn names_as_parent(&self, executable: ExecutableId, open: &Open) -> bool {
+        let running = self.state.executables.get(&executable).and_then(|record| record.line.front());
+        let running = running.and_then(|one| self.state.calls.get(&one.key));
+        let parent = open.parent.as_ref();
+        parent.zip(running).is_some_and(|(parent, call)| parent.as_slice() == call.id.0)
+    }
+
+    /// A call on an object was accepted: its place is behind those that were opened before it, whichever is complete first.
+    pub(in crate::step) fn stand_at_object(
+        &mut self,
+        key: CallKey,
+        executable: ExecutableId,
+        connection: ConnectionId,
+    ) {
+        let is_inside = self.state.peers.get(&connection).is_none_or(|peer| peer.inside.is_some());
+        let Some(object) = self.state.objects.all.get_mut(&executable) else { return };
+        object.line.push_back(key);
+        object.calls += 1;
+        if !is_inside {
+            object.owner = Some(connection);
+            self.state.objects.set_lease(executable, None);
+        }
+    }
+
+    /// A call leaves an object's line. It may have held up the others.
+    pub(in crate::step) fn leave_object_line(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        key: CallKey,
+        executable: ExecutableId,
+    ) {
+        let Some(object) = self.state.objects.all.get_mut(&executable) else { return };
+        let before = object.line.len();
+        object.line.retain(|other| *other != key);
+        if object.line.len() < before {
+            self.serve_object(surroundings, executable);
+        }
+    }
+
+    /// A call comes back to an object that has not begun it: it is the next.
+    pub(in crate::step) fn return_to_object(&mut self, key: CallKey, executable: ExecutableId) {
+        if let Some(object) = self.state.objects.all.get_mut(&executable) {
+            object.line.push_front(key);
+        }
+    }
+
+    /// Calls that wait for an object before a call, which stands in its line.
+    pub(in crate::step) fn before_at_object(&self, key: CallKey, executable: ExecutableId) -> Option<usize> {
+        let object = self.state.objects.all.get(&executable)?;
+        let at = object.line.iter().position(|other| *other == key)?;
+        let runs = self.state.executables.get(&executable).is_some_and(|record| !record.line.is_empty());
+        Some(at + usize::from(runs))
+    }
+
+    /// Gives an object that is free its next call, if that is complete.
+    pub(in crate::step) fn serve_object(&mut self, surroundings: &mut dyn Surroundings, executable: ExecutableId) {
+        while let Some(key) = self.next_at_object(executable) {
+            if !self.is_to_be_listened_to(key, executable) {
+                self.pass_on(surroundings, key, executable);
+            }
+        }
+    }
+
+    fn next_at_object(&mut self, executable: ExecutableId) -> Option<CallKey> {
+        let is_free = |phase: &Phase| matches!(phase, Phase::Idle { .. });
+        self.state.executables.get(&executable).filter(|record| is_free(&record.phase))?;
+        let object = self.state.objects.all.get_mut(&executable)?;
+        let first = object.line.front().and_then(|key| self.state.calls.get(key));
+        let is_complete = first.is_some_and(|call| call.complete && call.fetching == 0);
+        if !is_complete || !matches!(object.standing, Standing::Ready) {
+            return None;
+        }
+        object.line.pop_front()
+    }
+
+    /// An executable is free again: the next call for it, or for others of its module.
+    pub(in crate::step) fn serve_next(&mut self, surroundings: &mut dyn Surroundings, executable: ExecutableId) {
+        let Some(record) = self.state.executables.get(&executable) else { return };
+        if record.held {
+            return self.serve_object(surroundings, executable);
+        }
+        let module = record.module.clone();
+        self.serve_all(surroundings, &module);
+    }
+
+    /// Calls that came before it was known which publication the objects are of, and that were made for another.
+    pub(in crate::step) fn fail_outdated(&mut self, surroundings: &mut dyn Surroundings, number: HoldNumber) {
+        let Some((module, _)) = self.state.objects.holds.get(&number).and_then(|hold| hold.image.clone()) else {
+            return;
+        };
+        let error = Error::new(ErrorKind::InterfaceChanged, "call an object", "its module was published anew")
+            .fix("fetch the interface and call again")
+            .retryable();
+        for executable in self.state.objects.of_hold(number) {
+            let Some(object) = self.state.objects.all.get(&executable) else { continue };
+            let is_other =
+                |key: &&CallKey| self.state.calls.get(key).is_some_and(|call| call.routine.module_key != module);
+            let outdated: Vec<CallKey> = object.line.iter().filter(is_other).copied().collect();
+            for key in outdated {
+                self.finish(surroundings, key, Err(copy_of(&error)));
+            }
+        }
+    }
+
+    /// Whether a call on an object goes on though its client is lost: one that runs, on an object that stays.
+    pub(in crate::step) fn goes_on_alone(&self, key: CallKey) -> bool {
+        let Some(call) = self.state.calls.get(&key).filter(|call| call.executable.is_some()) else { return false };
+        let object = call.on.and_then(|executable| self.state.objects.all.get(&executable));
+        object.is_some_and(|object| matches!(object.standing, Standing::Ready))
+    }
+
+    /// The connection of owners is gone, after a goodbye or without one.
+    pub(in crate::step) fn owner_gone(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        connection: ConnectionId,
+        in_order: bool,
+    ) {
+        for hold in self.state.objects.holds.values_mut() {
+            hold.asked.take_if(|(asked, _)| *asked == connection);
+        }
+        let owned = self.state.objects.all.iter().filter(|(_, object)| object.owner == Some(connection));
+        let owned: Vec<ExecutableId> = owned.map(|(executable, _)| *executable).collect();
+        let now = surroundings.now();
+        for executable in owned {
+            self.lose_owner(surroundings, executable, in_order, now);
+        }
+    }
+
+    fn lose_owner(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        executable: ExecutableId,
+        in_order: bool,
+        now: Instant,
+    ) {
+        let Some(object) = self.state.objects.all.get_mut(&executable) else { return };
+        object.owner = None;
+        let is_ending = object.standing.is_ending();
+        let Some((lease, detached)) = self.state.objects.hold_of(executable).map(|hold| (hold.lease, hold.detached))
+        else {
+            return;
+        };
+        if in_order && !detached {
+            let error = Error::new(ErrorKind::Cancelled, "call an object", "its owner said goodbye")
+                .fix("hold it detached, so that it outlives the connection");
+            self.end_object(surroundings, executable, &error, None);
+        } else if !is_ending {
+            self.state.objects.set_lease(executable, Some(now + lease));
+        }
+    }
+}
