@@ -137,6 +137,7 @@ impl Server {
                 self.pass_on(surroundings, key, executable);
             }
         }
+        self.end_if_free(surroundings, executable);
     }
 
     fn next_at_object(&mut self, executable: ExecutableId) -> Option<CallKey> {

@@ -40,6 +40,15 @@ impl Server {
         }
     }
 
+    /// An object that was told to end while a call ran on it: that is over now, and left its executable alive.
+    pub(in crate::step) fn end_if_free(&mut self, surroundings: &dyn Surroundings, executable: ExecutableId) {
+        let is_ending = self.state.objects.all.get(&executable).is_some_and(|object| object.standing.is_ending());
+        let record = self.state.executables.get(&executable);
+        if is_ending && record.is_some_and(|record| matches!(record.phase, Phase::Idle { .. })) {
+            self.end_in_order(surroundings, executable);
+        }
+    }
+
     /// Says goodbye to an executable that runs nothing.
     fn end_in_order(&mut self, surroundings: &dyn Surroundings, executable: ExecutableId) {
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
