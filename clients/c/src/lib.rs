@@ -25,5 +25,5 @@ pub use call::Prepared;
 pub use client::{ClientObject, connect_inside};
 pub use error::ErrorObject;
 pub use native::{TaggedValue, check_count, prepare};
-pub use passing::passing;
+pub use passing::{POINTER, passing};
 pub use strings::{TextPlace, allocated, fill_all};

@@ -73,6 +73,11 @@ impl TaggedValue {
         TaggedValue { tag: POINTER, reserved: 0, value: Untagged { pointer } }
     }
 
+    /// The address of one.
+    pub fn address(&self) -> *mut u8 {
+        self.pointer()
+    }
+
     /// What an interface wants with this tag, where an address stands for every argument: the value there, or for what is
     /// passed by address the address itself.
     ///

@@ -69,7 +69,11 @@ typedef char farcall_grpc_char;
 /* 64 bits wherever Farcall runs, and in every standard of C and C++. */
 typedef unsigned long farcall_grpc_word;
 
+/* grpc_executable.h has it, too. */
+#ifndef GRPC_ERROR_T_DEFINED
+#define GRPC_ERROR_T_DEFINED
 typedef int grpc_error_t;
+#endif
 typedef int grpc_sessionid_t;
 
 #define GRPC_SESSIONID_VOID (-1)

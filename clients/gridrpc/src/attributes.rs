@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use farcall_c::allocated;
+use farcall_configuration::config::{ArgumentTransfer as Configured, FunctionInfo, Server};
 use rustc_hash::FxHashMap;
 
 use crate::code::{Failure, Outcome};
@@ -29,6 +30,16 @@ pub enum ArgumentTransfer {
     Nowait = 2,
     /// When its arguments were copied or have left.
     Copy = 3,
+}
+
+impl From<Configured> for ArgumentTransfer {
+    fn from(configured: Configured) -> Self {
+        match configured {
+            Configured::Wait => ArgumentTransfer::Wait,
+            Configured::NoWait => ArgumentTransfer::Nowait,
+            Configured::Copy => ArgumentTransfer::Copy,
+        }
+    }
 }
 
 impl ArgumentTransfer {
@@ -55,6 +66,8 @@ pub struct HandleAttributes {
     pub transfer: ArgumentTransfer,
     queue: Option<String>,
     processors: i32,
+    /// Of its sessions, as SessionAttributes has them.
+    seconds: [i32; 5],
 }
 
 impl Default for HandleAttributes {
@@ -70,6 +83,7 @@ impl Default for HandleAttributes {
             transfer: ArgumentTransfer::Wait,
             queue: None,
             processors: 0,
+            seconds: [0; 5],
         }
     }
 }
@@ -79,10 +93,43 @@ impl HandleAttributes {
     pub fn of(host: Option<String>, function: &str) -> HandleAttributes {
         HandleAttributes { host, function: Some(function.to_owned()), ..HandleAttributes::default() }
     }
+
+    /// Completed by what the configuration says of the server and the function, where nothing else was asked for.
+    pub fn completed(&self, server: Option<&Server>, function: Option<&FunctionInfo>) -> HandleAttributes {
+        let mut all = self.clone();
+        if let Some(server) = server {
+            all.host.get_or_insert_with(|| server.hostname.clone());
+            if all.start_timeout == 0 {
+                all.start_timeout = seconds(server.start_timeout);
+            }
+            if all.stop_timeout == -1 {
+                all.stop_timeout = server.stop_timeout.map_or(-1, |limit| seconds(Some(limit)));
+            }
+            if all.transfer == ArgumentTransfer::Wait {
+                all.transfer = server.transfer.into();
+            }
+        }
+        if let Some(function) = function {
+            all.seconds = [
+                function.session_timeout,
+                function.argument_timeout,
+                function.result_timeout,
+                function.callback_argument_timeout,
+                function.callback_result_timeout,
+            ]
+            .map(seconds);
+        }
+        all
+    }
+
+    /// Time that a handle has to become ready.
+    pub fn start_limit(&self) -> Option<Duration> {
+        limit(self.start_timeout)
+    }
 }
 
 /// What was asked for with a session.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SessionAttributes {
     pub transfer: ArgumentTransfer,
     /// Seconds for the session, for its arguments, its results, and those of its callbacks; 0: no limit.
@@ -91,7 +138,7 @@ pub struct SessionAttributes {
 
 impl SessionAttributes {
     pub fn of_handle(attributes: &HandleAttributes) -> SessionAttributes {
-        SessionAttributes { transfer: attributes.transfer, seconds: [0; 5] }
+        SessionAttributes { transfer: attributes.transfer, seconds: attributes.seconds }
     }
 
     /// Time for the session.
@@ -103,6 +150,11 @@ impl SessionAttributes {
     pub fn argument_timeout(&self) -> Option<Duration> {
         limit(self.seconds[1])
     }
+}
+
+/// Whole seconds, rounded up; 0 for no limit.
+fn seconds(limit: Option<Duration>) -> i32 {
+    limit.map_or(0, |limit| i32::try_from(limit.as_millis().div_ceil(1000)).unwrap_or(i32::MAX))
 }
 
 fn limit(seconds: i32) -> Option<Duration> {

@@ -1,11 +1,12 @@
 //! Calls: arguments are asked for one by one, as the interface says, and the call is made or started.
 
 use std::ffi::{c_char, c_int, c_void};
+use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use farcall_c::{Prepared, TaggedValue, check_count, fill_all, passing, prepare};
-use farcall_client::{CallOptions, News, PendingCall, Routine};
+use farcall_c::{POINTER, Prepared, TaggedValue, check_count, fill_all, passing, prepare};
+use farcall_client::{CallOptions, News, Outputs, PendingCall, Routine};
 
 use crate::attributes::{ArgumentTransfer, SessionAttributes};
 use crate::code::{Code, Failure, Outcome};
@@ -28,6 +29,8 @@ pub struct Wanted<'a> {
     pub attributes: Option<SessionAttributes>,
     /// How many arguments there are, where that is known.
     pub count: Option<usize>,
+    /// Whether the configuration may have scalars passed by address.
+    pub by_address: bool,
 }
 
 /// What a call needs beside its arguments.
@@ -37,6 +40,8 @@ struct Bound {
     connection: Arc<Connection>,
     attributes: SessionAttributes,
     options: CallOptions,
+    /// Whether IN scalars go by address, as Fortran passes them.
+    by_address: bool,
 }
 
 impl Bound {
@@ -48,8 +53,14 @@ impl Bound {
         let handle = unsafe { handles.find(wanted.handle) }?;
         let (routine, connection) = handle.routine(wanted.method).map_err(|failure| handle.noted(failure))?;
         let attributes = wanted.attributes.unwrap_or_else(|| SessionAttributes::of_handle(&handle.attributes));
-        let options = CallOptions { timeout: attributes.timeout(), announced, ..CallOptions::default() };
-        Ok(Bound { handle, routine, connection, attributes, options })
+        let options = CallOptions {
+            timeout: attributes.timeout(),
+            announced,
+            output: connection.prints,
+            ..CallOptions::default()
+        };
+        let by_address = wanted.by_address && context.servers.fortran_compatible();
+        Ok(Bound { handle, routine, connection, attributes, options, by_address })
     }
 
     /// Asks for the arguments.
@@ -63,8 +74,14 @@ impl Bound {
     ) -> Outcome<Prepared<'a>> {
         let interface = self.routine.interface();
         count.map_or(Ok(()), |count| check_count(interface, count)).map_err(|error| self.failed(error))?;
-        let values: Vec<TaggedValue> =
-            interface.caller_parameters().map(|(_, parameter)| next(passing(parameter))).collect();
+        let values: Vec<TaggedValue> = interface
+            .caller_parameters()
+            .map(|(_, parameter)| match passing(parameter) {
+                // SAFETY: the caller's promise: where scalars go by address, this is one's.
+                tag if self.by_address => unsafe { TaggedValue::at(tag, next(POINTER).address()) },
+                tag => next(tag),
+            })
+            .collect();
         // SAFETY: the caller's promise.
         unsafe { prepare(&self.routine, &values) }.map_err(|error| self.failed(error))
     }
@@ -107,10 +124,38 @@ pub unsafe fn call(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) ->
     let bound = unsafe { Bound::new(&context, wanted, false) }?;
     // SAFETY: as above.
     let Prepared { arguments, destinations, places } = unsafe { bound.prepare(wanted.count, next) }?;
-    let outputs = bound.routine.call_positional(arguments, destinations, &bound.options);
+    let outputs = if bound.options.output {
+        // SAFETY: as above.
+        let started = unsafe { bound.routine.start_borrowed(arguments, destinations, &bound.options) };
+        started.and_then(printing)
+    } else {
+        bound.routine.call_positional(arguments, destinations, &bound.options)
+    };
     let outputs = outputs.map_err(|error| bound.failed(error))?;
     // SAFETY: as above.
     unsafe { fill_all(&places, &outputs) }.map_err(|error| bound.failed(error))
+}
+
+/// Waits for the end of a call, and prints what its routine prints.
+fn printing(mut pending: PendingCall) -> farcall_client::Result<Outputs> {
+    while pass_on(&mut pending, None)? {}
+    pending.wait()
+}
+
+/// Prints what a routine printed within the time; whether there may be more.
+pub fn pass_on(pending: &mut PendingCall, wait: Option<Duration>) -> farcall_client::Result<bool> {
+    match pending.next_news(wait)? {
+        Some(News::Stdout(bytes)) => print_to(&mut std::io::stdout(), &bytes),
+        Some(News::Stderr(bytes)) => print_to(&mut std::io::stderr(), &bytes),
+        Some(News::Over) | None => return Ok(false),
+        Some(_) => {}
+    }
+    Ok(true)
+}
+
+/// Where nobody reads it is no reason to fail.
+fn print_to(stream: &mut impl Write, bytes: &[u8]) {
+    let _ = stream.write_all(bytes).and_then(|()| stream.flush());
 }
 
 /// Starts a session: its number.
@@ -166,7 +211,7 @@ impl RawRequest {
         let attributes = || unsafe { context.session_attributes.find(self.attributes) };
         let attributes = (self.has_attributes != 0).then(attributes).transpose()?;
         let handle = if method.is_some() { self.object } else { self.function };
-        Ok(Wanted { handle, method, attributes, count: usize::try_from(self.count).ok() })
+        Ok(Wanted { handle, method, attributes, count: usize::try_from(self.count).ok(), by_address: true })
     }
 
     /// # Safety

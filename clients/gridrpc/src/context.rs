@@ -10,7 +10,6 @@ use crate::attributes::{Attributes, HandleAttributes, SessionAttributes};
 use crate::code::{Code, Failure, Outcome};
 use crate::entry::{enter, optional_text};
 use crate::handles::{Handles, Kind};
-use crate::log;
 use crate::servers::Servers;
 use crate::sessions::Sessions;
 use crate::signals::Signals;
@@ -54,8 +53,9 @@ fn initialize(given: Option<&str>) -> Outcome<()> {
     if place.is_some() {
         return Err(Failure::new(Code::AlreadyInitialized, "call grpc_finalize first"));
     }
-    log::begin();
     let servers = Servers::read(configuration(given).as_deref())?;
+    let sessions: Arc<Sessions> = Arc::default();
+    sessions.lock().set_information_max(servers.sessions_kept());
     *place = Some(Arc::new(Context {
         servers,
         handles: Handles::new(Kind::Function),
@@ -63,7 +63,7 @@ fn initialize(given: Option<&str>) -> Outcome<()> {
         handle_attributes: Attributes::new("handle"),
         session_attributes: Attributes::new("session"),
         signals: Signals::default(),
-        sessions: Arc::default(),
+        sessions,
     }));
     Ok(())
 }

@@ -37,8 +37,7 @@ unsafe fn places<'a>(handles: *mut RawHandle, count: usize) -> Outcome<&'a mut [
 
 fn bind(kind: Kind, places: &mut [RawHandle], name: &str, attributes: &HandleAttributes) -> Outcome<()> {
     let context = current()?;
-    let servers = context.servers.named(attributes.host.as_deref(), attributes.port)?;
-    let bound = table(&context, kind).bind(servers, name, attributes, places.len())?;
+    let bound = table(&context, kind).bind(&context.servers, name, attributes, places.len())?;
     for (place, id) in places.iter_mut().zip(bound) {
         place.id = id;
     }

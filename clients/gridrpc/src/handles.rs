@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::attributes::HandleAttributes;
 use crate::code::{Code, Failure, Outcome};
-use crate::servers::{Connection, Server};
+use crate::servers::{Connection, Server, Servers};
 
 /// `grpc_function_handle_t` and its kind: a number, and words that are zero.
 #[repr(C)]
@@ -98,16 +98,18 @@ impl Handles {
     /// Binds the name at the first of the servers that has it, so many times.
     pub fn bind(
         &self,
-        servers: Vec<Arc<Server>>,
+        servers: &Servers,
         name: &str,
         attributes: &HandleAttributes,
         count: usize,
     ) -> Outcome<Vec<u64>> {
         let mut failure = None;
-        for server in servers {
-            match look_up(&server, name, self.kind) {
+        for server in servers.named(attributes.host.as_deref(), attributes.port)? {
+            let function = servers.function(&server, name);
+            let attributes = attributes.completed(server.section.as_ref(), function.as_ref());
+            match look_up(&server, name, self.kind, attributes.start_limit()) {
                 Ok(binding) => {
-                    let one = || self.add(name, server.clone(), attributes, binding);
+                    let one = || self.add(name, server.clone(), &attributes, binding);
                     return Ok(std::iter::repeat_with(one).take(count).collect());
                 }
                 Err(error) => failure = Some(telling(failure, error)),
@@ -145,9 +147,9 @@ impl Handles {
 }
 
 /// Asks a server for a routine, or for a class.
-fn look_up(server: &Server, name: &str, kind: Kind) -> Outcome<Binding> {
+fn look_up(server: &Server, name: &str, kind: Kind, limit: Option<Duration>) -> Outcome<Binding> {
     let begun = Instant::now();
-    let connection = server.connect()?;
+    let connection = server.connect(limit)?;
     let connected = Instant::now();
     if kind == Kind::Object {
         let message = format!("{name}: the server at {} keeps no objects", connection.client.address());
@@ -180,7 +182,7 @@ impl Handle {
             let message = format!("{}: a call with this handle took too long; initialise it anew", self.name);
             return Err(Failure::new(self.kind.invalid(), message));
         }
-        let connection = self.server.connect()?;
+        let connection = self.server.connect(self.attributes.start_limit())?;
         let found = match method {
             None => routine(&self.server, &connection, &self.name, self.kind),
             Some(method) => routine(&self.server, &connection, &format!("{}.{method}", self.name), Kind::Function),

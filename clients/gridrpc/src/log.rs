@@ -34,15 +34,15 @@ impl Level {
     }
 }
 
-/// Takes the level of `$NG_LOG_LEVEL`, which is Error unless it says something else.
-pub fn begin() {
-    let wanted = std::env::var("NG_LOG_LEVEL").ok().and_then(|text| Level::read(&text));
-    WANTED.store(wanted.unwrap_or(Level::Error) as u8, Ordering::Relaxed);
+/// Takes a level, which the configuration has.
+pub fn begin(level: u8) {
+    WANTED.store(level, Ordering::Relaxed);
 }
 
 fn wanted() -> u8 {
     if WANTED.load(Ordering::Relaxed) == UNREAD {
-        begin();
+        let wanted = std::env::var("NG_LOG_LEVEL").ok().and_then(|text| Level::read(&text));
+        begin(wanted.unwrap_or(Level::Error) as u8);
     }
     WANTED.load(Ordering::Relaxed)
 }

@@ -5,97 +5,248 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use farcall_client::{Address, Client, ErrorKind};
+use farcall_client::{Address, Client, Error, ErrorKind, PrivateServer, ServeOptions};
+use farcall_configuration::config::{Config, FunctionInfo, Mistakes, Server as Section, Surroundings};
 
 use crate::code::{Code, Failure, Outcome};
+use crate::log::{self, Level};
 
-/// Time to connect.
+/// Time to connect, unless a handle has less.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+/// Where servers of other hosts are, unless a section says otherwise.
+const DEFAULT_PORT: u16 = 7000;
 
 /// A connection, with a number that no other one of this process has.
 pub struct Connection {
     pub key: u64,
     pub client: Client,
+    /// Whether what routines print comes here.
+    pub prints: bool,
+}
+
+/// Where a server is.
+#[derive(Clone, Debug, PartialEq)]
+enum Place {
+    /// `$FARCALL_SERVER` or this user's own.
+    Default,
+    /// As it is written.
+    At(Address),
+    /// On this host: the default one, or a private one of this process.
+    Here,
+    /// On another host.
+    There(String),
 }
 
 /// A server that handles are bound to.
 pub struct Server {
-    /// As the program calls it; `None` for the default.
-    name: Option<String>,
+    place: Place,
+    /// What the configuration says of it.
+    pub section: Option<Section>,
     connection: Mutex<Option<Arc<Connection>>>,
+    /// One that was started for this process alone.
+    private: Mutex<Option<PrivateServer>>,
 }
 
-/// All servers so far.
-#[derive(Default)]
+/// All servers so far, and what the configuration says of them and their functions.
 pub struct Servers {
     known: Mutex<Vec<Arc<Server>>>,
+    config: Mutex<Config>,
+    surroundings: Surroundings,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// What a configuration takes from this process.
+fn surroundings() -> Surroundings {
+    let named = std::env::var("NG_HOSTNAME").ok().filter(|name| !name.is_empty());
+    let system = || rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let log_level = std::env::var("NG_LOG_LEVEL").ok().and_then(|text| Level::read(&text)).map(|level| level as u8);
+    Surroundings { hostname: named.unwrap_or_else(system), log_level }
+}
+
+/// A configuration file, all of its mistakes, or why it could not be read.
+fn load(file: &Path, surroundings: &Surroundings) -> Outcome<Config> {
+    Config::load(file, surroundings).map_err(|error| match error.kind() {
+        ErrorKind::InvalidSource => {
+            let mistakes = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<Mistakes>());
+            let words = mistakes.map_or_else(|| error.to_string(), Mistakes::to_string);
+            Failure::new(Code::ConfigfileError, words)
+        }
+        ErrorKind::NotFound => Failure::new(Code::ConfigfileNotFound, error.to_string()),
+        _ => Failure::new(Code::ConfigfileError, error.to_string()),
+    })
+}
+
 impl Servers {
     /// The servers of a configuration file, where there is one.
     pub fn read(file: Option<&Path>) -> Outcome<Servers> {
-        let servers = Servers::default();
-        file.map_or(Ok(()), |file| servers.read_also(file))?;
-        Ok(servers)
-    }
-
-    /// Reads one more file.
-    pub fn read_also(&self, file: &Path) -> Outcome<()> {
-        let read = std::fs::read_to_string(file).map_err(|error| {
-            Failure::new(Code::ConfigfileNotFound, format!("{}: {error}; give the path of a file", file.display()))
-        })?;
-        // Comments say nothing.
-        match read.lines().position(|line| !line.trim().is_empty() && !line.trim().starts_with('#')) {
-            None => Ok(()),
-            Some(line) => {
-                let message = format!("{}:{}: this version of Farcall reads no sections", file.display(), line + 1);
-                Err(Failure::new(Code::ConfigfileError, message))
-            }
-        }
-    }
-
-    /// Those to ask for a routine: the one of this name, or those to try by default, in order.
-    /// A `port` that is not 0 belongs to a name that is no address.
-    pub fn named(&self, name: Option<&str>, port: i32) -> Outcome<Vec<Arc<Server>>> {
-        let with_port = |name: &str| match name.parse::<Address>() {
-            Err(_) if port != 0 => format!("farcall://{name}:{port}"),
-            _ => name.to_owned(),
+        let surroundings = surroundings();
+        let config = match file {
+            Some(file) => load(file, &surroundings)?,
+            None => Config::without_file(&surroundings),
         };
-        let name = name.filter(|name| !name.is_empty()).map(with_port);
-        let mut known = lock(&self.known);
-        if let Some(server) = known.iter().find(|server| server.name == name) {
-            return Ok(vec![server.clone()]);
+        log::begin(config.client.log_level_grpc);
+        warn(&config);
+        Ok(Servers { known: Mutex::default(), config: Mutex::new(config), surroundings })
+    }
+
+    /// Reads one more file: its servers come after those that are known, and its CLIENT section holds from now on.
+    pub fn read_also(&self, file: &Path) -> Outcome<()> {
+        let mut read = load(file, &self.surroundings)?;
+        warn(&read);
+        let mut config = lock(&self.config);
+        let new = |server: &Section| {
+            config.servers.iter().all(|known| (&known.hostname, &known.tag) != (&server.hostname, &server.tag))
+        };
+        let servers: Vec<Section> = read.servers.iter().filter(|server| new(server)).cloned().collect();
+        config.servers.extend(servers);
+        config.functions.append(&mut read.functions);
+        config.interface_files.append(&mut read.interface_files);
+        config.client = read.client;
+        Ok(())
+    }
+
+    /// How many sessions' measurements are kept.
+    pub fn sessions_kept(&self) -> Option<usize> {
+        lock(&self.config).client.sessions_kept.map(|count| count as usize)
+    }
+
+    /// Whether IN scalars are passed by address.
+    pub fn fortran_compatible(&self) -> bool {
+        lock(&self.config).client.fortran_compatible
+    }
+
+    /// What the configuration says of a function of a server.
+    pub fn function(&self, server: &Server, name: &str) -> Option<FunctionInfo> {
+        lock(&self.config).function(&server.section.as_ref()?.hostname, name).cloned()
+    }
+
+    /// Those to ask for a routine: the one of this name, or those to try by default, in order. A `port` that is not 0
+    /// belongs to a host's name.
+    pub fn named(&self, name: Option<&str>, port: i32) -> Outcome<Vec<Arc<Server>>> {
+        let config = lock(&self.config);
+        let Some(name) = name.filter(|name| !name.is_empty()) else {
+            let sections = config.servers.iter().map(|section| self.of_section(section.clone()));
+            let all: Vec<Arc<Server>> = sections.collect();
+            return Ok(if all.is_empty() { vec![self.known(Place::Default, None)] } else { all });
+        };
+        if let Ok(address) = name.parse::<Address>() {
+            return Ok(vec![self.known(Place::At(address), config.server(name).cloned())]);
         }
-        let server = Arc::new(Server { name, connection: Mutex::default() });
-        known.push(server.clone());
-        Ok(vec![server])
+        if let Ok(port @ 1..) = u16::try_from(port) {
+            return Ok(vec![self.known(self.at(name, port), config.server(name).cloned())]);
+        }
+        match config.server(name).cloned() {
+            Some(section) => Ok(vec![self.of_section(section)]),
+            None if is_host_name(name) => Ok(vec![self.known(self.host(name), None)]),
+            None => Err(Failure::new(Code::ServerNotFound, format!("{name:?}: no server has this tag or host name"))),
+        }
+    }
+
+    fn of_section(&self, section: Section) -> Arc<Server> {
+        let place = match (section.hostname.parse::<Address>(), section.port) {
+            (Ok(address), _) => Place::At(address),
+            (_, Some(port)) => self.at(&section.hostname, port),
+            _ => self.host(&section.hostname),
+        };
+        self.known(place, Some(section))
+    }
+
+    /// A port of a host: of this one without TLS.
+    fn at(&self, host: &str, port: u16) -> Place {
+        let host = host.to_owned();
+        Place::At(if self.is_here(&host) { Address::Tcp { host, port } } else { Address::Tls { host, port } })
+    }
+
+    fn host(&self, host: &str) -> Place {
+        if self.is_here(host) { Place::Here } else { Place::There(host.to_owned()) }
+    }
+
+    fn is_here(&self, host: &str) -> bool {
+        let own = &self.surroundings.hostname;
+        let system = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let short = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+        ["localhost", "127.0.0.1", "::1"].contains(&host)
+            || [own, &system].iter().any(|name| host == name.as_str() || host == short(name))
+    }
+
+    /// The server at this place, of this section: the same one for all handles.
+    fn known(&self, place: Place, section: Option<Section>) -> Arc<Server> {
+        let mut known = lock(&self.known);
+        if let Some(server) = known.iter().find(|server| server.place == place && server.section == section) {
+            return server.clone();
+        }
+        let server = Server { place, section, connection: Mutex::default(), private: Mutex::default() };
+        known.push(Arc::new(server));
+        known[known.len() - 1].clone()
+    }
+}
+
+/// A mistake would be taken for a host's name otherwise.
+fn is_host_name(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-:_".contains(&byte))
+}
+
+/// What has no effect is said once, also to whom logs nothing but errors.
+fn warn(config: &Config) {
+    for warning in &config.warnings {
+        log::write(Level::Error, &format!("warning: {warning}"));
     }
 }
 
 impl Server {
-    /// The connection to it, made when there is none or the last one was lost.
-    pub fn connect(&self) -> Outcome<Arc<Connection>> {
+    /// The connection to it, made when there is none or the last one was lost. `limit` is the time that a handle has to
+    /// become ready.
+    pub fn connect(&self, limit: Option<Duration>) -> Outcome<Arc<Connection>> {
         static KEYS: AtomicU64 = AtomicU64::new(1);
         let mut connection = lock(&self.connection);
         if let Some(connection) = &*connection {
             return Ok(connection.clone());
         }
-        let given = self.name.as_deref();
-        let not_found = |error| Failure::of_binding(&error, Code::ServerNotFound);
-        let address = Address::given_or_default(given).map_err(not_found)?;
-        let client = Client::connect_to(&address, None, CONNECT_TIMEOUT);
-        let client = client.map_err(|error| not_found(address.explain(error, given)))?;
-        let made = Arc::new(Connection { key: KEYS.fetch_add(1, Ordering::Relaxed), client });
+        let timeout = limit.unwrap_or(CONNECT_TIMEOUT).min(CONNECT_TIMEOUT);
+        let client = self.reach(timeout).map_err(|error| Failure::of_binding(&error, Code::ServerNotFound))?;
+        let section = self.section.as_ref();
+        if let Some(beat) = section.and_then(|section| section.heartbeat.map(|beat| beat * section.heartbeat_count)) {
+            client.set_heartbeat(beat);
+        } else if section.is_some() {
+            client.set_heartbeat(Duration::ZERO);
+        }
+        let prints = section.is_some_and(|section| section.redirect_output);
+        let key = KEYS.fetch_add(1, Ordering::Relaxed);
+        let made = Arc::new(Connection { key, client, prints });
         *connection = Some(made.clone());
         Ok(made)
     }
 
+    fn reach(&self, timeout: Duration) -> farcall_client::Result<Client> {
+        let to = |address: &Address, text: Option<&str>| {
+            Client::connect_to(address, None, timeout).map_err(|error| address.explain(error, text))
+        };
+        match &self.place {
+            Place::At(address) => to(address, Some("")),
+            Place::There(host) => to(&Address::Tls { host: host.clone(), port: DEFAULT_PORT }, Some("")),
+            Place::Default => to(&Address::given_or_default(None)?, None),
+            Place::Here => match to(&Address::given_or_default(None)?, None) {
+                Err(error) if error.kind() == ErrorKind::Unreachable => self.start_private(error, timeout),
+                outcome => outcome,
+            },
+        }
+    }
+
+    /// A server for this process alone, with what Farcall comes with: for a host that has none.
+    fn start_private(&self, unreachable: Error, timeout: Duration) -> farcall_client::Result<Client> {
+        let mut private = lock(&self.private);
+        if private.is_none() {
+            let options = ServeOptions { timeout: Some(timeout), ..ServeOptions::default() };
+            *private = Some(PrivateServer::start(&options).map_err(|_| unreachable)?);
+        }
+        private.as_ref().ok_or_else(|| Error::internal("connect", "a private server is gone"))?.connect()
+    }
+
     /// Has the next call connect anew where this error says that the connection is gone.
-    pub fn note(&self, used: &Arc<Connection>, error: &farcall_client::Error) {
+    pub fn note(&self, used: &Arc<Connection>, error: &Error) {
         let gone = [ErrorKind::ConnectionLost, ErrorKind::Protocol, ErrorKind::ShuttingDown, ErrorKind::Damaged];
         if !gone.contains(&error.kind()) {
             return;

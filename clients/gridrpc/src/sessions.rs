@@ -8,6 +8,7 @@ use farcall_c::TextPlace;
 use farcall_client::{CallTimes, PendingCall};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::calling::pass_on;
 use crate::code::{Code, Failure, Outcome};
 use crate::handles::{Handle, RawHandle};
 use crate::information::Measured;
@@ -15,7 +16,7 @@ use crate::progress;
 use crate::servers::Connection;
 
 /// How many sessions are remembered that were waited for: their errors can be asked for, and they waited for again.
-const WAITED_MAX: usize = 1 << 16;
+const WAITED_MAX: usize = 1 << 18;
 /// Time after a session's deadline in which the server's own word on it counts still.
 const LAST_WORD: Duration = Duration::from_millis(250);
 
@@ -45,11 +46,11 @@ unsafe impl Send for Running {}
 /// A session that has ended.
 pub struct Ended {
     /// What went wrong, where anything did.
-    pub failure: Option<Failure>,
+    pub failure: Option<Box<Failure>>,
     given: *mut RawHandle,
     waited: bool,
     /// As long as it is among the last ones.
-    measured: Option<Measured>,
+    measured: Option<Box<Measured>>,
 }
 
 // SAFETY: the caller's handle is an address, and nothing here looks at what is there.
@@ -287,6 +288,8 @@ enum Found {
 impl Taken {
     fn look(mut self) -> Looked {
         let number = (self.connection.key, self.pending.number());
+        // Why it would fail is what waiting says below.
+        while self.connection.prints && pass_on(&mut self.pending, Some(Duration::ZERO)).unwrap_or(false) {}
         let found = match self.pending.wait_for(Duration::ZERO) {
             Ok(None) => Found::UnderWay(self.pending, self.places),
             Ok(Some(outputs)) => {
@@ -368,7 +371,8 @@ impl Table {
         }
         let mut measured = running.measured;
         measured.ended(running.begun, times);
-        let (given, waited, measured) = (running.given, false, Some(measured));
+        let (given, waited, measured) = (running.given, false, Some(Box::new(measured)));
+        let failure = failure.map(Box::new);
         self.ended.insert(session, Ended { failure, given, waited, measured });
         self.fresh.push_back(session);
         self.measured.push_back(session);
@@ -396,7 +400,7 @@ impl Table {
     /// The error of a session that has ended, where it has one.
     pub fn failure(&self, session: i32) -> Outcome<Option<&Failure>> {
         match self.ended.get(&session) {
-            Some(ended) => Ok(ended.failure.as_ref()),
+            Some(ended) => Ok(ended.failure.as_deref()),
             None => self.running.contains_key(&session).then_some(None).ok_or_else(|| unknown(session)),
         }
     }
@@ -416,7 +420,7 @@ impl Table {
     /// Notes that somebody waited for a session that has ended: what went wrong there.
     pub fn waited_for(&mut self, session: i32) -> Option<Failure> {
         let ended = self.ended.get_mut(&session)?;
-        let failure = ended.failure.clone();
+        let failure = ended.failure.as_deref().cloned();
         if !std::mem::replace(&mut ended.waited, true) {
             if self.fresh.front() == Some(&session) {
                 self.fresh.pop_front();
@@ -455,7 +459,7 @@ impl Table {
         }
         let ended = self.ended.get(&session).ok_or_else(|| unknown(session))?;
         let lost = ended.failure.as_ref().is_some_and(|failure| failure.code == Code::CommunicationFailed);
-        let measured = ended.measured.ok_or_else(|| {
+        let measured = ended.measured.as_deref().copied().ok_or_else(|| {
             let message = format!("nothing is known of session {session} any more: see save_sessionInfo");
             Failure::new(Code::InvalidSessionId, message)
         })?;

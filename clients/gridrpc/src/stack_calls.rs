@@ -43,7 +43,7 @@ impl OnStack {
         let arguments = unsafe { elements(self.stack) }?;
         let (handle, attributes, count) = (self.handle, given.transpose()?, Some(arguments.len()));
         let mut left = arguments.into_iter();
-        act(&Wanted { handle, method, attributes, count }, &mut |tag| {
+        act(&Wanted { handle, method, attributes, count, by_address: false }, &mut |tag| {
             let address = left.next().unwrap_or(std::ptr::null_mut());
             // SAFETY: as above; as many are asked for as there are.
             unsafe { TaggedValue::at(tag, address.cast()) }

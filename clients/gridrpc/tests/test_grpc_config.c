@@ -1,0 +1,126 @@
+/* The configuration file: servers by tag and address, what holds for functions, and mistakes. */
+#include "grpc_check.h"
+
+static char path[] = "/tmp/farcall-grpc-XXXXXX";
+
+/* Begins anew with this text, in which %s is the server's address. */
+static grpc_error_t begin_with(const char *text)
+{
+    FILE *file = fopen(path, "w");
+    const char *address = getenv("FARCALL_SERVER");
+    fprintf(file, text, address, address, address);
+    fclose(file);
+    return grpc_initialize(path);
+}
+
+static void mistakes(void)
+{
+    grpc_sessionid_t session = 0;
+    CHECK_CODE(begin_with("<SERVER>\nhostnam %s\n</SERVER>\n"), GRPC_CONFIGFILE_ERROR);
+    CHECK_CODE(begin_with("<SERVER>\n"), GRPC_CONFIGFILE_ERROR);
+    /* Nothing was begun. */
+    CHECK_CODE(grpc_wait_any(&session), GRPC_NOT_INITIALIZED);
+    CHECK_OK(begin_with("# nothing\n"));
+    CHECK_CODE(grpc_config_file_read_np("/nonexistent/file"), GRPC_CONFIGFILE_NOT_FOUND);
+    CHECK_OK(grpc_finalize());
+}
+
+static void servers(void)
+{
+    grpc_function_handle_t handle;
+    int y = 0;
+    CHECK_OK(begin_with("<SERVER>\nhostname unix:/nonexistent/socket\ntag gone\ninvoke_server SSH\n</SERVER>\n"
+                        "<SERVER>\nhostname %s\ntag here\ninvoke_server SSH\nargument_transfer nowait\n</SERVER>\n"));
+    /* The first server that has it. */
+    CHECK_OK(grpc_function_handle_default(&handle, "grpcchecks/succeed"));
+    CHECK_OK(grpc_call(&handle, 1, &y));
+    CHECK_OK(grpc_function_handle_destruct(&handle));
+    CHECK_CODE(grpc_function_handle_default(&handle, "grpcchecks/nobody"), GRPC_FUNCTION_NOT_FOUND);
+    CHECK_OK(grpc_function_handle_init(&handle, "here", "grpcchecks/succeed"));
+    CHECK_OK(grpc_call(&handle, 2, &y));
+    CHECK(y == 3);
+    CHECK_OK(grpc_function_handle_destruct(&handle));
+    CHECK_CODE(grpc_function_handle_init(&handle, "gone", "grpcchecks/succeed"), GRPC_SERVER_NOT_FOUND);
+    CHECK_CODE(grpc_function_handle_init(&handle, "no such tag", "grpcchecks/succeed"), GRPC_SERVER_NOT_FOUND);
+    /* This host, where nothing else is said. */
+    CHECK_OK(grpc_function_handle_init(&handle, "localhost", "grpcchecks/succeed"));
+    CHECK_OK(grpc_call(&handle, 5, &y));
+    CHECK(y == 6);
+    CHECK_OK(grpc_function_handle_destruct(&handle));
+    CHECK_OK(grpc_finalize());
+}
+
+static void functions(void)
+{
+    grpc_function_handle_t handle;
+    grpc_session_attr_t_np attributes;
+    grpc_sessionid_t session;
+    void *value = NULL;
+    CHECK_OK(begin_with("<SERVER>\nhostname %s\ninvoke_server SSH\nargument_transfer copy\n</SERVER>\n"
+                        "<FUNCTION_INFO>\nhostname %s\nfuncname grpcchecks/spin\npath /x\nsession_timeout 1 sec\n"
+                        "</FUNCTION_INFO>\n"));
+    CHECK_OK(grpc_function_handle_default(&handle, "grpcchecks/spin"));
+    CHECK_OK(grpc_session_attr_initialize_np(&handle, &attributes));
+    CHECK_OK(grpc_session_attr_get_np(&attributes, GRPC_SESSION_ATTR_WAIT_ARG_TRANSFER, &value));
+    CHECK(value && *(grpc_argument_transfer_t_np *)value == GRPC_ARGUMENT_TRANSFER_COPY);
+    CHECK_OK(grpc_session_attr_release_np(value));
+    CHECK_OK(grpc_session_attr_get_np(&attributes, GRPC_SESSION_ATTR_SESSION_TIMEOUT, &value));
+    CHECK(value && *(int *)value == 1);
+    CHECK_OK(grpc_session_attr_release_np(value));
+    CHECK_OK(grpc_call_async(&handle, &session));
+    CHECK_CODE(grpc_wait(session), GRPC_TIMEOUT_NP);
+    CHECK_OK(grpc_function_handle_destruct(&handle));
+    CHECK_OK(grpc_finalize());
+}
+
+static void by_address(void)
+{
+    grpc_function_handle_t handle;
+    int n = 2;
+    double a = 3, x[2] = {1, 2}, y[2] = {10, 20};
+    CHECK_OK(begin_with("<CLIENT>\nfortran_compatible true\nsave_sessionInfo 3\n</CLIENT>\n"));
+    CHECK_OK(grpc_function_handle_default(&handle, "scale"));
+    CHECK_OK(grpc_call(&handle, &n, &a, x, y));
+    CHECK(y[0] == 13 && y[1] == 26);
+    CHECK_OK(grpc_function_handle_destruct(&handle));
+    CHECK_OK(grpc_finalize());
+}
+
+/* What the routine prints comes out here. */
+static void printed(void)
+{
+    char words[100] = "";
+    int standard_output = dup(1), ends[2];
+    grpc_function_handle_t handle;
+    grpc_sessionid_t session;
+    ssize_t bytes;
+    CHECK_OK(begin_with("<SERVER>\nhostname %s\ninvoke_server SSH\nredirect_outerr true\n</SERVER>\n"));
+    CHECK_OK(grpc_function_handle_default(&handle, "say"));
+    fflush(stdout);
+    if (pipe(ends) != 0 || dup2(ends[1], 1) < 0)
+        exit(1);
+    CHECK_OK(grpc_call(&handle, "one "));
+    CHECK_OK(grpc_call_async(&handle, &session, "two"));
+    CHECK_OK(grpc_wait(session));
+    dup2(standard_output, 1);
+    close(ends[1]);
+    bytes = read(ends[0], words, sizeof words - 1);
+    words[bytes > 0 ? bytes : 0] = 0;
+    CHECK(strcmp(words, "one two") == 0);
+    close(ends[0]);
+    CHECK_OK(grpc_function_handle_destruct(&handle));
+    CHECK_OK(grpc_finalize());
+}
+
+int main(void)
+{
+    farcall_server *server = check_begin(0, NULL);
+    close(mkstemp(path));
+    mistakes();
+    servers();
+    functions();
+    by_address();
+    printed();
+    unlink(path);
+    return check_end(server);
+}

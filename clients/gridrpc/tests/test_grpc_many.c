@@ -1,0 +1,69 @@
+/* Ten thousand sessions under way from one thread, and threads that do the same at a time. */
+#include "grpc_check.h"
+
+#define COUNT 10000
+#define THREADS 4
+
+static void under_way(void)
+{
+    grpc_function_handle_t handle;
+    grpc_sessionid_t *sessions = malloc(COUNT * sizeof *sessions);
+    int *done = calloc(COUNT, sizeof *done), index, started = 0, running = 0, cancelled = 0;
+    CHECK_OK(grpc_function_handle_default(&handle, "nap"));
+    for (index = 0; index < COUNT; index++)
+        started += grpc_call_async(&handle, &sessions[index], 30.0, &done[index]) == GRPC_NO_ERROR;
+    for (index = 0; index < COUNT; index++)
+        running += grpc_probe(sessions[index]) == GRPC_NOT_COMPLETED;
+    CHECK(started == COUNT && running == COUNT);
+    CHECK_OK(grpc_cancel_all());
+    CHECK_CODE(grpc_wait_all(), GRPC_SESSION_FAILED);
+    for (index = 0; index < COUNT; index++)
+        cancelled += grpc_get_error(sessions[index]) == GRPC_CANCELED_NP;
+    CHECK(cancelled == COUNT);
+    CHECK_OK(grpc_function_handle_destruct(&handle));
+    free(sessions);
+    free(done);
+}
+
+static void *calls(void *place)
+{
+    enum { CALLS = 500 };
+    grpc_function_handle_t handle;
+    grpc_sessionid_t sessions[CALLS];
+    int y[CALLS], index, right = 0, one = 0;
+    if (grpc_function_handle_default(&handle, "succeed") != GRPC_NO_ERROR)
+        return NULL;
+    for (index = 0; index < CALLS; index++) {
+        grpc_call_async(&handle, &sessions[index], index, &y[index]);
+        if (index % 50 == 0)
+            right -= grpc_call(&handle, index, &one) != GRPC_NO_ERROR || one != index + 1;
+    }
+    if (grpc_wait_and(sessions, CALLS) == GRPC_NO_ERROR)
+        for (index = 0; index < CALLS; index++)
+            right += y[index] == index + 1;
+    grpc_function_handle_destruct(&handle);
+    *(int *)place = right == CALLS;
+    return NULL;
+}
+
+static void from_threads(void)
+{
+    pthread_t threads[THREADS];
+    int right[THREADS] = {0}, index;
+    for (index = 0; index < THREADS; index++)
+        pthread_create(&threads[index], NULL, calls, &right[index]);
+    for (index = 0; index < THREADS; index++) {
+        pthread_join(threads[index], NULL);
+        CHECK(right[index]);
+    }
+}
+
+int main(void)
+{
+    farcall_server *server = check_begin(0, NULL);
+    CHECK_OK(grpc_initialize(NULL));
+    under_way();
+    from_threads();
+    CHECK_OK(grpc_finalize());
+    return check_end(server);
+}
