@@ -19,6 +19,7 @@ mod place;
 mod results;
 mod routine;
 mod server;
+mod spans;
 mod strings;
 
 pub use call::Prepared;
@@ -26,4 +27,5 @@ pub use client::{ClientObject, connect_inside};
 pub use error::ErrorObject;
 pub use native::{TaggedValue, check_count, prepare};
 pub use passing::{POINTER, passing};
+pub use spans::{Span, spans};
 pub use strings::{TextPlace, allocated, fill_all};

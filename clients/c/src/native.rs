@@ -73,6 +73,16 @@ impl TaggedValue {
         TaggedValue { tag: POINTER, reserved: 0, value: Untagged { pointer } }
     }
 
+    /// A whole number.
+    pub fn of_integer(integer: i64) -> TaggedValue {
+        TaggedValue { tag: 8, reserved: 0, value: Untagged { integer } }
+    }
+
+    /// A real number.
+    pub fn of_real(real: f64) -> TaggedValue {
+        TaggedValue { tag: 11, reserved: 0, value: Untagged { real: [real, 0.0] } }
+    }
+
     /// The address of one.
     pub fn address(&self) -> *mut u8 {
         self.pointer()
@@ -349,20 +359,24 @@ impl<'a> Making<'_, 'a> {
         Ok(())
     }
 
-    /// The bytes of a scalar or string that was passed.
     fn known(&self, index: usize) -> Option<Vec<u8>> {
-        let parameter = &self.interface.parameters[index];
-        let value = match &self.prepared.arguments[index] {
-            Argument::Text(text) | Argument::Raw(text) => return Some(text.clone()),
-            Argument::Integer(value) => ScalarValue::Integer(*value),
-            Argument::Real(value) => ScalarValue::Real(*value),
-            Argument::Complex(re, im) => ScalarValue::Complex(*re, *im),
-            _ => return None,
-        };
-        let mut bytes = vec![0; element_bytes(self.interface, parameter.element) as usize];
-        value.write(parameter.element, &mut bytes).ok()?;
-        Some(bytes)
+        known_of(self.interface, &self.prepared, index)
     }
+}
+
+/// The bytes of a scalar or string that was passed.
+pub fn known_of(interface: &Interface, prepared: &Prepared<'_>, index: usize) -> Option<Vec<u8>> {
+    let parameter = &interface.parameters[index];
+    let value = match &prepared.arguments[index] {
+        Argument::Text(text) | Argument::Raw(text) => return Some(text.clone()),
+        Argument::Integer(value) => ScalarValue::Integer(*value),
+        Argument::Real(value) => ScalarValue::Real(*value),
+        Argument::Complex(re, im) => ScalarValue::Complex(*re, *im),
+        _ => return None,
+    };
+    let mut bytes = vec![0; element_bytes(interface, parameter.element) as usize];
+    value.write(parameter.element, &mut bytes).ok()?;
+    Some(bytes)
 }
 
 fn is_number_array(parameter: &Parameter) -> bool {

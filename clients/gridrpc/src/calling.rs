@@ -23,7 +23,10 @@ const SENDING: Duration = Duration::from_millis(1);
 
 /// A call in the making.
 pub struct Wanted<'a> {
-    pub handle: *mut RawHandle,
+    pub context: Arc<Context>,
+    pub handle: Arc<Handle>,
+    /// The caller's own struct of it.
+    pub given: *mut RawHandle,
     /// Of an object; none of a function.
     pub method: Option<&'a str>,
     pub attributes: Option<SessionAttributes>,
@@ -45,21 +48,13 @@ struct Bound {
 }
 
 impl Bound {
-    /// # Safety
-    /// A handle of the caller's.
-    unsafe fn new(context: &Context, wanted: &Wanted<'_>, announced: bool) -> Outcome<Bound> {
-        let handles = if wanted.method.is_none() { &context.handles } else { &context.objects };
-        // SAFETY: the caller's promise.
-        let handle = unsafe { handles.find(wanted.handle) }?;
+    fn new(wanted: &Wanted<'_>, announced: bool) -> Outcome<Bound> {
+        let handle = wanted.handle.clone();
         let (routine, connection) = handle.routine(wanted.method).map_err(|failure| handle.noted(failure))?;
         let attributes = wanted.attributes.unwrap_or_else(|| SessionAttributes::of_handle(&handle.attributes));
-        let options = CallOptions {
-            timeout: attributes.timeout(),
-            announced,
-            output: connection.prints,
-            ..CallOptions::default()
-        };
-        let by_address = wanted.by_address && context.servers.fortran_compatible();
+        let (timeout, output) = (attributes.timeout(), connection.prints);
+        let options = CallOptions { timeout, announced, output, ..CallOptions::default() };
+        let by_address = wanted.by_address && wanted.context.servers.fortran_compatible();
         Ok(Bound { handle, routine, connection, attributes, options, by_address })
     }
 
@@ -117,12 +112,10 @@ impl Bound {
 /// Calls and waits for the end.
 ///
 /// # Safety
-/// A handle of the caller's; arguments as the interface says until this returns.
+/// Arguments as the interface says until this returns.
 pub unsafe fn call(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) -> Outcome<()> {
-    let context = current()?;
+    let bound = Bound::new(wanted, false)?;
     // SAFETY: the caller's promise, here and below.
-    let bound = unsafe { Bound::new(&context, wanted, false) }?;
-    // SAFETY: as above.
     let Prepared { arguments, destinations, places } = unsafe { bound.prepare(wanted.count, next) }?;
     let outputs = if bound.options.output {
         // SAFETY: as above.
@@ -161,13 +154,11 @@ fn print_to(stream: &mut impl Write, bytes: &[u8]) {
 /// Starts a session: its number.
 ///
 /// # Safety
-/// A handle of the caller's; arguments as the interface says until the session has ended.
+/// Arguments as the interface says until the session has ended.
 pub unsafe fn start(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) -> Outcome<c_int> {
     let began = Began::now();
-    let context = current()?;
+    let bound = Bound::new(wanted, true)?;
     // SAFETY: the caller's promise, here and below.
-    let bound = unsafe { Bound::new(&context, wanted, true) }?;
-    // SAFETY: as above.
     let Prepared { arguments, destinations, places } = unsafe { bound.prepare(wanted.count, next) }?;
     let deadline = bound.options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     // SAFETY: as above.
@@ -176,9 +167,19 @@ pub unsafe fn start(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) -
     bound.see_off(&mut pending, &began)?;
     let measured = began.sent(bound.handle.binding);
     let Bound { handle, connection, .. } = bound;
-    let (number, given, pending) = (pending.number(), wanted.handle, Some(pending));
+    let (number, given, pending) = (pending.number(), wanted.given, Some(pending));
     let begun = began.real;
-    context.sessions.add(Running { pending, places, handle, given, connection, number, deadline, begun, measured })
+    wanted.context.sessions.add(Running {
+        pending,
+        places,
+        handle,
+        given,
+        connection,
+        number,
+        deadline,
+        begun,
+        measured,
+    })
 }
 
 /// What a variadic entry wants: `struct gridrpc_request` of variadic.c.
@@ -210,8 +211,11 @@ impl RawRequest {
         // SAFETY: as above.
         let attributes = || unsafe { context.session_attributes.find(self.attributes) };
         let attributes = (self.has_attributes != 0).then(attributes).transpose()?;
-        let handle = if method.is_some() { self.object } else { self.function };
-        Ok(Wanted { handle, method, attributes, count: usize::try_from(self.count).ok(), by_address: true })
+        let given = if method.is_some() { self.object } else { self.function };
+        // SAFETY: grpc.h: a handle.
+        let handle = unsafe { context.handles(method.is_some()).find(given) }?;
+        let count = usize::try_from(self.count).ok();
+        Ok(Wanted { context, handle, given, method, attributes, count, by_address: true })
     }
 
     /// # Safety

@@ -1,7 +1,7 @@
 //! Everything between `grpc_initialize` and `grpc_finalize`.
 
 use std::ffi::{c_char, c_int};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use farcall_client::PerProcess;
@@ -23,6 +23,29 @@ pub struct Context {
     pub session_attributes: Attributes<SessionAttributes>,
     pub signals: Signals,
     pub sessions: Arc<Sessions>,
+}
+
+impl Context {
+    /// Those of objects, or of functions.
+    pub fn handles(&self, of_objects: bool) -> &Handles {
+        if of_objects { &self.objects } else { &self.handles }
+    }
+
+    /// A context with what a configuration file says, where there is one.
+    pub fn new(file: Option<&Path>) -> Outcome<Context> {
+        let servers = Servers::read(file)?;
+        let sessions: Arc<Sessions> = Arc::default();
+        sessions.lock().set_information_max(servers.sessions_kept());
+        Ok(Context {
+            servers,
+            handles: Handles::new(Kind::Function),
+            objects: Handles::new(Kind::Object),
+            handle_attributes: Attributes::new("handle"),
+            session_attributes: Attributes::new("session"),
+            signals: Signals::default(),
+            sessions,
+        })
+    }
 }
 
 /// The one context of a process. A child of a fork has none: its parent's connections, and locks that a thread of the
@@ -53,18 +76,7 @@ fn initialize(given: Option<&str>) -> Outcome<()> {
     if place.is_some() {
         return Err(Failure::new(Code::AlreadyInitialized, "call grpc_finalize first"));
     }
-    let servers = Servers::read(configuration(given).as_deref())?;
-    let sessions: Arc<Sessions> = Arc::default();
-    sessions.lock().set_information_max(servers.sessions_kept());
-    *place = Some(Arc::new(Context {
-        servers,
-        handles: Handles::new(Kind::Function),
-        objects: Handles::new(Kind::Object),
-        handle_attributes: Attributes::new("handle"),
-        session_attributes: Attributes::new("session"),
-        signals: Signals::default(),
-        sessions,
-    }));
+    *place = Some(Arc::new(Context::new(configuration(given).as_deref())?));
     Ok(())
 }
 

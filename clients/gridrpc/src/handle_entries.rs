@@ -12,10 +12,7 @@ use crate::handles::{Handles, Kind, RawHandle};
 const COUNT_MAX: usize = 1 << 20;
 
 fn table(context: &Context, kind: Kind) -> &Handles {
-    match kind {
-        Kind::Function => &context.handles,
-        Kind::Object => &context.objects,
-    }
+    context.handles(kind == Kind::Object)
 }
 
 /// The caller's places for handles, with nothing in them.

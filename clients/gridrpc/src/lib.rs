@@ -15,6 +15,7 @@ mod handle_entries;
 mod handles;
 mod information;
 mod log;
+mod ninf;
 mod progress;
 mod servers;
 mod sessions;

@@ -41,9 +41,12 @@ impl OnStack {
         let given = self.attributes.map(|attributes| unsafe { context.session_attributes.find(attributes) });
         // SAFETY: as above.
         let arguments = unsafe { elements(self.stack) }?;
-        let (handle, attributes, count) = (self.handle, given.transpose()?, Some(arguments.len()));
+        // SAFETY: as above.
+        let handle = unsafe { context.handles(method.is_some()).find(self.handle) }?;
+        let (given, attributes, count) = (self.handle, given.transpose()?, Some(arguments.len()));
+        let wanted = Wanted { context, handle, given, method, attributes, count, by_address: false };
         let mut left = arguments.into_iter();
-        act(&Wanted { handle, method, attributes, count, by_address: false }, &mut |tag| {
+        act(&wanted, &mut |tag| {
             let address = left.next().unwrap_or(std::ptr::null_mut());
             // SAFETY: as above; as many are asked for as there are.
             unsafe { TaggedValue::at(tag, address.cast()) }

@@ -35,7 +35,7 @@ fn of_many(failures: Vec<Failure>) -> Outcome<()> {
 ///
 /// # Safety
 /// NULL, or that many numbers.
-unsafe fn set(sessions: *const c_int, count: usize) -> Outcome<Vec<i32>> {
+pub unsafe fn set(sessions: *const c_int, count: usize) -> Outcome<Vec<i32>> {
     if count == 0 {
         return Ok(Vec::new());
     }
@@ -47,7 +47,7 @@ unsafe fn set(sessions: *const c_int, count: usize) -> Outcome<Vec<i32>> {
 }
 
 /// Whether all of a set have ended; an error when one of them is no session.
-fn all_ended(table: &Table, set: &[i32]) -> Outcome<bool> {
+pub fn all_ended(table: &Table, set: &[i32]) -> Outcome<bool> {
     let mut all = true;
     for session in set {
         all &= table.has_ended(*session)?;
@@ -56,7 +56,7 @@ fn all_ended(table: &Table, set: &[i32]) -> Outcome<bool> {
 }
 
 /// One of a set that has ended, first of those that nobody waited for. `None` while those are all under way.
-fn any_ended(table: &Table, set: &[i32]) -> Outcome<Option<i32>> {
+pub fn any_ended(table: &Table, set: &[i32]) -> Outcome<Option<i32>> {
     let all = all_ended(table, set)?;
     let is_fresh = |session: &&i32| table.has_ended(**session).unwrap_or(false) && !table.was_waited_for(**session);
     let fresh = set.iter().find(is_fresh);

@@ -1,0 +1,227 @@
+/* The classic Ninf interface on Farcall.
+ *
+ *     Ninf_call("dmmul", n, A, B, C);
+ *     Ninf_call("ninf://host:3000/linpack/dgefa", …);
+ *
+ * Rules for all functions:
+ *
+ * - An entry is "function", "module/function", or either after ninf://HOST:PORT/ or http://HOST:PORT/; "()" at its end
+ *   is left out. Without a host it is the server of Ninf_set_server, of -server and -port (Ninf_parse_arg), of
+ *   $NINF_SERVER and $NINF_SERVER_PORT, or Farcall's default; in place of HOST:PORT, Ninf_set_server and $NINF_SERVER also
+ *   take an address (unix:PATH, tls://HOST:PORT, farcall://HOST:PORT). Nothing has to be initialised.
+ * - Arguments go as in grpc.h, but for `long`: of an IN one the low 32 bits count, so that an int will do.
+ * - What returns int returns NINF_OK or NINF_ERROR, and the error is in Ninf_error_code() and Ninf_perror() of the same
+ *   thread. Asynchronous calls return a session's number, above 0, and sessions end by themselves.
+ * - Every function may be called from any thread; a transaction, a set, a group and an any_t belong to one at a time. A
+ *   child of a fork begins anew.
+ *
+ * Names are bound to symbols that begin with farcall_; GCC counts arguments unless GRPC_NO_COUNT is defined (grpc.h).
+ */
+#ifndef FARCALL_NINF_H
+#define FARCALL_NINF_H
+
+#include "grpc.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define FARCALL_NINF_SYMBOL(name) FARCALL_GRPC_SYMBOL(name)
+
+#define NINF_OK 0
+#define NINF_ERROR (-1)
+
+/* Errors. */
+enum ninf_error {
+    NINF_NO_ERROR = 0,
+    CANTFINDSTUB = 1,             /* the server has no such function */
+    CANTEXECUTESTUB = 2,          /* its code cannot be started */
+    STUBREADFAIL = 3,             /* its interface is not to be had */
+    DATASENDFAIL = 4,             /* the connection ended while arguments were sent */
+    DATARECVFAIL = 5,             /* the connection ended, or results were damaged */
+    CANTCONNECTSERVER = 6,        /* nobody answers there */
+    CANTFINDSESSION = 7,          /* no such session */
+    AUTHENTICATION_FAILED = 8,    /* no permission */
+    SESSION_CANCELED = 9,         /* Ninf_session_cancel */
+    MALFORMED_URL = 10,           /* an entry that is no entry */
+    STUB_ERROR = 11,              /* the function failed or called exit() */
+    STUB_ERROR_SIGFPE = 12,       /* it ended by this signal */
+    STUB_ERROR_SIGSEGV = 13,
+    STUB_ERROR_SIGBUS = 14,
+    STUB_ERROR_SIGILL = 15,
+    STUB_ERROR_SIGNAL = 16,       /* by another one */
+    COMPUTATION_REFUSED = 17,     /* a limit of the server, or it is going away */
+    NINF_TIMEOUT = 18,            /* the time was over */
+    INVALID_ARGUMENT = 19,        /* a wrong number of arguments, NULL, … */
+    TRANSACTION_NESTED = 20,      /* begun twice */
+    TRANSACTION_NOT_BEGUN = 21,   /* ended, and not begun */
+    TRANSACTION_FAILED = 22       /* one of its calls failed */
+};
+
+/* This thread's last error; printed to standard error as "text: words". */
+int Ninf_error_code(void) FARCALL_NINF_SYMBOL(Ninf_error_code);
+void Ninf_perror(farcall_grpc_char *text) FARCALL_NINF_SYMBOL(Ninf_perror);
+
+/* ---- Where ------------------------------------------------------------------------------------------------------- */
+
+/* The server of entries without a host, from now on. NULL or "" for `port`: the usual one. */
+void Ninf_set_server(farcall_grpc_char *host, farcall_grpc_char *port) FARCALL_NINF_SYMBOL(Ninf_set_server);
+
+/* Takes -server HOST, -port PORT and -map FILE (a line per host, for groups) out of the program's arguments, and -debug,
+ * -privileged, -shell, -log_record and the like, which have no effect; how many arguments are left, or NINF_ERROR. */
+int Ninf_parse_arg(int argc, char **argv) FARCALL_NINF_SYMBOL(Ninf_parse_arg);
+
+/* ---- Calls ------------------------------------------------------------------------------------------------------- */
+
+int Ninf_call(farcall_grpc_char *entry, ...) FARCALL_NINF_SYMBOL(Ninf_call);
+int Ninf_call_async(farcall_grpc_char *entry, ...) FARCALL_NINF_SYMBOL(Ninf_call_async);
+
+/* Arguments as values of their own, one per parameter. */
+typedef struct _any_t_struct {
+    int type;
+    union {
+        long i;
+        double d;
+        void *p;
+        void (*f)(void);
+    } value;
+} any_t;
+
+void any_set_char(any_t *any, int value) FARCALL_NINF_SYMBOL(any_set_char);
+void any_set_short(any_t *any, int value) FARCALL_NINF_SYMBOL(any_set_short);
+void any_set_int(any_t *any, int value) FARCALL_NINF_SYMBOL(any_set_int);
+void any_set_long(any_t *any, long value) FARCALL_NINF_SYMBOL(any_set_long);
+void any_set_float(any_t *any, double value) FARCALL_NINF_SYMBOL(any_set_float);
+void any_set_double(any_t *any, double value) FARCALL_NINF_SYMBOL(any_set_double);
+void any_set_pointer(any_t *any, void *value) FARCALL_NINF_SYMBOL(any_set_pointer);
+void any_set_function(any_t *any, void (*value)(void)) FARCALL_NINF_SYMBOL(any_set_function);
+
+int Ninf_call_v(farcall_grpc_char *entry, any_t *arguments) FARCALL_NINF_SYMBOL(Ninf_call_v);
+int Ninf_call_v_async(farcall_grpc_char *entry, any_t *arguments) FARCALL_NINF_SYMBOL(Ninf_call_v_async);
+
+/* A function looked up beforehand. `types` is not looked at. Freed by Ninf_free_stub. */
+typedef struct ninf_stub_information Ninf_stub_t;
+int Ninf_get_stub(farcall_grpc_char *entry, int *types, Ninf_stub_t **stub) FARCALL_NINF_SYMBOL(Ninf_get_stub);
+int Ninf_free_stub(Ninf_stub_t *stub) FARCALL_NINF_SYMBOL(Ninf_free_stub);
+int Ninf_call_body(Ninf_stub_t *stub, ...) FARCALL_NINF_SYMBOL(Ninf_call_body);
+int Ninf_call_body_async(Ninf_stub_t *stub, ...) FARCALL_NINF_SYMBOL(Ninf_call_body_async);
+int Ninf_call_body_v(Ninf_stub_t *stub, any_t *arguments) FARCALL_NINF_SYMBOL(Ninf_call_body_v);
+int Ninf_call_body_v_async(Ninf_stub_t *stub, any_t *arguments) FARCALL_NINF_SYMBOL(Ninf_call_body_v_async);
+
+/* A function to be called again and again. Ninf_executable_finalize frees it. */
+typedef struct ninf_executable Ninf_executable_t;
+Ninf_executable_t *Ninf_get_executable(farcall_grpc_char *entry) FARCALL_NINF_SYMBOL(Ninf_get_executable);
+int Ninf_call_executable(Ninf_executable_t *executable, ...) FARCALL_NINF_SYMBOL(Ninf_call_executable);
+int Ninf_call_executable_async(Ninf_executable_t *executable, ...) FARCALL_NINF_SYMBOL(Ninf_call_executable_async);
+int Ninf_executable_finalize(Ninf_executable_t *executable) FARCALL_NINF_SYMBOL(Ninf_executable_finalize);
+/* The one that a session was started with; NULL for others. */
+Ninf_executable_t *Ninf_get_executable_from_session(int session)
+    FARCALL_NINF_SYMBOL(Ninf_get_executable_from_session);
+
+/* Calls of one function, spread over the hosts of -map. Ninf_group_wait_all waits for all of them, and frees the group. */
+typedef struct ninf_group Ninf_group_t;
+Ninf_group_t *Ninf_group_init(farcall_grpc_char *entry) FARCALL_NINF_SYMBOL(Ninf_group_init);
+int Ninf_group_call_async(Ninf_group_t *group, ...) FARCALL_NINF_SYMBOL(Ninf_group_call_async);
+int Ninf_group_wait_all(Ninf_group_t *group) FARCALL_NINF_SYMBOL(Ninf_group_wait_all);
+
+/* ---- Sessions ---------------------------------------------------------------------------------------------------- */
+
+/* NINF_OK, or NINF_ERROR when one failed. */
+int Ninf_wait(int session) FARCALL_NINF_SYMBOL(Ninf_wait);
+int Ninf_wait_all(void) FARCALL_NINF_SYMBOL(Ninf_wait_all);
+int Ninf_wait_and(int *sessions, int count) FARCALL_NINF_SYMBOL(Ninf_wait_and);
+/* One that was not waited for yet: *session; NINF_ERROR and -1 there when none is left. */
+int Ninf_wait_any(int *session) FARCALL_NINF_SYMBOL(Ninf_wait_any);
+int Ninf_wait_or(int *sessions, int count, int *session) FARCALL_NINF_SYMBOL(Ninf_wait_or);
+/* 1 when it has ended, 0 while it is under way, NINF_ERROR for no session. */
+int Ninf_session_probe(int session) FARCALL_NINF_SYMBOL(Ninf_session_probe);
+/* Asks for its end; it is still to be waited for. */
+int Ninf_session_cancel(int session) FARCALL_NINF_SYMBOL(Ninf_session_cancel);
+/* Cancels it, and waits for it. */
+int Ninf_session_remove(int session) FARCALL_NINF_SYMBOL(Ninf_session_remove);
+/* Waits for all sessions, whatever becomes of them. */
+int Ninf_sync(void) FARCALL_NINF_SYMBOL(Ninf_sync);
+
+/* Sets of sessions. Freed by free_id_set. */
+typedef struct ninf_id_set id_set;
+id_set *new_id_set(void) FARCALL_NINF_SYMBOL(new_id_set);
+void free_id_set(id_set *set) FARCALL_NINF_SYMBOL(free_id_set);
+void id_set_add(id_set *set, int session) FARCALL_NINF_SYMBOL(id_set_add);
+void id_set_rm(id_set *set, int session) FARCALL_NINF_SYMBOL(id_set_rm);
+/* The session at a place from 0 on; -1 where there is none. */
+int id_set_get_id(id_set *set, int place) FARCALL_NINF_SYMBOL(id_set_get_id);
+int id_set_length(id_set *set) FARCALL_NINF_SYMBOL(id_set_length);
+/* Wait for all of a set, and for one of it (*session), and take them out of it. They return the set, or NULL when one
+ * failed. */
+id_set *Ninf_wait_and_set(id_set *set) FARCALL_NINF_SYMBOL(Ninf_wait_and_set);
+id_set *Ninf_wait_or_set(id_set *set, int *session) FARCALL_NINF_SYMBOL(Ninf_wait_or_set);
+
+/* Seconds of a session that has ended. Static memory of the thread; NULL for no such session. */
+struct _exec_info_struct {
+    int session;
+    double send_time;    /* until the arguments had left */
+    double wait_time;    /* in the server's queue */
+    double exec_time;    /* of the function */
+    double recv_time;    /* until the results were here */
+    double total_time;
+};
+typedef struct _exec_info_struct Ninf_exec_info_t;
+Ninf_exec_info_t *Ninf_get_info(int session) FARCALL_NINF_SYMBOL(Ninf_get_info);
+Ninf_exec_info_t *Ninf_get_last_info(void) FARCALL_NINF_SYMBOL(Ninf_get_last_info);
+
+/* ---- Transactions ------------------------------------------------------------------------------------------------ */
+
+/* Calls of this thread between the two are written down. The end runs them: those that use the same memory, where one
+ * of them writes to it, in their order, others at once; and waits for all. One that fails keeps back those that depend on
+ * it, and the end is NINF_ERROR. Asynchronous calls return NINF_OK meanwhile. One within another is an error. */
+int Ninf_transaction_begin(void) FARCALL_NINF_SYMBOL(Ninf_transaction_begin);
+int Ninf_transaction_end(void) FARCALL_NINF_SYMBOL(Ninf_transaction_end);
+int Ninf_check_in(void) FARCALL_NINF_SYMBOL(Ninf_check_in);
+int Ninf_check_out(void) FARCALL_NINF_SYMBOL(Ninf_check_out);
+
+/* ---- The variadic calls, with the number of their arguments before them ------------------------------------------ */
+
+int farcall_Ninf_call_counted(int count, const char *entry, ...);
+int farcall_Ninf_call_async_counted(int count, const char *entry, ...);
+int farcall_Ninf_call_body_counted(int count, Ninf_stub_t *stub, ...);
+int farcall_Ninf_call_body_async_counted(int count, Ninf_stub_t *stub, ...);
+int farcall_Ninf_call_executable_counted(int count, Ninf_executable_t *executable, ...);
+int farcall_Ninf_call_executable_async_counted(int count, Ninf_executable_t *executable, ...);
+int farcall_Ninf_group_call_async_counted(int count, Ninf_group_t *group, ...);
+
+#ifdef FARCALL_GRPC_COUNTED
+FARCALL_GRPC_COUNTED Ninf_call(farcall_grpc_char *entry, ...)
+{
+    return farcall_Ninf_call_counted(FARCALL_GRPC_COUNT, entry, FARCALL_GRPC_REST);
+}
+FARCALL_GRPC_COUNTED Ninf_call_async(farcall_grpc_char *entry, ...)
+{
+    return farcall_Ninf_call_async_counted(FARCALL_GRPC_COUNT, entry, FARCALL_GRPC_REST);
+}
+FARCALL_GRPC_COUNTED Ninf_call_body(Ninf_stub_t *stub, ...)
+{
+    return farcall_Ninf_call_body_counted(FARCALL_GRPC_COUNT, stub, FARCALL_GRPC_REST);
+}
+FARCALL_GRPC_COUNTED Ninf_call_body_async(Ninf_stub_t *stub, ...)
+{
+    return farcall_Ninf_call_body_async_counted(FARCALL_GRPC_COUNT, stub, FARCALL_GRPC_REST);
+}
+FARCALL_GRPC_COUNTED Ninf_call_executable(Ninf_executable_t *executable, ...)
+{
+    return farcall_Ninf_call_executable_counted(FARCALL_GRPC_COUNT, executable, FARCALL_GRPC_REST);
+}
+FARCALL_GRPC_COUNTED Ninf_call_executable_async(Ninf_executable_t *executable, ...)
+{
+    return farcall_Ninf_call_executable_async_counted(FARCALL_GRPC_COUNT, executable, FARCALL_GRPC_REST);
+}
+FARCALL_GRPC_COUNTED Ninf_group_call_async(Ninf_group_t *group, ...)
+{
+    return farcall_Ninf_group_call_async_counted(FARCALL_GRPC_COUNT, group, FARCALL_GRPC_REST);
+}
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

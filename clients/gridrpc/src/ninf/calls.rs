@@ -1,0 +1,281 @@
+//! Calls of entries, stubs, executables and groups.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use farcall_c::{TaggedValue, passing};
+
+use crate::calling::{Wanted, call, start};
+use crate::code::Outcome;
+use crate::entry::{missing, place, text};
+use crate::handles::Handle;
+
+use super::any::Any;
+use super::entries::Entry;
+use super::failure::{OK, enter, enter_or, numbered};
+use super::transactions::{self, Recorded};
+use super::waiting::wait_for_all;
+use super::{lock, ninf};
+
+/// `Ninf_stub_t` and `Ninf_executable_t`: a function that was looked up.
+pub struct Stub {
+    handle: Arc<Handle>,
+}
+
+/// `Ninf_group_t`: one function at several servers, in turn.
+pub struct Group {
+    handles: Vec<Arc<Handle>>,
+    next: AtomicUsize,
+    sessions: std::sync::Mutex<Vec<c_int>>,
+}
+
+/// A call in the making.
+struct Made {
+    handle: Arc<Handle>,
+    /// How many arguments there are, where that is known.
+    count: Option<usize>,
+    starts: bool,
+}
+
+impl Made {
+    /// Makes it, starts it and gives its session, or writes it down where a transaction is under way.
+    ///
+    /// # Safety
+    /// Arguments as the interface says, until the call is over.
+    unsafe fn act(&self, mut next: impl FnMut(u32) -> TaggedValue) -> Outcome<c_int> {
+        if transactions::is_under_way() {
+            let interface = self.handle.routine(None)?.0.interface().clone();
+            self.count.map_or(Ok(()), |count| farcall_c::check_count(&interface, count))?;
+            let values = interface.caller_parameters().map(|(_, parameter)| next(passing(parameter))).collect();
+            // SAFETY: the caller's promise; ninf.h has arguments stay until the transaction's end.
+            unsafe { transactions::record(Recorded { handle: self.handle.clone(), values }) }?;
+            return Ok(OK);
+        }
+        let (context, handle, count) = (ninf().context()?, self.handle.clone(), self.count);
+        let given = std::ptr::null_mut();
+        let wanted = Wanted { context, handle, given, method: None, attributes: None, count, by_address: false };
+        // SAFETY: the caller's promise, here and below.
+        unsafe { if self.starts { start(&wanted, next) } else { call(&wanted, next).map(|()| OK) } }
+    }
+}
+
+/// What a variadic entry wants: `struct ninf_request` of variadic_ninf.c.
+#[repr(C)]
+pub struct RawRequest {
+    name: *const c_char,
+    /// Below 0: not known.
+    count: c_int,
+    asynchronous: c_int,
+    entry: *const c_char,
+    stub: *const Stub,
+    executable: *const Stub,
+    group: *const Group,
+    fetch: unsafe extern "C" fn(tag: u32, arguments: *mut c_void, value: *mut TaggedValue),
+    arguments: *mut c_void,
+}
+
+impl RawRequest {
+    /// # Safety
+    /// One of what can be called, or all NULL.
+    unsafe fn handle(&self) -> Outcome<Arc<Handle>> {
+        // SAFETY: the caller's promise, here and below.
+        let stub = unsafe { self.stub.as_ref().or(self.executable.as_ref()) };
+        // SAFETY: as above.
+        match (stub, unsafe { self.group.as_ref() }) {
+            (Some(stub), _) => Ok(stub.handle.clone()),
+            (None, Some(group)) => {
+                let turn = group.next.fetch_add(1, Ordering::Relaxed) % group.handles.len();
+                Ok(group.handles[turn].clone())
+            }
+            // SAFETY: as above.
+            (None, None) => ninf().handle(unsafe { text(self.entry, "what is to be called") }?),
+        }
+    }
+
+    /// # Safety
+    /// As ninf.h says of the entry.
+    unsafe fn act(&self) -> Outcome<c_int> {
+        let count = usize::try_from(self.count).ok();
+        // SAFETY: the caller's promise, here and below.
+        let made = Made { handle: unsafe { self.handle() }?, count, starts: self.asynchronous != 0 };
+        let next = |tag| {
+            let mut value = TaggedValue::of_pointer(std::ptr::null_mut());
+            // SAFETY: as above.
+            unsafe { (self.fetch)(tag, self.arguments, &mut value) };
+            value
+        };
+        // SAFETY: as above.
+        let session = unsafe { made.act(next) }?;
+        // SAFETY: as above.
+        if let Some(group) = unsafe { self.group.as_ref() } {
+            lock(&group.sessions).push(session);
+        }
+        if made.starts && !self.executable.is_null() {
+            lock(&ninf().executables).insert(session, self.executable as usize);
+        }
+        Ok(session)
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn ninf_request(request: *const RawRequest) -> c_int {
+    // SAFETY: variadic_ninf.c: a request with the entry's name, here and below.
+    let Some(request) = (unsafe { request.as_ref() }) else { return super::failure::ERROR };
+    // SAFETY: as above.
+    let name = unsafe { text(request.name, "the entry's name") }.unwrap_or("Ninf_call");
+    // SAFETY: as above.
+    enter(name, || unsafe { request.act() })
+}
+
+/// A call with an array of values.
+///
+/// # Safety
+/// As many values as the function has parameters, each as the interface says.
+unsafe fn call_with(handle: Arc<Handle>, arguments: *const Any, starts: bool) -> Outcome<c_int> {
+    let mut index = 0;
+    // SAFETY: the caller's promise, here and below. None is looked at of a function without parameters.
+    unsafe {
+        Made { handle, count: None, starts }.act(|tag| {
+            let value = arguments.wrapping_add(index);
+            index += 1;
+            if arguments.is_null() { TaggedValue::of_pointer(std::ptr::null_mut()) } else { (*value).tagged(tag) }
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_Ninf_call_v(entry: *const c_char, arguments: *const Any) -> c_int {
+    enter("Ninf_call_v", || {
+        // SAFETY: ninf.h: text, and a value per parameter, here and below.
+        let handle = ninf().handle(unsafe { text(entry, "the entry") }?)?;
+        // SAFETY: as above.
+        unsafe { call_with(handle, arguments, false) }
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_Ninf_call_v_async(entry: *const c_char, arguments: *const Any) -> c_int {
+    enter("Ninf_call_v_async", || {
+        // SAFETY: as above.
+        let handle = ninf().handle(unsafe { text(entry, "the entry") }?)?;
+        // SAFETY: as above.
+        unsafe { call_with(handle, arguments, true) }
+    })
+}
+
+/// # Safety
+/// NULL, or a stub.
+unsafe fn of_stub(stub: *const Stub) -> Outcome<Arc<Handle>> {
+    // SAFETY: the caller's promise.
+    unsafe { stub.as_ref() }.map(|stub| stub.handle.clone()).ok_or_else(|| missing("the stub"))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_Ninf_call_body_v(stub: *const Stub, arguments: *const Any) -> c_int {
+    // SAFETY: ninf.h: a stub, and a value per parameter.
+    enter("Ninf_call_body_v", || unsafe { call_with(of_stub(stub)?, arguments, false) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_Ninf_call_body_v_async(stub: *const Stub, arguments: *const Any) -> c_int {
+    // SAFETY: ninf.h: a stub, and a value per parameter.
+    enter("Ninf_call_body_v_async", || unsafe { call_with(of_stub(stub)?, arguments, true) })
+}
+
+/// Looks an entry up.
+///
+/// # Safety
+/// NULL or text.
+unsafe fn look_up(entry: *const c_char) -> Outcome<*mut Stub> {
+    // SAFETY: the caller's promise.
+    let handle = ninf().handle(unsafe { text(entry, "the entry") }?)?;
+    Ok(Box::into_raw(Box::new(Stub { handle })))
+}
+
+/// # Safety
+/// NULL, or a stub that the caller gives up.
+unsafe fn give_up(stub: *mut Stub) -> Outcome<c_int> {
+    // SAFETY: the caller's promise, here and below.
+    unsafe { of_stub(stub) }?;
+    // SAFETY: as above; not NULL.
+    drop(unsafe { Box::from_raw(stub) });
+    Ok(OK)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_Ninf_get_stub(entry: *const c_char, _types: *mut c_int, stub: *mut *mut Stub) -> c_int {
+    enter("Ninf_get_stub", || {
+        // SAFETY: ninf.h: a place for the stub, and text, here and below.
+        let place = unsafe { place(stub, "the place for the stub") }?;
+        *place = std::ptr::null_mut();
+        // SAFETY: as above.
+        *place = unsafe { look_up(entry) }?;
+        Ok(OK)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_Ninf_free_stub(stub: *mut Stub) -> c_int {
+    // SAFETY: ninf.h: a stub that the caller gives up.
+    enter("Ninf_free_stub", || unsafe { give_up(stub) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_Ninf_get_executable(entry: *const c_char) -> *mut Stub {
+    // SAFETY: ninf.h: text.
+    enter_or("Ninf_get_executable", std::ptr::null_mut(), || unsafe { look_up(entry) }.map_err(numbered))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_Ninf_executable_finalize(executable: *mut Stub) -> c_int {
+    lock(&ninf().executables).retain(|_, address| *address != executable as usize);
+    // SAFETY: ninf.h: an executable that the caller gives up.
+    enter("Ninf_executable_finalize", || unsafe { give_up(executable) })
+}
+
+/// A function at all servers of the map that have it; without a map, at the usual one.
+fn group(entry: &str) -> Outcome<Group> {
+    let map = lock(&ninf().settings).map.clone();
+    let entry = Entry::read(entry)?;
+    if entry.host.is_some() || map.is_empty() {
+        let home = entry.at_home(&lock(&ninf().settings));
+        return Ok(Group::new(vec![ninf().handle_of(home)?]));
+    }
+    let at = |(host, port): (String, u16)| ninf().handle_of(Entry { host: Some(host), port, ..entry.clone() });
+    let mut failure = None;
+    let found: Vec<Arc<Handle>> =
+        map.into_iter().filter_map(|one| at(one).map_err(|its| failure = Some(its)).ok()).collect();
+    match failure {
+        Some(failure) if found.is_empty() => Err(failure),
+        _ => Ok(Group::new(found)),
+    }
+}
+
+impl Group {
+    fn new(handles: Vec<Arc<Handle>>) -> Group {
+        Group { handles, next: AtomicUsize::new(0), sessions: Default::default() }
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_Ninf_group_init(entry: *const c_char) -> *mut Group {
+    enter_or("Ninf_group_init", std::ptr::null_mut(), || {
+        // SAFETY: ninf.h: text.
+        let made = unsafe { text(entry, "the entry") }.and_then(group).map_err(numbered)?;
+        Ok(Box::into_raw(Box::new(made)))
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_Ninf_group_wait_all(group: *mut Group) -> c_int {
+    enter("Ninf_group_wait_all", || {
+        if group.is_null() {
+            return Err(missing("the group"));
+        }
+        // SAFETY: ninf.h: a group that the caller gives up.
+        let group = unsafe { Box::from_raw(group) };
+        let sessions = std::mem::take(&mut *lock(&group.sessions));
+        wait_for_all(&sessions).map(|()| OK)
+    })
+}

@@ -1,0 +1,75 @@
+//! Entries: the names of functions, with or without a server before them.
+
+use crate::code::{Code, Failure, Outcome};
+
+use super::settings::Settings;
+
+/// A function, and where it is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Entry {
+    /// A host or an address; `None` for the default.
+    pub host: Option<String>,
+    /// 0 for the usual one.
+    pub port: u16,
+    pub name: String,
+}
+
+fn malformed(text: &str, why: &str) -> Failure {
+    Failure::new(Code::FunctionNotFound, format!("malformed entry {text:?}: {why}"))
+}
+
+impl Entry {
+    /// `function`, `module/function`, `ninf://HOST:PORT/module/function`, `http://HOST:PORT/function`.
+    pub fn read(text: &str) -> Outcome<Entry> {
+        let bare = text.strip_suffix("()").unwrap_or(text);
+        let scheme = ["ninf://", "http://"].into_iter().find_map(|scheme| bare.strip_prefix(scheme));
+        let entry = match scheme {
+            None if bare.contains("://") => return Err(malformed(text, "write ninf://HOST:PORT/module/function")),
+            None => Entry { host: None, port: 0, name: bare.to_owned() },
+            Some(rest) => {
+                let (place, name) = rest.split_once('/').ok_or_else(|| malformed(text, "no function is named"))?;
+                let (host, port) = host_and_port(place).ok_or_else(|| malformed(text, "no HOST:PORT"))?;
+                Entry { host: Some(host), port, name: name.trim_start_matches('/').to_owned() }
+            }
+        };
+        if entry.name.is_empty() { Err(malformed(text, "no function is named")) } else { Ok(entry) }
+    }
+
+    /// At the server of the settings, unless it names one.
+    pub fn at_home(self, settings: &Settings) -> Entry {
+        if self.host.is_some() {
+            return self;
+        }
+        let (host, port) = settings.server();
+        Entry { host, port, ..self }
+    }
+}
+
+fn host_and_port(place: &str) -> Option<(String, u16)> {
+    let (host, port) = match place.rsplit_once(':') {
+        Some((host, port)) => (host, port.parse().ok()?),
+        None => (place, 0),
+    };
+    (!host.is_empty()).then(|| (host.to_owned(), port))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn entry(host: Option<&str>, port: u16, name: &str) -> Entry {
+        Entry { host: host.map(str::to_owned), port, name: name.to_owned() }
+    }
+
+    #[test]
+    fn entries_of_all_forms() {
+        assert_eq!(Entry::read("dmmul").unwrap(), entry(None, 0, "dmmul"));
+        assert_eq!(Entry::read("linpack/dgefa()").unwrap(), entry(None, 0, "linpack/dgefa"));
+        assert_eq!(Entry::read("ninf://hpc:3000/linpack/dgefa").unwrap(), entry(Some("hpc"), 3000, "linpack/dgefa"));
+        assert_eq!(Entry::read("http://hpc/dmmul").unwrap(), entry(Some("hpc"), 0, "dmmul"));
+        for wrong in ["", "()", "ninf://hpc:3000", "ninf://hpc:many/f", "ninf:///f", "ftp://hpc/f", "ninf://hpc/"] {
+            assert!(Entry::read(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

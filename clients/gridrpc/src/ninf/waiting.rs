@@ -1,0 +1,198 @@
+//! Waiting for sessions, and what is known of those that have ended.
+
+use std::cell::RefCell;
+use std::ffi::{c_int, c_void};
+use std::time::Duration;
+
+use crate::code::{Code, Failure, Outcome};
+use crate::sessions::{Stage, Table};
+use crate::waiting::{VOID, all_ended, any_ended, set};
+
+use super::failure::{OK, enter, enter_or, numbered};
+use super::{lock, ninf};
+
+/// Waits for all of these; the first failure.
+pub fn wait_for_all(sessions: &[c_int]) -> Outcome<()> {
+    let context = ninf().context()?;
+    let failures = context.sessions.wait_until(|table| match all_ended(table, sessions) {
+        Ok(all) => all.then(|| Ok(ended_all(table, sessions))),
+        Err(failure) => Some(Err(failure)),
+    })?;
+    failures.into_iter().next().map_or(Ok(()), Err)
+}
+
+fn ended_all(table: &mut Table, sessions: &[c_int]) -> Vec<Failure> {
+    sessions.iter().filter_map(|session| ended(table, *session)).collect()
+}
+
+/// Notes that somebody waited for a session: its failure.
+fn ended(table: &mut Table, session: c_int) -> Option<Failure> {
+    lock(&ninf().executables).remove(&session);
+    table.waited_for(session)
+}
+
+/// Waits for one of these: which, and its failure.
+pub fn wait_for_one(sessions: &[c_int]) -> Outcome<(c_int, Option<Failure>)> {
+    if sessions.is_empty() {
+        return Err(Failure::new(Code::InvalidSessionId, "the set is empty"));
+    }
+    ninf().context()?.sessions.wait_until(|table| match any_ended(table, sessions) {
+        Ok(found) => found.map(|session| Ok((session, ended(table, session)))),
+        Err(failure) => Some(Err(failure)),
+    })
+}
+
+/// # Safety
+/// A place for a number, or NULL.
+unsafe fn give(place: *mut c_int, session: c_int) {
+    // SAFETY: the caller's promise.
+    if let Some(place) = unsafe { place.as_mut() } {
+        *place = session;
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn farcall_Ninf_wait(session: c_int) -> c_int {
+    enter("Ninf_wait", || wait_for_all(&[session]).map(|()| OK))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_Ninf_wait_and(sessions: *const c_int, count: c_int) -> c_int {
+    enter("Ninf_wait_and", || {
+        // SAFETY: ninf.h: so many numbers.
+        let sessions = unsafe { set(sessions, usize::try_from(count).unwrap_or(0)) }?;
+        wait_for_all(&sessions).map(|()| OK)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_Ninf_wait_or(sessions: *const c_int, count: c_int, session: *mut c_int) -> c_int {
+    enter("Ninf_wait_or", || {
+        // SAFETY: ninf.h: a place for a number, and so many numbers, here and below.
+        unsafe { give(session, VOID) };
+        // SAFETY: as above.
+        let (ended, failure) = wait_for_one(&unsafe { set(sessions, usize::try_from(count).unwrap_or(0)) }?)?;
+        // SAFETY: as above.
+        unsafe { give(session, ended) };
+        failure.map_or(Ok(OK), Err)
+    })
+}
+
+fn wait_all() -> Outcome<()> {
+    let ended = |table: &mut Table| (table.running() == 0).then(|| Ok(table.waited_for_all()));
+    let failures = ninf().context()?.sessions.wait_until(ended)?;
+    lock(&ninf().executables).clear();
+    failures.into_iter().next().map_or(Ok(()), Err)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn farcall_Ninf_wait_all() -> c_int {
+    enter("Ninf_wait_all", || wait_all().map(|()| OK))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn farcall_Ninf_sync() -> c_int {
+    enter("Ninf_sync", || {
+        let _ = wait_all();
+        Ok(OK)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_Ninf_wait_any(session: *mut c_int) -> c_int {
+    enter("Ninf_wait_any", || {
+        // SAFETY: ninf.h: a place for a number, here and below.
+        unsafe { give(session, VOID) };
+        let found = ninf().context()?.sessions.wait_until(|table| match table.first_fresh() {
+            Some(first) => Some(Ok((first, ended(table, first)))),
+            None => (table.running() == 0).then(|| Err(Failure::new(Code::InvalidSessionId, "no session is left"))),
+        })?;
+        // SAFETY: as above.
+        unsafe { give(session, found.0) };
+        found.1.map_or(Ok(OK), Err)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn farcall_Ninf_session_probe(session: c_int) -> c_int {
+    enter("Ninf_session_probe", || ninf().context()?.sessions.lock().has_ended(session).map(c_int::from))
+}
+
+fn cancel(session: c_int) -> Outcome<()> {
+    let context = ninf().context()?;
+    context.sessions.lock().has_ended(session)?;
+    context.sessions.cancel_one(session);
+    Ok(())
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn farcall_Ninf_session_cancel(session: c_int) -> c_int {
+    enter("Ninf_session_cancel", || cancel(session).map(|()| OK))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn farcall_Ninf_session_remove(session: c_int) -> c_int {
+    enter("Ninf_session_remove", || {
+        cancel(session)?;
+        // That it was cancelled is what was asked for.
+        let _ = wait_for_all(&[session]);
+        Ok(OK)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn farcall_Ninf_get_executable_from_session(session: c_int) -> *mut c_void {
+    lock(&ninf().executables).get(&session).map_or(std::ptr::null_mut(), |address| *address as *mut c_void)
+}
+
+/// `struct _exec_info_struct`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct Information {
+    session: c_int,
+    send: f64,
+    wait: f64,
+    execute: f64,
+    receive: f64,
+    total: f64,
+}
+
+thread_local! {
+    /// What this thread asked for last.
+    static TOLD: RefCell<Box<Information>> = RefCell::default();
+}
+
+/// Tells of a session; of the one that ended last where none is named.
+fn tell(session: Option<c_int>) -> Outcome<*mut Information> {
+    let context = ninf().context()?;
+    let table = context.sessions.lock();
+    let none = || Failure::new(Code::InvalidSessionId, "no session has ended");
+    let session = session.or_else(|| table.last_ended()).ok_or_else(none)?;
+    let (measured, stage) = table.information(session)?;
+    if !matches!(stage, Stage::Ended | Stage::Lost) {
+        return Err(none());
+    }
+    let seconds = |duration: Duration| duration.as_secs_f64();
+    let told = Information {
+        session,
+        send: seconds(measured.sending),
+        wait: seconds(measured.started),
+        execute: seconds(measured.finished.saturating_sub(measured.started)),
+        receive: seconds(measured.whole.saturating_sub(measured.sending).saturating_sub(measured.finished)),
+        total: seconds(measured.whole),
+    };
+    TOLD.with(|place| {
+        **place.borrow_mut() = told;
+        Ok(&raw mut **place.borrow_mut())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn farcall_Ninf_get_info(session: c_int) -> *mut Information {
+    enter_or("Ninf_get_info", std::ptr::null_mut(), || tell(Some(session)).map_err(numbered))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn farcall_Ninf_get_last_info() -> *mut Information {
+    enter_or("Ninf_get_last_info", std::ptr::null_mut(), || tell(None).map_err(numbered))
+}
