@@ -108,7 +108,7 @@ int Ninf_call_body_async(Ninf_stub_t *stub, ...) FARCALL_NINF_SYMBOL(Ninf_call_b
 int Ninf_call_body_v(Ninf_stub_t *stub, any_t *arguments) FARCALL_NINF_SYMBOL(Ninf_call_body_v);
 int Ninf_call_body_v_async(Ninf_stub_t *stub, any_t *arguments) FARCALL_NINF_SYMBOL(Ninf_call_body_v_async);
 
-/* A function to be called again and again. Ninf_executable_finalize frees it. */
+/* A process of its own for a function, whose static variables live on. Ninf_executable_finalize ends it. */
 typedef struct ninf_executable Ninf_executable_t;
 Ninf_executable_t *Ninf_get_executable(farcall_grpc_char *entry) FARCALL_NINF_SYMBOL(Ninf_get_executable);
 int Ninf_call_executable(Ninf_executable_t *executable, ...) FARCALL_NINF_SYMBOL(Ninf_call_executable);

@@ -122,6 +122,11 @@ impl HandleAttributes {
         all
     }
 
+    /// Time that a handle's process has to end.
+    pub fn stop_limit(&self) -> Option<Duration> {
+        u64::try_from(self.stop_timeout).ok().map(Duration::from_secs)
+    }
+
     /// Time that a handle has to become ready.
     pub fn start_limit(&self) -> Option<Duration> {
         limit(self.start_timeout)

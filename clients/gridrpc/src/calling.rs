@@ -53,7 +53,8 @@ impl Bound {
         let (routine, connection) = handle.routine(wanted.method).map_err(|failure| handle.noted(failure))?;
         let attributes = wanted.attributes.unwrap_or_else(|| SessionAttributes::of_handle(&handle.attributes));
         let (timeout, output) = (attributes.timeout(), connection.prints);
-        let options = CallOptions { timeout, announced, output, ..CallOptions::default() };
+        let on = handle.held.as_ref().map(|held| held.id);
+        let options = CallOptions { timeout, announced, output, on, ..CallOptions::default() };
         let by_address = wanted.by_address && wanted.context.servers.fortran_compatible();
         Ok(Bound { handle, routine, connection, attributes, options, by_address })
     }
@@ -83,7 +84,7 @@ impl Bound {
 
     fn failed(&self, error: farcall_client::Error) -> Failure {
         self.handle.server.note(&self.connection, &error);
-        self.handle.noted(error.into())
+        self.handle.failed(error)
     }
 
     /// Waits until the arguments have left, or the call is over; not where they need not have left.
@@ -117,13 +118,14 @@ pub unsafe fn call(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) ->
     let bound = Bound::new(wanted, false)?;
     // SAFETY: the caller's promise, here and below.
     let Prepared { arguments, destinations, places } = unsafe { bound.prepare(wanted.count, next) }?;
-    let outputs = if bound.options.output {
-        // SAFETY: as above.
-        let started = unsafe { bound.routine.start_borrowed(arguments, destinations, &bound.options) };
-        started.and_then(printing)
-    } else {
-        bound.routine.call_positional(arguments, destinations, &bound.options)
-    };
+    // SAFETY: as above.
+    let started = unsafe { bound.routine.start_borrowed(arguments, destinations, &bound.options) };
+    let mut pending = started.map_err(|error| bound.failed(error))?;
+    let _known = wanted.context.sessions.enter(&bound.connection, pending.number())?;
+    if bound.attributes.argument_timeout().is_some() {
+        bound.see_off(&mut pending, &Began::now())?;
+    }
+    let outputs = if bound.options.output { printing(pending) } else { pending.wait() };
     let outputs = outputs.map_err(|error| bound.failed(error))?;
     // SAFETY: as above.
     unsafe { fill_all(&places, &outputs) }.map_err(|error| bound.failed(error))

@@ -6,10 +6,28 @@ use crate::attributes::{HandleAttributes, give};
 use crate::code::{Code, Failure, Outcome};
 use crate::context::{Context, current};
 use crate::entry::{enter, missing, optional_text, print, text};
-use crate::handles::{Handles, Kind, RawHandle};
+use crate::handles::{Handles, Kind, Processes, RawHandle};
+use crate::held::Held;
 
 /// More handles than this at once are a mistake.
 const COUNT_MAX: usize = 1 << 20;
+
+/// Handles as an entry wants them.
+struct Wanted {
+    kind: Kind,
+    count: usize,
+    is_array: bool,
+}
+
+impl Wanted {
+    fn one(kind: Kind) -> Wanted {
+        Wanted { kind, count: 1, is_array: false }
+    }
+
+    fn array(kind: Kind, count: usize) -> Wanted {
+        Wanted { kind, count, is_array: true }
+    }
+}
 
 fn table(context: &Context, kind: Kind) -> &Handles {
     context.handles(kind == Kind::Object)
@@ -32,9 +50,14 @@ unsafe fn places<'a>(handles: *mut RawHandle, count: usize) -> Outcome<&'a mut [
     Ok(places)
 }
 
-fn bind(kind: Kind, places: &mut [RawHandle], name: &str, attributes: &HandleAttributes) -> Outcome<()> {
+/// Objects, and functions of arrays, have processes of their own.
+fn bind(wanted: &Wanted, places: &mut [RawHandle], name: &str, attributes: &HandleAttributes) -> Outcome<()> {
     let context = current()?;
-    let bound = table(&context, kind).bind(&context.servers, name, attributes, places.len())?;
+    let processes = match wanted {
+        Wanted { kind: Kind::Function, is_array: false, .. } => Processes::Shared,
+        _ => Processes::Own(places.len()),
+    };
+    let bound = table(&context, wanted.kind).bind(&context.servers, name, attributes, processes)?;
     for (place, id) in places.iter_mut().zip(bound) {
         place.id = id;
     }
@@ -45,33 +68,27 @@ fn bind(kind: Kind, places: &mut [RawHandle], name: &str, attributes: &HandleAtt
 ///
 /// # Safety
 /// NULL, or places for so many handles; text.
-unsafe fn init(
-    kind: Kind,
-    handles: *mut RawHandle,
-    count: usize,
-    server: *const c_char,
-    name: *const c_char,
-) -> Outcome<()> {
+unsafe fn init(wanted: &Wanted, handles: *mut RawHandle, server: *const c_char, name: *const c_char) -> Outcome<()> {
     current()?;
     // SAFETY: the caller's promise, here and below.
-    let places = unsafe { places(handles, count) }?;
+    let places = unsafe { places(handles, wanted.count) }?;
     // SAFETY: as above.
     let host = unsafe { optional_text(server, "the server's name") }?.map(str::to_owned);
     // SAFETY: as above.
     let name = unsafe { text(name, "the name") }?;
-    bind(kind, places, name, &HandleAttributes::of(host, name))
+    bind(wanted, places, name, &HandleAttributes::of(host, name))
 }
 
 /// # Safety
 /// NULL, or places for so many handles; attributes.
-unsafe fn init_with(kind: Kind, handles: *mut RawHandle, count: usize, raw: *const RawHandle) -> Outcome<()> {
+unsafe fn init_with(wanted: &Wanted, handles: *mut RawHandle, raw: *const RawHandle) -> Outcome<()> {
     let context = current()?;
     // SAFETY: the caller's promise, here and below.
-    let places = unsafe { places(handles, count) }?;
+    let places = unsafe { places(handles, wanted.count) }?;
     // SAFETY: as above.
     let attributes = unsafe { context.handle_attributes.find(raw) }?;
     let name = attributes.function.clone().ok_or_else(|| Failure::other("set GRPC_HANDLE_ATTR_FUNCNAME first"))?;
-    bind(kind, places, &name, &attributes)
+    bind(wanted, places, &name, &attributes)
 }
 
 /// # Safety
@@ -80,6 +97,7 @@ unsafe fn destruct(kind: Kind, handles: *mut RawHandle, count: usize) -> Outcome
     let context = current()?;
     let table = table(&context, kind);
     let mut outcome = Ok(());
+    let (mut held, mut limit) = (Vec::new(), None);
     for index in 0..count.min(COUNT_MAX) {
         let handle = if handles.is_null() { handles } else { handles.wrapping_add(index) };
         // SAFETY: the caller's promise.
@@ -87,6 +105,8 @@ unsafe fn destruct(kind: Kind, handles: *mut RawHandle, count: usize) -> Outcome
             Ok(found) => {
                 table.remove(found.id);
                 context.sessions.cancel_of(found.id);
+                held.extend(found.held.clone());
+                limit = found.attributes.stop_limit();
             }
             // The others are destructed all the same.
             Err(failure) => outcome = Err(failure),
@@ -95,7 +115,7 @@ unsafe fn destruct(kind: Kind, handles: *mut RawHandle, count: usize) -> Outcome
             break;
         }
     }
-    outcome
+    outcome.and(Held::release(&held, limit))
 }
 
 /// # Safety
@@ -140,7 +160,8 @@ unsafe fn get_error(name: &str, kind: Kind, handle: *const RawHandle) -> c_int {
 unsafe fn is_ready(kind: Kind, handle: *const RawHandle) -> Outcome<()> {
     let context = current()?;
     // SAFETY: the caller's promise.
-    unsafe { table(&context, kind).find(handle) }?.routine(None).map(drop)
+    let ready = unsafe { table(&context, kind).find(handle) }?.is_ready()?;
+    if ready { Ok(()) } else { Err(Failure::new(Code::NotCompleted, "its process starts")) }
 }
 
 /// The thirteen entries of one kind, as grpc.h says; that text is what makes each `unsafe` in them right.
@@ -150,17 +171,19 @@ macro_rules! entries {
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $default(handle: *mut RawHandle, name: *const c_char) -> c_int {
             // SAFETY: grpc.h: a place for the handle, and text, here and below.
-            enter(spoken(stringify!($default)), || unsafe { init($kind, handle, 1, std::ptr::null(), name) })
+            enter(spoken(stringify!($default)), || unsafe { init(&Wanted::one($kind), handle, std::ptr::null(), name) })
         }
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $default_array(handles: *mut RawHandle, count: usize, name: *const c_char) -> c_int {
             // SAFETY: as above, for so many handles.
-            enter(spoken(stringify!($default_array)), || unsafe { init($kind, handles, count, std::ptr::null(), name) })
+            enter(spoken(stringify!($default_array)), || unsafe {
+                init(&Wanted::array($kind, count), handles, std::ptr::null(), name)
+            })
         }
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $init(handle: *mut RawHandle, server: *const c_char, name: *const c_char) -> c_int {
             // SAFETY: as above.
-            enter(spoken(stringify!($init)), || unsafe { init($kind, handle, 1, server, name) })
+            enter(spoken(stringify!($init)), || unsafe { init(&Wanted::one($kind), handle, server, name) })
         }
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $init_array(
@@ -170,17 +193,21 @@ macro_rules! entries {
             name: *const c_char,
         ) -> c_int {
             // SAFETY: as above.
-            enter(spoken(stringify!($init_array)), || unsafe { init($kind, handles, count, server, name) })
+            enter(spoken(stringify!($init_array)), || unsafe {
+                init(&Wanted::array($kind, count), handles, server, name)
+            })
         }
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $with(handle: *mut RawHandle, attributes: *const RawHandle) -> c_int {
             // SAFETY: as above, and attributes.
-            enter(spoken(stringify!($with)), || unsafe { init_with($kind, handle, 1, attributes) })
+            enter(spoken(stringify!($with)), || unsafe { init_with(&Wanted::one($kind), handle, attributes) })
         }
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $with_array(handles: *mut RawHandle, count: usize, attributes: *const RawHandle) -> c_int {
             // SAFETY: as above.
-            enter(spoken(stringify!($with_array)), || unsafe { init_with($kind, handles, count, attributes) })
+            enter(spoken(stringify!($with_array)), || unsafe {
+                init_with(&Wanted::array($kind, count), handles, attributes)
+            })
         }
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $destruct(handle: *mut RawHandle) -> c_int {

@@ -4,11 +4,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use farcall_client::Routine;
+use farcall_client::{Error, ErrorKind, Routine};
 use rustc_hash::FxHashMap;
 
 use crate::attributes::HandleAttributes;
 use crate::code::{Code, Failure, Outcome};
+use crate::held::Held;
 use crate::servers::{Connection, Server, Servers};
 
 /// `grpc_function_handle_t` and its kind: a number, and words that are zero.
@@ -62,12 +63,23 @@ pub struct Handle {
     kind: Kind,
     pub name: String,
     pub server: Arc<Server>,
+    /// Its own process; none of a function whose calls are independent.
+    pub held: Option<Held>,
     pub attributes: HandleAttributes,
     /// How long connecting and looking up took when it was bound.
     pub binding: Binding,
     /// The last error with it.
     last: Mutex<Option<Failure>>,
     timed_out: AtomicBool,
+}
+
+/// Which processes handles are to have.
+#[derive(Clone, Copy, Debug)]
+pub enum Processes {
+    /// One handle, for whatever process is free.
+    Shared,
+    /// So many handles, each with a process of its own.
+    Own(usize),
 }
 
 /// How long binding took.
@@ -101,16 +113,16 @@ impl Handles {
         servers: &Servers,
         name: &str,
         attributes: &HandleAttributes,
-        count: usize,
+        wanted: Processes,
     ) -> Outcome<Vec<u64>> {
         let mut failure = None;
         for server in servers.named(attributes.host.as_deref(), attributes.port)? {
             let function = servers.function(&server, name);
             let attributes = attributes.completed(server.section.as_ref(), function.as_ref());
-            match look_up(&server, name, self.kind, attributes.start_limit()) {
-                Ok(binding) => {
-                    let one = || self.add(name, server.clone(), &attributes, binding);
-                    return Ok(std::iter::repeat_with(one).take(count).collect());
+            match self.look_up(&server, name, &attributes, wanted) {
+                Ok((binding, all)) => {
+                    let add = |held| self.add(name, server.clone(), held, &attributes, binding);
+                    return Ok(all.into_iter().map(add).collect());
                 }
                 Err(error) => failure = Some(telling(failure, error)),
             }
@@ -118,11 +130,18 @@ impl Handles {
         Err(failure.unwrap_or_else(|| Failure::new(Code::ServerNotFound, "the configuration names no server")))
     }
 
-    fn add(&self, name: &str, server: Arc<Server>, attributes: &HandleAttributes, binding: Binding) -> u64 {
+    fn add(
+        &self,
+        name: &str,
+        server: Arc<Server>,
+        held: Option<Held>,
+        attributes: &HandleAttributes,
+        binding: Binding,
+    ) -> u64 {
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let (kind, name, attributes) = (self.kind, name.to_owned(), attributes.clone());
         let (last, timed_out) = (Mutex::default(), AtomicBool::new(false));
-        let handle = Handle { id, kind, name, server, attributes, binding, last, timed_out };
+        let handle = Handle { id, kind, name, server, held, attributes, binding, last, timed_out };
         lock(&self.known).insert(id, Arc::new(handle));
         id
     }
@@ -146,17 +165,37 @@ impl Handles {
     }
 }
 
-/// Asks a server for a routine, or for a class.
-fn look_up(server: &Server, name: &str, kind: Kind, limit: Option<Duration>) -> Outcome<Binding> {
-    let begun = Instant::now();
-    let connection = server.connect(limit)?;
-    let connected = Instant::now();
-    if kind == Kind::Object {
-        let message = format!("{name}: the server at {} keeps no objects", connection.client.address());
-        return Err(Failure::new(kind.missing(), message));
+impl Handles {
+    /// Asks a server for a routine, or for a class, and for processes of it: as many places as there are to be handles.
+    fn look_up(
+        &self,
+        server: &Server,
+        name: &str,
+        attributes: &HandleAttributes,
+        wanted: Processes,
+    ) -> Outcome<(Binding, Vec<Option<Held>>)> {
+        let (begun, limit) = (Instant::now(), attributes.start_limit());
+        let connection = server.connect(limit)?;
+        let connected = Instant::now();
+        let missing = self.kind.missing();
+        if self.kind == Kind::Function {
+            routine(server, &connection, name, self.kind)?;
+        }
+        let all = match wanted {
+            Processes::Shared => vec![None],
+            Processes::Own(0) => Vec::new(),
+            Processes::Own(count) => {
+                let asked = Held::ask(&connection.client, name, count, limit);
+                let held = asked.map_err(|error| Failure::of_binding(&error, missing))?;
+                // A server tells of a class that it has not when it is to start it.
+                if let (Kind::Object, Some(first)) = (self.kind, held.first()) {
+                    first.ready().map_err(|error| Failure::of_binding(&error, missing))?;
+                }
+                held.into_iter().map(Some).collect()
+            }
+        };
+        Ok((Binding { connecting: connected - begun, looking_up: connected.elapsed() }, all))
     }
-    routine(server, &connection, name, kind)?;
-    Ok(Binding { connecting: connected - begun, looking_up: connected.elapsed() })
 }
 
 fn routine(server: &Server, connection: &Arc<Connection>, name: &str, kind: Kind) -> Outcome<Routine> {
@@ -185,9 +224,27 @@ impl Handle {
         let connection = self.server.connect(self.attributes.start_limit())?;
         let found = match method {
             None => routine(&self.server, &connection, &self.name, self.kind),
-            Some(method) => routine(&self.server, &connection, &format!("{}.{method}", self.name), Kind::Function),
+            Some(method) => {
+                let class = self.held.as_ref().map_or(self.name.as_str(), Held::name);
+                routine(&self.server, &connection, &format!("{class}.{method}"), Kind::Function)
+            }
         };
         Ok((found?, connection))
+    }
+
+    /// A call's failure: that a handle's own process is gone makes the handle useless.
+    pub fn failed(&self, error: Error) -> Failure {
+        let gone = self.held.is_some() && error.kind() == ErrorKind::NotFound;
+        let failure = if gone { Failure::new(self.kind.invalid(), error.to_string()) } else { error.into() };
+        self.noted(failure)
+    }
+
+    /// Whether its process takes calls.
+    pub fn is_ready(&self) -> Outcome<bool> {
+        match &self.held {
+            Some(held) => held.is_ready().map_err(|error| Failure::of_binding(&error, self.kind.missing())),
+            None => self.routine(None).map(|_| true),
+        }
     }
 
     /// Keeps a failure as the handle's last one.

@@ -13,6 +13,7 @@ mod context;
 mod entry;
 mod handle_entries;
 mod handles;
+mod held;
 mod information;
 mod log;
 mod ninf;

@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 use crate::attributes::HandleAttributes;
 use crate::code::{Failure, Outcome};
 use crate::context::Context;
-use crate::handles::{Handle, RawHandle};
+use crate::handles::{Handle, Processes, RawHandle};
 use entries::Entry;
 use settings::Settings;
 
@@ -62,17 +62,27 @@ impl Ninf {
         self.handle_of(entry)
     }
 
+    /// A handle of the entry with a process of its own.
+    pub fn executable(&self, text: &str) -> Outcome<Arc<Handle>> {
+        let entry = Entry::read(text)?.at_home(&lock(&self.settings));
+        self.bind(&entry, Processes::Own(1))
+    }
+
+    fn bind(&self, entry: &Entry, processes: Processes) -> Outcome<Arc<Handle>> {
+        let context = self.context()?;
+        let mut attributes = HandleAttributes::of(entry.host.clone(), &entry.name);
+        attributes.port = entry.port.into();
+        let bound = context.handles.bind(&context.servers, &entry.name, &attributes, processes)?;
+        let id = bound.first().copied().ok_or_else(|| Failure::other("no handle was made"))?;
+        // SAFETY: a struct of our own.
+        unsafe { context.handles.find(&RawHandle::new(id)) }
+    }
+
     pub fn handle_of(&self, entry: Entry) -> Outcome<Arc<Handle>> {
         if let Some(handle) = lock(&self.handles).get(&entry) {
             return Ok(handle.clone());
         }
-        let context = self.context()?;
-        let mut attributes = HandleAttributes::of(entry.host.clone(), &entry.name);
-        attributes.port = entry.port.into();
-        let bound = context.handles.bind(&context.servers, &entry.name, &attributes, 1)?;
-        let id = bound.first().copied().ok_or_else(|| Failure::other("no handle was made"))?;
-        // SAFETY: a struct of our own.
-        let handle = unsafe { context.handles.find(&RawHandle::new(id)) }?;
+        let handle = self.bind(&entry, Processes::Shared)?;
         lock(&self.handles).insert(entry, handle.clone());
         Ok(handle)
     }

@@ -77,6 +77,8 @@ pub struct Table {
     /// Threads that collect outcomes at this moment, and may write to the program's memory.
     collecting: usize,
     ending: bool,
+    /// Calls that threads wait in, which are no sessions.
+    calls: FxHashMap<Number, Arc<Connection>>,
     /// Those whose measurements are kept, in the order of their ends, and how many may be.
     measured: VecDeque<i32>,
     measured_max: MeasuredMax,
@@ -220,6 +222,17 @@ impl Sessions {
         self.changed.notify_all();
     }
 
+    /// Notes that a thread waits in a call, which is cancelled when everything ends.
+    pub fn enter(&self, connection: &Arc<Connection>, number: u64) -> Outcome<Entered<'_>> {
+        let mut table = self.lock();
+        if table.ending {
+            return Err(over());
+        }
+        let number = (connection.key, number);
+        table.calls.insert(number, connection.clone());
+        Ok(Entered { sessions: self, number })
+    }
+
     /// Cancels those that are under way with this handle.
     pub fn cancel_of(&self, handle: u64) {
         self.cancel(|running| running.handle.id == handle);
@@ -253,14 +266,28 @@ impl Sessions {
         let mut table = self.lock();
         table.ending = true;
         let given_up = std::mem::take(&mut table.running);
+        let calls: Vec<_> = table.calls.drain().map(|(number, connection)| (connection, number.1)).collect();
         while table.collecting > 0 {
             table = self.changed.wait(table).unwrap_or_else(PoisonError::into_inner);
         }
         drop(table);
-        // This asks the servers to end them, and waits for nothing.
+        // Both ask the servers to end them, and wait for nothing.
         drop(given_up);
+        self.cancel_calls(calls);
         self.changed.notify_all();
         self.work.notify_all();
+    }
+}
+
+/// A call that a thread waits in, for as long as it does.
+pub struct Entered<'a> {
+    sessions: &'a Sessions,
+    number: Number,
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        self.sessions.lock().calls.remove(&self.number);
     }
 }
 
@@ -299,7 +326,7 @@ impl Taken {
             }
             Err(error) => {
                 self.handle.server.note(&self.connection, &error);
-                Found::Over(Some(self.handle.noted(error.into())), None)
+                Found::Over(Some(self.handle.failed(error)), None)
             }
         };
         Looked { session: self.session, number, found }

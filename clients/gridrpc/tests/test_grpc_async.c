@@ -184,20 +184,29 @@ static void *wait_for_any(void *place)
     return NULL;
 }
 
+static void *call_for_ever(void *handle)
+{
+    return (void *)(long)grpc_call(handle);
+}
+
 static void finalize_meanwhile(void)
 {
     grpc_function_handle_t handle;
     grpc_sessionid_t session;
-    pthread_t thread;
+    pthread_t thread, caller;
+    void *called = NULL;
     int status = -1;
     double begun = check_now();
     CHECK_OK(grpc_function_handle_default(&handle, "spin"));
     CHECK_OK(grpc_call_async(&handle, &session));
     pthread_create(&thread, NULL, wait_for_any, &status);
+    pthread_create(&caller, NULL, call_for_ever, &handle);
     compute(0.1);
     CHECK_OK(grpc_finalize());
     pthread_join(thread, NULL);
+    pthread_join(caller, &called);
     CHECK_CODE(status, GRPC_NOT_INITIALIZED);
+    CHECK_CODE((long)called, GRPC_CANCELED_NP);
     CHECK(check_now() - begun < 5);
     CHECK_CODE(grpc_wait(session), GRPC_NOT_INITIALIZED);
     CHECK_OK(grpc_initialize(NULL));

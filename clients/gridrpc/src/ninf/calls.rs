@@ -10,6 +10,7 @@ use crate::calling::{Wanted, call, start};
 use crate::code::Outcome;
 use crate::entry::{missing, place, text};
 use crate::handles::Handle;
+use crate::held::Held;
 
 use super::any::Any;
 use super::entries::Entry;
@@ -223,15 +224,27 @@ unsafe extern "C" fn farcall_Ninf_free_stub(stub: *mut Stub) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn farcall_Ninf_get_executable(entry: *const c_char) -> *mut Stub {
-    // SAFETY: ninf.h: text.
-    enter_or("Ninf_get_executable", std::ptr::null_mut(), || unsafe { look_up(entry) }.map_err(numbered))
+    enter_or("Ninf_get_executable", std::ptr::null_mut(), || {
+        // SAFETY: ninf.h: text.
+        let made = unsafe { text(entry, "the entry") }.and_then(|entry| ninf().executable(entry)).map_err(numbered)?;
+        Ok(Box::into_raw(Box::new(Stub { handle: made })))
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn farcall_Ninf_executable_finalize(executable: *mut Stub) -> c_int {
     lock(&ninf().executables).retain(|_, address| *address != executable as usize);
-    // SAFETY: ninf.h: an executable that the caller gives up.
-    enter("Ninf_executable_finalize", || unsafe { give_up(executable) })
+    enter("Ninf_executable_finalize", || {
+        // SAFETY: ninf.h: an executable that the caller gives up, here and below.
+        let handle = unsafe { of_stub(executable) }?;
+        // SAFETY: as above.
+        unsafe { give_up(executable) }?;
+        let context = ninf().context()?;
+        context.handles.remove(handle.id);
+        context.sessions.cancel_of(handle.id);
+        let held: Vec<_> = handle.held.clone().into_iter().collect();
+        Held::release(&held, None).map(|()| OK)
+    })
 }
 
 /// A function at all servers of the map that have it; without a map, at the usual one.

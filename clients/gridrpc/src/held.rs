@@ -1,0 +1,75 @@
+//! Processes that a server holds for handles: one for each object, and for each handle of an array.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use farcall_client::{Client, ErrorKind, Hold, HoldOptions, ObjectId};
+
+use crate::code::{Code, Failure, Outcome};
+
+/// A handle's own process.
+#[derive(Clone)]
+pub struct Held {
+    /// All that were asked for together.
+    hold: Arc<Hold>,
+    pub id: ObjectId,
+}
+
+impl Held {
+    /// Asks for so many processes of a class or routine, and waits for none.
+    pub fn ask(
+        client: &Client,
+        name: &str,
+        count: usize,
+        start: Option<Duration>,
+    ) -> farcall_client::Result<Vec<Held>> {
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        let hold = Arc::new(client.hold(name, count, &HoldOptions { start, ..HoldOptions::default() })?);
+        Ok(hold.ids().map(|id| Held { hold: hold.clone(), id }).collect())
+    }
+
+    /// `module/Class`.
+    pub fn name(&self) -> &str {
+        self.hold.name()
+    }
+
+    /// Waits until all that were asked for together take calls.
+    pub fn ready(&self) -> farcall_client::Result<()> {
+        self.hold.ready(None).map(drop)
+    }
+
+    /// Whether they do now.
+    pub fn is_ready(&self) -> farcall_client::Result<bool> {
+        self.hold.is_ready()
+    }
+
+    /// Whether these are all that were asked for together, in their order.
+    fn are_all(all: &[Held]) -> bool {
+        all.first().is_some_and(|first| {
+            first.hold.count() as usize == all.len() && all.iter().map(|held| held.id).eq(first.hold.ids())
+        })
+    }
+
+    /// Ends processes, and waits until they have: for so long, or for ever.
+    pub fn release(all: &[Held], limit: Option<Duration>) -> Outcome<()> {
+        let Some(first) = all.first() else { return Ok(()) };
+        if Held::are_all(all) {
+            return first.release_from(all.len(), limit);
+        }
+        all.iter().map(|held| held.release_from(1, limit)).fold(Ok(()), Outcome::and)
+    }
+
+    fn release_from(&self, count: usize, limit: Option<Duration>) -> Outcome<()> {
+        let client = self.hold.client();
+        let released = client.release(self.id, u32::try_from(count).unwrap_or(u32::MAX), limit);
+        match released {
+            // Nobody was to wait for it.
+            Err(error) if error.kind() == ErrorKind::TimedOut && limit == Some(Duration::ZERO) => Ok(()),
+            // It has ended before: of a crash, or with its connection.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionLost) => Ok(()),
+            Err(error) if error.kind() == ErrorKind::TimedOut => Err(Failure::new(Code::Timeout, error.to_string())),
+            // It has ended, though not in order: of a failure in `_finalize`, say.
+            Err(_) | Ok(()) => Ok(()),
+        }
+    }
+}
