@@ -47,6 +47,9 @@ for library in routines/*/; do
     find "$library" -maxdepth 1 -type f ! -name 'test_*' -exec install -C -m 644 {} "$place/" \;
 done
 
+# What Makefiles written for Ninf-G know as $NG_DIR.
+tools/ng/stage.sh "$stage"
+
 # What shells complete, and the manual, come from the command itself.
 "$stage/bin/farcall" man "$stage/share/man/man1"
 for place in bash:bash-completion/completions/farcall zsh:zsh/site-functions/_farcall fish:fish/vendor_completions.d/farcall.fish; do

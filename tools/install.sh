@@ -14,4 +14,5 @@ routines=share/farcall/routines
 find "$stage/$routines" -maxdepth 1 -type f -exec install -m 644 {} "$prefix/$routines/" \;
 find "$stage/$routines/by-name" -type f -exec install -m 644 {} "$prefix/$routines/by-name/" \;
 (cd "$stage/share" && find man bash-completion zsh fish -type f -exec install -D -m 644 {} "$prefix/share/{}" \;)
+"$(dirname "$0")/ng/stage.sh" "$prefix"
 echo "installed in $prefix"

@@ -10,6 +10,7 @@ mod generate;
 mod headers;
 mod plan;
 mod preprocess;
+mod stub;
 mod toolchain;
 
 use std::path::{Path, PathBuf};
@@ -22,7 +23,8 @@ pub use crate::library::needs_link;
 use crate::signature::Signature;
 use cache::Cache;
 use plan::Plan;
-pub use preprocess::preprocess;
+pub use preprocess::{preprocess, preprocess_with};
+pub use stub::{StubFile, StubNames, stubs};
 
 /// Where things are, and how long they may take.
 #[derive(Clone, Debug)]

@@ -16,6 +16,7 @@ mod output;
 mod results;
 mod running;
 mod start;
+mod stub;
 mod wait;
 mod zygote;
 

@@ -72,7 +72,21 @@ pub enum Response {
 pub struct Publication {
     /// The module's name; empty for routines without a module.
     pub module: String,
-    /// Its routines; names and aliases are unique among them.
+    /// Its routines, by the programs that run them: most modules have one part, stub executables of Ninf-G are one each.
+    pub parts: Vec<Part>,
+}
+
+impl Publication {
+    /// The routines of all parts.
+    pub fn all_routines(&self) -> impl Iterator<Item = &RoutineData> {
+        self.parts.iter().flat_map(|part| &part.routines)
+    }
+}
+
+/// Routines of a module, and the program that they share.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// The routines; their names and aliases are unique in the whole module.
     pub routines: Vec<RoutineData>,
     /// What runs them.
     pub executable: ExecutableImage,
@@ -107,9 +121,11 @@ pub struct PublishedRoutine {
 pub struct PublishedModule {
     /// Its name; empty for routines without a module.
     pub name: String,
-    /// Grows with every publication on this node; two publications never share one. Executables of an older
-    /// generation must not run routines of a newer one.
+    /// Grows with every publication on this node; two publications never share one, nor two parts of one. Executables of an
+    /// older generation must not run routines of a newer one.
     pub generation: u64,
+    /// The least generation of its publication: executables of those before are of the past.
+    pub publication: u64,
     /// What runs its routines.
     pub executable: ExecutableImage,
 }

@@ -22,7 +22,8 @@ pub fn routine(index: usize) -> Result<Arc<PublishedRoutine>> {
         backend: String::new(),
         module_text: encode_module(&compiled).into(),
     };
-    let module = PublishedModule { name: compiled.name.clone(), generation: 1 + index as u64, executable };
+    let generation = 1 + index as u64;
+    let module = PublishedModule { name: compiled.name.clone(), generation, publication: generation, executable };
     let routine = compiled.routines.into_iter().next().expect("the module has one routine");
     Ok(Arc::new(PublishedRoutine {
         encoded: encode_interface(&routine.interface).into(),

@@ -15,7 +15,7 @@ pub use fixture::{
     wild,
 };
 pub use raw::{Raw, failure_of};
-pub use server::{Server, Transport, alive, authority, eventually};
+pub use server::{Server, Transport, alive, authority, eventually, library_directory};
 
 /// Each test over each transport: functions that take one.
 #[macro_export]

@@ -387,7 +387,7 @@ impl Drop for Server {
 }
 
 /// Where `libfarcall.so` of this build lies; linked from this build's archive, or the staged one.
-pub(crate) fn library_directory() -> PathBuf {
+pub fn library_directory() -> PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(find_library).clone()
 }

@@ -10,7 +10,7 @@ use farcall_base::ErrorKind;
 use farcall_client::{Client, Routine};
 use farcall_idl::encode::{contract_hash, encode_interface, encode_module};
 use farcall_interfaces::directory::{self, DirectoryHandle, ExecutableImage, ImageKind};
-use farcall_interfaces::directory::{Publication, Request, Response, RoutineData};
+use farcall_interfaces::directory::{Part, Publication, Request, Response, RoutineData};
 use farcall_interfaces::stream::Listener;
 use farcall_kernel::{Manifest, Node};
 use farcall_rpc_server::{Options, Transports};
@@ -73,7 +73,7 @@ fn publication(folder: &Path, version: u32) -> Publication {
         contract: contract_hash(&routine.interface),
         routine: Arc::new(routine),
     });
-    Publication { module: module.name, routines: routines.collect(), executable }
+    Publication { module: module.name, parts: vec![Part { routines: routines.collect(), executable }] }
 }
 
 fn number(routine: &Routine) -> i32 {

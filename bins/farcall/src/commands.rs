@@ -7,6 +7,7 @@ mod check;
 mod doctor;
 mod fmt;
 mod ls;
+mod ng;
 mod service;
 mod shell;
 mod show;
@@ -55,6 +56,8 @@ pub enum Command {
     Check(check::CheckArguments),
     /// Lay interface files out as all are: same words and comments, other blanks
     Fmt(fmt::FmtArguments),
+    /// The tools of Ninf-G: ng_gen, ng_cc and their like
+    Ng(ng::NgArguments),
     /// Print what makes a shell complete farcall's commands and options
     Completions(shell::CompletionsArguments),
     /// Write farcall's manual pages into a folder
@@ -96,6 +99,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Ca(arguments) => ca::ca(&arguments).map(success),
         Command::Check(arguments) => check::check(&arguments),
         Command::Fmt(arguments) => fmt::fmt(&arguments),
+        Command::Ng(arguments) => ng::ng(&arguments),
         Command::Completions(arguments) => shell::completions(&arguments).map(success),
         Command::Man(arguments) => shell::man(&arguments).map(success),
         Command::Host(HostArguments { check: false, run, .. }) => {

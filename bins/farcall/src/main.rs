@@ -12,6 +12,7 @@ mod publish;
 mod python;
 mod serve;
 mod shipped;
+mod stubs;
 mod transports;
 mod values;
 

@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_executable::build::{BuildOptions, build, needs_link, preprocess};
+use farcall_executable::build::{BuildOptions, build, needs_link, preprocess_with};
 use farcall_executable::library::library_names;
 use farcall_idl::encode::{contract_hash, encode_interface, encode_module};
 use farcall_idl::interface::{Code, Module};
-use farcall_interfaces::directory::{ExecutableImage, ImageKind, Publication, RoutineData};
+use farcall_interfaces::directory::{ExecutableImage, ImageKind, Part, Publication, RoutineData};
 use farcall_interfaces::plain_file;
 use farcall_wire::Publication as HostPublication;
 
 use crate::inspection::finish;
 use crate::python::{Described, Interpreters, is_python};
-use crate::shipped;
+use crate::{shipped, stubs};
 
 /// Longest IDL file, before preprocessing.
 const FILE_BYTES_MAX: u64 = 4 << 20;
@@ -27,9 +27,33 @@ const LIBRARY_DIRECTORY_VARIABLE: &str = "FARCALL_LIBRARY_DIRECTORY";
 /// # Errors
 /// `NotFound`, or `InvalidSource` with every mistake of the file as its source.
 pub fn compile(file: &Path) -> Result<Module> {
+    compile_as(file, Preprocessing::WhereNeeded, &[])
+}
+
+/// When an interface file goes through the C preprocessor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preprocessing {
+    /// If it has a directive.
+    WhereNeeded,
+    /// In any case.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The same with options of the preprocessor.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_as(file: &Path, preprocessing: Preprocessing, options: &[String]) -> Result<Module> {
     let text = read(file)?;
     check_is_interface(file, &text)?;
-    let text = if farcall_idl::needs_preprocessor(&text) { preprocess(file)? } else { text };
+    let wanted = match preprocessing {
+        Preprocessing::WhereNeeded => farcall_idl::needs_preprocessor(&text),
+        Preprocessing::Always => true,
+        Preprocessing::Never => false,
+    };
+    let text = if wanted { preprocess_with(file, options)? } else { text };
     farcall_idl::compile(&file.display().to_string(), &text).map_err(Error::from)
 }
 
@@ -83,6 +107,9 @@ pub fn read_bytes(file: &Path) -> Result<Vec<u8>> {
 /// # Errors
 /// As [`compile`]; `Unavailable` for a missing library, symbol or compiler.
 pub fn publication(file: &Path, interpreters: &Interpreters) -> Result<(Publication, String)> {
+    if stubs::is_stub(file) {
+        return stubs::publication(file, interpreters);
+    }
     if !is_python(file) {
         return publication_of(compile(file)?, file, interpreters);
     }
@@ -114,6 +141,12 @@ pub fn publication_of(module: Module, file: &Path, interpreters: &Interpreters) 
 
 fn published(module: Module, kind: ImageKind, warnings: String, file: &Path) -> (Publication, String) {
     let warnings = with_nothing_to_publish(warnings, &module, file);
+    let name = module.name.clone();
+    (Publication { module: name, parts: vec![part(module, kind)] }, warnings)
+}
+
+/// What the directory is to know of a module, or of a part of one, that this image runs.
+pub fn part(module: Module, kind: ImageKind) -> Part {
     let backend = module.routines.first().map(|r| r.implementation.backend.clone()).unwrap_or_default();
     let executable =
         ExecutableImage { kind, environment: Vec::new(), backend, module_text: encode_module(&module).into() };
@@ -124,7 +157,7 @@ fn published(module: Module, kind: ImageKind, warnings: String, file: &Path) -> 
         contract: contract_hash(&routine.interface),
         routine: Arc::new(routine),
     });
-    (Publication { module: module.name, routines: routines.collect(), executable }, warnings)
+    Part { routines: routines.collect(), executable }
 }
 
 /// Warnings of a file, and one more if it has no routines.
@@ -174,7 +207,7 @@ pub fn check_from_stdin() -> Result<()> {
     farcall_executable::serve::check_module(&publication)
 }
 
-fn program_directory() -> PathBuf {
+pub fn program_directory() -> PathBuf {
     std::env::current_exe().ok().and_then(|path| path.parent().map(Path::to_path_buf)).unwrap_or_default()
 }
 

@@ -270,7 +270,7 @@ fn exposed_by(publisher: &Publisher, publications: &[Compiled]) -> Vec<String> {
 fn publish_all(publisher: &mut Publisher, publications: Vec<Compiled>) -> Result<Vec<(String, usize)>> {
     let mut published = Vec::new();
     for (file, publication) in publications {
-        let (name, count) = (publication.module.clone(), publication.routines.len());
+        let (name, count) = (publication.module.clone(), publication.all_routines().count());
         if published.iter().any(|(known, _)| *known == name) {
             return Err(Error::new(
                 ErrorKind::InvalidSource,

@@ -34,6 +34,11 @@ struct farcall_entry {
 /* Serves the server that started this process, and returns main's exit status. The table must live as long. */
 int farcall_executable_main(int argc, char **argv, const struct farcall_entry *entries, size_t count);
 
+/* The same of a stub executable, which ng_gen generates: it carries its compiled module (spec/idl.md, section 6), and tells it
+ * to whoever starts it with the argument --module. */
+int farcall_stub_main(int argc, char **argv, const struct farcall_entry *entries, size_t count,
+                      const unsigned char *module, size_t module_bytes);
+
 /* A call that this process runs. It is valid until the function that was given it returns. */
 typedef struct farcall_running farcall_running;
 

@@ -6,6 +6,7 @@
 
 mod describe;
 mod ldif;
+mod write;
 mod xml;
 
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_interfaces::plain_file;
 
 pub use describe::{Argument, Class, DataType, Method};
+pub use write::{Stub, ldif, nrf};
 
 /// Longest file.
 const FILE_BYTES_MAX: u64 = 16 << 20;

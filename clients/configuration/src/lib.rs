@@ -4,3 +4,6 @@
 
 pub mod config;
 pub mod interface_files;
+mod local;
+
+pub use local::{LocalStubs, local_stubs};

@@ -56,10 +56,8 @@ pub(crate) enum SourceLanguage {
 
 /// All files of the module; the last is the table with `main`.
 pub(crate) fn sources(module: &Module) -> Vec<Source> {
-    let context = Context { structs: all_structs(module), module };
-    let routines = module.routines.iter().enumerate().filter(|(_, routine)| class_of(module, routine).is_none());
-    let mut files: Vec<Source> = routines.filter_map(|(index, routine)| context.routine(index, routine)).collect();
-    files.extend(module.classes.iter().enumerate().filter_map(|(index, class)| context.class(index, class)));
+    let context = Context { structs: all_structs(module), module, file: None };
+    let mut files = context.code_files();
     files.push(table(module));
     files
 }
@@ -148,14 +146,30 @@ fn uncommented(text: &str) -> String {
 struct Context<'a> {
     structs: Vec<&'a StructType>,
     module: &'a Module,
+    /// The file that all code goes to; each routine has its own where it is not said.
+    file: Option<&'a str>,
 }
 
 impl Context<'_> {
+    /// The files of all code: one for each routine, and one for each class.
+    fn code_files(&self) -> Vec<Source> {
+        let routines = self.module.routines.iter().enumerate();
+        let routines = routines.filter(|(_, routine)| class_of(self.module, routine).is_none());
+        let classes = self.module.classes.iter().enumerate();
+        let routines = routines.filter_map(|(index, routine)| self.routine(index, routine));
+        routines.chain(classes.filter_map(|(index, class)| self.class(index, class))).collect()
+    }
+
+    /// A file of this name, or the one that all code goes to.
+    fn text(&self, name: String) -> Text {
+        Text { name: self.file.map_or(name, str::to_owned), text: String::new() }
+    }
+
     /// The file of a routine that needs one.
     fn routine(&self, index: usize, routine: &Routine) -> Option<Source> {
         let cpp = routine.implementation.language == Language::Cpp;
         let (language, ending) = if cpp { (SourceLanguage::Cpp, "cc") } else { (SourceLanguage::C, "c") };
-        let mut text = Text { name: format!("routine_{index}.{ending}"), text: String::new() };
+        let mut text = self.text(format!("routine_{index}.{ending}"));
         self.preamble(&mut text, &routine.interface.full_name());
         self.code(&mut text, index, routine, cpp)?;
         Some(Source { name: text.name, text: text.text, language, visible: Vec::new() })
@@ -170,7 +184,7 @@ impl Context<'_> {
         let cpp = class.language == Language::Cpp
             || methods().any(|(_, method)| method.implementation.language == Language::Cpp);
         let (language, ending) = if cpp { (SourceLanguage::Cpp, "cc") } else { (SourceLanguage::C, "c") };
-        let mut text = Text { name: format!("class_{number}.{ending}"), text: String::new() };
+        let mut text = self.text(format!("class_{number}.{ending}"));
         self.preamble(&mut text, &class.name);
         if let Some((state, file, line)) = &class.state {
             // C++ has a word for what is this file's own; objects of C are made so after they are compiled.
@@ -293,6 +307,42 @@ fn c_type(element: ElementType, structs: &[StructType]) -> &str {
 /// Symbols are declared under names of our own with the linker's name beside it, so that a routine may be called like a
 /// C keyword or a compiler's builtin.
 fn table(module: &Module) -> Source {
+    let ending = Ending {
+        declaration: "int farcall_executable_main(int argc, char **argv, const struct farcall_entry *entries, size_t \
+                      count);\n"
+            .into(),
+        call: "farcall_executable_main(argc, argv, farcall_entries, {count})",
+    };
+    let text = table_text(module, &ending);
+    Source { name: "table.c".into(), text, language: SourceLanguage::C, visible: Vec::new() }
+}
+
+/// What `main` ends in.
+struct Ending {
+    /// What it needs to be declared.
+    declaration: String,
+    /// The call, with `{count}` for the number of entries.
+    call: &'static str,
+}
+
+/// All the code of a module as one file that is C and C++ alike, and `main`: what `ng_gen` writes for a stub executable.
+///
+/// `carried` is the module in its canonical encoding, which the program gives to whoever asks.
+pub(crate) fn stub(module: &Module, file: &str, carried: &[u8]) -> String {
+    let context = Context { structs: all_structs(module), module, file: Some(file) };
+    let code: String = context.code_files().into_iter().map(|file| file.text).collect();
+    let bytes: Vec<String> =
+        carried.chunks(20).map(|row| row.iter().map(|byte| format!("{byte},")).collect::<String>()).collect();
+    let declaration = format!(
+        "int farcall_stub_main(int argc, char **argv, const struct farcall_entry *entries, size_t count,\n    const \
+         unsigned char *module, size_t module_bytes);\nstatic const unsigned char farcall_module[] = {{\n{}\n}};\n",
+        bytes.join("\n"),
+    );
+    let call = "farcall_stub_main(argc, argv, farcall_entries, {count}, farcall_module, sizeof farcall_module)";
+    code + &table_text(module, &Ending { declaration, call })
+}
+
+fn table_text(module: &Module, ending: &Ending) -> String {
     let (mut declared, mut lines, mut filled) = (String::new(), String::new(), String::new());
     let mut names: Vec<String> = Vec::new();
     for (index, routine) in module.routines.iter().enumerate() {
@@ -315,19 +365,19 @@ fn table(module: &Module) -> Source {
         }
         names.push(name);
     }
-    let text = format!(
+    format!(
         "/* Table of the routines of module {name}; generated. */\n\
          #include <stddef.h>\n\
+         #ifdef __cplusplus\nextern \"C\" {{\n#endif\n\
          struct farcall_entry {{ const char *name; void (*function)(void); }};\n\
-         int farcall_executable_main(int argc, char **argv, const struct farcall_entry *entries, size_t count);\n\
-         {declared}\
+         {declaration}{declared}\
+         #ifdef __cplusplus\n}}\n#endif\n\
          static struct farcall_entry farcall_entries[] = {{\n{lines}    {{ 0, 0 }}\n}};\n\
-         int main(int argc, char **argv)\n{{\n{filled}    \
-         return farcall_executable_main(argc, argv, farcall_entries, {count});\n}}\n",
+         int main(int argc, char **argv)\n{{\n{filled}    return {call};\n}}\n",
         name = uncommented(&module.name),
-        count = names.len(),
-    );
-    Source { name: "table.c".into(), text, language: SourceLanguage::C, visible: Vec::new() }
+        declaration = ending.declaration,
+        call = ending.call.replace("{count}", &names.len().to_string()),
+    )
 }
 
 #[cfg(test)]

@@ -29,12 +29,22 @@ const OPTIONS: [&str; 9] = ["-E", "-x", "c", "-DNINFG2", "-DFARCALL", "-Uunix", 
 /// Call it only where `farcall_idl::needs_preprocessor` says so. Fails with `NotFound` for the file, `Unavailable` where
 /// there is no compiler, `InvalidSource` with the preprocessor's own words, `LimitExceeded` and `TimedOut`.
 pub fn preprocess(file: &Path) -> Result<String> {
+    preprocess_with(file, &[])
+}
+
+/// The same with options of the preprocessor (`-I`, `-D`, `-U`), which come before ours. `-I` begins where we are.
+///
+/// # Errors
+/// As [`preprocess`].
+pub fn preprocess_with(file: &Path, options: &[String]) -> Result<String> {
     let source = read(file)?;
     let (masked, held) = hold_includes(&source);
     // The mark makes messages name the file, as it comes through standard input.
     let input = format!("# 1 \"{}\"\n{masked}", file.display().to_string().replace('\\', "\\\\").replace('"', "\\\""));
     let directory = absolute(file)?.parent().map(Path::to_path_buf).unwrap_or_default();
-    let words: Vec<String> = ["cc"].iter().chain(&OPTIONS).chain(&["-"]).map(|word| word.to_string()).collect();
+    let options = options.iter().map(|option| in_any_directory(option)).collect::<Result<Vec<_>>>()?;
+    let program = std::iter::once("cc").chain(options.iter().map(String::as_str));
+    let words: Vec<String> = program.chain(OPTIONS).chain(["-"]).map(str::to_owned).collect();
     let run = Run {
         words: &words,
         directory: &directory,
@@ -51,6 +61,14 @@ pub fn preprocess(file: &Path) -> Result<String> {
             .fix("correct the directive; headers are looked for in the file's own directory"));
     }
     Ok(release_includes(&String::from_utf8_lossy(&finished.output), &held))
+}
+
+/// The preprocessor runs in the file's own directory.
+fn in_any_directory(option: &str) -> Result<String> {
+    match option.strip_prefix("-I") {
+        Some(directory) => Ok(format!("-I{}", absolute(Path::new(directory))?.display())),
+        None => Ok(option.to_owned()),
+    }
 }
 
 fn read(file: &Path) -> Result<String> {

@@ -171,6 +171,34 @@ pub unsafe extern "C" fn farcall_executable_main(
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| linked_main(entries))).unwrap_or(101)
 }
 
+/// `main` of a stub executable, which carries its module (generated C calls it; farcall-executable.h).
+///
+/// # Safety
+/// As for [`farcall_executable_main`]; `argv` has `argc` arguments, `module` has `module_bytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn farcall_stub_main(
+    argc: std::ffi::c_int,
+    argv: *const *const std::ffi::c_char,
+    entries: *const LinkedEntry,
+    count: usize,
+    module: *const u8,
+    module_bytes: usize,
+) -> std::ffi::c_int {
+    let arguments = (1..usize::try_from(argc).unwrap_or(0)).map(|index| {
+        // SAFETY: the caller's promise; every argument of a program is NUL-terminated.
+        unsafe { std::ffi::CStr::from_ptr(*argv.add(index)) }.to_string_lossy().into_owned()
+    });
+    let arguments: Vec<String> = arguments.collect();
+    if arguments.is_empty() {
+        // SAFETY: the caller's promise, passed on.
+        return unsafe { farcall_executable_main(argc, argv, entries, count) };
+    }
+    // SAFETY: the caller's promise.
+    let module = unsafe { std::slice::from_raw_parts(module, module_bytes) };
+    let told = || report(super::stub::tell(&arguments, module));
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(told)).unwrap_or(101)
+}
+
 /// `main` of a program that runs all routines with one function of its own (farcall-executable.h).
 ///
 /// # Safety

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use farcall_golden::Conversation;
 use farcall_idl::interface::{Code, Implementation, Interface, Language, Routine, StringConvention};
 use farcall_interfaces::directory::{
-    ExecutableImage, ImageKind, Publication, PublishedRoutine, Request, Response, RoutineData,
+    ExecutableImage, ImageKind, Part, Publication, PublishedRoutine, Request, Response, RoutineData,
 };
 
 use crate::state::{Limits, State};
@@ -81,7 +81,7 @@ fn show(action: Action) -> Vec<String> {
 }
 
 /// A module whose routines take nothing and do nothing; `name(alias,alias)` gives aliases, `module:name` a routine that
-/// claims another module.
+/// claims another module. Behind each `|` is a part of its own.
 pub(crate) fn publication(module: &str, routines: &[&str]) -> Publication {
     let executable = ExecutableImage {
         kind: ImageKind::GenericHost { libraries: Vec::new() },
@@ -89,8 +89,11 @@ pub(crate) fn publication(module: &str, routines: &[&str]) -> Publication {
         backend: String::new(),
         module_text: Arc::from([]),
     };
-    let routines = routines.iter().map(|text| routine(module, text)).collect();
-    Publication { module: module.to_string(), routines, executable }
+    let parts = routines.split(|text| *text == "|").map(|texts| Part {
+        routines: texts.iter().map(|text| routine(module, text)).collect(),
+        executable: executable.clone(),
+    });
+    Publication { module: module.to_string(), parts: parts.collect() }
 }
 
 fn routine(module: &str, text: &str) -> RoutineData {

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result, nearest};
-use farcall_interfaces::directory::{Publication, PublishedModule, PublishedRoutine, Request, Response, RoutineData};
+use farcall_interfaces::directory::{
+    Part, Publication, PublishedModule, PublishedRoutine, Request, Response, RoutineData,
+};
 
 use crate::state::{ModuleEntry, State};
 
@@ -72,25 +74,41 @@ fn handle(state: &mut State, request: Request) -> Result<Response> {
 
 /// Checks everything before it changes anything: a refused version leaves the older one in force.
 fn publish(state: &mut State, publication: Publication) -> Result<Arc<PublishedModule>> {
-    let name = publication.module;
+    let name = publication.module.clone();
     check_name("module", &name, MayBeEmpty::Yes)?;
     let refused = |error: Error| error.with("module", &name);
-    for data in &publication.routines {
+    for data in publication.all_routines() {
         check_routine(state, &name, data).map_err(refused)?;
     }
-    state.check_room(&name, publication.routines.len())?;
-    check_unique(&publication.routines).map_err(refused)?;
-    let generation = state.next_generation();
-    let module = Arc::new(PublishedModule { name, generation, executable: publication.executable });
-    let published = |data: RoutineData| {
-        let RoutineData { routine, encoded, contract } = data;
-        Arc::new(PublishedRoutine { routine, encoded, contract, module: module.clone() })
-    };
-    let routines: Vec<_> = publication.routines.into_iter().map(published).collect();
+    state.check_room(&name, publication.all_routines().count())?;
+    check_unique(publication.all_routines()).map_err(refused)?;
+    let (modules, routines) = publish_parts(state, &name, publication.parts);
+    let module = modules.into_iter().next().ok_or_else(|| Error::internal("publish a module", "it has no part"))?;
     let by_name = routines.iter().flat_map(names_with_routine).collect();
     state.insert(ModuleEntry { module: module.clone(), routines, by_name });
     state.revision += 1;
     Ok(module)
+}
+
+/// Each part with a generation of its own, since no executable of one runs routines of another.
+fn publish_parts(
+    state: &mut State,
+    name: &str,
+    parts: Vec<Part>,
+) -> (Vec<Arc<PublishedModule>>, Vec<Arc<PublishedRoutine>>) {
+    let (mut modules, mut routines) = (Vec::new(), Vec::new());
+    for part in parts {
+        let generation = state.next_generation();
+        let publication = modules.first().map_or(generation, |first: &Arc<PublishedModule>| first.generation);
+        let executable = part.executable;
+        let module = Arc::new(PublishedModule { name: name.to_owned(), generation, publication, executable });
+        let published = |RoutineData { routine, encoded, contract }| {
+            Arc::new(PublishedRoutine { routine, encoded, contract, module: module.clone() })
+        };
+        routines.extend(part.routines.into_iter().map(published));
+        modules.push(module.clone());
+    }
+    (modules, routines)
 }
 
 fn names_with_routine(routine: &Arc<PublishedRoutine>) -> impl Iterator<Item = (String, Arc<PublishedRoutine>)> + '_ {
@@ -142,7 +160,7 @@ fn check_routine(state: &State, module: &str, data: &RoutineData) -> Result<()> 
     Ok(())
 }
 
-fn check_unique(routines: &[RoutineData]) -> Result<()> {
+fn check_unique<'a>(routines: impl Iterator<Item = &'a RoutineData>) -> Result<()> {
     let mut owners = BTreeMap::new();
     for data in routines {
         let interface = &data.routine.interface;

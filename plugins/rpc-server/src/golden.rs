@@ -47,7 +47,8 @@ fn published_from(text: &str, generation: u64) -> Vec<Arc<PublishedRoutine>> {
         backend: String::new(),
         module_text: encode_module(&compiled).into(),
     };
-    let of = Arc::new(PublishedModule { name: compiled.name.clone(), generation, executable: image });
+    let name = compiled.name.clone();
+    let of = Arc::new(PublishedModule { name, generation, publication: generation, executable: image });
     let routines = compiled.routines.into_iter().map(|routine| PublishedRoutine {
         encoded: encode_interface(&routine.interface).into(),
         contract: contract_hash(&routine.interface),

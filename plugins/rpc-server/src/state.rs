@@ -245,6 +245,8 @@ pub struct Executable {
 pub struct Pool {
     /// What to start.
     pub image: ExecutableImage,
+    /// The least generation of its publication: pools of those before are of the past.
+    pub publication: u64,
     /// Those that are free, most recently used last.
     pub idle: Vec<ExecutableId>,
     /// Those that work on calls so short that more may be passed to them ahead of time.

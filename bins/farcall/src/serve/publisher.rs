@@ -81,8 +81,13 @@ impl Publisher {
     /// What a module may do with files that are not for it.
     pub fn exposed(&self, publication: &Publication) -> Vec<String> {
         let module = &publication.module;
-        let grants = self.interpreters.inspector.grants(module, publication.executable.kind.clone());
-        exposed(&format!("module {module}"), &grants, &self.own)
+        let inspector = &self.interpreters.inspector;
+        let parts = publication.parts.iter().map(|part| inspector.grants(module, part.executable.kind.clone()));
+        let mut all: Vec<String> =
+            parts.flat_map(|grants| exposed(&format!("module {module}"), &grants, &self.own)).collect();
+        // Programs of one module may do the same, but for their own files.
+        all.dedup();
+        all
     }
 
     /// Publishes a module that was made from `file`.
@@ -218,7 +223,7 @@ fn logged(warnings: Vec<String>) -> String {
 fn report(publication: &Publication, warnings: String) -> ModuleReport {
     ModuleReport {
         module: publication.module.clone(),
-        routines: u32::try_from(publication.routines.len()).unwrap_or(u32::MAX),
+        routines: u32::try_from(publication.all_routines().count()).unwrap_or(u32::MAX),
         warnings: shortened(warnings),
         failure: None,
     }

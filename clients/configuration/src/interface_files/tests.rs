@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use farcall_base::{ErrorKind, Random, SeededRandom};
 
-use super::*;
+use super::{nrf as write_nrf, *};
 
 const CLASS: &str = r#"<class name="simple/add_test" version="1.0" numMethods="1"><method name="__default__" id="0">
     <arg ioMode="in" dataType="int"/><arg ioMode="out" dataType="int"><subscript><size><expression><immediate
@@ -114,6 +114,29 @@ fn what_is_wrong_is_named_with_its_place() {
     assert_eq!(parse(b"\xff\xfe").unwrap_err().kind(), ErrorKind::InvalidSource);
     let missing = load(Path::new("/nowhere/x.nrf")).unwrap_err();
     assert!(missing.kind() == ErrorKind::NotFound && missing.to_string().contains("/nowhere/x.nrf"), "{missing}");
+}
+
+/// What is written is what was meant, whatever names there are; and it fits the interface that it was made from.
+#[test]
+fn what_is_written_is_read_again() {
+    let text = "Module m; Define f(IN int n, INOUT double a[n][7], OUT string s, IN filename file, g(IN int x)) \"a < b & \
+                \\\"c\\\"\" CalcOrder n Calls f(n, a, s, file);";
+    let module = farcall_idl::compile("x.idl", text).unwrap();
+    let stub = |path: &str| Stub {
+        hostname: "h.example".into(),
+        path: path.into(),
+        prefix: "/opt/ng".into(),
+        module: module.clone(),
+    };
+    for path in ["/p/_stub_f", "/p <&>\"'/_stub_f"] {
+        let (new, old) = (write_nrf(&[stub(path), stub(path)]), ldif(&[stub(path), stub(path)]));
+        let found = parse(new.as_bytes()).unwrap();
+        assert_eq!(found, parse(old.as_bytes()).unwrap(), "{new}\n{old}");
+        assert_eq!((found.len(), found[1].name.as_str(), found[1].path.clone()), (2, "m/f", PathBuf::from(path)));
+        let method = &found[0].class.as_ref().unwrap().methods[0];
+        assert_eq!(method.difference(&module.routines[0].interface), None);
+        assert_eq!(method.arguments[1].sizes, [None, Some(7)]);
+    }
 }
 
 /// Entities that grow a thousandfold in each of ten steps, files from elsewhere, and depth that would end a stack.

@@ -86,6 +86,7 @@ impl Server {
         let call = self.state.calls.get(&key)?;
         let pool = self.state.pools.entry(module_key(call)).or_insert_with(|| Pool {
             image: call.routine.module.executable.clone(),
+            publication: call.routine.module.publication,
             idle: Vec::new(),
             brief: Vec::new(),
             alive: 0,
@@ -169,7 +170,9 @@ impl Server {
         }
         let generation = |number| Arc::new((module.0.clone(), number));
         let mut pools = self.state.pools.range(generation(0)..=generation(u64::MAX)).map(|(_, pool)| pool);
-        pools.next_back();
+        // Parts of one publication serve side by side.
+        let Some(newest) = pools.next_back().map(|pool| pool.publication) else { return };
+        let pools = pools.filter(|pool| pool.publication < newest);
         let idle: Vec<ExecutableId> = pools.flat_map(|pool| pool.idle.iter().copied()).collect();
         for executable in idle {
             self.stop_executable(executable);

@@ -1,0 +1,60 @@
+//! `farcall ng`: what stands behind `$NG_DIR/bin`, so that Makefiles written for Ninf-G and Ninf work.
+
+mod cc;
+mod generate;
+mod list;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use farcall_base::Result;
+
+use crate::output::print;
+use crate::publish::program_directory;
+
+/// The tools of Ninf-G.
+#[derive(Args)]
+pub struct NgArguments {
+    /// What Makefiles know as $NG_DIR [default: the folder ng beside farcall's own bin]
+    #[arg(long, value_name = "FOLDER")]
+    prefix: Option<PathBuf>,
+    #[command(subcommand)]
+    tool: Tool,
+}
+
+#[derive(Subcommand)]
+enum Tool {
+    /// Write the code and the makefile of stub executables (ng_gen, ninf_gen)
+    Gen(generate::GenerateArguments),
+    /// Compile and link a client (ng_cc, ninfcc)
+    Cc(cc::CompilerArguments),
+    /// Write the .nrf file of stub executables (ng_gen_nrf)
+    GenNrf(list::ListArguments),
+    /// Write the .ngdef file of stub executables, as Ninf-G 2 has it (ng_gen_dif)
+    GenDif(list::ListArguments),
+    /// Print the version (ng_version)
+    Version,
+    /// Print the options for compiling and linking a client by other means (ng_config)
+    Config(cc::ConfigArguments),
+}
+
+/// Runs a tool.
+pub fn ng(arguments: &NgArguments) -> Result<ExitCode> {
+    let prefix = arguments.prefix.clone().unwrap_or_else(|| program_directory().join("../ng"));
+    let prefix = std::fs::canonicalize(&prefix).unwrap_or(prefix);
+    let success = |()| ExitCode::SUCCESS;
+    match &arguments.tool {
+        Tool::Gen(arguments) => generate::generate(arguments, &prefix).map(success),
+        Tool::Cc(arguments) => cc::compile(arguments, &prefix),
+        Tool::GenNrf(arguments) => list::list(arguments, list::Form::Nrf, &prefix).map(success),
+        Tool::GenDif(arguments) => list::list(arguments, list::Form::Ldif, &prefix).map(success),
+        Tool::Config(arguments) => cc::config(arguments, &prefix).map(success),
+        Tool::Version => print(|out| writeln!(out, "{}", version())).map(success),
+    }
+}
+
+/// Makefiles ask which Ninf-G this is: the newest whose programs build unchanged.
+fn version() -> String {
+    format!("Ninf-G 5.1.0 compatible (Farcall {})", env!("CARGO_PKG_VERSION"))
+}

@@ -1,0 +1,105 @@
+//! `ng_cc`: the compiler with the options that a client needs.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use clap::Args;
+use farcall_base::{Error, ErrorKind, Result};
+
+use crate::output::print;
+
+/// What `ng_cc` takes: what the compiler takes.
+#[derive(Args)]
+pub struct CompilerArguments {
+    /// Arguments of the compiler
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
+    arguments: Vec<OsString>,
+}
+
+/// What `ng_config` prints.
+#[derive(Args)]
+#[group(required = true)]
+pub struct ConfigArguments {
+    /// Options for compiling
+    #[arg(long)]
+    cflags: bool,
+    /// Options for linking
+    #[arg(long)]
+    libs: bool,
+    /// The folder that Makefiles know as $NG_DIR
+    #[arg(long = "dir")]
+    folder: bool,
+}
+
+/// Options with which a compiler stops before it links.
+const NO_LINK: [&str; 7] = ["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only", "--version"];
+/// Endings of what a linker takes as it is.
+const LINKED: [&str; 3] = ["o", "a", "so"];
+
+fn compiling(prefix: &Path) -> Vec<String> {
+    vec![format!("-I{}", prefix.join("include").display())]
+}
+
+/// The program finds the library where it is now; nothing else is needed when it runs.
+fn linking(prefix: &Path) -> Vec<String> {
+    let folder = prefix.join("lib");
+    let found = std::fs::canonicalize(folder.join("libfarcall.so")).ok();
+    let run_time = found.as_deref().and_then(Path::parent).unwrap_or(&folder).display().to_string();
+    vec![
+        format!("-L{}", folder.display()),
+        format!("-Wl,-rpath,{run_time}"),
+        "-lfarcall".to_owned(),
+        "-lpthread".to_owned(),
+        "-lm".to_owned(),
+    ]
+}
+
+/// Becomes the compiler; returns only if that fails.
+pub fn compile(arguments: &CompilerArguments, prefix: &Path) -> Result<ExitCode> {
+    let given = &arguments.arguments;
+    let links = !given.iter().any(|argument| NO_LINK.iter().any(|option| argument == *option));
+    let words = command(links && given.iter().all(is_linked))?;
+    let (program, first) = words.split_first().ok_or_else(|| Error::internal("compile", "a command without words"))?;
+    let mut command = Command::new(program);
+    command.args(first).args(compiling(prefix)).args(given);
+    if links {
+        // Behind the program's own objects and libraries, which refer to it.
+        command.args(linking(prefix));
+    }
+    let error = command.exec();
+    Err(Error::new(ErrorKind::Unavailable, "compile", error.to_string())
+        .with("compiler", program)
+        .fix("install a C compiler, or name one in NG_COMPILER"))
+}
+
+/// An option, or a file that needs no compiler.
+fn is_linked(argument: &OsString) -> bool {
+    let text = argument.to_string_lossy();
+    let ending = text.rsplit('.').next().unwrap_or_default();
+    text.starts_with('-') || !text.contains('.') || LINKED.contains(&ending)
+}
+
+/// The words of `$NG_COMPILER` or, where nothing is to be compiled, `$NG_LINKER`; `cc` without them.
+fn command(link_alone: bool) -> Result<Vec<String>> {
+    let variables = if link_alone { ["NG_LINKER", "NG_COMPILER"] } else { ["NG_COMPILER", "NG_COMPILER"] };
+    let named = variables.iter().find_map(|name| std::env::var(name).ok().filter(|words| !words.trim().is_empty()));
+    let words = named.unwrap_or_else(|| "cc".to_owned());
+    Ok(words.split_whitespace().map(str::to_owned).collect())
+}
+
+/// Prints options.
+pub fn config(arguments: &ConfigArguments, prefix: &Path) -> Result<()> {
+    let mut words = Vec::new();
+    if arguments.folder {
+        words.push(prefix.display().to_string());
+    }
+    if arguments.cflags {
+        words.extend(compiling(prefix));
+    }
+    if arguments.libs {
+        words.extend(linking(prefix));
+    }
+    print(|out| writeln!(out, "{}", words.join(" ")))
+}

@@ -1,0 +1,105 @@
+//! `ng_gen`: from interface files to the code and the makefile of stub executables, in the current folder.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_executable::build::{StubFile, StubNames, stubs};
+
+use crate::output::notice;
+use crate::publish::{Preprocessing, compile_as};
+
+/// What `ng_gen` takes.
+#[derive(Args)]
+pub struct GenerateArguments {
+    /// Interface files
+    #[arg(required = true, value_name = "FILE.idl")]
+    files: Vec<PathBuf>,
+    /// Run the C preprocessor over each file, though it has no directive
+    #[arg(long, num_args = 0..=1, require_equals = true, value_name = "COMMAND", conflicts_with = "no_cpp")]
+    with_cpp: Option<Option<OsString>>,
+    /// Never run the C preprocessor
+    #[arg(long)]
+    no_cpp: bool,
+    /// Search this folder for headers of interface files
+    #[arg(short = 'I', value_name = "FOLDER")]
+    include: Vec<String>,
+    /// Define a macro for interface files
+    #[arg(short = 'D', value_name = "NAME[=VALUE]")]
+    define: Vec<String>,
+    /// Forget a macro
+    #[arg(short = 'U', value_name = "NAME")]
+    undefine: Vec<String>,
+}
+
+impl GenerateArguments {
+    fn preprocessing(&self) -> Preprocessing {
+        match (&self.with_cpp, self.no_cpp) {
+            (_, true) => Preprocessing::Never,
+            (Some(_), _) => Preprocessing::Always,
+            (None, _) => Preprocessing::WhereNeeded,
+        }
+    }
+
+    /// Options of the preprocessor.
+    fn options(&self) -> Vec<String> {
+        let with = |letter: &str, values: &[String]| {
+            values.iter().map(|value| format!("-{letter}{value}")).collect::<Vec<_>>()
+        };
+        [with("I", &self.include), with("D", &self.define), with("U", &self.undefine)].concat()
+    }
+
+    /// All options, for the makefile to use again.
+    fn repeated(&self) -> Vec<String> {
+        let word = match self.preprocessing() {
+            Preprocessing::Never => Some("--no-cpp".to_owned()),
+            Preprocessing::Always => Some("--with-cpp".to_owned()),
+            Preprocessing::WhereNeeded => None,
+        };
+        word.into_iter().chain(self.options()).collect()
+    }
+}
+
+/// Writes the files of each interface file.
+pub fn generate(arguments: &GenerateArguments, prefix: &Path) -> Result<()> {
+    arguments.files.iter().try_for_each(|file| generate_one(arguments, file, prefix))
+}
+
+fn generate_one(arguments: &GenerateArguments, file: &Path, prefix: &Path) -> Result<()> {
+    let module = compile_as(file, arguments.preprocessing(), &arguments.options())?;
+    let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let names = StubNames {
+        idl: file.display().to_string(),
+        stem,
+        options: arguments.repeated(),
+        prefix: prefix.display().to_string(),
+    };
+    let files = stubs(&module, &names)?;
+    files.iter().try_for_each(write)?;
+    if let Some(makefile) = files.last() {
+        notice(&format!("{} written; go on with make -f {}", listed(&files), makefile.name));
+    }
+    Ok(())
+}
+
+fn listed(files: &[StubFile]) -> String {
+    files.iter().map(|file| file.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// Writes a file whole or not at all: two makes may come here at once.
+fn write(file: &StubFile) -> Result<()> {
+    let draft = format!(".{}.{}", file.name, std::process::id());
+    let written = std::fs::write(&draft, &file.text).and_then(|()| std::fs::rename(&draft, &file.name));
+    written.map_err(|error| {
+        let _ = std::fs::remove_file(&draft);
+        let kind = if error.kind() == std::io::ErrorKind::PermissionDenied {
+            ErrorKind::PermissionDenied
+        } else {
+            ErrorKind::System
+        };
+        Error::new(kind, "write generated code", error.to_string())
+            .with("file", &file.name)
+            .fix("run ng_gen in a folder that you may write to")
+    })
+}

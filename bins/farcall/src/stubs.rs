@@ -1,0 +1,124 @@
+//! Stub executables of Ninf-G: programs that carry their interface, and the files that list them.
+
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_configuration::interface_files;
+use farcall_idl::decode::decode_module;
+use farcall_idl::interface::Module;
+use farcall_interfaces::directory::{ImageKind, Part, Publication};
+use farcall_interfaces::plain_file;
+
+use crate::inspection::{Finished, Giver, finish};
+use crate::publish::part;
+use crate::python::Interpreters;
+
+/// Endings of files that list stub executables.
+const LISTS: [&str; 3] = ["nrf", "ngdef", "ldif"];
+/// How an executable begins.
+const MAGIC: &[u8] = b"\x7fELF";
+
+/// Whether the file lists stub executables, or is one: a program by the name that `ng_gen` gives.
+pub fn is_stub(file: &Path) -> bool {
+    let name = file.file_name().and_then(|name| name.to_str()).unwrap_or("");
+    is_list(file) || (name.starts_with("_stub_") && begins_as_program(file))
+}
+
+fn is_list(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| LISTS.iter().any(|list| extension == *list))
+}
+
+fn begins_as_program(file: &Path) -> bool {
+    let mut begin = [0; 4];
+    let read = plain_file::open(file).and_then(|mut file| std::io::Read::read_exact(&mut file, &mut begin));
+    read.is_ok() && begin == MAGIC
+}
+
+/// All stub executables of a list, or the one that the file is, as one module.
+///
+/// # Errors
+/// What is wrong with the file; `NotFound` for executables that are not on this host; `InvalidSource` for one that is none
+/// of ours, and for functions of several modules.
+pub fn publication(file: &Path, interpreters: &Interpreters) -> Result<(Publication, String)> {
+    let stubs = if is_list(file) {
+        let listed = interface_files::load(file)?.into_iter();
+        listed.map(|found| (beside(file, &found.path), Some((found.name, found.hostname)))).collect()
+    } else {
+        vec![(file.to_path_buf(), None)]
+    };
+    let mut name: Option<String> = None;
+    let mut parts: Vec<Part> = Vec::new();
+    for (path, listed) in stubs {
+        let (module, kind) =
+            inspected(&path, listed.as_ref(), interpreters).map_err(|error| error.with("file", file.display()))?;
+        let first = name.get_or_insert_with(|| module.name.clone());
+        if *first != module.name {
+            return Err(Error::new(ErrorKind::InvalidSource, "publish stub executables", "they are of two modules")
+                .with("modules", format!("{first}, {}", module.name))
+                .with("file", file.display())
+                .fix("make a file for each module with ng_gen_nrf, and publish both"));
+        }
+        parts.push(part(module, kind));
+    }
+    Ok((Publication { module: name.unwrap_or_default(), parts }, String::new()))
+}
+
+/// Relative paths begin at the list.
+fn beside(list: &Path, path: &Path) -> PathBuf {
+    list.parent().map_or_else(|| path.to_path_buf(), |folder| folder.join(path))
+}
+
+/// Asks a stub executable what it has, held to the rules of its module: it runs code of whoever made it.
+fn inspected(
+    path: &Path,
+    listed: Option<&(String, String)>,
+    interpreters: &Interpreters,
+) -> Result<(Module, ImageKind)> {
+    if !path.is_file() {
+        let error =
+            Error::new(ErrorKind::NotFound, "publish stub executables", "there is no such program on this host")
+                .with("program", path.display());
+        return Err(match listed {
+            Some((name, host)) => error
+                .with("function", name)
+                .fix(format!("publish it on {host}, where it was made; or make it here with make and ng_gen_nrf")),
+            None => error.fix("make it with ng_gen and make"),
+        });
+    }
+    let path = std::fs::canonicalize(path).map_err(|error| Error::system("find a stub executable", error))?;
+    let kind = ImageKind::Linked { path: path.display().to_string() };
+    let module = listed.and_then(|(name, _)| name.split_once('/')).map_or("", |(module, _)| module);
+    let mut inspection = interpreters.inspector.inspect(module, kind.clone())?;
+    let finished = finish(inspection.command.arg("--module"), &[], &interpreters.giver)?;
+    Ok((module_of(&finished, &path)?, kind))
+}
+
+/// Asks a stub executable of the user's own what it has.
+///
+/// # Errors
+/// As [`publication`].
+pub fn carried(path: &Path) -> Result<Module> {
+    let mut command = Command::new(path);
+    finish(command.arg("--module").process_group(0), &[], &Giver::None)
+        .and_then(|finished| module_of(&finished, path))
+        .map_err(|error| error.with("program", path.display()))
+}
+
+fn module_of(finished: &Finished, path: &Path) -> Result<Module> {
+    let refused = |message: &str| {
+        Err(Error::new(ErrorKind::InvalidSource, "look into a stub executable", message)
+            .with("program", path.display())
+            .with("it said", finished.last_line())
+            .fix("make it anew with Farcall's ng_gen and make"))
+    };
+    if !finished.status.success() {
+        return refused("it does not tell its interface");
+    }
+    match decode_module(&finished.output) {
+        Ok(module) if !module.routines.is_empty() => Ok(module),
+        Ok(_) => refused("it has no routine"),
+        Err(_) => refused("it does not tell its interface"),
+    }
+}

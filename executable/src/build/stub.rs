@@ -1,0 +1,232 @@
+//! Stub executables as Ninf-G has them: one program for each `Define` and `DefClass`, made by a makefile from generated C.
+//!
+//! Old Makefiles rely on the names: `x.idl` gives `x.mak`, `_stub_NAME.c`, and by these `_stub_NAME`, `_stub_NAME.inf` and
+//! `MODULE.HOST.nrf`. Each program is an image of its own, so that definitions may use one name for different things.
+
+use std::fmt::Write;
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_idl::encode::encode_module;
+use farcall_idl::interface::{Code, Language, Module};
+
+use super::{generate, refuse_unserved};
+use crate::library::names::{self, LibraryName};
+use crate::words;
+
+/// A file to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StubFile {
+    /// Its name, without a folder.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// What the makefile says of where it comes from.
+#[derive(Clone, Debug)]
+pub struct StubNames {
+    /// The interface file, as `make` finds it.
+    pub idl: String,
+    /// The interface file's name without its ending: that of the makefile.
+    pub stem: String,
+    /// Options of `ng_gen` with which it was read.
+    pub options: Vec<String>,
+    /// The prefix that is used where `$NG_DIR` is not set.
+    pub prefix: String,
+}
+
+/// The makefile, and the code of each stub executable of `module`.
+///
+/// # Errors
+/// `InvalidSource` for what no executable can be made of, and for names that make a makefile mean something else.
+pub fn stubs(module: &Module, names: &StubNames) -> Result<Vec<StubFile>> {
+    for word in [&names.idl, &names.stem, &module.name].into_iter().chain(&names.options) {
+        check_word(word)?;
+    }
+    let parts = parts(module);
+    if parts.is_empty() {
+        return Err(Error::new(ErrorKind::InvalidSource, "make stub executables", "there is nothing to make")
+            .with("file", &names.idl)
+            .fix("write a Define or a DefClass"));
+    }
+    parts.iter().try_for_each(|part| refuse_unserved(&part.module).map_err(|error| error.with("stub", &part.name)))?;
+    let sources = parts.iter().map(|part| {
+        let name = format!("{}.c", part.program());
+        let text = generate::stub(&part.module, &name, &encode_module(&carried(&part.module)));
+        StubFile { name, text }
+    });
+    let makefile = StubFile { name: format!("{}.mak", names.stem), text: makefile(module, &parts, names) };
+    Ok(sources.chain([makefile]).collect())
+}
+
+/// What one program is made of.
+struct Part {
+    name: String,
+    module: Module,
+}
+
+impl Part {
+    fn program(&self) -> String {
+        format!("_stub_{}", self.name)
+    }
+}
+
+/// A module for each routine and each class of `module`.
+fn parts(module: &Module) -> Vec<Part> {
+    let empty = Module { routines: Vec::new(), classes: Vec::new(), ..module.clone() };
+    let routines = module.routines.iter().map(|routine| Part {
+        name: routine.interface.name.clone(),
+        module: Module { routines: vec![routine.clone()], ..empty.clone() },
+    });
+    let classes = module.classes.iter().map(|class| Part {
+        name: class.name.clone(),
+        module: Module { classes: vec![class.clone()], ..empty.clone() }.with_methods(),
+    });
+    let mut parts: Vec<Part> = routines.chain(classes).collect();
+    parts.iter_mut().for_each(|part| compile_as_named(&mut part.module));
+    parts
+}
+
+/// A C++ compiler takes every file for C++: with one, all code is.
+fn compile_as_named(module: &mut Module) {
+    if !module.compiler.as_ref().is_some_and(|compiler| is_cpp(compiler)) {
+        return;
+    }
+    module.classes.iter_mut().for_each(|class| class.language = Language::Cpp);
+    for routine in &mut module.routines {
+        if routine.implementation.language == Language::C && matches!(routine.implementation.code, Code::Body { .. }) {
+            routine.implementation.language = Language::Cpp;
+        }
+    }
+}
+
+/// Whether this is the command of a C++ compiler: `g++-13 -O2`.
+fn is_cpp(command: &str) -> bool {
+    words::split(command).first().is_some_and(|program| program.rsplit('/').next().unwrap_or("").contains("++"))
+}
+
+/// The module as the program carries it: without the code, which is compiled.
+fn carried(module: &Module) -> Module {
+    let mut carried = Module { globals: Vec::new(), ..module.clone() };
+    carried.classes.iter_mut().for_each(|class| class.state = None);
+    for routine in &mut carried.routines {
+        if let Code::Body { text, .. } = &mut routine.implementation.code {
+            text.clear();
+        }
+    }
+    carried
+}
+
+/// Refuses what `make` or its shell would not take for a name.
+fn check_word(word: &str) -> Result<()> {
+    let plain = |c: char| c.is_alphanumeric() || "_-./+,:@%=".contains(c);
+    if word.chars().all(plain) && !word.is_empty() {
+        return Ok(());
+    }
+    let message = format!("\"{}\" cannot stand in a makefile", word.escape_debug());
+    Err(Error::new(ErrorKind::InvalidArgument, "make stub executables", message)
+        .fix("use names of letters, digits, _, -, . and / only"))
+}
+
+/// `text` as a makefile has it: a dollar is two, and a line ends where the text does.
+fn escaped(text: &str) -> String {
+    text.replace(['\n', '\r'], " ").replace('$', "$$").replace('#', "\\#")
+}
+
+/// Words of the IDL file as the shell of a rule takes them. `$(NAME)` stays make's: interface files rely on that.
+fn shell_words(words: &[String]) -> String {
+    let plain =
+        |word: &String| !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "_-./+,:@%=$()".contains(c));
+    let shown = words.iter().map(|word| {
+        let word = word.replace(['\n', '\r'], " ");
+        if plain(&word) { word } else { format!("'{}'", escaped(&word).replace('\'', "'\\''")) }
+    });
+    shown.collect::<Vec<_>>().join(" ")
+}
+
+fn makefile(module: &Module, parts: &[Part], names: &StubNames) -> String {
+    let programs: Vec<String> = parts.iter().map(Part::program).collect();
+    let all = |ending: &str| programs.iter().map(|name| format!("{name}{ending}")).collect::<Vec<_>>().join(" ");
+    let mut text = format!(
+        "# {stem}.mak: makes the stub executables of module {module}; generated from {idl}.\n\n\
+         {prefix}include $(NG_DIR)/lib/template.mk\n\n{options}\n\
+         NG_STUB_SRC = {sources}\nNG_STUB_PROGRAM = {programs}\nNG_INF_FILES = {infs}\n\
+         NG_NRF_FILE := {module}.$(shell $(NG_DIR)/bin/ng_gen_nrf --hostname).nrf\n\n\
+         all: $(NG_STUB_PROGRAM) $(NG_INF_FILES) $(NG_NRF_FILE)\n\n\
+         $(NG_STUB_SRC): {idl}\n\t$(NG_DIR)/bin/ng_gen {ng_options}{idl}\n",
+        stem = names.stem,
+        module = module.name,
+        idl = names.idl,
+        // `make` has no way to write a folder with blanks: whoever has one sets $NG_DIR to a link.
+        prefix = check_word(&names.prefix).map_or(String::new(), |()| format!("NG_DIR ?= {}\n", names.prefix)),
+        options = options(module),
+        sources = all(".c"),
+        programs = all(""),
+        infs = all(".inf"),
+        ng_options = names.options.iter().map(|option| format!("{option} ")).collect::<String>(),
+    );
+    parts.iter().for_each(|part| rules(&mut text, part));
+    let objects = all(".o");
+    let _ = write!(
+        text,
+        "\n$(NG_NRF_FILE): $(NG_STUB_PROGRAM)\n\t$(NG_DIR)/bin/ng_gen_nrf -o $@ $(NG_STUB_PROGRAM)\n\n\
+         install: all\n\t$(NG_INSTALL) -d $(NG_NRF_DIR)\n\t$(NG_INSTALL) -m 644 $(NG_NRF_FILE) $(NG_NRF_DIR)\n\n\
+         clean:\n\trm -f {objects} $(NG_STUB_SRC)\n\n\
+         veryclean: clean\n\trm -f $(NG_STUB_PROGRAM) $(NG_INF_FILES) $(NG_NRF_FILE)\n\n\
+         .PHONY: all install clean veryclean\n"
+    );
+    text
+}
+
+/// The module's own compilers and options. An assignment (`CFLAGS = -O3`) is make's own, as it was with Ninf-G.
+fn options(module: &Module) -> String {
+    let mut text = String::new();
+    let cpp = module.routines.iter().any(|routine| routine.implementation.language == Language::Cpp);
+    let compiler = module.compiler.clone().or(cpp.then(|| "$(CXX)".to_owned()));
+    for (variable, program) in [("NG_COMPILER", &compiler), ("NG_LINKER", &module.linker.clone().or(compiler.clone()))]
+    {
+        if let Some(program) = program {
+            let _ = writeln!(text, "{variable} = {}", program.replace(['\n', '\r'], " "));
+        }
+    }
+    for option in &module.compile_options {
+        let option = option.replace(['\n', '\r'], " ");
+        let assigned = option.split_once('=').map(|(name, _)| name.trim_end_matches(['+', ':', '?', ' ']));
+        let variable = assigned
+            .is_some_and(|name| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_'));
+        let _ = if variable { writeln!(text, "{option}") } else { writeln!(text, "NG_USER_CFLAGS += {option}") };
+    }
+    text
+}
+
+/// How one program is compiled and linked, and its interface written.
+fn rules(text: &mut String, part: &Part) {
+    let (mut objects, mut libraries) = (Vec::new(), Vec::new());
+    for name in names::of_module(&part.module) {
+        match name {
+            LibraryName::Object(file) => objects.push(file),
+            LibraryName::Short(short) => libraries.push(format!("-l{short}")),
+            LibraryName::LinkerOption(option) => libraries.push(option),
+            LibraryName::Directory(folder) => {
+                let from = if folder.is_absolute() { "" } else { "$(CURDIR)/" };
+                libraries.extend(["-L", "-Wl,-rpath,"].map(|option| format!("{option}{from}{}", folder.display())));
+            }
+            LibraryName::Shared(file) if file.contains('/') => libraries.push(file),
+            LibraryName::Shared(file) => libraries.push(format!("-l:{file}")),
+        }
+    }
+    // Where the makefile's own directory has a rule for an object, that is what makes it.
+    let (program, wanted, linked) = (part.program(), shell_words(&objects), shell_words(&libraries));
+    let _ = write!(
+        text,
+        "\n{program}.o: {program}.c\n\t$(NG_COMPILER) $(CFLAGS) $(NG_CFLAGS) $(NG_USER_CFLAGS) $(NG_CPPFLAGS) -c -o $@ \
+         {program}.c\n\n\
+         {program}: {program}.o {wanted}\n\t$(NG_LINKER) $(NG_CFLAGS) $(CFLAGS) -o $@ {program}.o {wanted} \
+         $(LDFLAGS) $(NG_USER_CFLAGS) {linked} $(LIBS) $(NG_STUB_LDFLAGS)\n\n\
+         {program}.inf: {program}\n\t./{program} -i $@\n",
+    );
+}
+
+#[cfg(test)]
+#[path = "stub_tests.rs"]
+mod tests;

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Makes PREFIX/ng, which serves as $NG_DIR. Usage: stage.sh PREFIX
+#
+# Headers and libraries are links to those of the prefix, so that there is one of each.
+set -euo pipefail
+
+from=$(cd "$(dirname "$0")" && pwd)
+prefix=$1
+ng=$prefix/ng
+
+mkdir -p "$ng"/{bin,lib,etc}
+install -C -m 755 "$from/ng" "$ng/bin/ng"
+for name in ng_gen ng_cc ng_compiler ng_linker ng_gen_nrf ng_gen_dif ng_version ng_config ninf_gen ninfidlc ninfcc; do
+    ln -sfn ng "$ng/bin/$name"
+done
+# The library starts it for clients of this host.
+ln -sfn ../../bin/farcall "$ng/bin/farcall"
+install -C -m 644 "$from/template.mk" "$ng/lib/template.mk"
+ln -sfn ../lib/template.mk "$ng/etc/template.mk"
+# Linkers follow links; a run-time path leads to the file itself.
+ln -sfn ../../lib/libfarcall.so "$ng/lib/libfarcall.so"
+ln -sfn ../../lib/libfarcall.so.0 "$ng/lib/libfarcall.so.0"
+for library in nggrpc ngclient ngexecutable ngcommon ngnet ngutility ninf; do
+    ln -sfn libfarcall.so "$ng/lib/lib$library.so"
+done
+ln -sfn ../include "$ng/include"
