@@ -27,6 +27,8 @@ class Sizes:
     under_way: int = 20000
     # Executables that are started; clients that do nothing.
     crowd: int = 200
+    # Bytes that an object keeps.
+    state: int = 64 << 20
     audience: int = 1000
     # Numbers of linear equations: of the row, and of the paper's figures.
     equations: tuple = (800, 1600)
@@ -36,7 +38,7 @@ class Sizes:
 FULL = Sizes()
 QUICK = dataclasses.replace(FULL, rounds=3, linpack=(100, 200, 400, 800, 1200, 1600))
 # So little that it is over in a minute: shows that everything runs, and measures nothing.
-SMOKE = Sizes(rounds=2, large=1 << 20, shared=(64 << 10,), linked=64 << 10, small=20, under_way=200, crowd=5, audience=5,
+SMOKE = Sizes(rounds=2, large=1 << 20, shared=(64 << 10,), linked=64 << 10, small=20, under_way=200, crowd=5, audience=5, state=1 << 20,
               equations=(50,), linpack=(50, 100))
 
 

@@ -6,6 +6,8 @@ roundtrip BYTES MODE   MODE: inplace (one ordinary array both ways), fresh (a ne
 shared BYTES COUNT     an array of farcall.empty both ways: the median of calls one after the other
 send KIND BYTES        an ordinary array both ways: a smooth field, random numbers (float64), or sparse ones (int32)
 pingpong COUNT         seconds per call
+handles COUNT HOW      seconds until so many function handles are ready: `together` as an array, or `singly`
+state BYTES WHERE      seconds per call of a routine with so much state: `kept` in an object, or `sent` with each call
 dgesv N                seconds to solve N linear equations by LAPACK's dgesv, matrix and right side in place
 """
 
@@ -49,6 +51,25 @@ class Bench:
             made[...] = np.arange(count)
             self.array = {mode: made}
         return made
+
+    def handles(self, count, how):
+        routine, count = self.server["bench/add"], int(count)
+        begin = time.perf_counter()
+        held = [routine.hold(count)] if how == "together" else [routine.hold(1) for _ in range(count)]
+        seconds = time.perf_counter() - begin
+        for one in held:
+            one.close()
+        return seconds
+
+    def state(self, size, where):
+        count = int(size) // 8
+        if where == "sent":
+            return statistics.median(self.roundtrip(size, "inplace") for _ in range(3))
+        with self.server.State(count) as state:
+            begin = time.perf_counter()
+            for _ in range(100):
+                state.touch()
+            return (time.perf_counter() - begin) / 100
 
     def roundtrip(self, size, mode):
         count = int(size) // 8

@@ -428,3 +428,31 @@ fn a_client_that_is_killed_leaves_its_objects_for_their_lease() {
     assert!(eventually(|| world.objects() == [ObjectState::Idle]) && alive(pid));
     assert!(eventually(|| world.objects().is_empty()) && !alive(pid));
 }
+
+/// `farcall objects` says what is held, and ends what it is told to.
+#[test]
+fn the_command_lists_and_ends_objects() {
+    let world = World::new("");
+    let run = |words: &[&str]| {
+        let output = world.server.run(words);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(run(&["objects"]), "no objects\n");
+    let (tank, lost) = (world.hold("Tank"), world.hold("Tank"));
+    fill(&world.client, tank.first(), 1.0);
+    let crash = kind(call(&world.client, lost.first(), "Tank.crash", []));
+    assert_eq!(crash.0, ErrorKind::RoutineCrashed);
+    let id = tank.first().to_string();
+    let table = run(&["objects"]);
+    assert!(table.contains(&id) && table.contains("idle") && table.contains("SIGSEGV"), "{table}");
+    let lines = run(&["objects", "--json"]);
+    let first: serde_json::Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+    assert_eq!((first["id"].as_str(), first["calls"].as_u64()), (Some(id.as_str()), Some(1)));
+    assert_eq!((first["name"].as_str(), first["state"].as_str()), (Some("objects/Tank"), Some("idle")));
+    run(&["objects", "--delete", &id, &lost.first().to_string()]);
+    assert!(world.objects().is_empty());
+    let again = world.server.run(&["objects", "--delete", &id]);
+    assert_eq!(again.status.code(), Some(3), "{}", String::from_utf8_lossy(&again.stderr));
+    assert_eq!(world.server.run(&["objects", "--delete", "abc"]).status.code(), Some(2));
+}

@@ -8,6 +8,7 @@ mod doctor;
 mod fmt;
 mod ls;
 mod ng;
+mod objects;
 mod service;
 mod shell;
 mod show;
@@ -46,6 +47,8 @@ pub enum Command {
     Drain(administer::DrainArguments),
     /// Watch who calls what on a server, what waits and what it uses
     Top(top::TopArguments),
+    /// List the objects that a server holds, or end some of them
+    Objects(objects::ObjectsArguments),
     /// Look for what is wrong on this host and with a server, and say the fix for each
     Doctor(doctor::DoctorArguments),
     /// Print a unit that makes a server a service of systemd
@@ -94,6 +97,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Reload(arguments) => administer::reload(&arguments),
         Command::Drain(arguments) => administer::drain(&arguments).map(success),
         Command::Top(arguments) => top::top(&arguments).map(success),
+        Command::Objects(arguments) => objects::objects(&arguments).map(success),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Service(arguments) => service::service(&arguments).map(success),
         Command::Ca(arguments) => ca::ca(&arguments).map(success),

@@ -90,6 +90,7 @@ typedef struct farcall_routine farcall_routine; /* a routine's interface, and th
 typedef struct farcall_call farcall_call;         /* a call under way; with arguments in parentheses, the native call */
 typedef struct farcall_results farcall_results; /* what a call gave back */
 typedef struct farcall_memory farcall_memory;   /* the memory of one result array */
+typedef struct farcall_hold farcall_hold;       /* executables that are held: an object, or several */
 typedef struct farcall_error farcall_error;     /* what went wrong */
 
 /* The library's version, "0.1.0"; never freed. */
@@ -264,7 +265,36 @@ typedef struct farcall_call_options {
                               * later: the call's arrays are the caller's again, whatever the server does */
     uint32_t announced;      /* 1: farcall_next_finished tells of the call's end, and of its news */
     uint32_t wanted;         /* sum of enum farcall_wanted: what farcall_call_news tells */
+    const unsigned char *on; /* the 16 bytes of an object's id (farcall_hold_id); NULL for a call on none */
 } farcall_call_options;
+
+/* ---- Objects ------------------------------------------------------------------------------------------------------ */
+
+typedef struct farcall_hold_options {
+    size_t size;          /* sizeof(farcall_hold_options) */
+    double lease_seconds; /* how long they stay when the connection is lost; 0: a minute */
+    double start_seconds; /* how long their start may take; 0: as long as the server lets it */
+    uint32_t detached;    /* 1: they stay for their lease also when the connection is closed or the hold freed */
+    uint32_t reserved;    /* 0 */
+} farcall_hold_options;
+
+/* Has the server hold `count` executables of a class ("module/Class") or a routine, each for the calls that name it in
+ * farcall_call_options. `options` may be NULL. Waits for none of them; calls may follow at once. The caller frees *hold
+ * with farcall_hold_free. Any number of threads may use it. */
+int farcall_hold_start(const farcall_client *client, const char *name, uint32_t count,
+                       const farcall_hold_options *options, farcall_hold **hold, farcall_error **error);
+/* Waits until all take calls, for ever if timeout_seconds < 0. FARCALL_PENDING if they do not by then. */
+int farcall_hold_ready(const farcall_hold *hold, double timeout_seconds, farcall_error **error);
+/* What is held, in full; the hold's. */
+const char *farcall_hold_name(const farcall_hold *hold);
+uint32_t farcall_hold_count(const farcall_hold *hold);
+/* Writes the 16 bytes of the id of the one of this index, from 0. */
+int farcall_hold_id(const farcall_hold *hold, uint32_t index, unsigned char *id, farcall_error **error);
+/* Ends all of them, and the calls on them, and waits until they have, for ever if timeout_seconds < 0. What goes wrong
+ * in _finalize is told; they have ended all the same. The second time it does nothing. */
+int farcall_hold_release(const farcall_hold *hold, double timeout_seconds, farcall_error **error);
+/* Frees it; unless they are detached or released, they end, and this does not wait for that. */
+void farcall_hold_free(farcall_hold *hold);
 
 /* What the server is to tell of a call while it is under way. */
 enum farcall_wanted {

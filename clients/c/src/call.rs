@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use farcall_client::{
-    Argument, CallOptions, Client, Destination, Error, ErrorKind, News, Outputs, PendingCall, Result, Routine,
+    Argument, CallOptions, Client, Destination, Error, ErrorKind, News, ObjectId, Outputs, PendingCall, Result, Routine,
 };
 
 use crate::argument::{RawArgument, read_all};
@@ -35,6 +35,7 @@ pub struct RawOptions {
     timeout_seconds: f64,
     announced: u32,
     wanted: u32,
+    on: *const u8,
 }
 
 /// `enum farcall_wanted`.
@@ -74,7 +75,8 @@ unsafe fn read_options(given: *const RawOptions) -> Result<CallOptions> {
             .fix("add up values of enum farcall_wanted"));
     }
     Ok(CallOptions {
-        on: None,
+        // SAFETY: farcall.h: NULL, or the 16 bytes of an id.
+        on: (!given.on.is_null()).then(|| ObjectId(unsafe { given.on.cast::<[u8; 16]>().read() })),
         timeout: limit(given.timeout_seconds)?,
         announced: given.announced != 0,
         progress: given.wanted & WANT_PROGRESS != 0,

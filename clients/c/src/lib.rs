@@ -13,6 +13,7 @@ mod call;
 mod client;
 mod element;
 mod error;
+mod hold;
 mod native;
 mod passing;
 mod place;

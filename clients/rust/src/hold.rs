@@ -1,5 +1,6 @@
 //! Objects and arrays of function handles: executables of the server's that are held for this program.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -37,7 +38,7 @@ pub struct Hold {
     count: u32,
     start: Mutex<Start>,
     /// Whether whoever drops this leaves them as they are.
-    is_left: bool,
+    is_left: AtomicBool,
 }
 
 /// How far a hold has come.
@@ -48,6 +49,8 @@ enum Start {
     Ready,
     /// There are none.
     Failed(Failure),
+    /// They were told to end.
+    Released,
 }
 
 impl Client {
@@ -78,7 +81,7 @@ impl Client {
             detached: options.detached.then_some(true),
         };
         let question = self.session().begin(&Request::Hold(Box::new(request)))?;
-        let (start, is_left) = (Mutex::new(Start::Asked(question)), options.detached);
+        let (start, is_left) = (Mutex::new(Start::Asked(question)), AtomicBool::new(options.detached));
         Ok(Hold { client: self.clone(), name, first, count, start, is_left })
     }
 
@@ -175,6 +178,7 @@ impl Hold {
         }
         match &*start {
             Start::Failed(failure) => Err(Error::from(failure.clone()).with("server", self.client.address())),
+            Start::Released => Err(Error::new(ErrorKind::NotFound, "hold an object", "it was released")),
             Start::Ready | Start::Asked(_) => Ok(true),
         }
     }
@@ -191,21 +195,23 @@ impl Hold {
         self.start.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends all of them, and waits until they have: see [`Client::release`]. None are left if they never came.
+    /// Ends all of them, and waits until they have: see [`Client::release`]. None are left if they never came, and once is
+    /// enough.
     ///
     /// # Errors
     /// As [`Client::release`].
-    pub fn release(mut self, timeout: Option<Duration>) -> Result<()> {
-        self.is_left = true;
-        if matches!(*self.start(), Start::Failed(_)) {
+    pub fn release(&self, timeout: Option<Duration>) -> Result<()> {
+        let start = std::mem::replace(&mut *self.start(), Start::Released);
+        self.is_left.store(true, Ordering::Relaxed);
+        if matches!(start, Start::Failed(_) | Start::Released) {
             return Ok(());
         }
         self.client.release(self.first, self.count, timeout)
     }
 
     /// Leaves them: they stay as long as their lease and the connection let them.
-    pub fn detach(mut self) {
-        self.is_left = true;
+    pub fn detach(self) {
+        self.is_left.store(true, Ordering::Relaxed);
     }
 }
 
@@ -216,7 +222,7 @@ impl Drop for Hold {
         if let Start::Asked(question) = *start {
             self.client.session().forget(question);
         }
-        if self.is_left || has_failed {
+        if self.is_left.load(Ordering::Relaxed) || has_failed {
             return;
         }
         // Where the connection is gone, so are they, or their lease runs.

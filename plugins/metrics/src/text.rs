@@ -94,7 +94,8 @@ fn modules(page: &mut Page, status: &Status) {
     for module in &status.modules {
         page.line("farcall_calls_waiting", &[("module", &module.module)], module.waiting);
     }
-    page.head("farcall_executables", "gauge", "Executables that live.");
+    page.one("farcall_objects", "gauge", "Executables that are held for clients.", &[], status.objects_held);
+    page.head("farcall_executables", "gauge", "Executables that live, but for those that are held.");
     for module in &status.modules {
         let states =
             [("starting", module.starting), ("idle", module.idle), ("busy", module.busy), ("ending", module.ending)];

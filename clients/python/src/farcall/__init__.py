@@ -41,6 +41,7 @@ from ._library import lib, text
 from ._memory import empty, empty_like, zeros
 from ._news import Printed, Progress
 from ._results import Results, Times
+from ._objects import Class, Handles, Object
 from ._routine import Routine
 from ._server import Module, Server, connect, running_server
 from ._source import routine
@@ -51,10 +52,12 @@ __all__ = [
     "Ambiguous",
     "CallFuture",
     "Cancelled",
+    "Class",
     "ConnectionLost",
     "Damaged",
     "Error",
     "Executor",
+    "Handles",
     "InterfaceChanged",
     "InternalError",
     "InvalidArgument",
@@ -62,6 +65,7 @@ __all__ = [
     "LimitExceeded",
     "Module",
     "NotFound",
+    "Object",
     "PermissionDenied",
     "Printed",
     "Progress",

@@ -47,6 +47,7 @@ typedef struct farcall_routine farcall_routine;
 typedef struct farcall_call farcall_call;
 typedef struct farcall_results farcall_results;
 typedef struct farcall_memory farcall_memory;
+typedef struct farcall_hold farcall_hold;
 typedef struct farcall_error farcall_error;
 const char *farcall_version(void);
 int farcall_error_kind(const farcall_error *error);
@@ -151,7 +152,23 @@ typedef struct farcall_call_options {
     double timeout_seconds;
     uint32_t announced;
     uint32_t wanted;
+    const unsigned char *on;
 } farcall_call_options;
+typedef struct farcall_hold_options {
+    size_t size;
+    double lease_seconds;
+    double start_seconds;
+    uint32_t detached;
+    uint32_t reserved;
+} farcall_hold_options;
+int farcall_hold_start(const farcall_client *client, const char *name, uint32_t count,
+                       const farcall_hold_options *options, farcall_hold **hold, farcall_error **error);
+int farcall_hold_ready(const farcall_hold *hold, double timeout_seconds, farcall_error **error);
+const char *farcall_hold_name(const farcall_hold *hold);
+uint32_t farcall_hold_count(const farcall_hold *hold);
+int farcall_hold_id(const farcall_hold *hold, uint32_t index, unsigned char *id, farcall_error **error);
+int farcall_hold_release(const farcall_hold *hold, double timeout_seconds, farcall_error **error);
+void farcall_hold_free(farcall_hold *hold);
 enum farcall_wanted {
     FARCALL_WANT_PROGRESS = 1,
     FARCALL_WANT_OUTPUT = 2

@@ -96,6 +96,15 @@ class Routine:
         """Calls it and waits for its end."""
         return Prepared(self, arguments, named).call()
 
+    def hold(
+        self, count: int, *, lease: Optional[float] = None, timeout: Optional[float] = None, wait: bool = True
+    ) -> Any:
+        """So many processes of its own on the server that run it and nothing else: `farcall.Handles`. With `wait=False`
+        without waiting for their start; calls may follow at once."""
+        from ._objects import Handles
+
+        return Handles(self, count, lease, timeout, wait)
+
     async def aio(self, /, *arguments: Any, **named: Any) -> Results:
         """Calls it from a coroutine: `results = await routine.aio(...)`. The event loop goes on meanwhile.
 
@@ -120,6 +129,26 @@ class Routine:
         except _errors.Error as error:
             future.set_exception(error)
         return future
+
+
+class Method(Routine):
+    """A routine that runs in one certain process of the server: a method of an object, or one of an array of handles."""
+
+    def __init__(self, routine: Routine, held: Any, index: int) -> None:
+        self.__dict__.update(routine.__dict__)
+        # The hold lives as long as whoever can call it, and calls under way.
+        self._of, self._held, self._index = routine, held, index
+
+    def _handle(self) -> Any:
+        # In a forked child, that one's own.
+        return self._of._handle()
+
+    def _on(self) -> Any:
+        self._held.handle("call")
+        return ffi.new("unsigned char[16]", self._held.id(self._index))
+
+    def hold(self, *_: Any, **__: Any) -> NoReturn:
+        raise _errors.make(_errors.WrongType, "make handles", "it is a method, or one of such handles already")
 
 
 class Prepared:
@@ -283,6 +312,10 @@ class Prepared:
             options.timeout_seconds = left
         options.announced = announced
         options.wanted = self.listener.wanted
+        if isinstance(self.routine, Method):
+            # Kept as long as the options are read.
+            self._id = self.routine._on()
+            options.on = self._id
         return options
 
     def _start(self, announced: bool, wait: float) -> Any:
@@ -316,7 +349,7 @@ class Prepared:
 
     def forget_routine(self) -> None:
         """Has the routine looked up anew when it is named again: its interface is another one by now."""
-        self.routine._connection.forget(self.routine)
+        self.routine._connection.forget(getattr(self.routine, "_of", self.routine))
 
     def _interruptible(self) -> Results:
         results, error = handle_place("farcall_results **", lib.farcall_results_free), error_place()

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Dict, Generic, Iterator, List, NoReturn, 
 from . import _errors, _pages
 from ._connection import SERVER_VARIABLE, Connection, not_portable, open_connection, open_private, open_running
 from ._executor import Executor
+from ._objects import Class
 from ._results import Results
 from ._routine import Routine
 
 # What routines have and modules have not.
-_OF_ROUTINES = ("submit", "aio", "interface", "name")
+_OF_ROUTINES = ("submit", "aio", "interface", "name", "hold")
 PathLike = Union[str, "os.PathLike[str]"]
 # What the names of a server or a module stand for.
 _Named = TypeVar("_Named")
@@ -87,6 +88,16 @@ def _checked(name: object) -> str:
         return name
     message = f"a routine is named by a str, not by {name!r}"
     raise _errors.make(_errors.WrongType, "find a routine", message)
+
+
+def _methods(name: str, names: List[str]) -> List[str]:
+    """The methods of a class among a module's names; none of what is no class."""
+    return [one[len(name) + 1 :] for one in names if one.startswith(f"{name}.")]
+
+
+def _shown(names: List[str]) -> List[str]:
+    """A module's names, with a class in place of its methods."""
+    return sorted({one.partition(".")[0] for one in names})
 
 
 class _Namespace(Generic[_Named]):
@@ -211,18 +222,35 @@ class Server(_Namespace["Found"]):
         advice = "pass a routine, such as server.dgesv, or its name; Python functions run where Python is"
         raise _errors.make(_errors.WrongType, "submit", message, advice)
 
+    def _class(self, name: str, modules: Dict[str, List[str]]) -> Optional[Class]:
+        """The class of this name, where one module alone has one."""
+        having = [module for module, names in modules.items() if _methods(name, names)]
+        if len(having) != 1:
+            return None
+        module = having[0]
+        return Class(self, f"{module}/{name}" if module else name, _methods(name, modules[module]))
+
     def _found(self, name: str) -> Any:
         if "/" in name:
-            return self._routine(name)
-        if name in self._connection.modules():
+            module, bare = name.split("/", 1)
+            methods = _methods(bare, self._connection.modules().get(module, []))
+            return Class(self, name, methods) if methods else self._routine(name)
+        modules = self._connection.modules()
+        if name in modules:
             return Module(self, name)
+        found = self._class(name, modules)
+        if found is not None:
+            return found
         try:
             return self._routine(name)
         except _errors.NotFound as error:
-            # Perhaps a module that was published since.
+            # Perhaps a module or class that was published since.
             modules = self._connection.modules(fresh=True)
             if name in modules:
                 return Module(self, name)
+            found = self._class(name, modules)
+            if found is not None:
+                return found
             nearest = get_close_matches(name, modules, 1)
             if not nearest or error.advice:
                 raise
@@ -231,7 +259,7 @@ class Server(_Namespace["Found"]):
 
     def _names(self) -> List[str]:
         modules = self._connection.modules()
-        bare = [name for names in modules.values() for name in names]
+        bare = [name for names in modules.values() for name in _shown(names)]
         return sorted({*modules, *(name for name in bare if bare.count(name) == 1)})
 
 
@@ -270,10 +298,13 @@ class Module(_Namespace[Routine]):
         if name in _OF_ROUTINES and name not in names and self.__name__ in names:
             # Of the routine of the same name, which nothing else stands for.
             return getattr(self._own_routine(), name)
+        methods = _methods(name, self._connection.modules().get(self.__name__, []))
+        if methods:
+            return Class(self._server, f"{self.__name__}/{name}", methods)
         return self._server._routine(f"{self.__name__}/{name}")
 
     def _names(self) -> List[str]:
-        return sorted(self._connection.modules().get(self.__name__, []))
+        return _shown(self._connection.modules().get(self.__name__, []))
 
 
 if TYPE_CHECKING:

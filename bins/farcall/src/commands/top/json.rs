@@ -15,6 +15,7 @@ pub fn line(now: &Status, before: &Status, seconds: f64) -> Value {
         "draining": now.draining,
         "calls_open": now.calls_open,
         "calls": now.calls.iter().map(call).collect::<Vec<_>>(),
+        "objects_held": now.objects_held,
         "uses": uses,
         "modules": now.modules.iter().map(module).collect::<Vec<_>>(),
         "totals": now.totals.as_ref().map(totals),

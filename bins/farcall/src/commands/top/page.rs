@@ -43,6 +43,9 @@ fn head(now: &Status, before: &Status, seconds: f64) -> String {
     let draining = if now.draining { ", takes no more calls" } else { "" };
     let mut text = format!("{}, up {}{draining}\n", plain(&now.product), time(now.up_ns as f64 / 1e9));
     text += &format!("calls: {} open, {waiting} waiting, {all:.1} a second\n", now.calls_open);
+    if now.objects_held > 0 {
+        text += &format!("objects: {} held\n", now.objects_held);
+    }
     if let Some(totals) = &now.totals {
         text += &format!(
             "clients: {} now, {} so far, {} refused\nexecutables: {} started, {} stopped, {} crashed\n",

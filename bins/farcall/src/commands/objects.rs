@@ -1,0 +1,104 @@
+//! `farcall objects`: what a server holds for whom, and the end of it.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use clap::Args;
+use farcall_base::{ObjectId, Result, printable};
+use farcall_client::{Client, ObjectStatus, Order, Status};
+use serde_json::json;
+
+use crate::connection::RunningServer;
+use crate::output::print;
+
+/// Time for an answer.
+const ANSWER_MAX: Duration = Duration::from_secs(60);
+
+/// Lists objects, or ends some.
+#[derive(Args)]
+pub struct ObjectsArguments {
+    #[command(flatten)]
+    server: RunningServer,
+    /// As JSON, one object a line
+    #[arg(long)]
+    json: bool,
+    /// End these objects and the calls on them; those of others only as an administrator
+    #[arg(long, value_name = "ID", num_args = 1..)]
+    delete: Vec<ObjectId>,
+}
+
+/// Shows them, or ends those that are named.
+pub fn objects(arguments: &ObjectsArguments) -> Result<()> {
+    let client = arguments.server.connect()?;
+    let status = client.status(ANSWER_MAX)?;
+    if !arguments.delete.is_empty() {
+        return delete(&client, &status, &arguments.delete);
+    }
+    match arguments.json {
+        true => print(|out| out.write_all(lines(&status).as_bytes())),
+        false => print(|out| out.write_all(table(&status).as_bytes())),
+    }
+}
+
+/// An administrator's order ends anybody's; others end their own.
+fn delete(client: &Client, status: &Status, ids: &[ObjectId]) -> Result<()> {
+    if status.totals.is_some() {
+        return client.administer(Order::Delete(ids.to_vec()), ANSWER_MAX).map(drop);
+    }
+    ids.iter().try_for_each(|id| client.release(*id, 1, Some(ANSWER_MAX)))
+}
+
+fn lines(status: &Status) -> String {
+    let line = |one: &ObjectStatus| {
+        let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
+        let object = json!({
+            "id": one.id.to_string(),
+            "principal": one.principal,
+            "name": one.name,
+            "state": one.state.word(),
+            "calls": one.calls,
+            "waiting": one.waiting,
+            "age_seconds": seconds(one.age_ns),
+            "lease_left_seconds": one.lease_left_ns.map(seconds),
+            "pid": one.pid,
+            "reason": one.reason,
+        });
+        format!("{object}\n")
+    };
+    status.objects.iter().map(line).collect()
+}
+
+fn table(status: &Status) -> String {
+    if status.objects.is_empty() {
+        return "no objects\n".to_owned();
+    }
+    let name = |one: &ObjectStatus| printable(&one.name).into_owned();
+    let width = status.objects.iter().map(|one| name(one).chars().count()).max().unwrap_or(0).max(6);
+    let who = |one: &ObjectStatus| printable(&one.principal).into_owned();
+    let whose = status.objects.iter().map(|one| who(one).chars().count()).max().unwrap_or(0).max(4);
+    let mut text = String::new();
+    let _ = writeln!(
+        text,
+        "{:<32}  {:<width$}  {:<whose$}  {:<8}  {:>8}  {:>7}  {:>9}  PID",
+        "ID", "OBJECT", "USER", "STATE", "CALLS", "WAITING", "LEASE"
+    );
+    for one in &status.objects {
+        let lease = one.lease_left_ns.map_or("-".to_owned(), |left| format!("{:.0} s", left as f64 / 1e9));
+        let pid = one.pid.map_or("-".to_owned(), |pid| pid.to_string());
+        let (id, state) = (one.id.to_string(), one.state.word());
+        let reason = one.reason.as_ref().map_or(String::new(), |reason| format!("  {}", printable(reason)));
+        let _ = writeln!(
+            text,
+            "{id:<32}  {:<width$}  {:<whose$}  {state:<8}  {:>8}  {:>7}  {lease:>9}  {pid}{reason}",
+            name(one),
+            who(one),
+            one.calls,
+            one.waiting,
+        );
+    }
+    let hidden = status.objects_held.saturating_sub(status.objects.len() as u64);
+    if hidden > 0 {
+        let _ = writeln!(text, "and {hidden} more");
+    }
+    text
+}
