@@ -141,8 +141,11 @@ pub unsafe fn elements<'a, T>(pointer: *const T, count: usize, what: &str) -> Re
     Ok(unsafe { std::slice::from_raw_parts(pointer, count) })
 }
 
+/// Bytes of the shortest structure of options that there ever was.
+const OPTIONS_BYTES_MIN: usize = 16;
+
 /// A structure of options that begins with its size, so that later versions may add members: a caller's structure may
-/// be longer than ours if nothing is set that we do not know.
+/// be longer than ours if nothing is set that we do not know. What a shorter one lacks is zero.
 ///
 /// # Safety
 /// NULL, or a structure as long as its first member says; all bit patterns are values of `T`.
@@ -156,16 +159,21 @@ pub unsafe fn options<T: Copy>(pointer: *const T, what: &str) -> Result<Option<T
     };
     // SAFETY: every such structure begins with its size.
     let size = unsafe { pointer.cast::<usize>().read() };
-    if !(size_of::<T>()..=4096).contains(&size) {
+    if !(OPTIONS_BYTES_MIN..=4096).contains(&size) {
         return Err(wrong("its size is not set").with("size", size));
     }
+    let known = size.min(size_of::<T>());
     // SAFETY: the structure is as long as its first member says.
-    let rest = unsafe { std::slice::from_raw_parts(pointer.cast::<u8>().add(size_of::<T>()), size - size_of::<T>()) };
+    let rest = unsafe { std::slice::from_raw_parts(pointer.cast::<u8>().add(known), size - known) };
     if rest.iter().any(|byte| *byte != 0) {
         return Err(wrong("something is set that this version of Farcall does not know").with("size", size));
     }
-    // SAFETY: long enough, and checked above.
-    Ok(Some(unsafe { pointer.read() }))
+    let mut options = std::mem::MaybeUninit::<T>::zeroed();
+    // SAFETY: both have so many bytes, and all bit patterns are values, zeros among them.
+    Ok(Some(unsafe {
+        std::ptr::copy_nonoverlapping(pointer.cast::<u8>(), options.as_mut_ptr().cast(), known);
+        options.assume_init()
+    }))
 }
 
 /// Seconds that limit something: none for 0.
@@ -197,6 +205,25 @@ pub fn c_text(text: &str) -> CString {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn options_of_earlier_and_later_versions_are_taken() {
+        #[repr(C)]
+        #[derive(Clone, Copy)]
+        struct Known {
+            size: usize,
+            old: u64,
+            new: u64,
+        }
+        let read = |words: &[u64; 4]| {
+            // SAFETY: as long as its first member says, or refused.
+            unsafe { options(words.as_ptr().cast::<Known>(), "known") }.map(|known| known.map(|one| (one.old, one.new)))
+        };
+        assert_eq!(read(&[16, 5, 6, 7]).unwrap(), Some((5, 0)), "what a shorter one lacks is zero");
+        assert_eq!(read(&[24, 5, 6, 7]).unwrap(), Some((5, 6)));
+        assert_eq!(read(&[32, 5, 6, 0]).unwrap(), Some((5, 6)));
+        assert!(read(&[32, 5, 6, 7]).is_err() && read(&[8, 0, 0, 0]).is_err() && read(&[5000, 0, 0, 0]).is_err());
+    }
 
     #[test]
     fn only_zero_and_what_no_clock_holds_are_no_limit() {

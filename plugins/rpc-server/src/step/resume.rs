@@ -109,11 +109,13 @@ impl Server {
     ) {
         let Some(call) = self.state.calls.get_mut(&key) else { return };
         let id = call.id;
-        let before = call.client.replace((connection, channel));
+        let (before, on) = (call.client.replace((connection, channel)), call.on);
         if !asked {
             call.keep = None;
         }
         let resume = described(call, describe);
+        // Whoever comes back for a call on an object is there for the object, too.
+        on.into_iter().for_each(|executable| self.own_object(executable, connection));
         if let Some((connection, channel)) = before {
             let message = "it was taken up again on another connection";
             let error = Error::new(ErrorKind::ConnectionLost, "wait for a call", message).with("call", id);

@@ -90,11 +90,17 @@ impl Server {
         executable: ExecutableId,
         connection: ConnectionId,
     ) {
-        let is_inside = self.state.peers.get(&connection).is_none_or(|peer| peer.inside.is_some());
         let Some(object) = self.state.objects.all.get_mut(&executable) else { return };
         object.line.push_back(key);
         object.calls += 1;
-        if !is_inside {
+        self.own_object(executable, connection);
+    }
+
+    /// A connection is an object's owner from now on, unless it is one inside a call: these do not last.
+    pub(in crate::step) fn own_object(&mut self, executable: ExecutableId, connection: ConnectionId) {
+        let is_inside = self.state.peers.get(&connection).is_none_or(|peer| peer.inside.is_some());
+        let Some(object) = self.state.objects.all.get_mut(&executable) else { return };
+        if !is_inside && !object.standing.is_ending() {
             object.owner = Some(connection);
             self.state.objects.set_lease(executable, None);
         }
