@@ -97,7 +97,13 @@ def test_c_kinds():
 
 # ---- The manifest ----------------------------------------------------------------------------------------------------
 
-PLUGINS = (("directory", "directory"), ("spawner-local", "spawner"), ("rpc-server", "rpc"), ("metrics", "metrics"))
+PLUGINS = (
+    ("directory", "directory"),
+    ("spawner-local", "spawner"),
+    ("rpc-server", "rpc"),
+    ("fetcher", "fetcher"),
+    ("metrics", "metrics"),
+)
 
 
 def manifest():
@@ -122,7 +128,7 @@ def test_manifest_keys():
 # ---- The command line ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", ["ls", "show", "call", "check", "fmt", "completions", "man", "serve", "publish", "withdraw", "reload", "drain", "top", "doctor", "service", "ng gen", "ng cc", "ng gen-nrf", "ng gen-dif", "ng config", "ng version", *(f"ca {verb}" for verb in "init server user renew revoke list".split())])
+@pytest.mark.parametrize("command", ["ls", "show", "call", "submit", "fetch", "kept", "check", "fmt", "completions", "man", "serve", "publish", "withdraw", "reload", "drain", "top", "doctor", "service", "ng gen", "ng cc", "ng gen-nrf", "ng gen-dif", "ng config", "ng version", *(f"ca {verb}" for verb in "init server user renew revoke list".split())])
 def test_command_line_options(command):
     shown = subprocess.run([STAGE / "bin/farcall", *command.split(), "--help"], capture_output=True, text=True, check=True)
     options = set(re.findall(r"^ +(?:-\w, )?(--[\w-]+)", shown.stdout, flags=re.M)) - {"--help"}

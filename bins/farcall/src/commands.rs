@@ -6,6 +6,7 @@ mod call;
 mod check;
 mod doctor;
 mod fmt;
+mod keep;
 mod ls;
 mod ng;
 mod objects;
@@ -35,6 +36,12 @@ pub enum Command {
     Show(show::ShowArguments),
     /// Call a routine
     Call(call::CallArguments),
+    /// Start a call that the server goes on with alone, and print its id
+    Submit(keep::SubmitArguments),
+    /// Take the results of a submitted call
+    Fetch(keep::FetchArguments),
+    /// List the calls that the server keeps, or have some forgotten
+    Kept(keep::KeptArguments),
     /// Publish routines and serve them
     Serve(ServeArguments),
     /// Publish interface files on a server that runs
@@ -91,6 +98,9 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Ls(arguments) => ls::ls(&arguments).map(success),
         Command::Show(arguments) => show::show(&arguments).map(success),
         Command::Call(arguments) => call::call(&arguments).map(success),
+        Command::Submit(arguments) => keep::submit(&arguments).map(success),
+        Command::Fetch(arguments) => keep::fetch(&arguments).map(success),
+        Command::Kept(arguments) => keep::kept(&arguments).map(success),
         Command::Serve(arguments) => serve(&arguments).map(success),
         Command::Publish(arguments) => administer::publish(&arguments).map(success),
         Command::Withdraw(arguments) => administer::withdraw(&arguments).map(success),

@@ -123,6 +123,8 @@ typedef struct farcall_connect_options {
     const char *address;     /* as for farcall_connect */
     const char *token_file;  /* NULL: $FARCALL_TOKEN_FILE; over TLS the file with the certificate instead */
     double timeout_seconds;  /* for connecting, and for each look-up and list later on; 0: 30 seconds */
+    double heartbeat_seconds; /* after so long without a sign of life, while somebody waits, a server is taken for lost: at
+                               * least 1; 0: $FARCALL_HEARTBEAT, or 30 seconds; < 0: never. Whatever moves is such a sign */
 } farcall_connect_options;
 
 int farcall_connect_with(const farcall_connect_options *options, farcall_client **client, farcall_error **error);
@@ -266,6 +268,10 @@ typedef struct farcall_call_options {
     uint32_t announced;      /* 1: farcall_next_finished tells of the call's end, and of its news */
     uint32_t wanted;         /* sum of enum farcall_wanted: what farcall_call_news tells */
     const unsigned char *on; /* the 16 bytes of an object's id (farcall_hold_id); NULL for a call on none */
+    double keep_seconds;     /* > 0: the call goes on without this program (farcall_call_id), and its outcome is kept for so
+                              * long after its end */
+    uint32_t durable;        /* 1: and is to survive the server */
+    uint32_t reserved;       /* zero */
 } farcall_call_options;
 
 /* ---- Objects ------------------------------------------------------------------------------------------------------ */
@@ -333,7 +339,8 @@ enum farcall_news_kind {
     FARCALL_NEWS_PROGRESS = 3, /* `done`, from 0 to 1, and a word on it */
     FARCALL_NEWS_STDOUT = 4,   /* bytes that the routine wrote to its standard output, cut anywhere */
     FARCALL_NEWS_STDERR = 5,   /* the same of its standard error */
-    FARCALL_NEWS_OVER = 6      /* its outcome is there for farcall_call_wait */
+    FARCALL_NEWS_OVER = 6,     /* its outcome is there for farcall_call_wait */
+    FARCALL_NEWS_KEPT = 7      /* from now on it goes on without this program (keep_seconds) */
 };
 
 typedef struct farcall_news {
@@ -355,9 +362,31 @@ int farcall_call_news(farcall_call *call, double timeout_seconds, farcall_news *
 int farcall_call_cancel(farcall_call *call, farcall_error **error);
 /* The call's number in its client, from 1; 0 for NULL. */
 uint64_t farcall_call_number(const farcall_call *call);
-/* Frees a call. If it is not over, the server is asked to end it. This waits for nothing; its arrays are neither read
+/* Frees a call. If it is not over, the server is asked to end it, unless it keeps it. This waits for nothing; its arrays are neither read
  * nor written to any more when it returns. */
 void farcall_call_free(farcall_call *call);
+
+/* ---- Calls in two phases: submit, go away, come back for the results ---------------------------------------------- */
+
+/* Waits until the server has said that a call with keep_seconds goes on without this program: all its arguments are
+ * there, and what is to be durable is on its disk. FARCALL_PENDING after timeout_seconds (< 0: for ever). FARCALL_OK, too,
+ * for a call that is over. Such a call may be freed, and the program may end: the call does not. */
+int farcall_call_wait_kept(farcall_call *call, double timeout_seconds, farcall_error **error);
+/* What farcall_fetch finds the call by: 32 hexadecimal digits and a NUL, 33 bytes. 1 if the call has such an id; 0 if it
+ * ends with this program, and for NULL. */
+int farcall_call_id(const farcall_call *call, char *id);
+/* Takes up a call by its id, from any process of the same user: its outcome is collected as that of any call, as often as
+ * it is kept; its arrays have memory of their own. *routine (unless NULL) is what it calls, for the indexes of results;
+ * the caller frees both. Whoever waited for the call elsewhere hears FARCALL_CONNECTION_LOST. FARCALL_NOT_FOUND for one
+ * that was never accepted, is forgotten, or is another user's. Of the options, keep_seconds means nothing. */
+int farcall_fetch(farcall_client *client, const char *id, const farcall_call_options *options, farcall_routine **routine,
+                  farcall_call **call, farcall_error **error);
+/* Has the server forget a kept call; one that is open ends as if cancelled. */
+int farcall_forget(farcall_client *client, const char *id, farcall_error **error);
+/* This user's calls that are kept, as a JSON array of objects: id, routine, state ("waiting", "running", "returned",
+ * "failed"), bytes, seconds_left (after its end, of one that is open), durable, principal. At most 1000, those that are
+ * forgotten next first. The caller frees *json with farcall_text_free. */
+int farcall_kept(farcall_client *client, char **json, farcall_error **error);
 
 /* ---- Event loops ------------------------------------------------------------------------------------------------- */
 

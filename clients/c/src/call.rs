@@ -5,7 +5,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use farcall_client::{
-    Argument, CallOptions, Client, Destination, Error, ErrorKind, News, ObjectId, Outputs, PendingCall, Result, Routine,
+    Argument, CallId, CallOptions, Client, Destination, Error, ErrorKind, Keep, News, ObjectId, Outputs, PendingCall,
+    Result, Routine,
 };
 
 use crate::argument::{RawArgument, read_all};
@@ -21,6 +22,7 @@ pub struct CallObject {
     routine: Routine,
     number: u64,
     timeout: Option<Duration>,
+    id: Option<CallId>,
     pending: Mutex<PendingCall>,
     /// What was told last.
     told: Mutex<Option<Box<[u8]>>>,
@@ -36,6 +38,9 @@ pub struct RawOptions {
     announced: u32,
     wanted: u32,
     on: *const u8,
+    keep_seconds: f64,
+    durable: u32,
+    reserved: u32,
 }
 
 /// `enum farcall_wanted`.
@@ -81,7 +86,7 @@ unsafe fn read_options(given: *const RawOptions) -> Result<CallOptions> {
         announced: given.announced != 0,
         progress: given.wanted & WANT_PROGRESS != 0,
         output: given.wanted & WANT_OUTPUT != 0,
-        keep: None,
+        keep: limit(given.keep_seconds)?.map(|after_end| Keep { after_end, durable: given.durable != 0 }),
     })
 }
 
@@ -127,7 +132,30 @@ pub unsafe fn start(
     Ok(CallObject::new(client, routine, pending, options, prepared.places))
 }
 
+/// Takes up a call by its id: it, and what it calls.
+///
+/// # Safety
+/// NULL, or options with their size.
+pub unsafe fn fetch(client: &Client, id: CallId, given: *const RawOptions) -> Result<(CallObject, Routine)> {
+    // SAFETY: the caller's promise.
+    let options = unsafe { read_options(given) }?;
+    let pending = client.fetch(id, &options)?;
+    let routine = pending.routine();
+    Ok((CallObject::new(client, &routine, pending, &options, Vec::new()), routine))
+}
+
 impl CallObject {
+    /// Its id, if it goes on without this program.
+    pub fn id(&self) -> Option<CallId> {
+        self.id
+    }
+
+    /// Waits until the server has said that it does.
+    pub fn wait_kept(&self, timeout: Option<Duration>) -> Result<bool> {
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        pending.wait_kept(timeout).map_err(of_call(&self.routine, self.timeout))
+    }
+
     fn new(
         client: &Client,
         routine: &Routine,
@@ -135,9 +163,9 @@ impl CallObject {
         options: &CallOptions,
         places: Vec<TextPlace>,
     ) -> CallObject {
-        let (number, timeout) = (pending.number(), options.timeout);
+        let (number, timeout, id) = (pending.number(), options.timeout, pending.id());
         let (client, routine, pending) = (client.clone(), routine.clone(), Mutex::new(pending));
-        CallObject { client, routine, number, timeout, pending, told: Mutex::new(None), places }
+        CallObject { client, routine, number, timeout, id, pending, told: Mutex::new(None), places }
     }
 
     /// News as C has them; their text lies here until the next ones.

@@ -15,6 +15,9 @@ use crate::routine::RoutineObject;
 /// Time to connect unless the caller says another.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// A network that works may take longer for an answer than less than this.
+const HEARTBEAT_MIN: Duration = Duration::from_secs(1);
+
 /// `farcall_client`.
 pub struct ClientObject {
     /// The client.
@@ -37,6 +40,7 @@ pub struct ConnectOptions {
     address: *const c_char,
     token_file: *const c_char,
     timeout_seconds: f64,
+    heartbeat_seconds: f64,
 }
 
 #[unsafe(no_mangle)]
@@ -90,7 +94,29 @@ unsafe fn connect_with(given: &ConnectOptions) -> Result<Client> {
     let token_file = unsafe { optional_text(given.token_file, "the token's file") }?.map(PathBuf::from);
     let timeout = limit(given.timeout_seconds)?.unwrap_or(CONNECT_TIMEOUT);
     let found = Address::given_or_default(address)?;
-    Client::connect_to(&found, token_file, timeout).map_err(|error| found.explain(error, address))
+    let client = Client::connect_to(&found, token_file, timeout).map_err(|error| found.explain(error, address))?;
+    if let Some(heartbeat) = heartbeat(given.heartbeat_seconds)? {
+        client.set_heartbeat(heartbeat);
+    }
+    Ok(client)
+}
+
+/// What `heartbeat_seconds` says; `None`: what the environment does.
+fn heartbeat(seconds: f64) -> Result<Option<Duration>> {
+    if seconds < 0.0 {
+        return Ok(Some(Duration::ZERO));
+    }
+    let found = limit(seconds)?;
+    if found.is_some_and(|limit| limit < HEARTBEAT_MIN) {
+        return Err(Error::new(
+            ErrorKind::InvalidArgument,
+            "choose a heartbeat",
+            "a network may be silent for so long",
+        )
+        .with("seconds", seconds)
+        .fix("give 1 second or more, or a negative number for no limit"));
+    }
+    Ok(found)
 }
 
 /// `farcall_running_server`, which the library has and the clients have not: `ask` makes the connection to the server.

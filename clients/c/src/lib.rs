@@ -14,6 +14,7 @@ mod client;
 mod element;
 mod error;
 mod hold;
+mod keeping;
 mod native;
 mod passing;
 mod place;

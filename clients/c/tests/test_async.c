@@ -82,7 +82,7 @@ static void cancelling(farcall_client *client)
 static void timeouts(farcall_client *client)
 {
     farcall_argument arguments[2] = {{.kind = FARCALL_REAL, .value.real = 30.0}};
-    farcall_call_options options = {sizeof options, 0.2, 0, 0};
+    farcall_call_options options = {.size = sizeof options, .timeout_seconds = 0.2};
     farcall_routine *routine;
     farcall_results *results;
     farcall_error *error;
@@ -101,7 +101,8 @@ static void timeouts(farcall_client *client)
 static void output(farcall_client *client)
 {
     farcall_argument arguments[2] = {{.kind = FARCALL_INTEGER, .value.integer = 2}};
-    farcall_call_options options = {sizeof options, 20, 0, FARCALL_WANT_OUTPUT | FARCALL_WANT_PROGRESS};
+    farcall_call_options options = {
+        .size = sizeof options, .timeout_seconds = 20, .wanted = FARCALL_WANT_OUTPUT | FARCALL_WANT_PROGRESS};
     char printed[64] = "", said[64] = "";
     farcall_routine *routine;
     farcall_call *call;

@@ -137,7 +137,7 @@ static void addresses(void)
 {
     farcall_client *client;
     farcall_error *error;
-    farcall_connect_options options = {0, "unix:/nowhere", NULL, 0};
+    farcall_connect_options options = {.address = "unix:/nowhere"};
     CHECK_ERROR(farcall_connect("nonsense", &client, &error), error, FARCALL_INVALID_ARGUMENT, "unix:PATH");
     CHECK_ERROR(farcall_connect("unix:/nowhere/at/all", &client, &error), error, FARCALL_UNREACHABLE,
                 "/nowhere/at/all");

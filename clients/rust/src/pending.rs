@@ -111,6 +111,11 @@ impl PendingCall {
         self.client.session().wait_kept(self.number, earlier(until, self.deadline))
     }
 
+    /// Whether the call is over although the server never said that it keeps it: its outcome says why.
+    pub(crate) fn is_refused(&self) -> bool {
+        !self.collected && self.client.session().is_refused(self.number)
+    }
+
     /// What it calls.
     pub fn routine(&self) -> Routine {
         Routine { client: self.client.clone(), contract: self.contract.clone() }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use farcall_base::{Error, ErrorKind, Result};
+use farcall_base::{CallId, Error, ErrorKind, Result};
 use farcall_idl::interface::{Interface, Mode};
 
 use crate::argument::{Argument, Destination, Passed};
-use crate::client::{CallOptions, Client};
+use crate::client::{CallOptions, Client, Keep};
 use crate::contract::Contract;
 use crate::pending::{News, PendingCall};
 use crate::results::Outputs;
@@ -87,6 +87,26 @@ impl Routine {
                 news => watch(&call, news),
             }
         }
+    }
+
+    /// Starts a call that goes on without this program, and returns when the server has said that it does: what
+    /// [`Client::fetch`] finds it by.
+    ///
+    /// # Errors
+    /// As [`Routine::call`], as far as they are known before it runs; whatever became of a call that was over at once.
+    pub fn submit<'n, 'a>(
+        &self,
+        arguments: impl IntoIterator<Item = (&'n str, Argument<'a>)>,
+        keep: Keep,
+    ) -> Result<CallId> {
+        // SAFETY: the arrays are borrowed until this returns, when the server has them, or the call was given up.
+        let passed = unsafe { Passed::borrowed(self.by_name(arguments)?, Vec::new()) };
+        let mut call = self.open(passed, &CallOptions { keep: Some(keep), ..CallOptions::default() })?.push();
+        call.wait_kept(None)?;
+        if call.is_refused() {
+            call.poll()?;
+        }
+        call.id().ok_or_else(|| Error::internal("submit a call", "it has no id"))
     }
 
     fn by_name<'n, 'a>(

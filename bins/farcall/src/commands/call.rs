@@ -52,7 +52,7 @@ pub struct CallArguments {
 }
 
 /// A timeout; zero would end every call before it begins.
-fn seconds(text: &str) -> std::result::Result<Duration, String> {
+pub(super) fn seconds(text: &str) -> std::result::Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "it is no number of seconds".to_owned())?;
     Duration::try_from_secs_f64(seconds)
         .ok()
@@ -61,7 +61,7 @@ fn seconds(text: &str) -> std::result::Result<Duration, String> {
 }
 
 /// A result that goes into a file, by parameter.
-type Files = Vec<(usize, Pending)>;
+pub(super) type Files = Vec<(usize, Pending)>;
 
 /// Reads the arguments, makes the call, prints its results.
 pub fn call(arguments: &CallArguments) -> Result<()> {
@@ -89,15 +89,43 @@ pub fn call(arguments: &CallArguments) -> Result<()> {
     let outputs = invoke(&routine, &mut values, arguments, deadline)?;
     // What the routine left no file for is as it was.
     replaced.retain(|(index, _)| matches!(outputs.all().get(*index), Some(Output::Written(_))));
+    show(interface, &outputs, files, replaced, arguments.json)
+}
+
+/// Writes arrays to their files and prints the rest. `written` are files that have their content already.
+fn show(
+    interface: &Interface,
+    outputs: &Outputs,
+    files: Files,
+    written: Vec<(usize, PathBuf)>,
+    as_json: bool,
+) -> Result<()> {
     let arrays = files.iter().map(|(index, file)| (*index, file.path().to_path_buf()));
-    let written: Vec<(usize, PathBuf)> = arrays.chain(replaced).collect();
+    let written: Vec<(usize, PathBuf)> = arrays.chain(written).collect();
     for (index, file) in files {
-        file.write(&data_of(interface, &outputs, index)?)?;
+        file.write(&data_of(interface, outputs, index)?)?;
     }
-    print(|out| match arguments.json {
-        true => json::write(out, interface, &outputs, &written),
-        false => readable::write(out, interface, &outputs, &written),
+    print(|out| match as_json {
+        true => json::write(out, interface, outputs, &written),
+        false => readable::write(out, interface, outputs, &written),
     })
+}
+
+/// The same for a call whose files came as their contents.
+pub(super) fn give(
+    interface: &Interface,
+    outputs: &Outputs,
+    files: Files,
+    contents: Vec<(usize, PathBuf)>,
+    as_json: bool,
+) -> Result<()> {
+    for (index, path) in &contents {
+        if let Some(Output::Text(Some(content))) = outputs.all().get(*index) {
+            std::fs::write(path, content)
+                .map_err(|error| Error::system("write a result", error).with("file", path.display()))?;
+        }
+    }
+    show(interface, outputs, files, contents, as_json)
 }
 
 /// When the time of a call is over.
@@ -165,7 +193,7 @@ fn wrong(message: impl Into<String>) -> Error {
 }
 
 /// Which parameter each argument is for.
-fn assign<'a>(interface: &Interface, arguments: &'a [String]) -> Result<Vec<(usize, &'a str)>> {
+pub(super) fn assign<'a>(interface: &Interface, arguments: &'a [String]) -> Result<Vec<(usize, &'a str)>> {
     let order = positional(interface);
     let mut next = order.iter().copied();
     let mut assigned: Vec<(usize, &str)> = Vec::new();
@@ -233,7 +261,11 @@ fn is_file(parameter: &Parameter) -> bool {
 
 /// The files of `--out`, made before the call: it must not be lost for a wrong folder. Those that the routine itself
 /// writes are `replaced`.
-fn destinations(interface: &Interface, out: &[String], replaced: &mut Vec<(usize, PathBuf)>) -> Result<Files> {
+pub(super) fn destinations(
+    interface: &Interface,
+    out: &[String],
+    replaced: &mut Vec<(usize, PathBuf)>,
+) -> Result<Files> {
     let mut files: Files = Vec::new();
     let mut places: Vec<PathBuf> = Vec::new();
     for text in out {

@@ -37,6 +37,7 @@ from ._errors import (
 )
 from ._executor import Executor
 from ._future import CallFuture
+from ._keeping import KeptCall
 from ._library import lib, text
 from ._memory import empty, empty_like, zeros
 from ._news import Printed, Progress
@@ -62,6 +63,7 @@ __all__ = [
     "InternalError",
     "InvalidArgument",
     "InvalidSource",
+    "KeptCall",
     "LimitExceeded",
     "Module",
     "NotFound",

@@ -63,6 +63,7 @@ typedef struct farcall_connect_options {
     const char *address;
     const char *token_file;
     double timeout_seconds;
+    double heartbeat_seconds;
 } farcall_connect_options;
 int farcall_connect_with(const farcall_connect_options *options, farcall_client **client, farcall_error **error);
 int farcall_running_server(farcall_client **client, farcall_error **error);
@@ -153,6 +154,9 @@ typedef struct farcall_call_options {
     uint32_t announced;
     uint32_t wanted;
     const unsigned char *on;
+    double keep_seconds;
+    uint32_t durable;
+    uint32_t reserved;
 } farcall_call_options;
 typedef struct farcall_hold_options {
     size_t size;
@@ -189,7 +193,8 @@ enum farcall_news_kind {
     FARCALL_NEWS_PROGRESS = 3,
     FARCALL_NEWS_STDOUT = 4,
     FARCALL_NEWS_STDERR = 5,
-    FARCALL_NEWS_OVER = 6
+    FARCALL_NEWS_OVER = 6,
+    FARCALL_NEWS_KEPT = 7
 };
 typedef struct farcall_news {
     uint32_t kind;
@@ -203,6 +208,12 @@ int farcall_call_news(farcall_call *call, double timeout_seconds, farcall_news *
 int farcall_call_cancel(farcall_call *call, farcall_error **error);
 uint64_t farcall_call_number(const farcall_call *call);
 void farcall_call_free(farcall_call *call);
+int farcall_call_wait_kept(farcall_call *call, double timeout_seconds, farcall_error **error);
+int farcall_call_id(const farcall_call *call, char *id);
+int farcall_fetch(farcall_client *client, const char *id, const farcall_call_options *options, farcall_routine **routine,
+                  farcall_call **call, farcall_error **error);
+int farcall_forget(farcall_client *client, const char *id, farcall_error **error);
+int farcall_kept(farcall_client *client, char **json, farcall_error **error);
 int farcall_events(const farcall_client *client);
 int farcall_process(farcall_client *client, farcall_error **error);
 int farcall_next_finished(farcall_client *client, double timeout_seconds, uint64_t *number, farcall_error **error);

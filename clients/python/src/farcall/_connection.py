@@ -190,9 +190,9 @@ class Connection:
         return modules
 
 
-def open_connection(address: Optional[str], token_file: Optional[str], timeout: float) -> Connection:
+def open_connection(address: Optional[str], token_file: Optional[str], timeout: float, heartbeat: Optional[float] = None) -> Connection:
     """Connects to a server that runs already."""
-    return Connection(None, lambda: _connect(address, token_file, timeout))
+    return Connection(None, lambda: _connect(address, token_file, timeout, heartbeat))
 
 
 def open_running() -> Connection:
@@ -201,12 +201,17 @@ def open_running() -> Connection:
 
 
 def open_private(
-    files: Sequence[str], program: Optional[str], arguments: Sequence[str], token_file: Optional[str], timeout: float
+    files: Sequence[str],
+    program: Optional[str],
+    arguments: Sequence[str],
+    token_file: Optional[str],
+    timeout: float,
+    heartbeat: Optional[float] = None,
 ) -> Connection:
     """Starts a server of this process's own, and connects to it."""
     server = _start(files, program or find("FARCALL_PROGRAM", "bin", "farcall"), arguments, timeout)
     address = text(lib.farcall_server_address(server[0]))
-    return Connection(server, lambda: _connect(address, token_file, timeout))
+    return Connection(server, lambda: _connect(address, token_file, timeout, heartbeat))
 
 
 def _encoded(operation: str, given: Optional[str]) -> Any:
@@ -218,13 +223,17 @@ def _encoded(operation: str, given: Optional[str]) -> Any:
     return ffi.new("char[]", os.fsencode(given))
 
 
-def _connect(address: Optional[str], token_file: Optional[str], timeout: float) -> Any:
+def _connect(address: Optional[str], token_file: Optional[str], timeout: float, heartbeat: Optional[float]) -> Any:
     place, error = handle_place("farcall_client **", lib.farcall_disconnect), error_place()
     address_text, token_text = _encoded("connect", address), _encoded("connect", token_file)
     options = ffi.new("farcall_connect_options *")
     options.size = ffi.sizeof("farcall_connect_options")
     options.address, options.token_file = address_text, token_text
     options.timeout_seconds = seconds("connect", timeout, "give seconds above 0") or _FOR_EVER_SECONDS
+    if heartbeat is not None:
+        # 0 is for ever here, and what the environment says there.
+        advice = "give at least 1 s, or 0 for no limit"
+        options.heartbeat_seconds = -1.0 if heartbeat == 0 else seconds("connect", heartbeat, advice) or -1.0
     texts = (address_text, token_text)
     check(interruptible(lib.farcall_connect_with, options, place, error, used=texts), error)
     return place

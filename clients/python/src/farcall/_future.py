@@ -13,7 +13,7 @@ import time
 from typing import TYPE_CHECKING, Any, Dict, List, NoReturn, Optional, Set, Tuple
 
 from . import _errors, _pages
-from ._library import OK, PENDING, error_place, ffi, handle_place, lib, taken
+from ._library import OK, PENDING, check, error_place, ffi, handle_place, lib, taken, text
 
 if TYPE_CHECKING:
     from ._results import Results
@@ -61,6 +61,7 @@ class CallFuture(concurrent.futures.Future["Results"]):
         self._waiter: Optional[Waiter] = None
         self._deadline: Optional[float] = None
         self._closing = False
+        self._id: Optional[str] = None
         # Known once the call was sent.
         self._routine = ""
         self._pid = os.getpid()
@@ -69,6 +70,9 @@ class CallFuture(concurrent.futures.Future["Results"]):
         """The call is under way."""
         self._prepared, self._waiter, self._call = prepared, waiter, call
         self._routine = prepared.routine.name
+        digits = ffi.new("char[33]")
+        if lib.farcall_call_id(call[0], digits):
+            self._id = text(digits)
         self._deadline = prepared.deadline
         waiter.add(self, self.number)
         # Who cancelled it meanwhile found nothing to end.
@@ -79,6 +83,19 @@ class CallFuture(concurrent.futures.Future["Results"]):
         """The call could not be started."""
         if not self.cancelled() and self._announce():
             self.set_exception(error)
+
+    @property
+    def id(self) -> Optional[str]:
+        """What `Server.fetch` finds the call by, from any process of the same user; None for a call that ends with this
+        program."""
+        return self._id
+
+    def wait_kept(self) -> None:
+        """Waits until the server has said that the call goes on without this program, or it is over."""
+        while not self.done():
+            call, error = self._call, error_place()
+            if call is None or check(lib.farcall_call_wait_kept(call[0], _SLICE_SECONDS, error), error) == OK:
+                return
 
     @property
     def sent(self) -> bool:
@@ -211,9 +228,22 @@ class CallFuture(concurrent.futures.Future["Results"]):
     def close(self) -> None:
         """Asks the server to end the call, which is given up if that takes long."""
         self._closing = True
+        if self._id is not None:
+            self._leave()
+            return
         deadline = time.monotonic() + _CANCEL_SECONDS
         self._deadline = deadline if self._deadline is None else min(self._deadline, deadline)
         self.end_call()
+
+    def _leave(self) -> None:
+        """The connection is closed, and the server goes on with the call."""
+        number = self.number
+        if self._waiter is not None and number:
+            self._waiter.forget(number)
+        self._call = self._prepared = None
+        if not self.done() and self._announce():
+            message, advice = "the connection was closed, and the call goes on without it", f"fetch it by its id, {self._id}"
+            self.set_exception(_errors.make(_errors.Cancelled, "wait for a call", message, advice))
 
     @property
     def deadline(self) -> Optional[float]:

@@ -27,7 +27,7 @@ class Routine:
     """A routine of a server. Calling it runs it there and returns `farcall.Results`.
 
     IN and INOUT arrays, strings, and scalars that neither arrays nor defaults determine go by position, in interface
-    order; everything may be given by name. Five options are understood by every routine:
+    order; everything may be given by name. Six options are understood by every routine:
 
     timeout: seconds for the whole call; `farcall.TimedOut` when they are over.
     out: where results go: a dictionary of arrays by name, a tuple in the order of the results (None: a new array), or
@@ -35,6 +35,8 @@ class Routine:
     inplace: True to write the results of INOUT arrays over the arguments.
     on_output: a function, or a text file, that gets what the routine prints while it runs, as `farcall.Printed`.
     progress: a function that gets a `farcall.Progress` when the call is queued, begins, and gets on.
+    keep: seconds after its end for which the server keeps the outcome. The call goes on without this program, and its
+        outcome survives the server: `Server.fetch(call.id)`.
 
     Without `out` or `inplace` no argument is changed. An option of the same name as a parameter is written with an
     underscore behind it.
@@ -122,10 +124,16 @@ class Routine:
             future.cancel()
 
     def submit(self, /, *arguments: Any, **named: Any) -> CallFuture:
-        """Starts it, and returns a `concurrent.futures.Future`. Whatever goes wrong is raised by its `result()`."""
+        """Starts it, and returns a `concurrent.futures.Future`. Whatever goes wrong is raised by its `result()`.
+
+        With `keep` it returns when the server has said that the call goes on without this program.
+        """
         future = CallFuture()
         try:
-            Prepared(self, arguments, named).start(future)
+            prepared = Prepared(self, arguments, named)
+            prepared.start(future)
+            if prepared.keep is not None:
+                future.wait_kept()
         except _errors.Error as error:
             future.set_exception(error)
         return future
@@ -166,6 +174,8 @@ class Prepared:
         options = self._fill(arguments, named)
         self._set_timeout(options.get("timeout"))
         self.listener = Listener(routine.name, options.get("on_output"), options.get("progress"))
+        keep = options.get("keep")
+        self.keep = None if keep is None else seconds("keep a call", keep, "give seconds above 0, or None", routine=routine.name)
         self._set_destinations(options.get("out"), self._flag("inplace", options.get("inplace", False)))
 
     # ---- Arguments ---------------------------------------------------------------------------------------------------
@@ -316,6 +326,8 @@ class Prepared:
             # Kept as long as the options are read.
             self._id = self.routine._on()
             options.on = self._id
+        if self.keep is not None:
+            options.keep_seconds, options.durable = self.keep, 1
         return options
 
     def _start(self, announced: bool, wait: float) -> Any:

@@ -7,9 +7,11 @@ import sys
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Dict, Generic, Iterator, List, NoReturn, Optional, Sequence, TypeVar, Union
 
-from . import _errors, _pages
+from . import _errors, _keeping, _pages
 from ._connection import SERVER_VARIABLE, Connection, not_portable, open_connection, open_private, open_running
 from ._executor import Executor
+from ._future import CallFuture
+from ._keeping import KeptCall
 from ._objects import Class
 from ._results import Results
 from ._routine import Routine
@@ -27,6 +29,7 @@ def connect(
     files: Sequence[PathLike] = (),
     token_file: Optional[PathLike] = None,
     timeout: float = 30.0,
+    heartbeat: Optional[float] = None,
     program: Optional[PathLike] = None,
     arguments: Sequence[str] = (),
 ) -> Server:
@@ -42,6 +45,8 @@ def connect(
             your certificate, $FARCALL_CREDENTIALS by default.
         timeout: seconds that connecting may take, a private server may take to listen, and each look-up of a routine
             later on.
+        heartbeat: seconds without a sign of life, while somebody waits, after which the server is taken for lost: at
+            least 1, $FARCALL_HEARTBEAT or 30 by default; 0: never. Whatever moves is such a sign.
         program: the `farcall` program for a private server.
         arguments: more arguments of `farcall serve` for a private server.
 
@@ -59,12 +64,12 @@ def connect(
             raise _errors.make(_errors.InvalidArgument, "connect", message, advice)
         # The core takes the variable's by itself, and says so when it cannot connect.
         given = None if address is None else str(address)
-        return Server(open_connection(given, _path(token_file), timeout))
+        return Server(open_connection(given, _path(token_file), timeout, heartbeat))
     paths = [os.fspath(one) for one in files]
     if any(path.endswith(".py") for path in paths) and "--python" not in arguments:
         # This interpreter has farcall, for one.
         arguments = ["--python", sys.executable, *arguments]
-    return Server(open_private(paths, _path(program), arguments, _path(token_file), timeout))
+    return Server(open_private(paths, _path(program), arguments, _path(token_file), timeout, heartbeat))
 
 
 def running_server() -> Server:
@@ -198,6 +203,25 @@ class Server(_Namespace["Found"]):
     def executor(self) -> Executor:
         """The server as a `concurrent.futures.Executor` whose functions are routines."""
         return Executor(self)
+
+    def fetch(self, call: str, *, timeout: Optional[float] = None) -> CallFuture:
+        """Takes up a call that was submitted with `keep`, by its id, from this process or another of the same user.
+
+        Its `result()` has the results as ever, with memory of their own; files are their contents. They stay with the
+        server until their time is over, or `forget`. `timeout` is for waiting.
+
+        Raises:
+            NotFound: it was never accepted, is forgotten, or is another user's.
+        """
+        return _keeping.fetch(self._connection, call, timeout, lambda place: Routine(self._connection, place))
+
+    def kept(self) -> List[KeptCall]:
+        """Your calls that the server keeps, or will: those that are forgotten next first, at most 1000."""
+        return _keeping.kept(self._connection)
+
+    def forget(self, call: str) -> None:
+        """Has the server forget a kept call by its id. One that still runs ends as if cancelled."""
+        _keeping.forget(self._connection, call)
 
     def routines(self) -> List[str]:
         """Full names of all routines, asked of the server anew."""

@@ -65,6 +65,7 @@ _OPTIONS = {
     "inplace": "_b.bool",
     "on_output": "_t.Union[None, _t.Callable[[_farcall.Printed], _t.Any], _t.TextIO]",
     "progress": "_t.Optional[_t.Callable[[_farcall.Progress], _t.Any]]",
+    "keep": "_t.Optional[_b.float]",
 }
 _NUMBERS = {"i": "_Whole", "u": "_Whole", "f": "_Real", "c": "_Complex"}
 _RESULTS = {"i": "_b.int", "u": "_b.int", "f": "_b.float", "c": "_b.complex"}

@@ -58,6 +58,11 @@ impl Session {
         Ok(kept.is_some())
     }
 
+    /// Whether a call has failed.
+    pub fn is_refused(&self, number: u64) -> bool {
+        self.lock().tables.finished.get(&number).is_some_and(Result::is_err)
+    }
+
     /// Leaves a call that is kept to the server, which goes on with it; false if it would end with us.
     pub fn leave(&self, number: u64) -> bool {
         let mut core = self.enter();

@@ -1,0 +1,144 @@
+//! Calls in two phases: `farcall submit`, `farcall fetch` and `farcall kept`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use farcall_base::{CallId, Error, ErrorKind, Result};
+use farcall_client::{CallOptions, Keep, KeptCall};
+use serde_json::json;
+
+use super::call::{Files, assign, destinations, give, seconds};
+use crate::connection::{Connection, ServerArguments};
+use crate::output::print;
+use crate::values::{Value, value};
+
+/// A day: long enough to come back tomorrow.
+const KEEP: &str = "86400";
+
+/// Starts a call and leaves it to the server.
+#[derive(Args)]
+pub struct SubmitArguments {
+    /// The routine: its full name, or its own one where that is unique
+    name: String,
+    /// Arguments as for `farcall call`
+    #[arg(value_name = "ARGUMENT", allow_negative_numbers = true)]
+    arguments: Vec<String>,
+    /// For how long after its end the outcome is kept
+    #[arg(long, value_name = "SECONDS", default_value = KEEP, value_parser = seconds)]
+    keep: Duration,
+    /// Keep it in the server's memory alone: it ends with the server
+    #[arg(long)]
+    volatile: bool,
+    #[command(flatten)]
+    server: ServerArguments,
+}
+
+/// Takes the outcome of a call that was submitted.
+#[derive(Args)]
+pub struct FetchArguments {
+    /// What `farcall submit` printed
+    id: CallId,
+    /// Write a result to a file (an array as .npy or .mtx, the content of a file as it is) instead of printing it; may be
+    /// repeated
+    #[arg(long, value_name = "NAME=FILE")]
+    out: Vec<String>,
+    /// Time to wait for its end
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    timeout: Option<Duration>,
+    /// Have the server forget the call when its results are here
+    #[arg(long)]
+    forget: bool,
+    /// Print the results as one JSON object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    server: ServerArguments,
+}
+
+/// Shows which calls the server keeps, or has some forgotten.
+#[derive(Args)]
+pub struct KeptArguments {
+    /// Forget this call, which ends it if it still runs; may be repeated
+    #[arg(long, value_name = "ID")]
+    forget: Vec<CallId>,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    server: ServerArguments,
+}
+
+/// A server of this command's own would be gone, and all that it keeps.
+fn connect(server: &ServerArguments) -> Result<Connection> {
+    let connection = server.connect()?;
+    if connection.is_private() {
+        return Err(Error::new(ErrorKind::InvalidArgument, "keep a call", "no server runs that could keep it")
+            .fix("start one with `farcall serve`, or name one with --server or FARCALL_SERVER"));
+    }
+    Ok(connection)
+}
+
+/// Starts the call, prints its id, and ends: the call goes on.
+pub fn submit(arguments: &SubmitArguments) -> Result<()> {
+    let connection = connect(&arguments.server)?;
+    let routine = connection.client.routine(&arguments.name)?;
+    let interface = routine.interface();
+    let given = assign(interface, &arguments.arguments)?;
+    let read = |(index, text): (usize, &str)| Ok((index, value(interface, &interface.parameters[index], text)?));
+    let mut values: Vec<(usize, Value)> = given.into_iter().map(read).collect::<Result<_>>()?;
+    let parameters = &interface.parameters;
+    let named = values.iter_mut().map(|(index, value)| (parameters[*index].name.as_str(), value.argument()));
+    let keep = Keep { after_end: arguments.keep, durable: !arguments.volatile };
+    let id = routine.submit(named, keep)?;
+    print(|out| writeln!(out, "{id}"))
+}
+
+/// Waits for the end of a call and prints its results.
+pub fn fetch(arguments: &FetchArguments) -> Result<()> {
+    let connection = connect(&arguments.server)?;
+    let options = CallOptions { timeout: arguments.timeout, ..CallOptions::default() };
+    let call = connection.client.fetch(arguments.id, &options)?;
+    let routine = call.routine();
+    let (interface, mut contents) = (routine.interface(), Vec::new());
+    let files: Files = destinations(interface, &arguments.out, &mut contents)?;
+    let outputs = call.wait()?;
+    let contents: Vec<(usize, PathBuf)> = contents;
+    give(interface, &outputs, files, contents, arguments.json)?;
+    if arguments.forget { connection.client.forget_call(arguments.id) } else { Ok(()) }
+}
+
+/// Forgets, or lists.
+pub fn kept(arguments: &KeptArguments) -> Result<()> {
+    let connection = connect(&arguments.server)?;
+    for id in &arguments.forget {
+        connection.client.forget_call(*id)?;
+    }
+    if !arguments.forget.is_empty() {
+        return Ok(());
+    }
+    let calls = connection.client.kept()?;
+    print(|out| {
+        if arguments.json {
+            return writeln!(out, "{:#}", json!(calls.iter().map(as_json).collect::<Vec<_>>()));
+        }
+        calls.iter().try_for_each(|call| {
+            let lasts = if call.durable { "" } else { ", in memory" };
+            let left = Duration::from_micros(call.left_us).as_secs();
+            let (state, routine, bytes) = (call.state.word(), &call.routine, call.bytes);
+            writeln!(out, "{}  {state:8}  {routine}  {bytes} bytes, {left} s left{lasts}", call.id)
+        })
+    })
+}
+
+fn as_json(call: &KeptCall) -> serde_json::Value {
+    json!({
+        "id": call.id.to_string(),
+        "routine": call.routine,
+        "state": call.state.word(),
+        "bytes": call.bytes,
+        "seconds_left": call.left_us as f64 / 1e6,
+        "durable": call.durable,
+        "principal": call.principal,
+    })
+}

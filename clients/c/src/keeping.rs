@@ -1,0 +1,135 @@
+//! Calls that go on without the program that made them: their ids, and how they are found by them.
+
+use std::ffi::{c_char, c_int};
+use std::fmt::Write;
+
+use farcall_client::{CallId, Error, ErrorKind, KeptCall, Result};
+
+use crate::boundary::{OK, PENDING, Place, c_text, guard, object, patience, text};
+use crate::call::{CallObject, RawOptions, fetch};
+use crate::client::ClientObject;
+use crate::error::ErrorObject;
+use crate::routine::RoutineObject;
+
+/// Bytes of an id as text, with the NUL.
+const ID_BYTES: usize = 33;
+
+/// # Safety
+/// NULL or text.
+unsafe fn read_id(id: *const c_char) -> Result<CallId> {
+    // SAFETY: the caller's promise.
+    unsafe { text(id, "the call's id") }?.parse()
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_call_wait_kept(
+    call: *const CallObject,
+    timeout_seconds: f64,
+    error: *mut *mut ErrorObject,
+) -> c_int {
+    guard(error, || {
+        // SAFETY: farcall.h: a call.
+        let call = unsafe { object(call, "the call") }?;
+        Ok(if call.wait_kept(patience(timeout_seconds)?)? { OK } else { PENDING })
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_call_id(call: *const CallObject, id: *mut c_char) -> c_int {
+    // SAFETY: farcall.h: NULL or a call.
+    let Some(found) = unsafe { call.as_ref() }.and_then(CallObject::id) else { return 0 };
+    let digits = found.to_string();
+    if !id.is_null() {
+        // SAFETY: farcall.h: room for 33 bytes.
+        let place = unsafe { std::slice::from_raw_parts_mut(id.cast::<u8>(), ID_BYTES) };
+        place[..ID_BYTES - 1].copy_from_slice(digits.as_bytes());
+        place[ID_BYTES - 1] = 0;
+    }
+    1
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_fetch(
+    client: *const ClientObject,
+    id: *const c_char,
+    given: *const RawOptions,
+    routine: *mut *mut RoutineObject,
+    call: *mut *mut CallObject,
+    error: *mut *mut ErrorObject,
+) -> c_int {
+    guard(error, || {
+        // SAFETY: farcall.h says what all of them are, here and below.
+        let place = unsafe { Place::new(call, "the place for the call") }?;
+        // SAFETY: as above.
+        let routine = unsafe { Place::optional(routine) };
+        // SAFETY: as above.
+        let client = &unsafe { object(client, "the client") }?.client;
+        // SAFETY: as above.
+        let (found, of) = unsafe { fetch(client, read_id(id)?, given) }?;
+        routine.fill(RoutineObject::new(of));
+        place.fill(found);
+        Ok(OK)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_forget(
+    client: *const ClientObject,
+    id: *const c_char,
+    error: *mut *mut ErrorObject,
+) -> c_int {
+    guard(error, || {
+        // SAFETY: farcall.h: a client, here and below.
+        let client = &unsafe { object(client, "the client") }?.client;
+        // SAFETY: as above: text.
+        client.forget_call(unsafe { read_id(id) }?).map(|()| OK)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_kept(
+    client: *const ClientObject,
+    json: *mut *mut c_char,
+    error: *mut *mut ErrorObject,
+) -> c_int {
+    guard(error, || {
+        if json.is_null() {
+            return Err(Error::new(ErrorKind::InvalidArgument, "call Farcall", "the place for the list is NULL"));
+        }
+        // SAFETY: not NULL, so it is a place for text.
+        unsafe { json.write(std::ptr::null_mut()) };
+        // SAFETY: farcall.h: a client.
+        let calls = unsafe { object(client, "the client") }?.client.kept()?;
+        let mut all = String::from("[");
+        calls.iter().enumerate().for_each(|(index, call)| tell(&mut all, index, call));
+        // SAFETY: as above.
+        unsafe { json.write(c_text(&(all + "]")).into_raw()) };
+        Ok(OK)
+    })
+}
+
+fn tell(all: &mut String, index: usize, call: &KeptCall) {
+    let comma = if index == 0 { "" } else { "," };
+    // A name of an interface has no letters that JSON writes in another way; a principal may have any.
+    let principal: String =
+        call.principal.chars().flat_map(|letter| escaped(letter).chars().collect::<Vec<_>>()).collect();
+    let _ = write!(
+        all,
+        "{comma}{{\"id\":\"{}\",\"routine\":\"{}\",\"state\":\"{}\",\"bytes\":{},\"seconds_left\":{},\"durable\":{},\
+         \"principal\":\"{principal}\"}}",
+        call.id,
+        call.routine,
+        call.state.word(),
+        call.bytes,
+        call.left_us as f64 / 1e6,
+        call.durable
+    );
+}
+
+fn escaped(letter: char) -> String {
+    match letter {
+        '"' | '\\' => format!("\\{letter}"),
+        letter if u32::from(letter) < 0x20 => format!("\\u{:04x}", u32::from(letter)),
+        letter => letter.to_string(),
+    }
+}

@@ -1,0 +1,87 @@
+"""Calls that go on without the program that made them."""
+
+import os
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+
+@pytest.fixture
+def keeper(farcall, tmp_path):
+    """How to start a server again that keeps outcomes in a folder of this test's own."""
+    manifest = tmp_path / "farcall.toml"
+    options = f'results_dir = "{tmp_path / "results"}"\n'
+    manifest.write_text(f'[[plugin]]\nname = "rpc-server"\nslot = "rpc"\nhost = "in-thread"\n[plugin.options]\n{options}')
+    routines = os.path.join(os.path.dirname(__file__), "routines/behaviour.idl")
+
+    def start():
+        return farcall.connect(files=[routines], arguments=["--manifest", str(manifest)])
+
+    return start
+
+
+def test_results_are_found_by_their_id(farcall, keeper):
+    with keeper() as server:
+        call = server.square.submit(3.0, keep=600)
+        assert len(call.id) == 32 and call.result(20).y == 9.0
+        for _ in range(2):
+            assert server.fetch(call.id).result(20).y == 9.0
+        (kept,) = server.kept()
+        assert (kept.id, kept.state, kept.durable) == (call.id, "returned", True)
+        assert kept.routine.endswith("/square") and 590 < kept.seconds_left <= 600
+        server.forget(call.id)
+        assert server.kept() == []
+        with pytest.raises(farcall.NotFound):
+            server.fetch(call.id)
+        with pytest.raises(farcall.InvalidArgument):
+            server.fetch("no id")
+        with pytest.raises(farcall.WrongType):
+            server.forget(7)
+        assert server.square.submit(2.0).id is None
+
+
+def test_outcomes_survive_the_server(keeper):
+    with keeper() as server:
+        call = server.square.submit(3.0, keep=600)
+        assert call.result(20).y == 9.0
+        deadline = time.monotonic() + 10
+        while server.kept()[0].bytes < 1 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(0.3)
+    with keeper() as server:
+        assert server.fetch(call.id).result(20).y == 9.0
+
+
+def test_closing_leaves_the_call_to_the_server(farcall, keeper):
+    with keeper() as server, farcall.connect(server.address) as other:
+        call = other.pause.submit(0.5, keep=600)
+        other.close()
+        with pytest.raises(farcall.Cancelled):
+            call.result(5)
+        assert server.fetch(call.id).result(20).slept == 0.5
+
+
+def test_a_program_that_is_killed_loses_nothing(farcall, keeper):
+    program = """
+        import os, signal, sys, farcall
+        server = farcall.connect(sys.argv[1])
+        print(server.pause.submit(0.5, keep=600).id, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    with keeper() as server:
+        command = [sys.executable, "-c", textwrap.dedent(program), server.address]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert ended.returncode == -9, ended.stderr
+        assert server.fetch(ended.stdout.strip()).result(20).slept == 0.5
+
+
+def test_a_heartbeat_has_its_least(farcall, server):
+    for heartbeat in (1, 30.0, 0):
+        with farcall.connect(server.address, heartbeat=heartbeat) as other:
+            assert other.square(2.0).y == 4.0
+    for heartbeat in (0.5, -1, "soon"):
+        with pytest.raises(farcall.InvalidArgument if heartbeat != "soon" else farcall.WrongType):
+            farcall.connect(server.address, heartbeat=heartbeat)
