@@ -10,6 +10,7 @@ use crate::attributes::{Attributes, HandleAttributes, SessionAttributes};
 use crate::code::{Code, Failure, Outcome};
 use crate::entry::{enter, optional_text};
 use crate::handles::{Handles, Kind};
+use crate::log;
 use crate::servers::Servers;
 use crate::sessions::Sessions;
 use crate::signals::Signals;
@@ -85,6 +86,7 @@ fn finalize() -> Outcome<()> {
     let context = context.ok_or_else(|| Failure::new(Code::NotInitialized, "call grpc_initialize first"))?;
     context.sessions.end();
     context.signals.restore();
+    log::end();
     Ok(())
 }
 

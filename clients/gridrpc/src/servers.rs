@@ -87,7 +87,11 @@ impl Servers {
             Some(file) => load(file, &surroundings)?,
             None => Config::without_file(&surroundings),
         };
-        log::begin(config.client.log_level_grpc);
+        let client = &config.client;
+        log::begin(client.log_level_grpc, &client.log, &client.hostname).map_err(|error| {
+            let path = client.log.path.as_deref().unwrap_or_default();
+            Failure::new(Code::ConfigfileError, format!("log_filePath {path}: {error}"))
+        })?;
         warn(&config);
         Ok(Servers { known: Mutex::default(), config: Mutex::new(config), surroundings })
     }

@@ -112,6 +112,27 @@ static void printed(void)
     CHECK_OK(grpc_finalize());
 }
 
+/* What goes wrong is told in a file, and nowhere else. */
+static void logged(void)
+{
+    char text[300], words[300] = "", *log = "/tmp/farcall-grpc-log";
+    grpc_function_handle_t handle;
+    FILE *file;
+    unlink(log);
+    snprintf(text, sizeof text, "<CLIENT>\nloglevel 2\nlog_filePath %s\n</CLIENT>\n", log);
+    unsetenv("NG_LOG_LEVEL");
+    CHECK_OK(begin_with(text));
+    CHECK_CODE(grpc_function_handle_default(&handle, "nobody"), GRPC_FUNCTION_NOT_FOUND);
+    CHECK_OK(grpc_finalize());
+    setenv("NG_LOG_LEVEL", "0", 1);
+    file = fopen(log, "r");
+    CHECK(file && fgets(words, sizeof words, file) && strstr(words, "grpc_function_handle_default") != NULL);
+    if (file)
+        fclose(file);
+    unlink(log);
+    CHECK_CODE(begin_with("<CLIENT>\nlog_filePath /nonexistent/folder/log\n</CLIENT>\n"), GRPC_CONFIGFILE_ERROR);
+}
+
 int main(void)
 {
     farcall_server *server = check_begin(0, NULL);
@@ -121,6 +142,7 @@ int main(void)
     functions();
     by_address();
     printed();
+    logged();
     unlink(path);
     return check_end(server);
 }
