@@ -116,7 +116,7 @@ impl Handles {
         wanted: Processes,
     ) -> Outcome<Vec<u64>> {
         let mut failure = None;
-        for server in servers.named(attributes.host.as_deref(), attributes.port)? {
+        for server in servers.named(attributes.host.as_deref(), attributes.port, name)? {
             let function = servers.function(&server, name);
             let attributes = attributes.completed(server.section.as_ref(), function.as_ref());
             match self.look_up(&server, name, &attributes, wanted) {

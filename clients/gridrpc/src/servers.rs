@@ -1,12 +1,14 @@
 //! Servers: which there are, where they are, and the connections to them.
 
-use std::path::Path;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use farcall_client::{Address, Client, Error, ErrorKind, PrivateServer, ServeOptions};
 use farcall_configuration::config::{Config, FunctionInfo, Mistakes, Server as Section, Surroundings};
+use farcall_configuration::{LocalStubs, local_stubs};
 
 use crate::code::{Code, Failure, Outcome};
 use crate::log::{self, Level};
@@ -35,6 +37,8 @@ enum Place {
     Here,
     /// On another host.
     There(String),
+    /// A private one of this process, with stub executables of this host: functions, and their programs.
+    Stubs(Vec<(String, PathBuf)>),
 }
 
 /// A server that handles are bound to.
@@ -129,10 +133,10 @@ impl Servers {
 
     /// Those to ask for a routine: the one of this name, or those to try by default, in order. A `port` that is not 0
     /// belongs to a host's name.
-    pub fn named(&self, name: Option<&str>, port: i32) -> Outcome<Vec<Arc<Server>>> {
+    pub fn named(&self, name: Option<&str>, port: i32, function: &str) -> Outcome<Vec<Arc<Server>>> {
         let config = lock(&self.config);
         let Some(name) = name.filter(|name| !name.is_empty()) else {
-            let sections = config.servers.iter().map(|section| self.of_section(section.clone()));
+            let sections = config.servers.iter().flat_map(|section| self.of_section(&config, section, function));
             let all: Vec<Arc<Server>> = sections.collect();
             return Ok(if all.is_empty() { vec![self.known(Place::Default, None)] } else { all });
         };
@@ -142,20 +146,32 @@ impl Servers {
         if let Ok(port @ 1..) = u16::try_from(port) {
             return Ok(vec![self.known(self.at(name, port), config.server(name).cloned())]);
         }
-        match config.server(name).cloned() {
-            Some(section) => Ok(vec![self.of_section(section)]),
+        match config.server(name) {
+            Some(section) => Ok(self.of_section(&config, section, function)),
             None if is_host_name(name) => Ok(vec![self.known(self.host(name), None)]),
             None => Err(Failure::new(Code::ServerNotFound, format!("{name:?}: no server has this tag or host name"))),
         }
     }
 
-    fn of_section(&self, section: Section) -> Arc<Server> {
+    /// The servers of a section: of this host, first that of the stub executables, where one of them has the function.
+    fn of_section(&self, config: &Config, section: &Section, function: &str) -> Vec<Arc<Server>> {
         let place = match (section.hostname.parse::<Address>(), section.port) {
             (Ok(address), _) => Place::At(address),
             (_, Some(port)) => self.at(&section.hostname, port),
             _ => self.host(&section.hostname),
         };
-        self.known(place, Some(section))
+        let stubs = if place == Place::Here { self.stubs(config, section, function) } else { None };
+        stubs.into_iter().chain([place]).map(|place| self.known(place, Some(section.clone()))).collect()
+    }
+
+    fn stubs(&self, config: &Config, section: &Section, function: &str) -> Option<Place> {
+        let found = local_stubs(config, &section.information_sources, &|host| self.is_here(host));
+        for warning in &found.warnings {
+            log::write(Level::Warning, &warning.to_string());
+        }
+        let is_it = |name: &str| name == function || name.rsplit('/').next() == Some(function);
+        let has_it = found.programs.iter().any(|(name, _)| is_it(name));
+        has_it.then_some(Place::Stubs(found.programs))
     }
 
     /// A port of a host: of this one without TLS.
@@ -185,6 +201,27 @@ impl Servers {
         let server = Server { place, section, connection: Mutex::default(), private: Mutex::default() };
         known.push(Arc::new(server));
         known[known.len() - 1].clone()
+    }
+}
+
+/// A folder for lists that a server reads when it starts; it is gone with this value.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn make() -> farcall_client::Result<Folder> {
+        static NUMBER: AtomicU64 = AtomicU64::new(1);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("farcall-stubs-{}-{number}", std::process::id()));
+        // One that is there already is somebody else's, and not to be written to.
+        let made = std::fs::DirBuilder::new().mode(0o700).create(&path);
+        made.map_err(|error| Error::system("list stub executables", error).with("folder", path.display()))?;
+        Ok(Folder(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
@@ -230,6 +267,7 @@ impl Server {
         };
         match &self.place {
             Place::At(address) => to(address, Some("")),
+            Place::Stubs(programs) => self.start_stubs(programs),
             Place::There(host) => to(&Address::Tls { host: host.clone(), port: DEFAULT_PORT }, Some("")),
             Place::Default => to(&Address::given_or_default(None)?, None),
             Place::Here => match to(&Address::given_or_default(None)?, None) {
@@ -245,6 +283,18 @@ impl Server {
         if private.is_none() {
             let options = ServeOptions { timeout: Some(timeout), ..ServeOptions::default() };
             *private = Some(PrivateServer::start(&options).map_err(|_| unreachable)?);
+        }
+        private.as_ref().ok_or_else(|| Error::internal("connect", "a private server is gone"))?.connect()
+    }
+
+    /// A server for this process alone, with these stub executables.
+    fn start_stubs(&self, programs: &[(String, PathBuf)]) -> farcall_client::Result<Client> {
+        let mut private = lock(&self.private);
+        if private.is_none() {
+            let folder = Folder::make()?;
+            let stubs = LocalStubs { programs: programs.to_vec(), warnings: Vec::new() };
+            let options = ServeOptions { files: stubs.write_lists(&folder.0)?, ..ServeOptions::default() };
+            *private = Some(PrivateServer::start(&options)?);
         }
         private.as_ref().ok_or_else(|| Error::internal("connect", "a private server is gone"))?.connect()
     }
