@@ -20,8 +20,10 @@ use farcall_base::{Error, Result};
 use farcall_idl::interface::{Code, Module};
 
 pub use crate::library::needs_link;
-use crate::signature::Signature;
 use cache::Cache;
+use farcall_native::signature::Signature;
+
+use crate::serve::check_callbacks;
 use plan::Plan;
 pub use preprocess::{preprocess, preprocess_with};
 pub use stub::{StubFile, StubNames, stubs};
@@ -95,7 +97,10 @@ fn build_served(module: &Module, options: &BuildOptions) -> Result<Built> {
 
 /// What this version does not serve, said before a compiler runs.
 fn refuse_unserved(module: &Module) -> Result<()> {
-    module.routines.iter().try_for_each(|routine| Signature::of(routine).map(drop))
+    module.routines.iter().try_for_each(|routine| {
+        Signature::of(routine)?;
+        check_callbacks(&routine.interface)
+    })
 }
 
 /// An absolute form of `path`, for commands that run in another directory.

@@ -1,30 +1,10 @@
 //! Where a routine's code begins: a symbol of a shared library, or an entry of a linked executable's own table.
 
 use std::collections::HashMap;
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_char};
 
 use farcall_base::{Error, ErrorKind, Result};
-
-/// Address of a routine's first instruction.
-#[derive(Clone, Copy, Debug)]
-pub struct EntryPoint(unsafe extern "C" fn());
-
-impl EntryPoint {
-    /// The entry at `address`, or `None` for NULL.
-    ///
-    /// # Safety
-    /// The address is that of a function that stays loaded for the rest of the process.
-    pub unsafe fn new(address: *const c_void) -> Option<EntryPoint> {
-        // SAFETY: a function pointer and a data pointer have one size here, `Option` makes NULL `None`; the rest is the
-        // caller's promise.
-        unsafe { std::mem::transmute::<*const c_void, Option<unsafe extern "C" fn()>>(address) }.map(EntryPoint)
-    }
-
-    /// The function, to be called through its own signature only.
-    pub(crate) fn function(self) -> unsafe extern "C" fn() {
-        self.0
-    }
-}
+pub use farcall_native::EntryPoint;
 
 /// One line of the table in a linked executable: `struct farcall_entry` of the generated C.
 #[repr(C)]
@@ -62,7 +42,7 @@ impl LinkedEntries {
         let entries = table.iter().filter(|entry| !entry.name.is_null()).filter_map(|entry| {
             // SAFETY: the caller's promise; NULL was filtered out.
             let name = unsafe { CStr::from_ptr(entry.name) }.to_string_lossy().into_owned();
-            Some((name, EntryPoint(entry.function?)))
+            Some((name, EntryPoint::of(entry.function?)))
         });
         Ok(LinkedEntries(entries.collect()))
     }

@@ -3,8 +3,6 @@
 pub mod build;
 pub mod confine;
 pub mod entry;
-pub mod invoke;
 pub mod library;
 pub mod serve;
-mod signature;
 mod words;

@@ -5,6 +5,7 @@
 //! say. A server that wants it ended, and whose wish is not heard, ends the process.
 
 mod call;
+mod callback;
 mod cancel;
 mod files;
 mod hosted;
@@ -33,18 +34,20 @@ use farcall_interfaces::stream::ByteStream;
 use farcall_interfaces::turnstile::Turnstile;
 use farcall_wire::message::ByteOrder;
 use farcall_wire::{
-    CallResult, CallTimes, FrameHeader, FrameKind, Hello, HelloLimits, Loaded, NESTED_CALLS, Open, POLLED_CANCEL,
-    Publication, Reply, Request, Role,
+    CALLBACKS, CallResult, CallTimes, FrameHeader, FrameKind, Hello, HelloLimits, Loaded, NESTED_CALLS, Open,
+    POLLED_CANCEL, Publication, Reply, Request, Role,
 };
 
 use crate::entry::LinkedEntries;
 use call::PendingCall;
+use callback::Outgoing;
 use memory::{Arenas, Segments};
 use module::{LoadedModule, Source};
 use object::Object;
 use wait::Waiter;
 use zygote::Preloaded;
 
+pub(crate) use callback::check_callbacks;
 pub use hosted::check_hosted;
 pub use module::check_module;
 pub use nest::running_server;
@@ -115,7 +118,7 @@ pub fn serve(stream: Box<dyn ByteStream>, memory: Arc<dyn MemorySource>, code: C
         role: Role::Executable,
         byte_order: ByteOrder::NATIVE,
         product: concat!("farcall ", env!("CARGO_PKG_VERSION")).to_owned(),
-        features: vec![POLLED_CANCEL.to_owned()],
+        features: vec![POLLED_CANCEL.to_owned(), CALLBACKS.to_owned()],
         limits,
         host: String::new(),
         principal: None,
@@ -137,6 +140,10 @@ pub fn serve(stream: Box<dyn ByteStream>, memory: Arc<dyn MemorySource>, code: C
         object: None,
         nests: false,
         running: None,
+        callbacks: BTreeMap::new(),
+        callbacks_over: BTreeMap::new(),
+        callbacks_made: 0,
+        callback_failure: None,
         broken: None,
         left: false,
     };
@@ -170,6 +177,7 @@ pub fn serve(stream: Box<dyn ByteStream>, memory: Arc<dyn MemorySource>, code: C
 /// The call whose routine runs.
 struct Running {
     channel: ChannelId,
+    routine: String,
     /// Whether the server wants it to end.
     cancelled: bool,
 }
@@ -192,6 +200,13 @@ struct Session {
     /// Whether the server lets routines call others.
     nests: bool,
     running: Option<Running>,
+    /// Calls of the client's functions, by their channels.
+    callbacks: BTreeMap<ChannelId, Box<Outgoing>>,
+    /// Those that are over, by their numbers, until whoever made them has taken the outcome.
+    callbacks_over: BTreeMap<u64, Result<()>>,
+    callbacks_made: u64,
+    /// The first of the call that failed, until the routine has heard of it.
+    callback_failure: Option<Error>,
     /// What went wrong with the connection while a routine ran.
     broken: Option<Error>,
     left: bool,
@@ -218,6 +233,11 @@ impl Session {
         link.pump(QUEUE_BYTES, |link| {
             match self.connection.poll_transmit() {
                 Some(Transmit::Control { header, body, .. }) => link.queue_control(header, &body, Vec::new()),
+                Some(Transmit::Data { header, place }) if place.side == Side::Arguments => {
+                    let call = self.callbacks.get_mut(&place.channel);
+                    let call = call.ok_or_else(|| Error::internal("send an argument", "its callback is gone"))?;
+                    link.queue_data(header, call.blocks(place.slot, header.length)?);
+                }
                 Some(Transmit::Data { header, place }) => {
                     let call = self.calls.get_mut(place.channel);
                     let call = call.ok_or_else(|| Error::internal("send a result", "its call is gone"))?;
@@ -249,8 +269,10 @@ impl Session {
                 }
                 Event::Unshared(segment) => self.segments.remove(segment),
                 Event::Left(_) => self.left = true,
-                // It opens no calls, and keeps none.
-                Event::Replied(..) | Event::Resulted(..) | Event::Finished(_) | Event::Noticed(..) => {}
+                Event::Resulted(channel, result) => self.callback_resulted(channel, *result),
+                Event::Finished(channel) => self.callback_finished(channel),
+                // It keeps no calls.
+                Event::Replied(..) | Event::Noticed(..) => {}
                 Event::Resumed(..) | Event::Agreed(..) | Event::Acknowledged(_) => {}
             }
         }
@@ -346,9 +368,10 @@ impl Session {
         let since = call.accepted_at;
         let nanoseconds = |clock: &SystemClock| u64::try_from(clock.now().since(since).as_nanos()).unwrap_or(u64::MAX);
         let started_ns = nanoseconds(&self.clock);
-        self.running = Some(Running { channel, cancelled: false });
+        self.running = Some(Running { channel, routine: call.routine().to_owned(), cancelled: false });
         let outcome = running::during(running::Way { session: self, link, waiter }, call.id, || call.run(&module));
         self.running = None;
+        let outcome = self.end_callbacks(link).and(outcome);
         if let (Ok(_), Some(object)) = (&outcome, &mut self.object) {
             object.has_run(call.routine());
         }
@@ -402,16 +425,19 @@ impl FrameHandler for Session {
     }
 
     fn data_space(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Space>> {
-        let Some(place) = self.connection.place(header, done)?.filter(|place| place.side == Side::Arguments) else {
-            return Ok(None);
-        };
+        let Some(place) = self.connection.place(header, done)? else { return Ok(None) };
         let left = (header.length - done) as usize;
+        if place.side == Side::Results {
+            return self.callbacks.get_mut(&place.channel).map(|call| call.result_space(place.slot, left)).transpose();
+        }
         self.calls.get_mut(place.channel).map(|call| call.argument_space(place.slot, left)).transpose()
     }
 
     fn data_arrived(&mut self, header: &FrameHeader, count: u32, done: u32) -> Result<()> {
         if let Some(call) = self.calls.get_mut(header.channel) {
             call.argument_arrived(header.slot, count as usize)?;
+        } else if let Some(call) = self.callbacks.get_mut(&header.channel) {
+            call.result_arrived(header.slot, count as usize)?;
         }
         self.connection.data_arrived(header, done)?;
         self.handle_events(&mut VecDeque::new())

@@ -4,9 +4,9 @@
 mod fixture;
 
 use farcall_base::ErrorKind;
-use farcall_executable::invoke::{Prepared, Slot};
 use farcall_executable::library::Libraries;
 use farcall_idl::interface::*;
+use farcall_native::invoke::{Prepared, Slot};
 use fixture::*;
 
 const FORTRAN: Language = Language::Fortran;

@@ -204,7 +204,7 @@ impl FrameHandler for Taking<'_> {
 
     fn data_arrived(&mut self, header: &FrameHeader, count: u32, done: u32) -> Result<()> {
         self.moved = true;
-        let side = self.server.side_received(self.connection);
+        let side = self.server.side_received(self.connection, header.channel);
         self.memory.transfers.arrived((self.connection, header.channel, side, header.slot), count as usize)?;
         self.server.data_arrived(self.memory, self.connection, header, done)
     }

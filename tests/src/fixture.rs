@@ -199,6 +199,16 @@ pub fn heard(linked: bool) -> PathBuf {
     FILES[usize::from(linked)].get_or_init(make).clone()
 }
 
+/// back.idl, which uses libfarcall.so: for the generic host, or linked.
+///
+/// # Panics
+/// When it cannot be compiled.
+pub fn back(linked: bool) -> PathBuf {
+    static FILES: [OnceLock<PathBuf>; 2] = [OnceLock::new(), OnceLock::new()];
+    let make = || with_farcall("back", &["back.idl"], "BACK_CODE", linked).remove(0);
+    FILES[usize::from(linked)].get_or_init(make).clone()
+}
+
 /// Compiles code that uses libfarcall.so, and puts its interface files beside it.
 fn with_farcall(stem: &str, files: &[&str], marker: &str, linked: bool) -> Vec<PathBuf> {
     let folder = folder(if linked { "linked" } else { "generic" });

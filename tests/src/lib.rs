@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use farcall_client::{Client, PrivateServer, ServeOptions};
 
 pub use fixture::{
-    Directory, battery, compile, fortran, has_fortran, heard, inline, manifest, manifest_of, nested, objects, trouble,
-    wild,
+    Directory, back, battery, compile, fortran, has_fortran, heard, inline, manifest, manifest_of, nested, objects,
+    trouble, wild,
 };
 pub use raw::{Raw, failure_of};
 pub use server::{Server, Transport, alive, authority, eventually, library_directory};

@@ -23,6 +23,11 @@ int farcall_is_cancelled(void);
  * faster than fifty times a second is left out. */
 int farcall_progress(double done, const char *words);
 
+/* 1 if a callback of the call that runs has failed since this was last asked, 0 if none has, -1 where no call runs. Who asks has
+ * heard of it; a routine that returns without having asked has failed, too, and its caller is told why. A callback that fails
+ * leaves its results as they were. */
+int farcall_callback_failed(void);
+
 /* ---- For main programs -------------------------------------------------------------------------------------------- */
 
 /* A routine of the executable: its name in the server's tables, and its code. */
@@ -39,7 +44,8 @@ int farcall_executable_main(int argc, char **argv, const struct farcall_entry *e
 int farcall_stub_main(int argc, char **argv, const struct farcall_entry *entries, size_t count,
                       const unsigned char *module, size_t module_bytes);
 
-/* A call that this process runs. It is valid until the function that was given it returns. */
+/* A call that this process runs, as a routine or as a callback of a client's. It is valid until the function that was given it
+ * returns. */
 typedef struct farcall_running farcall_running;
 
 /* How a parameter's value lies. */
@@ -48,7 +54,8 @@ enum farcall_parameter_kind {
     FARCALL_PARAMETER_NUMBER = 1, /* one element at `data` */
     FARCALL_PARAMETER_ARRAY = 2,  /* `rank` extents and strides; the element with all indexes 0 at `data` */
     FARCALL_PARAMETER_TEXT = 3,   /* `shape[0]` bytes at `data`, and a NUL; NULL for no text */
-    FARCALL_PARAMETER_FILE = 4    /* the same: the path of a file of this call alone, in whatever mode; NULL for none */
+    FARCALL_PARAMETER_FILE = 4,   /* the same: the path of a file of this call alone, in whatever mode; NULL for none */
+    FARCALL_PARAMETER_CALLBACK = 5 /* a function of the caller's at `data`, with the callback's C prototype; NULL for none */
 };
 
 /* A parameter of a call: 552 bytes. Of arrays it shows what travels. IN memory is not to be written to. */
@@ -101,6 +108,7 @@ typedef struct farcall_host {
     farcall_door server;                              /* for farcall_running_server */
     int (*is_cancelled)(void);                        /* for farcall_is_cancelled */
     int (*progress)(double done, const char *words);  /* for farcall_progress */
+    int (*callback_failed)(void);                     /* for farcall_callback_failed */
 } farcall_host;
 
 /* As farcall_executable_door, for all of it: a host looks for this first. What it does not have is NULL or lies beyond

@@ -204,8 +204,10 @@ enum farcall_argument_kind {
     FARCALL_RAW = 4,     /* value.text: the bytes of one value of the parameter's type (a struct, an unsigned 64-bit) */
     FARCALL_TEXT = 5,    /* value.text */
     FARCALL_TEXTS = 6,   /* value.texts */
-    FARCALL_NULL = 7,    /* a NULL string or array */
+    FARCALL_NULL = 7,    /* a NULL string, array or function */
     FARCALL_ARRAY = 8,   /* data, element, rank, shape, strides; of OUT parameters: where the result goes */
+    FARCALL_FUNCTION = 9, /* value.function: a function with the callback's own C prototype */
+    FARCALL_CALLBACK = 10, /* value.callback: a function that asks for its parameters, for bindings */
     FARCALL_URL = 11     /* value.text: from where the server fetches the array, if its manifest allows the source */
 };
 
@@ -237,6 +239,20 @@ typedef struct farcall_texts {
     size_t count;
 } farcall_texts;
 
+/* A call of a callback, while its body runs: to be asked with the functions of farcall-executable.h (farcall_running_parameter
+ * and its like). */
+typedef struct farcall_running farcall_running;
+
+/* A function that is called for every call of a callback, and reads and writes its parameters by number. Functions that are
+ * passed run in the thread that waits for their call (farcall_call_wait, _poll and _news, or the blocking call), and in no
+ * other: no call that calls back goes on while nobody waits. They may make calls themselves, and pass functions. */
+typedef void (*farcall_callback_body)(void *context, farcall_running *running);
+
+typedef struct farcall_callback {
+    farcall_callback_body body; /* NULL is the NULL function */
+    void *context;              /* must live until the call is over, or freed where no other thread waits for it */
+} farcall_callback;
+
 /* One argument: 128 bytes, all of them zero for an unset one. Offsets are in spec/c-abi.md. */
 typedef struct farcall_argument {
     uint32_t kind;               /* enum farcall_argument_kind */
@@ -247,6 +263,8 @@ typedef struct farcall_argument {
         farcall_complex parts;
         farcall_text text;
         farcall_texts texts;
+        void (*function)(void); /* cast to its own prototype when it is called */
+        farcall_callback callback;
     } value;
     void *data;                  /* the element whose indexes are all 0 */
     int64_t rank;                /* number of dimensions, or FARCALL_RAW_LAYOUT */

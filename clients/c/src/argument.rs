@@ -1,11 +1,14 @@
 //! `farcall_argument`: what bindings pass for each parameter.
 
 use std::ffi::{c_char, c_void};
+use std::sync::Arc;
 
 use farcall_client::idl::element::element_bytes;
 use farcall_client::idl::interface::{ElementType, Interface, Order, Parameter, Shape};
 use farcall_client::idl::layout::packed_strides;
-use farcall_client::{Argument, Destination, Error, ErrorKind, Result, View};
+use farcall_client::{
+    Answer, Argument, Callback, Destination, Error, ErrorKind, NativeFunction, Result, Running, Taken, View,
+};
 
 use crate::boundary::elements;
 use crate::element::of_number;
@@ -41,6 +44,38 @@ struct RawTexts {
     count: usize,
 }
 
+/// `farcall_callback_body`.
+type RawBody = unsafe extern "C" fn(*mut c_void, *mut Running<'_>);
+
+/// `farcall_callback`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct RawCallback {
+    body: Option<RawBody>,
+    context: *mut c_void,
+}
+
+/// A function that asks for its parameters.
+struct Body {
+    body: RawBody,
+    context: *mut c_void,
+}
+
+// SAFETY: farcall.h says that it is called by any thread that waits for its call.
+unsafe impl Send for Body {}
+// SAFETY: as above.
+unsafe impl Sync for Body {}
+
+impl Callback for Body {
+    fn run(&self, call: &Taken) -> Result<Answer> {
+        call.run(|running| {
+            // SAFETY: whoever passed it promised that it takes these.
+            unsafe { (self.body)(self.context, running) };
+            Ok(())
+        })
+    }
+}
+
 #[repr(C)]
 #[derive(Clone, Copy)]
 union RawValue {
@@ -49,6 +84,8 @@ union RawValue {
     complex: RawComplex,
     text: RawText,
     texts: RawTexts,
+    function: *const c_void,
+    callback: RawCallback,
 }
 
 /// `farcall_argument`.
@@ -144,6 +181,14 @@ impl Reading<'_> {
                 7 => Argument::Null,
                 8 => self.view(&raw.array())?.map_or(Argument::Null, Argument::Array),
                 11 => Argument::Url(read_url(raw.value.text)?),
+                9 => match NativeFunction::new(raw.value.function) {
+                    Some(function) => Argument::Callback(Arc::new(function)),
+                    None => Argument::Null,
+                },
+                10 => match raw.value.callback {
+                    RawCallback { body: Some(body), context } => Argument::Callback(Arc::new(Body { body, context })),
+                    RawCallback { body: None, .. } => Argument::Null,
+                },
                 kind => return Err(wrong("no such kind of argument").with("kind", kind)),
             })
         }

@@ -1,13 +1,16 @@
 //! The native call: tagged values checked against the interface, and turned into arguments.
 
 use std::ffi::{CStr, c_char, c_int};
+use std::sync::Arc;
 
 use farcall_base::Bytes;
 use farcall_client::idl::element::{ScalarValue, element_bytes};
 use farcall_client::idl::interface::{ElementType, Interface, Mode, Parameter, Shape};
 use farcall_client::idl::layout::{ParameterLayout, packed_strides, resolve};
 use farcall_client::idl::values::ByteValues;
-use farcall_client::{Argument, CallOptions, Client, Destination, Error, ErrorKind, Result, Routine, View};
+use farcall_client::{
+    Argument, CallOptions, Client, Destination, Error, ErrorKind, NativeFunction, Result, Routine, View,
+};
 
 use crate::boundary::{OK, Place, elements, guard, object, text};
 use crate::call::{CallObject, Prepared, call, start};
@@ -175,14 +178,19 @@ pub fn check_count(interface: &Interface, given: usize) -> Result<()> {
 
 fn check_tag(interface: &Interface, position: usize, parameter: &Parameter, given: u32) -> Result<()> {
     let wanted = passing(parameter);
-    if matches!(parameter.shape, Shape::Callback { .. }) {
-        let message = format!("argument {} ({}) is a function", position + 1, parameter.name);
-        return Err(Error::new(ErrorKind::InvalidArgument, "call", message)
-            .with("routine", interface.full_name())
-            .fix("callbacks come with a later version of Farcall"));
-    }
     if fits(given, wanted) {
         return Ok(());
+    }
+    if matches!(parameter.shape, Shape::Callback { .. }) {
+        let message = format!(
+            "argument {} ({}) is {}, the interface wants a function",
+            position + 1,
+            parameter.name,
+            c_type(given)
+        );
+        return Err(Error::new(ErrorKind::InvalidArgument, "call", message)
+            .with("routine", interface.full_name())
+            .fix("pass a function with the callback's parameters, or NULL"));
     }
     let (position, name, given_type) = (position + 1, &parameter.name, c_type(given));
     let message = format!("argument {position} ({name}) is {given_type}, the interface wants {}", c_type(wanted));
@@ -210,6 +218,11 @@ impl<'a> Making<'_, 'a> {
     /// As for [`prepare`]; the tag fits.
     unsafe fn argument(&mut self, index: usize, parameter: &Parameter, value: &TaggedValue) -> Result<Argument<'a>> {
         let wanted = passing(parameter);
+        if matches!(parameter.shape, Shape::Callback { .. }) {
+            // SAFETY: the caller's promise: a function of the callback's prototype, or NULL.
+            let function = unsafe { NativeFunction::new(value.pointer().cast_const().cast()) };
+            return Ok(function.map_or(Argument::Null, |function| Argument::Callback(Arc::new(function))));
+        }
         if wanted & POINTER == 0 {
             return scalar(self.interface, parameter, value);
         }

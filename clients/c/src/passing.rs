@@ -66,6 +66,8 @@ fn pointer_fits(given: u32, wanted: u32) -> bool {
     let byte = |element: u32| (CHAR..=3).contains(&element);
     let (given_element, wanted_element) = (given & ELEMENT, wanted & ELEMENT);
     match wanted_element {
+        // A function: its type says nothing, as with a struct's.
+        VOID if wanted & OTHER != 0 => given & OTHER != 0,
         STRUCT => given & OTHER != 0,
         // Text and small numbers: `char` may be any byte, and any byte a `char`.
         _ if given & OTHER != 0 => false,
@@ -121,6 +123,8 @@ mod tests {
         assert_eq!(c_type(DOUBLE | POINTER | CONST), "const double *");
         assert_eq!(c_type(CHAR | POINTER | TEXT), "char **");
         assert_eq!(c_type(INT), "int");
+        let function = VOID | POINTER | OTHER;
+        assert!(fits(function, function) && fits(VOID | POINTER, function) && !fits(DOUBLE | POINTER, function));
         assert_eq!(c_type(POINTER | OTHER), "a pointer to something else");
     }
 }

@@ -2,6 +2,7 @@
 #include <complex.h>
 
 #include "check.h"
+#include <farcall-executable.h>
 
 static void lapack(farcall_client *client)
 {
@@ -148,6 +149,68 @@ static void variadic(farcall_client *client)
     farcall_call_free(pending);
 }
 
+static void square(int n, double *x, double *y)
+{
+    for (int i = 0; i < n; i++)
+        y[i] = x[i] * x[i];
+}
+
+/* The same for bindings: it asks for its parameters. */
+static void cube(void *context, farcall_running *running)
+{
+    farcall_parameter x, y;
+    ++*(int *)context;
+    if (farcall_running_parameters(running) != 3 || farcall_running_parameter(running, 1, &x) != 0 ||
+        farcall_running_parameter(running, 2, &y) != 0 || x.kind != FARCALL_PARAMETER_ARRAY || x.shape[0] != y.shape[0])
+        return farcall_running_fail(running, "these are not the parameters");
+    for (uint64_t i = 0; i < x.shape[0]; i++) {
+        double value = *(double *)((char *)x.data + (int64_t)i * x.strides[0]);
+        *(double *)((char *)y.data + (int64_t)i * y.strides[0]) = value * value * value;
+    }
+}
+
+static void fail(void *context, farcall_running *running)
+{
+    farcall_running_fail(running, context);
+}
+
+static void callbacks(farcall_client *client)
+{
+    double sum = 0;
+    int times = 0;
+    farcall_error *error;
+    farcall_routine *routine;
+    farcall_argument arguments[5] = {{0}};
+    farcall_results *results;
+    farcall_array_view view;
+    CHECK_OK(farcall_call(client, &error, "integrate", 0.0, 3.0, 100, &sum, square), error);
+    CHECK(sum > 8.99 && sum < 9.01);
+    sum = 0;
+    CHECK_OK(farcall_call_variadic(client, &error, "integrate", 0.0, 3.0, 100, &sum, square), error);
+    CHECK(sum > 8.99 && sum < 9.01);
+    CHECK_ERROR(farcall_call(client, &error, "integrate", 0.0, 3.0, 100, &sum, &sum), error, FARCALL_INVALID_ARGUMENT, "function");
+    CHECK_OK(farcall_lookup(client, "integrate", &routine, &error), error);
+    arguments[0].kind = arguments[1].kind = FARCALL_REAL;
+    arguments[1].value.real = 2;
+    arguments[2].kind = FARCALL_INTEGER;
+    arguments[2].value.integer = 100;
+    arguments[4].kind = FARCALL_CALLBACK;
+    arguments[4].value.callback.body = cube;
+    arguments[4].value.callback.context = &times;
+    CHECK_OK(farcall_call_arguments(routine, arguments, 5, NULL, &results, &error), error);
+    CHECK_OK(farcall_results_array(results, 3, &view, &error), error);
+    CHECK(times == 1 && *(double *)view.data > 3.99 && *(double *)view.data < 4.01);
+    farcall_results_free(results);
+    arguments[4].kind = FARCALL_FUNCTION;
+    arguments[4].value.function = (void (*)(void))square;
+    CHECK_OK(farcall_call_arguments(routine, arguments, 5, NULL, NULL, &error), error);
+    arguments[4].kind = FARCALL_CALLBACK;
+    arguments[4].value.callback.body = fail;
+    arguments[4].value.callback.context = "no such point";
+    CHECK_ERROR(farcall_call_arguments(routine, arguments, 5, NULL, &results, &error), error, FARCALL_ROUTINE_FAILED, "no such point");
+    farcall_routine_free(routine);
+}
+
 int main(void)
 {
     farcall_client *client;
@@ -160,5 +223,6 @@ int main(void)
     files(client);
     structs(client);
     variadic(client);
+    callbacks(client);
     return check_end(server, client);
 }

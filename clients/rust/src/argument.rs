@@ -1,6 +1,9 @@
 //! What a caller passes: values, arrays, and where results go.
 
+use std::sync::Arc;
+
 use crate::array::{Array, ArrayMut, View};
+use crate::callback::Callback;
 
 /// What a caller passes for one parameter. Arrays are borrowed for `'a`, so that this is right:
 ///
@@ -45,6 +48,8 @@ pub enum Argument<'a> {
     /// An array that the server fetches from this URL, if its manifest allows the source (spec/wire.md, section 5.6).
     /// What sizes it must be given by other arguments.
     Url(String),
+    /// A function, for a callback: it runs in the thread that waits for the call.
+    Callback(Arc<dyn Callback>),
     /// An array. For OUT parameters: where the result goes.
     Array(View<'a>),
 }

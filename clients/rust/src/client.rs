@@ -13,7 +13,8 @@ use farcall_interfaces::stream::ByteStream;
 use farcall_transport_unix::{MemoryLimits, SharedMemory};
 use farcall_wire::message::ADMINISTRATION;
 use farcall_wire::{
-    ByteOrder, Hello, HelloLimits, KeptCall, ModuleReport, Order, RESUME, Reply, Request, Role, STATUS, Status, wants,
+    ByteOrder, CALLBACKS, Hello, HelloLimits, KeptCall, ModuleReport, Order, RESUME, Reply, Request, Role, STATUS,
+    Status, wants,
 };
 
 use crate::address::Address;
@@ -382,7 +383,11 @@ fn hello(token: Option<Vec<u8>>, compression: Option<String>) -> Hello {
         role: Role::Client,
         byte_order: ByteOrder::NATIVE,
         product: concat!("farcall ", env!("CARGO_PKG_VERSION")).to_owned(),
-        features: [ADMINISTRATION, STATUS, RESUME].map(str::to_owned).into_iter().chain(compression).collect(),
+        features: [ADMINISTRATION, STATUS, RESUME, CALLBACKS]
+            .map(str::to_owned)
+            .into_iter()
+            .chain(compression)
+            .collect(),
         limits: HelloLimits { control_bytes_max: 64 << 20, ..HelloLimits::default() },
         host: String::new(),
         principal: None,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
+use farcall_idl::callback::CallbackType;
 use farcall_idl::decode::decode_interface;
 use farcall_idl::interface::Interface;
 use farcall_idl::sizer::Sizer;
@@ -16,6 +17,8 @@ pub struct Contract {
     pub name: String,
     pub hash: [u8; 32],
     pub sizer: Sizer,
+    /// The functions that callers pass, by parameter.
+    pub callbacks: Vec<(usize, Arc<CallbackType>)>,
     pub pace: Pace,
 }
 
@@ -42,8 +45,9 @@ impl Contract {
         let interface = Arc::new(decode_interface(&reply.interface)?);
         let hash = farcall_idl::encode::contract_hash(&interface);
         if hash == reply.contract {
-            let sizer = Sizer::new(&interface);
-            return Ok(Contract { interface, name: reply.name.clone(), hash, sizer, pace: Pace::default() });
+            let (sizer, callbacks) = (Sizer::new(&interface), CallbackType::all(&interface));
+            let (name, pace) = (reply.name.clone(), Pace::default());
+            return Ok(Contract { interface, name, hash, sizer, callbacks, pace });
         }
         let message = "the server reckons its contract differently";
         Err(Error::new(ErrorKind::Version, "fetch an interface", message)

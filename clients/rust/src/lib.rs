@@ -15,6 +15,7 @@
 mod address;
 mod argument;
 mod array;
+mod callback;
 mod client;
 mod contract;
 mod files;
@@ -31,6 +32,7 @@ mod session;
 pub use address::Address;
 pub use argument::{Argument, Destination};
 pub use array::{Array, ArrayMut, Element, Shape, View};
+pub use callback::{Answer, Callback, CallbackCall, NativeFunction, Running, Taken, callback};
 pub use client::{CallOptions, Client, Keep};
 pub use farcall_base::{CallId, Error, ErrorKind, ObjectId, Result};
 pub use farcall_idl as idl;

@@ -187,7 +187,7 @@ impl<'a> One<'a> {
             ParameterLayout::Array(array) => self.array(array, argument, bytes),
             ParameterLayout::Text if self.parameter.element == ElementType::Filename => self.file(argument),
             ParameterLayout::Text | ParameterLayout::TextArray { .. } => self.text(argument),
-            ParameterLayout::Callback => Err(self.wrong("callbacks come with a later version of Farcall")),
+            ParameterLayout::Callback => self.function(argument),
         }
     }
 
@@ -198,6 +198,17 @@ impl<'a> One<'a> {
     fn want(&mut self, wanted: WireArgument) {
         if self.parameter.mode.is_output() {
             self.call.wanted[self.index] = wanted;
+        }
+    }
+
+    fn function(&mut self, argument: &Argument<'_>) -> Result<()> {
+        match argument {
+            Argument::Callback(_) => Ok(()),
+            Argument::Null => {
+                self.call.arguments[self.index] = WireArgument::Null;
+                Ok(())
+            }
+            _ => Err(self.wrong("the interface wants a function here")),
         }
     }
 

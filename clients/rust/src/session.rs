@@ -4,6 +4,7 @@
 //! handles everybody's frames and passes the role on when its own call is over. So a lone caller pays for no hand-over.
 //! Nothing else waits for the socket: what it does not take at once leaves while somebody reads, who waits for room, too.
 
+mod callbacks;
 mod calls;
 pub mod compressing;
 mod ending;
@@ -127,7 +128,6 @@ impl Session {
             closed,
             next_number: 1,
         };
-        let owner = Birthplace::here();
         let session = Session {
             core: Mutex::new(core),
             changed: Condvar::new(),
@@ -137,7 +137,7 @@ impl Session {
             bell,
             nudge,
             patience,
-            owner,
+            owner: Birthplace::here(),
         };
         session.advance(&mut session.lock());
         let deadline = Instant::now().checked_add(patience);

@@ -258,6 +258,11 @@ fn prototype(index: usize, interface: &Interface, cpp: bool) -> String {
 
 /// A parameter as the body sees it; agrees with `Signature::of_body`.
 fn declaration(parameter: &Parameter, structs: &[StructType]) -> String {
+    if let Shape::Callback { parameters } = &parameter.shape {
+        let own: Vec<String> = parameters.iter().map(|parameter| declaration(parameter, structs)).collect();
+        let list = if own.is_empty() { "void".into() } else { own.join(", ") };
+        return format!("void (*{})({list})", parameter.name);
+    }
     let scalar = parameter.shape == Shape::Scalar;
     let by_value = scalar && !parameter.mode.is_output();
     let stars = match parameter.element {

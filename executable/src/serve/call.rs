@@ -19,7 +19,7 @@ use super::files::{CallFiles, Content};
 use super::memory::{ArenaPlan, Arenas, Segments};
 use super::module::{Body, LoadedModule, LoadedRoutine};
 use super::output;
-use crate::invoke::{Slot, invoke};
+use farcall_native::invoke::{Slot, invoke};
 
 /// Memory given for a parameter that is not referenced: enough for a routine that peeks at its first element.
 const ABSENT_BYTES: u64 = 64;
@@ -37,6 +37,8 @@ pub enum Place {
     Texts(usize),
     /// A file, with this content if it comes with any.
     File(Option<Content>),
+    /// A function of the client.
+    Function,
 }
 
 /// A call on its way through this process.
@@ -196,7 +198,7 @@ impl PendingCall {
         let loaded = module.find(&self.routine)?;
         // Dropped at the end of this, whatever it is, they are removed.
         let files = CallFiles::make(&loaded.routine.interface, &self.places)?;
-        let mut slots = self.slots(&loaded.routine.interface, &files)?;
+        let mut slots = self.slots(loaded, &files)?;
         crate::confine::begin_call();
         let outcome = match &loaded.body {
             // SAFETY: every slot describes memory of the extent that the layout says; that the code has the interface its
@@ -212,7 +214,8 @@ impl PendingCall {
         self.results(loaded, &slots, &files)
     }
 
-    fn slots(&self, interface: &Interface, files: &CallFiles) -> Result<Vec<Slot>> {
+    fn slots(&self, loaded: &LoadedRoutine, files: &CallFiles) -> Result<Vec<Slot>> {
+        let interface = &loaded.routine.interface;
         let slot = |(index, parameter): (usize, &Parameter)| match (&self.places[index], &self.layout.parameters[index])
         {
             (Place::Memory(region, offset), layout) => {
@@ -227,6 +230,7 @@ impl PendingCall {
             // SAFETY: as above, in the arena.
             (Place::Texts(offset), _) => Ok(Slot::new(unsafe { self.arena.base().add(*offset) }, 0)),
             (Place::File(_), _) => Ok(files.slot(index)),
+            (Place::Function, _) => Ok(Slot::new(loaded.closure(index), 0)),
             _ => Ok(Slot::null()),
         };
         interface.parameters.iter().enumerate().map(slot).collect()
@@ -343,11 +347,8 @@ impl Builder<'_> {
             ParameterLayout::Text if parameter.element == ElementType::Filename => self.plan_file(index, parameter)?,
             ParameterLayout::Text => Planned::Ready(self.plan_text(argument)?),
             ParameterLayout::TextArray { count } => Planned::Ready(self.plan_texts(parameter, argument, *count)?),
-            ParameterLayout::Callback => {
-                return Err(Error::new(ErrorKind::InvalidArgument, "run a routine", "it takes a callback")
-                    .with("parameter", &parameter.name)
-                    .fix("this version of Farcall has no callbacks yet"));
-            }
+            ParameterLayout::Callback if *argument == Argument::Null => Planned::Ready(Place::None),
+            ParameterLayout::Callback => Planned::Ready(Place::Function),
         })
     }
 

@@ -20,7 +20,7 @@ use rustix::process::{Resource, getrlimit};
 
 use super::call::Place;
 use crate::confine;
-use crate::invoke::Slot;
+use farcall_native::invoke::Slot;
 
 /// Bytes written at a time, so that the checksum finds them in the processor's cache.
 const PIECE_BYTES: usize = 256 << 10;

@@ -11,13 +11,15 @@ use farcall_idl::sizer::Sizer;
 use farcall_transport_unix::Birthplace;
 use farcall_wire::Publication;
 
+use super::callback::{Closures, closures};
 use super::cancel::ASKING;
 use super::hosted::Hosted;
 use crate::build::entry_name;
 use crate::entry::{EntryPoint, LinkedEntries};
-use crate::invoke::Prepared;
 use crate::library::Libraries;
 use crate::library::references::any_refers_to;
+use farcall_native::Closure;
+use farcall_native::invoke::Prepared;
 
 /// Routines that cannot run are looked for until there are so many: each is advised from a library's whole table.
 const FAILURES_MAX: usize = 8;
@@ -28,6 +30,7 @@ pub struct LoadedRoutine {
     pub contract: [u8; 32],
     pub body: Body,
     pub sizer: Sizer,
+    closures: Closures,
 }
 
 /// What runs a routine.
@@ -50,9 +53,15 @@ pub enum Source<'a> {
 }
 
 impl LoadedRoutine {
-    fn new(routine: &Routine, body: Body) -> LoadedRoutine {
-        let sizer = Sizer::new(&routine.interface);
-        LoadedRoutine { routine: routine.clone(), contract: contract_hash(&routine.interface), body, sizer }
+    fn new(routine: &Routine, body: Body) -> Result<LoadedRoutine> {
+        let (sizer, closures) = (Sizer::new(&routine.interface), closures(routine)?);
+        let contract = contract_hash(&routine.interface);
+        Ok(LoadedRoutine { routine: routine.clone(), contract, body, sizer, closures })
+    }
+
+    /// The function that it is given for callback number `index`.
+    pub fn closure(&self, index: usize) -> *mut u8 {
+        self.closures.get(index).copied().flatten().map_or(std::ptr::null_mut(), Closure::address)
     }
 }
 
@@ -81,8 +90,9 @@ impl LoadedModule {
         let (mut routines, mut failures) = (HashMap::with_capacity(module.routines.len()), Vec::new());
         for (index, routine) in module.routines.iter().enumerate() {
             let name = routine.interface.full_name();
-            match body(&module, index, libraries.as_ref(), source) {
-                Ok(body) => drop(routines.insert(name, LoadedRoutine::new(routine, body))),
+            let loaded = body(&module, index, libraries.as_ref(), source);
+            match loaded.and_then(|body| LoadedRoutine::new(routine, body)) {
+                Ok(loaded) => drop(routines.insert(name, loaded)),
                 Err(error) => failures.push((name, error)),
             }
             if failures.len() == FAILURES_MAX {

@@ -13,7 +13,7 @@ use farcall_wire::{Argument, InlineBytes};
 use super::call::{PendingCall, Place};
 use super::files::CallFiles;
 use super::module::LoadedRoutine;
-use crate::invoke::Slot;
+use farcall_native::invoke::Slot;
 
 /// Arrays up to this many bytes come back inside the answer.
 pub const INLINE_MAX: u64 = 4096;

@@ -4,16 +4,17 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use farcall_base::{CallId, Result};
 use farcall_interfaces::link::{Link, Received};
 use farcall_transport_unix::Birthplace;
+use rustix::event::{EventfdFlags, eventfd};
 use rustix::net::{Shutdown, shutdown};
 
 use super::nest::{self, Door};
 use super::wait::Waiter;
-use super::{RECEIVE_BUDGET, Session, cancel};
+use super::{RECEIVE_BUDGET, Session, callback, cancel};
 use crate::entry::EntryPoint;
 
 /// `farcall_host`: what the copy of this code that runs calls does for another.
@@ -24,6 +25,7 @@ pub struct Host {
     server: Option<Door>,
     is_cancelled: Option<unsafe extern "C" fn() -> c_int>,
     progress: Option<unsafe extern "C" fn(f64, *const c_char) -> c_int>,
+    callback_failed: Option<unsafe extern "C" fn() -> c_int>,
 }
 
 /// This process's own functions, for the libraries that it opens.
@@ -32,11 +34,20 @@ static OWN: Host = Host {
     server: Some(nest::door),
     is_cancelled: Some(cancel::own_is_cancelled),
     progress: Some(cancel::own_progress),
+    callback_failed: Some(callback::own_callback_failed),
 };
+/// What a host does not do.
+const NOTHING: Host =
+    Host { size: size_of::<Host>(), server: None, is_cancelled: None, progress: None, callback_failed: None };
 /// Those of the process's host, where this code came in with a routine's library.
 static HOST: OnceLock<Host> = OnceLock::new();
 /// The call that runs, while one does.
 static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
+
+/// Something came for a thread that waits inside the call, or the call is over.
+static CHANGED: Condvar = Condvar::new();
+/// Wakes the thread that waits for the server, when another has read what came, or has something to send.
+static NUDGE: OnceLock<OwnedFd> = OnceLock::new();
 
 /// What leads to the server.
 pub(super) struct Way<'a> {
@@ -54,6 +65,8 @@ pub(super) struct Running {
     process: Birthplace,
     /// Our ends of the connections that were asked for, to end them with the call.
     pub given: Vec<OwnedFd>,
+    /// Whether a thread waits for the server: it reads for all others that do.
+    reading: bool,
 }
 
 // SAFETY: whoever holds the lock on `RUNNING` has the way alone: the thread that lent it waits for the routine, and takes it
@@ -97,13 +110,64 @@ fn running() -> MutexGuard<'static, Option<Running>> {
 
 /// What `ask` gives of the call that runs; `None` where none does.
 pub(super) fn with<T>(ask: impl FnOnce(&mut Running) -> T) -> Option<T> {
-    running().as_mut().filter(|running| running.process.is_here()).map(ask)
+    let mut guard = running();
+    let running = guard.as_mut().filter(|running| running.process.is_here())?;
+    let asked = ask(running);
+    if running.reading {
+        nudge();
+    }
+    Some(asked)
+}
+
+/// Waits in a thread of the routine until `ready` gives something: one of them reads for all. `None` when the call is over.
+pub(super) fn wait_until<T>(mut ready: impl FnMut(&mut Running) -> Option<T>) -> Option<T> {
+    let mut guard = running();
+    let call = guard.as_ref()?.call;
+    loop {
+        let running = guard.as_mut().filter(|running| running.process.is_here() && running.call == call)?;
+        if let Some(found) = ready(running) {
+            // Another may have to read now.
+            CHANGED.notify_all();
+            return Some(found);
+        }
+        if running.reading {
+            guard = CHANGED.wait(guard).unwrap_or_else(PoisonError::into_inner);
+            continue;
+        }
+        running.reading = true;
+        let way = running.way();
+        let watch = way.waiter.watch(way.link);
+        drop(guard);
+        // Of one that cannot be watched, reading says why.
+        if let Ok(Some(watch)) = watch {
+            watch.wait(NUDGE.get_or_init(new_nudge));
+        }
+        guard = self::running();
+        let running = guard.as_mut().filter(|running| running.process.is_here() && running.call == call)?;
+        running.reading = false;
+        let way = running.way();
+        way.waiter.heard();
+        way.look();
+        CHANGED.notify_all();
+    }
+}
+
+fn new_nudge() -> OwnedFd {
+    eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+        .expect("a process that runs calls can have a descriptor more")
+}
+
+fn nudge() {
+    if let Some(nudge) = NUDGE.get() {
+        let _ = rustix::io::write(nudge, &1_u64.to_ne_bytes());
+    }
+    CHANGED.notify_all();
 }
 
 /// Lets the routine that `run` runs reach its server. The connections that it got end with it.
 pub(super) fn during<T>(mut way: Way<'_>, call: CallId, run: impl FnOnce() -> T) -> T {
     let way = NonNull::from(&mut way).cast::<Way<'static>>();
-    *running() = Some(Running { way, call, process: Birthplace::here(), given: Vec::new() });
+    *running() = Some(Running { way, call, process: Birthplace::here(), given: Vec::new(), reading: false });
     // However the routine is left, nobody finds the way any more.
     let _end = End;
     run()
@@ -114,6 +178,7 @@ struct End;
 impl Drop for End {
     fn drop(&mut self) {
         let ended = running().take();
+        nudge();
         // A fork that came this far must not end what its parent uses.
         let given = ended.filter(|ended| ended.process.is_here()).map_or(Vec::new(), |ended| ended.given);
         for socket in &given {
@@ -136,6 +201,11 @@ pub(super) fn is_cancelled_of_host() -> Option<unsafe extern "C" fn() -> c_int> 
 /// The host's function, where this copy of the code does not run calls itself.
 pub(super) fn progress_of_host() -> Option<unsafe extern "C" fn(f64, *const c_char) -> c_int> {
     HOST.get().and_then(|host| host.progress)
+}
+
+/// The host's function, where this copy of the code does not run calls itself.
+pub(super) fn callback_failed_of_host() -> Option<unsafe extern "C" fn() -> c_int> {
+    HOST.get().and_then(|host| host.callback_failed)
 }
 
 /// The functions of a library, found by name, that take what its host does for it; the first that there is is told.
@@ -168,7 +238,7 @@ pub(crate) fn show_host(name: &CStr, entry: EntryPoint) {
 pub unsafe extern "C" fn farcall_executable_host(host: *const Host) {
     // SAFETY: the caller's promise: it has as many bytes as it says, the number itself among them.
     let Some(size) = (unsafe { host.cast::<usize>().as_ref() }).copied() else { return };
-    let mut known = Host { size: size_of::<Host>(), server: None, is_cancelled: None, progress: None };
+    let mut known = Host { size: size_of::<Host>(), ..NOTHING };
     // SAFETY: the caller's promise; NULL pointers are no functions, and what an older host does not have stays so.
     unsafe {
         let bytes = size.min(size_of::<Host>());
@@ -184,6 +254,6 @@ pub unsafe extern "C" fn farcall_executable_host(host: *const Host) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farcall_executable_door(door: Option<Door>) {
     if door.is_some() {
-        let _ = HOST.set(Host { size: size_of::<Host>(), server: door, is_cancelled: None, progress: None });
+        let _ = HOST.set(Host { server: door, ..NOTHING });
     }
 }

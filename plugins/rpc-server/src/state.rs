@@ -14,6 +14,7 @@
 //!   returned, after the exit of an executable that was stopped.
 
 mod actions;
+mod callbacks;
 mod calls;
 mod keeping;
 mod known;
@@ -38,6 +39,7 @@ use farcall_wire::{HelloLimits, Keep, Open};
 use crate::access::Rights;
 use crate::counters::{Counters, NameNumber, RowNumber};
 pub use actions::Action;
+pub use callbacks::{Callback, Callbacks};
 pub use calls::{CallKey, Calls};
 pub use keeping::{Finished, KeepLimits, Kept, KeptCalls, OVERHEAD, Outcome, ResultsOrder, Resuming, Written};
 pub use known::Known;
@@ -351,6 +353,7 @@ pub struct State {
     pub(crate) pools: BTreeMap<ModuleKey, Pool>,
     pub(crate) starts: Starts,
     pub(crate) calls: Calls<Call>,
+    pub(crate) callbacks: Callbacks,
     /// Calls whose outcome is given but whose result data has not all left yet.
     pub(crate) sending: BTreeMap<(ConnectionId, ChannelId), Arc<Finished>>,
     pub(crate) routines: HashMap<String, Arc<Known>>,
@@ -395,6 +398,7 @@ impl State {
             executables: BTreeMap::new(),
             pools: BTreeMap::new(),
             calls: Calls::default(),
+            callbacks: Callbacks::default(),
             starts: Starts::default(),
             sending: BTreeMap::new(),
             routines: HashMap::new(),
@@ -423,7 +427,9 @@ impl State {
     pub fn memory_in_use(&self) -> impl Iterator<Item = (MemoryId, CallId)> {
         let running = self.calls.values().flat_map(|call| call.memories().map(|memory| (memory.id, call.id)));
         let over = self.sending.values().chain(self.kept.in_memory()).chain(self.held());
-        running.chain(over.flat_map(|one| one.memories().map(|memory| (memory.id, one.id))))
+        let callbacks = self.callbacks.values().filter_map(|one| Some((one.memory.as_ref()?.id, one.open.call)));
+        let all = running.chain(over.flat_map(|one| one.memories().map(|memory| (memory.id, one.id))));
+        all.chain(callbacks)
     }
 
     /// What is there when no client is: nothing, or the names of tables that leak.
@@ -435,6 +441,7 @@ impl State {
             ("clients", clients),
             ("calls", !self.calls.is_empty()),
             ("sending", !self.sending.is_empty()),
+            ("callbacks", !self.callbacks.is_empty()),
             ("coming", !self.coming.is_empty()),
             ("deadlines", !self.deadlines.is_empty()),
             ("executables that may end their calls themselves", !self.graces.is_empty()),

@@ -5,6 +5,7 @@
 
 mod administer;
 mod audit;
+mod callback;
 mod cancel;
 mod check;
 mod client;
@@ -29,7 +30,7 @@ use std::sync::Arc;
 use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_call::{Connection, Event, Setup, Transmit};
 use farcall_wire::message::{ADMINISTRATION, ByteOrder};
-use farcall_wire::{COMPRESSION, FrameHeader, Hello, OBJECTS, RESUME, Role, STATUS, Share, URLS, kept};
+use farcall_wire::{CALLBACKS, COMPRESSION, FrameHeader, Hello, OBJECTS, RESUME, Role, STATUS, Share, URLS, kept};
 
 use crate::access::Rights;
 use crate::state::{Action, MemoryId, MemorySource, Newcomer, Peer, PeerKind, Phase, Resuming, State};
@@ -93,7 +94,7 @@ impl Server {
 
     fn hello(&self, compression: Option<&str>) -> Hello {
         let objects = (self.state.limits.objects_max > 0).then_some(OBJECTS);
-        let features = [ADMINISTRATION, STATUS, URLS].into_iter().chain(objects).chain(compression);
+        let features = [ADMINISTRATION, STATUS, URLS, CALLBACKS].into_iter().chain(objects).chain(compression);
         Hello {
             role: Role::Server,
             byte_order: ByteOrder::NATIVE,
@@ -306,6 +307,7 @@ impl Server {
                 // One that left by its own will, or broke a rule, is not to come back for more than it asked to be kept.
                 let if_lost = peer.resuming.keep.filter(|_| !peer.leaving);
                 let (now, principal) = (surroundings.now(), peer.caller.rights.principal());
+                self.callbacks_lost(surroundings, connection);
                 for key in calls.into_values() {
                     if !self.goes_on(now, key, if_lost) {
                         self.client_gone(surroundings, key);
@@ -322,7 +324,10 @@ impl Server {
                     self.forget_memory(MemorySource::Client(connection, segment));
                 }
             }
-            PeerKind::Executable(executable) => self.executable_disconnected(executable),
+            PeerKind::Executable(executable) => {
+                self.settle_callbacks(surroundings, connection);
+                self.executable_disconnected(executable);
+            }
         }
     }
 

@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use farcall_base::{Bytes, ChannelId, Error, ErrorKind, Result};
 use farcall_wire::message::{check_attributes, decode, encode};
 use farcall_wire::{
-    Argument, CallResult, FrameHeader, FrameKind, KEEP, Notice, ON, Open, RESUME, Reply, Request, Resume, Window,
+    Argument, CALLBACK, CallResult, FrameHeader, FrameKind, KEEP, Notice, ON, Open, RESUME, Reply, Request, Resume,
+    Window,
 };
 
 use crate::channel::{Inbound, Outbound, broken, check_count, declared_bytes, no_call};
@@ -14,7 +15,7 @@ use crate::connection::Connection;
 use crate::event::{Event, Side};
 
 /// Critical attributes of an Open that owners of connections know; the first one, those that keep calls.
-const KNOWN_IN_OPEN: [&str; 2] = [KEEP, ON];
+const KNOWN_IN_OPEN: [&str; 3] = [KEEP, ON, CALLBACK];
 
 #[derive(Debug)]
 struct Call {

@@ -1,6 +1,7 @@
 //! The interface language, compiled interfaces and size expressions (spec/idl.md). Pure: no I/O.
 
-pub mod canonical;
+pub mod callback;
+mod canonical;
 mod check;
 mod compile;
 pub mod decode;

@@ -1,6 +1,8 @@
-//! What executables say of themselves.
+//! What executables say of themselves, and the calls that they open.
 
 use minicbor::{Decode, Encode};
+
+use crate::message::Attribute;
 
 /// The feature that allows [`Reply::Loaded`](crate::Reply::Loaded), and a Cancel to an executable whose code asks for it.
 pub const POLLED_CANCEL: &str = "polled-cancel";
@@ -12,4 +14,20 @@ pub struct Loaded {
     /// It asks whether its call was cancelled.
     #[n(1)]
     pub asks: bool,
+}
+
+/// The feature that allows an acceptor to open calls of an opener's functions, inside the call that they were passed to.
+pub const CALLBACKS: &str = "callbacks";
+/// The attribute of an Open that calls a function which was passed to the call `parent`: which parameter it is.
+pub const CALLBACK: &str = "callback";
+
+/// The attribute that names a callback.
+pub fn callback_attribute(slot: u16) -> Attribute {
+    Attribute { name: CALLBACK.to_owned(), critical: true, value: crate::message::encode(&slot) }
+}
+
+/// Which parameter of its parent an Open calls, if it is a callback's.
+pub fn callback_slot(attributes: Option<&[Attribute]>) -> Option<u16> {
+    let attribute = attributes?.iter().find(|attribute| attribute.name == CALLBACK)?;
+    minicbor::decode(&attribute.value).ok()
 }

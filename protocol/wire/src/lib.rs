@@ -12,7 +12,7 @@ mod request;
 mod status;
 
 pub use compressed::{COMPRESSION, CompressedHead};
-pub use executables::{Loaded, POLLED_CANCEL};
+pub use executables::{CALLBACK, CALLBACKS, Loaded, POLLED_CANCEL, callback_attribute, callback_slot};
 pub use frame::{Flags, FrameHeader, FrameKind, HEADER_BYTES, PREFACE, padding};
 pub use kept::{CLIENT, INSTANCE, KEEP, KEEP_US, Keep, KeptCall, KeptState, Lasting, RESUME, Resume};
 pub use message::{

@@ -132,6 +132,7 @@ fn given<'a>(
         // NULL is a value of texts and arrays; it says nothing of sizes.
         Argument::Null if parameter.shape != Shape::Scalar || parameter.element == ElementType::String => Given::Other,
         Argument::Null => Given::Unset,
+        Argument::Callback(_) => Given::Other,
         Argument::Integer(value) => Given::Integer(*value),
         Argument::Real(value) => Given::Real(*value),
         Argument::Complex(re, im) => Given::Complex(*re, *im),

@@ -163,14 +163,14 @@ impl Session {
 
     /// Waits for a call's end. `None` when the deadline passed first; the call goes on.
     pub fn wait(&self, number: u64, deadline: Option<Instant>) -> Result<Option<Result<Outputs>>> {
-        self.wait_until(deadline, |core| core.tables.take_finished(number))
+        self.wait_and_run(number, deadline, |tables| tables.take_finished(number))
     }
 
     /// Waits for news of a call, or its end. News come first; `None` when the deadline passed.
     pub fn next_news(&self, number: u64, deadline: Option<Instant>) -> Result<Option<Told>> {
-        self.wait_until(deadline, |core| {
-            let news = core.tables.news.take(number).map(Told::Notice);
-            let over = || core.tables.finished.contains_key(&number) || !core.tables.channels.contains_key(&number);
+        self.wait_and_run(number, deadline, |tables| {
+            let news = tables.news.take(number).map(Told::Notice);
+            let over = || tables.finished.contains_key(&number) || !tables.channels.contains_key(&number);
             news.or_else(|| over().then_some(Told::Over))
         })
     }

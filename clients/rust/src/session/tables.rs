@@ -12,6 +12,7 @@ use farcall_interfaces::memory::{MemorySource, Region, Space};
 use farcall_wire::{CallResult, FrameHeader, FrameKind, Notice, Reply, Request};
 use rustc_hash::FxHashMap;
 
+use super::callbacks::Callbacks;
 use super::flight::{Call, InFlight};
 use super::keeping::Sought;
 use super::news::News;
@@ -42,6 +43,7 @@ pub struct Tables {
     pub finished: FxHashMap<u64, Result<Outputs>>,
     pub announced: VecDeque<u64>,
     pub news: News,
+    pub callbacks: Callbacks,
     pub questions: Questions,
     pub shares: bool,
     pub source: Arc<dyn MemorySource>,
@@ -67,6 +69,7 @@ impl Tables {
             finished: FxHashMap::default(),
             announced: VecDeque::new(),
             news: Default::default(),
+            callbacks: Default::default(),
             questions: Questions::default(),
             fetching: FxHashMap::default(),
             abandoned: FxHashMap::default(),
@@ -92,6 +95,14 @@ impl Tables {
             Transmit::Control { header, body, shares } => {
                 let descriptors = shares.map(|segment| self.descriptor(segment)).transpose()?;
                 link.queue_control(header, &body, descriptors.into_iter().collect());
+            }
+            Transmit::Data { header, place } if place.side == DataSide::Results => {
+                let packing = self.callbacks.sending(place.channel, place.slot);
+                let gone = || Error::internal("send a callback's result", "it is gone");
+                link.queue_array(header, packing.ok_or_else(gone)?)?;
+                if !self.connection.is_open(place.channel) {
+                    self.callbacks.sent(place.channel);
+                }
             }
             Transmit::Data { header, place } => {
                 let flight = self.calls.get_mut(&place.channel);
@@ -143,8 +154,14 @@ impl Tables {
                         Error::from,
                     ));
                 }
-                // The server opens no calls on our connection yet.
-                _ => {}
+                Event::Opened(channel, open) => self.called_back(channel, &open),
+                Event::ArgumentsComplete(channel) => self.callback_complete(channel),
+                Event::CancelRequested(channel) => self.callback_cancelled(channel),
+                Event::Requested(channel, _) => {
+                    let error = Error::new(ErrorKind::Unavailable, "ask a client", "it answers no questions");
+                    self.connection.reply(channel, &Reply::Failed((&error).into()));
+                }
+                Event::Shared(_) | Event::Unshared(_) | Event::Resumed(..) | Event::Acknowledged(_) => {}
             }
         }
         Ok(())
@@ -196,6 +213,7 @@ impl Tables {
         self.abandoned.remove(&channel);
         let Some(mut flight) = self.calls.remove(&channel) else { return };
         flight.give_own_back();
+        self.end_callbacks(flight.id, flight.call.number);
         let (number, announced) = (flight.call.number, flight.call.conditions.announced);
         let lent = flight.data.lent.clone();
         if flight.was_refused_for_a_limit() {
@@ -234,6 +252,9 @@ impl Tables {
         data.own.iter().for_each(|own| own.opened());
         if call.conditions.wants != 0 {
             self.news.expect(call.number);
+        }
+        if !call.contract.callbacks.is_empty() {
+            self.callbacks.expect(id, channel);
         }
         self.channels.insert(call.number, channel);
         self.calls.insert(channel, Box::new(InFlight::new(id, call, data)));
@@ -287,6 +308,7 @@ impl Tables {
         self.fetching.remove(&channel);
         if let Some(flight) = self.calls.remove(&channel) {
             self.connection.cancel(channel);
+            self.end_callbacks(flight.id, number);
             let lent = flight.data.lent.clone();
             self.abandoned.insert(channel, flight.shared_memory());
             self.ended_early |= is_in_use(&lent);
@@ -296,6 +318,7 @@ impl Tables {
     /// Ends all calls.
     pub fn end_all(&mut self, outcome: impl Fn() -> Result<Outputs>) {
         self.abandoned.clear();
+        self.callbacks.clear();
         self.questions.drop_unanswered();
         let flights = self.calls.drain().map(|(_, flight)| flight.call);
         let calls: Vec<Call> = flights.chain(self.fetching.drain().map(|(_, call)| call)).collect();
@@ -360,10 +383,11 @@ impl FrameHandler for Tables {
     }
 
     fn data_space(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Space>> {
-        let Some(place) = self.connection.place(header, done)?.filter(|place| place.side == DataSide::Results) else {
-            return Ok(None);
-        };
+        let Some(place) = self.connection.place(header, done)? else { return Ok(None) };
         let left = (header.length - done) as usize;
+        if place.side == DataSide::Arguments {
+            return self.callbacks.argument_space(place.channel, place.slot, left).transpose();
+        }
         let flight = self.calls.get_mut(&place.channel);
         flight.and_then(|flight| flight.result_space(place.slot, left)).transpose()
     }
@@ -371,6 +395,8 @@ impl FrameHandler for Tables {
     fn data_arrived(&mut self, header: &FrameHeader, count: u32, done: u32) -> Result<()> {
         if let Some(flight) = self.calls.get_mut(&header.channel) {
             flight.result_arrived(header.slot, count as usize)?;
+        } else {
+            self.callbacks.argument_arrived(header.channel, header.slot, count as usize)?;
         }
         self.connection.data_arrived(header, done)?;
         self.handle_events()

@@ -250,7 +250,7 @@ impl FrameHandler for Taking<'_> {
     }
 
     fn data_arrived(&mut self, header: &FrameHeader, count: u32, done: u32) -> Result<()> {
-        let side = self.server.side_received(self.connection);
+        let side = self.server.side_received(self.connection, header.channel);
         self.world.transfers.arrived((self.connection, header.channel, side, header.slot), count as usize)?;
         self.server.data_arrived(self.world, self.connection, header, done)
     }

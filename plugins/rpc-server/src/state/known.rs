@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use farcall_idl::callback::CallbackType;
 use farcall_idl::sizer::Sizer;
 use farcall_interfaces::directory::PublishedRoutine;
 
@@ -20,6 +21,8 @@ pub struct Known {
     pub module_key: ModuleKey,
     /// The sizes of its calls.
     pub sizer: Sizer,
+    /// The functions that its callers pass, by parameter.
+    pub callbacks: Vec<(usize, Arc<CallbackType>)>,
     /// Which it is in the counts.
     pub counted: NameNumber,
     /// Typical time of its calls with little data, in nanoseconds; 0 while unknown.
@@ -33,7 +36,8 @@ impl Known {
         let (name, sizer) = (interface.full_name(), Sizer::new(interface));
         let module_key = Arc::new((published.module.name.clone(), published.module.generation));
         let counted = counters.routine(&name);
-        Known { name, module_key, sizer, counted, published, run_ns: AtomicU64::new(0) }
+        let callbacks = CallbackType::all(interface);
+        Known { callbacks, name, module_key, sizer, counted, published, run_ns: AtomicU64::new(0) }
     }
 
     /// Typical time of its calls with little data, where one has been seen.

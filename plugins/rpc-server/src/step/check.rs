@@ -6,9 +6,10 @@ use std::sync::Arc;
 use farcall_base::{Bytes, ConnectionId, Error, ErrorKind, Result};
 use farcall_idl::interface::{Interface, Mode, Parameter};
 use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout};
+use farcall_idl::sizer::Sizer;
 use farcall_wire::{Argument, Open};
 
-use crate::state::{Known, OwnMemory, argument_word};
+use crate::state::{OwnMemory, argument_word};
 use crate::step::Surroundings;
 use crate::step::fetch;
 use crate::step::files::{self, is_file};
@@ -19,8 +20,7 @@ pub const INLINE_MAX: u64 = 4096;
 pub(super) const ALIGNMENT: u64 = 64;
 
 /// Works out the sizes of a call from its inline values.
-pub fn layout(routine: &Known, open: &Open, limit: Bytes) -> Result<Arc<CallLayout>> {
-    let interface = &routine.routine.interface;
+pub fn layout(interface: &Interface, sizer: &Sizer, open: &Open, limit: Bytes) -> Result<Arc<CallLayout>> {
     let count = interface.parameters.len();
     if open.arguments.len() != count || open.wanted.as_ref().is_some_and(|wanted| wanted.len() != count) {
         return Err(Error::new(ErrorKind::InvalidArgument, "accept a call", "wrong number of arguments")
@@ -39,7 +39,7 @@ pub fn layout(routine: &Known, open: &Open, limit: Bytes) -> Result<Arc<CallLayo
     for (parameter, bytes) in interface.parameters.iter().zip(&given) {
         check_scalar(interface, parameter, *bytes)?;
     }
-    routine.sizer.resolve(interface, &given, limit)
+    sizer.resolve(interface, &given, limit)
 }
 
 /// A scalar must have its type's size before anything is computed from it.
@@ -98,6 +98,10 @@ pub fn plan(
     for (slot, (parameter, layout)) in interface.parameters.iter().zip(&layout.parameters).enumerate() {
         let argument = &open.arguments[slot];
         let wanted = open.wanted.as_ref().map_or(&Argument::Blocks(None), |wanted| &wanted[slot]);
+        if *layout == ParameterLayout::Callback {
+            check_function(parameter, argument, wanted)?;
+            continue;
+        }
         check_direction(parameter, layout, argument)?;
         if let ParameterLayout::Array(array) = layout {
             check_array(parameter, array, argument, segments)?;
@@ -126,6 +130,14 @@ pub fn plan(
         }
     }
     Ok(plan)
+}
+
+/// A function stays where it is: that there is one is all that travels.
+fn check_function(parameter: &Parameter, argument: &Argument, wanted: &Argument) -> Result<()> {
+    match (argument, wanted) {
+        (Argument::Absent | Argument::Null, Argument::Absent | Argument::Blocks(None)) => Ok(()),
+        _ => Err(misfit(parameter, "a function came as something else").with("kind", argument_word(argument))),
+    }
 }
 
 pub(super) fn misfit(parameter: &Parameter, message: &'static str) -> Error {

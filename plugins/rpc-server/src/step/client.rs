@@ -74,8 +74,9 @@ impl Server {
                 }
             }
             Event::Unshared(segment) => self.take_back(connection, segment)?,
-            // We open no calls on clients' connections yet, so nothing answers one.
-            _ => {}
+            Event::Resulted(channel, result) => self.callback_resulted((connection, channel), result)?,
+            Event::Finished(channel) => self.callback_finished(surroundings, (connection, channel)),
+            Event::Replied(..) | Event::Noticed(..) | Event::Agreed(..) | Event::Ready(_) | Event::Left(_) => {}
         }
         Ok(())
     }
@@ -216,7 +217,8 @@ impl Server {
         let on = called.as_ref().map(|(executable, _)| *executable);
         let routine = called.map_or_else(|| self.routine_of_nobody(open), |(_, routine)| Ok(routine))?;
         self.may_call(connection, &routine)?;
-        let layout = check::layout(&routine, open, self.state.limits.call_bytes_max)?;
+        let layout = check::layout(&routine.routine.interface, &routine.sizer, open, self.state.limits.call_bytes_max)?;
+        self.check_calls_back(connection, &routine)?;
         let keep = self.keep_of(connection, open, around.nesting.depth, (&routine, &layout))?;
         let Some(peer) = self.state.peers.get(&connection) else { return Ok(0) };
         let PeerKind::Client { segments, .. } = &peer.kind else { return Ok(0) };

@@ -171,6 +171,7 @@ impl Server {
 
     /// The driver sent frames of a connection: calls whose last result frame left are forgotten.
     pub fn settle(&mut self, surroundings: &mut dyn Surroundings, connection: ConnectionId) {
+        self.settle_callbacks(surroundings, connection);
         if self.state.sending.is_empty() {
             return;
         }

@@ -17,12 +17,6 @@ use crate::step::{Server, Surroundings};
 /// Executables of a module that are killed one after the other before they take a call, until those who wait hear of it.
 const STARTS_AGAIN_MAX: u32 = 5;
 
-/// What an executable asked of us.
-enum Question {
-    Call,
-    Request,
-}
-
 impl Server {
     /// An executable runs, and this is the connection to it.
     pub fn executable_started(
@@ -77,24 +71,23 @@ impl Server {
             Event::Resulted(channel, result) => self.call_resulted(surroundings, executable, channel, result)?,
             Event::Finished(channel) => self.call_finished(surroundings, executable, channel),
             Event::Noticed(channel, notice) => self.executable_noticed(executable, channel, notice),
-            Event::Opened(channel, _) => self.refuse_executable(executable, channel, Question::Call),
+            Event::Opened(channel, open) => self.call_back(surroundings, executable, channel, *open),
+            Event::ArgumentsComplete(channel) => self.pass_callback_on(surroundings, executable, channel),
+            Event::CancelRequested(channel) => self.callback_given_up(surroundings, executable, channel),
             Event::Requested(channel, Request::Nest(call)) => self.nest(executable, channel, call),
-            Event::Requested(channel, _) => self.refuse_executable(executable, channel, Question::Request),
+            Event::Requested(channel, _) => self.refuse_question(executable, channel),
             _ => {}
         }
         Ok(())
     }
 
-    /// Callbacks come with a later version, and calls are made on connections of their own: whoever asks is told so, and not left waiting.
-    fn refuse_executable(&mut self, executable: ExecutableId, channel: ChannelId, question: Question) {
+    /// Other questions are a client's, on connections of their own.
+    fn refuse_question(&mut self, executable: ExecutableId, channel: ChannelId) {
         let Some(connection) = self.state.executables.get(&executable).and_then(|record| record.connection) else {
             return;
         };
-        let error = Error::new(ErrorKind::Unavailable, "call back", "this server takes no calls from executables");
-        match question {
-            Question::Call => self.refuse(connection, channel, &error),
-            Question::Request => self.reply(connection, channel, &Reply::Failed((&error).into())),
-        }
+        let error = Error::new(ErrorKind::Unavailable, "ask the server", "it answers no questions of executables");
+        self.reply(connection, channel, &Reply::Failed((&error).into()));
     }
 
     /// The executable said Hello: it is told what to serve.

@@ -155,6 +155,7 @@ impl Server {
 
     /// A call is over: so are those that it made, and no more are taken.
     pub(super) fn end_inside(&mut self, surroundings: &mut dyn Surroundings, key: CallKey) {
+        self.end_callbacks(surroundings, key);
         let Some(call) = self.state.calls.get_mut(&key) else { return };
         for connection in std::mem::take(&mut call.nesting.connections) {
             let Some(peer) = self.state.peers.get_mut(&connection) else { continue };

@@ -2,11 +2,11 @@
 
 use farcall_base::{ChannelId, ConnectionId, Result};
 use farcall_call::{Place, Side};
-use farcall_idl::layout::ParameterLayout;
+use farcall_idl::layout::{CallLayout, ParameterLayout};
 use farcall_interfaces::strided::Strided;
 use farcall_wire::FrameHeader;
 
-use crate::state::{Call, CallKey, Finished, MemoryId, PeerKind};
+use crate::state::{Call, CallKey, Finished, MemoryId, OwnMemory, PeerKind};
 use crate::step::{Server, files};
 
 /// An argument's or a result's memory.
@@ -34,6 +34,10 @@ impl Server {
 
     /// The memory that a place lies in; `None` when its call is over.
     pub fn memory_of(&self, connection: ConnectionId, place: &Place) -> Option<SlotMemory> {
+        if is_inside(place.channel) {
+            let callback = self.state.callbacks.get((connection, place.channel))?;
+            return array_in(callback.memory.as_ref()?, &callback.layout, place.slot);
+        }
         let sending = match place.side {
             Side::Results => self.state.sending.get(&(connection, place.channel)),
             Side::Arguments => None,
@@ -44,10 +48,14 @@ impl Server {
         call_memory(self.state.calls.get(&self.call_of(connection, place.channel)?)?, place)
     }
 
-    /// Whose data come over a connection: we open the calls on executables' connections, clients those on theirs.
-    pub fn side_received(&self, connection: ConnectionId) -> Side {
+    /// Whose data come over a connection: we open the calls on executables' connections, clients those on theirs; callbacks
+    /// go the other way.
+    pub fn side_received(&self, connection: ConnectionId, channel: ChannelId) -> Side {
+        let inside = is_inside(channel);
         match self.state.peers.get(&connection).map(|peer| &peer.kind) {
+            Some(PeerKind::Executable(_)) if inside => Side::Arguments,
             Some(PeerKind::Executable(_)) => Side::Results,
+            _ if inside => Side::Results,
             _ => Side::Arguments,
         }
     }
@@ -67,10 +75,7 @@ fn call_memory(call: &Call, place: &Place) -> Option<SlotMemory> {
     if let Some(file) = files::memory_of(call, place) {
         return Some(file);
     }
-    let memory = call.memory.as_ref()?;
-    let base = *memory.offsets.get(&place.slot)?;
-    let ParameterLayout::Array(array) = call.layout.parameters.get(usize::from(place.slot))? else { return None };
-    Some(SlotMemory { memory: memory.id, base, array: Strided::of_layout(array) })
+    array_in(call.memory.as_ref()?, &call.layout, place.slot)
 }
 
 /// Where a result lies whose call is over.
@@ -81,4 +86,16 @@ pub fn result_memory(finished: &Finished, place: &Place) -> Option<SlotMemory> {
     let files = finished.files.as_ref()?;
     let (base, bytes) = (*files.memory.offsets.get(&place.slot)?, *files.bytes.get(&place.slot)?);
     Some(SlotMemory { memory: files.memory.id, base, array: Strided::contiguous(bytes) })
+}
+
+/// Whether a channel is a callback's: those are the only ones that clients accept and executables open, and the ends that
+/// accepted a connection, or whose initiator was the other, number theirs evenly (spec/wire.md, section 3).
+fn is_inside(channel: ChannelId) -> bool {
+    channel.0.is_multiple_of(2)
+}
+
+fn array_in(memory: &OwnMemory, layout: &CallLayout, slot: u16) -> Option<SlotMemory> {
+    let base = *memory.offsets.get(&slot)?;
+    let ParameterLayout::Array(array) = layout.parameters.get(usize::from(slot))? else { return None };
+    Some(SlotMemory { memory: memory.id, base, array: Strided::of_layout(array) })
 }

@@ -10,10 +10,10 @@ use farcall_idl::interface::{
 
 /// One machine argument; the number is the parameter whose slot it reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Passing {
+pub enum Passing {
     /// The element itself.
     Value(usize, ElementType),
-    /// The address in the slot: arrays, results, everything in Fortran.
+    /// The address in the slot: arrays, results, functions, everything in Fortran.
     Pointer(usize),
     /// The address of the slot's address: `char **` of an OUT or INOUT string, which the routine replaces.
     PointerToPointer(usize),
@@ -25,7 +25,7 @@ pub(crate) enum Passing {
 
 /// Where a function's result goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Returned {
+pub enum Returned {
     /// The routine is a subroutine, or its result is not wanted.
     Nothing,
     /// One element, stored where the slot points.
@@ -36,7 +36,7 @@ pub(crate) enum Returned {
 
 /// All that the calling convention needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Signature {
+pub struct Signature {
     /// Machine arguments, in order.
     pub arguments: Vec<Passing>,
     /// The function's result.
@@ -46,7 +46,7 @@ pub(crate) struct Signature {
 impl Signature {
     /// The signature of `routine`'s code.
     ///
-    /// Fails for what no calling convention offers: callbacks (not yet served), Fortran CHARACTER functions, Fortran
+    /// Fails for what no calling convention offers: Fortran CHARACTER functions, Fortran
     /// strings that the routine would have to allocate.
     pub fn of(routine: &Routine) -> Result<Signature> {
         let signature = match &routine.implementation.code {
@@ -97,7 +97,6 @@ struct Arguments {
 impl Arguments {
     /// Everything by reference; characters bring their length along.
     fn push_fortran(&mut self, index: usize, parameter: &Parameter) -> Result<()> {
-        refuse_callback(parameter)?;
         self.listed.push(Passing::Pointer(index));
         match fortran_length(index, parameter)? {
             Some(length) if self.strings == StringConvention::End => self.hidden.push(length),
@@ -116,6 +115,7 @@ impl Arguments {
 /// The hidden length that goes with a Fortran argument, if it is a CHARACTER.
 fn fortran_length(index: usize, parameter: &Parameter) -> Result<Option<Passing>> {
     match (parameter.element, &parameter.shape) {
+        (_, Shape::Callback { .. }) => Ok(None),
         (ElementType::Char, Shape::Scalar) => Ok(Some(Passing::LengthOne)),
         (ElementType::Char, _) => Ok(Some(Passing::TextLength(index))),
         (ElementType::String, Shape::Scalar) if parameter.mode != Mode::Out => Ok(Some(Passing::TextLength(index))),
@@ -131,9 +131,9 @@ fn fortran_length(index: usize, parameter: &Parameter) -> Result<Option<Passing>
 
 /// C: IN and WORK scalars by value, texts as `char *` or (where the routine answers) `char **`, the rest by pointer.
 fn c_argument(index: usize, parameter: &Parameter) -> Result<Passing> {
-    refuse_callback(parameter)?;
     let scalar = parameter.shape == Shape::Scalar;
     Ok(match parameter.element {
+        _ if matches!(parameter.shape, Shape::Callback { .. }) => Passing::Pointer(index),
         ElementType::Filename => Passing::Pointer(index),
         ElementType::String if scalar && parameter.mode.is_output() => Passing::PointerToPointer(index),
         ElementType::String => Passing::Pointer(index),
@@ -160,17 +160,6 @@ fn returned(index: usize, parameter: &Parameter, language: Language) -> Result<R
         )),
         ElementType::String => Ok(Returned::Text(index)),
         element => Ok(Returned::Value(index, element)),
-    }
-}
-
-fn refuse_callback(parameter: &Parameter) -> Result<()> {
-    match parameter.shape {
-        Shape::Callback { .. } => Err(refusal(
-            parameter,
-            "this version does not call functions of the client",
-            "leave the routine out, or publish one that takes data instead of a function",
-        )),
-        _ => Ok(()),
     }
 }
 

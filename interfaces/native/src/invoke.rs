@@ -27,6 +27,7 @@ const SCRATCH_BYTES: usize = 32;
 /// |---|---|---|
 /// | scalar | its element, naturally aligned; never NULL | not read |
 /// | array | element 0 of the full array, or scratch; NULL where it has no elements | Fortran `char` arrays: see below |
+/// | function | its code, or NULL | not read |
 /// | `string`, `filename` | NUL-terminated text, or NULL | length without the NUL (Fortran reads it) |
 /// | array of `string`, `filename` | array of `char *` | not read |
 ///
@@ -80,7 +81,7 @@ unsafe impl Sync for Prepared {}
 impl Prepared {
     /// Prepares `routine`, whose code begins at `entry`.
     ///
-    /// Fails for what no calling convention offers (see `spec/idl.md`, section 7): callbacks, Fortran CHARACTER
+    /// Fails for what no calling convention offers (see `spec/idl.md`, section 7): Fortran CHARACTER
     /// functions, Fortran strings of unknown length, structs of more than 1024 scalars by value.
     pub fn new(routine: &Routine, entry: EntryPoint) -> Result<Prepared> {
         let name = routine.interface.full_name();
@@ -240,7 +241,7 @@ unsafe fn take_result(prepared: &Prepared, slots: *mut Slot, scratch: &[u64]) {
     }
 }
 
-fn argument_type(argument: &Passing, structs: &[StructType]) -> Result<Type> {
+pub(crate) fn argument_type(argument: &Passing, structs: &[StructType]) -> Result<Type> {
     match *argument {
         Passing::Value(_, element) => element_type(element, structs),
         Passing::Pointer(_) | Passing::PointerToPointer(_) => Ok(Type::pointer()),
