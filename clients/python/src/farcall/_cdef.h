@@ -107,6 +107,8 @@ enum farcall_argument_kind {
     FARCALL_TEXTS = 6,
     FARCALL_NULL = 7,
     FARCALL_ARRAY = 8,
+    FARCALL_FUNCTION = 9,
+    FARCALL_CALLBACK = 10,
     FARCALL_URL = 11
 };
 enum farcall_destination {
@@ -126,6 +128,12 @@ typedef struct farcall_texts {
     const farcall_text *items;
     size_t count;
 } farcall_texts;
+typedef struct farcall_running farcall_running;
+typedef void (*farcall_callback_body)(void *context, farcall_running *running);
+typedef struct farcall_callback {
+    farcall_callback_body body;
+    void *context;
+} farcall_callback;
 typedef struct farcall_argument {
     uint32_t kind;
     uint32_t element;
@@ -135,6 +143,8 @@ typedef struct farcall_argument {
         farcall_complex parts;
         farcall_text text;
         farcall_texts texts;
+        void (*function)(void);
+        farcall_callback callback;
     } value;
     void *data;
     int64_t rank;
