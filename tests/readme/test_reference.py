@@ -138,5 +138,35 @@ def test_command_line_options(command):
 def test_environment_variables():
     sources = [file for room in ("bins", "clients/rust/src", "clients/python/src", "transports/tls/src") for file in (ROOT / room).rglob("*")]
     text = "".join(file.read_text() for file in sources if file.suffix in (".rs", ".py"))
-    read = set(re.findall(r'"(FARCALL_[A-Z_]+|XDG_[A-Z_]+)"', text))
+    read = set(re.findall(r'"(FARCALL_[A-Z_]+|XDG_[A-Z_]+)"', text, flags=re.M))
     assert set(re.findall(r"^\| `\$(\w+)`", page("cli.md"), flags=re.M)) == read
+
+
+# ---- GridRPC ---------------------------------------------------------------------------------------------------------
+
+
+def gridrpc_declarations(header):
+    """Name and declaration of each function, without the names of symbols and with what programs call its types."""
+    text = (ROOT / "clients/gridrpc/include" / header).read_text()
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S).replace("farcall_grpc_char", "char")
+    found = re.findall(r"^((?:const )?\w+[ *]+)(\w+)\(([^;{]*?)\)\s*FARCALL_GRPC_SYMBOL\(\w+\);", text, flags=re.M)
+    return {name: plain(f"{kind}{name}({arguments});") for kind, name, arguments in found}
+
+
+def plain(code):
+    return re.sub(r"(?<=[(*]) | (?=[,);])", "", re.sub(r"\s+", " ", code))
+
+
+@pytest.mark.parametrize("header", ["grpc.h"])
+def test_every_function_of_gridrpc_has_a_page(header):
+    declared = gridrpc_declarations(header)
+    assert len(declared) > 80
+    shown = {one.stem: one.read_text() for one in (REFERENCE / "gridrpc").glob("*.md")}
+    assert set(declared) == set(shown)
+    for name, text in shown.items():
+        synopsis = re.search(r"```c\n#include <(\S+)>\n\n(.*?)```", text, flags=re.S)
+        assert synopsis and synopsis[1] == header and plain(synopsis[2]).strip() == declared[name], name
+        assert "\n## Threads\n" in text and "\n## Source\n" in text and "\n## See also\n" in text, name
+        codes = set(re.findall(r"^\| `(GRPC_\w+)` \|", text, flags=re.M))
+        known = (ROOT / "clients/gridrpc/include/grpc.h").read_text()
+        assert all(re.search(rf"#define {code} \d", known) for code in codes), (name, codes)

@@ -307,6 +307,10 @@ impl Types {
 }
 
 #[cfg(test)]
+#[path = "config/page_tests.rs"]
+mod page_tests;
+
+#[cfg(test)]
 #[path = "config/tests.rs"]
 mod tests;
 

@@ -21,15 +21,25 @@ pub fn broken(tree: &Tree) -> Vec<Violation> {
         .collect()
 }
 
-/// Pages below `docs/` that the index does not link to.
+/// Pages below `docs/` that the index does not link to. Those of a folder may be listed by the page beside it that has the
+/// folder's name.
 pub fn unlisted(tree: &Tree) -> Vec<Violation> {
     let Some((_, index)) = tree.documents.iter().find(|(document, _)| document == INDEX) else {
         return vec![Violation::new(INDEX, "there is no index of the documents")];
     };
     let listed: Vec<String> = links(index).map(|(_, target)| format!("docs/{target}")).collect();
     let pages = tree.documents.iter().map(|(document, _)| document).filter(|document| is_page(document));
-    let missing = pages.filter(|page| !listed.contains(page));
+    let missing = pages.filter(|page| !listed.contains(page) && !listed_beside(tree, page));
     missing.map(|page| Violation::new(page, format!("{INDEX} does not link to this page"))).collect()
+}
+
+/// Whether `folder.md` links to `folder/page.md`.
+fn listed_beside(tree: &Tree, page: &str) -> bool {
+    let Some((folder, _)) = page.rsplit_once('/') else { return false };
+    let beside = format!("{folder}.md");
+    let Some((parent, _)) = folder.rsplit_once('/') else { return false };
+    let list = tree.documents.iter().find(|(document, _)| *document == beside);
+    list.is_some_and(|(_, text)| links(text).any(|(_, target)| format!("{parent}/{target}") == page))
 }
 
 /// Decisions whose number is another's too: "decision 0012" would be two.
