@@ -19,10 +19,54 @@ use crate::strided::Strided;
 /// Bytes of the checksum behind the content.
 pub const CHECKSUM_BYTES: u64 = 8;
 
+/// Bytes that leave one after the other, as many as were promised.
+pub trait Outgoing: Send {
+    /// Bytes that travel, checksums included.
+    fn travelling(&self) -> u64;
+
+    /// How many of them have not been read yet.
+    fn left(&self) -> u64;
+
+    /// Why what was sent is not what was promised.
+    fn trouble(&self) -> Option<&Error>;
+
+    /// The next bytes, as many as there is room for.
+    ///
+    /// # Errors
+    /// `Internal` past the end.
+    fn read(&mut self, room: &mut [u8]) -> Result<()>;
+
+    /// The next `length` bytes to send, in memory of their own.
+    ///
+    /// # Errors
+    /// `System` when there is no memory; `Internal` past the end.
+    fn piece(&mut self, length: usize) -> Result<Packing> {
+        let region = HeapRegion::new(length)?;
+        self.read(Space::of(&region, 0, length)?.bytes())?;
+        let region: Arc<dyn Region> = Arc::new(region);
+        Packing::new(region, 0, &Strided::contiguous(length as u64))
+    }
+
+    /// All of them, for an argument inside a message.
+    ///
+    /// # Errors
+    /// As [`Outgoing::piece`].
+    fn inline(&mut self) -> Result<InlineBytes> {
+        let mut bytes = vec![0; usize::try_from(self.left()).unwrap_or(usize::MAX)];
+        self.read(&mut bytes)?;
+        Ok(bytes.as_slice().into())
+    }
+}
+
 /// What a content is read from.
 enum Source {
-    File { file: File, found: Stamp },
+    File {
+        file: File,
+        found: Stamp,
+    },
     Memory(Vec<u8>),
+    /// It cannot be had any more.
+    Lost,
 }
 
 /// By what a file is known whose content changes. Its names may change, and go.
@@ -63,70 +107,22 @@ impl ContentReader {
         ContentReader::new(bytes.len() as u64, Source::Memory(bytes))
     }
 
+    /// So many bytes that were promised, and cannot be had any more.
+    pub fn lost(bytes: u64, why: Error) -> ContentReader {
+        ContentReader { trouble: Some(why), ..ContentReader::new(bytes, Source::Lost) }
+    }
+
     fn new(bytes: u64, source: Source) -> ContentReader {
         ContentReader { source, bytes, done: 0, hash: Box::default(), trouble: None }
-    }
-
-    /// Bytes that travel, the checksum's included.
-    pub fn travelling(&self) -> u64 {
-        self.bytes.saturating_add(CHECKSUM_BYTES)
-    }
-
-    /// How many of them have not been read yet.
-    pub fn left(&self) -> u64 {
-        self.travelling().saturating_sub(self.done)
-    }
-
-    /// Why what was sent is not what was promised.
-    pub fn trouble(&self) -> Option<&Error> {
-        self.trouble.as_ref()
-    }
-
-    /// The next `length` bytes to send, in memory of their own.
-    ///
-    /// # Errors
-    /// `System` when there is no memory; `Internal` past the end.
-    pub fn piece(&mut self, length: usize) -> Result<Packing> {
-        let region = HeapRegion::new(length)?;
-        self.read(Space::of(&region, 0, length)?.bytes())?;
-        let region: Arc<dyn Region> = Arc::new(region);
-        Packing::new(region, 0, &Strided::contiguous(length as u64))
-    }
-
-    /// All of it, for an argument inside a message.
-    ///
-    /// # Errors
-    /// As [`ContentReader::piece`].
-    pub fn inline(&mut self) -> Result<InlineBytes> {
-        let mut bytes = vec![0; usize::try_from(self.travelling() - self.done).unwrap_or(usize::MAX)];
-        self.read(&mut bytes)?;
-        Ok(bytes.as_slice().into())
-    }
-
-    /// The next bytes, as many as there is room for.
-    fn read(&mut self, room: &mut [u8]) -> Result<()> {
-        let content = usize::try_from(self.bytes.saturating_sub(self.done)).unwrap_or(usize::MAX).min(room.len());
-        let (content, end) = room.split_at_mut(content);
-        if !content.is_empty() {
-            self.read_content(content);
-            self.done += content.len() as u64;
-        }
-        if end.is_empty() {
-            return Ok(());
-        }
-        let begin = (self.done - self.bytes) as usize;
-        if begin == 0 {
-            self.check_unchanged();
-        }
-        let part = self.checksum().get(begin..begin + end.len()).map(<[u8]>::to_vec);
-        end.copy_from_slice(&part.ok_or_else(|| Error::internal("send a file", "more bytes asked for than it has"))?);
-        self.done += end.len() as u64;
-        Ok(())
     }
 
     fn read_content(&mut self, room: &mut [u8]) {
         let outcome = match &self.source {
             Source::File { file, .. } => file.read_exact_at(room, self.done),
+            Source::Lost => {
+                room.fill(0);
+                Ok(())
+            }
             Source::Memory(bytes) => {
                 let begin = self.done as usize;
                 room.copy_from_slice(&bytes[begin..begin + room.len()]);
@@ -163,7 +159,42 @@ impl ContentReader {
     }
 }
 
-fn changed() -> Error {
+impl Outgoing for ContentReader {
+    fn travelling(&self) -> u64 {
+        self.bytes.saturating_add(CHECKSUM_BYTES)
+    }
+
+    fn left(&self) -> u64 {
+        self.travelling().saturating_sub(self.done)
+    }
+
+    fn trouble(&self) -> Option<&Error> {
+        self.trouble.as_ref()
+    }
+
+    fn read(&mut self, room: &mut [u8]) -> Result<()> {
+        let content = usize::try_from(self.bytes.saturating_sub(self.done)).unwrap_or(usize::MAX).min(room.len());
+        let (content, end) = room.split_at_mut(content);
+        if !content.is_empty() {
+            self.read_content(content);
+            self.done += content.len() as u64;
+        }
+        if end.is_empty() {
+            return Ok(());
+        }
+        let begin = (self.done - self.bytes) as usize;
+        if begin == 0 {
+            self.check_unchanged();
+        }
+        let part = self.checksum().get(begin..begin + end.len()).map(<[u8]>::to_vec);
+        end.copy_from_slice(&part.ok_or_else(|| Error::internal("send a file", "more bytes asked for than it has"))?);
+        self.done += end.len() as u64;
+        Ok(())
+    }
+}
+
+/// What the sender is told of a file that is not what it was.
+pub(crate) fn changed() -> Error {
     Error::new(ErrorKind::Damaged, "send a file", "it changed while it was sent")
         .fix("call again when nobody writes to it")
 }

@@ -2,6 +2,7 @@
 
 pub mod compression;
 pub mod content;
+pub mod contents;
 pub mod directory;
 pub mod fetcher;
 pub mod link;

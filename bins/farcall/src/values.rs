@@ -90,9 +90,9 @@ fn value_for(parameter: &Parameter, text: &str) -> Result<Value> {
             Err(wrong("a struct cannot be given on the command line").fix("call the routine from a program"))
         }
         (ElementType::Filename, Shape::Scalar) => Ok(Argument::Text(text.as_bytes().to_vec()).into()),
-        (ElementType::Filename, _) => Err(wrong("arrays of files do not travel yet")),
         (ElementType::String, Shape::Scalar) => Ok(Argument::Text(text.as_bytes().to_vec()).into()),
-        (ElementType::String, _) => texts(text),
+        // Files by their paths.
+        (ElementType::String | ElementType::Filename, _) => texts(text),
         (_, Shape::Array { .. }) if is_url(text) => Ok(Argument::Url(text[1..].to_owned()).into()),
         (_, Shape::Array { dimensions, .. }) if text.starts_with('@') => {
             of_file(parameter, dimensions.len(), &text[1..])

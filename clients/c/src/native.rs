@@ -263,7 +263,8 @@ impl<'a> Making<'_, 'a> {
             return Ok(Argument::Text(unsafe { CStr::from_ptr(pointer.cast()) }.to_bytes().to_vec()));
         }
         let place: *mut *mut c_char = pointer.cast();
-        if parameter.mode.is_output() {
+        let is_file = parameter.element == ElementType::Filename;
+        if parameter.mode.is_output() && !is_file {
             self.prepared.places.push(TextPlace { parameter: index, place, count: 1 });
         }
         match (&parameter.shape, parameter.mode.is_input()) {
@@ -313,7 +314,8 @@ impl<'a> Making<'_, 'a> {
         for one in self.prepared.places.iter_mut().filter(|one| one.parameter == index) {
             one.count = count;
         }
-        if parameter.mode.is_input() {
+        // Files are named by their paths in every mode.
+        if parameter.mode.is_input() || parameter.element == ElementType::Filename {
             // SAFETY: the caller's promise: that many places, each NULL or text.
             let texts = (0..count as usize).map(|at| unsafe { copied(place.add(at).read()) }).collect();
             self.prepared.arguments[index] = Argument::Texts(texts);

@@ -59,8 +59,8 @@ def test_a_file_stays_when_its_call_fails(farcall, server, tmp_path):
 def test_what_a_routine_leaves_out_is_none(server, tmp_path):
     path = tmp_path / "result"
     path.write_text("old")
-    assert server.forget(result=path).result is None and path.read_text() == "old"
-    assert server.forget().result is None
+    assert server.behaviour.forget(result=path).result is None and path.read_text() == "old"
+    assert server.behaviour.forget().result is None
 
 
 def test_paths_are_those_of_the_caller(server, tmp_path, monkeypatch):

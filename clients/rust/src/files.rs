@@ -1,5 +1,7 @@
 //! The caller's files: read while a call is on its way, replaced when it has succeeded.
 
+mod several;
+
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{Read, Write};
@@ -9,9 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::content::{ContentCheck, ContentReader};
+use farcall_interfaces::content::{CHECKSUM_BYTES, ContentCheck, ContentReader, Outgoing};
+use farcall_interfaces::contents::{ContentsReader, Promised};
 use farcall_interfaces::memory::{HeapRegion, Space};
 use rustix::fs::{Access, OFlags, access};
+
+pub use several::Sinks;
 
 /// Bytes received before they are written.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -26,35 +31,31 @@ pub struct SentFile {
     pub slot: usize,
     /// Where it is read from; `None`: from memory.
     path: Option<PathBuf>,
-    reader: ContentReader,
+    reader: Box<dyn Outgoing>,
 }
 
 impl SentFile {
     /// The file at `path`, as it is now.
     pub fn open(slot: usize, path: &[u8]) -> Result<SentFile> {
         let path = Path::new(OsStr::from_bytes(path));
-        // Nothing that is no file must keep us waiting.
-        let flags = OFlags::NONBLOCK.bits() as i32;
-        let file = OpenOptions::new().read(true).custom_flags(flags).open(path);
-        let file = file.map_err(|error| trouble("read", path, &error))?;
-        let failed = |error: std::io::Error| trouble("read", path, &error);
-        let data = file.metadata().map_err(failed)?;
-        check_ordinary("read", path, &data)?;
-        let reader = match is_made_up(&file, data.len()).map_err(failed)? {
-            true => ContentReader::of_bytes(all_of(&file, path)?),
-            false => ContentReader::of_file(file)?,
-        };
-        Ok(SentFile { slot, path: Some(path.to_path_buf()), reader })
+        Ok(SentFile { slot, path: Some(path.to_path_buf()), reader: Box::new(opened(path)?) })
+    }
+
+    /// The files at these paths, one after the other; `None` is NULL. Each is opened when its turn comes.
+    pub fn several(slot: usize, paths: &[Option<Vec<u8>>]) -> Result<SentFile> {
+        let promised = |path: &Option<Vec<u8>>| path.as_ref().map(|path| promised(path)).transpose();
+        let contents = paths.iter().map(promised).collect::<Result<Vec<_>>>()?;
+        Ok(SentFile { slot, path: None, reader: Box::new(ContentsReader::new(contents)) })
     }
 
     /// A content of the caller's own.
     pub fn of_bytes(slot: usize, bytes: Vec<u8>) -> SentFile {
-        SentFile { slot, path: None, reader: ContentReader::of_bytes(bytes) }
+        SentFile { slot, path: None, reader: Box::new(ContentReader::of_bytes(bytes)) }
     }
 
     /// What travels of it next.
-    pub fn reader(&mut self) -> &mut ContentReader {
-        &mut self.reader
+    pub fn reader(&mut self) -> &mut dyn Outgoing {
+        &mut *self.reader
     }
 
     /// Bytes that travel, and how many of them are left.
@@ -67,6 +68,30 @@ impl SentFile {
         let error = Error::from(farcall_wire::Failure::from(self.reader.trouble()?));
         Some(self.path.iter().fold(error, |error, path| error.with("file", path.display())))
     }
+}
+
+/// The file at `path`, as it is now.
+fn opened(path: &Path) -> Result<ContentReader> {
+    // Nothing that is no file must keep us waiting.
+    let flags = OFlags::NONBLOCK.bits() as i32;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path);
+    let file = file.map_err(|error| trouble("read", path, &error))?;
+    let failed = |error: std::io::Error| trouble("read", path, &error);
+    let data = file.metadata().map_err(failed)?;
+    check_ordinary("read", path, &data)?;
+    match is_made_up(&file, data.len()).map_err(failed)? {
+        true => Ok(ContentReader::of_bytes(all_of(&file, path)?)),
+        false => ContentReader::of_file(file),
+    }
+}
+
+/// A file that is opened again when it is to be sent: a program has not as many descriptors as files.
+fn promised(path: &[u8]) -> Result<Promised> {
+    let path = Path::new(OsStr::from_bytes(path)).to_path_buf();
+    let content = opened(&path)?;
+    let bytes = content.travelling() - CHECKSUM_BYTES;
+    let open = move || opened(&path).map_err(|error| error.with("file", path.display()));
+    Ok(Promised { bytes, open: Box::new(open) })
 }
 
 /// Where a content that comes back goes.
@@ -165,12 +190,7 @@ impl Sink {
 
     /// Where the next bytes go, at most `max`.
     pub fn space(&mut self, max: usize) -> Result<Space> {
-        let buffer = match self.buffer.take() {
-            Some(buffer) => buffer,
-            None => HeapRegion::new(BUFFER_BYTES)?,
-        };
-        let room = usize::try_from(self.left).unwrap_or(usize::MAX).min(BUFFER_BYTES).min(max);
-        Space::of(self.buffer.insert(buffer), 0, room)
+        room(&mut self.buffer, self.left, max)
     }
 
     /// `count` bytes of the last [`Sink::space`] are there.
@@ -216,6 +236,16 @@ impl Sink {
             }
         })
     }
+}
+
+/// Room for the next of `left` bytes, at most `max`.
+fn room(buffer: &mut Option<HeapRegion>, left: u64, max: usize) -> Result<Space> {
+    let made = match buffer.take() {
+        Some(made) => made,
+        None => HeapRegion::new(BUFFER_BYTES)?,
+    };
+    let room = usize::try_from(left).unwrap_or(usize::MAX).min(BUFFER_BYTES).min(max);
+    Space::of(buffer.insert(made), 0, room)
 }
 
 /// A new file beside the one that it is to replace; removed if it does not.

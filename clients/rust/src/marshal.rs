@@ -186,6 +186,9 @@ impl<'a> One<'a> {
             ParameterLayout::Scalar { .. } => self.scalar(bytes),
             ParameterLayout::Array(array) => self.array(array, argument, bytes),
             ParameterLayout::Text if self.parameter.element == ElementType::Filename => self.file(argument),
+            ParameterLayout::TextArray { count } if self.parameter.element == ElementType::Filename => {
+                self.files(argument, *count)
+            }
             ParameterLayout::Text | ParameterLayout::TextArray { .. } => self.text(argument),
             ParameterLayout::Callback => self.function(argument),
         }
@@ -222,10 +225,6 @@ impl<'a> One<'a> {
     }
 
     fn text(&mut self, argument: &Argument<'_>) -> Result<()> {
-        if self.parameter.element == ElementType::Filename {
-            let error = self.wrong("arrays of files do not travel yet");
-            return Err(error.fix("ask for a routine with one parameter for each file"));
-        }
         if self.parameter.mode.is_input() {
             self.call.arguments[self.index] = match argument {
                 Argument::Text(text) if text.contains(&0) => return Err(self.wrong("a string with a NUL inside")),

@@ -7,7 +7,7 @@ use farcall_base::{Bytes, CallId, Error, ErrorKind, Instant, Result};
 use farcall_idl::interface::{ElementType, Interface, Mode, Parameter};
 use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout};
 use farcall_idl::values::ByteValues;
-use farcall_interfaces::content::ContentReader;
+use farcall_interfaces::content::Outgoing;
 use farcall_interfaces::memory::{Block, HeapRegion, Region, Space};
 use farcall_interfaces::packing::Packing;
 use farcall_interfaces::strided::Strided;
@@ -53,7 +53,9 @@ pub struct PendingCall {
     pub(super) arena: Arc<HeapRegion>,
     pub(super) sending: BTreeMap<u16, Packing>,
     /// Files that are sent back.
-    pub(super) sending_files: BTreeMap<u16, ContentReader>,
+    pub(super) sending_files: BTreeMap<u16, Box<dyn Outgoing>>,
+    /// Those that are opened as they are sent.
+    pub(super) kept_files: Option<CallFiles>,
     routine: String,
     receiving: BTreeMap<u16, Packing>,
 }
@@ -97,6 +99,7 @@ impl PendingCall {
             layout,
             sending: BTreeMap::new(),
             sending_files: BTreeMap::new(),
+            kept_files: None,
             receiving: BTreeMap::new(),
         };
         call.fill(interface, open, &values)?;
@@ -133,10 +136,10 @@ impl PendingCall {
                 (ParameterLayout::Text, Argument::Inline(text), Place::Text(Some(offset), _)) => {
                     Space::of(&*self.arena, *offset, text.len())?.bytes().copy_from_slice(text);
                 }
-                (ParameterLayout::Text, Argument::Inline(content), Place::File(Some(place))) => {
+                (_, Argument::Inline(content), Place::File(Some(place))) => {
                     place.space()?.bytes().copy_from_slice(content);
                 }
-                (ParameterLayout::Text, Argument::Blocks(_), Place::File(Some(place))) => {
+                (_, Argument::Blocks(_), Place::File(Some(place))) => {
                     self.announced_bytes += place.bytes as u64;
                     self.receiving.insert(index as u16, place.receive()?);
                 }
@@ -197,13 +200,13 @@ impl PendingCall {
     pub fn run(&mut self, module: &LoadedModule) -> Result<Vec<Argument>> {
         let loaded = module.find(&self.routine)?;
         // Dropped at the end of this, whatever it is, they are removed.
-        let files = CallFiles::make(&loaded.routine.interface, &self.places)?;
+        let files = CallFiles::make(&loaded.routine.interface, &self.layout, &self.places)?;
         let mut slots = self.slots(loaded, &files)?;
         crate::confine::begin_call();
         let outcome = match &loaded.body {
             // SAFETY: every slot describes memory of the extent that the layout says; that the code has the interface its
             // IDL claims is the publisher's word, which is why it runs in this process and not in the server.
-            Body::Native(prepared) => unsafe { invoke(prepared, &mut slots) }.map(|()| Vec::new()),
+            Body::Native(prepared) => unsafe { invoke(prepared, self.without_empty(&mut slots)) }.map(|()| Vec::new()),
             Body::Hosted(hosted) => hosted.run(&loaded.routine.interface, &self.layout, &mut slots),
         };
         end_fork(module.process);
@@ -211,7 +214,19 @@ impl PendingCall {
         output::wait_until_taken();
         // Texts that the slots point to live until they were copied.
         let _texts = outcome?;
-        self.results(loaded, &slots, &files)
+        let results = self.results(loaded, &slots, &files);
+        self.kept_files = files.if_needed(&self.sending_files);
+        results
+    }
+
+    /// Code that was written for Ninf-G finds NULL for an array without elements, whatever the caller passed.
+    fn without_empty<'a>(&self, slots: &'a mut [Slot]) -> &'a mut [Slot] {
+        for (slot, layout) in slots.iter_mut().zip(&self.layout.parameters) {
+            if matches!(layout, ParameterLayout::Array(array) if array.full_bytes == 0) {
+                slot.memory = std::ptr::null_mut();
+            }
+        }
+        slots
     }
 
     fn slots(&self, loaded: &LoadedRoutine, files: &CallFiles) -> Result<Vec<Slot>> {
@@ -344,7 +359,9 @@ impl Builder<'_> {
             ParameterLayout::Scalar { bytes } => Planned::Arena(self.plan.reserve(*bytes)?),
             ParameterLayout::Array(_) if *argument == Argument::Null => Planned::Ready(Place::None),
             ParameterLayout::Array(array) => self.plan_array(index, parameter, array)?,
-            ParameterLayout::Text if parameter.element == ElementType::Filename => self.plan_file(index, parameter)?,
+            ParameterLayout::Text | ParameterLayout::TextArray { .. } if parameter.element == ElementType::Filename => {
+                self.plan_file(index, parameter)?
+            }
             ParameterLayout::Text => Planned::Ready(self.plan_text(argument)?),
             ParameterLayout::TextArray { count } => Planned::Ready(self.plan_texts(parameter, argument, *count)?),
             ParameterLayout::Callback if *argument == Argument::Null => Planned::Ready(Place::None),
@@ -408,11 +425,6 @@ impl Builder<'_> {
     }
 
     fn plan_texts(&mut self, parameter: &Parameter, argument: &Argument, count: u64) -> Result<Place> {
-        if parameter.element == ElementType::Filename {
-            return Err(Error::new(ErrorKind::InvalidArgument, "run a routine", "it takes an array of files")
-                .with("parameter", &parameter.name)
-                .fix("arrays of files do not travel yet: declare one parameter for each"));
-        }
         let bytes = match argument {
             Argument::Texts(texts) if texts.len() as u64 == count => {
                 texts.iter().flatten().map(|text| text.len() as u64 + 1).sum::<u64>()

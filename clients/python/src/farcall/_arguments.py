@@ -60,7 +60,7 @@ class Filler:
         # Arrays that were taken as they are, by parameter: these alone can be written in place.
         self.given: Dict[int, Any] = {}
         # Files that the call writes, by parameter.
-        self.paths: Dict[int, pathlib.Path] = {}
+        self.paths: Dict[int, Any] = {}
         self.array_bytes = 0
 
     def fill(self, parameter: Parameter, value: Any) -> None:
@@ -71,6 +71,8 @@ class Filler:
             self._url(parameter, value)
         elif parameter.is_file:
             self._file(parameter, value)
+        elif parameter.is_files:
+            self.files(parameter, value)
         elif parameter.is_text:
             self._text(parameter, value)
         elif value is None:
@@ -117,17 +119,40 @@ class Filler:
 
     def path(self, parameter: Parameter, path: Any) -> None:
         """The file that an argument is read from, or a result is written to."""
+        encoded = self._encoded_path(parameter, path)
+        slot = self.slots[parameter.index]
+        slot.kind = TEXT
+        self._put_bytes(slot.value.text, encoded)
+        if parameter.is_output:
+            self.paths[parameter.index] = pathlib.Path(os.fsdecode(encoded))
+
+    def files(self, parameter: Parameter, value: Any) -> None:
+        """The files of an array, by their paths; None is NULL."""
+        slot = self.slots[parameter.index]
+        if value is None:
+            slot.kind = NULL
+            return
+        if isinstance(value, (str, bytes, bytearray, os.PathLike)) or not hasattr(value, "__iter__"):
+            message = f"the interface wants several files, not a {type(value).__name__}"
+            refuse(self.routine, parameter, message, "pass a list of paths", wrong_type=True)
+        paths = list(value)
+        items = ffi.new("farcall_text[]", max(len(paths), 1))
+        self.keep.append(items)
+        for index, path in enumerate(paths):
+            if path is not None:
+                self._put_bytes(items[index], self._encoded_path(parameter, path))
+        slot.kind, slot.value.texts.items, slot.value.texts.count = TEXTS, items, len(paths)
+        if parameter.is_output:
+            self.paths[parameter.index] = [None if path is None else pathlib.Path(path) for path in paths]
+
+    def _encoded_path(self, parameter: Parameter, path: Any) -> bytes:
         if not isinstance(path, (str, os.PathLike)):
             found = type(path).__name__
             refuse(self.routine, parameter, f"a file is named by its path, not by a {found}", "pass a path", wrong_type=True)
         encoded = os.fsencode(path)
         if b"\0" in encoded:
             refuse(self.routine, parameter, f"the path {_short(path)} has a NUL inside")
-        slot = self.slots[parameter.index]
-        slot.kind = TEXT
-        self._put_bytes(slot.value.text, encoded)
-        if parameter.is_output:
-            self.paths[parameter.index] = pathlib.Path(os.fsdecode(encoded))
+        return encoded
 
     def _file(self, parameter: Parameter, value: Any) -> None:
         """An argument: a path is a file, bytes are a content."""

@@ -54,7 +54,7 @@ class Parameter:
 
     __slots__ = (
         "index", "name", "mode", "type", "doc", "unit", "default", "is_callback", "is_array", "is_text", "is_file",
-        "is_single", "is_conditional", "rank", "element", "dtype", "is_input", "is_output", "idl",
+        "is_files", "is_single", "is_conditional", "rank", "element", "dtype", "is_input", "is_output", "idl",
     )  # fmt: skip
 
     def __init__(self, index: int, described: Dict[str, Any], structs: Dict[str, Any]) -> None:
@@ -73,6 +73,7 @@ class Parameter:
         self.is_array = described["shape"] == "array"
         self.is_text = self.type in TEXT_TYPES
         self.is_file = self.type == "filename" and not self.is_array
+        self.is_files = self.type == "filename" and self.is_array
         self.is_input = self.mode in ("in", "inout")
         self.is_output = self.mode in ("out", "inout")
         # There is none of it unless its condition holds.

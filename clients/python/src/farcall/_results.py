@@ -125,7 +125,7 @@ def _value(parameter: Parameter, results: Any, places: Dict[int, Any]) -> Any:
         return _array(parameter, results)
     if kind == _WRITTEN:
         # The routine may have left no file: then its kind is another.
-        if parameter.is_file:
+        if parameter.is_file or parameter.is_files:
             return places[parameter.index]
         return _written(places[parameter.index], _view(results, parameter.index))
     if kind == _TEXT and parameter.is_file:
@@ -134,7 +134,8 @@ def _value(parameter: Parameter, results: Any, places: Dict[int, Any]) -> Any:
         return _text(results, parameter.index, 0)
     if kind == _TEXTS:
         count = lib.farcall_results_text_count(results, parameter.index)
-        texts = [_text(results, parameter.index, index) for index in range(count)]
+        read = _bytes if parameter.is_files else _text
+        texts = [read(results, parameter.index, index) for index in range(count)]
         return texts[0] if parameter.is_single and count == 1 else texts
     return None
 

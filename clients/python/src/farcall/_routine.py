@@ -269,7 +269,7 @@ class Prepared:
     def _into(self, parameter: Parameter, array: Any) -> None:
         if not parameter.is_output:
             raise self._wrong(f"{parameter.name} is no result", "leave it out of `out`")
-        if parameter.is_file:
+        if parameter.is_file or parameter.is_files:
             self._into_file(parameter, array)
             return
         if parameter.is_text or not parameter.is_array and parameter.is_input:
@@ -285,7 +285,10 @@ class Prepared:
             raise self._wrong(message, "pass its path as the argument, and leave it out of `out`")
         if parameter.index in self.filler.paths:
             raise self._wrong(f"two places for the result {parameter.name}", "name one")
-        self.filler.path(parameter, path)
+        if parameter.is_files:
+            self.filler.files(parameter, path)
+        else:
+            self.filler.path(parameter, path)
 
     def _in_place(self, parameter: Parameter) -> None:
         array = self.filler.given.get(parameter.index)

@@ -141,6 +141,8 @@ fn given<'a>(
             Ok(text) => Given::Text(text),
             Err(_) => Given::Bytes(text),
         },
+        // Where results are to go says nothing of how many there are.
+        Argument::Texts(_) if !parameter.mode.is_input() => Given::Other,
         // Their number is an extent like that of any array.
         Argument::Texts(_) => Given::Array { shape: count },
         Argument::Array(view) => {

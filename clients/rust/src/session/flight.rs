@@ -146,7 +146,8 @@ impl InFlight {
             let WireArgument::Blocks(length) = argument else { continue };
             let named = |error: Error| error.with("parameter", &interface.parameters[slot].name);
             let ParameterLayout::Array(array) = layout else {
-                self.files.expect(&self.data, slot, *length).map_err(named)?;
+                let is_array = matches!(layout, ParameterLayout::TextArray { .. });
+                self.files.expect(&self.data, slot, *length, is_array).map_err(named)?;
                 continue;
             };
             let side = self.data.sides[slot].as_ref();
@@ -214,8 +215,9 @@ impl InFlight {
         }
         let array = match layout {
             ParameterLayout::Array(array) => array,
-            ParameterLayout::Text if parameter.element == ElementType::Filename => {
-                return self.files.take(&self.data, slot, argument);
+            ParameterLayout::Text | ParameterLayout::TextArray { .. } if parameter.element == ElementType::Filename => {
+                let is_array = *layout != ParameterLayout::Text;
+                return self.files.take(&self.data, slot, argument, is_array);
             }
             ParameterLayout::Text => {
                 return Ok(Output::Text(match argument {

@@ -1,46 +1,96 @@
 //! Files among the results of a call: they come beside the caller's files and replace them when all is there.
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_wire::Argument as WireArgument;
+use farcall_interfaces::memory::Space;
+use farcall_wire::{Argument as WireArgument, InlineBytes};
 
-use crate::files::{Beside, Received, Sink, Target};
+use crate::files::{Beside, Received, Sink, Sinks, Target};
 use crate::marshal::Marshalled;
 use crate::results::Output;
 
 /// The files of one call.
 #[derive(Default)]
 pub struct Incoming {
-    coming: Vec<(u16, Sink)>,
+    coming: Vec<(u16, Coming)>,
     complete: Vec<Beside>,
 }
 
+/// What comes for a parameter: a file, or an array of them.
+pub enum Coming {
+    One(Sink),
+    Several(Sinks),
+}
+
+impl Coming {
+    /// So many bytes for the targets of a parameter.
+    fn new(data: &Marshalled, slot: usize, travelling: u64, is_array: bool) -> Result<Coming> {
+        let targets: Vec<&Target> =
+            data.targets.iter().filter(|(of, _)| *of == slot).map(|(_, target)| target).collect();
+        match targets.as_slice() {
+            _ if is_array => Sinks::new(targets.into_iter().cloned().collect(), travelling).map(Coming::Several),
+            [target] => Sink::new(target, travelling).map(Coming::One),
+            _ => Err(unwanted()),
+        }
+    }
+
+    /// Where the next bytes go, at most `max`.
+    pub fn space(&mut self, max: usize) -> Result<Space> {
+        match self {
+            Coming::One(sink) => sink.space(max),
+            Coming::Several(sinks) => sinks.space(max),
+        }
+    }
+
+    /// `count` bytes of the last [`Coming::space`] are there.
+    pub fn arrived(&mut self, count: usize) -> Result<()> {
+        match self {
+            Coming::One(sink) => sink.arrived(count),
+            Coming::Several(sinks) => sinks.arrived(count),
+        }
+    }
+
+    fn take(&mut self, bytes: &InlineBytes) -> Result<()> {
+        match self {
+            Coming::One(sink) => sink.take(bytes),
+            Coming::Several(sinks) => sinks.take(bytes),
+        }
+    }
+
+    fn progress(&self) -> (u64, u64) {
+        match self {
+            Coming::One(sink) => sink.progress(),
+            Coming::Several(sinks) => sinks.progress(),
+        }
+    }
+}
+
 impl Incoming {
-    /// One comes as data frames.
-    pub fn expect(&mut self, data: &Marshalled, slot: usize, length: Option<u64>) -> Result<()> {
-        let sink = Sink::new(target(data, slot)?, length.unwrap_or(0))?;
-        self.coming.push((slot as u16, sink));
+    /// Data frames come for a parameter that is a file, or an array of them.
+    pub fn expect(&mut self, data: &Marshalled, slot: usize, length: Option<u64>, is_array: bool) -> Result<()> {
+        let coming = Coming::new(data, slot, length.unwrap_or(0), is_array)?;
+        self.coming.push((slot as u16, coming));
         Ok(())
     }
 
-    /// One that comes so.
-    pub fn sink(&mut self, slot: u16) -> Option<&mut Sink> {
-        self.coming.iter_mut().find(|(of, _)| *of == slot).map(|(_, sink)| sink)
+    /// What comes so.
+    pub fn sink(&mut self, slot: u16) -> Option<&mut Coming> {
+        self.coming.iter_mut().find(|(of, _)| *of == slot).map(|(_, coming)| coming)
     }
 
     /// Bytes of those that come, and how many of them are missing.
     pub fn progress(&self) -> (u64, u64) {
-        let sinks = self.coming.iter().map(|(_, sink)| sink.progress());
-        sinks.fold((0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1))
+        let all = self.coming.iter().map(|(_, coming)| coming.progress());
+        all.fold((0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1))
     }
 
-    /// What became of the file of a parameter.
-    pub fn take(&mut self, data: &Marshalled, slot: usize, argument: WireArgument) -> Result<Output> {
-        let sink = match argument {
+    /// What became of the files of a parameter.
+    pub fn take(&mut self, data: &Marshalled, slot: usize, argument: WireArgument, is_array: bool) -> Result<Output> {
+        let coming = match argument {
             WireArgument::Null | WireArgument::Absent => return Ok(Output::Null),
             WireArgument::Inline(bytes) => {
-                let mut sink = Sink::new(target(data, slot)?, bytes.len() as u64)?;
-                sink.take(&bytes)?;
-                sink
+                let mut coming = Coming::new(data, slot, bytes.len() as u64, is_array)?;
+                coming.take(&bytes)?;
+                coming
             }
             WireArgument::Blocks(_) => {
                 let place = self.coming.iter().position(|(of, _)| usize::from(*of) == slot);
@@ -48,23 +98,38 @@ impl Incoming {
             }
             _ => return Err(unwanted()),
         };
-        Ok(match sink.finish()? {
-            Received::Content(content) => Output::Text(Some(content)),
-            Received::File(beside, bytes) => {
-                self.complete.push(beside);
-                Output::Written(vec![bytes])
+        match coming {
+            Coming::One(sink) => Ok(match sink.finish()? {
+                Received::Content(content) => Output::Text(Some(content)),
+                Received::File(beside, bytes) => {
+                    self.complete.push(beside);
+                    Output::Written(vec![bytes])
+                }
+            }),
+            Coming::Several(sinks) => Ok(self.several(sinks.finish()?)),
+        }
+    }
+
+    /// Contents that are the caller's; or how many files there were to replace.
+    fn several(&mut self, received: Vec<Option<Received>>) -> Output {
+        let (count, mut written, mut contents) = (received.len() as u64, false, Vec::new());
+        for one in received {
+            match one {
+                None => contents.push(None),
+                Some(Received::Content(content)) => contents.push(Some(content)),
+                Some(Received::File(beside, _)) => {
+                    written = true;
+                    self.complete.push(beside);
+                }
             }
-        })
+        }
+        if written { Output::Written(vec![count]) } else { Output::Texts(contents) }
     }
 
     /// The call has succeeded.
     pub fn replace(&mut self) -> Result<()> {
         self.complete.drain(..).try_for_each(Beside::replace)
     }
-}
-
-fn target(data: &Marshalled, slot: usize) -> Result<&Target> {
-    data.targets.iter().find(|(of, _)| *of == slot).map(|(_, target)| target).ok_or_else(unwanted)
 }
 
 fn unwanted() -> Error {

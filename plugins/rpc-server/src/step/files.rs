@@ -14,9 +14,10 @@ use crate::state::{Call, OwnMemory, ResultFiles, argument_word};
 use crate::step::check::{ALIGNMENT, misfit};
 use crate::step::{SlotMemory, Surroundings};
 
-/// Whether a parameter is one file, in this call.
+/// Whether a parameter is a file, or an array of them, in this call.
 pub fn is_file(parameter: &Parameter, layout: &ParameterLayout) -> bool {
-    parameter.element == ElementType::Filename && *layout == ParameterLayout::Text
+    let travels = matches!(layout, ParameterLayout::Text | ParameterLayout::TextArray { .. });
+    parameter.element == ElementType::Filename && travels
 }
 
 /// Checks how a file comes; returns how many bytes of it come as frames, if they do. Nothing is set aside yet.

@@ -147,7 +147,7 @@ pub(super) fn check_announced(call: &Call, results: &[Argument]) -> Result<()> {
         let expected = match call.layout.parameters.get(slot) {
             Some(ParameterLayout::Array(array)) if comes_in_blocks(call, slot) => array.transfer_bytes,
             // How long a file is, is its sender's to say.
-            Some(ParameterLayout::Text) if is_wanted_file(call, slot) => *bytes,
+            Some(ParameterLayout::Text | ParameterLayout::TextArray { .. }) if is_wanted_file(call, slot) => *bytes,
             _ => 0,
         };
         if *bytes != expected {
@@ -202,7 +202,9 @@ fn in_clients_terms(call: &Call, slot: usize, result: Argument) -> Result<Argume
     let parameter = &call.routine.routine.interface.parameters[slot];
     let file = call.files.as_ref().and_then(|files| files.bytes.get(&(slot as u16)));
     match (want(call, slot), &call.layout.parameters[slot]) {
-        (Argument::Blocks(None), ParameterLayout::Text) if file.is_some() => Ok(result),
+        (Argument::Blocks(None), ParameterLayout::Text | ParameterLayout::TextArray { .. }) if file.is_some() => {
+            Ok(result)
+        }
         (wanted @ Argument::Shared(..), ParameterLayout::Array(_)) => Ok(wanted.clone()),
         (Argument::Blocks(None), ParameterLayout::Array(array)) if comes_in_blocks(call, slot) => {
             Ok(match array.transfer_bytes {
