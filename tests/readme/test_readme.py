@@ -194,6 +194,10 @@ def test_snippets_do_what_they_show(document, reader):
 def test_every_page_is_listed_and_every_kind_of_user_has_one():
     pages = {page for page in DOCUMENTS if page.startswith("docs/") and not page.startswith("docs/decisions/")}
     listed = set(re.findall(r"\]\(([^)#:]+\.md)", (ROOT / "docs/README.md").read_text()))
+    # The pages of a folder are listed by the page beside it that has its name.
+    for beside in [page for page in listed if (ROOT / "docs" / page).with_suffix("").is_dir()]:
+        names = re.findall(r"\]\(([^)#:]+\.md)", (ROOT / "docs" / beside).read_text())
+        listed |= {str(pathlib.PurePath(beside).parent / name) for name in names}
     assert {page.removeprefix("docs/") for page in pages - {"docs/README.md"}} <= listed
     users = re.search(r"^\| You \|.*?\n\n", (ROOT / "README.md").read_text(), flags=re.S | re.M)[0]
     assert re.findall(r"\]\(docs/([\w/-]+)\.md\)", users) == [

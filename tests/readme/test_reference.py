@@ -164,7 +164,7 @@ def test_every_function_of_gridrpc_has_a_page(header):
     shown = {one.stem: one.read_text() for one in (REFERENCE / "gridrpc").glob("*.md")}
     assert set(declared) == set(shown)
     for name, text in shown.items():
-        synopsis = re.search(r"```c\n#include <(\S+)>\n\n(.*?)```", text, flags=re.S)
+        synopsis = re.search(r"```text\n#include <(\S+)>\n\n(.*?)```", text, flags=re.S)
         assert synopsis and synopsis[1] == header and plain(synopsis[2]).strip() == declared[name], name
         assert "\n## Threads\n" in text and "\n## Source\n" in text and "\n## See also\n" in text, name
         codes = set(re.findall(r"^\| `(GRPC_\w+)` \|", text, flags=re.M))

@@ -142,7 +142,7 @@ const char *farcall_address(const farcall_client *client);
 
 typedef struct farcall_server_options {
     size_t size;                   /* sizeof(farcall_server_options) */
-    const char *program;           /* NULL: $FARCALL_PROGRAM, or `farcall` on the path */
+    const char *program;           /* NULL: $FARCALL_PROGRAM, the one installed with this library, or `farcall` on the path */
     const char *const *files;      /* interface files to publish; none: what Farcall comes with */
     size_t file_count;
     const char *const *arguments;  /* more arguments of `farcall serve` */

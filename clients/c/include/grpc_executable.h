@@ -15,8 +15,13 @@ typedef int grpc_error_t;
  * runs. `error` may be NULL. A routine that asks has a while to return (cancel_grace_ms in the server's farcall.toml); one
  * that does not is ended with its process. Thread-safe. */
 int grpc_is_canceled_np(grpc_error_t *error) __asm__("farcall_grpc_is_canceled_np");
-/* The same under its name in Ninf-G 2. */
+/* The same under its name in Ninf-G 2; programs call it with the place for an error, and without one. */
+#ifdef __cplusplus
+int ngexIsCanceled(int *error = 0) __asm__("farcall_ngexIsCanceled");
+#else
 int ngexIsCanceled(int *error) __asm__("farcall_ngexIsCanceled");
+#define ngexIsCanceled(...) ngexIsCanceled((int *)(__VA_ARGS__ + 0))
+#endif
 /* The same under its name in the papers. */
 int ngstb_is_canceled(void) __asm__("farcall_ngstb_is_canceled");
 

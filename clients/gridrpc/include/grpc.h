@@ -17,7 +17,8 @@
  *   another thread is inside one of these functions for the first time. No call waits because another one is under way.
  * - Handles, attributes and sessions are numbers inside fixed structs of 64 bytes: copy them by value as you like.
  *   All copies are the same handle, and destructing one ends all of them.
- * - Arguments follow in the interface's order, WORK ones left out. IN scalars go by value with C's promotions (float
+ * - Arguments follow in the interface's order; WORK arrays may be left out, or have a place as in Ninf-G (where the
+ *   arguments are not counted, they have one). IN scalars go by value with C's promotions (float
  *   becomes double); arrays and all that is OUT or INOUT by pointer; a string is a char *, an OUT string a char **
  *   that receives memory to free(); a file is its path. Compilers that can (GCC) count the arguments, so that a wrong
  *   number is an error and no crash; GRPC_NO_COUNT before the include switches that off.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use farcall_c::{POINTER, Prepared, TaggedValue, check_count, fill_all, passing, prepare};
+use farcall_client::idl::interface::{Interface, Mode, Parameter, Shape};
 use farcall_client::{CallOptions, News, Outputs, PendingCall, Routine};
 
 use crate::attributes::{ArgumentTransfer, SessionAttributes};
@@ -69,15 +70,22 @@ impl Bound {
         mut next: impl FnMut(u32) -> TaggedValue,
     ) -> Outcome<Prepared<'a>> {
         let interface = self.routine.interface();
-        count.map_or(Ok(()), |count| check_count(interface, count)).map_err(|error| self.failed(error))?;
-        let values: Vec<TaggedValue> = interface
-            .caller_parameters()
-            .map(|(_, parameter)| match passing(parameter) {
+        let has_places = has_places_for_work(interface, count);
+        let counted = count.filter(|_| !has_places);
+        counted.map_or(Ok(()), |count| check_count(interface, count)).map_err(|error| self.failed(error))?;
+        let mut values = Vec::with_capacity(interface.parameters.len());
+        for parameter in &interface.parameters {
+            if parameter.mode == Mode::Work {
+                // Nothing is in it: the array exists on the server alone.
+                let _place = (has_places && is_work_array(parameter)).then(|| next(POINTER));
+                continue;
+            }
+            values.push(match passing(parameter) {
                 // SAFETY: the caller's promise: where scalars go by address, this is one's.
                 tag if self.by_address => unsafe { TaggedValue::at(tag, next(POINTER).address()) },
                 tag => next(tag),
-            })
-            .collect();
+            });
+        }
         // SAFETY: the caller's promise.
         unsafe { prepare(&self.routine, &values) }.map_err(|error| self.failed(error))
     }
@@ -108,6 +116,16 @@ impl Bound {
             }
         }
     }
+}
+
+fn is_work_array(parameter: &Parameter) -> bool {
+    parameter.mode == Mode::Work && matches!(parameter.shape, Shape::Array { .. })
+}
+
+/// Whether WORK arrays have a place among the arguments, as in Ninf-G; the number of arguments tells.
+fn has_places_for_work(interface: &Interface, count: Option<usize>) -> bool {
+    let places = interface.parameters.iter().filter(|parameter| is_work_array(parameter)).count();
+    places > 0 && count.is_none_or(|count| count == interface.caller_parameters().count() + places)
 }
 
 /// Calls and waits for the end.

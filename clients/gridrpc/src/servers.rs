@@ -225,6 +225,16 @@ impl Drop for Folder {
     }
 }
 
+/// A string of TOML.
+fn toml_text(text: &str) -> String {
+    let escaped = |c: char| match c {
+        '"' | '\\' => format!("\\{c}"),
+        c if c.is_control() => format!("\\u{:04X}", c as u32),
+        c => c.to_string(),
+    };
+    format!("\"{}\"", text.chars().map(escaped).collect::<String>())
+}
+
 /// A mistake would be taken for a host's name otherwise.
 fn is_host_name(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-:_".contains(&byte))
@@ -293,10 +303,30 @@ impl Server {
         if private.is_none() {
             let folder = Folder::make()?;
             let stubs = LocalStubs { programs: programs.to_vec(), warnings: Vec::new() };
-            let options = ServeOptions { files: stubs.write_lists(&folder.0)?, ..ServeOptions::default() };
+            let arguments = vec!["--manifest".to_owned(), self.write_manifest(&folder)?];
+            let options = ServeOptions { files: stubs.write_lists(&folder.0)?, arguments, ..ServeOptions::default() };
             *private = Some(PrivateServer::start(&options)?);
         }
         private.as_ref().ok_or_else(|| Error::internal("connect", "a private server is gone"))?.connect()
+    }
+
+    /// The stub executables are this user's own, and do here what he may do himself, as they did under Ninf-G; they have the
+    /// variables that the configuration gives them. Those without a value are this program's own.
+    fn write_manifest(&self, folder: &Folder) -> farcall_client::Result<String> {
+        let variables = self.section.iter().flat_map(|section| &section.environment);
+        let value = |(name, value): &(String, Option<String>)| {
+            let value = value.clone().or_else(|| std::env::var(name).ok())?;
+            Some(format!("{} = {}", toml_text(name), toml_text(&value)))
+        };
+        let environment: Vec<String> = variables.filter_map(value).collect();
+        let text = format!(
+            "[[plugin]]\nname = \"spawner-local\"\nslot = \"spawner\"\n[plugin.options]\nlimits.files = \"all\"\n\
+             limits.network = true\nenvironment = {{ {} }}\n",
+            environment.join(", ")
+        );
+        let path = folder.0.join("farcall.toml");
+        std::fs::write(&path, text).map_err(|error| Error::system("list stub executables", error))?;
+        Ok(path.display().to_string())
     }
 
     /// Has the next call connect anew where this error says that the connection is gone.

@@ -63,7 +63,7 @@ def test_servers_and_modules_have_what_they_have(server, loaded):
     assert typed["behaviour"] is loaded["_behaviour_"] and "call" not in typed and "executor" not in typed
     assert {"__call__", "submit", "aio"} <= set(vars(loaded["_behaviour_"])), "a module's own routine is called so"
     unreachable = [name for name in server if name not in typed]
-    assert set(unreachable) == {"call", "close", "executor", "address", "routines", "class"}
+    assert set(unreachable) == {"call", "close", "executor", "address", "routines", "class", "forget"}
     results = loaded["_lapack_dgesv_results"].__annotations__
     assert results["info"] is int and list(results) == ["a", "ipiv", "b", "info"]
 

@@ -25,7 +25,8 @@ const PROGRAM_VARIABLE: &str = "FARCALL_PROGRAM";
 /// What a private server is to serve.
 #[derive(Clone, Debug, Default)]
 pub struct ServeOptions {
-    /// The `farcall` program; `$FARCALL_PROGRAM`, or the one on the path, by default.
+    /// The `farcall` program; by default `$FARCALL_PROGRAM`, the one that was installed with libfarcall.so, or the one on the
+    /// path.
     pub program: Option<PathBuf>,
     /// IDL files; without any, what the installation publishes by default.
     pub files: Vec<PathBuf>,
@@ -41,6 +42,16 @@ pub struct PrivateServer {
     address: String,
 }
 
+/// The command that was installed with the library that this code is in: `PREFIX/bin/farcall` of `PREFIX/lib/libfarcall.so`.
+fn beside_library() -> Option<PathBuf> {
+    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+    let files = maps.lines().filter_map(|line| Some(Path::new(&line[line.find('/')?..])));
+    let is_ours =
+        |file: &&Path| file.file_name().is_some_and(|name| name.to_string_lossy().starts_with("libfarcall.so"));
+    let program = files.into_iter().find(is_ours)?.parent()?.parent()?.join("bin/farcall");
+    program.is_file().then_some(program)
+}
+
 impl PrivateServer {
     /// Starts one and waits until it listens.
     ///
@@ -48,7 +59,7 @@ impl PrivateServer {
     /// `Unavailable` when the program is missing or does not come up, `TimedOut`; the message carries what it said.
     pub fn start(options: &ServeOptions) -> Result<PrivateServer> {
         let program = options.program.clone().or_else(|| std::env::var_os(PROGRAM_VARIABLE).map(PathBuf::from));
-        let program = program.unwrap_or_else(|| PathBuf::from("farcall"));
+        let program = program.or_else(beside_library).unwrap_or_else(|| PathBuf::from("farcall"));
         let mut command = Command::new(&program);
         command.arg("serve").arg("--private").args(&options.arguments).arg("--").args(&options.files);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
