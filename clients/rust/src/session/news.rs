@@ -35,7 +35,7 @@ impl News {
         let Some(kept) = self.calls.get_mut(&number) else { return false };
         let bytes = if let Notice::Output(_, bytes) = &notice { bytes.len() } else { 0 };
         if kept.bytes + bytes > KEPT_BYTES_MAX || kept.notices.len() >= KEPT_MAX {
-            kept.lost += bytes as u64;
+            kept.lost += if let Notice::Output(_, bytes) = &notice { loss_of(bytes) } else { 0 };
             return false;
         }
         let lost = std::mem::take(&mut kept.lost);
@@ -69,6 +69,13 @@ fn left_out(lost: u64) -> Vec<u8> {
     format!("\n[farcall: {lost} bytes are left out here: they came faster than they were taken]\n").into_bytes()
 }
 
+/// How much is missed with these bytes: what a note of the server's says was missed before, or their own number.
+fn loss_of(bytes: &[u8]) -> u64 {
+    let note = bytes.strip_prefix(b"\n[farcall: ").and_then(|rest| std::str::from_utf8(rest).ok());
+    let said = note.and_then(|note| note.split_once(" bytes are left out here")?.0.parse().ok());
+    said.unwrap_or(bytes.len() as u64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,6 +105,11 @@ mod tests {
         let Some(Notice::Output(2, text)) = news.take(1) else { panic!("the loss is told") };
         assert!(String::from_utf8_lossy(&text).contains("15 bytes"));
         assert_eq!(news.take(1), None);
+        // What a note of the server's says counts, not how long it is.
+        assert!(news.add(1, output(KEPT_BYTES_MAX)) && !news.add(1, Notice::Output(2, left_out(5000))));
+        news.take(1);
+        let Some(Notice::Output(2, text)) = news.take(1) else { panic!("the loss is told") };
+        assert!(String::from_utf8_lossy(&text).contains("5000 bytes"));
         let kept = (0..10 * KEPT_MAX).filter(|_| news.add(1, Notice::Started)).count();
         assert_eq!(kept, KEPT_MAX);
     }
