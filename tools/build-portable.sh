@@ -20,7 +20,7 @@ export PATH="$PWD/build/venv/bin:$PATH"
 cargo zigbuild --release --target "$triple.$glibc" -p farcall-cli -p libfarcall
 mkdir -p "$stage"/{bin,lib,include,wheels}
 install -m 755 "$target/$triple/release/farcall" "$stage/bin/farcall"
-find clients/c/include -name '*.h' -exec install -m 644 {} "$stage/include/" \; 2>/dev/null || true
+find clients/c/include clients/gridrpc/include -name '*.h' -exec install -m 644 {} "$stage/include/" \; 2>/dev/null || true
 # Rust unwinds through libgcc_s where gcc links; zig has its own unwinder, which becomes part of the library.
 CC="$python -m ziglang cc -target x86_64-linux-gnu.$glibc" LDFLAGS=-lunwind \
     tools/link-libfarcall.sh "$target/$triple/release/libfarcall_all.a" "$stage/lib"

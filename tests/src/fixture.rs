@@ -213,12 +213,12 @@ pub fn back(linked: bool) -> PathBuf {
 fn with_farcall(stem: &str, files: &[&str], marker: &str, linked: bool) -> Vec<PathBuf> {
     let folder = folder(if linked { "linked" } else { "generic" });
     let library = library_directory();
-    let (headers, there) = (root().join("clients/c/include"), library.display());
-    let headers = format!("-I{}", headers.display());
+    let (headers, there) = (root().join("clients"), library.display());
+    let headers = ["c", "gridrpc"].map(|of| format!("-I{}", headers.join(of).join("include").display()));
     let search = [format!("-L{there}"), format!("-Wl,-rpath,{there}")];
     let code = if linked { format!("{stem}.o") } else { format!("lib{stem}.so") };
     let linking = if linked { vec!["-c"] } else { vec!["-shared", &search[0], &search[1], "-lfarcall"] };
-    let options: Vec<&str> = ["-fPIC", "-std=gnu11", &headers].into_iter().chain(linking).collect();
+    let options: Vec<&str> = ["-fPIC", "-std=gnu11", &headers[0], &headers[1]].into_iter().chain(linking).collect();
     compile(&format!("{stem}.c"), &folder.join(&code), &options);
     let code = if linked { code } else { format!("./{code}") };
     files.iter().map(|idl| place(idl, &folder, marker, &code)).collect()

@@ -11,11 +11,11 @@ use farcall_client::{CallOptions, News, Outputs, PendingCall, Routine};
 
 use crate::attributes::{ArgumentTransfer, SessionAttributes};
 use crate::code::{Code, Failure, Outcome};
+use crate::connecting::Connection;
 use crate::context::{Context, current};
 use crate::entry::{enter, optional_text, place, text};
 use crate::handles::{Handle, RawHandle};
 use crate::information::Began;
-use crate::servers::Connection;
 use crate::sessions::Running;
 use crate::waiting::VOID;
 

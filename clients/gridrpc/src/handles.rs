@@ -9,8 +9,9 @@ use rustc_hash::FxHashMap;
 
 use crate::attributes::HandleAttributes;
 use crate::code::{Code, Failure, Outcome};
+use crate::connecting::Connection;
 use crate::held::Held;
-use crate::servers::{Connection, Server, Servers};
+use crate::servers::{Server, Servers};
 
 /// `grpc_function_handle_t` and its kind: a number, and words that are zero.
 #[repr(C)]

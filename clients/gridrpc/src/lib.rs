@@ -9,6 +9,7 @@
 mod attributes;
 mod calling;
 mod code;
+mod connecting;
 mod context;
 mod entry;
 mod handle_entries;

@@ -117,9 +117,19 @@ fn wanted() -> u8 {
 
 /// Writes one line. That nobody can read it is no reason to fail.
 pub fn write(level: Level, words: &str) {
-    if level as u8 > wanted() {
-        return;
+    if level as u8 <= wanted() {
+        write_line(level, words);
     }
+}
+
+/// Warns of what is said once, and so also to whom logs nothing but errors.
+pub fn warn_once(words: &str) {
+    if wanted() >= Level::Error as u8 {
+        write_line(Level::Warning, words);
+    }
+}
+
+fn write_line(level: Level, words: &str) {
     let line = format!("farcall: {level:?}: {words}\n");
     let mut files = FILES.get(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
     let written = files.as_mut().map(|files| files.write(&line));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::code::{Failure, Outcome};
-use crate::servers::Connection;
+use crate::connecting::Connection;
 use crate::sessions::{Number, Sessions};
 
 /// After this time it looks whether it is needed still.

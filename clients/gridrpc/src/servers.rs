@@ -11,20 +11,11 @@ use farcall_configuration::config::{Config, FunctionInfo, Mistakes, Server as Se
 use farcall_configuration::{LocalStubs, local_stubs};
 
 use crate::code::{Code, Failure, Outcome};
+use crate::connecting::Connection;
 use crate::log::{self, Level};
 
-/// Time to connect, unless a handle has less.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Where servers of other hosts are, unless a section says otherwise.
 const DEFAULT_PORT: u16 = 7000;
-
-/// A connection, with a number that no other one of this process has.
-pub struct Connection {
-    pub key: u64,
-    pub client: Client,
-    /// Whether what routines print comes here.
-    pub prints: bool,
-}
 
 /// Where a server is.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,7 +37,7 @@ pub struct Server {
     place: Place,
     /// What the configuration says of it.
     pub section: Option<Section>,
-    connection: Mutex<Option<Arc<Connection>>>,
+    pub connection: Mutex<Option<Arc<Connection>>>,
     /// One that was started for this process alone.
     private: Mutex<Option<PrivateServer>>,
 }
@@ -240,38 +231,14 @@ fn is_host_name(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-:_".contains(&byte))
 }
 
-/// What has no effect is said once, also to whom logs nothing but errors.
+/// What has no effect is said once.
 fn warn(config: &Config) {
-    for warning in &config.warnings {
-        log::write(Level::Error, &format!("warning: {warning}"));
-    }
+    config.warnings.iter().for_each(|warning| log::warn_once(&warning.to_string()));
 }
 
 impl Server {
-    /// The connection to it, made when there is none or the last one was lost. `limit` is the time that a handle has to
-    /// become ready.
-    pub fn connect(&self, limit: Option<Duration>) -> Outcome<Arc<Connection>> {
-        static KEYS: AtomicU64 = AtomicU64::new(1);
-        let mut connection = lock(&self.connection);
-        if let Some(connection) = &*connection {
-            return Ok(connection.clone());
-        }
-        let timeout = limit.unwrap_or(CONNECT_TIMEOUT).min(CONNECT_TIMEOUT);
-        let client = self.reach(timeout).map_err(|error| Failure::of_binding(&error, Code::ServerNotFound))?;
-        let section = self.section.as_ref();
-        if let Some(beat) = section.and_then(|section| section.heartbeat.map(|beat| beat * section.heartbeat_count)) {
-            client.set_heartbeat(beat);
-        } else if section.is_some() {
-            client.set_heartbeat(Duration::ZERO);
-        }
-        let prints = section.is_some_and(|section| section.redirect_output);
-        let key = KEYS.fetch_add(1, Ordering::Relaxed);
-        let made = Arc::new(Connection { key, client, prints });
-        *connection = Some(made.clone());
-        Ok(made)
-    }
-
-    fn reach(&self, timeout: Duration) -> farcall_client::Result<Client> {
+    /// Connects once.
+    pub fn reach(&self, timeout: Duration) -> farcall_client::Result<Client> {
         let to = |address: &Address, text: Option<&str>| {
             Client::connect_to(address, None, timeout).map_err(|error| address.explain(error, text))
         };
@@ -327,17 +294,5 @@ impl Server {
         let path = folder.0.join("farcall.toml");
         std::fs::write(&path, text).map_err(|error| Error::system("list stub executables", error))?;
         Ok(path.display().to_string())
-    }
-
-    /// Has the next call connect anew where this error says that the connection is gone.
-    pub fn note(&self, used: &Arc<Connection>, error: &Error) {
-        let gone = [ErrorKind::ConnectionLost, ErrorKind::Protocol, ErrorKind::ShuttingDown, ErrorKind::Damaged];
-        if !gone.contains(&error.kind()) {
-            return;
-        }
-        let mut connection = lock(&self.connection);
-        if connection.as_ref().is_some_and(|known| known.key == used.key) {
-            *connection = None;
-        }
     }
 }

@@ -10,10 +10,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::calling::pass_on;
 use crate::code::{Code, Failure, Outcome};
+use crate::connecting::Connection;
 use crate::handles::{Handle, RawHandle};
 use crate::information::Measured;
 use crate::progress;
-use crate::servers::Connection;
 
 /// How many sessions are remembered that were waited for: their errors can be asked for, and they waited for again.
 const WAITED_MAX: usize = 1 << 18;

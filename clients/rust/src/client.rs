@@ -348,6 +348,11 @@ impl Client {
         self.session().process()
     }
 
+    /// Whether the connection is gone, as far as what has arrived tells. Never waits.
+    pub fn is_lost(&self) -> bool {
+        self.session().process().is_err() || self.session().is_lost()
+    }
+
     /// Asks the server to end the call of this number ([`PendingCall::number`](crate::PendingCall::number)), while its owner waits for it or not. Its
     /// outcome is still to be collected; a call that is over stays as it is.
     ///

@@ -215,6 +215,11 @@ impl Session {
         Ok(())
     }
 
+    /// Whether the connection is known to be gone.
+    pub fn is_lost(&self) -> bool {
+        self.lock().dead.is_some()
+    }
+
     /// The number of an announced call that is over. `None` when the deadline passed.
     pub fn next_finished(&self, deadline: Option<Instant>) -> Result<Option<u64>> {
         let next = self.wait_until(deadline, |core| core.tables.announced.pop_front());

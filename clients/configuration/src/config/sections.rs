@@ -160,8 +160,8 @@ pub struct Server {
     pub transfer: ArgumentTransfer,
     /// Arrays of at least so many bytes travel compressed; `None` for none.
     pub compress_from: Option<u64>,
-    /// How connecting is tried again.
-    pub connect_retry: ConnectRetry,
+    /// How connecting is tried again, where any of its attributes is written.
+    pub connect_retry: Option<ConnectRetry>,
     /// Interval of heartbeats; `None` for none.
     pub heartbeat: Option<Duration>,
     /// Intervals of silence after which the server is taken for lost.
@@ -284,12 +284,7 @@ impl Server {
             stop_timeout: values.time("job_stopTimeout"),
             transfer: transfer(values),
             compress_from: threshold.filter(|_| values.text("compress").as_deref() == Some("zlib")),
-            connect_retry: ConnectRetry {
-                count: values.count("tcp_connect_retryCount"),
-                base: values.time("tcp_connect_retryBaseInterval").unwrap_or_default(),
-                ratio: values.ratio("tcp_connect_retryIncreaseRatio"),
-                random: values.flag("tcp_connect_retryRandom"),
-            },
+            connect_retry: connect_retry(values),
             heartbeat: values.timeout("heartbeat"),
             heartbeat_count: values.count("heartbeat_timeoutCount"),
             redirect_output: values.flag("redirect_outerr"),
@@ -306,6 +301,24 @@ fn environment(values: &Values) -> Vec<(String, Option<String>)> {
         _ => None,
     });
     variables.collect()
+}
+
+/// Nothing is tried again of its own accord: with Ninf-G it was the remote executable that connected, here it is the
+/// program, and a default handle has other servers to ask.
+fn connect_retry(values: &Values) -> Option<ConnectRetry> {
+    const NAMES: [&str; 4] = [
+        "tcp_connect_retryCount",
+        "tcp_connect_retryBaseInterval",
+        "tcp_connect_retryIncreaseRatio",
+        "tcp_connect_retryRandom",
+    ];
+    let [count, base, ratio, random] = NAMES;
+    NAMES.iter().any(|name| !values.all(name).is_empty()).then(|| ConnectRetry {
+        count: values.count(count),
+        base: values.time(base).unwrap_or_default(),
+        ratio: values.ratio(ratio),
+        random: values.flag(random),
+    })
 }
 
 fn transfer(values: &Values) -> ArgumentTransfer {

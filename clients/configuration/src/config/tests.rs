@@ -125,7 +125,6 @@ fn plain_server() -> Server {
 #[test]
 fn defaults_of_servers() {
     let server = plain_server();
-    let retry = ConnectRetry { count: 4, base: Duration::from_secs(1), ratio: 2.0, random: true };
     let expected = Server {
         place: Place { file: Path::new("c.conf").into(), line: 1, column: 1 },
         hostname: "a.example".into(),
@@ -136,7 +135,7 @@ fn defaults_of_servers() {
         stop_timeout: None,
         transfer: ArgumentTransfer::Wait,
         compress_from: None,
-        connect_retry: retry,
+        connect_retry: None,
         heartbeat: seconds(60),
         heartbeat_count: 5,
         redirect_output: true,
@@ -176,7 +175,7 @@ fn full_server() -> Server {
         stop_timeout: Some(Duration::ZERO),
         transfer: ArgumentTransfer::Copy,
         compress_from: Some(1024),
-        connect_retry: ConnectRetry { count: 1, base: Duration::from_secs(2), ratio: 1.5, random: false },
+        connect_retry: Some(ConnectRetry { count: 1, base: Duration::from_secs(2), ratio: 1.5, random: false }),
         heartbeat: seconds(1),
         heartbeat_count: 2,
         redirect_output: false,
