@@ -25,6 +25,8 @@ class Sizes:
     # Calls of one ping-pong; calls of one pipeline.
     small: int = 2000
     under_way: int = 20000
+    # Sessions of a GridRPC program under way at once.
+    sessions: tuple = (10_000, 100_000)
     # Executables that are started; clients that do nothing.
     crowd: int = 200
     # Bytes that an object keeps.
@@ -38,7 +40,7 @@ class Sizes:
 FULL = Sizes()
 QUICK = dataclasses.replace(FULL, rounds=3, linpack=(100, 200, 400, 800, 1200, 1600))
 # So little that it is over in a minute: shows that everything runs, and measures nothing.
-SMOKE = Sizes(rounds=2, large=1 << 20, shared=(64 << 10,), linked=64 << 10, small=20, under_way=200, crowd=5, audience=5, state=1 << 20,
+SMOKE = Sizes(rounds=2, large=1 << 20, shared=(64 << 10,), linked=64 << 10, small=20, under_way=200, sessions=(300,), crowd=5, audience=5, state=1 << 20,
               equations=(50,), linpack=(50, 100))
 
 
@@ -171,7 +173,7 @@ class FarcallServer(Child):
 
 
 class FarcallClient(Client):
-    """A client under measurement: `python`, `rust` or `c`."""
+    """A client under measurement: `python`, `rust`, `c`, or `grpc` in C."""
 
     def __init__(self, bench, kind, server, core, environment=None):
         command = client_command(kind, bench.stage)
@@ -202,7 +204,8 @@ def client_command(kind, stage):
     """The program of a client under measurement, or None where it was not built."""
     if kind == "python":
         return [sys.executable, ROOT / "bench/clients/python.py"]
-    program = {"rust": stage / "libexec/farcall-bench-client", "c": stage / "libexec/farcall-bench-client-c"}[kind]
+    names = {"rust": "farcall-bench-client", "c": "farcall-bench-client-c", "grpc": "farcall-bench-client-grpc"}
+    program = stage / "libexec" / names[kind]
     return [program] if program.exists() else None
 
 

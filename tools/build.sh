@@ -61,8 +61,10 @@ done
 install -C -m 755 "$target/release/farcall-bench-client" "$stage/libexec/farcall-bench-client"
 install -C -m 755 "$target/release/farcall-bench-rawtls" "$stage/libexec/farcall-bench-rawtls"
 install -C -m 755 "$target/release/farcall-example" "$stage/libexec/farcall-example"
-"${CC:-cc}" -O2 -std=gnu11 -I"$stage/include" -o "$stage/libexec/farcall-bench-client-c" bench/clients/c/main.c \
-    -L"$stage/lib" "-Wl,-rpath,$stage/lib" -lfarcall
+for client in c:main.c grpc:grpc.c; do
+    "${CC:-cc}" -O2 -std=gnu11 -I"$stage/include" -o "$stage/libexec/farcall-bench-client-${client%%:*}" \
+        "bench/clients/c/${client#*:}" -L"$stage/lib" "-Wl,-rpath,$stage/lib" -lfarcall
+done
 
 step 6 "building the Python wheel"
 tools/wheel.sh "$stage" "$stage/wheels"

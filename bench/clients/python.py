@@ -7,7 +7,6 @@ shared BYTES COUNT     an array of farcall.empty both ways: the median of calls 
 send KIND BYTES        an ordinary array both ways: a smooth field, random numbers (float64), or sparse ones (int32)
 pingpong COUNT         seconds per call
 handles COUNT HOW      seconds until so many function handles are ready: `together` as an array, or `singly`
-state BYTES WHERE      seconds per call of a routine with so much state: `kept` in an object, or `sent` with each call
 dgesv N                seconds to solve N linear equations by LAPACK's dgesv, matrix and right side in place
 """
 
@@ -60,16 +59,6 @@ class Bench:
         for one in held:
             one.close()
         return seconds
-
-    def state(self, size, where):
-        count = int(size) // 8
-        if where == "sent":
-            return statistics.median(self.roundtrip(size, "inplace") for _ in range(3))
-        with self.server.State(count) as state:
-            begin = time.perf_counter()
-            for _ in range(100):
-                state.touch()
-            return (time.perf_counter() - begin) / 100
 
     def roundtrip(self, size, mode):
         count = int(size) // 8

@@ -1,24 +1,31 @@
-# Rows of held executables: arrays of function handles, and objects that keep state.
+# Rows of held executables: arrays of handles, and objects that keep state.
 from processes import FarcallClient, FarcallServer
 from turns import Turns, row
 
 
 def handles(bench):
-    """An array of function handles that is asked for as one, and as many single ones: until all are ready."""
+    """An array of handles, each with a process of its own, and as many single ones: until all take calls."""
     count = bench.sizes.crowd
-    with FarcallServer(bench, "0,1", "unix") as server, FarcallClient(bench, "python", server, "0,1") as client:
-        turns = Turns(bench.sizes.rounds, lambda: float(client.ask("handles", count, "singly")),
-                      {"ours": lambda: float(client.ask("handles", count, "together"))})
-        row(f"an array of {count} function handles: time over {count} single ones", turns.over_anchor("ours"),
-            turns.null(), "<= 0.5")
+    for kind, what, files in (("python", "function handles", ("bench.idl",)), ("grpc", "object handles", ("gate.idl",))):
+        word = "handles" if kind == "python" else "objects"
+        with FarcallServer(bench, "0,1", "unix", files) as server, FarcallClient(bench, kind, server, "0,1") as client:
+            turns = Turns(bench.sizes.rounds, client.does(word, count, "singly"),
+                          {"ours": client.does(word, count, "together")})
+            row(f"an array of {count} {what}, {kind}: time over {count} single ones", turns.over_anchor("ours"),
+                turns.null(), "<= 0.5")
 
 
 def state(bench):
-    """A method of an object that keeps 64 MB, and the same routine when that is sent with each call and comes back."""
+    """A method of an object that keeps its state, and the same routine when the state is sent with each call and comes
+    back, since the routine changes it. Also what both cost in microseconds: the ratio is that of a wake-up or two to
+    the copies of an array, there and back."""
     size = bench.sizes.state
     for listen in ("unix", "tcp"):
-        with FarcallServer(bench, 1, listen) as server, FarcallClient(bench, "python", server, 0) as client:
-            turns = Turns(bench.sizes.rounds, lambda: float(client.ask("state", size, "sent")),
-                          {"ours": lambda: float(client.ask("state", size, "kept"))})
+        with FarcallServer(bench, 1, listen) as server, FarcallClient(bench, "grpc", server, 0) as client:
+            turns = Turns(bench.sizes.rounds, client.does("state", size, "sent"),
+                          {"ours": client.does("state", size, "kept"),
+                           "small": client.does("pingpong", bench.sizes.small)})
             row(f"a method on {size >> 20} MB kept in an object, {listen}: speed over sending it with each call",
                 turns.anchor_over("ours"), turns.null(), ">= 100")
+            row("the same: microseconds of the method", turns.absolute("ours", 1e6), None, "")
+            row("the same: microseconds of a small call without an object", turns.absolute("small", 1e6), None, "")

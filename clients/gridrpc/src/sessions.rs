@@ -45,6 +45,8 @@ unsafe impl Send for Running {}
 
 /// A session that has ended.
 pub struct Ended {
+    /// Which of all ends it was.
+    order: u64,
     /// What went wrong, where anything did.
     pub failure: Option<Box<Failure>>,
     given: *mut RawHandle,
@@ -62,13 +64,17 @@ pub struct Table {
     last: i32,
     running: FxHashMap<i32, Running>,
     ended: BTreeMap<i32, Ended>,
+    /// How many have ended so far: the order of their ends.
+    ends: u64,
     /// Those that nobody has waited for, in the order of their ends.
-    fresh: VecDeque<i32>,
+    fresh: BTreeMap<u64, i32>,
     /// Those that somebody has waited for, in that order.
     waited: VecDeque<i32>,
     /// Those that failed, and that `grpc_get_failed_sessionid` has not told of.
     failed: BTreeSet<i32>,
     deadlines: BTreeSet<(Instant, i32)>,
+    /// Those under way, by handle.
+    of_handles: BTreeSet<(u64, i32)>,
     numbers: FxHashMap<Number, i32>,
     /// Calls that were over before they were sessions.
     early: FxHashSet<Number>,
@@ -80,7 +86,7 @@ pub struct Table {
     /// Calls that threads wait in, which are no sessions.
     calls: FxHashMap<Number, Arc<Connection>>,
     /// Those whose measurements are kept, in the order of their ends, and how many may be.
-    measured: VecDeque<i32>,
+    measured: BTreeMap<u64, i32>,
     measured_max: MeasuredMax,
 }
 
@@ -235,7 +241,12 @@ impl Sessions {
 
     /// Cancels those that are under way with this handle.
     pub fn cancel_of(&self, handle: u64) {
-        self.cancel(|running| running.handle.id == handle);
+        let table = self.lock();
+        let sessions = table.of_handles.range((handle, i32::MIN)..=(handle, i32::MAX));
+        let running = sessions.filter_map(|(_, session)| table.running.get(session));
+        let calls: Vec<_> = running.map(|running| (running.connection.clone(), running.number)).collect();
+        drop(table);
+        self.cancel_calls(calls);
     }
 
     /// Asks for the end of one, where it is under way.
@@ -244,11 +255,11 @@ impl Sessions {
         self.cancel_calls(call);
     }
 
-    /// Asks for the end of those under way that are `meant`.
-    pub fn cancel(&self, meant: impl Fn(&Running) -> bool) {
+    /// Asks for the end of all that are under way.
+    pub fn cancel_all(&self) {
         let table = self.lock();
-        let meant = table.running.values().filter(|running| meant(running));
-        let calls: Vec<_> = meant.map(|running| (running.connection.clone(), running.number)).collect();
+        let calls: Vec<_> =
+            table.running.values().map(|running| (running.connection.clone(), running.number)).collect();
         drop(table);
         self.cancel_calls(calls);
     }
@@ -344,6 +355,7 @@ impl Table {
         let session = self.fresh_number();
         self.numbers.insert((running.connection.key, running.number), session);
         *self.watched.entry(running.connection.key).or_default() += 1;
+        self.of_handles.insert((running.handle.id, session));
         self.deadlines.extend(running.deadline.map(|deadline| (deadline, session)));
         self.running.insert(session, running);
         session
@@ -387,6 +399,7 @@ impl Table {
     fn finish(&mut self, session: i32, number: Number, failure: Option<Failure>, times: Option<CallTimes>) {
         let Some(running) = self.running.remove(&session) else { return };
         self.numbers.remove(&number);
+        self.of_handles.remove(&(running.handle.id, session));
         if let Some(count) = self.watched.get_mut(&number.0) {
             *count -= 1;
         }
@@ -400,9 +413,11 @@ impl Table {
         measured.ended(running.begun, times);
         let (given, waited, measured) = (running.given, false, Some(Box::new(measured)));
         let failure = failure.map(Box::new);
-        self.ended.insert(session, Ended { failure, given, waited, measured });
-        self.fresh.push_back(session);
-        self.measured.push_back(session);
+        self.ends += 1;
+        let order = self.ends;
+        self.ended.insert(session, Ended { order, failure, given, waited, measured });
+        self.fresh.insert(order, session);
+        self.measured.insert(order, session);
         self.forget_measured();
     }
 
@@ -441,7 +456,7 @@ impl Table {
 
     /// The first that has ended and that nobody waited for.
     pub fn first_fresh(&self) -> Option<i32> {
-        self.fresh.front().copied()
+        self.fresh.first_key_value().map(|(_, session)| *session)
     }
 
     /// Notes that somebody waited for a session that has ended: what went wrong there.
@@ -449,11 +464,7 @@ impl Table {
         let ended = self.ended.get_mut(&session)?;
         let failure = ended.failure.as_deref().cloned();
         if !std::mem::replace(&mut ended.waited, true) {
-            if self.fresh.front() == Some(&session) {
-                self.fresh.pop_front();
-            } else {
-                self.fresh.retain(|one| *one != session);
-            }
+            self.fresh.remove(&ended.order);
             self.waited.push_back(session);
             self.forget_oldest();
         }
@@ -495,19 +506,23 @@ impl Table {
 
     /// The session that ended last, of those whose measurements are kept.
     pub fn last_ended(&self) -> Option<i32> {
-        self.measured.back().copied()
+        self.measured.last_key_value().map(|(_, session)| *session)
     }
 
     /// Forgets what was measured of a session that has ended; of all of them for -1.
     pub fn remove_information(&mut self, session: i32) -> Outcome<()> {
         if session == -1 {
-            self.measured.drain(..).for_each(|session| drop_measured(&mut self.ended, session));
+            for session in std::mem::take(&mut self.measured).into_values() {
+                drop_measured(&mut self.ended, session);
+            }
             return Ok(());
         }
         if !self.has_ended(session)? {
             return Err(Failure::other(format!("session {session} is under way")));
         }
-        self.measured.retain(|known| *known != session);
+        if let Some(ended) = self.ended.get(&session) {
+            self.measured.remove(&ended.order);
+        }
         drop_measured(&mut self.ended, session);
         Ok(())
     }
@@ -520,7 +535,7 @@ impl Table {
 
     fn forget_measured(&mut self) {
         while self.measured.len() > self.measured_max.0.unwrap_or(WAITED_MAX) {
-            let Some(oldest) = self.measured.pop_front() else { return };
+            let Some((_, oldest)) = self.measured.pop_first() else { return };
             drop_measured(&mut self.ended, oldest);
         }
     }

@@ -46,8 +46,37 @@ pub unsafe fn set(sessions: *const c_int, count: usize) -> Outcome<Vec<i32>> {
     Ok(unsafe { std::slice::from_raw_parts(sessions, count) }.to_vec())
 }
 
+/// A set that somebody waits for the end of. Each of it is looked at until it has ended, and then no more.
+pub struct Remaining<'a> {
+    set: &'a [i32],
+    /// So many of the first have ended.
+    ended: usize,
+    checked: bool,
+}
+
+impl<'a> Remaining<'a> {
+    pub fn of(set: &'a [i32]) -> Remaining<'a> {
+        Remaining { set, ended: 0, checked: false }
+    }
+
+    /// Whether all have ended; an error when one of them is no session.
+    pub fn have_ended(&mut self, table: &Table) -> Outcome<bool> {
+        if !self.checked {
+            all_ended(table, self.set)?;
+            self.checked = true;
+        }
+        while let Some(session) = self.set.get(self.ended) {
+            if !table.has_ended(*session)? {
+                return Ok(false);
+            }
+            self.ended += 1;
+        }
+        Ok(true)
+    }
+}
+
 /// Whether all of a set have ended; an error when one of them is no session.
-pub fn all_ended(table: &Table, set: &[i32]) -> Outcome<bool> {
+fn all_ended(table: &Table, set: &[i32]) -> Outcome<bool> {
     let mut all = true;
     for session in set {
         all &= table.has_ended(*session)?;
@@ -104,7 +133,8 @@ unsafe extern "C" fn farcall_grpc_wait_and(sessions: *const c_int, count: usize)
         let context = current()?;
         // SAFETY: grpc.h: numbers.
         let set = unsafe { set(sessions, count) }?;
-        let failures = context.sessions.wait_until(|table| match all_ended(table, &set) {
+        let mut remaining = Remaining::of(&set);
+        let failures = context.sessions.wait_until(|table| match remaining.have_ended(table) {
             Ok(all) => all.then(|| Ok(set.iter().filter_map(|session| table.waited_for(*session)).collect())),
             Err(failure) => Some(Err(failure)),
         })?;
@@ -170,7 +200,7 @@ extern "C" fn farcall_grpc_cancel(session: c_int) -> c_int {
 #[unsafe(no_mangle)]
 extern "C" fn farcall_grpc_cancel_all() -> c_int {
     enter("grpc_cancel_all", || {
-        current()?.sessions.cancel(|_| true);
+        current()?.sessions.cancel_all();
         Ok(())
     })
 }

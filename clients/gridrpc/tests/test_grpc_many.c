@@ -1,26 +1,40 @@
-/* Ten thousand sessions under way from one thread, and threads that do the same at a time. */
+/* A hundred thousand sessions under way from one thread, and threads that do the same at a time. */
 #include "grpc_check.h"
 
-#define COUNT 10000
+#define COUNT 100000
 #define THREADS 4
 
 static void under_way(void)
 {
     grpc_function_handle_t handle;
     grpc_sessionid_t *sessions = malloc(COUNT * sizeof *sessions);
-    int *done = calloc(COUNT, sizeof *done), index, started = 0, running = 0, cancelled = 0;
+    int *done = calloc(COUNT, sizeof *done), index, started = 0, running = 0, cancelled = 0, failed;
+    grpc_sessionid_t session;
     CHECK_OK(grpc_function_handle_default(&handle, "nap"));
     for (index = 0; index < COUNT; index++)
         started += grpc_call_async(&handle, &sessions[index], 30.0, &done[index]) == GRPC_NO_ERROR;
     for (index = 0; index < COUNT; index++)
         running += grpc_probe(sessions[index]) == GRPC_NOT_COMPLETED;
     CHECK(started == COUNT && running == COUNT);
+    /* The last first, so that each leaves its line from the middle; and they are waited for in the other order. */
+    for (index = COUNT; index-- > COUNT / 2;)
+        cancelled += grpc_cancel(sessions[index]) == GRPC_NO_ERROR;
+    CHECK(cancelled == COUNT - COUNT / 2);
+    CHECK_CODE(grpc_wait_and(sessions + COUNT / 2, COUNT - COUNT / 2), GRPC_SESSION_FAILED);
     CHECK_OK(grpc_cancel_all());
-    CHECK_CODE(grpc_wait_all(), GRPC_SESSION_FAILED);
-    for (index = 0; index < COUNT; index++)
+    CHECK_CODE(grpc_wait_and(sessions, COUNT), GRPC_SESSION_FAILED);
+    for (index = cancelled = 0; index < COUNT; index++)
         cancelled += grpc_get_error(sessions[index]) == GRPC_CANCELED_NP;
     CHECK(cancelled == COUNT);
-    CHECK_OK(grpc_function_handle_destruct(&handle));
+    for (failed = 0; grpc_get_failed_sessionid(&session) == GRPC_NO_ERROR && session != GRPC_SESSIONID_VOID;)
+        failed++;
+    CHECK(failed == COUNT);
+    /* Finalising ends those that are under way. */
+    for (index = started = 0; index < COUNT; index++)
+        started += grpc_call_async(&handle, &sessions[index], 30.0, &done[index]) == GRPC_NO_ERROR;
+    CHECK(started == COUNT);
+    CHECK_OK(grpc_finalize());
+    CHECK_OK(grpc_initialize(NULL));
     free(sessions);
     free(done);
 }

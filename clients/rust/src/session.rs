@@ -4,6 +4,7 @@
 //! handles everybody's frames and passes the role on when its own call is over. So a lone caller pays for no hand-over.
 //! Nothing else waits for the socket: what it does not take at once leaves while somebody reads, who waits for room, too.
 
+mod announced;
 mod callbacks;
 mod calls;
 pub mod compressing;
@@ -222,7 +223,7 @@ impl Session {
 
     /// The number of an announced call that is over. `None` when the deadline passed.
     pub fn next_finished(&self, deadline: Option<Instant>) -> Result<Option<u64>> {
-        let next = self.wait_until(deadline, |core| core.tables.announced.pop_front());
+        let next = self.wait_until(deadline, |core| core.tables.announced.next());
         self.tell(&mut self.lock());
         next
     }

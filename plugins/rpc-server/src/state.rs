@@ -23,6 +23,7 @@ mod nesting;
 mod objects;
 mod records;
 mod starts;
+mod waiting;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -48,6 +49,7 @@ pub use nesting::{Nest, Nesting};
 pub use objects::{Due, Hold, HoldNumber, Object, Objects, Release, ReleaseNumber, Standing};
 pub use records::{AuditRecord, AuditedCall, Records};
 pub(crate) use starts::Starts;
+pub use waiting::{Turn, WaitingLine};
 pub use words::argument_word;
 
 /// The server's limits, each named in the manifest.
@@ -261,8 +263,8 @@ pub struct Pool {
     pub is_short: bool,
     /// Executables that were killed before they took a call, since one took one.
     pub killed_at_start: u32,
-    /// Calls that wait, oldest first.
-    pub waiting: VecDeque<CallKey>,
+    /// Calls that wait, the deepest first, and then the oldest.
+    pub waiting: WaitingLine,
 }
 
 /// What a client wants to be told of a call while it is under way.
@@ -300,6 +302,8 @@ pub struct Call {
     pub fetching: usize,
     /// Whether everything that its client sends has come.
     pub complete: bool,
+    /// Its turn in the line of its module or object, if it was ever in one.
+    pub turn: Option<Turn>,
     /// Whose line it stands in.
     pub executable: Option<ExecutableId>,
     /// Why it is to end before its outcome comes, if it is.

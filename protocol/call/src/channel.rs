@@ -45,6 +45,8 @@ pub struct Outbound {
     credit: u64,
     sent: u64,
     pending: VecDeque<Pending>,
+    /// Whether it stands in line to send.
+    in_line: bool,
 }
 
 /// One data frame's worth.
@@ -90,8 +92,16 @@ impl Outbound {
         any
     }
 
-    pub fn can_send(&self) -> bool {
-        !self.pending.is_empty() && self.sent < self.credit
+    /// Whether it is to come into the line of those that send: it can, and does not stand there yet. From now on it does.
+    pub fn comes_into_line(&mut self) -> bool {
+        let comes = !self.in_line && !self.pending.is_empty() && self.sent < self.credit;
+        self.in_line |= comes;
+        comes
+    }
+
+    /// It has had its turn.
+    pub fn leaves_line(&mut self) {
+        self.in_line = false;
     }
 
     /// The next frame's worth within credit and `bytes_max`.

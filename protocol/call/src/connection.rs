@@ -203,11 +203,9 @@ impl Connection {
             .retryable())
     }
 
-    /// Puts a channel in line to send data.
+    /// Puts a channel in line to send data, which says that it comes there (`Outbound::comes_into_line`).
     pub(crate) fn enlist(&mut self, channel: ChannelId, side: Side) {
-        if !self.senders.contains(&(channel, side)) {
-            self.senders.push_back((channel, side));
-        }
+        self.senders.push_back((channel, side));
     }
 
     /// The next frame to send: control first, then the data of each channel in turn.
@@ -243,9 +241,10 @@ impl Connection {
             Side::Arguments => self.outgoing.outbound(channel),
             Side::Results => self.incoming.outbound(channel),
         }?;
+        outbound.leaves_line();
         let chunk = outbound.next_chunk(bytes_max)?;
         let sequence = outbound.number();
-        let more = outbound.can_send();
+        let more = outbound.comes_into_line();
         let header = FrameHeader {
             flags: if chunk.last { Flags::END } else { Flags::default() },
             slot: chunk.slot,

@@ -151,7 +151,7 @@ impl Connection {
             FrameKind::Window => {
                 let window: Window = decode("Window", body)?;
                 call.outbound.allow(window.credit);
-                if call.outbound.can_send() {
+                if call.outbound.comes_into_line() {
                     self.enlist(channel, Side::Results);
                 }
             }
@@ -289,7 +289,7 @@ impl Connection {
         };
         call.resulted = true;
         call.outbound.queue(results);
-        let sends = call.outbound.can_send();
+        let sends = call.outbound.comes_into_line();
         self.control(FrameKind::Result, channel, body);
         if sends {
             self.enlist(channel, Side::Results);

@@ -151,7 +151,7 @@ impl Connection {
         call.inbound.grant(open.result_credit.unwrap_or(u64::MAX));
         call.outbound.queue(&open.arguments);
         call.outbound.allow(self.outgoing.initial_credit);
-        let sends = call.outbound.can_send();
+        let sends = call.outbound.comes_into_line();
         let channel = self.outgoing.add(call)?;
         self.control(FrameKind::Open, channel, body);
         if sends {
@@ -241,7 +241,7 @@ impl Connection {
             FrameKind::Window => {
                 let window: Window = decode("Window", body)?;
                 call.outbound.allow(window.credit);
-                if call.outbound.can_send() {
+                if call.outbound.comes_into_line() {
                     self.enlist(channel, Side::Arguments);
                 }
             }

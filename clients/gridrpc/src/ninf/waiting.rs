@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::code::{Code, Failure, Outcome};
 use crate::sessions::{Stage, Table};
-use crate::waiting::{VOID, all_ended, any_ended, set};
+use crate::waiting::{Remaining, VOID, any_ended, set};
 
 use super::failure::{OK, enter, enter_or, numbered};
 use super::{lock, ninf};
@@ -14,7 +14,8 @@ use super::{lock, ninf};
 /// Waits for all of these; the first failure.
 pub fn wait_for_all(sessions: &[c_int]) -> Outcome<()> {
     let context = ninf().context()?;
-    let failures = context.sessions.wait_until(|table| match all_ended(table, sessions) {
+    let mut remaining = Remaining::of(sessions);
+    let failures = context.sessions.wait_until(|table| match remaining.have_ended(table) {
         Ok(all) => all.then(|| Ok(ended_all(table, sessions))),
         Err(failure) => Some(Err(failure)),
     })?;

@@ -131,8 +131,8 @@ impl Tables {
         self.callbacks.waiting.entry(number).or_default().push_back(run);
         let call = self.channels.get(&number).and_then(|channel| self.calls.get(channel));
         let announced = call.is_some_and(|flight| flight.call.conditions.announced);
-        if announced && !self.announced.contains(&number) {
-            self.announced.push_back(number);
+        if announced {
+            self.announced.add(number);
         }
     }
 

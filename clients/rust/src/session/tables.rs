@@ -12,6 +12,7 @@ use farcall_interfaces::memory::{MemorySource, Region, Space};
 use farcall_wire::{CallResult, FrameHeader, FrameKind, Notice, Reply, Request};
 use rustc_hash::FxHashMap;
 
+use super::announced::Announced;
 use super::callbacks::Callbacks;
 use super::flight::{Call, InFlight};
 use super::keeping::Sought;
@@ -41,7 +42,7 @@ pub struct Tables {
     /// What those of them call that the server has, until that was told.
     pub contracts: FxHashMap<u64, Arc<Contract>>,
     pub finished: FxHashMap<u64, Result<Outputs>>,
-    pub announced: VecDeque<u64>,
+    pub announced: Announced,
     pub news: News,
     pub callbacks: Callbacks,
     pub questions: Questions,
@@ -67,7 +68,7 @@ impl Tables {
             calls: FxHashMap::default(),
             channels: FxHashMap::default(),
             finished: FxHashMap::default(),
-            announced: VecDeque::new(),
+            announced: Announced::default(),
             news: Default::default(),
             callbacks: Default::default(),
             questions: Questions::default(),
@@ -183,8 +184,8 @@ impl Tables {
         flight.is_kept |= notice == Notice::Kept;
         let call = &flight.call;
         let (number, announced) = (call.number, call.conditions.announced);
-        if self.news.add(number, notice) && announced && !self.announced.contains(&number) {
-            self.announced.push_back(number);
+        if self.news.add(number, notice) && announced {
+            self.announced.add(number);
         }
     }
 
@@ -202,9 +203,7 @@ impl Tables {
     /// The outcome of a call that is over. Who has it needs no announcement any more.
     pub fn take_finished(&mut self, number: u64) -> Option<Result<Outputs>> {
         let outcome = self.finished.remove(&number)?;
-        if let Some(place) = self.announced.iter().position(|announced| *announced == number) {
-            self.announced.remove(place);
-        }
+        self.announced.remove(number);
         self.news.forget(number);
         Some(outcome)
     }
@@ -232,8 +231,8 @@ impl Tables {
     pub(super) fn conclude(&mut self, number: u64, announced: bool, outcome: Result<Outputs>) {
         self.channels.remove(&number);
         self.finished.insert(number, outcome);
-        if announced && !self.announced.contains(&number) {
-            self.announced.push_back(number);
+        if announced {
+            self.announced.add(number);
         }
     }
 

@@ -13,7 +13,7 @@ use farcall_base::{ChannelId, ConnectionId, ExecutableId, Instant, ObjectId};
 use farcall_interfaces::directory::ExecutableImage;
 use farcall_wire::Failure;
 
-use super::{CallKey, Known, ModuleKey};
+use super::{Known, ModuleKey, WaitingLine};
 
 /// A request to hold executables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,7 +79,7 @@ pub struct Object {
     /// How far it has come.
     pub standing: Standing,
     /// Calls that wait, in the order of their Opens.
-    pub line: VecDeque<CallKey>,
+    pub line: WaitingLine,
     /// Calls on it so far.
     pub calls: u64,
     /// Whose connection keeps it.

@@ -244,6 +244,7 @@ impl Server {
             segments,
             fetching: 0,
             complete: false,
+            turn: None,
             executable: None,
             unwanted: None,
             returns: 0,

@@ -149,7 +149,7 @@ impl Server {
         }
         match (call.executable, call.on) {
             (Some(_), _) => {}
-            (None, Some(executable)) => self.leave_object_line(surroundings, key, executable),
+            (None, Some(executable)) => self.leave_object_line(surroundings, key, &call, executable),
             (None, None) => self.leave_line(key, &call),
         }
         let result = outcome.and_then(|(results, times)| answer(&call, results, times));

@@ -229,7 +229,7 @@ impl Server {
     /// The executable of a module that takes one more call like the next one ahead of time.
     pub(super) fn with_room_ahead(&self, module: &ModuleKey) -> Option<ExecutableId> {
         let pool = self.state.pools.get(module)?;
-        let call = self.state.calls.get(pool.waiting.front()?)?;
+        let call = self.state.calls.get(&pool.waiting.front()?)?;
         // One that another call waits for might come to stand behind that one.
         if pool.brief.is_empty() || !is_brief(call) || call.nesting.depth > 0 {
             return None;

@@ -9,6 +9,7 @@ use farcall_interfaces::spawner::{Output, Said};
 use farcall_wire::{NOTICES, Notice, Open, wants};
 
 use crate::state::{Action, CallKey, Phase, Wants};
+use crate::step::pool::Rank;
 use crate::step::{Server, Surroundings};
 
 /// Bytes of output in one notice: any peer takes as many.
@@ -28,7 +29,7 @@ impl Server {
     pub(super) fn tell_place(&mut self, key: CallKey) {
         let Some(call) = self.state.calls.get(&key).filter(|call| call.wants.progress) else { return };
         let pool = self.state.pools.get(&call.routine.module_key);
-        let in_pool = || pool.filter(|pool| pool.waiting.back() == Some(&key)).map(|pool| pool.waiting.len() - 1);
+        let in_pool = || pool.filter(|pool| pool.waiting.back() == Some(key)).map(|pool| pool.waiting.len() - 1);
         let before = call.on.map_or_else(in_pool, |executable| self.before_at_object(key, executable));
         let Some(before) = before else { return };
         self.notify(key, &Notice::Queued(u32::try_from(before).unwrap_or(u32::MAX)));
@@ -77,11 +78,7 @@ impl Server {
         if self.state.calls.get(&key).is_some_and(|call| call.on.is_some()) {
             return self.return_to_object(key, executable);
         }
-        let module = self.state.executables.get(&executable).map(|record| record.module.clone());
-        let pool = module.and_then(|module| self.state.pools.get_mut(&module));
-        if let Some(pool) = pool.filter(|_| self.state.calls.contains_key(&key)) {
-            pool.waiting.push_front(key);
-        }
+        self.wait_in_pool(key, Rank::First);
     }
 
     /// Whether a call that was answered is over only when the spawner has told all that its routine wrote.

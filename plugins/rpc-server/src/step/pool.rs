@@ -1,14 +1,13 @@
 //! Lines of waiting calls and the executables that take from them.
 
 use std::cmp::Reverse;
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{Error, ExecutableId, Instant};
 use farcall_interfaces::directory::ExecutableImage;
 
-use crate::state::{Action, Call, CallKey, Executable, ModuleKey, Phase, Pool, Recall, State};
+use crate::state::{Action, Call, CallKey, Executable, ModuleKey, Phase, Pool, Recall, State, Turn};
 use crate::step::{Server, Surroundings};
 
 /// Where a call stands among those like it.
@@ -63,21 +62,19 @@ impl Server {
     /// A call takes its place in its module's line: behind those that stand deeper in others, since these wait for them,
     /// and as the first or the last of those that stand as deep.
     pub(super) fn wait_in_pool(&mut self, key: CallKey, rank: Rank) {
-        let Some(depth) = self.state.calls.get(&key).map(|call| call.nesting.depth) else { return };
-        if depth == 0 && rank == Rank::Last {
-            self.pool_of(key).into_iter().for_each(|pool| pool.waiting.push_back(key));
-            return;
-        }
-        let waiting = self.pool_of(key).map(|pool| std::mem::take(&mut pool.waiting));
-        let Some(mut waiting) = waiting else { return };
-        let is_behind = |other: &CallKey| {
-            let other = self.state.depth_of(*other);
-            other < depth || (other == depth && rank == Rank::First)
+        let depth = self.state.depth_of(key);
+        let Some(pool) = self.pool_of(key) else { return };
+        let turn = match rank {
+            Rank::First => pool.waiting.push_first(key, depth),
+            Rank::Last => pool.waiting.push_last(key, depth),
         };
-        let at = waiting.iter().position(is_behind).unwrap_or(waiting.len());
-        waiting.insert(at, key);
-        if let Some(pool) = self.pool_of(key) {
-            pool.waiting = waiting;
+        self.take_turn(key, turn);
+    }
+
+    /// A call stands in a line from now on.
+    pub(super) fn take_turn(&mut self, key: CallKey, turn: Turn) {
+        if let Some(call) = self.state.calls.get_mut(&key) {
+            call.turn = Some(turn);
         }
     }
 
@@ -180,12 +177,12 @@ impl Server {
     }
 
     fn oldest_waiting(&self, module: &ModuleKey) -> Option<CallKey> {
-        self.state.pools.get(module)?.waiting.front().copied()
+        self.state.pools.get(module)?.waiting.front()
     }
 
     /// The first call of those whose module has no executable.
     fn oldest_starving(&self) -> Option<CallKey> {
-        self.state.pools.values().filter(|pool| pool.alive == 0).filter_map(|pool| pool.waiting.front().copied()).min()
+        self.state.pools.values().filter(|pool| pool.alive == 0).filter_map(|pool| pool.waiting.front()).min()
     }
 
     /// Starts executables until as many come as calls wait, as far as there are places. The deepest calls come first, then
@@ -264,11 +261,9 @@ impl Server {
         which: Waiting,
         error: &Error,
     ) {
-        let Some(pool) = self.state.pools.get_mut(module) else { return };
-        let calls = &self.state.calls;
-        let fails = |key: &CallKey| which == Waiting::All || calls.get(key).is_some_and(|c| c.nesting.depth > 0);
-        let (failing, staying) = std::mem::take(&mut pool.waiting).into_iter().partition::<VecDeque<_>, _>(fails);
-        pool.waiting = staying;
+        let Some(pool) = self.state.pools.get(module) else { return };
+        let fails = |key: &CallKey| which == Waiting::All || self.state.depth_of(*key) > 0;
+        let failing: Vec<CallKey> = pool.waiting.iter().filter(fails).collect();
         for key in failing {
             let copy = Error::from(farcall_wire::Failure::from(error));
             self.finish(surroundings, key, Err(copy));
@@ -293,8 +288,8 @@ impl Server {
     /// A call that ends while it waits leaves its line at once: lines would grow without bound otherwise.
     pub(super) fn leave_line(&mut self, key: CallKey, call: &Call) {
         let module = module_key(call);
-        if let Some(pool) = self.state.pools.get_mut(&module) {
-            pool.waiting.retain(|waiting| *waiting != key);
+        if let (Some(pool), Some(turn)) = (self.state.pools.get_mut(&module), call.turn) {
+            pool.waiting.remove(key, turn);
         }
         self.drop_empty(&module);
     }
@@ -304,7 +299,7 @@ impl State {
     /// The module that gets the next executable, if a call waits that none comes for; and how deep that call stands.
     fn most_wanting(&self) -> Option<(ModuleKey, u32)> {
         let wanting = self.pools.iter().filter_map(|(module, pool)| {
-            let call = *pool.waiting.get(pool.coming)?;
+            let call = pool.waiting.iter().nth(pool.coming)?;
             let depth = self.depth_of(call);
             // Those that live may all wait for this call.
             let may_start = pool.alive == 0 || !pool.is_short || depth > 0;

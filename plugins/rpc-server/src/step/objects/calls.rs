@@ -6,7 +6,7 @@ use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Object
 use farcall_wire::{ON, Open};
 
 use super::{copy_of, unknown};
-use crate::state::{CallKey, HoldNumber, Known, Object, Phase, Standing};
+use crate::state::{Call, CallKey, HoldNumber, Known, Object, Phase, Standing};
 use crate::step::nest::Around;
 use crate::step::{Server, Surroundings};
 
@@ -91,8 +91,9 @@ impl Server {
         connection: ConnectionId,
     ) {
         let Some(object) = self.state.objects.all.get_mut(&executable) else { return };
-        object.line.push_back(key);
+        let turn = object.line.push_last(key, 0);
         object.calls += 1;
+        self.take_turn(key, turn);
         self.own_object(executable, connection);
     }
 
@@ -111,12 +112,11 @@ impl Server {
         &mut self,
         surroundings: &mut dyn Surroundings,
         key: CallKey,
+        call: &Call,
         executable: ExecutableId,
     ) {
         let Some(object) = self.state.objects.all.get_mut(&executable) else { return };
-        let before = object.line.len();
-        object.line.retain(|other| *other != key);
-        if object.line.len() < before {
+        if call.turn.is_some_and(|turn| object.line.remove(key, turn)) {
             self.serve_object(surroundings, executable);
         }
     }
@@ -124,14 +124,15 @@ impl Server {
     /// A call comes back to an object that has not begun it: it is the next.
     pub(in crate::step) fn return_to_object(&mut self, key: CallKey, executable: ExecutableId) {
         if let Some(object) = self.state.objects.all.get_mut(&executable) {
-            object.line.push_front(key);
+            let turn = object.line.push_first(key, 0);
+            self.take_turn(key, turn);
         }
     }
 
     /// Calls that wait for an object before a call, which stands in its line.
     pub(in crate::step) fn before_at_object(&self, key: CallKey, executable: ExecutableId) -> Option<usize> {
         let object = self.state.objects.all.get(&executable)?;
-        let at = object.line.iter().position(|other| *other == key)?;
+        let at = object.line.iter().position(|other| other == key)?;
         let runs = self.state.executables.get(&executable).is_some_and(|record| !record.line.is_empty());
         Some(at + usize::from(runs))
     }
@@ -150,7 +151,7 @@ impl Server {
         let is_free = |phase: &Phase| matches!(phase, Phase::Idle { .. });
         self.state.executables.get(&executable).filter(|record| is_free(&record.phase))?;
         let object = self.state.objects.all.get_mut(&executable)?;
-        let first = object.line.front().and_then(|key| self.state.calls.get(key));
+        let first = object.line.front().and_then(|key| self.state.calls.get(&key));
         let is_complete = first.is_some_and(|call| call.complete && call.fetching == 0);
         if !is_complete || !matches!(object.standing, Standing::Ready) {
             return None;
@@ -179,8 +180,8 @@ impl Server {
         for executable in self.state.objects.of_hold(number) {
             let Some(object) = self.state.objects.all.get(&executable) else { continue };
             let is_other =
-                |key: &&CallKey| self.state.calls.get(key).is_some_and(|call| call.routine.module_key != module);
-            let outdated: Vec<CallKey> = object.line.iter().filter(is_other).copied().collect();
+                |key: &CallKey| self.state.calls.get(key).is_some_and(|call| call.routine.module_key != module);
+            let outdated: Vec<CallKey> = object.line.iter().filter(is_other).collect();
             for key in outdated {
                 self.finish(surroundings, key, Err(copy_of(&error)));
             }

@@ -27,7 +27,7 @@ impl Server {
         object.owner = None;
         let releases = release.into_iter().collect();
         object.standing = Standing::Ending { reason: error.into(), releases, in_order: None };
-        for key in std::mem::take(&mut object.line) {
+        for key in std::mem::take(&mut object.line).iter() {
             self.finish(surroundings, key, Err(copy_of(error)));
         }
         let Some(record) = self.state.executables.get(&executable) else {
@@ -147,7 +147,7 @@ impl Server {
             }
             Standing::Ready => {
                 object.standing = Standing::Ended(Failure::from(error));
-                for key in std::mem::take(&mut object.line) {
+                for key in std::mem::take(&mut object.line).iter() {
                     self.finish(surroundings, key, Err(copy_of(error)));
                 }
             }
@@ -162,7 +162,7 @@ impl Server {
         let Some(object) = self.state.objects.remove(executable) else { return };
         let Standing::Ending { reason, releases, .. } = object.standing else { return };
         // One that came back from its executable when that ended.
-        for key in object.line {
+        for key in object.line.iter() {
             self.finish(surroundings, key, Err(Error::from(reason.clone())));
         }
         for number in releases {
