@@ -13,6 +13,10 @@ install -C -m 755 "$from/ng" "$ng/bin/ng"
 for name in ng_gen ng_cc ng_compiler ng_linker ng_gen_nrf ng_gen_dif ng_version ng_config ninf_gen ninfidlc ninfcc; do
     ln -sfn ng "$ng/bin/$name"
 done
+install -C -m 755 "$from/ninf" "$ng/bin/ninf"
+for name in ninf_serv_tcp ninf_register; do
+    ln -sfn ninf "$ng/bin/$name"
+done
 # The library starts it for clients of this host.
 ln -sfn ../../bin/farcall "$ng/bin/farcall"
 install -C -m 644 "$from/template.mk" "$ng/lib/template.mk"

@@ -9,7 +9,9 @@
  *   is left out. Without a host it is the server of Ninf_set_server, of -server and -port (Ninf_parse_arg), of
  *   $NINF_SERVER and $NINF_SERVER_PORT, or Farcall's default; in place of HOST:PORT, Ninf_set_server and $NINF_SERVER also
  *   take an address (unix:PATH, tls://HOST:PORT, farcall://HOST:PORT). Nothing has to be initialised.
- * - Arguments go as in grpc.h, but for `long`: of an IN one the low 32 bits count, so that an int will do.
+ * - Arguments go as in grpc.h, but for `long`: of an IN one the low 32 bits count, so that an int will do. In place of an
+ *   IN array of numbers other than char, the text of a URL ("http://…", "https://…", "file:/…") has the server fetch it
+ *   from there, if its manifest allows the source.
  * - What returns int returns NINF_OK or NINF_ERROR, and the error is in Ninf_error_code() and Ninf_perror() of the same
  *   thread. Asynchronous calls return a session's number, above 0, and sessions end by themselves.
  * - Every function may be called from any thread; a transaction, a set, a group and an any_t belong to one at a time. A
@@ -31,32 +33,66 @@ extern "C" {
 #define NINF_OK 0
 #define NINF_ERROR (-1)
 
-/* Errors. */
+/* Errors. Compare names: up to 33 the numbers are those of Ninf 1, above they are ours. */
 enum ninf_error {
     NINF_NO_ERROR = 0,
-    CANTFINDSTUB = 1,             /* the server has no such function */
-    CANTEXECUTESTUB = 2,          /* its code cannot be started */
-    STUBREADFAIL = 3,             /* its interface is not to be had */
-    DATASENDFAIL = 4,             /* the connection ended while arguments were sent */
-    DATARECVFAIL = 5,             /* the connection ended, or results were damaged */
-    CANTCONNECTSERVER = 6,        /* nobody answers there */
-    CANTFINDSESSION = 7,          /* no such session */
-    AUTHENTICATION_FAILED = 8,    /* no permission */
-    SESSION_CANCELED = 9,         /* Ninf_session_cancel */
-    MALFORMED_URL = 10,           /* an entry that is no entry */
-    STUB_ERROR = 11,              /* the function failed or called exit() */
-    STUB_ERROR_SIGFPE = 12,       /* it ended by this signal */
-    STUB_ERROR_SIGSEGV = 13,
-    STUB_ERROR_SIGBUS = 14,
-    STUB_ERROR_SIGILL = 15,
-    STUB_ERROR_SIGNAL = 16,       /* by another one */
-    COMPUTATION_REFUSED = 17,     /* a limit of the server, or it is going away */
-    NINF_TIMEOUT = 18,            /* the time was over */
-    INVALID_ARGUMENT = 19,        /* a wrong number of arguments, NULL, … */
-    TRANSACTION_NESTED = 20,      /* begun twice */
-    TRANSACTION_NOT_BEGUN = 21,   /* ended, and not begun */
-    TRANSACTION_FAILED = 22       /* one of its calls failed */
+    CANTFINDSTUB = 1,            /* the server has no such function */
+    CANTEXECUTESTUB = 2,         /* its code cannot be started */
+    STUBREMOVED = 3,             /* it was there, and is not any more; an executable that has ended */
+    STUBALREADY = 4,             /* never: a stub takes any number of calls */
+    STUBREADFAIL = 5,            /* its interface is not to be had, or has changed; a name that two modules have */
+    DATASENDFAIL = 6,            /* the connection ended while arguments were sent */
+    DATARECVFAIL = 7,            /* the connection ended before the results were here */
+    CANTCONNECTSERVER = 8,       /* nobody answers there */
+    CANTFINDSESSION = 9,         /* no such session */
+    CANTALLOCSESSION = 10,       /* more calls than a transaction may have */
+    SERVER_CANNOT_ALLOC = 11,    /* the server has no memory for the arrays, or may not have so much */
+    HTTP_CANNOT_CONNECT = 12,    /* of an array by URL: nobody answers there */
+    HTTP_NOT_FOUND = 13,         /* there is no such page */
+    HTTP_HEADER_READ_ERROR = 14, /* what answers is no web server, or refuses */
+    HTTP_UNKNOWN_FORMAT = 15,    /* its name ends neither in .npy nor in .mtx */
+    HTTP_FORMAT_ERROR = 16,      /* it is damaged */
+    HTTP_TYPE_MISMATCH = 17,     /* it has another shape or type than the argument */
+    NINF_PROTOCOL_ERROR = 18,    /* what answers is no Farcall server, or one of another version */
+    NINF_INTERNAL_ERROR = 19,    /* a mistake of Farcall's own: please report it */
+    AUTHENTICATION_FAILED = 20,  /* no permission */
+    SESSION_ISNOT_DONE = 21,     /* it is under way */
+    SESSION_CANCELED = 22,       /* Ninf_session_cancel */
+    SESSION_FINISHED = 23,       /* it has ended: there is nothing to cancel */
+    FILE_CANNOT_OPEN = 24,       /* a file that is an argument, or that of -map */
+    FILE_CANNOT_WRITE = 25,
+    MALFORMED_URL = 26,          /* an entry that is no entry, a URL that is none */
+    CIM_OK = 28,                 /* what functions of Ninf_set_cim_funcs return; 0 will do */
+    CIM_ERROR_NOT_DEFINED = 29,  /* there is no function for it */
+    CIM_ERROR_TYPE_MISMATCH = 30,
+    CIM_ERROR_CANNOT_ALLOC = 31,
+    CIM_ERROR_ARRAY_BOUND = 32,
+    CPROXY_CANNOT_SCHEDULE = 33, /* no host of -map has the function */
+    STORAGE_NOT_FOUND = 34,      /* of an array by file: URL: the server has no such file */
+    STORAGE_CANNOT_OPEN = 35,
+    STORAGE_TYPE_MISMATCH = 36,  /* it is no array of this shape and type */
+    STUB_ERROR_SIGFPE = 37,      /* the function ended by this signal */
+    STUB_ERROR_SIGSEGV = 38,
+    COMPUTATION_REFUSED = 39,    /* a limit of the server, or it is going away */
+    STUB_ERROR = 40,             /* the function failed or called exit() */
+    STUB_ERROR_SIGBUS = 41,
+    STUB_ERROR_SIGILL = 42,
+    STUB_ERROR_SIGNAL = 43,      /* by another signal */
+    NINF_TIMEOUT = 44,           /* the time was over */
+    INVALID_ARGUMENT = 45,       /* a wrong number of arguments, NULL, … */
+    TRANSACTION_NESTED = 46,     /* begun twice */
+    TRANSACTION_NOT_BEGUN = 47,  /* ended, and not begun */
+    TRANSACTION_FAILED = 48,     /* one of its calls failed */
+    TRANSACTION_CANCELED = 49    /* Ninf_transaction_cancel */
 };
+
+/* As Java programs know them. */
+#define NINF_AUTHENTICATION_FAILED AUTHENTICATION_FAILED
+#define NINF_ERROR_SESSION_ISNOT_DONE SESSION_ISNOT_DONE
+#define NINF_ERROR_SESSION_CANCELED SESSION_CANCELED
+#define NINF_ERROR_SESSION_FINISHED SESSION_FINISHED
+#define NINF_FILE_CANNOT_OPEN FILE_CANNOT_OPEN
+#define NINF_FILE_CANNOT_WRITE FILE_CANNOT_WRITE
 
 /* This thread's last error; printed to standard error as "text: words". */
 int Ninf_error_code(void) FARCALL_NINF_SYMBOL(Ninf_error_code);
@@ -99,7 +135,29 @@ void any_set_function(any_t *any, void (*value)(void)) FARCALL_NINF_SYMBOL(any_s
 int Ninf_call_v(farcall_grpc_char *entry, any_t *arguments) FARCALL_NINF_SYMBOL(Ninf_call_v);
 int Ninf_call_v_async(farcall_grpc_char *entry, any_t *arguments) FARCALL_NINF_SYMBOL(Ninf_call_v_async);
 
-/* A function looked up beforehand. `types` is not looked at. Freed by Ninf_free_stub. */
+/* Types of arguments; an array has that of its elements. */
+enum ninf_type {
+    NINF_CHAR = 1,
+    NINF_INT8 = 2,
+    NINF_UNSIGNED_CHAR = 3,
+    NINF_SHORT = 4,
+    NINF_UNSIGNED_SHORT = 5,
+    NINF_INT = 6,
+    NINF_UNSIGNED_INT = 7,
+    NINF_LONG = 8,
+    NINF_UNSIGNED_LONG = 9,
+    NINF_FLOAT = 10,
+    NINF_DOUBLE = 11,
+    NINF_SCOMPLEX = 12,
+    NINF_DCOMPLEX = 13,
+    NINF_STRING = 64,
+    NINF_FILENAME = 65,
+    NINF_FUNCTION = 66,
+    NINF_STRUCT = 67
+};
+
+/* A function looked up beforehand. `types` is NULL, or has room for one of enum ninf_type per argument, which are written
+ * there. Freed by Ninf_free_stub. */
 typedef struct ninf_stub_information Ninf_stub_t;
 int Ninf_get_stub(farcall_grpc_char *entry, int *types, Ninf_stub_t **stub) FARCALL_NINF_SYMBOL(Ninf_get_stub);
 int Ninf_free_stub(Ninf_stub_t *stub) FARCALL_NINF_SYMBOL(Ninf_free_stub);
@@ -118,6 +176,16 @@ int Ninf_executable_finalize(Ninf_executable_t *executable) FARCALL_NINF_SYMBOL(
 Ninf_executable_t *Ninf_get_executable_from_session(int session)
     FARCALL_NINF_SYMBOL(Ninf_get_executable_from_session);
 
+/* Calls the one function of a stub executable of this host ("./_stub_dmmul"), which needs no server: a private one runs it,
+ * and ends with this process. Two names of one function. */
+int Ninf_local_exec(farcall_grpc_char *program, ...) FARCALL_NINF_SYMBOL(Ninf_local_exec);
+int Ninf_call_exec(farcall_grpc_char *program, ...) FARCALL_NINF_SYMBOL(Ninf_call_exec);
+
+/* How many functions of a server have all of these words in their names or descriptions. `found` is NULL, or the place of a
+ * text with a line for each, which the caller frees. "ninf://HOST:PORT/words" asks another server than the default one;
+ * NULL and "" are all functions. */
+int Ninf_query(farcall_grpc_char *words, char **found) FARCALL_NINF_SYMBOL(Ninf_query);
+
 /* Calls of one function, spread over the hosts of -map. Ninf_group_wait_all waits for all of them, and frees the group. */
 typedef struct ninf_group Ninf_group_t;
 Ninf_group_t *Ninf_group_init(farcall_grpc_char *entry) FARCALL_NINF_SYMBOL(Ninf_group_init);
@@ -135,7 +203,7 @@ int Ninf_wait_any(int *session) FARCALL_NINF_SYMBOL(Ninf_wait_any);
 int Ninf_wait_or(int *sessions, int count, int *session) FARCALL_NINF_SYMBOL(Ninf_wait_or);
 /* 1 when it has ended, 0 while it is under way, NINF_ERROR for no session. */
 int Ninf_session_probe(int session) FARCALL_NINF_SYMBOL(Ninf_session_probe);
-/* Asks for its end; it is still to be waited for. */
+/* Asks for its end; it is still to be waited for. One that has ended is SESSION_FINISHED. */
 int Ninf_session_cancel(int session) FARCALL_NINF_SYMBOL(Ninf_session_cancel);
 /* Cancels it, and waits for it. */
 int Ninf_session_remove(int session) FARCALL_NINF_SYMBOL(Ninf_session_remove);
@@ -178,6 +246,21 @@ int Ninf_transaction_begin(void) FARCALL_NINF_SYMBOL(Ninf_transaction_begin);
 int Ninf_transaction_end(void) FARCALL_NINF_SYMBOL(Ninf_transaction_end);
 int Ninf_check_in(void) FARCALL_NINF_SYMBOL(Ninf_check_in);
 int Ninf_check_out(void) FARCALL_NINF_SYMBOL(Ninf_check_out);
+/* Throws away what this thread wrote down. In a thread without a transaction: cancels those whose ends other threads wait
+ * for, which is TRANSACTION_CANCELED to them. */
+int Ninf_transaction_cancel(void) FARCALL_NINF_SYMBOL(Ninf_transaction_cancel);
+
+/* ---- Objects of other systems ------------------------------------------------------------------------------------ */
+
+/* Functions that turn an object of another system (Lisp, Mathematica) into `count` elements of a type, and such elements
+ * into the object. A string is one element, a char *: the one that ninf_cim_get gives stays until the call has ended. They
+ * return CIM_OK, or one of CIM_ERROR_…, which the call then fails with. */
+typedef int (*ninf_cim_get)(void *object, int type, long count, void *elements);
+typedef int (*ninf_cim_put)(void *object, int type, long count, const void *elements);
+int Ninf_set_cim_funcs(ninf_cim_get get, ninf_cim_put put) FARCALL_NINF_SYMBOL(Ninf_set_cim_funcs);
+/* Calls a function with an object for each argument. Not for callbacks, structs and IN arrays of strings, and not within
+ * a transaction. */
+int Ninf_cim_main(farcall_grpc_char *entry, void **arguments) FARCALL_NINF_SYMBOL(Ninf_cim_main);
 
 /* ---- The variadic calls, with the number of their arguments before them ------------------------------------------ */
 
@@ -188,6 +271,8 @@ int farcall_Ninf_call_body_async_counted(int count, Ninf_stub_t *stub, ...);
 int farcall_Ninf_call_executable_counted(int count, Ninf_executable_t *executable, ...);
 int farcall_Ninf_call_executable_async_counted(int count, Ninf_executable_t *executable, ...);
 int farcall_Ninf_group_call_async_counted(int count, Ninf_group_t *group, ...);
+int farcall_Ninf_local_exec_counted(int count, const char *program, ...);
+int farcall_Ninf_call_exec_counted(int count, const char *program, ...);
 
 #ifdef FARCALL_GRPC_COUNTED
 FARCALL_GRPC_COUNTED Ninf_call(farcall_grpc_char *entry, ...)
@@ -217,6 +302,14 @@ FARCALL_GRPC_COUNTED Ninf_call_executable_async(Ninf_executable_t *executable, .
 FARCALL_GRPC_COUNTED Ninf_group_call_async(Ninf_group_t *group, ...)
 {
     return farcall_Ninf_group_call_async_counted(FARCALL_GRPC_COUNT, group, FARCALL_GRPC_REST);
+}
+FARCALL_GRPC_COUNTED Ninf_local_exec(farcall_grpc_char *program, ...)
+{
+    return farcall_Ninf_local_exec_counted(FARCALL_GRPC_COUNT, program, FARCALL_GRPC_REST);
+}
+FARCALL_GRPC_COUNTED Ninf_call_exec(farcall_grpc_char *program, ...)
+{
+    return farcall_Ninf_call_exec_counted(FARCALL_GRPC_COUNT, program, FARCALL_GRPC_REST);
 }
 #endif
 

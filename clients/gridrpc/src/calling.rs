@@ -1,13 +1,14 @@
 //! Calls: arguments are asked for one by one, as the interface says, and the call is made or started.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io::Write;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use farcall_c::{POINTER, Prepared, TaggedValue, check_count, fill_all, passing, prepare};
 use farcall_client::idl::interface::{Interface, Mode, Parameter, Shape};
-use farcall_client::{CallOptions, News, Outputs, PendingCall, Routine};
+use farcall_client::{Argument, CallOptions, News, Outputs, PendingCall, Routine};
 
 use crate::attributes::{ArgumentTransfer, SessionAttributes};
 use crate::code::{Code, Failure, Outcome};
@@ -22,6 +23,9 @@ use crate::waiting::VOID;
 /// How often it is looked whether arguments have left that did not at once.
 const SENDING: Duration = Duration::from_millis(1);
 
+/// Tags of numbers that have more than one byte: FARCALL_INT16 to FARCALL_COMPLEX128.
+const WIDE_NUMBERS: RangeInclusive<u32> = 4..=13;
+
 /// A call in the making.
 pub struct Wanted<'a> {
     pub context: Arc<Context>,
@@ -35,6 +39,8 @@ pub struct Wanted<'a> {
     pub count: Option<usize>,
     /// Whether the configuration may have scalars passed by address.
     pub by_address: bool,
+    /// Ninf's own rules: an IN array may be the text of a URL, and it is told whether arguments or results were lost.
+    pub classic: bool,
 }
 
 /// What a call needs beside its arguments.
@@ -46,6 +52,7 @@ struct Bound {
     options: CallOptions,
     /// Whether IN scalars go by address, as Fortran passes them.
     by_address: bool,
+    classic: bool,
 }
 
 impl Bound {
@@ -57,7 +64,8 @@ impl Bound {
         let on = handle.held.as_ref().map(|held| held.id);
         let options = CallOptions { timeout, announced, output, on, ..CallOptions::default() };
         let by_address = wanted.by_address && wanted.context.servers.fortran_compatible();
-        Ok(Bound { handle, routine, connection, attributes, options, by_address })
+        let classic = wanted.classic;
+        Ok(Bound { handle, routine, connection, attributes, options, by_address, classic })
     }
 
     /// Asks for the arguments.
@@ -87,7 +95,12 @@ impl Bound {
             });
         }
         // SAFETY: the caller's promise.
-        unsafe { prepare(&self.routine, &values) }.map_err(|error| self.failed(error))
+        let mut prepared = unsafe { prepare(&self.routine, &values) }.map_err(|error| self.failed(error))?;
+        if self.classic {
+            // SAFETY: as above.
+            unsafe { name_urls(interface, &values, &mut prepared) }?;
+        }
+        Ok(prepared)
     }
 
     fn failed(&self, error: farcall_client::Error) -> Failure {
@@ -95,16 +108,17 @@ impl Bound {
         self.handle.failed(error)
     }
 
-    /// Waits until the arguments have left, or the call is over; not where they need not have left.
-    fn see_off(&self, pending: &mut PendingCall, began: &Began) -> Outcome<()> {
+    /// Waits until the arguments have left, or the call is over; not where they need not have left. False when they have
+    /// not, and never will.
+    fn see_off(&self, pending: &mut PendingCall, began: &Began) -> Outcome<bool> {
         let limit = self.attributes.argument_timeout();
         if self.attributes.transfer == ArgumentTransfer::Nowait && limit.is_none() {
-            return Ok(());
+            return Ok(true);
         }
         loop {
             let transfer = pending.transfer();
             if transfer.sent >= transfer.to_send {
-                return Ok(());
+                return Ok(true);
             }
             if limit.is_some_and(|limit| began.real.elapsed() > limit) {
                 let (name, sent, all) = (&self.handle.name, transfer.sent, transfer.to_send);
@@ -112,10 +126,49 @@ impl Bound {
                 return Err(self.handle.noted(Failure::new(Code::Timeout, message)));
             }
             if matches!(pending.next_news(Some(SENDING)), Ok(Some(News::Over)) | Err(_)) {
-                return Ok(());
+                return Ok(false);
             }
         }
     }
+}
+
+/// Where an IN array begins as a URL does, the server is to fetch it from there.
+///
+/// # Safety
+/// As many values as the interface has parameters, each as it says.
+unsafe fn name_urls(interface: &Interface, values: &[TaggedValue], prepared: &mut Prepared<'_>) -> Outcome<()> {
+    for ((index, parameter), value) in interface.caller_parameters().zip(values) {
+        // Characters may be a URL that the routine itself is to have.
+        let is_named =
+            matches!(parameter.shape, Shape::Array { .. }) && WIDE_NUMBERS.contains(&(passing(parameter) & 0xff));
+        if !is_named || value.address().is_null() || !parameter.mode.is_input() {
+            continue;
+        }
+        // SAFETY: the caller's promise: an array of numbers, which is no text, or a text.
+        let Some(url) = (unsafe { url_at(value.address()) }) else { continue };
+        if parameter.mode != Mode::In {
+            let message = format!("{}: results cannot go to {url}; pass an array", parameter.name);
+            return Err(Failure::other(message));
+        }
+        prepared.arguments[index] = Argument::Url(url);
+    }
+    Ok(())
+}
+
+/// The URL that lies there. Looks at no byte behind one that a URL has not.
+///
+/// # Safety
+/// At least one byte lies there, and behind each that is one of a scheme another.
+unsafe fn url_at(place: *const u8) -> Option<String> {
+    let begins = |scheme: &str| {
+        // SAFETY: the caller's promise: what is there goes on as long as it is alike.
+        scheme.bytes().enumerate().all(|(at, byte)| unsafe { place.add(at).read() } == byte)
+    };
+    if !["http://", "https://", "file:/"].into_iter().any(begins) {
+        return None;
+    }
+    // SAFETY: no array begins so: it is text.
+    Some(unsafe { CStr::from_ptr(place.cast()) }.to_string_lossy().into_owned())
 }
 
 fn is_work_array(parameter: &Parameter) -> bool {
@@ -138,13 +191,12 @@ pub unsafe fn call(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) ->
     let Prepared { arguments, destinations, places } = unsafe { bound.prepare(wanted.count, next) }?;
     // SAFETY: as above.
     let started = unsafe { bound.routine.start_borrowed(arguments, destinations, &bound.options) };
-    let mut pending = started.map_err(|error| bound.failed(error))?;
+    let mut pending = started.map_err(|error| bound.failed(error).in_sending(true))?;
     let _known = wanted.context.sessions.enter(&bound.connection, pending.number())?;
-    if bound.attributes.argument_timeout().is_some() {
-        bound.see_off(&mut pending, &Began::now())?;
-    }
+    let looks = bound.attributes.argument_timeout().is_some() || bound.classic;
+    let sent = !looks || bound.see_off(&mut pending, &Began::now())?;
     let outputs = if bound.options.output { printing(pending) } else { pending.wait() };
-    let outputs = outputs.map_err(|error| bound.failed(error))?;
+    let outputs = outputs.map_err(|error| bound.failed(error).in_sending(!sent))?;
     // SAFETY: as above.
     unsafe { fill_all(&places, &outputs) }.map_err(|error| bound.failed(error))
 }
@@ -183,8 +235,8 @@ pub unsafe fn start(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) -
     let deadline = bound.options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     // SAFETY: as above.
     let pending = unsafe { bound.routine.start_borrowed(arguments, destinations, &bound.options) };
-    let mut pending = pending.map_err(|error| bound.failed(error))?;
-    bound.see_off(&mut pending, &began)?;
+    let mut pending = pending.map_err(|error| bound.failed(error).in_sending(true))?;
+    let sent = bound.see_off(&mut pending, &began)?;
     let measured = began.sent(bound.handle.binding);
     let Bound { handle, connection, .. } = bound;
     let (number, given, pending) = (pending.number(), wanted.given, Some(pending));
@@ -199,6 +251,7 @@ pub unsafe fn start(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) -
         deadline,
         begun,
         measured,
+        sent,
     })
 }
 
@@ -235,7 +288,7 @@ impl RawRequest {
         // SAFETY: grpc.h: a handle.
         let handle = unsafe { context.handles(method.is_some()).find(given) }?;
         let count = usize::try_from(self.count).ok();
-        Ok(Wanted { context, handle, given, method, attributes, count, by_address: true })
+        Ok(Wanted { context, handle, given, method, attributes, count, by_address: true, classic: false })
     }
 
     /// # Safety

@@ -4,6 +4,8 @@ use std::ffi::CStr;
 
 use farcall_client::{Error, ErrorKind};
 
+use crate::ninf::Number;
+
 /// The numbers of grpc.h.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
@@ -67,6 +69,8 @@ pub struct Failure {
     pub code: Code,
     /// What the log and `grpc_perror_np` get.
     pub words: String,
+    /// The same as Ninf numbers it.
+    pub number: Number,
 }
 
 /// What an entry comes to.
@@ -74,7 +78,18 @@ pub type Outcome<T> = Result<T, Failure>;
 
 impl Failure {
     pub fn new(code: Code, words: impl Into<String>) -> Failure {
-        Failure { code, words: words.into() }
+        Failure { code, words: words.into(), number: Number::of_code(code) }
+    }
+
+    /// One that Ninf tells from others of its code.
+    pub fn numbered(self, number: Number) -> Failure {
+        Failure { number, ..self }
+    }
+
+    /// The same when it may have met a call whose arguments had not all left: then a lost connection is one that Ninf
+    /// tells from another.
+    pub fn in_sending(self, met: bool) -> Failure {
+        if met && self.number == Number::DataReceiveFail { self.numbered(Number::DataSendFail) } else { self }
     }
 
     /// Something that nothing but `GRPC_OTHER_ERROR_CODE` stands for.
@@ -89,18 +104,25 @@ impl Failure {
             ErrorKind::InvalidArgument => Code::ServerNotFound,
             _ => code_of(error),
         };
-        Failure::new(code, error.to_string())
+        Failure::new(code, error.to_string()).numbered(Number::of_error(error, code))
     }
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
-        Failure::new(code_of(&error), error.to_string())
+        let code = code_of(&error);
+        Failure::new(code, error.to_string()).numbered(Number::of_error(&error, code))
     }
+}
+
+/// Whether it is about what an argument names, a file or a URL, and not about the call itself.
+pub fn is_of_argument(error: &Error) -> bool {
+    error.context().iter().any(|(key, _)| key == "parameter")
 }
 
 fn code_of(error: &Error) -> Code {
     match error.kind() {
+        ErrorKind::Unreachable | ErrorKind::NotFound if is_of_argument(error) => Code::OtherError,
         ErrorKind::Unreachable => Code::ServerNotFound,
         ErrorKind::NotFound | ErrorKind::Ambiguous => Code::FunctionNotFound,
         ErrorKind::PermissionDenied
@@ -137,5 +159,7 @@ mod tests {
         let error = Error::new(ErrorKind::NotFound, "look up", "nothing of the name");
         assert_eq!(Failure::of_binding(&error, Code::ClassNotFound).code, Code::ClassNotFound);
         assert_eq!(Failure::from(error).code, Code::FunctionNotFound);
+        let error = Error::new(ErrorKind::NotFound, "call", "the file cannot be read").with("parameter", "from");
+        assert_eq!(Failure::from(error).code, Code::OtherError);
     }
 }

@@ -8,9 +8,10 @@ use farcall_client::{Error, ErrorKind, Routine};
 use rustc_hash::FxHashMap;
 
 use crate::attributes::HandleAttributes;
-use crate::code::{Code, Failure, Outcome};
+use crate::code::{Code, Failure, Outcome, is_of_argument};
 use crate::connecting::Connection;
 use crate::held::Held;
+use crate::ninf::Number;
 use crate::servers::{Server, Servers};
 
 /// `grpc_function_handle_t` and its kind: a number, and words that are zero.
@@ -120,15 +121,25 @@ impl Handles {
         for server in servers.named(attributes.host.as_deref(), attributes.port, name)? {
             let function = servers.function(&server, name);
             let attributes = attributes.completed(server.section.as_ref(), function.as_ref());
-            match self.look_up(&server, name, &attributes, wanted) {
-                Ok((binding, all)) => {
-                    let add = |held| self.add(name, server.clone(), held, &attributes, binding);
-                    return Ok(all.into_iter().map(add).collect());
-                }
+            match self.bind_at(&server, name, &attributes, wanted) {
+                Ok(all) => return Ok(all),
                 Err(error) => failure = Some(telling(failure, error)),
             }
         }
         Err(failure.unwrap_or_else(|| Failure::new(Code::ServerNotFound, "the configuration names no server")))
+    }
+
+    /// Binds the name at this server, so many times.
+    pub fn bind_at(
+        &self,
+        server: &Arc<Server>,
+        name: &str,
+        attributes: &HandleAttributes,
+        wanted: Processes,
+    ) -> Outcome<Vec<u64>> {
+        let (binding, all) = self.look_up(server, name, attributes, wanted)?;
+        let add = |held| self.add(name, server.clone(), held, attributes, binding);
+        Ok(all.into_iter().map(add).collect())
     }
 
     fn add(
@@ -235,9 +246,16 @@ impl Handle {
 
     /// A call's failure: that a handle's own process is gone makes the handle useless.
     pub fn failed(&self, error: Error) -> Failure {
-        let gone = self.held.is_some() && error.kind() == ErrorKind::NotFound;
-        let failure = if gone { Failure::new(self.kind.invalid(), error.to_string()) } else { error.into() };
-        self.noted(failure)
+        let gone = error.kind() == ErrorKind::NotFound && !is_of_argument(&error);
+        let of_own = gone && self.held.is_some();
+        // One that never began is one that never was; why is what its caller wants to know.
+        let never_began = self.held.as_ref().filter(|_| of_own).and_then(|held| held.is_ready().err());
+        if let Some(reason) = never_began.filter(|reason| reason.kind() != ErrorKind::NotFound) {
+            return self.noted(Failure::of_binding(&reason, self.kind.missing()));
+        }
+        let failure = if of_own { Failure::new(self.kind.invalid(), error.to_string()) } else { error.into() };
+        // It was there when the handle was bound.
+        self.noted(if gone { failure.numbered(Number::StubRemoved) } else { failure })
     }
 
     /// Whether its process takes calls.
@@ -246,6 +264,11 @@ impl Handle {
             Some(held) => held.is_ready().map_err(|error| Failure::of_binding(&error, self.kind.missing())),
             None => self.routine(None).map(|_| true),
         }
+    }
+
+    /// Has it serve on after a call that took too long.
+    pub fn forgive(&self) {
+        self.timed_out.store(false, Ordering::Relaxed);
     }
 
     /// Keeps a failure as the handle's last one.

@@ -4,6 +4,9 @@ mod any;
 mod calls;
 mod entries;
 mod failure;
+mod foreign;
+mod lookup;
+mod number;
 mod sets;
 mod settings;
 mod transactions;
@@ -15,9 +18,11 @@ use farcall_client::PerProcess;
 use rustc_hash::FxHashMap;
 
 use crate::attributes::HandleAttributes;
-use crate::code::{Failure, Outcome};
+use crate::code::{Code, Failure, Outcome};
 use crate::context::Context;
 use crate::handles::{Handle, Processes, RawHandle};
+pub use number::Number;
+
 use entries::Entry;
 use settings::Settings;
 
@@ -30,6 +35,10 @@ pub struct Ninf {
     pub settings: Mutex<Settings>,
     /// Executables by sessions that are under way, as addresses.
     pub executables: Mutex<FxHashMap<i32, usize>>,
+    /// What turns objects of other systems into numbers.
+    pub foreign: Mutex<foreign::Functions>,
+    /// Transactions whose ends threads wait for.
+    pub ending: Mutex<Vec<Arc<transactions::Ending>>>,
 }
 
 static NINF: PerProcess<Ninf> = PerProcess::new();
@@ -41,6 +50,11 @@ pub fn ninf() -> &'static Ninf {
 
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn no_program(path: &str, why: &str) -> Failure {
+    let words = format!("{path} cannot be run as a stub executable: {why}");
+    Failure::new(Code::FunctionNotFound, words).numbered(Number::CantExecuteStub)
 }
 
 impl Ninf {
@@ -73,9 +87,35 @@ impl Ninf {
         let mut attributes = HandleAttributes::of(entry.host.clone(), &entry.name);
         attributes.port = entry.port.into();
         let bound = context.handles.bind(&context.servers, &entry.name, &attributes, processes)?;
+        Ninf::first(&context, &bound)
+    }
+
+    fn first(context: &Context, bound: &[u64]) -> Outcome<Arc<Handle>> {
         let id = bound.first().copied().ok_or_else(|| Failure::other("no handle was made"))?;
         // SAFETY: a struct of our own.
         unsafe { context.handles.find(&RawHandle::new(id)) }
+    }
+
+    /// A handle of the one function of the stub executable at this path, which a server of this process alone runs.
+    pub fn program(&self, path: &str) -> Outcome<Arc<Handle>> {
+        let full = std::fs::canonicalize(path);
+        let full = full.map_err(|error| no_program(path, &error.to_string()))?;
+        let entry = Entry { host: full.to_str().map(str::to_owned), port: 0, name: String::new() };
+        if let Some(handle) = lock(&self.handles).get(&entry) {
+            return Ok(handle.clone());
+        }
+        let context = self.context()?;
+        let server = context.servers.program(full);
+        let connection = server.connect(None).map_err(|failure| no_program(path, &failure.words))?;
+        let routines = connection.client.routines()?;
+        let [routine] = &routines[..] else {
+            return Err(no_program(path, &format!("it has {} functions, and should have one", routines.len())));
+        };
+        let attributes = HandleAttributes::of(None, routine.name());
+        let bound = context.handles.bind_at(&server, routine.name(), &attributes, Processes::Shared)?;
+        let handle = Ninf::first(&context, &bound)?;
+        lock(&self.handles).insert(entry, handle.clone());
+        Ok(handle)
     }
 
     pub fn handle_of(&self, entry: Entry) -> Outcome<Arc<Handle>> {

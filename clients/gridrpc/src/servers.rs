@@ -30,6 +30,8 @@ enum Place {
     There(String),
     /// A private one of this process, with stub executables of this host: functions, and their programs.
     Stubs(Vec<(String, PathBuf)>),
+    /// A private one of this process, with one stub executable.
+    Program(PathBuf),
 }
 
 /// A server that handles are bound to.
@@ -155,6 +157,11 @@ impl Servers {
         stubs.into_iter().chain([place]).map(|place| self.known(place, Some(section.clone()))).collect()
     }
 
+    /// A server of this process alone for the stub executable at this path.
+    pub fn program(&self, path: PathBuf) -> Arc<Server> {
+        self.known(Place::Program(path), None)
+    }
+
     fn stubs(&self, config: &Config, section: &Section, function: &str) -> Option<Place> {
         let found = local_stubs(config, &section.information_sources, &|host| self.is_here(host));
         for warning in &found.warnings {
@@ -244,7 +251,11 @@ impl Server {
         };
         match &self.place {
             Place::At(address) => to(address, Some("")),
-            Place::Stubs(programs) => self.start_stubs(programs),
+            Place::Stubs(programs) => {
+                let stubs = LocalStubs { programs: programs.clone(), warnings: Vec::new() };
+                self.start_stubs(|folder| stubs.write_lists(&folder.0))
+            }
+            Place::Program(path) => self.start_stubs(|_| Ok(vec![path.clone()])),
             Place::There(host) => to(&Address::Tls { host: host.clone(), port: DEFAULT_PORT }, Some("")),
             Place::Default => to(&Address::given_or_default(None)?, None),
             Place::Here => match to(&Address::given_or_default(None)?, None) {
@@ -265,13 +276,15 @@ impl Server {
     }
 
     /// A server for this process alone, with these stub executables.
-    fn start_stubs(&self, programs: &[(String, PathBuf)]) -> farcall_client::Result<Client> {
+    fn start_stubs(
+        &self,
+        files: impl FnOnce(&Folder) -> farcall_client::Result<Vec<PathBuf>>,
+    ) -> farcall_client::Result<Client> {
         let mut private = lock(&self.private);
         if private.is_none() {
             let folder = Folder::make()?;
-            let stubs = LocalStubs { programs: programs.to_vec(), warnings: Vec::new() };
             let arguments = vec!["--manifest".to_owned(), self.write_manifest(&folder)?];
-            let options = ServeOptions { files: stubs.write_lists(&folder.0)?, arguments, ..ServeOptions::default() };
+            let options = ServeOptions { files: files(&folder)?, arguments, ..ServeOptions::default() };
             *private = Some(PrivateServer::start(&options)?);
         }
         private.as_ref().ok_or_else(|| Error::internal("connect", "a private server is gone"))?.connect()

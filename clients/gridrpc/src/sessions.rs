@@ -37,6 +37,8 @@ pub struct Running {
     pub deadline: Option<Instant>,
     pub begun: Instant,
     pub measured: Measured,
+    /// Whether its arguments have left, as far as somebody waited for that.
+    pub sent: bool,
 }
 
 // SAFETY: the caller's handle and places of strings are addresses here: the places are written to by whoever collects the
@@ -309,6 +311,7 @@ struct Taken {
     places: Vec<TextPlace>,
     handle: Arc<Handle>,
     connection: Arc<Connection>,
+    sent: bool,
 }
 
 /// What came of it: the call itself when it is not over.
@@ -337,7 +340,7 @@ impl Taken {
             }
             Err(error) => {
                 self.handle.server.note(&self.connection, &error);
-                Found::Over(Some(self.handle.failed(error)), None)
+                Found::Over(Some(self.handle.failed(error).in_sending(!self.sent)), None)
             }
         };
         Looked { session: self.session, number, found }
@@ -378,8 +381,8 @@ impl Table {
         };
         let running = self.running.get_mut(&session)?;
         let (pending, places) = (running.pending.take()?, std::mem::take(&mut running.places));
-        let (handle, connection) = (running.handle.clone(), running.connection.clone());
-        Some(Taken { session, pending, places, handle, connection })
+        let (handle, connection, sent) = (running.handle.clone(), running.connection.clone(), running.sent);
+        Some(Taken { session, pending, places, handle, connection, sent })
     }
 
     /// Keeps what came of a call; gives it back when nobody wants it any more.

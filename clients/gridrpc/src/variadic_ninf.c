@@ -11,6 +11,7 @@ struct ninf_request {
     int count; /* -1: not known */
     int asynchronous;
     const char *entry; /* or one of these: */
+    const char *program;
     Ninf_stub_t *stub;
     Ninf_executable_t *executable;
     Ninf_group_t *group;
@@ -102,4 +103,22 @@ int Ninf_group_call_async(Ninf_group_t *group, ...)
 int farcall_Ninf_group_call_async_counted(int count, Ninf_group_t *group, ...)
 {
     REQUEST("Ninf_group_call_async", count, 1, group);
+}
+
+int Ninf_local_exec(char *program, ...)
+{
+    REQUEST("Ninf_local_exec", -1, 0, program);
+}
+int farcall_Ninf_local_exec_counted(int count, const char *program, ...)
+{
+    REQUEST("Ninf_local_exec", count, 0, program);
+}
+
+int Ninf_call_exec(char *program, ...)
+{
+    REQUEST("Ninf_call_exec", -1, 0, program);
+}
+int farcall_Ninf_call_exec_counted(int count, const char *program, ...)
+{
+    REQUEST("Ninf_call_exec", count, 0, program);
 }

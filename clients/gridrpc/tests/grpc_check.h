@@ -35,13 +35,16 @@ static inline double check_now(void)
     return now.tv_sec + now.tv_usec * 1e-6;
 }
 
-/* Starts the server, which is the default one from now on. The tests run at the top of the repository. */
-static inline farcall_server *check_begin(size_t count, const char *const *arguments)
+/* Starts the server, which is the default one from now on, with other files beside checks.idl and with arguments of its
+ * own. The tests run at the top of the repository. */
+static inline farcall_server *check_begin_with(const char *const *more, size_t more_count, const char *const *arguments,
+                                               size_t count)
 {
-    static const char *const files[] = {"clients/gridrpc/tests/checks.idl"};
-    farcall_server_options options = {sizeof options, NULL, files, 1, arguments, count, 0};
+    const char *files[8] = {"clients/gridrpc/tests/checks.idl"};
+    farcall_server_options options = {sizeof options, NULL, files, more_count + 1, arguments, count, 0};
     farcall_server *server;
     farcall_error *error;
+    memcpy(files + 1, more, more_count * sizeof *more);
     if (farcall_server_start(&options, &server, &error) != FARCALL_OK) {
         printf("FAIL %s\n0 passed, 1 failed\n", farcall_error_message(error));
         exit(1);
@@ -54,6 +57,27 @@ static inline farcall_server *check_begin(size_t count, const char *const *argum
     if (!getenv("NG_LOG_LEVEL"))
         setenv("NG_LOG_LEVEL", "0", 1);
     return server;
+}
+
+static inline farcall_server *check_begin(size_t count, const char *const *arguments)
+{
+    const char *const none[] = {NULL};
+    return check_begin_with(none, 0, arguments, count);
+}
+
+/* The process number of the child that this thread started last. */
+static inline pid_t check_youngest_child(void)
+{
+    char path[100];
+    long child, found = -1;
+    FILE *file;
+    snprintf(path, sizeof path, "/proc/self/task/%ld/children", (long)getpid());
+    file = fopen(path, "r");
+    while (file && fscanf(file, "%ld", &child) == 1)
+        found = child;
+    if (file)
+        fclose(file);
+    return (pid_t)found;
 }
 
 static inline int check_end(farcall_server *server)

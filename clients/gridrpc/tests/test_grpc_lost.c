@@ -1,21 +1,6 @@
 /* A server that is killed: its sessions fail at once and with the right code, and others' go on. */
 #include "grpc_check.h"
 
-/* The process number of the child that was started last. */
-static pid_t youngest_child(void)
-{
-    char path[100];
-    long child, found = -1;
-    FILE *file;
-    snprintf(path, sizeof path, "/proc/self/task/%ld/children", (long)getpid());
-    file = fopen(path, "r");
-    while (file && fscanf(file, "%ld", &child) == 1)
-        found = child;
-    if (file)
-        fclose(file);
-    return (pid_t)found;
-}
-
 int main(void)
 {
     static const char *const files[] = {"clients/gridrpc/tests/checks.idl"};
@@ -30,7 +15,7 @@ int main(void)
     pid_t child;
 
     CHECK(farcall_server_start(&options, &other, &error) == FARCALL_OK);
-    child = youngest_child();
+    child = check_youngest_child();
     CHECK_OK(grpc_initialize(NULL));
     CHECK_OK(grpc_function_handle_default(&here, "nap"));
     CHECK_OK(grpc_function_handle_init(&there, (char *)farcall_server_address(other), "spin"));

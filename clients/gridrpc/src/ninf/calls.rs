@@ -14,10 +14,11 @@ use crate::held::Held;
 
 use super::any::Any;
 use super::entries::Entry;
-use super::failure::{OK, enter, enter_or, numbered};
+use super::failure::{OK, enter, enter_or};
+use super::lookup::write_types;
 use super::transactions::{self, Recorded};
 use super::waiting::wait_for_all;
-use super::{lock, ninf};
+use super::{Number, lock, ninf};
 
 /// `Ninf_stub_t` and `Ninf_executable_t`: a function that was looked up.
 pub struct Stub {
@@ -45,6 +46,8 @@ impl Made {
     /// # Safety
     /// Arguments as the interface says, until the call is over.
     unsafe fn act(&self, mut next: impl FnMut(u32) -> TaggedValue) -> Outcome<c_int> {
+        // That is a rule of GridRPC.
+        self.handle.forgive();
         if transactions::is_under_way() {
             let interface = self.handle.routine(None)?.0.interface().clone();
             self.count.map_or(Ok(()), |count| farcall_c::check_count(&interface, count))?;
@@ -55,7 +58,8 @@ impl Made {
         }
         let (context, handle, count) = (ninf().context()?, self.handle.clone(), self.count);
         let given = std::ptr::null_mut();
-        let wanted = Wanted { context, handle, given, method: None, attributes: None, count, by_address: false };
+        let wanted =
+            Wanted { context, handle, given, method: None, attributes: None, count, by_address: false, classic: true };
         // SAFETY: the caller's promise, here and below.
         unsafe { if self.starts { start(&wanted, next) } else { call(&wanted, next).map(|()| OK) } }
     }
@@ -69,6 +73,7 @@ pub struct RawRequest {
     count: c_int,
     asynchronous: c_int,
     entry: *const c_char,
+    program: *const c_char,
     stub: *const Stub,
     executable: *const Stub,
     group: *const Group,
@@ -89,6 +94,8 @@ impl RawRequest {
                 let turn = group.next.fetch_add(1, Ordering::Relaxed) % group.handles.len();
                 Ok(group.handles[turn].clone())
             }
+            // SAFETY: as above.
+            (None, None) if !self.program.is_null() => ninf().program(unsafe { text(self.program, "the program") }?),
             // SAFETY: as above.
             (None, None) => ninf().handle(unsafe { text(self.entry, "what is to be called") }?),
         }
@@ -127,6 +134,17 @@ unsafe extern "C" fn ninf_request(request: *const RawRequest) -> c_int {
     let name = unsafe { text(request.name, "the entry's name") }.unwrap_or("Ninf_call");
     // SAFETY: as above.
     enter(name, || unsafe { request.act() })
+}
+
+/// Makes a call with these values.
+///
+/// # Safety
+/// As many as the function has parameters, each as the interface says.
+pub unsafe fn call_values(handle: Arc<Handle>, values: &[TaggedValue]) -> Outcome<c_int> {
+    let mut values = values.iter();
+    let next = |_| values.next().copied().unwrap_or_else(|| TaggedValue::of_pointer(std::ptr::null_mut()));
+    // SAFETY: the caller's promise.
+    unsafe { Made { handle, count: None, starts: false }.act(next) }
 }
 
 /// A call with an array of values.
@@ -184,16 +202,6 @@ unsafe extern "C" fn farcall_Ninf_call_body_v_async(stub: *const Stub, arguments
     enter("Ninf_call_body_v_async", || unsafe { call_with(of_stub(stub)?, arguments, true) })
 }
 
-/// Looks an entry up.
-///
-/// # Safety
-/// NULL or text.
-unsafe fn look_up(entry: *const c_char) -> Outcome<*mut Stub> {
-    // SAFETY: the caller's promise.
-    let handle = ninf().handle(unsafe { text(entry, "the entry") }?)?;
-    Ok(Box::into_raw(Box::new(Stub { handle })))
-}
-
 /// # Safety
 /// NULL, or a stub that the caller gives up.
 unsafe fn give_up(stub: *mut Stub) -> Outcome<c_int> {
@@ -205,13 +213,17 @@ unsafe fn give_up(stub: *mut Stub) -> Outcome<c_int> {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_Ninf_get_stub(entry: *const c_char, _types: *mut c_int, stub: *mut *mut Stub) -> c_int {
+unsafe extern "C" fn farcall_Ninf_get_stub(entry: *const c_char, types: *mut c_int, stub: *mut *mut Stub) -> c_int {
     enter("Ninf_get_stub", || {
-        // SAFETY: ninf.h: a place for the stub, and text, here and below.
+        // SAFETY: ninf.h: a place for the stub, text, and NULL or room for the types, here and below.
         let place = unsafe { place(stub, "the place for the stub") }?;
         *place = std::ptr::null_mut();
         // SAFETY: as above.
-        *place = unsafe { look_up(entry) }?;
+        let handle = ninf().handle(unsafe { text(entry, "the entry") }?)?;
+        let routine = handle.routine(None)?.0;
+        // SAFETY: as above.
+        unsafe { write_types(routine.interface(), types) };
+        *place = Box::into_raw(Box::new(Stub { handle }));
         Ok(OK)
     })
 }
@@ -226,7 +238,7 @@ unsafe extern "C" fn farcall_Ninf_free_stub(stub: *mut Stub) -> c_int {
 unsafe extern "C" fn farcall_Ninf_get_executable(entry: *const c_char) -> *mut Stub {
     enter_or("Ninf_get_executable", std::ptr::null_mut(), || {
         // SAFETY: ninf.h: text.
-        let made = unsafe { text(entry, "the entry") }.and_then(|entry| ninf().executable(entry)).map_err(numbered)?;
+        let made = unsafe { text(entry, "the entry") }.and_then(|entry| ninf().executable(entry))?;
         Ok(Box::into_raw(Box::new(Stub { handle: made })))
     })
 }
@@ -260,7 +272,7 @@ fn group(entry: &str) -> Outcome<Group> {
     let found: Vec<Arc<Handle>> =
         map.into_iter().filter_map(|one| at(one).map_err(|its| failure = Some(its)).ok()).collect();
     match failure {
-        Some(failure) if found.is_empty() => Err(failure),
+        Some(failure) if found.is_empty() => Err(failure.numbered(Number::CannotSchedule)),
         _ => Ok(Group::new(found)),
     }
 }
@@ -275,7 +287,7 @@ impl Group {
 unsafe extern "C" fn farcall_Ninf_group_init(entry: *const c_char) -> *mut Group {
     enter_or("Ninf_group_init", std::ptr::null_mut(), || {
         // SAFETY: ninf.h: text.
-        let made = unsafe { text(entry, "the entry") }.and_then(group).map_err(numbered)?;
+        let made = unsafe { text(entry, "the entry") }.and_then(group)?;
         Ok(Box::into_raw(Box::new(made)))
     })
 }

@@ -2,6 +2,7 @@
 
 use crate::code::{Code, Failure, Outcome};
 
+use super::Number;
 use super::settings::Settings;
 
 /// A function, and where it is.
@@ -15,24 +16,34 @@ pub struct Entry {
 }
 
 fn malformed(text: &str, why: &str) -> Failure {
-    Failure::new(Code::FunctionNotFound, format!("malformed entry {text:?}: {why}"))
+    let words = format!("malformed entry {text:?}: {why}");
+    Failure::new(Code::FunctionNotFound, words).numbered(Number::MalformedUrl)
 }
 
 impl Entry {
     /// `function`, `module/function`, `ninf://HOST:PORT/module/function`, `http://HOST:PORT/function`.
     pub fn read(text: &str) -> Outcome<Entry> {
+        let entry = Entry::take_apart(text)?;
+        if entry.name.is_empty() { Err(malformed(text, "no function is named")) } else { Ok(entry) }
+    }
+
+    /// Words, or words after `ninf://HOST:PORT/`; there may be none.
+    pub fn of_question(text: &str) -> Outcome<Entry> {
+        Entry::take_apart(text)
+    }
+
+    fn take_apart(text: &str) -> Outcome<Entry> {
         let bare = text.strip_suffix("()").unwrap_or(text);
         let scheme = ["ninf://", "http://"].into_iter().find_map(|scheme| bare.strip_prefix(scheme));
-        let entry = match scheme {
-            None if bare.contains("://") => return Err(malformed(text, "write ninf://HOST:PORT/module/function")),
-            None => Entry { host: None, port: 0, name: bare.to_owned() },
+        match scheme {
+            None if bare.contains("://") => Err(malformed(text, "write ninf://HOST:PORT/module/function")),
+            None => Ok(Entry { host: None, port: 0, name: bare.to_owned() }),
             Some(rest) => {
                 let (place, name) = rest.split_once('/').ok_or_else(|| malformed(text, "no function is named"))?;
                 let (host, port) = host_and_port(place).ok_or_else(|| malformed(text, "no HOST:PORT"))?;
-                Entry { host: Some(host), port, name: name.trim_start_matches('/').to_owned() }
+                Ok(Entry { host: Some(host), port, name: name.trim_start_matches('/').to_owned() })
             }
-        };
-        if entry.name.is_empty() { Err(malformed(text, "no function is named")) } else { Ok(entry) }
+        }
     }
 
     /// At the server of the settings, unless it names one.

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use crate::entry::missing;
 
-use super::failure::{enter_or, numbered};
+use super::failure::enter_or;
 use super::waiting::{wait_for_all, wait_for_one};
 
 /// `id_set`.
@@ -66,8 +66,8 @@ unsafe extern "C" fn farcall_id_set_length(set: *mut Set) -> c_int {
 unsafe extern "C" fn farcall_Ninf_wait_and_set(set: *mut Set) -> *mut Set {
     enter_or("Ninf_wait_and_set", std::ptr::null_mut(), || {
         // SAFETY: as above.
-        let all = std::mem::take(&mut unsafe { of(set) }.ok_or_else(|| numbered(missing("the set")))?.0);
-        wait_for_all(&all).map_err(numbered)?;
+        let all = std::mem::take(&mut unsafe { of(set) }.ok_or_else(|| missing("the set"))?.0);
+        wait_for_all(&all)?;
         Ok(set)
     })
 }
@@ -76,13 +76,13 @@ unsafe extern "C" fn farcall_Ninf_wait_and_set(set: *mut Set) -> *mut Set {
 unsafe extern "C" fn farcall_Ninf_wait_or_set(set: *mut Set, session: *mut c_int) -> *mut Set {
     enter_or("Ninf_wait_or_set", std::ptr::null_mut(), || {
         // SAFETY: as above.
-        let known = unsafe { of(set) }.ok_or_else(|| numbered(missing("the set")))?;
-        let (ended, failure) = wait_for_one(&known.0).map_err(numbered)?;
+        let known = unsafe { of(set) }.ok_or_else(|| missing("the set"))?;
+        let (ended, failure) = wait_for_one(&known.0)?;
         known.0.retain(|one| *one != ended);
         // SAFETY: ninf.h: NULL or a place for a number.
         if let Some(place) = unsafe { session.as_mut() } {
             *place = ended;
         }
-        failure.map_or(Ok(set), |failure| Err(numbered(failure)))
+        failure.map_or(Ok(set), Err)
     })
 }

@@ -6,7 +6,7 @@ use crate::code::{Failure, Outcome};
 use crate::entry::optional_text;
 
 use super::failure::enter;
-use super::{lock, ninf};
+use super::{Number, lock, ninf};
 
 /// More hosts than this in a map are a mistake.
 const HOSTS_MAX: usize = 1 << 16;
@@ -60,7 +60,8 @@ fn take(settings: &mut Settings, option: &str, value: Option<&str>) -> Outcome<b
         "-port" => settings.port = port(needed()?)?,
         "-map" => {
             let file = needed()?;
-            let text = std::fs::read_to_string(file).map_err(|error| Failure::other(format!("{file}: {error}")))?;
+            let text = std::fs::read_to_string(file)
+                .map_err(|error| Failure::other(format!("{file}: {error}")).numbered(Number::FileCannotOpen))?;
             settings.map = read_map(&text)?;
         }
         _ => return Ok(false),

@@ -3,17 +3,18 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_int;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use farcall_c::{Span, TaggedValue, spans};
 
 use crate::calling::{Wanted, start};
-use crate::code::{Failure, Outcome};
+use crate::code::{Code, Failure, Outcome};
 use crate::handles::Handle;
 
-use super::failure::{ERROR, OK, TRANSACTION_FAILED, TRANSACTION_NESTED, TRANSACTION_NOT_BEGUN, enter_or, numbered};
-use super::ninf;
+use super::failure::{OK, enter};
 use super::waiting::wait_for_one;
+use super::{Number, lock, ninf};
 
 /// More calls than this in one transaction are a mistake: each is compared with all before it.
 const CALLS_MAX: usize = 10_000;
@@ -62,7 +63,8 @@ pub unsafe fn record(call: Recorded) -> Outcome<()> {
         let mut steps = steps.borrow_mut();
         let steps = steps.as_mut().ok_or_else(|| Failure::other("no transaction is under way"))?;
         if steps.len() >= CALLS_MAX {
-            return Err(Failure::other(format!("a transaction of more than {CALLS_MAX} calls")));
+            let words = format!("a transaction of more than {CALLS_MAX} calls");
+            return Err(Failure::other(words).numbered(Number::CantAllocateSession));
         }
         let after = (0..steps.len()).filter(|index| depend(&steps[*index].spans, &used)).collect();
         steps.push(Step { call, spans: used, after });
@@ -77,15 +79,53 @@ pub unsafe fn record(call: Recorded) -> Outcome<()> {
 unsafe fn begin(call: &Recorded) -> Outcome<c_int> {
     let mut values = call.values.iter();
     let (context, handle, given) = (ninf().context()?, call.handle.clone(), std::ptr::null_mut());
-    let wanted = Wanted { context, handle, given, method: None, attributes: None, count: None, by_address: false };
+    let wanted = Wanted {
+        context,
+        handle,
+        given,
+        method: None,
+        attributes: None,
+        count: None,
+        by_address: false,
+        classic: true,
+    };
     let next = |_| values.next().copied().unwrap_or_else(|| TaggedValue::of_pointer(std::ptr::null_mut()));
     // SAFETY: the caller's promise.
     unsafe { start(&wanted, next) }
 }
 
+/// A transaction whose end a thread waits for, as others see it.
+#[derive(Default)]
+pub struct Ending {
+    is_cancelled: AtomicBool,
+    /// Sessions of those of its calls that are under way.
+    under_way: Mutex<BTreeSet<c_int>>,
+}
+
+impl Ending {
+    fn is_cancelled(&self) -> bool {
+        self.is_cancelled.load(Ordering::SeqCst)
+    }
+
+    fn cancel(&self) -> Outcome<()> {
+        let context = ninf().context()?;
+        self.is_cancelled.store(true, Ordering::SeqCst);
+        let under_way = lock(&self.under_way).clone();
+        under_way.into_iter().for_each(|session| context.sessions.cancel_one(session));
+        Ok(())
+    }
+
+    /// Notes a call that has begun; one that began while somebody cancelled is cancelled here.
+    fn add(&self, session: c_int) -> Outcome<()> {
+        lock(&self.under_way).insert(session);
+        if self.is_cancelled() { self.cancel() } else { Ok(()) }
+    }
+}
+
 /// A transaction that runs.
 #[derive(Default)]
 struct Run {
+    ending: Arc<Ending>,
     /// Steps by their sessions.
     under_way: BTreeMap<c_int, usize>,
     begun: BTreeSet<usize>,
@@ -98,8 +138,11 @@ impl Run {
     ///
     /// # Safety
     /// The arguments of all steps are as their interfaces say until all have ended.
-    unsafe fn begin_ready(&mut self, steps: &[Step]) {
+    unsafe fn begin_ready(&mut self, steps: &[Step]) -> Outcome<()> {
         for (index, step) in steps.iter().enumerate() {
+            if self.ending.is_cancelled() {
+                break;
+            }
             if self.begun.contains(&index) || !step.after.is_subset(&self.fine) {
                 continue;
             }
@@ -108,22 +151,39 @@ impl Run {
             match unsafe { begin(&step.call) } {
                 Ok(session) => {
                     self.under_way.insert(session, index);
+                    self.ending.add(session)?;
                 }
                 Err(failure) => self.failures.push(failure),
             }
         }
+        Ok(())
     }
 
     /// Waits for one of those under way.
     fn wait(&mut self) -> Outcome<()> {
         let sessions: Vec<c_int> = self.under_way.keys().copied().collect();
         let (session, failure) = wait_for_one(&sessions)?;
+        lock(&self.ending.under_way).remove(&session);
         let index = self.under_way.remove(&session);
         match failure {
             None => self.fine.extend(index),
             Some(failure) => self.failures.push(failure),
         }
         Ok(())
+    }
+
+    /// What became of it.
+    fn outcome(self, count: usize) -> Outcome<()> {
+        let kept_back = count - self.begun.len();
+        if self.ending.is_cancelled() {
+            let words = format!("the transaction was cancelled; {kept_back} calls did not run");
+            return Err(Failure::new(Code::Canceled, words).numbered(Number::TransactionCanceled));
+        }
+        match self.failures.into_iter().next() {
+            None => Ok(()),
+            Some(first) => Err(Failure::new(first.code, format!("{}; {kept_back} calls did not run", first.words))
+                .numbered(Number::TransactionFailed)),
+        }
     }
 }
 
@@ -133,39 +193,57 @@ impl Run {
 /// As for [`Run::begin_ready`].
 unsafe fn run(steps: &[Step]) -> Outcome<()> {
     let mut run = Run::default();
-    loop {
+    lock(&ninf().ending).push(run.ending.clone());
+    let ending = run.ending.clone();
+    let mut go = || loop {
         // SAFETY: the caller's promise.
-        unsafe { run.begin_ready(steps) };
+        unsafe { run.begin_ready(steps) }?;
         if run.under_way.is_empty() {
-            break;
+            return Ok(());
         }
         run.wait()?;
-    }
-    let kept_back = steps.len() - run.begun.len();
-    match run.failures.into_iter().next() {
-        None => Ok(()),
-        Some(first) => Err(Failure::new(first.code, format!("{}; {kept_back} calls did not run", first.words))),
-    }
+    };
+    let gone = go();
+    lock(&ninf().ending).retain(|one| !Arc::ptr_eq(one, &ending));
+    gone.and_then(|()| run.outcome(steps.len()))
 }
 
 fn begin_transaction(name: &str) -> c_int {
-    enter_or(name, ERROR, || {
+    enter(name, || {
         if is_under_way() {
-            return Err((TRANSACTION_NESTED, Failure::other("a transaction is under way: end it first")));
+            let failure = Failure::other("a transaction is under way: end it first");
+            return Err(failure.numbered(Number::TransactionNested));
         }
         STEPS.with(|steps| *steps.borrow_mut() = Some(Vec::new()));
         Ok(OK)
     })
 }
 
+fn not_begun() -> Failure {
+    Failure::other("no transaction was begun").numbered(Number::TransactionNotBegun)
+}
+
 fn end_transaction(name: &str) -> c_int {
-    enter_or(name, ERROR, || {
-        let steps = STEPS.with(|steps| steps.borrow_mut().take());
-        let steps = steps.ok_or_else(|| (TRANSACTION_NOT_BEGUN, Failure::other("no transaction was begun")))?;
-        ninf().context().map_err(numbered)?;
+    enter(name, || {
+        let steps = STEPS.with(|steps| steps.borrow_mut().take()).ok_or_else(not_begun)?;
+        ninf().context()?;
         // SAFETY: ninf.h: arguments stay until the transaction has ended.
-        unsafe { run(&steps) }.map_err(|failure| (TRANSACTION_FAILED, failure))?;
-        Ok(OK)
+        unsafe { run(&steps) }.map(|()| OK)
+    })
+}
+
+/// Throws this thread's own transaction away; otherwise cancels those that other threads wait for.
+#[unsafe(no_mangle)]
+extern "C" fn farcall_Ninf_transaction_cancel() -> c_int {
+    enter("Ninf_transaction_cancel", || {
+        if STEPS.with(|steps| steps.borrow_mut().take()).is_some() {
+            return Ok(OK);
+        }
+        let ending = lock(&ninf().ending).clone();
+        if ending.is_empty() {
+            return Err(not_begun());
+        }
+        ending.iter().try_for_each(|one| one.cancel()).map(|()| OK)
     })
 }
 

@@ -8,8 +8,8 @@ use crate::code::{Code, Failure, Outcome};
 use crate::sessions::{Stage, Table};
 use crate::waiting::{Remaining, VOID, any_ended, set};
 
-use super::failure::{OK, enter, enter_or, numbered};
-use super::{lock, ninf};
+use super::failure::{OK, enter, enter_or};
+use super::{Number, lock, ninf};
 
 /// Waits for all of these; the first failure.
 pub fn wait_for_all(sessions: &[c_int]) -> Outcome<()> {
@@ -121,7 +121,10 @@ extern "C" fn farcall_Ninf_session_probe(session: c_int) -> c_int {
 
 fn cancel(session: c_int) -> Outcome<()> {
     let context = ninf().context()?;
-    context.sessions.lock().has_ended(session)?;
+    if context.sessions.lock().has_ended(session)? {
+        let words = format!("session {session} has ended already");
+        return Err(Failure::new(Code::InvalidSessionId, words).numbered(Number::SessionFinished));
+    }
     context.sessions.cancel_one(session);
     Ok(())
 }
@@ -134,7 +137,10 @@ extern "C" fn farcall_Ninf_session_cancel(session: c_int) -> c_int {
 #[unsafe(no_mangle)]
 extern "C" fn farcall_Ninf_session_remove(session: c_int) -> c_int {
     enter("Ninf_session_remove", || {
-        cancel(session)?;
+        match cancel(session) {
+            Err(failure) if failure.number != Number::SessionFinished => return Err(failure),
+            _ => {}
+        }
         // That it was cancelled is what was asked for.
         let _ = wait_for_all(&[session]);
         Ok(OK)
@@ -171,7 +177,8 @@ fn tell(session: Option<c_int>) -> Outcome<*mut Information> {
     let session = session.or_else(|| table.last_ended()).ok_or_else(none)?;
     let (measured, stage) = table.information(session)?;
     if !matches!(stage, Stage::Ended | Stage::Lost) {
-        return Err(none());
+        let words = format!("session {session} is under way: wait for it first");
+        return Err(Failure::new(Code::NotCompleted, words));
     }
     let seconds = |duration: Duration| duration.as_secs_f64();
     let told = Information {
@@ -190,10 +197,10 @@ fn tell(session: Option<c_int>) -> Outcome<*mut Information> {
 
 #[unsafe(no_mangle)]
 extern "C" fn farcall_Ninf_get_info(session: c_int) -> *mut Information {
-    enter_or("Ninf_get_info", std::ptr::null_mut(), || tell(Some(session)).map_err(numbered))
+    enter_or("Ninf_get_info", std::ptr::null_mut(), || tell(Some(session)))
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn farcall_Ninf_get_last_info() -> *mut Information {
-    enter_or("Ninf_get_last_info", std::ptr::null_mut(), || tell(None).map_err(numbered))
+    enter_or("Ninf_get_last_info", std::ptr::null_mut(), || tell(None))
 }

@@ -1,0 +1,82 @@
+//! What a server has: a search of its functions, and the types of a function's arguments.
+
+use std::ffi::{c_char, c_int};
+
+use farcall_c::{allocated, passing};
+use farcall_client::Routine;
+use farcall_client::idl::interface::{ElementType, Interface, Parameter, Shape};
+
+use crate::code::{Code, Failure, Outcome};
+use crate::entry::optional_text;
+
+use super::entries::Entry;
+use super::failure::enter;
+use super::{lock, ninf};
+
+/// `NINF_STRING`, `NINF_FILENAME`, `NINF_FUNCTION` and `NINF_STRUCT`: what is no number. Numbers are `enum farcall_element`.
+pub const STRING: c_int = 64;
+pub const FILENAME: c_int = 65;
+const FUNCTION: c_int = 66;
+const STRUCT: c_int = 67;
+
+/// An argument's type as ninf.h numbers them.
+pub fn type_of(parameter: &Parameter) -> c_int {
+    match (&parameter.shape, parameter.element) {
+        (Shape::Callback { .. }, _) => FUNCTION,
+        (_, ElementType::String) => STRING,
+        (_, ElementType::Filename) => FILENAME,
+        (_, ElementType::Struct(_)) => STRUCT,
+        _ => (passing(parameter) & 0xff) as c_int,
+    }
+}
+
+/// Writes the types of a function's arguments down.
+///
+/// # Safety
+/// NULL, or room for as many as it has.
+pub unsafe fn write_types(interface: &Interface, place: *mut c_int) {
+    if place.is_null() {
+        return;
+    }
+    for (at, (_, parameter)) in interface.caller_parameters().enumerate() {
+        // SAFETY: the caller's promise.
+        unsafe { place.add(at).write(type_of(parameter)) };
+    }
+}
+
+/// A line for people.
+fn line(interface: &Interface) -> String {
+    let names: Vec<&str> = interface.caller_parameters().map(|(_, parameter)| parameter.name.as_str()).collect();
+    format!("{}({}) {}", interface.full_name(), names.join(", "), interface.doc.replace('\n', " "))
+}
+
+/// The functions of a server whose lines have all of the words.
+fn search(question: &str) -> Outcome<Vec<String>> {
+    let entry = Entry::of_question(question)?.at_home(&lock(&ninf().settings));
+    let context = ninf().context()?;
+    let servers = context.servers.named(entry.host.as_deref(), entry.port.into(), "")?;
+    let server = servers.first().ok_or_else(|| Failure::new(Code::ServerNotFound, "no server is named"))?;
+    let connection = server.connect(None)?;
+    let routines: Vec<Routine> = connection.client.routines().inspect_err(|error| server.note(&connection, error))?;
+    let words: Vec<String> = entry.name.split_whitespace().map(str::to_lowercase).collect();
+    let has_all = |line: &String| words.iter().all(|word| line.to_lowercase().contains(word));
+    Ok(routines.iter().map(|routine| line(routine.interface())).filter(has_all).collect())
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_Ninf_query(question: *const c_char, found: *mut *mut c_char) -> c_int {
+    enter("Ninf_query", || {
+        // SAFETY: ninf.h: NULL or a place for a text, and NULL or a text, here and below.
+        let mut place = unsafe { found.as_mut() };
+        if let Some(place) = &mut place {
+            **place = std::ptr::null_mut();
+        }
+        // SAFETY: as above.
+        let lines = search(unsafe { optional_text(question, "the question") }?.unwrap_or_default())?;
+        if let Some(place) = place {
+            let text: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
+            *place = allocated(text.as_bytes())?;
+        }
+        Ok(c_int::try_from(lines.len()).unwrap_or(c_int::MAX))
+    })
+}

@@ -1,0 +1,176 @@
+//! Errors by Ninf's numbers, and which one an error of the client is.
+
+use farcall_client::{Error, ErrorKind};
+
+use crate::code::Code;
+
+/// The numbers of ninf.h: those that are ever returned. Up to 33 they are those of Ninf 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Number {
+    CantFindStub = 1,
+    CantExecuteStub = 2,
+    StubRemoved = 3,
+    StubReadFail = 5,
+    DataSendFail = 6,
+    DataReceiveFail = 7,
+    CantConnectServer = 8,
+    CantFindSession = 9,
+    CantAllocateSession = 10,
+    ServerCannotAllocate = 11,
+    HttpCannotConnect = 12,
+    HttpNotFound = 13,
+    HttpHeaderReadError = 14,
+    HttpUnknownFormat = 15,
+    HttpFormatError = 16,
+    HttpTypeMismatch = 17,
+    ProtocolError = 18,
+    InternalError = 19,
+    AuthenticationFailed = 20,
+    SessionIsNotDone = 21,
+    SessionCanceled = 22,
+    SessionFinished = 23,
+    FileCannotOpen = 24,
+    FileCannotWrite = 25,
+    MalformedUrl = 26,
+    CimNotDefined = 29,
+    CimTypeMismatch = 30,
+    CimCannotAllocate = 31,
+    CimArrayBound = 32,
+    CannotSchedule = 33,
+    StorageNotFound = 34,
+    StorageCannotOpen = 35,
+    StorageTypeMismatch = 36,
+    SignalFpe = 37,
+    SignalSegv = 38,
+    ComputationRefused = 39,
+    StubError = 40,
+    SignalBus = 41,
+    SignalIll = 42,
+    Signal = 43,
+    Timeout = 44,
+    InvalidArgument = 45,
+    TransactionNested = 46,
+    TransactionNotBegun = 47,
+    TransactionFailed = 48,
+    TransactionCanceled = 49,
+}
+
+impl Number {
+    /// What a code stands for of which nothing more is known.
+    pub fn of_code(code: Code) -> Number {
+        match code {
+            Code::FunctionNotFound | Code::ClassNotFound => Number::CantFindStub,
+            Code::ServerNotFound => Number::CantConnectServer,
+            Code::InvalidSessionId => Number::CantFindSession,
+            Code::CommunicationFailed => Number::DataReceiveFail,
+            Code::Canceled => Number::SessionCanceled,
+            Code::SessionFailed => Number::StubError,
+            Code::RpcRefused => Number::ComputationRefused,
+            Code::Timeout => Number::Timeout,
+            Code::NotCompleted | Code::NoneCompleted => Number::SessionIsNotDone,
+            _ => Number::InvalidArgument,
+        }
+    }
+
+    /// What an error stands for.
+    pub fn of_error(error: &Error, code: Code) -> Number {
+        if let Some(url) = error.context().iter().find_map(|(key, url)| (key == "url").then_some(url)) {
+            return of_fetching(error, url);
+        }
+        match error.kind() {
+            ErrorKind::RoutineCrashed => of_signal(error.message()),
+            ErrorKind::Unavailable => Number::CantExecuteStub,
+            ErrorKind::InterfaceChanged | ErrorKind::Ambiguous => Number::StubReadFail,
+            ErrorKind::PermissionDenied => Number::AuthenticationFailed,
+            ErrorKind::Protocol | ErrorKind::Version | ErrorKind::Damaged => Number::ProtocolError,
+            ErrorKind::LimitExceeded if error.advice().is_some_and(|advice| advice.contains("call_bytes_max")) => {
+                Number::ServerCannotAllocate
+            }
+            _ => of_file(error.message()).unwrap_or(match error.kind() {
+                ErrorKind::Internal => Number::InternalError,
+                ErrorKind::System => Number::ServerCannotAllocate,
+                _ => Number::of_code(code),
+            }),
+        }
+    }
+}
+
+/// A file of the caller's own.
+fn of_file(message: &str) -> Option<Number> {
+    let known =
+        [("the file cannot be read", Number::FileCannotOpen), ("the file cannot be written", Number::FileCannotWrite)];
+    known.into_iter().find(|(words, _)| message.starts_with(words)).map(|(_, number)| number)
+}
+
+/// An array that the server was to fetch.
+fn of_fetching(error: &Error, url: &str) -> Number {
+    let (message, is_file) = (error.message(), url.starts_with("file:"));
+    let of_either = |storage, http| if is_file { storage } else { http };
+    match error.kind() {
+        ErrorKind::PermissionDenied => Number::AuthenticationFailed,
+        ErrorKind::TimedOut => Number::Timeout,
+        ErrorKind::LimitExceeded => Number::ServerCannotAllocate,
+        ErrorKind::NotFound => of_either(Number::StorageNotFound, Number::HttpNotFound),
+        ErrorKind::InvalidArgument if message.starts_with("its URL cannot be used") => Number::MalformedUrl,
+        ErrorKind::InvalidArgument if error.operation() == "name a file" => {
+            of_either(Number::StorageTypeMismatch, Number::HttpUnknownFormat)
+        }
+        ErrorKind::InvalidArgument if error.operation() == "convert an array" || message.contains("another shape") => {
+            of_either(Number::StorageTypeMismatch, Number::HttpTypeMismatch)
+        }
+        ErrorKind::InvalidArgument if error.operation().starts_with("read a ") => {
+            of_either(Number::StorageTypeMismatch, Number::HttpFormatError)
+        }
+        // It answers, though with something else.
+        ErrorKind::Unreachable if ["status", "http", "protocol"].iter().any(|word| message.contains(word)) => {
+            Number::HttpHeaderReadError
+        }
+        _ => of_either(Number::StorageCannotOpen, Number::HttpCannotConnect),
+    }
+}
+
+/// A function that ended by a signal.
+fn of_signal(message: &str) -> Number {
+    let known = [
+        ("SIGFPE", Number::SignalFpe),
+        ("SIGSEGV", Number::SignalSegv),
+        ("SIGBUS", Number::SignalBus),
+        ("SIGILL", Number::SignalIll),
+        ("SIG", Number::Signal),
+    ];
+    known.into_iter().find(|(word, _)| message.contains(word)).map_or(Number::StubError, |(_, number)| number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(kind: ErrorKind, operation: &'static str, message: &str, url: Option<&str>) -> Number {
+        let error = Error::new(kind, operation, message);
+        Number::of_error(&url.into_iter().fold(error, |error, url| error.with("url", url)), Code::OtherError)
+    }
+
+    #[test]
+    fn what_is_fetched_fails_by_where_it_lies() {
+        let (http, file) = (Some("http://h/a.npy"), Some("file:/a.npy"));
+        let wrong = ErrorKind::InvalidArgument;
+        let shape = "it has another shape than the call gives it";
+        assert_eq!(number(ErrorKind::NotFound, "fetch an array", "", http), Number::HttpNotFound);
+        assert_eq!(number(ErrorKind::NotFound, "fetch an array", "", file), Number::StorageNotFound);
+        assert_eq!(number(wrong, "fetch an array", shape, http), Number::HttpTypeMismatch);
+        assert_eq!(number(wrong, "fetch an array", shape, file), Number::StorageTypeMismatch);
+        assert_eq!(number(wrong, "name a file", "", http), Number::HttpUnknownFormat);
+        assert_eq!(number(wrong, "read a NumPy file", "", http), Number::HttpFormatError);
+        assert_eq!(number(ErrorKind::Unreachable, "fetch an array", "refused", http), Number::HttpCannotConnect);
+        assert_eq!(number(ErrorKind::System, "fetch an array", "", file), Number::StorageCannotOpen);
+    }
+
+    #[test]
+    fn what_dies_is_told_by_its_signal() {
+        let of = |message| number(ErrorKind::RoutineCrashed, "run a routine", message, None);
+        assert_eq!(of("the routine ended by SIGFPE"), Number::SignalFpe);
+        assert_eq!(of("the routine ended by SIGKILL"), Number::Signal);
+        assert_eq!(of("the routine closed its connection to the server"), Number::StubError);
+    }
+}

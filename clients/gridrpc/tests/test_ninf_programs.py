@@ -1,0 +1,106 @@
+"""Stub executables for programs of the first Ninf: called without a server, and served by its old start-up programs."""
+
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+STAGE = pathlib.Path(os.environ.get("FARCALL_STAGE", ROOT / "build"))
+NG = STAGE / "ng"
+IDLS = {
+    "alpha": 'Module alpha;\nDefine inc(IN int x, OUT int *y) "y = x + 1" { *y = x + 1; }\n'
+    'Define dec(IN int x, OUT int *y) "y = x - 1" { *y = x - 1; }\n',
+    "beta": 'Module beta;\nDefine twice(IN int x, OUT int *y) "y = 2 x" { *y = 2 * x; }\n',
+}
+CLIENT = r"""
+#include "ninf.h"
+int main(int argc, char **argv)
+{
+    int y = 0, before = 0;
+    if (argc > 2) {
+        before = Ninf_local_exec(argv[2], 41, &y) == NINF_OK && Ninf_call_exec(argv[2], y, &y) == NINF_OK;
+        printf("%d %d\n", before, y);
+        return Ninf_local_exec(argv[2], 41) == NINF_ERROR ? 0 : 1;
+    }
+    if (Ninf_call(argv[1], 20, &y) == NINF_ERROR) {
+        Ninf_perror(argv[1]);
+        return Ninf_error_code();
+    }
+    printf("%d\n", y);
+    return 0;
+}
+"""
+
+
+def run(folder, *command, **variables):
+    environment = {**os.environ, "NG_DIR": str(NG), "FARCALL_SERVER": "unix:/nonexistent/socket", **variables}
+    environment |= {"PATH": f"{STAGE / 'bin'}:{os.environ['PATH']}", "LD_LIBRARY_PATH": str(STAGE / "lib")}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("a tree")
+    (folder / "client.c").write_text(CLIENT)
+    commands = [[NG / "bin/ninfcc", "-o", "client", "client.c"]]
+    for name, text in IDLS.items():
+        (folder / f"{name}.idl").write_text(text)
+        commands += [[NG / "bin/ninf_gen", f"{name}.idl"], ["make", "-f", f"{name}.mak"]]
+    for command in commands:
+        done = run(folder, *command)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def test_a_stub_is_called_without_a_server(tree):
+    done = run(tree, "./client", "-", "_stub_inc")
+    assert (done.returncode, done.stdout) == (0, "1 43\n"), done.stderr
+
+
+def test_the_old_server_starts_takes_stubs_and_ends(tree):
+    (tree / "ninf.conf").write_text("# of a server\nstubs _stub_inc _stub_dec\nhttpd yes\nport 3000\n")
+    variables = {"XDG_RUNTIME_DIR": str(tree / "run"), "FARCALL_TOKEN_FILE": ""}
+    environment = {**os.environ, **variables, "PATH": f"{STAGE / 'bin'}:{os.environ['PATH']}"}
+    command = [NG / "bin/ninf_serv_tcp", "-port", "0", "ninf.conf"]
+    server = subprocess.Popen(command, cwd=tree, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        address = server.stdout.readline().strip()
+        port = address.rsplit(":", 1)[1]
+        variables["FARCALL_TOKEN_FILE"] = str(tree / "run/farcall/ninf-0/token")
+
+        def call(name):
+            done = run(tree, "./client", f"ninf://127.0.0.1:{port}/{name}", **variables)
+            return done.returncode, done.stdout
+
+        def register(*arguments):
+            # The server took a port of its own, where its lists are not.
+            (tree / f"run/farcall/ninf-{port}/lists").mkdir(parents=True, exist_ok=True)
+            return run(tree, NG / "bin/ninf_register", "-port", port, *arguments, **variables)
+
+        assert call("alpha/inc") == (0, "21\n") and call("dec") == (0, "19\n")
+        assert call("twice")[0] == 1  # CANTFINDSTUB
+        done = register("-register", "_stub_twice")
+        assert done.returncode == 0, done.stderr
+        assert call("beta/twice") == (0, "40\n")
+        listed = register("-dump").stdout
+        assert "alpha/inc" in listed and "beta/twice" in listed
+        assert register("-remove", "alpha").returncode == 0 and call("inc")[0] == 1
+        assert register("-what").returncode == 2
+        assert register("-stop").returncode == 0
+        assert server.wait(20) == 0
+        said = server.stderr.read()
+        assert "line 3: httpd has no effect" in said and "FARCALL_TOKEN_FILE=" in said
+    finally:
+        server.kill()
+        server.communicate()
+
+
+def test_what_is_no_configuration_is_refused(tree):
+    (tree / "empty.conf").write_text("port 3000\n")
+    variables = {"XDG_RUNTIME_DIR": str(tree / "run")}
+    for arguments, words in ((["empty.conf"], "no stub executable"), (["-port", "many", "ninf.conf"], "is no port"), (["nothing.conf"], "nothing.conf")):
+        (tree / "ninf.conf").write_text("stubs _stub_inc\n")
+        done = run(tree, NG / "bin/ninf_serv_tcp", *arguments, **variables)
+        assert done.returncode == 2 and words in done.stderr
