@@ -50,7 +50,7 @@ use zygote::Preloaded;
 pub(crate) use callback::check_callbacks;
 pub use hosted::check_hosted;
 pub use module::check_module;
-pub use nest::running_server;
+pub use nest::{in_call, running_server};
 pub(crate) use running::{HOST_ENTRIES, show_host};
 pub(crate) use start::end_with_parent;
 pub use start::{confine_inspection, host_main, linked_main, run_program};

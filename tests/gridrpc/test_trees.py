@@ -18,6 +18,7 @@ TREES = {
     "files": ["copying"],
     "callbacks": ["calling_back"],
     "cancel": ["cancelling"],
+    "cascade": ["cascading"],
     "objects": ["counting"],
     "stacks": ["stacking", "attributes"],
     "lifecycle": ["again", "threads", "forks"],

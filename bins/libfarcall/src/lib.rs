@@ -7,6 +7,18 @@ pub use farcall_c as c;
 pub use farcall_executable as executable;
 pub use farcall_gridrpc as gridrpc;
 
+/// Tells the GridRPC library, when this one is loaded, how a routine that is a client reaches its own server.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_LOAD: extern "C" fn() = at_load;
+
+extern "C" fn at_load() {
+    gridrpc::inside::set(gridrpc::inside::Inside {
+        runs: executable::serve::in_call,
+        connect: || executable::serve::running_server().and_then(farcall_client::Client::inside_call),
+    });
+}
+
 /// The server of the routine that this process runs (farcall.h).
 ///
 /// # Safety

@@ -17,6 +17,7 @@ use crate::context::{Context, current};
 use crate::entry::{enter, optional_text, place, text};
 use crate::handles::{Handle, RawHandle};
 use crate::information::Began;
+use crate::own::Turn;
 use crate::sessions::Running;
 use crate::waiting::VOID;
 
@@ -53,6 +54,8 @@ struct Bound {
     /// Whether IN scalars go by address, as Fortran passes them.
     by_address: bool,
     classic: bool,
+    /// With the handle's own process.
+    turn: Option<Turn>,
 }
 
 impl Bound {
@@ -61,11 +64,11 @@ impl Bound {
         let (routine, connection) = handle.routine(wanted.method).map_err(|failure| handle.noted(failure))?;
         let attributes = wanted.attributes.unwrap_or_else(|| SessionAttributes::of_handle(&handle.attributes));
         let (timeout, output) = (attributes.timeout(), connection.prints);
-        let on = handle.held.as_ref().map(|held| held.id);
+        let (on, turn) = handle.take(&connection).map_err(|failure| handle.noted(failure))?;
         let options = CallOptions { timeout, announced, output, on, ..CallOptions::default() };
         let by_address = wanted.by_address && wanted.context.servers.fortran_compatible();
         let classic = wanted.classic;
-        Ok(Bound { handle, routine, connection, attributes, options, by_address, classic })
+        Ok(Bound { handle, routine, connection, attributes, options, by_address, classic, turn })
     }
 
     /// Asks for the arguments.
@@ -106,6 +109,12 @@ impl Bound {
     fn failed(&self, error: farcall_client::Error) -> Failure {
         self.handle.server.note(&self.connection, &error);
         self.handle.failed(error)
+    }
+
+    /// The failure of a call that may have run.
+    fn ended(&mut self, error: farcall_client::Error) -> Failure {
+        self.turn.iter_mut().for_each(Turn::fail);
+        self.failed(error)
     }
 
     /// Waits until the arguments have left, or the call is over; not where they need not have left. False when they have
@@ -186,7 +195,7 @@ fn has_places_for_work(interface: &Interface, count: Option<usize>) -> bool {
 /// # Safety
 /// Arguments as the interface says until this returns.
 pub unsafe fn call(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) -> Outcome<()> {
-    let bound = Bound::new(wanted, false)?;
+    let mut bound = Bound::new(wanted, false)?;
     // SAFETY: the caller's promise, here and below.
     let Prepared { arguments, destinations, places } = unsafe { bound.prepare(wanted.count, next) }?;
     // SAFETY: as above.
@@ -196,7 +205,7 @@ pub unsafe fn call(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) ->
     let looks = bound.attributes.argument_timeout().is_some() || bound.classic;
     let sent = !looks || bound.see_off(&mut pending, &Began::now())?;
     let outputs = if bound.options.output { printing(pending) } else { pending.wait() };
-    let outputs = outputs.map_err(|error| bound.failed(error).in_sending(!sent))?;
+    let outputs = outputs.map_err(|error| bound.ended(error).in_sending(!sent))?;
     // SAFETY: as above.
     unsafe { fill_all(&places, &outputs) }.map_err(|error| bound.failed(error))
 }
@@ -238,7 +247,7 @@ pub unsafe fn start(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) -
     let mut pending = pending.map_err(|error| bound.failed(error).in_sending(true))?;
     let sent = bound.see_off(&mut pending, &began)?;
     let measured = began.sent(bound.handle.binding);
-    let Bound { handle, connection, .. } = bound;
+    let Bound { handle, connection, turn, .. } = bound;
     let (number, given, pending) = (pending.number(), wanted.given, Some(pending));
     let begun = began.real;
     wanted.context.sessions.add(Running {
@@ -252,6 +261,7 @@ pub unsafe fn start(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) -
         begun,
         measured,
         sent,
+        turn,
     })
 }
 

@@ -50,11 +50,13 @@ unsafe fn places<'a>(handles: *mut RawHandle, count: usize) -> Outcome<&'a mut [
     Ok(places)
 }
 
-/// Objects, and functions of arrays, have processes of their own.
+/// Objects, and functions of arrays, have processes of their own; a single function has one where it is bound to a server that
+/// was named.
 fn bind(wanted: &Wanted, places: &mut [RawHandle], name: &str, attributes: &HandleAttributes) -> Outcome<()> {
     let context = current()?;
     let processes = match wanted {
-        Wanted { kind: Kind::Function, is_array: false, .. } => Processes::Shared,
+        Wanted { kind: Kind::Function, is_array: false, .. } if attributes.host.is_none() => Processes::Shared,
+        Wanted { kind: Kind::Function, is_array: false, .. } => Processes::Preferred,
         _ => Processes::Own(places.len()),
     };
     let bound = table(&context, wanted.kind).bind(&context.servers, name, attributes, processes)?;
@@ -105,7 +107,7 @@ unsafe fn destruct(kind: Kind, handles: *mut RawHandle, count: usize) -> Outcome
             Ok(found) => {
                 table.remove(found.id);
                 context.sessions.cancel_of(found.id);
-                held.extend(found.held.clone());
+                held.extend(found.held());
                 limit = found.attributes.stop_limit();
             }
             // The others are destructed all the same.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use farcall_client::{Error, ErrorKind, Routine};
+use farcall_client::{Error, ErrorKind, ObjectId, Routine};
 use rustc_hash::FxHashMap;
 
 use crate::attributes::HandleAttributes;
@@ -12,6 +12,7 @@ use crate::code::{Code, Failure, Outcome, is_of_argument};
 use crate::connecting::Connection;
 use crate::held::Held;
 use crate::ninf::Number;
+use crate::own::{Own, Turn};
 use crate::servers::{Server, Servers};
 
 /// `grpc_function_handle_t` and its kind: a number, and words that are zero.
@@ -65,8 +66,7 @@ pub struct Handle {
     kind: Kind,
     pub name: String,
     pub server: Arc<Server>,
-    /// Its own process; none of a function whose calls are independent.
-    pub held: Option<Held>,
+    pub process: Process,
     pub attributes: HandleAttributes,
     /// How long connecting and looking up took when it was bound.
     pub binding: Binding,
@@ -75,11 +75,24 @@ pub struct Handle {
     timed_out: AtomicBool,
 }
 
+/// What a handle's calls run in.
+#[derive(Clone)]
+pub enum Process {
+    /// Whatever is free: the calls are independent.
+    Shared,
+    /// One of its own where that is free.
+    Preferred(Arc<Own>),
+    /// One of its own, in the order of the calls: an object, or one of an array.
+    Own(Held),
+}
+
 /// Which processes handles are to have.
 #[derive(Clone, Copy, Debug)]
 pub enum Processes {
     /// One handle, for whatever process is free.
     Shared,
+    /// One handle, with a process of its own where the server gives one.
+    Preferred,
     /// So many handles, each with a process of its own.
     Own(usize),
 }
@@ -138,7 +151,7 @@ impl Handles {
         wanted: Processes,
     ) -> Outcome<Vec<u64>> {
         let (binding, all) = self.look_up(server, name, attributes, wanted)?;
-        let add = |held| self.add(name, server.clone(), held, attributes, binding);
+        let add = |process| self.add(name, server.clone(), process, attributes, binding);
         Ok(all.into_iter().map(add).collect())
     }
 
@@ -146,14 +159,14 @@ impl Handles {
         &self,
         name: &str,
         server: Arc<Server>,
-        held: Option<Held>,
+        process: Process,
         attributes: &HandleAttributes,
         binding: Binding,
     ) -> u64 {
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let (kind, name, attributes) = (self.kind, name.to_owned(), attributes.clone());
         let (last, timed_out) = (Mutex::default(), AtomicBool::new(false));
-        let handle = Handle { id, kind, name, server, held, attributes, binding, last, timed_out };
+        let handle = Handle { id, kind, name, server, process, attributes, binding, last, timed_out };
         lock(&self.known).insert(id, Arc::new(handle));
         id
     }
@@ -185,7 +198,7 @@ impl Handles {
         name: &str,
         attributes: &HandleAttributes,
         wanted: Processes,
-    ) -> Outcome<(Binding, Vec<Option<Held>>)> {
+    ) -> Outcome<(Binding, Vec<Process>)> {
         let (begun, limit) = (Instant::now(), attributes.start_limit());
         let connection = server.connect(limit)?;
         let connected = Instant::now();
@@ -194,7 +207,8 @@ impl Handles {
             routine(server, &connection, name, self.kind)?;
         }
         let all = match wanted {
-            Processes::Shared => vec![None],
+            Processes::Shared => vec![Process::Shared],
+            Processes::Preferred => vec![Process::Preferred(Arc::new(Own::ask(&connection, name, limit)))],
             Processes::Own(0) => Vec::new(),
             Processes::Own(count) => {
                 let asked = Held::ask(&connection.client, name, count, limit);
@@ -203,7 +217,7 @@ impl Handles {
                 if let (Kind::Object, Some(first)) = (self.kind, held.first()) {
                     first.ready().map_err(|error| Failure::of_binding(&error, missing))?;
                 }
-                held.into_iter().map(Some).collect()
+                held.into_iter().map(Process::Own).collect()
             }
         };
         Ok((Binding { connecting: connected - begun, looking_up: connected.elapsed() }, all))
@@ -237,33 +251,64 @@ impl Handle {
         let found = match method {
             None => routine(&self.server, &connection, &self.name, self.kind),
             Some(method) => {
-                let class = self.held.as_ref().map_or(self.name.as_str(), Held::name);
+                let class = match &self.process {
+                    Process::Own(held) => held.name(),
+                    Process::Shared | Process::Preferred(_) => &self.name,
+                };
                 routine(&self.server, &connection, &format!("{class}.{method}"), Kind::Function)
             }
         };
         Ok((found?, connection))
     }
 
-    /// A call's failure: that a handle's own process is gone makes the handle useless.
+    /// Where its next call is to run: on this object, and, where that takes one call at a time, for this turn.
+    pub fn take(&self, connection: &Connection) -> Outcome<(Option<ObjectId>, Option<Turn>)> {
+        match &self.process {
+            Process::Shared => Ok((None, None)),
+            Process::Own(held) => Ok((Some(held.id), None)),
+            Process::Preferred(own) => {
+                let turn = own.take(connection)?;
+                Ok((turn.as_ref().map(|turn| turn.id), turn))
+            }
+        }
+    }
+
+    /// The processes that are its own.
+    pub fn held(&self) -> Option<Held> {
+        match &self.process {
+            Process::Shared => None,
+            Process::Preferred(own) => own.held(),
+            Process::Own(held) => Some(held.clone()),
+        }
+    }
+
+    /// A call's failure: that an object's process is gone makes its handle useless.
     pub fn failed(&self, error: Error) -> Failure {
         let gone = error.kind() == ErrorKind::NotFound && !is_of_argument(&error);
-        let of_own = gone && self.held.is_some();
+        let held = match &self.process {
+            Process::Own(held) if gone => held,
+            // It ended between two calls; the next one has another.
+            Process::Preferred(_) if gone => return self.noted(Failure::new(Code::SessionFailed, error.to_string())),
+            // It was there when the handle was bound.
+            _ if gone => return self.noted(Failure::from(error).numbered(Number::StubRemoved)),
+            _ => return self.noted(error.into()),
+        };
         // One that never began is one that never was; why is what its caller wants to know.
-        let never_began = self.held.as_ref().filter(|_| of_own).and_then(|held| held.is_ready().err());
-        if let Some(reason) = never_began.filter(|reason| reason.kind() != ErrorKind::NotFound) {
-            return self.noted(Failure::of_binding(&reason, self.kind.missing()));
-        }
-        let failure = if of_own { Failure::new(self.kind.invalid(), error.to_string()) } else { error.into() };
-        // It was there when the handle was bound.
-        self.noted(if gone { failure.numbered(Number::StubRemoved) } else { failure })
+        let never_began = held.is_ready().err().filter(|reason| reason.kind() != ErrorKind::NotFound);
+        self.noted(match never_began {
+            Some(reason) => Failure::of_binding(&reason, self.kind.missing()),
+            None => Failure::new(self.kind.invalid(), error.to_string()).numbered(Number::StubRemoved),
+        })
     }
 
     /// Whether its process takes calls.
     pub fn is_ready(&self) -> Outcome<bool> {
-        match &self.held {
-            Some(held) => held.is_ready().map_err(|error| Failure::of_binding(&error, self.kind.missing())),
-            None => self.routine(None).map(|_| true),
-        }
+        let ready = match &self.process {
+            Process::Own(held) => held.is_ready(),
+            Process::Preferred(own) => own.is_ready(),
+            Process::Shared => return self.routine(None).map(|_| true),
+        };
+        ready.map_err(|error| Failure::of_binding(&error, self.kind.missing()))
     }
 
     /// Has it serve on after a call that took too long.

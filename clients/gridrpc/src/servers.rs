@@ -12,14 +12,20 @@ use farcall_configuration::{LocalStubs, local_stubs};
 
 use crate::code::{Code, Failure, Outcome};
 use crate::connecting::Connection;
+use crate::inside;
 use crate::log::{self, Level};
 
 /// Where servers of other hosts are, unless a section says otherwise.
 const DEFAULT_PORT: u16 = 7000;
+/// Calls with default handles that a private server of stub executables runs at a time. Under Ninf-G each handle has a process
+/// of its own: routines may sleep, or wait for each other, and none of them waits for a processor.
+const EXECUTABLES_MAX: u32 = 64;
 
 /// Where a server is.
 #[derive(Clone, Debug, PartialEq)]
 enum Place {
+    /// The server whose call this process runs.
+    Around,
     /// `$FARCALL_SERVER` or this user's own.
     Default,
     /// As it is written.
@@ -131,7 +137,11 @@ impl Servers {
         let Some(name) = name.filter(|name| !name.is_empty()) else {
             let sections = config.servers.iter().flat_map(|section| self.of_section(&config, section, function));
             let all: Vec<Arc<Server>> = sections.collect();
-            return Ok(if all.is_empty() { vec![self.known(Place::Default, None)] } else { all });
+            if all.is_empty() {
+                let place = Place::Default;
+                return Ok(self.around(&place).into_iter().chain([self.known(place, None)]).collect());
+            }
+            return Ok(all);
         };
         if let Ok(address) = name.parse::<Address>() {
             return Ok(vec![self.known(Place::At(address), config.server(name).cloned())]);
@@ -141,9 +151,18 @@ impl Servers {
         }
         match config.server(name) {
             Some(section) => Ok(self.of_section(&config, section, function)),
-            None if is_host_name(name) => Ok(vec![self.known(self.host(name), None)]),
+            None if is_host_name(name) => {
+                let place = self.host(name);
+                Ok(self.around(&place).into_iter().chain([self.known(place, None)]).collect())
+            }
             None => Err(Failure::new(Code::ServerNotFound, format!("{name:?}: no server has this tag or host name"))),
         }
+    }
+
+    /// For a routine that is a client of this host: first its own server, which has what was published together with it.
+    fn around(&self, place: &Place) -> Option<Arc<Server>> {
+        let may_be = matches!(place, Place::Here | Place::Default) && inside::runs();
+        may_be.then(|| self.known(Place::Around, None))
     }
 
     /// The servers of a section: of this host, first that of the stub executables, where one of them has the function.
@@ -154,7 +173,9 @@ impl Servers {
             _ => self.host(&section.hostname),
         };
         let stubs = if place == Place::Here { self.stubs(config, section, function) } else { None };
-        stubs.into_iter().chain([place]).map(|place| self.known(place, Some(section.clone()))).collect()
+        let around = self.around(&place);
+        let own = stubs.into_iter().chain([place]).map(|place| self.known(place, Some(section.clone())));
+        around.into_iter().chain(own).collect()
     }
 
     /// A server of this process alone for the stub executable at this path.
@@ -250,6 +271,7 @@ impl Server {
             Client::connect_to(address, None, timeout).map_err(|error| address.explain(error, text))
         };
         match &self.place {
+            Place::Around => inside::connect(),
             Place::At(address) => to(address, Some("")),
             Place::Stubs(programs) => {
                 let stubs = LocalStubs { programs: programs.clone(), warnings: Vec::new() };
@@ -301,7 +323,8 @@ impl Server {
         let environment: Vec<String> = variables.filter_map(value).collect();
         let text = format!(
             "[[plugin]]\nname = \"spawner-local\"\nslot = \"spawner\"\n[plugin.options]\nlimits.files = \"all\"\n\
-             limits.network = true\nenvironment = {{ {} }}\n",
+             limits.network = true\nenvironment = {{ {} }}\n\
+             [[plugin]]\nname = \"rpc-server\"\nslot = \"rpc\"\n[plugin.options]\nexecutables_max = {EXECUTABLES_MAX}\n",
             environment.join(", ")
         );
         let path = folder.0.join("farcall.toml");

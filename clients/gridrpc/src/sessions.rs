@@ -13,6 +13,7 @@ use crate::code::{Code, Failure, Outcome};
 use crate::connecting::Connection;
 use crate::handles::{Handle, RawHandle};
 use crate::information::Measured;
+use crate::own::Turn;
 use crate::progress;
 
 /// How many sessions are remembered that were waited for: their errors can be asked for, and they waited for again.
@@ -39,6 +40,8 @@ pub struct Running {
     pub measured: Measured,
     /// Whether its arguments have left, as far as somebody waited for that.
     pub sent: bool,
+    /// With its handle's own process.
+    pub turn: Option<Turn>,
 }
 
 // SAFETY: the caller's handle and places of strings are addresses here: the places are written to by whoever collects the
@@ -400,7 +403,7 @@ impl Table {
     }
 
     fn finish(&mut self, session: i32, number: Number, failure: Option<Failure>, times: Option<CallTimes>) {
-        let Some(running) = self.running.remove(&session) else { return };
+        let Some(mut running) = self.running.remove(&session) else { return };
         self.numbers.remove(&number);
         self.of_handles.remove(&(running.handle.id, session));
         if let Some(count) = self.watched.get_mut(&number.0) {
@@ -410,6 +413,7 @@ impl Table {
             self.deadlines.remove(&(deadline, session));
         }
         if failure.is_some() {
+            running.turn.iter_mut().for_each(Turn::fail);
             self.failed.insert(session);
         }
         let mut measured = running.measured;

@@ -73,10 +73,10 @@ static void handles(void)
     CHECK_CODE(grpc_call(NULL, 1, &y), GRPC_INVALID_FUNCTION_HANDLE);
 
     CHECK_OK(grpc_function_handle_init(&handle, getenv("FARCALL_SERVER"), "grpcchecks/succeed"));
-    CHECK_OK(grpc_function_handle_is_ready_np(&handle));
     copy = handle;
     CHECK_OK(grpc_call(&copy, 41, &y));
     CHECK(y == 42);
+    CHECK_OK(grpc_function_handle_is_ready_np(&handle));
     CHECK_OK(grpc_function_handle_get_error_np(&copy));
     CHECK_OK(grpc_function_handle_destruct(&handle));
     CHECK_CODE(grpc_call(&copy, 41, &y), GRPC_INVALID_FUNCTION_HANDLE);

@@ -33,6 +33,11 @@ pub fn running_server() -> Result<Box<dyn ByteStream>> {
     farcall_transport_unix::from_descriptor(socket, Proof::Inherited)
 }
 
+/// Whether a call may run in this process, inside which others can be made.
+pub fn in_call() -> bool {
+    running::door().is_some() || running::with(|_| ()).is_some()
+}
+
 fn through(door: Door) -> Result<OwnedFd> {
     let mut words: [c_char; 512] = [0; 512];
     // SAFETY: the door writes at most so many bytes, and a NUL; what it returns is ours.

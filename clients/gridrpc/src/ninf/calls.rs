@@ -254,7 +254,7 @@ unsafe extern "C" fn farcall_Ninf_executable_finalize(executable: *mut Stub) -> 
         let context = ninf().context()?;
         context.handles.remove(handle.id);
         context.sessions.cancel_of(handle.id);
-        let held: Vec<_> = handle.held.clone().into_iter().collect();
+        let held: Vec<_> = handle.held().into_iter().collect();
         Held::release(&held, None).map(|()| OK)
     })
 }
