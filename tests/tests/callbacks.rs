@@ -3,21 +3,25 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::io::BufRead;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use farcall_client::{
     Argument, Array, CallOptions, Callback, CallbackCall, Client, Error, ErrorKind, NativeFunction, Output, Outputs,
     Result, callback,
 };
-use farcall_tests::{Server, Transport, back, eventually};
+use farcall_tests::{Server, Transport, alive, back, eventually};
 
 farcall_tests::over_all! {
     arrays_come_and_go
     functions_of_many_parameters
     texts
     threads_call_at_once
+    executables_that_are_killed_inside_callbacks
+    servers_that_are_killed_inside_callbacks
+    clients_that_are_killed_inside_callbacks
 }
 
 fn call<'a>(
@@ -329,4 +333,104 @@ fn a_client_that_goes_away_inside_its_callback() {
     std::thread::sleep(Duration::from_millis(100));
     drop((pending, careless, leaving));
     call(&client, "careless", [("times", 1.into()), ("f", nothing())]).unwrap();
+}
+
+/// A function that says when it runs, and returns when the other end of the second is dropped.
+fn blocking() -> (Argument<'static>, mpsc::Receiver<()>, mpsc::Sender<()>) {
+    let ((running, hear), (go, wait)) = (mpsc::channel(), mpsc::channel::<()>());
+    let wait = Mutex::new(wait);
+    let function = function(move |_| {
+        running.send(()).unwrap();
+        let _ = wait.lock().unwrap().recv();
+        Ok(())
+    });
+    (function, hear, go)
+}
+
+/// Has something killed while a function of a call runs: what became of the call.
+fn killed(client: &Client, kill: impl FnOnce()) -> Error {
+    let (function, hear, go) = blocking();
+    let client = client.clone();
+    let caller =
+        std::thread::spawn(move || call(&client, "careless", [("times", 1.into()), ("f", function)]).err().unwrap());
+    hear.recv().unwrap();
+    kill();
+    drop(go);
+    caller.join().unwrap()
+}
+
+fn kill_process(pid: u32) {
+    let pid = rustix::process::Pid::from_raw(pid as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+}
+
+fn serves(server: &Server) {
+    let client = server.client();
+    call(&client, "careless", [("times", 1.into()), ("f", nothing())]).unwrap();
+}
+
+/// Each call ends with the reason, and the next one runs; nothing is left of those that were killed.
+fn executables_that_are_killed_inside_callbacks(transport: Transport) {
+    let server = Server::start(transport, &[back(false)], &[]);
+    let client = server.client();
+    serves(&server);
+    let before = (server.descriptors(), server.mappings());
+    for _ in 0..8 {
+        let error = killed(&client, || server.children().into_iter().for_each(kill_process));
+        assert_eq!(error.kind(), ErrorKind::RoutineCrashed, "{error}");
+    }
+    serves(&server);
+    let settled = || server.descriptors() <= before.0 + 4 && server.mappings() <= before.1 + 2;
+    assert!(eventually(settled), "{} and {} after {before:?}", server.descriptors(), server.mappings());
+}
+
+fn servers_that_are_killed_inside_callbacks(transport: Transport) {
+    let server = Server::start(transport, &[back(false)], &[]);
+    let client = server.client();
+    serves(&server);
+    let processes = [server.children(), server.zygotes()].concat();
+    let begun = Instant::now();
+    let error = killed(&client, || server.kill());
+    assert_eq!(error.kind(), ErrorKind::ConnectionLost, "{error}");
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(eventually(|| !processes.iter().any(|pid| alive(*pid))), "some of {processes:?} are left");
+}
+
+/// The client of the test below, a process of its own.
+#[test]
+fn as_a_client_inside_its_callback() {
+    let Ok(address) = std::env::var("FARCALL_TEST_ADDRESS") else { return };
+    let token = std::env::var_os("FARCALL_TEST_TOKEN").map(Into::into);
+    let client = Client::connect_to(&address.parse().unwrap(), token, Duration::from_secs(10)).unwrap();
+    let stays = function(|_| {
+        println!("inside");
+        std::thread::sleep(Duration::from_secs(60));
+        Ok(())
+    });
+    let _ = call(&client, "careless", [("times", 1.into()), ("f", stays)]);
+}
+
+fn clients_that_are_killed_inside_callbacks(transport: Transport) {
+    let server = Server::start(transport, &[back(false)], &[]);
+    serves(&server);
+    let before = (server.descriptors(), server.mappings());
+    for _ in 0..4 {
+        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+        command.args(["as_a_client_inside_its_callback", "--exact", "--nocapture"]);
+        command.env("FARCALL_TEST_ADDRESS", server.address());
+        if let Some(token) = server.token() {
+            command.env("FARCALL_TEST_TOKEN", token);
+        }
+        let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines().map_while(std::io::Result::ok);
+        assert!(lines.take(10).any(|line| line.contains("inside")), "the client was not called back");
+        let busy = server.children();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // What ran for it is ended, since nobody else can answer its routine.
+        assert!(eventually(|| busy.iter().any(|pid| !alive(*pid))), "all of {busy:?} go on");
+        serves(&server);
+    }
+    let settled = || server.descriptors() <= before.0 + 4 && server.mappings() <= before.1 + 2;
+    assert!(eventually(settled), "{} and {} after {before:?}", server.descriptors(), server.mappings());
 }

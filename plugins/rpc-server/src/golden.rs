@@ -5,6 +5,7 @@
 
 mod keeping;
 mod memory;
+mod other;
 mod peers;
 mod random;
 mod status;
@@ -27,6 +28,7 @@ use memory::Memory;
 use peers::Peers;
 
 const IDL: &str = include_str!("golden/routines.idl");
+const CALLBACKS: &str = include_str!("golden/callbacks.idl");
 const CLASSES: &str = include_str!("golden/classes.idl");
 
 #[test]
@@ -56,6 +58,10 @@ fn published_from(text: &str, generation: u64) -> Vec<Arc<PublishedRoutine>> {
         module: of.clone(),
     });
     routines.map(Arc::new).collect()
+}
+
+fn classes(generation: u64) -> Vec<Arc<PublishedRoutine>> {
+    published_from(CLASSES, generation).into_iter().chain(published_from(CALLBACKS, 4)).collect()
 }
 
 /// The first line of a script names the limits that differ: `! executables_max=1 calls_max=2`.
@@ -97,6 +103,7 @@ fn limits(script: &str) -> Limits {
             "connections_max" => limits.connections_max = value,
             "calls_max" => limits.calls_max = value,
             "executables_max" => limits.executables_max = value,
+            "call_bytes_max" => limits.call_bytes_max = Bytes(value as u64),
             "objects_max" => limits.objects_max = value,
             "objects_of_one_max" => limits.objects_of_one_max = value,
             "audits" => limits.records = [Records::Failures, Records::All][value],
@@ -120,7 +127,7 @@ struct Play {
     memory: Memory,
     peers: Peers,
     routines: Vec<Arc<PublishedRoutine>>,
-    /// Those of classes, which `list` does not show.
+    /// Those of classes, and those that call back, which `list` does not show.
     classes: Vec<Arc<PublishedRoutine>>,
 }
 
@@ -146,7 +153,7 @@ impl Play {
     fn new(script: &str) -> Play {
         let server = Server::new(State::new(limits(script), "host".to_owned()));
         let routines = published("m", 1).into_iter().chain(published("other", 2)).collect();
-        let classes = published_from(CLASSES, 3);
+        let classes = classes(3);
         Play { server, memory: Memory::default(), peers: Peers::default(), routines, classes }
     }
 
@@ -161,12 +168,14 @@ impl Play {
         match words[0] {
             "accept" | "connect" | "hello" | "hold" | "send" | "frame" | "deafen" | "hear" | "ask" | "list"
             | "object" | "release" | "load" | "resume" | "forget" | "kept" | "has" | "order" | "status" | "open"
-            | "cancel" | "share" | "unshare" | "gone" | "bad" | "goodbye" => {
+            | "answer" | "answer-fails" | "cancel" | "share" | "unshare" | "gone" | "bad" | "goodbye" => {
                 self.client_event(ConnectionId(number), words)
             }
             "start-ok" | "start-failed" | "load-ok" | "load-failed" | "return" | "soon" | "begin" | "fail" | "exit"
-            | "kill" | "stopped" | "lost" | "callback" | "nest" | "lie" | "says" | "heard-out" | "listening"
-            | "deaf" | "load-asks" | "progress" => self.executable_event(ExecutableId(number), words),
+            | "kill" | "stopped" | "lost" | "callback" | "calls-back" | "gives-up" | "nest" | "lie" | "says"
+            | "heard-out" | "listening" | "deaf" | "load-asks" | "progress" => {
+                self.executable_event(ExecutableId(number), words)
+            }
             "resolve" => self.resolve(words[1]),
             "fetched" | "not-fetched" => {
                 let (key, slot) = self.peers.fetches.pop_front().expect("an array was asked of the fetcher");
@@ -193,7 +202,7 @@ impl Play {
             "farewell" => self.server.farewell(),
             "drained" => self.say_end(),
             "publish" => self.routines.extend(published(words[1], 3)),
-            "republish-classes" => self.classes = published_from(CLASSES, number),
+            "republish-classes" => self.classes = classes(number),
             "republish" => self.routines = published("m", 3),
             "changed" => self.server.directory_changed(),
             "freed" => self.server.forget_memory(MemorySource::Own(number)),

@@ -4,52 +4,17 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use farcall_base::{CallId, ChannelId, ConnectionId, Error, ErrorKind, ExecutableId};
-use farcall_call::{Connection, Event, Setup, Transmit};
+use farcall_base::{CallId, ChannelId, ConnectionId, ExecutableId};
+use farcall_call::Transmit;
 use farcall_interfaces::directory::PublishedRoutine;
 use farcall_interfaces::turnstile::Turnstile;
-use farcall_wire::{
-    Argument, Attribute, ByteOrder, CallResult, CallTimes, Failure, Hello, HelloLimits, Loaded, Notice, Open, Order,
-    Publication, RESUME, Reply, Request, Resume, Role, Share, kept,
-};
+use farcall_wire::{Argument, Attribute, CALLBACKS, RESUME, kept};
 
 use super::memory::Memory;
-use super::status::shown;
-use super::words::{argument, hold_request, object_id, open, returned, word};
+use super::other::Other;
+use super::words::returned;
 use crate::state::{Action, AuditRecord, CallKey, HoldNumber, MemorySource};
 use crate::step::Server;
-
-struct Other {
-    name: String,
-    machine: Connection,
-    executable: Option<ExecutableId>,
-    /// What was opened here, by name and channel.
-    calls: BTreeMap<String, ChannelId>,
-    /// What waits for an answer of ours: calls with their slots, and the request to load.
-    running: VecDeque<(ChannelId, Open)>,
-    load: Option<ChannelId>,
-    /// What it maps, by segment.
-    mapped: BTreeMap<u32, MemorySource>,
-    /// Nothing leaves it; data frames alone do not.
-    mute: bool,
-    held: bool,
-    /// Data frames that leave it all the same.
-    frames: u32,
-    /// It takes nothing.
-    deaf: bool,
-    /// Its stream is gone, its process lives.
-    cut: bool,
-    /// What its server sees of the calls that it has begun, where it takes calls ahead of time.
-    turnstile: Option<Turnstile>,
-    /// A call has begun that it has not answered.
-    begun: bool,
-    /// What it says of that may be wrong.
-    forged: bool,
-    /// Whether its code asks if its call was cancelled.
-    asks: bool,
-    /// It was told goodbye.
-    left: bool,
-}
 
 /// All other ends.
 #[derive(Default)]
@@ -66,6 +31,7 @@ pub struct Peers {
     /// Executables may lie about what they have begun.
     forging: bool,
     calls: u8,
+    callbacks: u8,
     stopped: BTreeSet<ExecutableId>,
     /// Asked for, and neither started nor failed.
     starting: BTreeSet<ExecutableId>,
@@ -88,39 +54,9 @@ fn audit(record: &AuditRecord) -> String {
 
 impl Peers {
     fn add(&mut self, connection: ConnectionId, name: String, executable: Option<ExecutableId>, greets: bool) {
-        let role = if executable.is_some() { Role::Executable } else { Role::Client };
-        let hello = Hello {
-            role,
-            byte_order: ByteOrder::NATIVE,
-            product: "golden".to_owned(),
-            features: self.lasting.0.drain(..).collect(),
-            limits: HelloLimits { segments_max: 4, ..HelloLimits::default() },
-            host: "host".to_owned(),
-            principal: None,
-            token: None,
-            attributes: self.lasting.1.drain(..).collect(),
-        };
-        let machine = Connection::new(Setup { hello, initiator: executable.is_none(), token: None });
-        let (calls, running, mapped) = (BTreeMap::new(), VecDeque::new(), BTreeMap::new());
-        let other = Other {
-            name,
-            machine,
-            executable,
-            calls,
-            running,
-            load: None,
-            mapped,
-            mute: !greets,
-            held: false,
-            frames: 0,
-            deaf: false,
-            cut: false,
-            turnstile: None,
-            begun: false,
-            forged: self.forging,
-            asks: false,
-            left: false,
-        };
+        let (features, attributes) = std::mem::take(&mut self.lasting);
+        let mut other = Other::new(name, executable, features, attributes);
+        (other.mute, other.forged) = (!greets, self.forging);
         self.others.insert(connection, other);
     }
 
@@ -128,12 +64,15 @@ impl Peers {
         self.add(connection, format!("client {connection}"), None, greets);
     }
 
-    /// `keeps` for a client that may ask for calls to be kept, `lasting NUMBER SECONDS` for one that comes back under this
+    /// `calls-back` for a client that takes callbacks, `keeps` for a client that may ask for calls to be kept, `lasting NUMBER SECONDS` for one that comes back under this
     /// number if its connection is lost.
     pub fn comes_back(&mut self, words: &[&str]) {
         let lasting = words.iter().position(|word| *word == "lasting");
         if lasting.is_some() || words.contains(&"keeps") {
             self.lasting.0.push(RESUME.to_owned());
+        }
+        if words.contains(&"calls-back") {
+            self.lasting.0.push(CALLBACKS.to_owned());
         }
         if let Some(at) = lasting {
             let (number, seconds) = (words[at + 1].parse().unwrap(), words[at + 2].parse().unwrap());
@@ -226,112 +165,23 @@ impl Peers {
         routines: &[Arc<PublishedRoutine>],
     ) {
         self.calls = self.calls.wrapping_add(1);
-        let call = CallId([self.calls; 16]);
-        let named = self.id(words.last().copied().unwrap_or_default());
+        let (call, named) = (CallId([self.calls; 16]), self.id(words.last().copied().unwrap_or_default()));
         if what == "open" {
             self.ids.insert(words[0].to_owned(), call);
         }
-        let other = self.other(client);
-        match what {
-            "ask" => {
-                other.machine.request(&Request::Interface(words[0].to_owned())).unwrap();
-            }
-            "list" => {
-                other.machine.request(&Request::List).unwrap();
-            }
-            "status" => {
-                other.machine.request(&Request::Status).unwrap();
-            }
-            "load" => {
-                let publication = Publication { module: Vec::new(), libraries: Vec::new(), object: None };
-                other.machine.request(&Request::Load(publication)).unwrap();
-            }
-            "open" => {
-                let channel = other.machine.open(&open(call, &words[1..], routines)).unwrap();
-                other.calls.insert(words[0].to_owned(), channel);
-            }
-            "resume" => {
-                let describe = words.contains(&"described").then_some(true);
-                let channel = other.machine.resume(&Resume { describe, ..Resume::new(named) }).unwrap();
-                other.calls.insert(words[0].to_owned(), channel);
-            }
-            "forget" => drop(other.machine.request(&Request::Forget(named)).unwrap()),
-            "kept" => drop(other.machine.request(&Request::Kept).unwrap()),
-            "has" => other.machine.acknowledge(ChannelId(words[0].parse().unwrap())),
-            "cancel" => {
-                if let Some(channel) = other.calls.get(words[0]) {
-                    other.machine.cancel(*channel);
-                }
-            }
-            "share" => {
-                let (segment, bytes) = (words[0].parse().unwrap(), words[1].parse().unwrap());
-                other.machine.share(Share { segment, bytes });
-            }
-            "unshare" => other.machine.unshare(words[0].parse().unwrap()),
-            "object" => {
-                other.machine.request(&Request::Hold(Box::new(hold_request(words)))).unwrap();
-            }
-            "release" => {
-                let count = words.get(1).map_or(1, |count| count.parse().unwrap());
-                other.machine.request(&Request::Release(object_id(words[0]), count)).unwrap();
-            }
-            "order" => {
-                let order = match words[0] {
-                    "withdraw" => Order::Withdraw(words[1].to_owned()),
-                    "delete" => Order::Delete(words[1..].iter().map(|id| object_id(id)).collect()),
-                    _ => panic!("no such order: {words:?}"),
-                };
-                other.machine.request(&Request::Administer(order)).unwrap();
-            }
-            "goodbye" => other.machine.goodbye(None),
-            _ => panic!("clients do not {what}"),
-        }
+        self.other(client).does_as_client(what, words, (call, named), routines);
     }
 
     /// Something an executable does, in the words of the script.
     pub fn executable_does(&mut self, connection: ConnectionId, what: &str, words: &[&str]) {
-        let other = self.other(connection);
-        let error = || Error::new(ErrorKind::RoutineFailed, "run a routine", words.join(" "));
-        match what {
-            "load-asks" => {
-                let channel = other.load.take().expect("it was told to load");
-                other.asks = true;
-                other.machine.reply(channel, &Reply::Loaded(Loaded { asks: true }));
-            }
-            "progress" => {
-                let (channel, _) = other.running.front().expect("it has a call");
-                other.machine.notice(*channel, &Notice::Progress(words[0].parse().unwrap(), words[1..].join(" ")));
-            }
-            "load-ok" => other.machine.reply(other.load.take().expect("it was told to load"), &Reply::Done),
-            "load-failed" => {
-                let error = Error::new(ErrorKind::Unavailable, "load a module", words.join(" "));
-                let channel = other.load.take().expect("it was told to load");
-                other.machine.reply(channel, &Reply::Failed((&error).into()));
-            }
-            "callback" => {
-                other.machine.request(&Request::List).unwrap();
-            }
-            "nest" => {
-                // Inside the call that it runs, or inside one that it never had.
-                let running = other.running.front().filter(|_| !words.contains(&"forged"));
-                let call = running.map_or(CallId([99; 16]), |(_, open)| open.call);
-                other.machine.request(&Request::Nest(call)).unwrap();
-                self.nests.push_back(ConnectionId(words[0].parse().unwrap()));
-            }
-            _ => {
-                let (channel, _) = other.running.pop_front().expect("it has a call");
-                let passes = other.begun || other.turnstile.as_ref().is_none_or(Turnstile::pass);
-                assert!(passes || other.forged, "its turnstile is shut");
-                other.begun = false;
-                let (failure, results) = match what {
-                    "return" | "soon" => (None, words.iter().map(|word| argument(word)).collect()),
-                    "fail" => (Some(Failure::from(&error())), Vec::new()),
-                    _ => panic!("executables do not {what}"),
-                };
-                let finished_ns = if what == "soon" { 1000 } else { u64::MAX };
-                let times = CallTimes { queued_ns: 0, started_ns: 0, finished_ns };
-                other.machine.respond(channel, &CallResult { failure, results, times, attributes: None });
-            }
+        self.callbacks = self.callbacks.wrapping_add(1);
+        // Unlike any call's of a client.
+        let mut id = [self.callbacks; 16];
+        id[0] = !id[0];
+        let ids = (CallId(id), self.id(words.last().copied().unwrap_or_default()));
+        self.other(connection).does_as_executable(what, words, ids);
+        if what == "nest" {
+            self.nests.push_back(ConnectionId(words[0].parse().unwrap()));
         }
     }
 
@@ -513,7 +363,12 @@ impl Peers {
                         || other.forged
                         || other.turnstile.as_ref().is_none_or(|turnstile| !turnstile.is_shut());
                     if let Some((_, open)) = other.running.front().filter(|_| may_begin) {
-                        must.push(format!("soon {executable} - {}", returned(open)));
+                        let calls_back = open.routine.starts_with("back/");
+                        let more = if calls_back { " - -" } else { "" };
+                        must.push(format!("soon {executable} - {}{more}", returned(open)));
+                        if calls_back {
+                            may.extend(self.callbacks_of(executable));
+                        }
                         may.extend((!other.begun).then(|| format!("begin {executable}")));
                     }
                     if self.forging {
@@ -522,10 +377,20 @@ impl Peers {
                     may.push(format!("kill {executable} 11"));
                     may.push(format!("lost {executable}"));
                 }
-                None => may.extend(other.calls.keys().map(|call| format!("cancel {} {call}", &other.name[7..]))),
+                None => {
+                    may.extend(other.calls.keys().map(|call| format!("cancel {} {call}", &other.name[7..])));
+                    may.extend(other.answers().into_iter().flatten());
+                }
             }
         }
         (must, may)
+    }
+
+    /// Functions that a routine may call, and may not.
+    fn callbacks_of(&self, executable: ExecutableId) -> impl Iterator<Item = String> {
+        let number = self.callbacks;
+        let kinds = ["2 i1000 b8000 -", "2 i1 z8 -", "3 i7 -", "3 i7 - of nobody", "1 i7 -", "2 i9 z8 -"];
+        kinds.into_iter().map(move |kind| format!("calls-back {executable} k{number} {kind}"))
     }
 
     /// Whether every client's every call is over.
@@ -552,98 +417,4 @@ impl Peers {
         assert!(lines <= state.calls.len(), "calls that are over stand in line");
         assert!(state.pools.values().all(|pool| pool.alive > 0 || !pool.waiting.is_empty()), "an empty pool stays");
     }
-}
-
-impl Other {
-    fn take(&mut self, transmit: Transmit, memory: &mut Memory) {
-        match transmit {
-            Transmit::Control { header, body, .. } => self.machine.handle_control(&header, &body).unwrap(),
-            Transmit::Data { header, .. } => {
-                let place = self.machine.place(&header, 0).unwrap().expect("data are for an open call");
-                memory.said.push(format!("{}: {} bytes of slot {}", self.name, header.length, place.slot));
-                self.machine.data_arrived(&header, header.length).unwrap();
-            }
-        }
-        while let Some(event) = self.machine.poll_event() {
-            let said = self.show(event);
-            memory.said.push(format!("{}: {said}", self.name));
-        }
-    }
-
-    fn show(&mut self, event: Event) -> String {
-        match event {
-            Event::Ready(_) => "is greeted".to_owned(),
-            Event::Requested(channel, Request::Load(publication)) => {
-                self.load = Some(channel);
-                let object = publication.object.map_or_else(String::new, |class| format!(", to be a {class}"));
-                format!("load a module with {}{object}", publication.libraries.join(" "))
-            }
-            Event::Replied(_, reply) => match reply {
-                Reply::Failed(failure) => format!("is told: {}", full(failure)),
-                Reply::Interface(interface) => format!("gets the interface of {}", interface.name),
-                Reply::List(list) => format!("gets {} interfaces", list.len()),
-                Reply::Kept(calls) => super::keeping::shown(&calls),
-                Reply::Status(status) => format!("is told {}", shown(&status)),
-                other => format!("gets {other:?}"),
-            },
-            Event::Opened(channel, open) => {
-                let granted = open.arguments.iter().map(|argument| match argument {
-                    Argument::Blocks(Some(bytes)) => *bytes,
-                    _ => 0,
-                });
-                self.machine.grant(channel, granted.sum());
-                let words = |arguments: &[Argument]| arguments.iter().map(word).collect::<Vec<_>>().join(" ");
-                let wanted = open.wanted.as_deref().map(words).unwrap_or_default();
-                let said = format!("call {} {} | {wanted}", open.routine, words(&open.arguments));
-                self.running.push_back((channel, *open));
-                said
-            }
-            Event::ArgumentsComplete(_) => "has its arguments".to_owned(),
-            Event::CancelRequested(channel) => {
-                let at = self.running.iter().position(|(of, _)| *of == channel).expect("it has the call");
-                if self.asks && at == 0 && (self.begun || self.turnstile.is_none()) {
-                    return "hears that its call is to end".to_owned();
-                }
-                assert!(at > 0 || !self.begun || self.forged, "a call is taken back that has begun");
-                self.running.remove(at);
-                let error = Error::new(ErrorKind::Cancelled, "run a routine", "it had not begun");
-                let (failure, times) = (Some(Failure::from(&error)), CallTimes::default());
-                self.machine.respond(channel, &CallResult { failure, results: Vec::new(), times, attributes: None });
-                "gives a call back".to_owned()
-            }
-            Event::Resulted(channel, result) => {
-                let name = self.calls.iter().find(|(_, of)| **of == channel).map_or("?", |(name, _)| name);
-                match result.failure {
-                    Some(failure) => format!("{name} failed: {}", full(failure)),
-                    None => {
-                        format!("{name} returned {}", result.results.iter().map(word).collect::<Vec<_>>().join(" "))
-                    }
-                }
-            }
-            Event::Finished(channel) => {
-                let name = self.calls.iter().find(|(_, of)| **of == channel).map(|(name, _)| name.clone());
-                let name = name.expect("a call ends once");
-                self.calls.remove(&name);
-                format!("{name} is over")
-            }
-            Event::Noticed(_, Notice::Output(output, bytes)) => {
-                format!("hears {output}: {}", String::from_utf8_lossy(&bytes).escape_debug())
-            }
-            Event::Agreed(_, resume) => super::keeping::agreed(&resume),
-            Event::Noticed(_, notice) => format!("hears {notice:?}"),
-            Event::Shared(share) => format!("shares segment {}: {} bytes", share.segment, share.bytes),
-            Event::Unshared(segment) => format!("unshares segment {segment}"),
-            Event::Left(failure) => {
-                self.left = true;
-                format!("goodbye{}", failure.map_or_else(String::new, |f| format!(": {}", full(f))))
-            }
-            other => panic!("{} does not expect {other:?}", self.name),
-        }
-    }
-}
-
-fn full(failure: Failure) -> String {
-    let error = Error::from(failure);
-    let again = if error.is_retryable() { ", may be retried" } else { "" };
-    format!("{} {error}{again}", error.kind().name()).replace('\n', " / ")
 }

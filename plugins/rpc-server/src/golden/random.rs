@@ -37,6 +37,8 @@ impl Chat {
         }
         chat.happen("list 1");
         chat.happen("listing");
+        chat.happen("ask 1 back/apply");
+        chat.happen("resolve back/apply");
         chat
     }
 
@@ -49,7 +51,7 @@ impl Chat {
 
     fn connect(&mut self) -> u64 {
         self.connected += 1;
-        self.happen(&format!("connect {}", self.connected));
+        self.happen(&format!("connect {} calls-back", self.connected));
         self.happen(&format!("share {} 7 16384", self.connected));
         self.connected
     }
@@ -118,6 +120,12 @@ impl Chat {
         let module = ["m", "other"][self.draw(2)];
         let array = ["z8000", "b8000", "b8000 | - -", "s7,0,8000 | - s7,0,8000"][self.draw(4)];
         let time = if self.draw(4) == 0 { " in 9" } else { "" };
+        if on.is_empty() && self.draw(4) == 0 {
+            // With functions, of which the routine calls some.
+            let (array, wanted) = array.split_once(" | ").unwrap_or((array, ""));
+            let wanted = if wanted.is_empty() { String::new() } else { format!(" | {wanted} - -") };
+            return self.happen(&format!("open {client} c{} back/apply i1000 {array} - -{wanted}{time}", self.calls));
+        }
         self.happen(&format!("open {client} c{} {module}/scale i1000 {array}{time}{on}", self.calls));
     }
 
@@ -142,6 +150,32 @@ impl Chat {
         assert!(self.play.server.state().objects.all.is_empty(), "an object never ends");
         self.play.peers.check_over(&self.play.server, &self.play.memory);
         let left = self.play.server.state().left_over();
+        assert!(left.is_empty(), "the server keeps {left:?}");
+    }
+}
+
+#[test]
+fn fuzz_of_callbacks_that_nobody_answers_takes_bounded_memory() {
+    // One client that answers nothing, and one that reads nothing.
+    for deaf in [false, true] {
+        let mut play = Play::new("! executables_max=1");
+        let events =
+            ["connect 1 calls-back", "ask 1 back/apply", "resolve back/apply", "open 1 a back/apply i1 z8 - -"];
+        for event in events.into_iter().chain(["start-ok 3", "load-ok 3"]).chain(deaf.then_some("deafen 1")) {
+            play.happen(1, event);
+        }
+        for number in 0..250 {
+            play.happen(2, &format!("calls-back 3 k{number} 2 i1000 b8000 -"));
+            assert!(play.server.state().callbacks.values().count() <= 64 && play.memory.taken.len() <= 65);
+        }
+        let refused = play.memory.said.iter().filter(|said| said.contains("too many callbacks open")).count();
+        assert_eq!((play.server.state().callbacks.values().count(), refused), (64, 250 - 64));
+        // All of it ends with the call.
+        play.happen(3, "return 3 - z8 - -");
+        assert!(play.server.state().callbacks.is_empty() && play.memory.taken.is_empty());
+        play.happen(4, "hear 1");
+        play.happen(5, "gone 1");
+        let left = play.server.state().left_over();
         assert!(left.is_empty(), "the server keeps {left:?}");
     }
 }

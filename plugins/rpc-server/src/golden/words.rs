@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use farcall_base::{CallId, ObjectId};
 use farcall_interfaces::directory::PublishedRoutine;
-use farcall_wire::{Argument, Attribute, HoldRequest, Keep, NOTICES, ON, Open, wants};
+use farcall_wire::{Argument, Attribute, HoldRequest, Keep, NOTICES, ON, Open, callback_attribute, wants};
 
 /// What an honest executable answers for the second parameter of `scale`.
 pub fn returned(open: &Open) -> String {
@@ -81,6 +81,34 @@ pub fn open(call: CallId, words: &[&str], routines: &[Arc<PublishedRoutine>]) ->
         trace: None,
         attributes,
     }
+}
+
+/// `NAME SLOT ARGUMENT … [changed] [as ROUTINE] [of CALL]`: a callback inside the call that an executable works on, or
+/// inside the one that is named last.
+pub fn callback(id: CallId, words: &[&str], around: Option<&Open>, named: CallId) -> Open {
+    let mut open = Open {
+        call: id,
+        routine: around.map_or_else(|| "m/none".to_owned(), |open| open.routine.clone()),
+        contract: around.map_or([0; 32], |open| open.contract),
+        arguments: Vec::new(),
+        wanted: None,
+        remaining_us: None,
+        result_credit: None,
+        parent: around.map(|open| open.call.0.to_vec().into()),
+        principal: None,
+        trace: None,
+        attributes: words[1].parse().ok().map(|slot| vec![callback_attribute(slot)]),
+    };
+    let mut words = words[2..].iter();
+    while let Some(word) = words.next() {
+        match *word {
+            "changed" => open.contract[0] ^= 1,
+            "as" => open.routine = (*words.next().unwrap()).to_owned(),
+            "of" => open.parent = words.next().map(|_| named.0.to_vec().into()),
+            word => open.arguments.push(argument(word)),
+        }
+    }
+    open
 }
 
 /// `-` absent, `null`, `i7` an int, `z16` zero bytes inline, `b800` blocks, `b` wanted as blocks, `s1,0,800` shared.

@@ -80,6 +80,16 @@ impl Server {
             return Err(refused(ErrorKind::InvalidArgument, "the caller passed NULL for this function")
                 .with("callback", kind.interface.full_name()));
         }
+        if (&open.routine, open.contract) != (&call.routine.name, call.routine.contract) {
+            return Err(refused(
+                ErrorKind::InvalidArgument,
+                "it names another routine than the call that it belongs to",
+            )
+            .with("routine", &open.routine));
+        }
+        if open.arguments.iter().any(|argument| matches!(argument, Argument::Url(_))) {
+            return Err(refused(ErrorKind::InvalidArgument, "an array to be fetched: only clients may ask for that"));
+        }
         let (client, _) = call.client.ok_or_else(|| refused(ErrorKind::ConnectionLost, "its client is gone"))?;
         if self.state.callbacks.count(outer) >= CALLBACKS_MAX {
             return Err(refused(ErrorKind::LimitExceeded, "the routine has too many callbacks open")

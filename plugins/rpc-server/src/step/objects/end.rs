@@ -25,11 +25,21 @@ impl Server {
             return;
         }
         object.owner = None;
+        let comes = matches!(object.standing, Standing::Coming).then_some(object.hold);
         let releases = release.into_iter().collect();
         object.standing = Standing::Ending { reason: error.into(), releases, in_order: None };
         for key in std::mem::take(&mut object.line).iter() {
             self.finish(surroundings, key, Err(copy_of(error)));
         }
+        let record = self.state.executables.get(&executable);
+        let comes = comes.filter(|_| record.is_none_or(|record| !record.loaded));
+        self.end_process(surroundings, executable, error);
+        if let Some(hold) = comes {
+            self.one_less_comes(surroundings, hold, error);
+        }
+    }
+
+    fn end_process(&mut self, surroundings: &mut dyn Surroundings, executable: ExecutableId, error: &Error) {
         let Some(record) = self.state.executables.get(&executable) else {
             return self.object_gone(surroundings, executable, None);
         };

@@ -90,6 +90,21 @@ impl Server {
         self.fail_hold(surroundings, number, &error);
     }
 
+    /// One that others of its request wait for ends before it is ready. They do without it.
+    pub(super) fn one_less_comes(&mut self, surroundings: &mut dyn Surroundings, number: HoldNumber, error: &Error) {
+        let comes = |one: &ExecutableId| {
+            self.state.objects.all.get(one).is_some_and(|object| matches!(object.standing, Standing::Coming))
+        };
+        if self.state.objects.of_hold(number).iter().any(comes) {
+            return self.one_more_is_ready(surroundings, number);
+        }
+        let Some(hold) = self.state.objects.holds.get_mut(&number) else { return };
+        let (asked, name) = (hold.asked.take(), hold.name.clone());
+        if let Some((connection, channel)) = asked {
+            self.refuse_hold(connection, channel, &name, error);
+        }
+    }
+
     fn one_more_is_ready(&mut self, surroundings: &mut dyn Surroundings, number: HoldNumber) {
         let Some(hold) = self.state.objects.holds.get_mut(&number) else { return };
         hold.missing = hold.missing.saturating_sub(1);
@@ -120,6 +135,8 @@ impl Server {
     ) {
         let Some(hold) = self.state.objects.holds.get_mut(&number) else { return };
         let (asked, name) = (hold.asked.take(), hold.name.clone());
+        // Nothing makes those ready that are left while they end one after the other.
+        hold.missing = usize::MAX;
         if let Some((connection, channel)) = asked {
             self.refuse_hold(connection, channel, &name, error);
         }
