@@ -107,6 +107,17 @@ impl Server {
         Ok(made)
     }
 
+    /// The same for whoever binds a handle: whether the connection is gone is looked at however short ago it was used, since
+    /// asking for processes waits for no answer.
+    pub fn connect_to_bind(&self, limit: Option<Duration>) -> Outcome<Arc<Connection>> {
+        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        if connection.as_ref().is_some_and(|connection| connection.client.is_lost()) {
+            *connection = None;
+        }
+        drop(connection);
+        self.connect(limit)
+    }
+
     /// Connects, again and again where the configuration says so, for as long as a handle has time.
     fn reach_patiently(&self, limit: Option<Duration>) -> Outcome<Client> {
         let begun = Instant::now();

@@ -194,13 +194,13 @@ impl Handles {
     /// Asks a server for a routine, or for a class, and for processes of it: as many places as there are to be handles.
     fn look_up(
         &self,
-        server: &Server,
+        server: &Arc<Server>,
         name: &str,
         attributes: &HandleAttributes,
         wanted: Processes,
     ) -> Outcome<(Binding, Vec<Process>)> {
         let (begun, limit) = (Instant::now(), attributes.start_limit());
-        let connection = server.connect(limit)?;
+        let connection = server.connect_to_bind(limit)?;
         let connected = Instant::now();
         let missing = self.kind.missing();
         if self.kind == Kind::Function {
@@ -208,10 +208,10 @@ impl Handles {
         }
         let all = match wanted {
             Processes::Shared => vec![Process::Shared],
-            Processes::Preferred => vec![Process::Preferred(Arc::new(Own::ask(&connection, name, limit)))],
+            Processes::Preferred => vec![Process::Preferred(Arc::new(Own::ask(server, &connection, name, limit)))],
             Processes::Own(0) => Vec::new(),
             Processes::Own(count) => {
-                let asked = Held::ask(&connection.client, name, count, limit);
+                let asked = Held::ask(server, &connection.client, name, count, limit);
                 let held = asked.map_err(|error| Failure::of_binding(&error, missing))?;
                 // A server tells of a class that it has not when it is to start it.
                 if let (Kind::Object, Some(first)) = (self.kind, held.first()) {

@@ -6,18 +6,24 @@ use std::time::Duration;
 use farcall_client::{Client, ErrorKind, Hold, HoldOptions, ObjectId};
 
 use crate::code::{Code, Failure, Outcome};
+use crate::servers::Server;
+
+/// How long somebody waits at most for processes to end whose connection was lost.
+const ANEW: Duration = Duration::from_secs(2);
 
 /// A handle's own process.
 #[derive(Clone)]
 pub struct Held {
     /// All that were asked for together.
     hold: Arc<Hold>,
+    server: Arc<Server>,
     pub id: ObjectId,
 }
 
 impl Held {
     /// Asks for so many processes of a class or routine, and waits for none.
     pub fn ask(
+        server: &Arc<Server>,
         client: &Client,
         name: &str,
         count: usize,
@@ -25,7 +31,7 @@ impl Held {
     ) -> farcall_client::Result<Vec<Held>> {
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         let hold = Arc::new(client.hold(name, count, &HoldOptions { start, ..HoldOptions::default() })?);
-        Ok(hold.ids().map(|id| Held { hold: hold.clone(), id }).collect())
+        Ok(hold.ids().map(|id| Held { hold: hold.clone(), server: server.clone(), id }).collect())
     }
 
     /// `module/Class`.
@@ -65,11 +71,33 @@ impl Held {
         match released {
             // Nobody was to wait for it.
             Err(error) if error.kind() == ErrorKind::TimedOut && limit == Some(Duration::ZERO) => Ok(()),
-            // It has ended before: of a crash, or with its connection.
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionLost) => Ok(()),
+            // It has ended before, of a crash, say.
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(error) if error.kind() == ErrorKind::ConnectionLost => {
+                self.release_anew(count, limit);
+                Ok(())
+            }
             Err(error) if error.kind() == ErrorKind::TimedOut => Err(Failure::new(Code::Timeout, error.to_string())),
             // It has ended, though not in order: of a failure in `_finalize`, say.
             Err(_) | Ok(()) => Ok(()),
+        }
+    }
+
+    /// Ends it by a connection that came after the one it was held over, and waits for nothing.
+    pub fn let_go(&self, client: &Client) {
+        let _ = client.release(self.id, 1, Some(Duration::ZERO));
+    }
+
+    /// Where the connection was lost, the server keeps them for as long as their lease is; another connection ends them at
+    /// once. Where there is none to be had, they end with that lease.
+    fn release_anew(&self, count: usize, limit: Option<Duration>) {
+        let limit = Some(limit.map_or(ANEW, |limit| limit.min(ANEW)));
+        if !self.server.is_shared() {
+            return;
+        }
+        if let Ok(connection) = self.server.connect(limit) {
+            let count = u32::try_from(count).unwrap_or(u32::MAX);
+            let _ = connection.client.release(self.id, count, limit);
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::code::{Code, Failure, Outcome};
 use crate::connecting::Connection;
 use crate::held::Held;
 use crate::log::{self, Level};
+use crate::servers::Server;
 
 /// What the process does.
 const FREE: u8 = 0;
@@ -20,6 +21,7 @@ const SPOILED: u8 = 2;
 
 /// A handle's process: asked for when the handle is bound, and anew when it was lost.
 pub struct Own {
+    server: Arc<Server>,
     name: String,
     start: Option<Duration>,
     state: Mutex<State>,
@@ -61,9 +63,9 @@ impl Drop for Turn {
 
 impl Own {
     /// Asks for a process, and does not wait for it.
-    pub fn ask(connection: &Connection, name: &str, start: Option<Duration>) -> Own {
-        let state = Mutex::new(ask(connection, name, start));
-        Own { name: name.to_owned(), start, state }
+    pub fn ask(server: &Arc<Server>, connection: &Connection, name: &str, start: Option<Duration>) -> Own {
+        let state = Mutex::new(ask(server, connection, name, start));
+        Own { server: server.clone(), name: name.to_owned(), start, state }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -95,7 +97,10 @@ impl Own {
         if let State::Asked(process) = &*state
             && (process.connection != connection.key || process.does.load(Ordering::Acquire) == SPOILED)
         {
-            *state = ask(connection, &self.name, self.start);
+            if process.connection != connection.key {
+                process.held.let_go(&connection.client);
+            }
+            *state = ask(&self.server, connection, &self.name, self.start);
         }
         let State::Asked(process) = &*state else { return None };
         let free = process.does.compare_exchange(FREE, BUSY, Ordering::Acquire, Ordering::Relaxed);
@@ -119,8 +124,8 @@ impl Own {
     }
 }
 
-fn ask(connection: &Connection, name: &str, start: Option<Duration>) -> State {
-    let held = Held::ask(&connection.client, name, 1, start).map(|held| held.into_iter().next());
+fn ask(server: &Arc<Server>, connection: &Connection, name: &str, start: Option<Duration>) -> State {
+    let held = Held::ask(server, &connection.client, name, 1, start).map(|held| held.into_iter().next());
     match held {
         Ok(Some(held)) => State::Asked(Process { held, connection: connection.key, does: Arc::default() }),
         _ => State::Refused,

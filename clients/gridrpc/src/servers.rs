@@ -265,6 +265,11 @@ fn warn(config: &Config) {
 }
 
 impl Server {
+    /// Whether it is there without this process.
+    pub fn is_shared(&self) -> bool {
+        matches!(self.place, Place::Default | Place::At(_) | Place::There(_))
+    }
+
     /// Connects once.
     pub fn reach(&self, timeout: Duration) -> farcall_client::Result<Client> {
         let to = |address: &Address, text: Option<&str>| {

@@ -99,12 +99,12 @@ static inline int proxy_pass(int from, int to, int way, int generation)
     got = recv(from, bytes, (size_t)room, MSG_DONTWAIT);
     if (got <= 0)
         return got < 0 && (errno == EAGAIN || errno == EINTR);
-    for (sent = 0; sent < got; sent += one)
-        if ((one = send(to, bytes + sent, (size_t)(got - sent), MSG_NOSIGNAL)) <= 0)
-            return 0;
     pthread_mutex_lock(&proxy.lock);
     proxy.passed[way] += got;
     pthread_mutex_unlock(&proxy.lock);
+    for (sent = 0; sent < got; sent += one)
+        if ((one = send(to, bytes + sent, (size_t)(got - sent), MSG_NOSIGNAL)) <= 0)
+            return 0;
     return 1;
 }
 
