@@ -3,6 +3,7 @@
 //! The bytes of a region may change under our feet (a routine writes them, another process maps them), so nothing here
 //! hands out long-lived references: access goes through raw copies and through slices that live for one system call.
 
+use std::any::Any;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -217,6 +218,8 @@ fn check_within(region: &dyn Region, offset: usize, length: usize) -> Result<()>
 pub struct BorrowedRegion {
     base: *mut u8,
     bytes: usize,
+    /// Keeps the memory, where something does.
+    _keeper: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 // SAFETY: only an address range; see HeapRegion.
@@ -231,7 +234,13 @@ impl BorrowedRegion {
     /// They stay valid, and are written by nobody else, until the region and everything made of it are dropped; for
     /// memory that is only read from, nobody writes through the region.
     pub unsafe fn new(base: *mut u8, bytes: usize) -> BorrowedRegion {
-        BorrowedRegion { base, bytes }
+        BorrowedRegion { base, bytes, _keeper: None }
+    }
+
+    /// The same for memory that belongs to `keeper`: it lives as long as the region, and what is made of it.
+    #[must_use]
+    pub fn kept_by(self, keeper: Option<Arc<dyn Any + Send + Sync>>) -> BorrowedRegion {
+        BorrowedRegion { _keeper: keeper, ..self }
     }
 }
 

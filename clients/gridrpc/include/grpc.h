@@ -20,8 +20,8 @@
  * - Arguments follow in the interface's order; WORK arrays may be left out, or have a place as in Ninf-G (where the
  *   arguments are not counted, they have one). IN scalars go by value with C's promotions (float
  *   becomes double); arrays and all that is OUT or INOUT by pointer; a string is a char *, an OUT string a char **
- *   that receives memory to free(); a file is its path. Compilers that can (GCC) count the arguments, so that a wrong
- *   number is an error and no crash; GRPC_NO_COUNT before the include switches that off.
+ *   that receives memory to free(); a file is its path. GCC and Clang count the arguments, so that a wrong number is
+ *   an error and no crash; GRPC_NO_COUNT before the include switches that off.
  * - The names are bound to symbols that begin with farcall_, so that a library with these names may be in the same
  *   process. Numbers of codes are those of GFD-R.052, with the _NP ones above them: compare names.
  *
@@ -506,50 +506,8 @@ grpc_error_t farcall_grpc_invoke_async_with_attr_counted(int count, grpc_object_
                                                          const char *method, grpc_sessionid_t *session,
                                                          grpc_session_attr_t_np *attr, ...);
 
-#if defined __GNUC__ && !defined __clang__ && !defined GRPC_NO_COUNT
-/* GCC counts what a function that it always inlines was given; so the names stay names, and no macros. */
-#define FARCALL_GRPC_COUNTED \
-    extern __inline__ __attribute__((__always_inline__, __gnu_inline__, __artificial__)) grpc_error_t
-#define FARCALL_GRPC_COUNT __builtin_va_arg_pack_len()
-#define FARCALL_GRPC_REST __builtin_va_arg_pack()
-
-FARCALL_GRPC_COUNTED grpc_call(grpc_function_handle_t *handle, ...)
-{
-    return farcall_grpc_call_counted(FARCALL_GRPC_COUNT, handle, FARCALL_GRPC_REST);
-}
-FARCALL_GRPC_COUNTED grpc_call_async(grpc_function_handle_t *handle, grpc_sessionid_t *session, ...)
-{
-    return farcall_grpc_call_async_counted(FARCALL_GRPC_COUNT, handle, session, FARCALL_GRPC_REST);
-}
-FARCALL_GRPC_COUNTED grpc_call_with_attr_np(grpc_function_handle_t *handle, grpc_session_attr_t_np *attr, ...)
-{
-    return farcall_grpc_call_with_attr_counted(FARCALL_GRPC_COUNT, handle, attr, FARCALL_GRPC_REST);
-}
-FARCALL_GRPC_COUNTED grpc_call_async_with_attr_np(grpc_function_handle_t *handle, grpc_sessionid_t *session,
-                                                  grpc_session_attr_t_np *attr, ...)
-{
-    return farcall_grpc_call_async_with_attr_counted(FARCALL_GRPC_COUNT, handle, session, attr, FARCALL_GRPC_REST);
-}
-FARCALL_GRPC_COUNTED grpc_invoke_np(grpc_object_handle_t_np *handle, farcall_grpc_char *method, ...)
-{
-    return farcall_grpc_invoke_counted(FARCALL_GRPC_COUNT, handle, method, FARCALL_GRPC_REST);
-}
-FARCALL_GRPC_COUNTED grpc_invoke_async_np(grpc_object_handle_t_np *handle, farcall_grpc_char *method,
-                                          grpc_sessionid_t *session, ...)
-{
-    return farcall_grpc_invoke_async_counted(FARCALL_GRPC_COUNT, handle, method, session, FARCALL_GRPC_REST);
-}
-FARCALL_GRPC_COUNTED grpc_invoke_with_attr_np(grpc_object_handle_t_np *handle, farcall_grpc_char *method,
-                                              grpc_session_attr_t_np *attr, ...)
-{
-    return farcall_grpc_invoke_with_attr_counted(FARCALL_GRPC_COUNT, handle, method, attr, FARCALL_GRPC_REST);
-}
-FARCALL_GRPC_COUNTED grpc_invoke_async_with_attr_np(grpc_object_handle_t_np *handle, farcall_grpc_char *method,
-                                                    grpc_sessionid_t *session, grpc_session_attr_t_np *attr, ...)
-{
-    return farcall_grpc_invoke_async_with_attr_counted(FARCALL_GRPC_COUNT, handle, method, session, attr,
-                                                       FARCALL_GRPC_REST);
-}
+#ifndef GRPC_NO_COUNT
+#include "grpc_counting.h"
 #endif
 
 #ifdef __cplusplus

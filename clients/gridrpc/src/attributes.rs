@@ -13,6 +13,7 @@ use crate::code::{Failure, Outcome};
 use crate::context::{Context, current};
 use crate::entry::{enter, missing, place};
 use crate::handles::RawHandle;
+use crate::transfers::Limits;
 
 unsafe extern "C" {
     /// The C library's.
@@ -28,7 +29,7 @@ pub enum ArgumentTransfer {
     Wait = 1,
     /// At once: arrays stay as they are until it has ended.
     Nowait = 2,
-    /// When its arguments were copied or have left.
+    /// At once, with copies of its arrays.
     Copy = 3,
 }
 
@@ -151,9 +152,10 @@ impl SessionAttributes {
         limit(self.seconds[0])
     }
 
-    /// Time for its arguments.
-    pub fn argument_timeout(&self) -> Option<Duration> {
-        limit(self.seconds[1])
+    /// Times for what moves.
+    pub fn limits(&self) -> Limits {
+        let [_, arguments, results, callback_arguments, callback_results] = self.seconds.map(limit);
+        Limits { arguments, results, callback_arguments, callback_results }
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use farcall_c::{POINTER, Prepared, TaggedValue, check_count, fill_all, passing, prepare};
 use farcall_client::idl::interface::{Interface, Mode, Parameter, Shape};
-use farcall_client::{Argument, CallOptions, News, Outputs, PendingCall, Routine};
+use farcall_client::{Argument, CallOptions, Destination, Error, News, Outputs, PendingCall, Routine};
 
 use crate::attributes::{ArgumentTransfer, SessionAttributes};
 use crate::code::{Code, Failure, Outcome};
@@ -16,9 +16,10 @@ use crate::connecting::Connection;
 use crate::context::{Context, current};
 use crate::entry::{enter, optional_text, place, text};
 use crate::handles::{Handle, RawHandle};
-use crate::information::Began;
+use crate::information::{Began, Measured};
 use crate::own::Turn;
 use crate::sessions::Running;
+use crate::transfers::{LOOK, Watch};
 use crate::waiting::VOID;
 
 /// How often it is looked whether arguments have left that did not at once.
@@ -65,7 +66,8 @@ impl Bound {
         let attributes = wanted.attributes.unwrap_or_else(|| SessionAttributes::of_handle(&handle.attributes));
         let (timeout, output) = (attributes.timeout(), connection.prints);
         let (on, turn) = handle.take(&connection).map_err(|failure| handle.noted(failure))?;
-        let options = CallOptions { timeout, announced, output, on, ..CallOptions::default() };
+        let copied = announced && attributes.transfer == ArgumentTransfer::Copy;
+        let options = CallOptions { timeout, announced, output, on, copied, ..CallOptions::default() };
         let by_address = wanted.by_address && wanted.context.servers.fortran_compatible();
         let classic = wanted.classic;
         Ok(Bound { handle, routine, connection, attributes, options, by_address, classic, turn })
@@ -111,28 +113,39 @@ impl Bound {
         self.handle.failed(error)
     }
 
-    /// The failure of a call that may have run.
-    fn ended(&mut self, error: farcall_client::Error) -> Failure {
-        self.turn.iter_mut().for_each(Turn::fail);
-        self.failed(error)
+    /// Starts a session's call.
+    ///
+    /// # Safety
+    /// As for [`Routine::start_borrowed`].
+    unsafe fn start(
+        &self,
+        arguments: Vec<Argument<'_>>,
+        destinations: Vec<Destination<'_>>,
+    ) -> farcall_client::Result<PendingCall> {
+        if self.attributes.transfer == ArgumentTransfer::Wait {
+            // SAFETY: the caller's promise, here and below.
+            return unsafe { self.routine.start_borrowed(arguments, destinations, &self.options) };
+        }
+        // What does not leave at once leaves while the session is looked after.
+        // SAFETY: as above.
+        let started = unsafe { self.routine.start_within(arguments, destinations, &self.options, Duration::MAX) }?;
+        started.ok_or_else(|| Error::internal("start a call", "waiting for room ended early"))
     }
 
     /// Waits until the arguments have left, or the call is over; not where they need not have left. False when they have
     /// not, and never will.
-    fn see_off(&self, pending: &mut PendingCall, began: &Began) -> Outcome<bool> {
-        let limit = self.attributes.argument_timeout();
-        if self.attributes.transfer == ArgumentTransfer::Nowait && limit.is_none() {
+    fn see_off(&self, pending: &mut PendingCall, watch: Option<&mut Watch>) -> Outcome<bool> {
+        if self.attributes.transfer != ArgumentTransfer::Wait {
             return Ok(true);
         }
+        let mut watch = watch;
         loop {
             let transfer = pending.transfer();
             if transfer.sent >= transfer.to_send {
                 return Ok(true);
             }
-            if limit.is_some_and(|limit| began.real.elapsed() > limit) {
-                let (name, sent, all) = (&self.handle.name, transfer.sent, transfer.to_send);
-                let message = format!("{name}: only {sent} of {all} bytes of arguments were sent in time");
-                return Err(self.handle.noted(Failure::new(Code::Timeout, message)));
+            if let Some(words) = watch.as_mut().and_then(|watch| watch.late(pending)) {
+                return Err(self.too_late(words));
             }
             if matches!(pending.next_news(Some(SENDING)), Ok(Some(News::Over)) | Err(_)) {
                 return Ok(false);
@@ -180,6 +193,34 @@ unsafe fn url_at(place: *const u8) -> Option<String> {
     Some(unsafe { CStr::from_ptr(place.cast()) }.to_string_lossy().into_owned())
 }
 
+impl Bound {
+    fn too_late(&self, words: String) -> Failure {
+        self.handle.noted(Failure::new(Code::Timeout, format!("{}: {words}", self.handle.name)))
+    }
+
+    /// Waits for the end of a call, prints what its routine prints, and looks after its times.
+    fn finish(&self, mut pending: PendingCall, watch: Option<Watch>) -> Outcome<Outputs> {
+        let failed = |error| self.failed(error);
+        let Some(mut watch) = watch else {
+            return if self.options.output { printing(pending) } else { pending.wait() }.map_err(failed);
+        };
+        loop {
+            let outcome = if self.options.output {
+                let more = pass_on(&mut pending, Some(LOOK)).map_err(failed)?;
+                if more { Ok(None) } else { pending.wait_for(Duration::ZERO) }
+            } else {
+                pending.wait_for(LOOK)
+            };
+            if let Some(outputs) = outcome.map_err(failed)? {
+                return Ok(outputs);
+            }
+            if let Some(words) = watch.late(&pending) {
+                return Err(self.too_late(words));
+            }
+        }
+    }
+}
+
 fn is_work_array(parameter: &Parameter) -> bool {
     parameter.mode == Mode::Work && matches!(parameter.shape, Shape::Array { .. })
 }
@@ -195,17 +236,23 @@ fn has_places_for_work(interface: &Interface, count: Option<usize>) -> bool {
 /// # Safety
 /// Arguments as the interface says until this returns.
 pub unsafe fn call(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) -> Outcome<()> {
+    let begun = Instant::now();
     let mut bound = Bound::new(wanted, false)?;
     // SAFETY: the caller's promise, here and below.
     let Prepared { arguments, destinations, places } = unsafe { bound.prepare(wanted.count, next) }?;
     // SAFETY: as above.
     let started = unsafe { bound.routine.start_borrowed(arguments, destinations, &bound.options) };
     let mut pending = started.map_err(|error| bound.failed(error).in_sending(true))?;
-    let _known = wanted.context.sessions.enter(&bound.connection, pending.number())?;
-    let looks = bound.attributes.argument_timeout().is_some() || bound.classic;
-    let sent = !looks || bound.see_off(&mut pending, &Began::now())?;
-    let outputs = if bound.options.output { printing(pending) } else { pending.wait() };
-    let outputs = outputs.map_err(|error| bound.ended(error).in_sending(!sent))?;
+    let mut known = wanted.context.sessions.enter(&bound.connection, pending.number())?;
+    let mut watch = bound.attributes.limits().watch(begun);
+    let sent = !bound.classic || bound.see_off(&mut pending, watch.as_mut())?;
+    let outcome = bound.finish(pending, watch);
+    if outcome.is_err() {
+        // It may have run.
+        bound.turn.iter_mut().for_each(Turn::fail);
+    }
+    let outputs = outcome.map_err(|failure| failure.in_sending(!sent))?;
+    known.measured = Measured::of_call(bound.handle.binding, begun, outputs.times());
     // SAFETY: as above.
     unsafe { fill_all(&places, &outputs) }.map_err(|error| bound.failed(error))
 }
@@ -243,10 +290,13 @@ pub unsafe fn start(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) -
     let Prepared { arguments, destinations, places } = unsafe { bound.prepare(wanted.count, next) }?;
     let deadline = bound.options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     // SAFETY: as above.
-    let pending = unsafe { bound.routine.start_borrowed(arguments, destinations, &bound.options) };
+    let pending = unsafe { bound.start(arguments, destinations) };
     let mut pending = pending.map_err(|error| bound.failed(error).in_sending(true))?;
-    let sent = bound.see_off(&mut pending, &began)?;
+    let mut watch = bound.attributes.limits().watch(began.real);
+    let sent = bound.see_off(&mut pending, watch.as_mut())?;
     let measured = began.sent(bound.handle.binding);
+    let is_function = |parameter: &Parameter| matches!(parameter.shape, Shape::Callback { .. });
+    let calls_back = bound.routine.interface().parameters.iter().any(is_function);
     let Bound { handle, connection, turn, .. } = bound;
     let (number, given, pending) = (pending.number(), wanted.given, Some(pending));
     let begun = began.real;
@@ -262,6 +312,9 @@ pub unsafe fn start(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) -
         measured,
         sent,
         turn,
+        watch,
+        calls_back,
+        again: false,
     })
 }
 

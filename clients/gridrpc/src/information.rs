@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::time::{Duration, Instant};
 
-use farcall_client::CallTimes;
+use farcall_client::{CallTimes, CallbackTimes};
 
 use crate::code::{Failure, Outcome};
 use crate::context::current;
@@ -97,6 +97,8 @@ pub struct Measured {
     /// By the server: until an executable began, and until it had ended.
     pub started: Duration,
     pub finished: Duration,
+    /// By this process, of functions of the program that the routine called.
+    pub callbacks: CallbackTimes,
 }
 
 /// When a call began.
@@ -125,6 +127,13 @@ fn processor_time() -> Duration {
 }
 
 impl Measured {
+    /// Of a call that a thread waited for, which is spared the looks at the processor's clock.
+    pub fn of_call(binding: Binding, begun: Instant, times: CallTimes) -> Measured {
+        let mut measured = Measured { binding, ..Measured::default() };
+        measured.ended(begun, Some(times));
+        measured
+    }
+
     /// What is known when it is over.
     pub fn ended(&mut self, begun: Instant, times: Option<CallTimes>) {
         self.whole = begun.elapsed();
@@ -138,13 +147,24 @@ impl Measured {
         let calculation = self.finished.saturating_sub(self.started);
         let results = self.whole.saturating_sub(self.sending).saturating_sub(self.finished);
         let real = |duration| Pair::new(duration, Duration::ZERO);
+        let callbacks = c_int::try_from(self.callbacks.count).unwrap_or(c_int::MAX);
+        let (callback_arguments, callback_results) = (real(self.callbacks.arguments), real(self.callbacks.results));
+        let callback_calculation = real(self.callbacks.calculation);
         let executable = OfExecutable {
+            callbacks,
+            callback_arguments,
+            callback_calculation,
+            callback_results,
             arguments: real(self.started),
             calculation: real(calculation),
             results: real(results),
             ..OfExecutable::default()
         };
         let client = OfClient {
+            callbacks,
+            callback_arguments,
+            callback_calculation,
+            callback_results,
             machine_request: real(self.binding.connecting),
             class_request: real(self.binding.looking_up),
             arguments: Pair::new(self.sending, self.sending_processor),
@@ -170,6 +190,15 @@ fn status(stage: &Stage) -> c_int {
 fn look(table: &Table, session: c_int) -> Outcome<(RawInformation, c_int)> {
     let (measured, stage) = table.information(session)?;
     Ok((measured.raw(), status(&stage)))
+}
+
+/// The same of the call that ended last.
+fn look_at_last(table: &Table) -> Outcome<(RawInformation, c_int)> {
+    match (table.last_call(), table.last_ended()) {
+        (Some(measured), _) => Ok((measured.raw(), status(&Stage::Ended))),
+        (None, Some(last)) => look(table, last),
+        (None, None) => Err(Failure::other("no call has ended yet")),
+    }
 }
 
 /// # Safety
@@ -236,8 +265,7 @@ unsafe extern "C" fn farcall_grpc_get_last_info_np(information: *mut RawInformat
     enter("grpc_get_last_info_np", || {
         let context = current()?;
         let table = context.sessions.lock();
-        let last = table.last_ended().ok_or_else(|| Failure::other("no session has ended yet"))?;
-        let found = look(&table, last)?;
+        let found = look_at_last(&table)?;
         // SAFETY: grpc.h: NULL or places.
         unsafe { tell(found, information, status) };
         Ok(())

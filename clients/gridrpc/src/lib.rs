@@ -26,4 +26,5 @@ mod sessions;
 mod signals;
 mod stack_calls;
 mod stacks;
+mod transfers;
 mod waiting;

@@ -23,11 +23,12 @@ pub fn watch(sessions: Arc<Sessions>, connection: Arc<Connection>) -> Outcome<()
     thread.spawn(run).map(drop).map_err(|error| Failure::other(format!("start a thread: {error}")))
 }
 
-fn look_after(sessions: &Sessions, connection: &Connection) {
+fn look_after(sessions: &Arc<Sessions>, connection: &Connection) {
     while let Some(wait) = sessions.next_work(connection.key, SLICE) {
         let Ok(ended) = ended_within(connection, wait) else { return };
         sessions.collect(&ended);
         sessions.expire();
+        sessions.end_late();
     }
 }
 

@@ -1,20 +1,23 @@
 //! Sessions: asynchronous calls under way, and what became of those that have ended.
 
+mod collecting;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use farcall_c::TextPlace;
-use farcall_client::{CallTimes, PendingCall};
+use farcall_client::PendingCall;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::calling::pass_on;
 use crate::code::{Code, Failure, Outcome};
 use crate::connecting::Connection;
 use crate::handles::{Handle, RawHandle};
 use crate::information::Measured;
 use crate::own::Turn;
 use crate::progress;
+use crate::transfers::Watch;
+use collecting::Spent;
 
 /// How many sessions are remembered that were waited for: their errors can be asked for, and they waited for again.
 const WAITED_MAX: usize = 1 << 18;
@@ -42,6 +45,12 @@ pub struct Running {
     pub sent: bool,
     /// With its handle's own process.
     pub turn: Option<Turn>,
+    /// Where what moves has limits.
+    pub watch: Option<Watch>,
+    /// Whether it may call functions of the program.
+    pub calls_back: bool,
+    /// Whether something came of it while its outcome was being collected.
+    pub again: bool,
 }
 
 // SAFETY: the caller's handle and places of strings are addresses here: the places are written to by whoever collects the
@@ -80,6 +89,8 @@ pub struct Table {
     deadlines: BTreeSet<(Instant, i32)>,
     /// Those under way, by handle.
     of_handles: BTreeSet<(u64, i32)>,
+    /// Those with limits for what moves.
+    limited: BTreeSet<i32>,
     numbers: FxHashMap<Number, i32>,
     /// Calls that were over before they were sessions.
     early: FxHashSet<Number>,
@@ -87,12 +98,16 @@ pub struct Table {
     watched: FxHashMap<u64, usize>,
     /// Threads that collect outcomes at this moment, and may write to the program's memory.
     collecting: usize,
+    /// Those to be looked at once more.
+    again: Vec<Number>,
     ending: bool,
     /// Calls that threads wait in, which are no sessions.
     calls: FxHashMap<Number, Arc<Connection>>,
     /// Those whose measurements are kept, in the order of their ends, and how many may be.
     measured: BTreeMap<u64, i32>,
     measured_max: MeasuredMax,
+    /// What was measured of the last call, if that was none of them.
+    last_call: Option<Measured>,
 }
 
 /// How many sessions' measurements are kept: `None` for all that are remembered.
@@ -191,46 +206,12 @@ impl Sessions {
     }
 
     /// Nobody looks after the connection any more: what is under way there is looked at once more.
-    pub fn unwatch(&self, connection: u64) {
+    pub fn unwatch(self: &Arc<Self>, connection: u64) {
         let mut table = self.lock();
         table.watched.remove(&connection);
         let left: Vec<Number> = table.numbers.keys().filter(|number| number.0 == connection).copied().collect();
         drop(table);
         self.collect(&left);
-    }
-
-    /// Collects the outcomes of sessions whose time is over.
-    pub fn expire(&self) {
-        let now = Instant::now();
-        let mut late = Vec::new();
-        let mut table = self.lock();
-        while let Some((deadline, session)) = table.deadlines.first().copied() {
-            if deadline + LAST_WORD > now {
-                break;
-            }
-            table.deadlines.pop_first();
-            late.extend(table.running.get(&session).map(|running| (running.connection.key, running.number)));
-        }
-        drop(table);
-        self.collect(&late);
-    }
-
-    /// Collects the outcomes of calls that are over.
-    pub fn collect(&self, numbers: &[Number]) {
-        if numbers.is_empty() {
-            return;
-        }
-        let mut table = self.lock();
-        let taken: Vec<Taken> = numbers.iter().filter_map(|number| table.take(*number)).collect();
-        table.collecting += 1;
-        drop(table);
-        let looked: Vec<Looked> = taken.into_iter().map(Taken::look).collect();
-        let mut table = self.lock();
-        table.collecting -= 1;
-        let dropped: Vec<Looked> = looked.into_iter().filter_map(|one| table.conclude(one)).collect();
-        drop(table);
-        drop(dropped);
-        self.changed.notify_all();
     }
 
     /// Notes that a thread waits in a call, which is cancelled when everything ends.
@@ -241,7 +222,7 @@ impl Sessions {
         }
         let number = (connection.key, number);
         table.calls.insert(number, connection.clone());
-        Ok(Entered { sessions: self, number })
+        Ok(Entered { sessions: self, number, measured: Measured::default() })
     }
 
     /// Cancels those that are under way with this handle.
@@ -282,6 +263,9 @@ impl Sessions {
         let mut table = self.lock();
         table.ending = true;
         let given_up = std::mem::take(&mut table.running);
+        // Of those that run a function of the program at this moment, its thread alone can let go.
+        let calling = given_up.values().filter(|running| running.pending.is_none());
+        let calling: Vec<_> = calling.map(|running| (running.connection.clone(), running.number)).collect();
         let calls: Vec<_> = table.calls.drain().map(|(number, connection)| (connection, number.1)).collect();
         while table.collecting > 0 {
             table = self.changed.wait(table).unwrap_or_else(PoisonError::into_inner);
@@ -289,7 +273,7 @@ impl Sessions {
         drop(table);
         // Both ask the servers to end them, and wait for nothing.
         drop(given_up);
-        self.cancel_calls(calls);
+        self.cancel_calls(calls.into_iter().chain(calling));
         self.changed.notify_all();
         self.work.notify_all();
     }
@@ -299,54 +283,15 @@ impl Sessions {
 pub struct Entered<'a> {
     sessions: &'a Sessions,
     number: Number,
+    /// What was measured of it, when it is over.
+    pub measured: Measured,
 }
 
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
-        self.sessions.lock().calls.remove(&self.number);
-    }
-}
-
-/// A call that is being collected.
-struct Taken {
-    session: i32,
-    pending: PendingCall,
-    places: Vec<TextPlace>,
-    handle: Arc<Handle>,
-    connection: Arc<Connection>,
-    sent: bool,
-}
-
-/// What came of it: the call itself when it is not over.
-struct Looked {
-    session: i32,
-    number: Number,
-    found: Found,
-}
-
-enum Found {
-    Over(Option<Failure>, Option<CallTimes>),
-    UnderWay(PendingCall, Vec<TextPlace>),
-}
-
-impl Taken {
-    fn look(mut self) -> Looked {
-        let number = (self.connection.key, self.pending.number());
-        // Why it would fail is what waiting says below.
-        while self.connection.prints && pass_on(&mut self.pending, Some(Duration::ZERO)).unwrap_or(false) {}
-        let found = match self.pending.wait_for(Duration::ZERO) {
-            Ok(None) => Found::UnderWay(self.pending, self.places),
-            Ok(Some(outputs)) => {
-                // SAFETY: grpc.h: places of strings stay until the session has ended.
-                let filled = unsafe { farcall_c::fill_all(&self.places, &outputs) };
-                Found::Over(filled.err().map(Failure::from), Some(outputs.times()))
-            }
-            Err(error) => {
-                self.handle.server.note(&self.connection, &error);
-                Found::Over(Some(self.handle.failed(error).in_sending(!self.sent)), None)
-            }
-        };
-        Looked { session: self.session, number, found }
+        let mut table = self.sessions.lock();
+        table.calls.remove(&self.number);
+        table.last_call = Some(self.measured);
     }
 }
 
@@ -363,6 +308,7 @@ impl Table {
         *self.watched.entry(running.connection.key).or_default() += 1;
         self.of_handles.insert((running.handle.id, session));
         self.deadlines.extend(running.deadline.map(|deadline| (deadline, session)));
+        self.limited.extend(running.watch.map(|_| session));
         self.running.insert(session, running);
         session
     }
@@ -377,32 +323,7 @@ impl Table {
         }
     }
 
-    fn take(&mut self, number: Number) -> Option<Taken> {
-        let Some(session) = self.numbers.get(&number).copied() else {
-            self.early.insert(number);
-            return None;
-        };
-        let running = self.running.get_mut(&session)?;
-        let (pending, places) = (running.pending.take()?, std::mem::take(&mut running.places));
-        let (handle, connection, sent) = (running.handle.clone(), running.connection.clone(), running.sent);
-        Some(Taken { session, pending, places, handle, connection, sent })
-    }
-
-    /// Keeps what came of a call; gives it back when nobody wants it any more.
-    fn conclude(&mut self, looked: Looked) -> Option<Looked> {
-        let Looked { session, number, found } = looked;
-        let Some(running) = self.running.get_mut(&session) else { return Some(Looked { session, number, found }) };
-        match found {
-            Found::UnderWay(pending, places) => {
-                running.pending = Some(pending);
-                running.places = places;
-            }
-            Found::Over(failure, times) => self.finish(session, number, failure, times),
-        }
-        None
-    }
-
-    fn finish(&mut self, session: i32, number: Number, failure: Option<Failure>, times: Option<CallTimes>) {
+    fn finish(&mut self, session: i32, number: Number, failure: Option<Failure>, spent: Spent) {
         let Some(mut running) = self.running.remove(&session) else { return };
         self.numbers.remove(&number);
         self.of_handles.remove(&(running.handle.id, session));
@@ -412,12 +333,15 @@ impl Table {
         if let Some(deadline) = running.deadline {
             self.deadlines.remove(&(deadline, session));
         }
+        self.limited.remove(&session);
+        self.last_call = None;
         if failure.is_some() {
             running.turn.iter_mut().for_each(Turn::fail);
             self.failed.insert(session);
         }
         let mut measured = running.measured;
-        measured.ended(running.begun, times);
+        measured.ended(running.begun, spent.times);
+        measured.callbacks = spent.callbacks;
         let (given, waited, measured) = (running.given, false, Some(Box::new(measured)));
         let failure = failure.map(Box::new);
         self.ends += 1;
@@ -509,6 +433,11 @@ impl Table {
             Failure::new(Code::InvalidSessionId, message)
         })?;
         Ok((measured, if lost { Stage::Lost } else { Stage::Ended }))
+    }
+
+    /// What was measured of the last call, if that was no session.
+    pub fn last_call(&self) -> Option<Measured> {
+        self.last_call
     }
 
     /// The session that ended last, of those whose measurements are kept.

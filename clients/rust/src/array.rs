@@ -8,6 +8,7 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::interface::{ElementType, Order};
 use farcall_idl::layout::packed_strides;
 use farcall_idl::scope::Scope;
+use farcall_interfaces::memory::Region;
 
 mod sealed {
     /// Keeps [`super::Element`] ours: memory is read and written by what an implementation says.
@@ -56,7 +57,7 @@ pub struct Place {
     pub shape: Option<Shape>,
     pub access: Access,
     /// Keeps the elements, if they belong to nobody else.
-    _keeper: Option<Arc<dyn Any + Send + Sync>>,
+    pub keeper: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 // SAFETY: a place only names memory; whoever made it promised that the memory may be used from any thread.
@@ -82,7 +83,16 @@ impl View<'_> {
     /// - if the array is for a result (of an OUT parameter, or as a [`Destination`](crate::Destination)), they may be
     ///   written to, and nobody else reads them either.
     pub unsafe fn new(base: *mut u8, element: ElementType, shape: Option<Shape>) -> Self {
-        View { place: Place { base, element, shape, access: Access::Write, _keeper: None }, life: PhantomData }
+        View { place: Place { base, element, shape, access: Access::Write, keeper: None }, life: PhantomData }
+    }
+}
+
+impl View<'static> {
+    /// Elements that a region keeps, for a call to read.
+    pub(crate) fn kept(region: Arc<dyn Region>, element: ElementType, shape: Shape) -> Self {
+        let (base, shape) = (region.base(), Some(shape));
+        let place = Place { base, element, shape, access: Access::Read, keeper: Some(Arc::new(region)) };
+        View { place, life: PhantomData }
     }
 }
 
@@ -134,7 +144,7 @@ impl Elements {
             element: self.element,
             shape: Some((shape.to_vec(), strides)),
             access: self.access,
-            _keeper: None,
+            keeper: None,
         };
         View { place, life: PhantomData }
     }
@@ -220,7 +230,7 @@ impl Array<'static> {
     /// When the elements are too few for the shape.
     pub fn shared<T: Element>(elements: Arc<Vec<T>>, shape: &[u64], order: Order) -> Array<'static> {
         let mut view = Elements::read(&elements).packed(shape, order);
-        view.place._keeper = Some(elements);
+        view.place.keeper = Some(elements);
         Array(view)
     }
 }

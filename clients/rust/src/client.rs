@@ -55,6 +55,8 @@ pub struct CallOptions {
     pub keep: Option<Keep>,
     /// The object that it is on, for the method of a class: see [`Client::hold`].
     pub on: Option<ObjectId>,
+    /// Whether it reads copies of its arrays, so that its caller may change them as soon as it is started.
+    pub copied: bool,
 }
 
 /// How a call goes on without the program that made it.

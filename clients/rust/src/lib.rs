@@ -49,4 +49,4 @@ pub use per_process::PerProcess;
 pub use private::{PrivateServer, ServeOptions};
 pub use results::{Output, Outputs, OwnedArray};
 pub use routine::Routine;
-pub use session::Transfer;
+pub use session::{CallbackTimes, Transfer};

@@ -2,6 +2,7 @@
 //! blocks straight from where they lie.
 
 mod complete;
+mod copied;
 mod files;
 mod views;
 
@@ -25,6 +26,7 @@ use crate::results::result_memory;
 use crate::session::Segment;
 
 use complete::complete;
+pub use copied::copy_arrays;
 use views::{Direction, borrowed, copy_place, gather, given_elements, laid_out, spans};
 pub use views::{copy_result, packed, receive_result, write_result};
 

@@ -11,7 +11,7 @@ use crate::client::{CallOptions, Client};
 use crate::contract::Contract;
 use crate::results::Outputs;
 use crate::routine::Routine;
-use crate::session::{Conditions, Told, Transfer, earlier};
+use crate::session::{CallbackTimes, Conditions, Told, Transfer, earlier};
 
 /// Time after a call's deadline in which the server's own word on it counts still: it says more than ours. Then the
 /// caller hears that its time is over, whatever the server does.
@@ -49,6 +49,15 @@ impl News {
     }
 }
 
+fn conditions(
+    options: &CallOptions,
+    deadline: Option<Instant>,
+    keep: Option<(CallId, Option<farcall_wire::Keep>)>,
+) -> Conditions {
+    let (announced, wants, on, copied) = (options.announced, options.wants(), options.on, options.copied);
+    Conditions { deadline, announced, wants, keep, on, copied }
+}
+
 /// A call under way. Dropping it asks the server to end the call, unless that is kept, and waits for nothing: the call's
 /// arrays are not used any more.
 pub struct PendingCall {
@@ -72,8 +81,7 @@ impl PendingCall {
     ) -> Result<Option<PendingCall>> {
         let deadline = options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let keep = options.keep.map(|keep| client.keep(keep)).transpose()?;
-        let conditions =
-            Conditions { deadline, announced: options.announced, wants: options.wants(), keep, on: options.on };
+        let conditions = conditions(options, deadline, keep);
         let Some(number) = client.session().open(contract, passed, conditions, wait)? else { return Ok(None) };
         let id = keep.map(|(id, _)| id);
         Ok(Some(PendingCall { client, number, deadline, contract: contract.clone(), collected: false, id }))
@@ -84,8 +92,7 @@ impl PendingCall {
         let now = Instant::now();
         let deadline = options.timeout.and_then(|timeout| now.checked_add(timeout));
         let keep = Some((id, None));
-        let conditions =
-            Conditions { deadline, announced: options.announced, wants: options.wants(), keep, on: options.on };
+        let conditions = conditions(options, deadline, keep);
         let until = earlier(deadline, now.checked_add(patience));
         let late = || Error::new(ErrorKind::TimedOut, "fetch a call", "no answer in time").with("call", id);
         let (number, contract) = client.session().seek(id, conditions, until)?.ok_or_else(late)?;
@@ -202,6 +209,11 @@ impl PendingCall {
         self.client.session().transfer(self.number).unwrap_or_default()
     }
 
+    /// What its callbacks took so far.
+    pub fn callbacks(&self) -> CallbackTimes {
+        self.client.session().callback_times(self.number)
+    }
+
     /// Waits for the end.
     ///
     /// # Errors
@@ -226,6 +238,9 @@ impl Drop for PendingCall {
         if !self.collected && !is_left() {
             // Whoever drops a call wants neither its results nor its error, but its memory back.
             self.client.session().abandon(self.number);
+        }
+        if !self.contract.callbacks.is_empty() {
+            self.client.session().forget_callbacks(self.number);
         }
     }
 }

@@ -37,6 +37,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, epoll, eventfd, poll};
 
 use crate::argument::Passed;
 use crate::contract::Contract;
+pub use callbacks::CallbackTimes;
 pub use calls::{Conditions, Told};
 use ending::closed;
 use flight::{ATTEMPTS_MAX, Call};

@@ -17,6 +17,8 @@ pub fn borrowed(place: &Place, array: &Strided) -> (Arc<dyn Region>, Strided) {
     let (low, high) = array.extent().unwrap_or((0, -1));
     // SAFETY: the caller says that its array lies there and lends it for the call.
     let region = unsafe { BorrowedRegion::new(place.base.offset(low as isize), (high - low + 1) as usize) };
+    // A call that is given up is gone before what is queued of it: that needs the memory still.
+    let region = region.kept_by(place.keeper.clone());
     (Arc::new(region), Strided { offset: array.offset - low, ..array.clone() })
 }
 

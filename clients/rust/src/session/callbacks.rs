@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use farcall_base::{Bytes, CallId, ChannelId, Error, ErrorKind, Result};
 use farcall_interfaces::memory::Space;
@@ -21,6 +21,30 @@ const OPEN_MAX: usize = 4096;
 /// Arrays of one callback, whatever the server says: they come unasked.
 const BYTES_MAX: Bytes = Bytes(4 << 30);
 
+/// What callbacks of one call took so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CallbackTimes {
+    /// How many there were.
+    pub count: u32,
+    /// Until all of their arguments had come.
+    pub arguments: Duration,
+    /// While the functions ran.
+    pub calculation: Duration,
+    /// Until their results had left.
+    pub results: Duration,
+    /// Since when arguments come that are not there yet.
+    pub arguments_since: Option<Instant>,
+    /// Since when results leave that have not left yet.
+    pub results_since: Option<Instant>,
+}
+
+/// The arrays of an answer that is under way.
+struct Answering {
+    number: u64,
+    since: Instant,
+    sending: BTreeMap<u16, Packing>,
+}
+
 /// A call of a function of ours.
 pub struct Run {
     /// Its id, by which the answer finds its channel if that is open still.
@@ -29,6 +53,8 @@ pub struct Run {
     number: u64,
     function: Arc<dyn Callback>,
     taken: Taken,
+    /// When it was asked for.
+    since: Instant,
 }
 
 /// All of a connection.
@@ -43,7 +69,9 @@ pub struct Callbacks {
     /// Channels of all that have no answer yet.
     channels: FxHashMap<CallId, ChannelId>,
     /// Arrays of answers that are under way.
-    answering: FxHashMap<ChannelId, BTreeMap<u16, Packing>>,
+    answering: FxHashMap<ChannelId, Answering>,
+    /// What those of a call took that is not collected yet.
+    times: FxHashMap<u64, CallbackTimes>,
 }
 
 impl Callbacks {
@@ -77,17 +105,28 @@ impl Callbacks {
 
     /// The array of an answer.
     pub fn sending(&mut self, channel: ChannelId, slot: u16) -> Option<&mut Packing> {
-        self.answering.get_mut(&channel)?.get_mut(&slot)
+        self.answering.get_mut(&channel)?.sending.get_mut(&slot)
     }
 
     /// Nothing is left to send on a channel.
     pub fn sent(&mut self, channel: ChannelId) {
-        self.answering.remove(&channel);
+        let Some(sent) = self.answering.remove(&channel) else { return };
+        if let Some(times) = self.times.get_mut(&sent.number) {
+            times.results += sent.since.elapsed();
+        }
     }
 
-    /// The connection is gone.
+    /// What those of a call took so far.
+    fn times(&self, number: u64) -> CallbackTimes {
+        let coming = self.coming.values().filter(|run| run.number == number).map(|run| run.since);
+        let leaving = self.answering.values().filter(|one| one.number == number).map(|one| one.since);
+        let known = self.times.get(&number).copied().unwrap_or_default();
+        CallbackTimes { arguments_since: coming.min(), results_since: leaving.min(), ..known }
+    }
+
+    /// The connection is gone. What was measured stays for those who collect their calls.
     pub fn clear(&mut self) {
-        *self = Callbacks::default();
+        *self = Callbacks { times: std::mem::take(&mut self.times), ..Callbacks::default() };
     }
 }
 
@@ -100,7 +139,7 @@ impl Tables {
                 self.callbacks.channels.insert(run.id, channel);
                 self.callbacks.coming.insert(channel, run);
             }
-            Err(error) => self.respond(channel, Answer::failed(&error)),
+            Err(error) => drop(self.respond(channel, Answer::failed(&error))),
         }
     }
 
@@ -121,13 +160,16 @@ impl Tables {
         }
         let (number, function) = (call.number, function.clone());
         let taken = Taken::new(kind.clone(), open, BYTES_MAX)?;
-        Ok(Box::new(Run { id: open.call, number, function, taken }))
+        Ok(Box::new(Run { id: open.call, number, function, taken, since: Instant::now() }))
     }
 
     /// All of a callback's arguments are there: whoever waits for its call runs it.
     pub(super) fn callback_complete(&mut self, channel: ChannelId) {
         let Some(run) = self.callbacks.coming.remove(&channel) else { return };
         let number = run.number;
+        let times = self.callbacks.times.entry(number).or_default();
+        times.count = times.count.saturating_add(1);
+        times.arguments += run.since.elapsed();
         self.callbacks.waiting.entry(number).or_default().push_back(run);
         let call = self.channels.get(&number).and_then(|channel| self.calls.get(channel));
         let announced = call.is_some_and(|flight| flight.call.conditions.announced);
@@ -163,17 +205,19 @@ impl Tables {
     }
 
     /// A function has run.
-    fn answer(&mut self, id: CallId, answer: Answer) {
+    fn answer(&mut self, number: u64, id: CallId, answer: Answer) {
         if let Some(channel) = self.callbacks.channels.remove(&id) {
-            self.respond(channel, answer);
+            let sending = self.respond(channel, answer);
+            if !sending.is_empty() && self.connection.is_open(channel) {
+                self.callbacks.answering.insert(channel, Answering { number, since: Instant::now(), sending });
+            }
         }
     }
 
-    fn respond(&mut self, channel: ChannelId, answer: Answer) {
+    /// Answers; gives back the arrays that are to follow.
+    fn respond(&mut self, channel: ChannelId, answer: Answer) -> BTreeMap<u16, Packing> {
         self.connection.respond(channel, &answer.result);
-        if !answer.sending.is_empty() && self.connection.is_open(channel) {
-            self.callbacks.answering.insert(channel, answer.sending);
-        }
+        answer.sending
     }
 }
 
@@ -206,15 +250,29 @@ impl Session {
         }
     }
 
+    /// What callbacks of a call took so far.
+    pub fn callback_times(&self, number: u64) -> CallbackTimes {
+        self.lock().tables.callbacks.times(number)
+    }
+
+    /// Nobody asks for that any more.
+    pub fn forget_callbacks(&self, number: u64) {
+        self.lock().tables.callbacks.times.remove(&number);
+    }
+
     /// Runs a function of the caller's. Nothing is locked meanwhile: it may make calls itself.
     fn run(&self, run: &Run) {
+        let begun = Instant::now();
         let answer = match catch_unwind(AssertUnwindSafe(|| run.function.run(&run.taken))) {
             Ok(Ok(answer)) => answer,
             Ok(Err(error)) => Answer::failed(&error),
             Err(_) => Answer::failed(&refused(ErrorKind::RoutineFailed, "the function panicked")),
         };
         let mut core = self.enter();
-        core.tables.answer(run.id, answer);
+        if let Some(times) = core.tables.callbacks.times.get_mut(&run.number) {
+            times.calculation += begun.elapsed();
+        }
+        core.tables.answer(run.number, run.id, answer);
         self.advance(&mut core);
     }
 }

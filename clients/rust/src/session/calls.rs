@@ -37,6 +37,8 @@ pub struct Conditions {
     pub keep: Option<(CallId, Option<Keep>)>,
     /// The object that it is on.
     pub on: Option<ObjectId>,
+    /// Whether its arrays are copied first.
+    pub copied: bool,
 }
 
 impl Session {

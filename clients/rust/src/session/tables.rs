@@ -21,7 +21,7 @@ use super::questions::Questions;
 use super::segments::Segments;
 use crate::contract::Contract;
 use crate::lending::{Borrower, Wanted, lend};
-use crate::marshal::{Memory, OwnMemory, Shared, marshal};
+use crate::marshal::{Memory, OwnMemory, Shared, copy_arrays, marshal};
 use crate::results::Outputs;
 
 /// More than any clock is asked to hold.
@@ -237,8 +237,11 @@ impl Tables {
     }
 
     /// Opens a call, for the first time or again.
-    pub fn open(&mut self, call: Call) -> Result<()> {
+    pub fn open(&mut self, mut call: Call) -> Result<()> {
         let limit = self.connection.peer().map_or(u64::MAX, |peer| peer.limits.call_bytes_max);
+        if std::mem::take(&mut call.conditions.copied) {
+            copy_arrays(&call.contract, &mut call.passed, Bytes(limit))?;
+        }
         // What lies in memory that both ends share goes with this process.
         let shares = self.shares;
         self.shares = shares && call.id.is_none();

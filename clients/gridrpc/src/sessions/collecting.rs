@@ -1,0 +1,202 @@
+//! Collecting: what came of sessions that are over, or took too long.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use farcall_c::TextPlace;
+use farcall_client::{CallTimes, CallbackTimes, PendingCall};
+
+use super::{LAST_WORD, Number, Running, Sessions, Table};
+use crate::calling::pass_on;
+use crate::code::{Code, Failure};
+use crate::connecting::Connection;
+use crate::handles::Handle;
+
+impl Sessions {
+    /// Collects the outcomes of sessions whose time is over.
+    pub fn expire(self: &Arc<Self>) {
+        let now = Instant::now();
+        let mut late = Vec::new();
+        let mut table = self.lock();
+        while let Some((deadline, session)) = table.deadlines.first().copied() {
+            if deadline + LAST_WORD > now {
+                break;
+            }
+            table.deadlines.pop_first();
+            late.extend(table.running.get(&session).map(|running| (running.connection.key, running.number)));
+        }
+        drop(table);
+        self.collect(&late);
+    }
+
+    /// Ends sessions of which something took too long on its way.
+    pub fn end_late(self: &Arc<Self>) {
+        let mut table = self.lock();
+        let late = table.late();
+        if late.is_empty() {
+            return;
+        }
+        table.collecting += 1;
+        drop(table);
+        // The calls are given up here, and so is the program's memory.
+        let looked: Vec<Looked> = late.into_iter().map(|(taken, words)| taken.give_up(words)).collect();
+        self.conclude(looked, true);
+    }
+
+    /// Collects the outcomes of calls that are over, and runs what they call back: functions of the program in threads of
+    /// their own, so that one that blocks keeps no other session from its end.
+    pub fn collect(self: &Arc<Self>, numbers: &[Number]) {
+        if numbers.is_empty() {
+            return;
+        }
+        let mut table = self.lock();
+        let taken: Vec<Taken> = numbers.iter().filter_map(|number| table.take(*number)).collect();
+        table.collecting += 1;
+        drop(table);
+        let (calling, plain): (Vec<Taken>, Vec<Taken>) = taken.into_iter().partition(|taken| taken.calls_back);
+        calling.into_iter().for_each(|taken| self.look_apart(taken));
+        self.conclude(plain.into_iter().map(Taken::look).collect(), true);
+    }
+
+    fn look_apart(self: &Arc<Self>, taken: Taken) {
+        let (session, number) = (taken.session, (taken.connection.key, taken.pending.number()));
+        let sessions = self.clone();
+        let run = move || sessions.conclude(vec![taken.look()], false);
+        if let Err(error) = std::thread::Builder::new().name("farcall-callback".to_owned()).spawn(run) {
+            // The call was given up with the closure.
+            let failure = Failure::other(format!("start a thread for a callback: {error}"));
+            self.conclude(vec![Looked { session, number, found: Found::Over(Some(failure), Spent::default()) }], false);
+        }
+    }
+
+    /// Keeps what came of calls; `counted` when [`Sessions::end`] waits for whoever has looked.
+    fn conclude(self: &Arc<Self>, looked: Vec<Looked>, counted: bool) {
+        let mut table = self.lock();
+        if counted {
+            table.collecting -= 1;
+        }
+        let dropped: Vec<Looked> = looked.into_iter().filter_map(|one| table.conclude(one)).collect();
+        let again = std::mem::take(&mut table.again);
+        drop(table);
+        drop(dropped);
+        self.changed.notify_all();
+        self.collect(&again);
+    }
+}
+
+/// A call that is being collected.
+struct Taken {
+    session: i32,
+    pending: PendingCall,
+    places: Vec<TextPlace>,
+    handle: Arc<Handle>,
+    connection: Arc<Connection>,
+    /// Whether looking may run functions of the program.
+    calls_back: bool,
+    /// Whether its arguments have left, as far as somebody waited for that.
+    sent: bool,
+}
+
+// SAFETY: places of strings are addresses here, written to by whoever collects the outcome, alone; grpc.h has them stay
+// until then.
+unsafe impl Send for Taken {}
+
+/// What came of it: the call itself when it is not over.
+struct Looked {
+    session: i32,
+    number: Number,
+    found: Found,
+}
+
+/// What a call that is over took, as far as is known.
+#[derive(Default)]
+pub(super) struct Spent {
+    pub times: Option<CallTimes>,
+    pub callbacks: CallbackTimes,
+}
+
+enum Found {
+    Over(Option<Failure>, Spent),
+    UnderWay(PendingCall, Vec<TextPlace>),
+}
+
+impl Taken {
+    fn give_up(self, words: String) -> Looked {
+        let number = (self.connection.key, self.pending.number());
+        let failure = Failure::new(Code::Timeout, format!("{}: {words}", self.handle.name));
+        Looked { session: self.session, number, found: Found::Over(Some(self.handle.noted(failure)), Spent::default()) }
+    }
+
+    fn spent(&self, times: Option<CallTimes>) -> Spent {
+        let callbacks = if self.calls_back { self.pending.callbacks() } else { CallbackTimes::default() };
+        Spent { times, callbacks }
+    }
+
+    fn look(mut self) -> Looked {
+        let number = (self.connection.key, self.pending.number());
+        // Why it would fail is what waiting says below.
+        while self.connection.prints && pass_on(&mut self.pending, Some(Duration::ZERO)).unwrap_or(false) {}
+        let found = match self.pending.wait_for(Duration::ZERO) {
+            Ok(None) => Found::UnderWay(self.pending, self.places),
+            Ok(Some(outputs)) => {
+                // SAFETY: grpc.h: places of strings stay until the session has ended.
+                let filled = unsafe { farcall_c::fill_all(&self.places, &outputs) };
+                Found::Over(filled.err().map(Failure::from), self.spent(Some(outputs.times())))
+            }
+            Err(error) => {
+                self.handle.server.note(&self.connection, &error);
+                Found::Over(Some(self.handle.failed(error).in_sending(!self.sent)), self.spent(None))
+            }
+        };
+        Looked { session: self.session, number, found }
+    }
+}
+
+impl Table {
+    /// Those of which something took too long, and what.
+    fn late(&mut self) -> Vec<(Taken, String)> {
+        let mut late = Vec::new();
+        for session in self.limited.clone() {
+            let Some(Running { pending: Some(pending), watch: Some(watch), connection, number, .. }) =
+                self.running.get_mut(&session)
+            else {
+                continue;
+            };
+            let number = (connection.key, *number);
+            let words = watch.late(pending);
+            late.extend(words.and_then(|words| Some((self.take(number)?, words))));
+        }
+        late
+    }
+
+    fn take(&mut self, number: Number) -> Option<Taken> {
+        let Some(session) = self.numbers.get(&number).copied() else {
+            self.early.insert(number);
+            return None;
+        };
+        let running = self.running.get_mut(&session)?;
+        let Some(pending) = running.pending.take() else {
+            // Somebody looks at it at this moment, and is to look once more.
+            running.again = true;
+            return None;
+        };
+        let (places, calls_back, sent) = (std::mem::take(&mut running.places), running.calls_back, running.sent);
+        let (handle, connection) = (running.handle.clone(), running.connection.clone());
+        Some(Taken { session, pending, places, handle, connection, calls_back, sent })
+    }
+
+    /// Keeps what came of a call; gives it back when nobody wants it any more.
+    fn conclude(&mut self, looked: Looked) -> Option<Looked> {
+        let Looked { session, number, found } = looked;
+        let Some(running) = self.running.get_mut(&session) else { return Some(Looked { session, number, found }) };
+        match found {
+            Found::UnderWay(pending, places) => {
+                running.pending = Some(pending);
+                running.places = places;
+                self.again.extend(std::mem::take(&mut running.again).then_some(number));
+            }
+            Found::Over(failure, spent) => self.finish(session, number, failure, spent),
+        }
+        None
+    }
+}
