@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod scripted {
+    pub mod callbacks;
     pub mod ends;
     pub mod fake;
     pub mod gathering;

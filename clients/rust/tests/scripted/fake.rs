@@ -294,6 +294,29 @@ impl Fake {
         self.send();
     }
 
+    /// Calls a function of the client's.
+    pub fn begin_callback(&mut self, open: &Open) {
+        let channel = self.known.connection.open(open).unwrap();
+        for (slot, argument) in (0..).zip(&open.arguments) {
+            if let Argument::Blocks(Some(bytes)) = argument {
+                // What the client lets come before it has looked at the call is less.
+                self.results.insert((channel, slot), vec![0; (*bytes).min(16 << 20) as usize]);
+            }
+        }
+        self.send();
+    }
+
+    /// What became of a callback, in the order of the client's answers.
+    pub fn called_back(&mut self) -> CallResult {
+        loop {
+            match self.event() {
+                Event::Resulted(_, result) => return *result,
+                Event::Finished(_) | Event::ArgumentsComplete(_) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
     /// Bytes of an argument that came so far.
     pub fn data(&self, channel: ChannelId, slot: u16) -> &[u8] {
         self.known.data.get(&(channel, slot)).map_or(&[], Vec::as_slice)
