@@ -80,6 +80,8 @@ pub struct Link {
     /// Whether both ends named the feature.
     may_compress: bool,
     compressor: Option<Box<Compressor>>,
+    /// Arrays of fewer bytes are not.
+    compress_from: u64,
     out: VecDeque<Piece>,
     out_bytes: usize,
     sent_of_first: usize,
@@ -102,6 +104,7 @@ impl Link {
             data_bytes_max,
             may_compress: false,
             compressor: None,
+            compress_from: 0,
             out: VecDeque::new(),
             out_bytes: 0,
             sent_of_first: 0,
@@ -131,6 +134,11 @@ impl Link {
     pub fn compress(&mut self, mode: Compression) {
         self.may_compress = true;
         self.compressor = Compressor::new(mode);
+    }
+
+    /// Arrays of fewer bytes leave as they are.
+    pub fn compress_from(&mut self, bytes: u64) {
+        self.compress_from = bytes;
     }
 
     /// Whether compressed frames are taken.
@@ -209,7 +217,7 @@ impl Link {
     /// `Internal` past the array's end, `System` when there is no memory.
     pub fn queue_array(&mut self, header: FrameHeader, array: &mut Packing) -> Result<()> {
         let blocks = array.blocks(header.length as usize)?;
-        let compressor = self.compressor.as_mut();
+        let compressor = self.compressor.as_mut().filter(|_| array.bytes() >= self.compress_from);
         match compressor.and_then(|compressor| compressor.body(&header, &blocks, array.element_bytes())) {
             Some(body) => self.queue_compressed(header, body),
             None => self.queue_data(header, blocks),

@@ -23,6 +23,7 @@ pub struct Packing {
     buffer: Option<HeapRegion>,
     buffered: bool,
     element_bytes: u64,
+    bytes: u64,
 }
 
 impl Packing {
@@ -44,6 +45,7 @@ impl Packing {
         Ok(Packing {
             region,
             base,
+            bytes: array.bytes(),
             cursor: Cursor::new(array),
             buffer: None,
             buffered: false,
@@ -54,6 +56,11 @@ impl Packing {
     /// Packed bytes still to come or to go.
     pub fn left(&self) -> u64 {
         self.cursor.left()
+    }
+
+    /// Packed bytes of the whole.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Bytes of one element.

@@ -26,8 +26,8 @@ use text::Section;
 
 pub use mistake::{Mistakes, Place, Remark};
 pub use sections::{
-    ArgumentTransfer, Client, ConnectRetry, Debug, FunctionInfo, InterfaceFiles, LogFile, LogLevel, NamedFile, Server,
-    Surroundings,
+    ArgumentTransfer, Client, Compress, ConnectRetry, Debug, FunctionInfo, InterfaceFiles, LogFile, LogLevel,
+    NamedFile, Server, Surroundings,
 };
 
 /// What a configuration says.

@@ -216,7 +216,7 @@ typedef struct grpc_session_info_s_np {
     grpc_exec_info_executable_t_np gei_measureExecutable; /* by the server */
     grpc_exec_info_client_t_np gei_measureClient;         /* by this process */
     struct {
-        int nElements; /* of each: one per argument */
+        int nElements; /* of each: one per argument; 0, since arguments are not compressed one by one */
         grpc_compression_info_t_np *toRemote;
         grpc_compression_info_t_np *toClient;
     } gei_compressionInformation;

@@ -243,6 +243,8 @@ pub unsafe fn call(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) ->
     // SAFETY: as above.
     let started = unsafe { bound.routine.start_borrowed(arguments, destinations, &bound.options) };
     let mut pending = started.map_err(|error| bound.failed(error).in_sending(true))?;
+    let (number, name) = (pending.number(), &bound.handle.name);
+    bound.connection.log.write(|| format!("call {number} of {name} begins"));
     let mut known = wanted.context.sessions.enter(&bound.connection, pending.number())?;
     let mut watch = bound.attributes.limits().watch(begun);
     let sent = !bound.classic || bound.see_off(&mut pending, watch.as_mut())?;
@@ -251,6 +253,8 @@ pub unsafe fn call(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) ->
         // It may have run.
         bound.turn.iter_mut().for_each(Turn::fail);
     }
+    let words = || outcome.as_ref().err().map_or_else(|| "well".to_owned(), |failure| failure.words.clone());
+    bound.connection.log.write(|| format!("call {number} ends: {}", words()));
     let outputs = outcome.map_err(|failure| failure.in_sending(!sent))?;
     known.measured = Measured::of_call(bound.handle.binding, begun, outputs.times());
     // SAFETY: as above.
@@ -294,6 +298,14 @@ pub unsafe fn start(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) -
     let mut pending = pending.map_err(|error| bound.failed(error).in_sending(true))?;
     let mut watch = bound.attributes.limits().watch(began.real);
     let sent = bound.see_off(&mut pending, watch.as_mut())?;
+    let transfer = pending.transfer();
+    bound.connection.log.write(|| {
+        let (number, name) = (pending.number(), &bound.handle.name);
+        format!(
+            "call {number} of {name} begins: {} of {} bytes of arguments were sent",
+            transfer.sent, transfer.to_send
+        )
+    });
     let measured = began.sent(bound.handle.binding);
     let is_function = |parameter: &Parameter| matches!(parameter.shape, Shape::Callback { .. });
     let calls_back = bound.routine.interface().parameters.iter().any(is_function);

@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use farcall_client::{Client, Error, ErrorKind};
-use farcall_configuration::config::ConnectRetry;
+use farcall_client::{Client, Compression, Error, ErrorKind};
+use farcall_configuration::config::{Compress, ConnectRetry};
 
 use crate::code::{Code, Failure, Outcome};
-use crate::log::{self, Level};
+use crate::communication::CommunicationLog;
+use crate::log::{self, Group, Level};
 use crate::servers::Server;
 
 /// Time to connect, unless a handle has less.
@@ -27,6 +28,8 @@ pub struct Connection {
     pub client: Client,
     /// Whether what routines print comes here.
     pub prints: bool,
+    /// What goes to it and comes from it.
+    pub log: Arc<CommunicationLog>,
     /// When it was used last, in milliseconds of this process.
     used_ms: AtomicU64,
 }
@@ -38,10 +41,10 @@ fn now_ms() -> u64 {
 }
 
 impl Connection {
-    fn new(client: Client, prints: bool) -> Connection {
+    fn new(client: Client, prints: bool, log: Arc<CommunicationLog>) -> Connection {
         static KEYS: AtomicU64 = AtomicU64::new(1);
         let key = KEYS.fetch_add(1, Ordering::Relaxed);
-        Connection { key, client, prints, used_ms: AtomicU64::new(now_ms()) }
+        Connection { key, client, prints, log, used_ms: AtomicU64::new(now_ms()) }
     }
 
     /// Whether it may be used, as far as is known.
@@ -102,7 +105,12 @@ impl Server {
             client.set_heartbeat(Duration::ZERO);
         }
         let prints = section.is_some_and(|section| section.redirect_output);
-        let made = Arc::new(Connection::new(client, prints));
+        if let Some(compression) = section.and_then(|section| section.compression) {
+            compress(&client, compression);
+        }
+        let log = self.communication();
+        log.write(|| format!("connected to {}", client.address()));
+        let made = Arc::new(Connection::new(client, prints, log));
         *connection = Some(made.clone());
         Ok(made)
     }
@@ -135,7 +143,7 @@ impl Server {
                 return Err(Failure::new(Code::Timeout, format!("{error}; job_startTimeout ends before the next try")));
             }
             let seconds = pause.as_secs_f64();
-            log::write(Level::Information, &format!("{error}; connects again in {seconds:.1} s"));
+            log::write(Group::Internal, Level::Information, &format!("{error}; connects again in {seconds:.1} s"));
             std::thread::sleep(pause);
         }
     }
@@ -148,8 +156,17 @@ impl Server {
         }
         let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         if connection.as_ref().is_some_and(|known| known.key == used.key) {
+            used.log.write(|| format!("the connection to {} is lost: {error}", used.client.address()));
             *connection = None;
         }
+    }
+}
+
+/// As the server's section says: what it sends is its own choice.
+fn compress(client: &Client, wanted: Compress) {
+    match wanted {
+        Compress::Raw => client.set_compression(Compression::Off),
+        Compress::From(bytes) => client.set_compression_from(Compression::Always, bytes),
     }
 }
 

@@ -77,11 +77,13 @@ fn initialize(given: Option<&str>) -> Outcome<()> {
     if place.is_some() {
         return Err(Failure::new(Code::AlreadyInitialized, "call grpc_finalize first"));
     }
-    *place = Some(Arc::new(Context::new(configuration(given).as_deref())?));
+    let context = Context::new(configuration(given).as_deref())?;
+    context.signals.handle(&context.servers.handling_signals());
+    *place = Some(Arc::new(context));
     Ok(())
 }
 
-fn finalize() -> Outcome<()> {
+pub fn finalize() -> Outcome<()> {
     let context = place().write().unwrap_or_else(PoisonError::into_inner).take();
     let context = context.ok_or_else(|| Failure::new(Code::NotInitialized, "call grpc_initialize first"))?;
     context.sessions.end();

@@ -5,7 +5,8 @@ use std::ffi::{CStr, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::code::{Code, Failure, Outcome, words};
-use crate::log::{self, Level};
+use crate::ending;
+use crate::log::{self, Group, Level};
 
 thread_local! {
     static LAST: RefCell<Option<Failure>> = const { RefCell::new(None) };
@@ -13,7 +14,9 @@ thread_local! {
 
 /// Runs the entry `name`: its failure is logged, kept as this thread's last one, and its code returned.
 pub fn enter(name: &str, body: impl FnOnce() -> Outcome<()>) -> c_int {
-    match catch_unwind(AssertUnwindSafe(body)) {
+    let outcome = catch_unwind(AssertUnwindSafe(body));
+    ending::hold_back();
+    match outcome {
         Ok(Ok(())) => Code::NoError as c_int,
         Ok(Err(failure)) => report(name, failure),
         Err(_) => report(name, Failure::other("Farcall panicked; please report this")),
@@ -31,7 +34,7 @@ fn report(name: &str, failure: Failure) -> c_int {
     if matches!(code, Code::NotCompleted | Code::NoneCompleted) {
         return code as c_int;
     }
-    log::write(Level::Error, &format!("{name}: {}", failure.words));
+    log::write(Group::Grpc, Level::Error, &format!("{name}: {}", failure.words));
     // While a thread ends it may have no place any more.
     let _ = LAST.try_with(|last| last.replace(Some(failure)));
     code as c_int

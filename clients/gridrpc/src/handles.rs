@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use crate::attributes::HandleAttributes;
 use crate::code::{Code, Failure, Outcome, is_of_argument};
 use crate::connecting::Connection;
+use crate::debugging::attach;
 use crate::held::Held;
 use crate::ninf::Number;
 use crate::own::{Own, Turn};
@@ -86,6 +87,16 @@ pub enum Process {
     Own(Held),
 }
 
+impl Process {
+    fn held(&self) -> Option<Held> {
+        match self {
+            Process::Shared => None,
+            Process::Preferred(own) => own.held(),
+            Process::Own(held) => Some(held.clone()),
+        }
+    }
+}
+
 /// Which processes handles are to have.
 #[derive(Clone, Copy, Debug)]
 pub enum Processes {
@@ -150,7 +161,17 @@ impl Handles {
         attributes: &HandleAttributes,
         wanted: Processes,
     ) -> Outcome<Vec<u64>> {
+        let debug = server.section.as_ref().and_then(|section| section.debug.as_ref());
+        // Whoever looks at a process wants to see the handle's calls there.
+        let wanted = match wanted {
+            Processes::Shared if debug.is_some() => Processes::Preferred,
+            wanted => wanted,
+        };
         let (binding, all) = self.look_up(server, name, attributes, wanted)?;
+        if let Some(debug) = debug {
+            let held: Vec<Held> = all.iter().filter_map(Process::held).collect();
+            attach(debug, &server.connect(attributes.start_limit())?.client, &held);
+        }
         let add = |process| self.add(name, server.clone(), process, attributes, binding);
         Ok(all.into_iter().map(add).collect())
     }
@@ -275,11 +296,7 @@ impl Handle {
 
     /// The processes that are its own.
     pub fn held(&self) -> Option<Held> {
-        match &self.process {
-            Process::Shared => None,
-            Process::Preferred(own) => own.held(),
-            Process::Own(held) => Some(held.clone()),
-        }
+        self.process.held()
     }
 
     /// A call's failure: that an object's process is gone makes its handle useless.

@@ -9,8 +9,11 @@
 mod attributes;
 mod calling;
 mod code;
+mod communication;
 mod connecting;
 mod context;
+mod debugging;
+mod ending;
 mod entry;
 mod handle_entries;
 mod handles;

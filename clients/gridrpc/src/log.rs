@@ -1,7 +1,9 @@
 //! What is said besides a code: to standard error, or to the files that the configuration names.
 
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -28,17 +30,36 @@ pub enum Level {
 
 const ALL: [Level; 6] = [Level::Off, Level::Fatal, Level::Error, Level::Warning, Level::Information, Level::Debug];
 
+/// What a line is about; each group has a level of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// What the functions report.
+    Grpc,
+    /// What the library does by itself.
+    Internal,
+    /// What goes to servers and comes from them.
+    Protocol,
+}
+
 /// Not read yet: programs may err before they initialise.
 const UNREAD: u8 = u8::MAX;
-static WANTED: AtomicU8 = AtomicU8::new(UNREAD);
+static WANTED: [AtomicU8; 3] = [const { AtomicU8::new(UNREAD) }; 3];
+
+/// Numbers of files that are looked at for one that is free.
+const NUMBERS_TRIED: u32 = 1000;
 
 /// Where lines go, where that is not standard error. A fork writes there: its parent's files are its parent's.
 static FILES: PerProcess<Mutex<Option<Files>>> = PerProcess::new();
 
 /// Files that are written one after the other, and again from the first.
-struct Files {
+pub struct Files {
     path: String,
     several: bool,
+    suffix: Option<String>,
+    /// Whether files that were there before may be begun anew.
+    overwrites: bool,
+    /// Numbers of those that this process began.
+    own: BTreeSet<u32>,
     files_max: u32,
     bytes_max: u64,
     number: u32,
@@ -55,21 +76,46 @@ impl Level {
 }
 
 impl Files {
-    fn open(wanted: &LogFile, path: &str, host: &str) -> io::Result<Files> {
+    /// Opens the first file. In its name, %h stands for the host, %p for the process and %t for the seconds since 1970.
+    ///
+    /// # Errors
+    /// Why it cannot be written.
+    pub fn open(wanted: &LogFile, path: &str, host: &str) -> io::Result<Files> {
         let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let path = path.replace("%h", host).replace("%p", &std::process::id().to_string());
         let path = path.replace("%t", &seconds.to_string());
         let several = wanted.files_max != Some(1);
         let (files_max, bytes_max) = (wanted.files_max.unwrap_or(u32::MAX), wanted.bytes_max.unwrap_or(u64::MAX));
-        let file = append(&name(&path, several, 0))?;
+        let (suffix, overwrites) = (wanted.suffix.clone(), wanted.overwrite_directory);
+        let first = name(&path, several, suffix.as_deref(), 0);
+        let file = if overwrites { File::create(&first)? } else { append(&first)? };
         let bytes = file.metadata()?.len();
-        Ok(Files { path, several, files_max, bytes_max, number: 0, bytes, file })
+        let own = BTreeSet::from([0]);
+        Ok(Files { path, several, suffix, overwrites, own, files_max, bytes_max, number: 0, bytes, file })
     }
 
-    fn write(&mut self, line: &str) -> io::Result<()> {
+    fn name(&self, number: u32) -> String {
+        name(&self.path, self.several, self.suffix.as_deref(), number)
+    }
+
+    /// The number of the file that follows: one that is there and not ours is left alone, unless it may be overwritten.
+    fn following(&self) -> u32 {
+        let is_free =
+            |number: &u32| self.overwrites || self.own.contains(number) || !Path::new(&self.name(*number)).exists();
+        let tried = self.files_max.min(NUMBERS_TRIED);
+        let mut numbers = (1..=tried).map(|step| self.number.wrapping_add(step) % self.files_max);
+        numbers.find(is_free).unwrap_or(self.number)
+    }
+
+    /// Writes a line.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub fn write(&mut self, line: &str) -> io::Result<()> {
         if self.bytes > 0 && self.bytes + line.len() as u64 > self.bytes_max {
-            self.number = (self.number + 1) % self.files_max;
-            self.file = File::create(name(&self.path, self.several, self.number))?;
+            self.number = self.following();
+            self.own.insert(self.number);
+            self.file = File::create(self.name(self.number))?;
             self.bytes = 0;
         }
         self.bytes += line.len() as u64;
@@ -81,22 +127,24 @@ fn append(name: &str) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).open(name)
 }
 
-/// Files of a log that has several have a number behind their name.
-fn name(path: &str, several: bool, number: u32) -> String {
-    if several { format!("{path}.{number:03}") } else { path.to_owned() }
+/// Files of a log that has several have a number behind their name, and behind that their suffix.
+fn name(path: &str, several: bool, suffix: Option<&str>, number: u32) -> String {
+    let numbered = if several { format!("{path}.{number:03}") } else { path.to_owned() };
+    suffix.filter(|_| several).map_or(numbered.clone(), |suffix| format!("{numbered}.{suffix}"))
 }
 
 fn set(files: Option<Files>) {
     *FILES.get(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner) = files;
 }
 
-/// Takes the level and the files that the configuration has. In a file's name, %h stands for the host, %p for the process
-/// and %t for the seconds since 1970.
+/// Takes the levels, in the order of [`Group`], and the files that the configuration has.
 ///
 /// # Errors
 /// Why the file cannot be written.
-pub fn begin(level: u8, wanted: &LogFile, host: &str) -> io::Result<()> {
-    WANTED.store(level, Ordering::Relaxed);
+pub fn begin(levels: [u8; 3], wanted: &LogFile, host: &str) -> io::Result<()> {
+    for (known, level) in WANTED.iter().zip(levels) {
+        known.store(level, Ordering::Relaxed);
+    }
     let path = wanted.path.as_deref().filter(|path| *path != "stderr");
     set(path.map(|path| Files::open(wanted, path, host)).transpose()?);
     Ok(())
@@ -107,24 +155,30 @@ pub fn end() {
     set(None);
 }
 
-fn wanted() -> u8 {
-    if WANTED.load(Ordering::Relaxed) == UNREAD {
+fn wanted(group: Group) -> u8 {
+    let known = &WANTED[group as usize];
+    if known.load(Ordering::Relaxed) == UNREAD {
         let wanted = std::env::var("NG_LOG_LEVEL").ok().and_then(|text| Level::read(&text));
-        WANTED.store(wanted.unwrap_or(Level::Error) as u8, Ordering::Relaxed);
+        known.store(wanted.unwrap_or(Level::Error) as u8, Ordering::Relaxed);
     }
-    WANTED.load(Ordering::Relaxed)
+    known.load(Ordering::Relaxed)
+}
+
+/// Whether lines of this level are wanted.
+pub fn wants(group: Group, level: Level) -> bool {
+    level as u8 <= wanted(group)
 }
 
 /// Writes one line. That nobody can read it is no reason to fail.
-pub fn write(level: Level, words: &str) {
-    if level as u8 <= wanted() {
+pub fn write(group: Group, level: Level, words: &str) {
+    if wants(group, level) {
         write_line(level, words);
     }
 }
 
 /// Warns of what is said once, and so also to whom logs nothing but errors.
 pub fn warn_once(words: &str) {
-    if wanted() >= Level::Error as u8 {
+    if wants(Group::Grpc, Level::Error) {
         write_line(Level::Warning, words);
     }
 }
@@ -163,6 +217,28 @@ mod tests {
         }
         let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
         assert_eq!((read("log-here.000"), read("log-here.001")), ("third\n".to_owned(), "second\n".to_owned()));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn files_that_were_there_are_left_alone_unless_they_may_be_overwritten() {
+        let folder = std::env::temp_dir().join(format!("farcall-logs-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("log").to_string_lossy().into_owned();
+        let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+        let wanted = LogFile { files_max: None, bytes_max: Some(8), suffix: Some("txt".into()), ..LogFile::default() };
+        let written = |wanted: &LogFile| {
+            std::fs::write(folder.join("log.000.txt"), "old\n").unwrap();
+            std::fs::write(folder.join("log.001.txt"), "theirs\n").unwrap();
+            let mut files = Files::open(wanted, &path, "here").unwrap();
+            ["one\n", "two\n"].iter().for_each(|line| files.write(line).unwrap());
+            ["three\n", "four\n"].iter().for_each(|line| files.write(line).unwrap());
+        };
+        written(&wanted);
+        assert_eq!((read("log.000.txt"), read("log.001.txt")), ("old\none\n".to_owned(), "theirs\n".to_owned()));
+        assert_eq!((read("log.002.txt"), read("log.003.txt")), ("two\n".to_owned(), "three\n".to_owned()));
+        written(&LogFile { overwrite_directory: true, ..wanted });
+        assert_eq!((read("log.000.txt"), read("log.001.txt")), ("one\ntwo\n".to_owned(), "three\n".to_owned()));
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -10,7 +10,7 @@ use farcall_client::{ErrorKind, ObjectId};
 use crate::code::{Code, Failure, Outcome};
 use crate::connecting::Connection;
 use crate::held::Held;
-use crate::log::{self, Level};
+use crate::log::{self, Group, Level};
 use crate::servers::Server;
 
 /// What the process does.
@@ -81,7 +81,7 @@ impl Own {
         match error.kind() {
             ErrorKind::LimitExceeded | ErrorKind::Unavailable | ErrorKind::PermissionDenied => {
                 let words = format!("{}: the server gives the handle no process of its own: {error}", self.name);
-                log::write(Level::Warning, &words);
+                log::write(Group::Internal, Level::Warning, &words);
                 *self.state() = State::Refused;
                 Ok(None)
             }

@@ -3,7 +3,7 @@
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use farcall_client::{Address, Client, Error, ErrorKind, PrivateServer, ServeOptions};
@@ -11,9 +11,10 @@ use farcall_configuration::config::{Config, FunctionInfo, Mistakes, Server as Se
 use farcall_configuration::{LocalStubs, local_stubs};
 
 use crate::code::{Code, Failure, Outcome};
+use crate::communication::CommunicationLog;
 use crate::connecting::Connection;
 use crate::inside;
-use crate::log::{self, Level};
+use crate::log::{self, Group, Level};
 
 /// Where servers of other hosts are, unless a section says otherwise.
 const DEFAULT_PORT: u16 = 7000;
@@ -46,6 +47,11 @@ pub struct Server {
     /// What the configuration says of it.
     pub section: Option<Section>,
     pub connection: Mutex<Option<Arc<Connection>>>,
+    /// Made when it is connected to first.
+    communication: OnceLock<Arc<CommunicationLog>>,
+    /// Folder of temporary files, and name of this host.
+    tmp_dir: PathBuf,
+    host: String,
     /// One that was started for this process alone.
     private: Mutex<Option<PrivateServer>>,
 }
@@ -55,6 +61,9 @@ pub struct Servers {
     known: Mutex<Vec<Arc<Server>>>,
     config: Mutex<Config>,
     surroundings: Surroundings,
+    /// What CLIENT says: the folder of temporary files, and the name of this host.
+    tmp_dir: PathBuf,
+    host: String,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -91,12 +100,15 @@ impl Servers {
             None => Config::without_file(&surroundings),
         };
         let client = &config.client;
-        log::begin(client.log_level_grpc, &client.log, &client.hostname).map_err(|error| {
+        let levels = [client.log_level_grpc, client.log_level_internal, client.log_level_protocol];
+        log::begin(levels, &client.log, &client.hostname).map_err(|error| {
             let path = client.log.path.as_deref().unwrap_or_default();
             Failure::new(Code::ConfigfileError, format!("log_filePath {path}: {error}"))
         })?;
         warn(&config);
-        Ok(Servers { known: Mutex::default(), config: Mutex::new(config), surroundings })
+        let tmp_dir = client.tmp_dir.clone().unwrap_or_else(std::env::temp_dir);
+        let host = client.hostname.clone();
+        Ok(Servers { known: Mutex::default(), config: Mutex::new(config), surroundings, tmp_dir, host })
     }
 
     /// Reads one more file: its servers come after those that are known, and its CLIENT section holds from now on.
@@ -118,6 +130,11 @@ impl Servers {
     /// How many sessions' measurements are kept.
     pub fn sessions_kept(&self) -> Option<usize> {
         lock(&self.config).client.sessions_kept.map(|count| count as usize)
+    }
+
+    /// Signals that end what the program has started.
+    pub fn handling_signals(&self) -> Vec<i32> {
+        lock(&self.config).client.handling_signals.clone()
     }
 
     /// Whether IN scalars are passed by address.
@@ -186,7 +203,7 @@ impl Servers {
     fn stubs(&self, config: &Config, section: &Section, function: &str) -> Option<Place> {
         let found = local_stubs(config, &section.information_sources, &|host| self.is_here(host));
         for warning in &found.warnings {
-            log::write(Level::Warning, &warning.to_string());
+            log::write(Group::Internal, Level::Warning, &warning.to_string());
         }
         let is_it = |name: &str| name == function || name.rsplit('/').next() == Some(function);
         let has_it = found.programs.iter().any(|(name, _)| is_it(name));
@@ -217,7 +234,9 @@ impl Servers {
         if let Some(server) = known.iter().find(|server| server.place == place && server.section == section) {
             return server.clone();
         }
-        let server = Server { place, section, connection: Mutex::default(), private: Mutex::default() };
+        let (tmp_dir, host) = (self.tmp_dir.clone(), self.host.clone());
+        let (connection, private, communication) = (Mutex::default(), Mutex::default(), OnceLock::new());
+        let server = Server { place, section, connection, communication, tmp_dir, host, private };
         known.push(Arc::new(server));
         known[known.len() - 1].clone()
     }
@@ -227,10 +246,10 @@ impl Servers {
 struct Folder(PathBuf);
 
 impl Folder {
-    fn make() -> farcall_client::Result<Folder> {
+    fn make(place: &Path) -> farcall_client::Result<Folder> {
         static NUMBER: AtomicU64 = AtomicU64::new(1);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("farcall-stubs-{}-{number}", std::process::id()));
+        let path = place.join(format!("farcall-stubs-{}-{number}", std::process::id()));
         // One that is there already is somebody else's, and not to be written to.
         let made = std::fs::DirBuilder::new().mode(0o700).create(&path);
         made.map_err(|error| Error::system("list stub executables", error).with("folder", path.display()))?;
@@ -268,6 +287,12 @@ impl Server {
     /// Whether it is there without this process.
     pub fn is_shared(&self) -> bool {
         matches!(self.place, Place::Default | Place::At(_) | Place::There(_))
+    }
+
+    /// Where is noted what goes to it and comes from it.
+    pub fn communication(&self) -> Arc<CommunicationLog> {
+        let make = || Arc::new(CommunicationLog::of(self.section.as_ref(), &self.host));
+        self.communication.get_or_init(make).clone()
     }
 
     /// Connects once.
@@ -309,7 +334,7 @@ impl Server {
     ) -> farcall_client::Result<Client> {
         let mut private = lock(&self.private);
         if private.is_none() {
-            let folder = Folder::make()?;
+            let folder = Folder::make(&self.tmp_dir)?;
             let arguments = vec!["--manifest".to_owned(), self.write_manifest(&folder)?];
             let options = ServeOptions { files: files(&folder)?, arguments, ..ServeOptions::default() };
             *private = Some(PrivateServer::start(&options)?);

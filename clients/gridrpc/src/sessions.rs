@@ -253,6 +253,7 @@ impl Sessions {
     fn cancel_calls(&self, calls: impl IntoIterator<Item = (Arc<Connection>, u64)>) {
         for (connection, number) in calls {
             // A connection that is gone has ended the session already.
+            connection.log.write(|| format!("call {number} is to end"));
             let _ = connection.client.cancel(number);
         }
     }

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::code::Outcome;
 use crate::context::current;
+use crate::ending;
 use crate::entry::enter;
 
 /// What was there before, by signal.
@@ -26,6 +27,19 @@ impl Signals {
         Ok(())
     }
 
+    /// Has these end what the program has started before they end the program: those that end it at once, and no others.
+    pub fn handle(&self, signals: &[c_int]) {
+        let ends_it = |signal: &c_int| disposition(*signal) == Some(libc::SIG_DFL);
+        let ours: Vec<c_int> = signals.iter().copied().filter(ends_it).collect();
+        if ours.is_empty() || !ending::begin() {
+            return;
+        }
+        for signal in ours {
+            // One that cannot be handled stays as it is.
+            let _ = self.set(signal, ending::on_signal as extern "C" fn(c_int) as libc::sighandler_t);
+        }
+    }
+
     /// Puts back what was there.
     pub fn restore(&self) {
         for (signal, before) in self.0.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
@@ -33,6 +47,15 @@ impl Signals {
             let _ = act(signal, &before);
         }
     }
+}
+
+/// What handles a signal now.
+fn disposition(signal: c_int) -> Option<libc::sighandler_t> {
+    // SAFETY: as in `set`.
+    let mut now: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: the struct is ours, and nothing is changed.
+    let status = unsafe { libc::sigaction(signal, std::ptr::null(), &mut now) };
+    (status == 0).then_some(now.sa_sigaction)
 }
 
 fn act(signal: c_int, wanted: &libc::sigaction) -> std::io::Result<libc::sigaction> {

@@ -1,4 +1,6 @@
 /* The configuration file: servers by tag and address, what holds for functions, and mistakes. */
+#include <sys/stat.h>
+
 #include "grpc_check.h"
 
 static char path[] = "/tmp/farcall-grpc-XXXXXX";
@@ -22,6 +24,28 @@ static void mistakes(void)
     CHECK_CODE(grpc_wait_any(&session), GRPC_NOT_INITIALIZED);
     CHECK_OK(begin_with("# nothing\n"));
     CHECK_CODE(grpc_config_file_read_np("/nonexistent/file"), GRPC_CONFIGFILE_NOT_FOUND);
+    CHECK_OK(grpc_finalize());
+}
+
+/* Files that are none, or not what they should be: refused at once, whatever they are. */
+static void files(void)
+{
+    char name[100];
+    double begun = check_now();
+    CHECK_CODE(grpc_initialize("/nonexistent/file"), GRPC_CONFIGFILE_NOT_FOUND);
+    CHECK_CODE(grpc_initialize("/tmp"), GRPC_CONFIGFILE_ERROR);
+    CHECK_CODE(grpc_initialize("/dev/zero"), GRPC_CONFIGFILE_ERROR);
+    CHECK_CODE(grpc_initialize("/proc/self/exe"), GRPC_CONFIGFILE_ERROR);
+    snprintf(name, sizeof name, "%s.pipe", path);
+    CHECK(mkfifo(name, 0600) == 0);
+    CHECK_CODE(grpc_initialize(name), GRPC_CONFIGFILE_ERROR);
+    unlink(name);
+    /* A terabyte of nothing. */
+    CHECK(truncate(path, 1L << 40) == 0);
+    CHECK_CODE(grpc_initialize(path), GRPC_CONFIGFILE_ERROR);
+    CHECK_CODE(begin_with("<INCLUDE>\nfilename ../tmp/../tmp/nothing\n</INCLUDE>\n"), GRPC_CONFIGFILE_ERROR);
+    CHECK(check_now() - begun < 2);
+    CHECK_OK(begin_with("\xef\xbb\xbf<SERVER>\r\nhostname %s\r\nport 0\r\n</SERVER>\r\n"));
     CHECK_OK(grpc_finalize());
 }
 
@@ -138,6 +162,7 @@ int main(void)
     farcall_server *server = check_begin(0, NULL);
     close(mkstemp(path));
     mistakes();
+    files();
     servers();
     functions();
     by_address();

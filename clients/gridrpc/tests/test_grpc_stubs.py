@@ -53,3 +53,9 @@ def test_stub_executables_of_this_host_serve_its_clients(tmp_path):
         done = run(tmp_path, "./client", configuration)
         assert (done.returncode, done.stdout) == (0, "42\n"), done.stdout + done.stderr
     assert run(tmp_path, "./client", "gone.conf").returncode != 0
+    # The private server's lists lie in the folder for temporary files, which is empty again afterwards.
+    place = tmp_path / "temporary"
+    (tmp_path / "place.conf").write_text((tmp_path / "info.conf").read_text() + f"<CLIENT>\ntmp_dir {place}\n</CLIENT>\n")
+    assert run(tmp_path, "./client", "place.conf").returncode != 0
+    place.mkdir()
+    assert run(tmp_path, "./client", "place.conf").stdout == "42\n" and not list(place.iterdir())

@@ -11,7 +11,7 @@ enum { UP, DOWN };
 
 static volatile int held[2], server_port;
 /* Bytes that still pass in a direction that is held up. */
-static volatile long left[2];
+static volatile long left[2], passed[2];
 static char token[] = "/tmp/farcall-grpc-XXXXXX";
 static double *x, *y;
 
@@ -30,6 +30,7 @@ static void *pass(void *given)
         count = recv(way.from, bytes, sizeof bytes, 0);
         while (held[way.direction] && left[way.direction] < count)
             usleep(1000);
+        passed[way.direction] += count > 0 ? count : 0;
         left[way.direction] -= held[way.direction] ? count : 0;
         if (count <= 0 || send(way.to, bytes, (size_t)count, MSG_NOSIGNAL) != count)
             break;
@@ -118,6 +119,33 @@ static double changed_after(int mode, double *took, int *status)
     CHECK_OK(grpc_wait(session));
     CHECK_OK(grpc_function_handle_destruct(&handle));
     return total;
+}
+
+/* Megabytes that leave for an array of 32 that repeats itself, with these lines in the section of the server. */
+static long sent_with(const char *lines)
+{
+    static char path[] = "/tmp/farcall-grpc-conf";
+    grpc_function_handle_t handle;
+    double total = 0;
+    FILE *file = fopen(path, "w");
+    fprintf(file, "<SERVER>\nhostname %s\n%s</SERVER>\n", getenv("FARCALL_SERVER"), lines);
+    fclose(file);
+    CHECK_OK(grpc_initialize(path));
+    CHECK_OK(grpc_function_handle_default(&handle, "sum"));
+    passed[UP] = 0;
+    CHECK_OK(grpc_call(&handle, N, x, &total));
+    CHECK(total == N);
+    CHECK_OK(grpc_finalize());
+    unlink(path);
+    return passed[UP] >> 20;
+}
+
+static void compression(void)
+{
+    fill_with(1);
+    CHECK(sent_with("compress zlib\n") < 8);
+    CHECK(sent_with("compress raw\n") >= 32);
+    CHECK(sent_with("compress zlib\ncompress_threshold 64 Mega\n") >= 32);
 }
 
 static void *let_go_later(void *nothing)
@@ -282,6 +310,7 @@ int main(void)
     snprintf(address, sizeof address, "farcall://127.0.0.1:%d", ntohs(bound.sin_port));
     setenv("FARCALL_SERVER", address, 1);
     setenv("FARCALL_TOKEN_FILE", token, 1);
+    compression();
     CHECK_OK(grpc_initialize(NULL));
     argument_transfer();
     limits();

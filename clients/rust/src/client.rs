@@ -158,6 +158,12 @@ impl Client {
         self.session().set_compression(compression);
     }
 
+    /// The same for arrays of at least so many bytes; others leave as they are.
+    pub fn set_compression_from(&self, compression: Compression, bytes: u64) {
+        self.session().set_compressed_from(bytes);
+        self.session().set_compression(compression);
+    }
+
     /// Where the server is.
     pub fn address(&self) -> &str {
         &self.shared.address

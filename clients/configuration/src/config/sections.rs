@@ -113,6 +113,15 @@ pub enum ArgumentTransfer {
     Copy,
 }
 
+/// Whether arrays are compressed on their way to a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compress {
+    /// Never.
+    Raw,
+    /// Those of at least so many bytes.
+    From(u64),
+}
+
 /// How often, and after what time, a connection is tried again.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ConnectRetry {
@@ -158,8 +167,8 @@ pub struct Server {
     pub stop_timeout: Option<Duration>,
     /// When asynchronous calls return.
     pub transfer: ArgumentTransfer,
-    /// Arrays of at least so many bytes travel compressed; `None` for none.
-    pub compress_from: Option<u64>,
+    /// Whether arrays travel compressed; `None` where nothing is said, for what gets there sooner.
+    pub compression: Option<Compress>,
     /// How connecting is tried again, where any of its attributes is written.
     pub connect_retry: Option<ConnectRetry>,
     /// Interval of heartbeats; `None` for none.
@@ -273,7 +282,6 @@ impl Server {
             "commLog_maxFileSize",
             "commLog_overwriteDirectory",
         ];
-        let threshold = values.number("compress_threshold").and_then(|bytes| u64::try_from(bytes).ok());
         Server {
             place: values.place.clone(),
             hostname: String::new(),
@@ -283,7 +291,7 @@ impl Server {
             start_timeout: values.timeout("job_startTimeout"),
             stop_timeout: values.time("job_stopTimeout"),
             transfer: transfer(values),
-            compress_from: threshold.filter(|_| values.text("compress").as_deref() == Some("zlib")),
+            compression: compression(values),
             connect_retry: connect_retry(values),
             heartbeat: values.timeout("heartbeat"),
             heartbeat_count: values.count("heartbeat_timeoutCount"),
@@ -319,6 +327,15 @@ fn connect_retry(values: &Values) -> Option<ConnectRetry> {
         ratio: values.ratio(ratio),
         random: values.flag(random),
     })
+}
+
+/// What is written; the default of Ninf-G was made for networks of its time.
+fn compression(values: &Values) -> Option<Compress> {
+    let threshold = values.number("compress_threshold").and_then(|bytes| u64::try_from(bytes).ok());
+    match values.all("compress").first()? {
+        (Value::Text(text), _) if text == "zlib" => Some(Compress::From(threshold.unwrap_or_default())),
+        _ => Some(Compress::Raw),
+    }
 }
 
 fn transfer(values: &Values) -> ArgumentTransfer {

@@ -274,7 +274,7 @@ const SERVER_ATTRIBUTES: &[Attribute] = &[
     one("job_rslExtensions", Kind::Text, "").unused(BATCH),
     // Data.
     one("argument_transfer", Kind::Choice(&["wait", "nowait", "copy"]), "wait"),
-    one("compress", Kind::Choice(&["raw", "zlib"]), "raw"),
+    one("compress", Kind::Choice(&["raw", "zlib"]), ""),
     one("compress_threshold", Kind::Size, "64K"),
     one("argument_blockSize", Kind::Size, "16K").unused(BLOCKS),
     one("force_xdr", Kind::Flag, "false").fixed("false", FORMAT),

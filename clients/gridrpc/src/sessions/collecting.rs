@@ -148,6 +148,10 @@ impl Taken {
                 Found::Over(Some(self.handle.failed(error).in_sending(!self.sent)), self.spent(None))
             }
         };
+        if let Found::Over(failure, _) = &found {
+            let words = || failure.as_ref().map_or("well", |failure| &failure.words).to_owned();
+            self.connection.log.write(|| format!("call {} ends: {}", number.1, words()));
+        }
         Looked { session: self.session, number, found }
     }
 }

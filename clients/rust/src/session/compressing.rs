@@ -15,6 +15,11 @@ pub fn offered(stream: &dyn ByteStream, mode: Compression) -> Option<String> {
 }
 
 impl Session {
+    /// Leaves arrays of fewer bytes as they are.
+    pub fn set_compressed_from(&self, bytes: u64) {
+        self.enter().link.compress_from(bytes);
+    }
+
     /// Compresses as `mode` says from now on, if both ends named the feature when they met.
     pub fn set_compression(&self, mode: Compression) {
         let mut core = self.enter();

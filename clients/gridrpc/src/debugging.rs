@@ -1,0 +1,62 @@
+//! Debugging (`debug*`): a debugger in a terminal of its own, attached to each process that a handle gets on this host.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use farcall_client::Client;
+use farcall_configuration::config::Debug;
+
+use crate::held::Held;
+use crate::log::{self, Group, Level};
+
+/// Time for the server to tell which process an object has.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Attaches a debugger to each of these. That one cannot be is told of, and the program goes on.
+pub fn attach(wanted: &Debug, client: &Client, held: &[Held]) {
+    for held in held {
+        if let Err(words) = attach_to(wanted, client, held) {
+            log::write(Group::Internal, Level::Error, &format!("debug: {}: {words}", held.name()));
+        }
+    }
+}
+
+fn attach_to(wanted: &Debug, client: &Client, held: &Held) -> Result<(), String> {
+    held.ready().map_err(|error| error.to_string())?;
+    let status = client.status(PATIENCE).map_err(|error| error.to_string())?;
+    let object = status.objects.iter().find(|object| object.id == held.id);
+    let pid = object.and_then(|object| object.pid).ok_or("its server does not tell its process")?;
+    let program = program_of(pid).ok_or("it is no process of this user on this host, and only such can be debugged")?;
+    if wanted.busy_loop {
+        // It waits until the debugger lets it go on.
+        signal(pid, libc::SIGSTOP);
+    }
+    let mut command = Command::new(&wanted.terminal);
+    if let Some(display) = &wanted.display {
+        command.args(["-display", display]).env("DISPLAY", display);
+    }
+    command.arg("-e").arg(&wanted.debugger).arg(program).arg(pid.to_string());
+    let started = command.stdin(Stdio::null()).spawn().map_err(|error| {
+        if wanted.busy_loop {
+            signal(pid, libc::SIGCONT);
+        }
+        format!("cannot start {}: {error}; see debug_terminal", wanted.terminal)
+    })?;
+    // Whoever closes its window leaves no dead process behind.
+    let reap = move || drop({ started }.wait());
+    let _ = std::thread::Builder::new().name("farcall-debugger".to_owned()).spawn(reap);
+    Ok(())
+}
+
+/// The program of a process, where that is this user's own and on this host.
+fn program_of(pid: u32) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/{pid}/exe")).ok()
+}
+
+fn signal(pid: u32, signal: i32) {
+    if let Ok(pid) = i32::try_from(pid) {
+        // SAFETY: the system refuses what is not this user's.
+        unsafe { libc::kill(pid, signal) };
+    }
+}
