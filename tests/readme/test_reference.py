@@ -149,7 +149,7 @@ def gridrpc_declarations(header):
     """Name and declaration of each function, without the names of symbols and with what programs call its types."""
     text = (ROOT / "clients/gridrpc/include" / header).read_text()
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.S).replace("farcall_grpc_char", "char")
-    found = re.findall(r"^((?:const )?\w+[ *]+)(\w+)\(([^;{]*?)\)\s*FARCALL_GRPC_SYMBOL\(\w+\);", text, flags=re.M)
+    found = re.findall(r"^((?:const )?\w+[ *]+)(\w+)\(([^;{]*?)\)\s*FARCALL_\w+_SYMBOL\(\w+\);", text, flags=re.M)
     return {name: plain(f"{kind}{name}({arguments});") for kind, name, arguments in found}
 
 
@@ -157,16 +157,20 @@ def plain(code):
     return re.sub(r"(?<=[(*]) | (?=[,);])", "", re.sub(r"\s+", " ", code))
 
 
-@pytest.mark.parametrize("header", ["grpc.h"])
-def test_every_function_of_gridrpc_has_a_page(header):
-    declared = gridrpc_declarations(header)
-    assert len(declared) > 80
-    shown = {one.stem: one.read_text() for one in (REFERENCE / "gridrpc").glob("*.md")}
-    assert set(declared) == set(shown)
+HEADERS = {"gridrpc": ["grpc.h", "netsolve_grpc.h"], "ninf": ["ninf.h"]}
+
+
+@pytest.mark.parametrize("folder", HEADERS)
+def test_every_function_of_gridrpc_has_a_page(folder):
+    of = {name: (header, code) for header in HEADERS[folder] for name, code in gridrpc_declarations(header).items()}
+    assert len(of) > 50
+    shown = {one.stem: one.read_text() for one in (REFERENCE / folder).glob("*.md")}
+    assert set(of) == set(shown)
     for name, text in shown.items():
         synopsis = re.search(r"```text\n#include <(\S+)>\n\n(.*?)```", text, flags=re.S)
-        assert synopsis and synopsis[1] == header and plain(synopsis[2]).strip() == declared[name], name
+        assert synopsis and (synopsis[1], plain(synopsis[2]).strip()) == of[name], name
         assert "\n## Threads\n" in text and "\n## Source\n" in text and "\n## See also\n" in text, name
-        codes = set(re.findall(r"^\| `(GRPC_\w+)` \|", text, flags=re.M))
-        known = (ROOT / "clients/gridrpc/include/grpc.h").read_text()
-        assert all(re.search(rf"#define {code} \d", known) for code in codes), (name, codes)
+        assert f"({folder}/{name}.md)" in page(f"{folder}.md"), name
+        codes = set(re.findall(r"^\| `(\w+)` \|", text, flags=re.M))
+        known = (ROOT / "clients/gridrpc/include" / of[name][0]).read_text()
+        assert all(re.search(rf"(#define {code}|^    {code} =) \d", known, flags=re.M) for code in codes), (name, codes)

@@ -21,6 +21,7 @@ use crate::own::Turn;
 use crate::sessions::Running;
 use crate::transfers::{LOOK, Watch};
 use crate::waiting::VOID;
+use crate::within;
 
 /// How often it is looked whether arguments have left that did not at once.
 const SENDING: Duration = Duration::from_millis(1);
@@ -101,6 +102,9 @@ impl Bound {
         }
         // SAFETY: the caller's promise.
         let mut prepared = unsafe { prepare(&self.routine, &values) }.map_err(|error| self.failed(error))?;
+        if let Some(object) = self.options.on {
+            within::belong(&mut prepared.arguments, object);
+        }
         if self.classic {
             // SAFETY: as above.
             unsafe { name_urls(interface, &values, &mut prepared) }?;

@@ -15,6 +15,7 @@ use crate::held::Held;
 use crate::ninf::Number;
 use crate::own::{Own, Turn};
 use crate::servers::{Server, Servers};
+use crate::within;
 
 /// `grpc_function_handle_t` and its kind: a number, and words that are zero.
 #[repr(C)]
@@ -286,7 +287,10 @@ impl Handle {
     pub fn take(&self, connection: &Connection) -> Outcome<(Option<ObjectId>, Option<Turn>)> {
         match &self.process {
             Process::Shared => Ok((None, None)),
-            Process::Own(held) => Ok((Some(held.id), None)),
+            Process::Own(held) => {
+                within::check(held.id, &self.name)?;
+                Ok((Some(held.id), None))
+            }
             Process::Preferred(own) => {
                 let turn = own.take(connection)?;
                 Ok((turn.as_ref().map(|turn| turn.id), turn))

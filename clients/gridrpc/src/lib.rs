@@ -31,3 +31,4 @@ mod stack_calls;
 mod stacks;
 mod transfers;
 mod waiting;
+mod within;

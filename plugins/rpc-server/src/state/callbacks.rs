@@ -56,6 +56,11 @@ impl Callbacks {
         self.all.values().filter(|callback| callback.outer == outer).count()
     }
 
+    /// Whether a call has any open.
+    pub fn has(&self, outer: CallKey) -> bool {
+        self.all.values().any(|callback| callback.outer == outer)
+    }
+
     /// Enters one that came from an executable.
     pub fn insert(&mut self, callback: Callback) {
         self.next += 1;

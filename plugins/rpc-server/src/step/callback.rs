@@ -147,6 +147,8 @@ impl Server {
             Ok(to) => {
                 self.state.touched.insert(to.0);
                 self.state.callbacks.passed(line, to);
+                // The routine waits, and what waits for its place may be what the client waits for.
+                self.start_executables(surroundings.now());
             }
             Err(error) => self.end_callback(surroundings, line, &error),
         }

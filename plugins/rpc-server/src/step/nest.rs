@@ -1,8 +1,9 @@
 //! Calls that routines make through their own server: inside the call that they run, with its caller's rights, in what is
 //! left of its time, and no longer than it runs (spec/call.md, section 6).
 //!
-//! A routine that waits for such a call does not count among the executables that may work at a time, so that there is a
-//! place for the other. Otherwise the places could all be held by routines that wait for one.
+//! A routine that waits for such a call, or for a function of its client that may call in turn, does not count among the
+//! executables that may work at a time, so that there is a place for the other. Otherwise the places could all be held by
+//! routines that wait for one.
 
 use std::sync::Arc;
 
@@ -205,17 +206,27 @@ impl State {
         self.calls.get(&key).map_or(0, |call| call.nesting.depth)
     }
 
-    /// Executables that wait for calls of their own, and lend these their places.
+    /// Executables that wait for calls of their own, or for functions of their clients, and lend these their places.
     pub(super) fn lent(&self) -> usize {
+        self.lenders(|key, call| call.nesting.inner > 0 || self.callbacks.has(key))
+    }
+
+    /// Those that wait for functions of their clients. These may make calls themselves, which nobody can tell from others.
+    fn lent_to_clients(&self) -> usize {
+        if self.callbacks.is_empty() { 0 } else { self.lenders(|key, _| self.callbacks.has(key)) }
+    }
+
+    fn lenders(&self, lends: impl Fn(CallKey, &Call) -> bool) -> usize {
         let busy = self.executables.values().filter(|record| record.phase == Phase::Busy && !record.held);
-        let fronts = busy.filter_map(|record| self.calls.get(&record.line.front()?.key));
-        fronts.filter(|call| call.nesting.inner > 0).count()
+        let fronts = busy.filter_map(|record| record.line.front().map(|one| one.key));
+        fronts.filter(|key| self.calls.get(key).is_some_and(|call| lends(*key, call))).count()
     }
 
     /// Whether an executable may be started for a call that stands so deep.
     pub(super) fn has_place(&self, depth: u32) -> bool {
         let (alive, most) = (self.executables_alive(), self.limits.executables_max);
-        alive < most || (depth > 0 && alive < (most + self.lent()).min(self.places_max()))
+        let lent = || if depth > 0 { self.lent() } else { self.lent_to_clients() };
+        alive < most || alive < (most + lent()).min(self.places_max())
     }
 
     /// Executables at a time, those that wait included.
