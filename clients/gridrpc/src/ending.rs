@@ -9,6 +9,7 @@ use std::time::Duration;
 use farcall_client::PerProcess;
 
 use crate::context;
+use crate::held::Held;
 
 /// Longest time that ending everything keeps the program.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -62,6 +63,7 @@ fn end(signal: c_int) -> ! {
     ENDING.store(true, Ordering::Relaxed);
     let (done, over) = mpsc::channel();
     let finalize = move || {
+        release();
         let _ = context::finalize();
         let _ = done.send(());
     };
@@ -75,6 +77,16 @@ fn end(signal: c_int) -> ! {
     }
     loop {
         std::thread::park();
+    }
+}
+
+/// Asks for the end of all sessions and processes. Connections do not close in order before the program's own threads let go of
+/// them, and those may be waiting.
+fn release() {
+    let Ok(context) = context::current() else { return };
+    context.sessions.cancel_all();
+    for handles in [&context.objects, &context.handles] {
+        let _ = Held::release(&handles.all_held(), Some(Duration::ZERO));
     }
 }
 

@@ -207,6 +207,11 @@ impl Handles {
         })
     }
 
+    /// The processes that are theirs alone.
+    pub fn all_held(&self) -> Vec<Held> {
+        lock(&self.known).values().filter_map(|handle| handle.held()).collect()
+    }
+
     pub fn remove(&self, id: u64) {
         lock(&self.known).remove(&id);
     }
