@@ -21,7 +21,7 @@ use crate::files::{Pending, place_of};
 use crate::output::print;
 use crate::values::{Value, unmarked, value};
 use farcall_formats::Data;
-use screen::Screen;
+use screen::{ProgressForm, Screen};
 
 /// How often it is looked how far the call's arrays are.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -41,14 +41,29 @@ pub struct CallArguments {
     /// Time for connecting and the call; a server that is started for this command alone has its own to begin
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds)]
     timeout: Option<Duration>,
-    /// Show neither what the routine prints, which otherwise goes to standard error while it runs, nor how far large arrays are
+    /// Show the routine's progress on standard error even if that is no terminal, as lines
+    #[arg(long, conflicts_with = "quiet")]
+    progress: bool,
+    /// Show neither what the routine prints, which otherwise goes to standard error while it runs, nor how far it and its
+    /// arrays are
     #[arg(short, long)]
     quiet: bool,
-    /// Print the results as one JSON object
+    /// Print the results as one JSON object; progress goes to standard error, as an object a line
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     server: ServerArguments,
+}
+
+impl CallArguments {
+    fn progress_form(&self) -> ProgressForm {
+        match (self.quiet, self.json, self.progress) {
+            (true, ..) => ProgressForm::None,
+            (_, true, _) => ProgressForm::Json,
+            (_, _, true) => ProgressForm::Lines,
+            _ => ProgressForm::Bar,
+        }
+    }
 }
 
 /// A timeout; zero would end every call before it begins.
@@ -176,11 +191,13 @@ fn invoke(
     let parameters = &routine.interface().parameters;
     let named = values.iter_mut().map(|(index, value)| (parameters[*index].name.as_str(), value.argument()));
     let timeout = deadline.map(Deadline::left);
-    let options = CallOptions { timeout, output: !arguments.quiet, ..CallOptions::default() };
-    let mut screen = Screen::new(!arguments.quiet && !arguments.json);
+    let options =
+        CallOptions { timeout, output: !arguments.quiet, progress: !arguments.quiet, ..CallOptions::default() };
+    let mut screen = Screen::new(!arguments.quiet && !arguments.json, arguments.progress_form());
     let pause = screen.draws().then_some(LOOK_EVERY);
     let outcome = routine.call_watched(named, &options, pause, |call, news| match news {
         Some(News::Stdout(bytes) | News::Stderr(bytes)) => screen.show(&bytes),
+        Some(News::Progress(done, words)) => screen.tell(done, words),
         _ if screen.draws() => screen.draw(&call.transfer()),
         _ => {}
     });

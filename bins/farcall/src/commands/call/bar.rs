@@ -78,6 +78,20 @@ fn going_on(transfer: &Transfer) -> Option<(Phase, u64, u64)> {
     }
 }
 
+/// What a routine says of its progress, as a line of so many columns.
+pub fn told(done: f64, words: &str, columns: usize) -> String {
+    let words: String = words.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    let percent = format!("{:.0} %", done * 100.0);
+    let said = if words.is_empty() { percent } else { format!("{percent}, {words}") };
+    let room = columns.saturating_sub(said.chars().count() + 3);
+    if room < BAR_MIN {
+        return said.chars().take(columns).collect();
+    }
+    let width = room.min(BAR_MAX);
+    let full = (done * width as f64) as usize;
+    format!("[{}{}] {said}", "#".repeat(full), "-".repeat(width - full))
+}
+
 /// As much as fits: a line that wraps could not be taken back.
 fn fitting(phase: Phase, moved: u64, total: u64, rate: f64, columns: usize) -> Option<String> {
     let percent = format!("{:.0} %", moved as f64 / total as f64 * 100.0);
@@ -138,6 +152,16 @@ mod tests {
         }
         assert_eq!(bar.rate(), 0.0);
         assert!(bar.seen.len() < 40, "what is too old is forgotten");
+    }
+
+    #[test]
+    fn what_the_routine_says_never_wraps_and_commands_no_terminal() {
+        assert_eq!(told(0.25, "step 1", 30), "[####------------] 25 %, step 1");
+        assert_eq!(told(1.0, "", 20), "[############] 100 %");
+        for columns in 0..100 {
+            let line = told(0.5, "a \u{1b}[2J word that is long", columns);
+            assert!(line.chars().count() <= columns && !line.contains('\u{1b}'), "{line}");
+        }
     }
 
     #[test]

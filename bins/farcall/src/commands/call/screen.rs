@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use farcall_client::Transfer;
 
-use super::bar::Bar;
+use super::bar::{Bar, told};
 use crate::output::is_screen;
 
 /// Columns of a terminal that does not know.
@@ -21,13 +21,53 @@ pub struct Screen {
     drawn: usize,
     /// Whether the routine left the cursor behind text of its own.
     inside_line: bool,
+    /// What the routine said last of its progress: its arrays are all there then.
+    told: Option<(f64, String)>,
+    progress: ProgressForm,
+}
+
+/// How a routine's progress is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum ProgressForm {
+    /// Not at all.
+    None,
+    /// As a bar, where a person looks at standard error.
+    Bar,
+    /// As lines of text where nobody does: into a log.
+    Lines,
+    /// As a JSON object a line.
+    Json,
 }
 
 impl Screen {
     /// The screen of this process, if a person looks at it.
-    pub fn new(wanted: bool) -> Screen {
+    pub fn new(wanted: bool, progress: ProgressForm) -> Screen {
         let draws = wanted && is_screen(&stderr());
-        Screen { draws, begun: Instant::now(), bar: Bar::default(), drawn: 0, inside_line: false }
+        Screen { draws, begun: Instant::now(), bar: Bar::default(), drawn: 0, inside_line: false, told: None, progress }
+    }
+
+    /// Takes what the routine says of its progress.
+    pub fn tell(&mut self, done: f64, words: String) {
+        let line = match self.progress {
+            ProgressForm::Json => serde_json::json!({"progress": done, "words": words}).to_string(),
+            ProgressForm::Lines if !self.draws => told(done, &words, COLUMNS),
+            _ => {
+                self.told = Some((done, words));
+                return self.draw_told();
+            }
+        };
+        // Who closed it does not want to know.
+        let _ = writeln!(stderr().lock(), "{line}");
+    }
+
+    fn draw_told(&mut self) {
+        if let Some((done, words)) = self.told.clone()
+            && self.draws
+            && !self.inside_line
+            && is_in_front()
+        {
+            self.put(&told(done, &words, columns().saturating_sub(1)));
+        }
     }
 
     /// Whether it wants to hear how far the call is.
@@ -42,6 +82,7 @@ impl Screen {
         match line {
             // A shell that has put us into the background wants its line for itself.
             Some(line) if !self.inside_line && is_in_front() => self.put(&line),
+            _ if self.told.is_some() => self.draw_told(),
             _ => self.clear(),
         }
     }
@@ -50,7 +91,7 @@ impl Screen {
     fn put(&mut self, line: &str) {
         // Who closed it does not want to know, here and below.
         let _ = write!(stderr().lock(), "\r{line:0$}", self.drawn);
-        self.drawn = line.len();
+        self.drawn = line.chars().count();
     }
 
     /// Takes away what is drawn.
