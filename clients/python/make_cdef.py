@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes src/farcall/_cdef.h, the declarations that cffi reads, from the C header. `--check`: compares instead.
+"""Makes src/farcall/_cdef.h, the declarations that cffi reads, from the C headers. `--check`: compares instead.
 
 cffi in ABI mode knows no preprocessor and no functions with variable arguments of ours; all else stays as it is.
 """
@@ -9,13 +9,13 @@ import re
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-HEADER = HERE.parent / "c/include/farcall.h"
+HEADERS = [HERE.parent / "c/include" / name for name in ("farcall.h", "farcall-executable.h")]
 RESULT = HERE / "src/farcall/_cdef.h"
-FIRST_LINE = "/* Declarations of farcall.h for cffi, made by make_cdef.py. */\n"
+FIRST_LINE = "/* Declarations of farcall.h and farcall-executable.h for cffi, made by make_cdef.py. */\n"
 
 
 def declarations(header: str) -> str:
-    """The header without comments, preprocessor lines, C++ braces and variadic functions."""
+    """The headers, one behind the other, without comments, preprocessor lines, C++ braces and variadic functions."""
     constant = dict(re.findall(r"^#define (FARCALL_RANK_MAX) (\d+)$", header, flags=re.M))
     code = re.sub(r"/\*.*?\*/", "", header, flags=re.S)
     code = re.sub(r"^#ifdef __cplusplus\n.*?^#endif\n", "", code, flags=re.M | re.S)
@@ -28,7 +28,7 @@ def declarations(header: str) -> str:
 
 
 def main() -> int:
-    wanted = declarations(HEADER.read_text(encoding="utf-8"))
+    wanted = declarations("".join(header.read_text(encoding="utf-8") for header in HEADERS))
     if "--check" in sys.argv[1:]:
         return 0 if RESULT.read_text(encoding="utf-8") == wanted else 1
     RESULT.write_text(wanted, encoding="utf-8")

@@ -67,10 +67,12 @@ def test_python_errors():
 
 
 def declarations():
-    """Functions of the two headers that programs use, with the number of their arguments; `...` counts as one."""
+    """Functions of the headers that programs and routines use, with the number of their arguments; `...` counts as one."""
     found = {}
-    for header in ("farcall.h", "farcall-native.h"):
-        text = re.sub(r"/\*.*?\*/", "", (ROOT / "clients/c/include" / header).read_text(), flags=re.S)
+    for header in ("farcall.h", "farcall-native.h", "farcall-executable.h"):
+        # Behind that line is what main programs of executables use.
+        text = (ROOT / "clients/c/include" / header).read_text().split("/* ---- For main programs")[0]
+        text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
         # The C++ part stands at the end, and has the same functions as templates.
         text = re.split(r"^#(?:else|elif)\b", text, flags=re.M)[0]
         functions = re.findall(r"^(?!static|typedef|#|\s)[^;{}()#=]*?\b(farcall_\w+)\(([^;{}]*?)\);", text, flags=re.M)

@@ -28,6 +28,9 @@ int farcall_progress(double done, const char *words);
  * leaves its results as they were. */
 int farcall_callback_failed(void);
 
+/* The same, and why: at most words_bytes bytes of UTF-8 with a NUL go to `words`, which may be NULL. */
+int farcall_callback_failure(char *words, size_t words_bytes);
+
 /* ---- For main programs -------------------------------------------------------------------------------------------- */
 
 /* A routine of the executable: its name in the server's tables, and its code. */
@@ -95,6 +98,25 @@ int farcall_running_answer(farcall_running *running, size_t index, const char *t
 /* The routine has failed: the caller gets a `routine-failed` error in these words (UTF-8) and no results. */
 void farcall_running_fail(farcall_running *running, const char *words);
 
+/* The interface of what runs as JSON (spec/idl.md, section 7), callbacks with their own parameters. */
+const char *farcall_running_json(const farcall_running *running);
+
+/* Calls a callback of the routine, from any of its threads, in two steps.
+ *
+ * First `parameters` has one entry for each of the callback's own parameters. The caller sets `kind` and where the value lies:
+ * of numbers `data`, of arrays `data`, `rank` and `shape` (without gaps, in the callback's storage order), of texts `data` and
+ * `shape[0]`, data NULL for no text. FARCALL_PARAMETER_ABSENT is what is OUT, and a number that follows from the extents of
+ * arrays: it is written to `data`, which has room for it. Then each entry says how the value is to lie in the call. `data` of
+ * an array is no address now: so many bytes lie before its first element. Returns 0, or -1 and why not, in `words`. */
+int farcall_running_arrange(const farcall_running *running, size_t index, farcall_parameter *parameters, size_t count,
+                            char *words, size_t words_bytes);
+
+/* Then the call: the address of each value, of numbers and arrays that of memory that lies so, of texts the text itself, or
+ * NULL. OUT and INOUT texts are replaced by the answer, which the caller frees with free(). Returns 0, or -1 and why not; whether
+ * the function itself has failed is what farcall_callback_failure says. */
+int farcall_running_call(const farcall_running *running, size_t index, void **addresses, size_t count, char *words,
+                         size_t words_bytes);
+
 /* Gives a connected socket to the server for calls inside the call that runs; or -1, and why not, in `words`: at most
  * `words_bytes` bytes of UTF-8 with a NUL. */
 typedef int (*farcall_door)(char *words, size_t words_bytes);
@@ -109,6 +131,7 @@ typedef struct farcall_host {
     int (*is_cancelled)(void);                        /* for farcall_is_cancelled */
     int (*progress)(double done, const char *words);  /* for farcall_progress */
     int (*callback_failed)(void);                     /* for farcall_callback_failed */
+    int (*callback_failure)(char *words, size_t words_bytes); /* for farcall_callback_failure */
 } farcall_host;
 
 /* As farcall_executable_door, for all of it: a host looks for this first. What it does not have is NULL or lies beyond

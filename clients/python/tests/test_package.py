@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 CLIENT = pathlib.Path(__file__).resolve().parents[1]
-HEADER = (CLIENT.parent / "c/include/farcall.h").read_text()
+HEADER = "".join((CLIENT.parent / "c/include" / name).read_text() for name in ("farcall.h", "farcall-executable.h"))
 
 
 def test_the_declarations_are_those_of_the_header():

@@ -68,6 +68,23 @@ def test_servers_and_modules_have_what_they_have(server, loaded):
     assert results["info"] is int and list(results) == ["a", "ipiv", "b", "info"]
 
 
+def test_classes_have_methods_and_functions_are_functions(farcall, tmp_path):
+    from farcall.stubs import stub
+
+    examples = pathlib.Path(__file__).resolve().parents[3] / "examples"
+    with farcall.connect(files=[examples / "objects/rod.idl", examples / "callbacks/integrate.idl"]) as server:
+        text = stub(server)
+        known = set(dir(server.Rod))
+    names = {}
+    exec(compile(text, "catalogue.pyi", "exec"), names)
+    typed = names["Server"].__annotations__
+    assert typed["Rod"] is names["_rod_"].__annotations__["Rod"] and "Callable" in str(inspect.signature(names["_integrate_trapezoid"].__call__).parameters["f"])
+    made = inspect.signature(typed["Rod"].__call__)
+    assert list(made.parameters) == ["self", "n", "hot", "lease", "timeout", "detached"]
+    methods = made.return_annotation.__annotations__
+    assert set(methods) == {"step", "get"} <= known and methods["step"] is names["_rod_Rod_step"]
+
+
 def check(folder, program):
     (folder / "use.py").write_text(program)
     command = [sys.executable, "-m", "mypy", "--strict", "use.py", "catalogue.pyi"]

@@ -2,7 +2,7 @@
 //! and wait for its outcome (spec/call.md, section 6.1). Any thread of the routine may call them, and several at once.
 
 use std::collections::BTreeMap;
-use std::ffi::c_int;
+use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 
 use farcall_base::{Bytes, CallId, Error, ErrorKind, Result};
@@ -16,6 +16,7 @@ use farcall_interfaces::memory::{Block, BorrowedRegion, Region, Space};
 use farcall_interfaces::packing::Packing;
 use farcall_interfaces::strided::Strided;
 use farcall_native::invoke::Slot;
+use farcall_native::running::say;
 use farcall_native::taken::{gather, scatter, text_at, texts_at};
 use farcall_native::{Closure, Entered};
 use farcall_wire::{Argument, CallResult, Open, callback_attribute};
@@ -403,7 +404,17 @@ impl Values for SlotValues<'_> {
 
 /// [`farcall_callback_failed`] of the process that runs the call.
 pub(super) unsafe extern "C" fn own_callback_failed() -> c_int {
-    running::with(|running| c_int::from(running.way().session.callback_failure.take().is_some())).unwrap_or(-1)
+    // SAFETY: no room is none that is written to.
+    unsafe { own_callback_failure(std::ptr::null_mut(), 0) }
+}
+
+/// [`farcall_callback_failure`] of the process that runs the call.
+pub(super) unsafe extern "C" fn own_callback_failure(words: *mut c_char, words_bytes: usize) -> c_int {
+    let Some(failure) = running::with(|running| running.way().session.callback_failure.take()) else { return -1 };
+    let Some(failure) = failure else { return 0 };
+    // SAFETY: the caller's promise.
+    unsafe { say(&failure.to_string(), words, words_bytes) };
+    1
 }
 
 /// 1 if a callback of the call that runs has failed since this was last asked, 0 if none has, -1 where no call runs. Who asks
@@ -413,4 +424,19 @@ pub extern "C" fn farcall_callback_failed() -> c_int {
     let host: Option<unsafe extern "C" fn() -> c_int> = running::callback_failed_of_host();
     // SAFETY: both take nothing.
     unsafe { host.map_or_else(|| own_callback_failed(), |host| host()) }
+}
+
+/// As [`farcall_callback_failed`], and says why: at most `words_bytes` bytes with a NUL go to `words`.
+///
+/// # Safety
+/// `words` is NULL or has room for as many bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn farcall_callback_failure(words: *mut c_char, words_bytes: usize) -> c_int {
+    // SAFETY: the caller's promise, passed on.
+    unsafe {
+        match running::callback_failure_of_host() {
+            Some(host) => host(words, words_bytes),
+            None => own_callback_failure(words, words_bytes),
+        }
+    }
 }

@@ -92,7 +92,13 @@ pub fn check_hosted(module: &Module) -> Result<()> {
 }
 
 fn check_interface(interface: &Interface) -> Result<()> {
-    interface.parameters.iter().try_for_each(|parameter| check_parameter(interface, parameter))
+    for parameter in &interface.parameters {
+        check_parameter(interface, parameter)?;
+        if let Shape::Callback { parameters } = &parameter.shape {
+            parameters.iter().try_for_each(|one| check_parameter(interface, one))?;
+        }
+    }
+    Ok(())
 }
 
 fn check_parameter(interface: &Interface, parameter: &Parameter) -> Result<()> {

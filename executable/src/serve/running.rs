@@ -26,6 +26,7 @@ pub struct Host {
     is_cancelled: Option<unsafe extern "C" fn() -> c_int>,
     progress: Option<unsafe extern "C" fn(f64, *const c_char) -> c_int>,
     callback_failed: Option<unsafe extern "C" fn() -> c_int>,
+    callback_failure: Option<unsafe extern "C" fn(*mut c_char, usize) -> c_int>,
 }
 
 /// This process's own functions, for the libraries that it opens.
@@ -35,10 +36,17 @@ static OWN: Host = Host {
     is_cancelled: Some(cancel::own_is_cancelled),
     progress: Some(cancel::own_progress),
     callback_failed: Some(callback::own_callback_failed),
+    callback_failure: Some(callback::own_callback_failure),
 };
 /// What a host does not do.
-const NOTHING: Host =
-    Host { size: size_of::<Host>(), server: None, is_cancelled: None, progress: None, callback_failed: None };
+const NOTHING: Host = Host {
+    size: size_of::<Host>(),
+    server: None,
+    is_cancelled: None,
+    progress: None,
+    callback_failed: None,
+    callback_failure: None,
+};
 /// Those of the process's host, where this code came in with a routine's library.
 static HOST: OnceLock<Host> = OnceLock::new();
 /// The call that runs, while one does.
@@ -206,6 +214,11 @@ pub(super) fn progress_of_host() -> Option<unsafe extern "C" fn(f64, *const c_ch
 /// The host's function, where this copy of the code does not run calls itself.
 pub(super) fn callback_failed_of_host() -> Option<unsafe extern "C" fn() -> c_int> {
     HOST.get().and_then(|host| host.callback_failed)
+}
+
+/// The host's function, where this copy of the code does not run calls itself.
+pub(super) fn callback_failure_of_host() -> Option<unsafe extern "C" fn(*mut c_char, usize) -> c_int> {
+    HOST.get().and_then(|host| host.callback_failure)
 }
 
 /// The functions of a library, found by name, that take what its host does for it; the first that there is is told.

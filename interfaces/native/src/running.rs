@@ -1,6 +1,8 @@
 //! `farcall_running`: a call while code that asks for its parameters runs it (farcall-executable.h), be that a routine of a
 //! program in another language or a callback of a client.
 
+mod back;
+
 use std::ffi::{CStr, CString, c_char, c_int};
 
 use farcall_base::{Error, Result};
@@ -8,6 +10,7 @@ use farcall_idl::interface::{ElementType, Interface, Mode};
 use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout};
 
 use crate::invoke::Slot;
+pub use back::say;
 
 /// Dimensions of an array, at most (spec/idl.md, 3.3).
 const RANK_MAX: usize = 32;
@@ -36,6 +39,7 @@ pub struct Running<'a> {
     slots: &'a mut [Slot],
     texts: Vec<CString>,
     failure: Option<String>,
+    known: back::Known,
 }
 
 impl<'a> Running<'a> {
@@ -46,7 +50,7 @@ impl<'a> Running<'a> {
         layout: &'a CallLayout,
         slots: &'a mut [Slot],
     ) -> Running<'a> {
-        Running { names, interface, layout, slots, texts: Vec::new(), failure: None }
+        Running { names, interface, layout, slots, texts: Vec::new(), failure: None, known: back::Known::default() }
     }
 
     /// What is called.

@@ -64,7 +64,7 @@ fn about(interface: &Interface, index: usize, parameter: &Parameter) -> String {
     let mut notes = Vec::new();
     match &parameter.default {
         Some(default) => notes.push(format!("default {}", default_text(scope, parameter, default))),
-        None if by_name(interface).contains(&index) => notes.push("inferred".to_owned()),
+        None if by_name(interface.scope()).contains(&index) => notes.push("inferred".to_owned()),
         None => {}
     }
     match &parameter.domain {

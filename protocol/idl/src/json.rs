@@ -7,7 +7,7 @@ use crate::expression::Expression;
 use crate::idl::parameter_text;
 use crate::interface::{Dimension, Domain, Interface, Order, Parameter, Shape, StructType};
 use crate::scope::Scope;
-use crate::signature::{positional, signature};
+use crate::signature::{positional_in, signature};
 
 /// The interface as JSON. Keys whose value would be empty, false or absent are left out; expressions are IDL text.
 pub fn to_json(interface: &Interface) -> Value {
@@ -21,7 +21,7 @@ pub fn to_json(interface: &Interface) -> Value {
     put(&mut map, "aliases", list_value(&interface.aliases));
     put(&mut map, "doc", text_value(&interface.doc));
     put(&mut map, "signature", Some(signature(interface).into()));
-    put(&mut map, "positional", Some(names(interface, &positional(interface)).into()));
+    put(&mut map, "positional", Some(names(&interface.parameters, &positional_in(scope)).into()));
     put(&mut map, "structs", list_value(&interface.structs.iter().map(struct_value).collect::<Vec<_>>()));
     put(&mut map, "parameters", Some(parameter_values(scope)));
     put(&mut map, "idempotent", flag_value(interface.idempotent));
@@ -54,8 +54,8 @@ fn list_value<T: Clone + Into<Value>>(list: &[T]) -> Option<Value> {
     (!list.is_empty()).then(|| list.to_vec().into())
 }
 
-fn names(interface: &Interface, indexes: &[usize]) -> Vec<String> {
-    indexes.iter().map(|index| interface.parameters[*index].name.clone()).collect()
+fn names(parameters: &[Parameter], indexes: &[usize]) -> Vec<String> {
+    indexes.iter().map(|index| parameters[*index].name.clone()).collect()
 }
 
 fn struct_value(structure: &StructType) -> Value {
@@ -77,6 +77,7 @@ fn parameter_value(scope: Scope<'_>, parameter: &Parameter) -> Value {
         Shape::Callback { parameters } => {
             let inner = Scope { parameters, structs: scope.structs };
             put(&mut map, "shape", Some("callback".into()));
+            put(&mut map, "positional", Some(names(parameters, &positional_in(inner)).into()));
             put(&mut map, "parameters", Some(parameter_values(inner)));
         }
         shape => {

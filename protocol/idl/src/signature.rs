@@ -5,33 +5,39 @@ use std::collections::BTreeSet;
 use crate::expression::{Expression, UnaryOperator};
 use crate::infer::{is_only_leading, solve};
 use crate::interface::{ElementType, Interface, Mode, Parameter, Shape};
+use crate::scope::Scope;
 use crate::text::write_character;
 
 /// Parameter numbers of what a Python call takes by position, in interface order: IN and INOUT arrays, strings, files,
 /// callbacks, and the scalars that neither an array's extent nor a default determines. All others go by name.
 pub fn positional(interface: &Interface) -> Vec<usize> {
-    let by_name = by_name(interface);
+    positional_in(interface.scope())
+}
+
+/// The same of any scope: of a callback, what a function has to be given to know the rest.
+pub fn positional_in(scope: Scope<'_>) -> Vec<usize> {
+    let by_name = by_name(scope);
     let takes = |(index, parameter): &(usize, &Parameter)| {
         let callback = matches!(parameter.shape, Shape::Callback { .. });
-        (parameter.mode.is_input() || callback) && !by_name.contains(index)
+        let given = parameter.mode != Mode::Work && (parameter.mode.is_input() || callback);
+        given && !by_name.contains(index)
     };
-    interface.caller_parameters().filter(takes).map(|(index, _)| index).collect()
+    scope.parameters.iter().enumerate().filter(takes).map(|(index, _)| index).collect()
 }
 
 /// Parameter numbers of the scalars that a caller may leave out: defaulted, leading dimensions, or inferable.
-pub fn by_name(interface: &Interface) -> BTreeSet<usize> {
-    let scope = interface.scope();
+pub(crate) fn by_name(scope: Scope<'_>) -> BTreeSet<usize> {
     let is_scalar = |p: &&Parameter| p.mode.is_input() && p.is_plain_scalar();
     let mut optional = BTreeSet::new();
     let mut open: Vec<u16> = Vec::new();
-    for (index, parameter) in interface.parameters.iter().enumerate().filter(|(_, p)| is_scalar(p)) {
+    for (index, parameter) in scope.parameters.iter().enumerate().filter(|(_, p)| is_scalar(p)) {
         if parameter.default.is_some() || is_only_leading(scope, index) {
             optional.insert(index);
         } else if parameter.element.is_integer() {
             open.extend(u16::try_from(index));
         }
     }
-    let extents = extents(interface);
+    let extents = extents(scope);
     // Those that no extent could ever determine are known by position, whatever else is.
     open.retain(|one| extents.iter().any(|extent| mentions(extent, *one) && solve::is_linear(extent, *one)));
     while !open.is_empty() {
@@ -49,11 +55,11 @@ pub fn by_name(interface: &Interface) -> BTreeSet<usize> {
 }
 
 /// The extents that travel of all arrays that a caller passes by position, each possible branch of `?:` on its own.
-fn extents(interface: &Interface) -> Vec<Expression> {
+fn extents(scope: Scope<'_>) -> Vec<Expression> {
     let mut extents = Vec::new();
-    for parameter in interface.parameters.iter().filter(|p| p.mode.is_input()) {
+    for parameter in scope.parameters.iter().filter(|p| p.mode.is_input()) {
         if let Shape::Array { dimensions, .. } = &parameter.shape {
-            let all = dimensions.iter().filter_map(|d| solve::extent_expression(interface.scope(), d));
+            let all = dimensions.iter().filter_map(|d| solve::extent_expression(scope, d));
             all.for_each(|extent| push_branches(extent, &mut extents));
         }
     }
@@ -90,7 +96,7 @@ pub fn signature(interface: &Interface) -> String {
     let by_position = positional(interface);
     let mut arguments: Vec<String> =
         by_position.iter().map(|index| interface.parameters[*index].name.clone()).collect();
-    let optional = by_name(interface);
+    let optional = by_name(interface.scope());
     if !optional.is_empty() {
         arguments.push("*".into());
     }

@@ -44,6 +44,7 @@ from ._news import Printed, Progress
 from ._results import Results, Times
 from ._objects import Class, Handles, Object
 from ._routine import Routine
+from ._running import is_cancelled, progress
 from ._server import Module, Server, connect, running_server
 from ._source import routine
 
@@ -90,6 +91,8 @@ __all__ = [
     "connect",
     "empty",
     "empty_like",
+    "is_cancelled",
+    "progress",
     "routine",
     "running_server",
     "zeros",

@@ -51,7 +51,7 @@ def refuse(routine: str, parameter: Parameter, message: str, advice: str = "", w
 class Filler:
     """Fills one call's argument array; `keep` holds what the core's pointers point to until the call is over."""
 
-    __slots__ = ("routine", "slots", "keep", "given", "paths", "array_bytes")
+    __slots__ = ("routine", "slots", "keep", "given", "paths", "functions", "array_bytes")
 
     def __init__(self, routine: str, count: int) -> None:
         self.routine = routine
@@ -61,13 +61,18 @@ class Filler:
         self.given: Dict[int, Any] = {}
         # Files that the call writes, by parameter.
         self.paths: Dict[int, Any] = {}
+        # Functions that it passes.
+        self.functions: List[Any] = []
         self.array_bytes = 0
 
     def fill(self, parameter: Parameter, value: Any) -> None:
         """One IN or INOUT argument."""
         if parameter.is_callback:
-            refuse(self.routine, parameter, "callbacks come with a later version of Farcall")
-        if isinstance(value, URL):
+            from ._callbacks import pass_function
+
+            passed = pass_function(self, parameter, value)
+            self.functions += [passed] if passed is not None else []
+        elif isinstance(value, URL):
             self._url(parameter, value)
         elif parameter.is_file:
             self._file(parameter, value)

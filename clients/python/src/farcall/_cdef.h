@@ -1,4 +1,4 @@
-/* Declarations of farcall.h for cffi, made by make_cdef.py. */
+/* Declarations of farcall.h and farcall-executable.h for cffi, made by make_cdef.py. */
 enum farcall_status {
     FARCALL_PENDING = -1,
     FARCALL_OK = 0,
@@ -265,3 +265,57 @@ typedef struct farcall_place {
     int64_t process;
 } farcall_place;
 void farcall_place_clear(void *place);
+int farcall_is_cancelled(void);
+int farcall_progress(double done, const char *words);
+int farcall_callback_failed(void);
+int farcall_callback_failure(char *words, size_t words_bytes);
+struct farcall_entry {
+    const char *name;
+    void (*function)(void);
+};
+int farcall_executable_main(int argc, char **argv, const struct farcall_entry *entries, size_t count);
+int farcall_stub_main(int argc, char **argv, const struct farcall_entry *entries, size_t count,
+                      const unsigned char *module, size_t module_bytes);
+typedef struct farcall_running farcall_running;
+enum farcall_parameter_kind {
+    FARCALL_PARAMETER_ABSENT = 0,
+    FARCALL_PARAMETER_NUMBER = 1,
+    FARCALL_PARAMETER_ARRAY = 2,
+    FARCALL_PARAMETER_TEXT = 3,
+    FARCALL_PARAMETER_FILE = 4,
+    FARCALL_PARAMETER_CALLBACK = 5
+};
+typedef struct farcall_parameter {
+    const char *name;
+    void *data;
+    uint32_t kind;
+    uint32_t mode;
+    uint32_t element;
+    uint32_t rank;
+    uint64_t element_bytes;
+    uint64_t shape[32];
+    int64_t strides[32];
+} farcall_parameter;
+typedef const char *(*farcall_load)(void *context, const char *file, const char *source);
+typedef void (*farcall_body)(void *context, const char *routine, farcall_running *running);
+int farcall_executable_serve(farcall_load load, farcall_body body, void *context);
+size_t farcall_running_parameters(const farcall_running *running);
+int farcall_running_parameter(const farcall_running *running, size_t index, farcall_parameter *parameter);
+int farcall_running_answer(farcall_running *running, size_t index, const char *text, size_t bytes);
+void farcall_running_fail(farcall_running *running, const char *words);
+const char *farcall_running_json(const farcall_running *running);
+int farcall_running_arrange(const farcall_running *running, size_t index, farcall_parameter *parameters, size_t count,
+                            char *words, size_t words_bytes);
+int farcall_running_call(const farcall_running *running, size_t index, void **addresses, size_t count, char *words,
+                         size_t words_bytes);
+typedef int (*farcall_door)(char *words, size_t words_bytes);
+void farcall_executable_door(farcall_door door);
+typedef struct farcall_host {
+    size_t size;
+    farcall_door server;
+    int (*is_cancelled)(void);
+    int (*progress)(double done, const char *words);
+    int (*callback_failed)(void);
+    int (*callback_failure)(char *words, size_t words_bytes);
+} farcall_host;
+void farcall_executable_host(const farcall_host *host);

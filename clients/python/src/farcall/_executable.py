@@ -18,32 +18,19 @@ import traceback
 import weakref
 from typing import Any, Dict, List, Optional, Tuple
 
-import cffi
 import numpy as np
 
 from . import _source
 from ._hints import Mistake, found_names
-from ._library import LIBRARY_NAME, find
+from ._interface import Interface
+from ._library import ffi, lib
+from ._running import Lent
 from ._source import Published
+from ._views import array_at, shape_of
 
-# The part of farcall-executable.h that this program uses.
-_CDEF = """
-typedef struct farcall_running farcall_running;
-struct farcall_parameter {
-    const char *name; void *data; uint32_t kind; uint32_t mode; uint32_t element; uint32_t rank;
-    uint64_t element_bytes; uint64_t shape[32]; int64_t strides[32];
-};
-typedef const char *(*farcall_load)(void *context, const char *file, const char *source);
-typedef void (*farcall_body)(void *context, const char *routine, farcall_running *running);
-int farcall_executable_serve(farcall_load load, farcall_body body, void *context);
-size_t farcall_running_parameters(const farcall_running *running);
-int farcall_running_parameter(const farcall_running *running, size_t index, struct farcall_parameter *parameter);
-int farcall_running_answer(farcall_running *running, size_t index, const char *text, size_t bytes);
-void farcall_running_fail(farcall_running *running, const char *words);
-"""
 # How a process ends that cannot go on (EX_SOFTWARE of sysexits.h).
 _KEPT_STATUS = 70
-_NUMBER, _ARRAY, _TEXT, _FILE = 1, 2, 3, 4
+_NUMBER, _ARRAY, _TEXT, _FILE, _CALLBACK = 1, 2, 3, 4, 5
 _IN, _OUT, _INOUT = 0, 1, 2
 # NumPy's types by the numbers of spec/c-abi.md, section 5.
 _TYPES = {
@@ -60,8 +47,7 @@ class _Unfit(Exception):
 class _Parameter:
     """A parameter of the call that runs."""
 
-    def __init__(self, ffi: Any, index: int, view: Any) -> None:
-        self._ffi = ffi
+    def __init__(self, index: int, view: Any) -> None:
         self._view = view
         self.index = index
         self.name: str = ffi.string(view.name).decode()
@@ -71,17 +57,11 @@ class _Parameter:
 
     @property
     def shape(self) -> Tuple[int, ...]:
-        return tuple(self._view.shape[position] for position in range(self._view.rank))
+        return shape_of(self._view)
 
     def array(self) -> "np.ndarray[Any, Any]":
         """The memory itself, which ends with the call. IN arrays cannot be written to."""
-        view, dtype = self._view, _TYPES[self._view.element]
-        strides = tuple(view.strides[position] for position in range(view.rank))
-        if view.data == self._ffi.NULL or 0 in self.shape:
-            return np.empty(self.shape, dtype)
-        extent = sum((count - 1) * stride for count, stride in zip(self.shape, strides)) + dtype.itemsize
-        memory = self._ffi.buffer(view.data, extent)
-        array: "np.ndarray[Any, Any]" = np.ndarray(self.shape, dtype, memory, 0, strides)
+        array = array_at(self._view, _TYPES[self._view.element])
         array.flags.writeable = self.is_output
         return array
 
@@ -89,7 +69,7 @@ class _Parameter:
         """What the function is given; `wanted` is its annotation."""
         if self.kind == _TEXT:
             text = self._view.data
-            return None if text == self._ffi.NULL else self._ffi.buffer(text, self.shape[0])[:].decode("utf-8", "replace")
+            return None if text == ffi.NULL else ffi.buffer(text, self.shape[0])[:].decode("utf-8", "replace")
         if self.kind == _ARRAY:
             return self.array()
         if self.kind == _FILE:
@@ -99,10 +79,15 @@ class _Parameter:
         number = self.array()[()]
         return bool(number) if wanted in (bool, "bool") else number.item()
 
+    @property
+    def is_null(self) -> bool:
+        """Whether there is nothing."""
+        return bool(self._view.data == ffi.NULL)
+
     def path(self) -> Optional[pathlib.Path]:
         """The file of a parameter that is one."""
         text = self._view.data
-        return None if text == self._ffi.NULL else pathlib.Path(os.fsdecode(self._ffi.string(self._ffi.cast("char *", text))))
+        return None if text == ffi.NULL else pathlib.Path(os.fsdecode(ffi.string(ffi.cast("char *", text))))
 
     def set_file(self, result: Any) -> None:
         """Takes the content of the file that a routine returned."""
@@ -184,31 +169,30 @@ class _Program:
     """The two functions that run a module's routines."""
 
     def __init__(self) -> None:
-        self._ffi = cffi.FFI()
-        self._ffi.cdef(_CDEF)
-        self._lib = self._ffi.dlopen(find("FARCALL_LIBRARY", "lib", LIBRARY_NAME))
+        # Interfaces of routines that take functions, by name.
+        self._interfaces: Dict[str, Interface] = {}
         self._file = ""
         self._routines: Dict[str, Published] = {}
         self._words: Any = None
         self._process = os.getpid()
 
     def serve(self) -> int:
-        load = self._ffi.callback("farcall_load", self._load)
-        body = self._ffi.callback("farcall_body", self._body)
-        return int(self._lib.farcall_executable_serve(load, body, self._ffi.NULL))
+        load = ffi.callback("farcall_load", self._load)
+        body = ffi.callback("farcall_body", self._body)
+        return int(lib.farcall_executable_serve(load, body, ffi.NULL))
 
     def _load(self, _context: Any, file: Any, source: Any) -> Any:
-        self._file = self._ffi.string(file).decode("utf-8", "surrogateescape")
+        self._file = ffi.string(file).decode("utf-8", "surrogateescape")
         try:
-            module = _source.load(self._file, self._ffi.string(source).decode())
+            module = _source.load(self._file, ffi.string(source).decode())
             self._routines, _ = _source.published(module)
         except BaseException as error:
             _print_traceback()
-            self._words = self._ffi.new("char[]", self._said(error))
+            self._words = ffi.new("char[]", self._said(error))
             return self._words
         finally:
             _flush()
-        return self._ffi.NULL
+        return ffi.NULL
 
     def _body(self, _context: Any, name: Any, running: Any) -> None:
         try:
@@ -220,15 +204,15 @@ class _Program:
     def _run_and_tell(self, name: Any, running: Any) -> None:
         self._begin()
         try:
-            lent = self._run(self._ffi.string(name).decode(), running)
+            lent = self._run(ffi.string(name).decode(), running)
             _take_back(lent)
         except SystemExit as end:
             _leave(end)
         except _Unfit as unfit:
-            self._lib.farcall_running_fail(running, str(unfit).encode())
+            lib.farcall_running_fail(running, str(unfit).encode())
         except BaseException as error:
             _print_traceback()
-            self._lib.farcall_running_fail(running, self._said(error))
+            lib.farcall_running_fail(running, self._said(error))
         finally:
             _flush()
 
@@ -258,10 +242,19 @@ class _Program:
         parameters = self._parameters(running)
         inputs = {one.name: one for one in parameters if one.is_input}
         hints = getattr(routine.function, "__annotations__", {})
-        arguments = {one: inputs[one].value(hints.get(one)) for one in routine.takes}
+        functions = {one.name: one for one in parameters if one.kind == _CALLBACK}
+        taken = Lent(running, self._interfaces, name) if functions else None
+        arguments = {one: inputs[one].value(hints.get(one)) for one in routine.takes if one in inputs}
+        for one in routine.takes:
+            if taken is not None and one in functions:
+                arguments[one] = None if functions[one].is_null else taken.function(functions[one].index)
         arrays = {key: one for key, one in arguments.items() if isinstance(one, np.ndarray) and one.base is not None}
         lent = {key: weakref.ref(array) for key, array in arrays.items()}
-        returned = routine.function(**arguments)
+        try:
+            returned = routine.function(**arguments)
+        finally:
+            if taken is not None:
+                taken.end()
         declared = {one.name: one for one in routine.results}
         extents: Dict[str, Optional[int]] = {name: None for name in found_names(routine.results)}
         outputs = [one for one in parameters if one.is_output and not one.is_input and one.name not in extents]
@@ -282,17 +275,17 @@ class _Program:
 
     def _parameters(self, running: Any) -> List[_Parameter]:
         parameters = []
-        for index in range(self._lib.farcall_running_parameters(running)):
-            view = self._ffi.new("struct farcall_parameter *")
-            self._lib.farcall_running_parameter(running, index, view)
-            parameters.append(_Parameter(self._ffi, index, view))
+        for index in range(lib.farcall_running_parameters(running)):
+            view = ffi.new("struct farcall_parameter *")
+            lib.farcall_running_parameter(running, index, view)
+            parameters.append(_Parameter(index, view))
         return parameters
 
     def _answer(self, running: Any, parameter: _Parameter, result: Any) -> None:
         if not isinstance(result, str):
             raise _Unfit(f"it returned {_described(result)} as {parameter.name}, which is declared str")
         text = result.encode("utf-8", "surrogateescape")
-        if self._lib.farcall_running_answer(running, parameter.index, text, len(text)) != 0:
+        if lib.farcall_running_answer(running, parameter.index, text, len(text)) != 0:
             raise _Unfit(f"it returned a text with a NUL inside as {parameter.name}")
 
 

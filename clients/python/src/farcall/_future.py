@@ -29,6 +29,8 @@ _CANCEL_SECONDS = 10.0
 _STALE_MAX = 1000
 # Closing waits no longer than this for the thread, whose callbacks may never end.
 _STOP_SECONDS = 30.0
+# What becomes of a call: results, or what is raised; neither for one that was given up.
+_Outcome = Tuple[Optional["Results"], Optional[BaseException]]
 # Where the standard library says what callbacks of futures raise.
 _LOG = logging.getLogger("concurrent.futures")
 
@@ -61,6 +63,8 @@ class CallFuture(concurrent.futures.Future["Results"]):
         self._waiter: Optional[Waiter] = None
         self._deadline: Optional[float] = None
         self._closing = False
+        # Whether a thread of its own runs its functions, and completes it.
+        self._attended = False
         self._id: Optional[str] = None
         # Known once the call was sent.
         self._routine = ""
@@ -75,6 +79,10 @@ class CallFuture(concurrent.futures.Future["Results"]):
             self._id = text(digits)
         self._deadline = prepared.deadline
         waiter.add(self, self.number)
+        if prepared.calls_back:
+            self._attended = True
+            attend = threading.Thread(target=self._attend, args=(call, prepared), name="farcall callbacks", daemon=True)
+            attend.start()
         # Who cancelled it meanwhile found nothing to end.
         if self.cancelled():
             self._give_up()
@@ -160,6 +168,9 @@ class CallFuture(concurrent.futures.Future["Results"]):
         number = self.number
         if self._waiter is not None and number:
             self._waiter.forget(number)
+        if self._attended:
+            # The thread that runs its functions has a reference.
+            self.end_call()
         # The call ends with its last reference; whoever collects it at this moment has one.
         self._call = self._prepared = None
 
@@ -168,6 +179,32 @@ class CallFuture(concurrent.futures.Future["Results"]):
         call = self._call
         if call is not None:
             lib.farcall_call_cancel(call[0], ffi.NULL)
+
+    def _attend(self, call: Any, prepared: Prepared) -> None:
+        """Runs the functions that it passes, in a thread of its own: one that blocks holds up no other call."""
+        place, error = handle_place("farcall_results **", lib.farcall_results_free), error_place()
+        status = PENDING
+        while status == PENDING and not self.done():
+            if prepared.listener.wanted:
+                self._pass_news_on(call, prepared, _SLICE_SECONDS)
+            status = lib.farcall_call_wait(call[0], 0.0 if prepared.listener.wanted else _SLICE_SECONDS, place, error)
+        if status == PENDING:
+            return
+        number = self.number
+        if self._waiter is not None and number:
+            self._waiter.forget(number)
+        results: Optional[Results] = None
+        raised: Optional[BaseException] = None
+        try:
+            results = self._taken_outcome(status, place, error, prepared)
+        except BaseException as failed:
+            raised = prepared.explained(failed)
+        del call, prepared
+        try:
+            if not self.done():
+                self._complete(results, raised)
+        except BaseException:
+            _LOG.exception("exception calling callback for %r", self)
 
     def _announce(self) -> bool:
         """Tells those who wait for several futures of a cancellation; whether a result is wanted still."""
@@ -181,10 +218,13 @@ class CallFuture(concurrent.futures.Future["Results"]):
         call, prepared = self._call, self._prepared
         if call is None or prepared is None or not prepared.listener.wanted:
             return True
+        return self._pass_news_on(call, prepared, 0.0)
+
+    def _pass_news_on(self, call: Any, prepared: Prepared, seconds: float) -> bool:
         over: Optional[bool] = False
         while over is False:
             try:
-                over = prepared.listener.take(call, 0.0)
+                over = prepared.listener.take(call, seconds)
             except BaseException:
                 _LOG.exception("exception calling on_output or progress of a call of %s", self._routine)
                 prepared.listener.deafen()
@@ -192,16 +232,36 @@ class CallFuture(concurrent.futures.Future["Results"]):
 
     def collect(self) -> None:
         """Takes the outcome of a call that is over, or whose time is. Its callbacks run, and may raise anything."""
-        results, raised = None, None
         call, prepared = self._call, self._prepared
-        try:
-            if call is not None and prepared is not None:
-                results = self._outcome(call, prepared)
-        except BaseException as error:
-            raised = error
+        if self._attended and not (prepared is not None and self._is_overdue()):
+            return
+        if self._attended:
+            # The functions that it passes may block for ever.
+            self.end_call()
+        outcome = self._tried(call, prepared)
         del call, prepared
+        self._complete(*outcome)
+
+    def _is_overdue(self) -> bool:
+        return self._deadline is not None and self._deadline <= time.monotonic()
+
+    def _tried(self, call: Any, prepared: Optional[Prepared]) -> _Outcome:
+        """Results, or what is to be raised."""
+        try:
+            if call is None or prepared is None:
+                return None, None
+            if self._attended:
+                return None, self._given_up(prepared)
+            return self._outcome(call, prepared), None
+        except BaseException as error:
+            return None, error
+
+    def _complete(self, results: Optional[Results], raised: Optional[BaseException]) -> None:
+        listener = None if self._prepared is None else self._prepared.listener
         # From here on nobody writes to the caller's arrays.
         self._call = self._prepared = None
+        if listener is not None:
+            listener.close(results is not None)
         if self.cancelled() or not self._announce():
             return
         if results is not None:
@@ -212,7 +272,11 @@ class CallFuture(concurrent.futures.Future["Results"]):
     def _outcome(self, call: Any, prepared: Prepared) -> Results:
         place, error = handle_place("farcall_results **", lib.farcall_results_free), error_place()
         status = lib.farcall_call_wait(call[0], 0.0, place, error)
+        return self._taken_outcome(status, place, error, prepared)
+
+    def _taken_outcome(self, status: int, place: Any, error: Any, prepared: Prepared) -> Results:
         if status == OK:
+            prepared.check_functions()
             return prepared.collect(place)
         raised = taken(status, error) if status != PENDING else self._given_up(prepared)
         if isinstance(raised, _errors.InterfaceChanged):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections.abc
 import inspect
 import keyword
 import pathlib
@@ -22,6 +23,8 @@ _ELEMENTS = {
 _SCALARS = {
     int: "int64", float: "double", complex: "dcomplex", str: "string", bool: "logical", pathlib.Path: "filename",
 }  # fmt: skip
+# What stands for the type of a function of the caller's.
+_FUNCTION = "function"
 # Aliases of aliases that are followed.
 _ALIASES_MAX = 16
 # What expressions of extents may call.
@@ -48,6 +51,8 @@ class Value(NamedTuple):
     # Of a result, for each dimension: the name of what comes with it, where the extent is only a bound.
     found: Tuple[Optional[str], ...] = ()
     default: Optional[str] = None
+    # Of a function of the caller's: what it takes and gives.
+    function: Optional[Hinted] = None
 
     @property
     def is_truth(self) -> bool:
@@ -101,10 +106,28 @@ def _argument(parameter: inspect.Parameter, hints: Dict[str, Any]) -> Value:
         raise Mistake(f"{parameter} takes any number of arguments", "name each, with its type")
     if name not in hints:
         raise Mistake(f"the argument {name} has no type", f"write `{name}: float`, or `{name}: {_EXAMPLE}`")
+    hint = _expanded(hints[name])
+    if typing.get_origin(hint) is collections.abc.Callable:
+        if parameter.default is not inspect.Parameter.empty:
+            raise Mistake(f"{name} is a function, which callers cannot leave out", "drop the default")
+        return _function(name, *typing.get_args(hint))
     value = _value(name, hints[name])
     if parameter.default is inspect.Parameter.empty:
         return value
     return value._replace(default=_default(value, parameter.default))
+
+
+def _function(name: str, takes: Any = ..., gives: Any = None) -> Value:
+    """A function of the caller's, by its hint."""
+    if not isinstance(takes, (list, tuple)):
+        raise Mistake(f"{name} does not say what the function takes", f"write `{name}: Callable[[float], float]`")
+    arguments = tuple(_value(f"argument{number}", hint) for number, hint in enumerate(takes, 1))
+    results = _results(gives)
+    for value in arguments + results:
+        if value.element == "filename":
+            raise Mistake(f"{name} takes or gives a file, which callbacks do not", "pass its content: NDArray[np.uint8]")
+    _check_names(arguments, results)
+    return Value(name, _FUNCTION, -1, function=Hinted(arguments, results))
 
 
 def _default(value: Value, default: Any) -> str:
@@ -159,7 +182,7 @@ def _value(name: str, hint: Any) -> Value:
         shape, dtype = typing.get_args(hint)
         rank = _rank_of_type(shape)
         return _array(name, _element(name, *typing.get_args(dtype)), rank, notes)
-    advice = f"write int, float, complex, bool, str, pathlib.Path, or {_EXAMPLE}"
+    advice = f"write int, float, complex, bool, str, pathlib.Path, {_EXAMPLE}, or of a function Callable[[float], float]"
     raise Mistake(f"{name} has the type {_shown(hint)}, which does not travel", advice)
 
 
@@ -235,9 +258,16 @@ def _names_in(extent: str) -> List[str]:
 
 def define(function: Callable[..., Any], hinted: Hinted) -> str:
     """The line of the interface language for a function."""
-    declared = {value.name: value for value in hinted.arguments}
+    name = function.__name__
+    return f"Define {name}({', '.join(_lines(function, hinted))}) {described(function)} Calls \"C\" {name}();"
+
+
+def _lines(function: Callable[..., Any], hinted: Hinted) -> List[str]:
+    """The parameters of a function, or of one that it is given; those come last."""
+    values = [value for value in hinted.arguments if value.function is None]
+    declared = {value.name: value for value in values}
     extents: List[str] = []
-    arguments = [_numbered(value) for value in hinted.arguments]
+    arguments = [_numbered(value) for value in values]
     for value in arguments:
         for name in (name for extent in value.extents for name in _names_in(extent)):
             if name in declared and (declared[name].rank >= 0 or declared[name].element != "int64"):
@@ -250,8 +280,8 @@ def define(function: Callable[..., Any], hinted: Hinted) -> str:
     lines += [_declared(value, "IN") for value in arguments]
     lines += [f"OUT int64 {name}" for name in found_names(hinted.results)]
     lines += [_declared(value, "OUT") for value in hinted.results]
-    name = function.__name__
-    return f"Define {name}({', '.join(lines)}) {described(function)} Calls \"C\" {name}();"
+    passed = [(value.name, value.function) for value in hinted.arguments if value.function is not None]
+    return lines + [f"{name}({', '.join(_lines(function, of))})" for name, of in passed]
 
 
 def _wrong(function: Callable[..., Any], message: str, fix: str = "use another name") -> Mistake:

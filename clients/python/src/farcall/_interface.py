@@ -54,7 +54,8 @@ class Parameter:
 
     __slots__ = (
         "index", "name", "mode", "type", "doc", "unit", "default", "is_callback", "is_array", "is_text", "is_file",
-        "is_files", "is_single", "is_conditional", "rank", "element", "dtype", "is_input", "is_output", "idl",
+        "is_files", "is_single", "is_conditional", "is_column", "rank", "element", "dtype", "is_input", "is_output", "idl",
+        "callback", "open_ends",
     )  # fmt: skip
 
     def __init__(self, index: int, described: Dict[str, Any], structs: Dict[str, Any]) -> None:
@@ -78,6 +79,11 @@ class Parameter:
         self.is_output = self.mode in ("out", "inout")
         # There is none of it unless its condition holds.
         self.is_conditional = "when" in described
+        self.is_column = described.get("order") == "column"
+        # Of callbacks: what they are called with.
+        self.callback: Any = Callback(self.name, described, structs) if self.is_callback else None
+        # Which of its extents are bounds, and may turn out smaller.
+        self.open_ends = ["end" in dimension for dimension in described.get("dimensions", ())]
         sizes = [dimension["size"] for dimension in described.get("dimensions", ())]
         self.rank = len(sizes)
         # What is declared as one value comes back as a Python number, and not as an array of one.
@@ -86,6 +92,33 @@ class Parameter:
             self.element, self.dtype = ELEMENTS[self.type]
         elif self.type in structs:
             self.element, self.dtype = STRUCT, structs[self.type]
+
+    def fits(self, shape: Sequence[int], declared: Sequence[int]) -> bool:
+        """Whether a result of this shape fits the declared one."""
+        pairs = zip(shape, declared, self.open_ends)
+        return all(own <= most if is_open else own == most for own, most, is_open in pairs)
+
+
+class Callback:
+    """What a function of the caller's is called with, and gives back."""
+
+    def __init__(self, name: str, described: Dict[str, Any], structs: Dict[str, Any]) -> None:
+        self.name = name
+        self.parameters = [Parameter(index, one, structs) for index, one in enumerate(described["parameters"])]
+        self.inputs = [one for one in self.parameters if one.is_input]
+        # Without the scalars that follow from the extents of arrays.
+        brief = set(described.get("positional", ()))
+        self.brief = [one for one in self.inputs if one.name in brief]
+        # INOUT arrays, which it writes to in place; all else that comes back is returned.
+        self.written = [one for one in self.inputs if one.is_output and one.is_array and not one.is_single and not one.is_text]
+        self.returned = [one for one in self.parameters if one.is_output and one not in self.written]
+
+    def example(self) -> str:
+        """How such a function looks."""
+        forms = list(dict.fromkeys(", ".join(python_name(one.name) for one in given) for given in (self.inputs, self.brief)))
+        results = ", ".join(one.name for one in self.returned)
+        gives = f"that returns {results}" if results else "that returns nothing"
+        return " or ".join(f"a function of ({form})" for form in forms) + f" {gives}"
 
 
 class Interface:

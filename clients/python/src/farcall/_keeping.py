@@ -52,6 +52,18 @@ class Fetched:
         facts = {"routine": self.routine.name, "timeout": f"{self.timeout:g} s"}
         return _errors.make(_errors.TimedOut, "fetch a call", "it is not over yet", "fetch it again later", **facts)
 
+    @property
+    def calls_back(self) -> bool:
+        """The functions that it was called with are not here."""
+        return False
+
+    def check_functions(self) -> None:
+        """There are none."""
+
+    def explained(self, error: BaseException) -> BaseException:
+        """What is to be raised."""
+        return error
+
     def forget_routine(self) -> None:
         """Its interface is that of its time: nothing is to be looked up anew."""
 

@@ -61,6 +61,7 @@ def _load() -> Any:
 
 ffi: Any = cffi.FFI()
 ffi.cdef((_PACKAGE / "_cdef.h").read_text(encoding="utf-8"))
+ffi.cdef("void free(void *);")
 lib: Any = _load()
 
 

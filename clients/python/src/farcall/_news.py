@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Optional, Type
 
 from . import _errors
+from ._bars import Bar
 from ._library import OK, PENDING, error_place, ffi, lib, taken
 
 _STREAMS = {lib.FARCALL_NEWS_STDOUT: "stdout", lib.FARCALL_NEWS_STDERR: "stderr"}
@@ -45,7 +46,9 @@ class Listener:
 
     def __init__(self, routine: str, on_output: Any, progress: Any) -> None:
         self._output = _hearer(routine, "on_output", on_output)
-        self._progress: Optional[Callable[[Progress], Any]] = _hearer(routine, "progress", progress, writes=False)
+        self._bar: Optional[Bar] = Bar(routine) if progress is True else None
+        heard = None if progress is False else self._bar or progress
+        self._progress: Optional[Callable[[Progress], Any]] = _hearer(routine, "progress", heard, writes=False)
         output = lib.FARCALL_WANT_OUTPUT if self._output is not None else 0
         # Bits of enum farcall_wanted; 0 if nobody wants anything.
         self.wanted = int(output | (lib.FARCALL_WANT_PROGRESS if self._progress is not None else 0))
@@ -56,6 +59,11 @@ class Listener:
     def deafen(self) -> None:
         """Nobody wants anything any more; what still comes is taken all the same."""
         self._output = self._progress = None
+
+    def close(self, ended_well: bool) -> None:
+        """The call is over."""
+        if self._bar is not None:
+            self._bar.close(ended_well)
 
     def take(self, call: Any, seconds: float) -> Optional[bool]:
         """Waits for the next news and passes them on: True when the call is over, None if there are none by then."""
@@ -104,6 +112,6 @@ def _hearer(routine: str, option: str, given: Any, writes: bool = True) -> Any:
     write = getattr(given, "write", None)
     if writes and callable(write):
         return write
-    advice = "give a function of one argument" + (", or a text file such as sys.stderr" if writes else "")
+    advice = "give a function of one argument" + ("" if writes else ", or True for a bar") + (", or a text file such as sys.stderr" if writes else "")
     message = f"{option} is of type {type(given).__name__}, which cannot be called"
     raise _errors.make(_errors.WrongType, "call", message, advice, routine=routine)

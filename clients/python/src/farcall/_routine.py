@@ -34,7 +34,8 @@ class Routine:
         one array for the only array result. An OUT parameter given by name does the same.
     inplace: True to write the results of INOUT arrays over the arguments.
     on_output: a function, or a text file, that gets what the routine prints while it runs, as `farcall.Printed`.
-    progress: a function that gets a `farcall.Progress` when the call is queued, begins, and gets on.
+    progress: True for a bar in the terminal or the notebook, for routines that say how far they are; or a function that
+        gets a `farcall.Progress` when the call is queued, begins, and gets on.
     keep: seconds after its end for which the server keeps the outcome. The call goes on without this program, and its
         outcome survives the server: `Server.fetch(call.id)`.
 
@@ -349,6 +350,25 @@ class Prepared:
         """Bytes of the arrays that it passes."""
         return self.filler.array_bytes
 
+    @property
+    def calls_back(self) -> bool:
+        """Whether it passes functions, which run in the thread that waits for it."""
+        return bool(self.filler.functions)
+
+    def explained(self, error: BaseException) -> BaseException:
+        """What is to be raised for a call that failed: what one of its functions raised has led to it, or is meant to end the
+        program."""
+        raised = [one.raised for one in self.filler.functions if one.raised is not None]
+        if raised and isinstance(error, _errors.RoutineFailed):
+            error.__cause__ = raised[-1]
+        return next((one for one in raised if not isinstance(one, Exception)), error)
+
+    def check_functions(self) -> None:
+        """Raises an interrupt of one of its functions."""
+        for one in self.filler.functions:
+            if one.raised is not None and not isinstance(one.raised, Exception):
+                raise one.raised
+
     def call(self) -> Results:
         """Makes the call and waits for its end."""
         try:
@@ -356,6 +376,11 @@ class Prepared:
         except _errors.InterfaceChanged:
             self.forget_routine()
             raise
+        except _errors.Error as error:
+            explained = self.explained(error)
+            if explained is error:
+                raise
+            raise explained from error
 
     def timed_out(self) -> _errors.Error:
         """The error of a call that the core would still wait for, when its time is over."""
@@ -369,17 +394,26 @@ class Prepared:
     def _interruptible(self) -> Results:
         results, error = handle_place("farcall_results **", lib.farcall_results_free), error_place()
         # Says so when another thread closes the connection. Only then this call lets go of it: it has a share in it.
-        connected = self.routine._connection.handles.client
+        client = self.routine._connection.handles.client
+
+        def connected() -> None:
+            client()
+            self.check_functions()
+
         call = None
         # In slices, so that signals are handled.
         while call is None:
             call = self._start(announced=False, wait=SLICE_SECONDS)
+        ended_well = False
         try:
             while self.listener.wanted and not self.listener.take(call, SLICE_SECONDS):
                 connected()
             wait_for(lambda seconds: lib.farcall_call_wait(call[0], seconds, results, error), error, connected)
+            self.check_functions()
+            ended_well = True
             return self.collect(results)
         finally:
+            self.listener.close(ended_well)
             # Ends the call if an exception came in between: its memory is free then.
             ffi.release(call)
 
@@ -390,7 +424,8 @@ class Prepared:
 
     def start_within(self, future: CallFuture, wait: float) -> bool:
         """The same, but no longer than for `wait` seconds: False if there is no room by then."""
-        call = self._start(announced=True, wait=wait)
+        # Whoever runs its functions hears of its end, too.
+        call = self._start(announced=not self.calls_back, wait=wait)
         if call is None:
             return False
         future.started(call, self, self.routine._connection.handles.waiter)

@@ -21,6 +21,7 @@ from typing import Any, Collection, Dict, List, Optional, Sequence
 
 from ._errors import Error, NotFound, make
 from ._interface import CHAR, STRUCT, Interface, Parameter, python_name
+from ._objects import Object
 from ._server import Module, Server, connect
 
 # Names of the module begin with an underscore: no attribute of a class can hide them.
@@ -58,15 +59,24 @@ class _Module(_farcall.Module):
 
 class _Server(_farcall.Server):
     __getattr__: None  # type: ignore
+
+class _Class(_farcall.Class):
+    __getattr__: None  # type: ignore
+
+class _Object(_farcall.Object):
+    __getattr__: None  # type: ignore
 '''
 _OPTIONS = {
     "timeout": "_t.Optional[_b.float]",
     "out": "_t.Optional[_Out]",
     "inplace": "_b.bool",
     "on_output": "_t.Union[None, _t.Callable[[_farcall.Printed], _t.Any], _t.TextIO]",
-    "progress": "_t.Optional[_t.Callable[[_farcall.Progress], _t.Any]]",
+    "progress": "_t.Union[None, _b.bool, _t.Callable[[_farcall.Progress], _t.Any]]",
     "keep": "_t.Optional[_b.float]",
 }
+# What every class understands, and one that takes nothing else.
+_MADE_WITH = {"lease": "_t.Optional[_b.float]", "timeout": "_t.Optional[_b.float]", "detached": "_b.bool"}
+_MADE_ALONE = ", ".join(["self", "/", "*"] + [f"{name}: {kind} = ..." for name, kind in _MADE_WITH.items()])
 _NUMBERS = {"i": "_Whole", "u": "_Whole", "f": "_Real", "c": "_Complex"}
 _RESULTS = {"i": "_b.int", "u": "_b.int", "f": "_b.float", "c": "_b.complex"}
 # What a result must not be called without the checker being told.
@@ -107,7 +117,9 @@ class _Writer:
         bare: Dict[str, List[str]] = {}
         for module in sorted(self.modules):
             for name, interface in sorted(self.modules[module].items()):
-                bare.setdefault(name, []).append(self._routine(interface))
+                self._routine(interface)
+            for name, kind in self._attributes_of(module).items():
+                bare.setdefault(name, []).append(kind)
             attributes[module] = self._module(module)
         for name, classes in bare.items():
             # What several modules have goes by its full name only, and a module goes before a routine.
@@ -117,6 +129,34 @@ class _Writer:
         lines += _attributes(attributes, dir(Server))
         self.parts.append("\n".join(lines) + "\n")
         return "\n".join(self.parts)
+
+    def _attributes_of(self, module: str) -> Dict[str, str]:
+        """What a module has, by name: classes in place of their methods."""
+        attributes: Dict[str, str] = {}
+        classes: Dict[str, Dict[str, Interface]] = {}
+        for name, interface in sorted(self.modules[module].items()):
+            of, dot, method = name.partition(".")
+            if dot:
+                classes.setdefault(of, {})[method] = interface
+            else:
+                attributes[name] = self.classes[interface.full_name]
+        for of, methods in classes.items():
+            known = self.classes.get(f"{module}/{of}/")
+            attributes[of] = known or self._server_class(module, of, methods)
+        return attributes
+
+    def _server_class(self, module: str, of: str, methods: Dict[str, Interface]) -> str:
+        """A class of the server's, and its objects."""
+        kind, made = self._class(f"{module}/{of}/"), self._class(f"{module}/{of}/object")
+        lines = [f"class {made}(_Object):", f"    def __enter__(self) -> \"{made}\": ..."]
+        listed = {name: self.classes[one.full_name] for name, one in methods.items() if not name.startswith("_")}
+        lines += _attributes(listed, dir(Object))
+        self.parts.append("\n".join(lines) + "\n")
+        begins = methods.get("_initialize")
+        given = _arguments(begins, _MADE_WITH) if begins is not None else _MADE_ALONE
+        lines = [f"class {kind}(_Class):"] + _docstring(f"The class {module}/{of}." if begins is None else _page(begins))
+        self.parts.append("\n".join(lines + [f"    def __call__({given}) -> {made}: ..."]) + "\n")
+        return kind
 
     def _class(self, name: str) -> str:
         """A name for a class that no other has."""
@@ -159,7 +199,7 @@ class _Writer:
         if own is not None:
             # Of the routine of the same name, which nothing else stands for.
             lines += self._methods(own, without=routines)
-        attributes = {bare: self.classes[one.full_name] for bare, one in sorted(routines.items())}
+        attributes = self._attributes_of(module)
         self.parts.append("\n".join(lines + _attributes(attributes, dir(Module))) + "\n")
         return name
 
@@ -187,21 +227,27 @@ def _attributes(classes: Dict[str, str], taken: Collection[str]) -> List[str]:
     return lines
 
 
-def _arguments(interface: Interface) -> str:
+def _arguments(interface: Interface, options: Optional[Dict[str, str]] = None) -> str:
+    """How it is called; with these options, if it is given any, in place of a call's."""
     by_name = {python_name(one.name): one for one in interface.visible}
     # A parameter may be called like the object.
     written = ["this" if "self" in by_name else "self", "/"]
     listed = list(interface.signature().parameters.values())
     keywords = [one for one in listed if one.kind == inspect.Parameter.KEYWORD_ONLY]
     for one in listed:
+        parameter = by_name.get(one.name)
+        if parameter is None and options is not None:
+            continue
         if one in keywords[:1]:
             written.append("*")
-        parameter = by_name.get(one.name)
         if parameter is None:
             kind = _OPTIONS.get(one.name.rstrip("_"), "_t.Any")
         else:
             kind = _argument_type(parameter, one in keywords)
         written.append(f"{one.name}: {kind}" + (" = ..." if one in keywords else ""))
+    if options is not None:
+        written += ["*"] if "*" not in written else []
+        return ", ".join(written + [f"{name}: {kind} = ..." for name, kind in options.items()])
     places = [python_name(one.name) for one in interface.array_outputs if not one.is_input]
     written += [f"{name}: _t.Optional[_Place] = ..." for name in places]
     files = [python_name(one.name) for one in interface.outputs if one.is_file and not one.is_input]
@@ -215,7 +261,10 @@ def _argument_type(parameter: Parameter, may_be_left_out: bool) -> str:
 
 
 def _given_type(parameter: Parameter) -> str:
-    if parameter.is_callback or parameter.element == STRUCT:
+    if parameter.is_callback:
+        # How many arguments it takes is up to it.
+        return "_t.Optional[_t.Callable[..., _t.Any]]"
+    if parameter.element == STRUCT:
         return "_t.Any"
     if parameter.is_text:
         one = "_File" if parameter.type == "filename" else "_Text"
