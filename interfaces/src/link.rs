@@ -247,6 +247,12 @@ impl Link {
         Ok(())
     }
 
+    /// Throws away what is queued: the stream is broken, and nothing leaves any more.
+    pub fn drop_queued(&mut self) {
+        self.out.clear();
+        (self.out_bytes, self.sent_of_first) = (0, 0);
+    }
+
     /// Queues the frames that `make` makes and sends them, until it makes none (and says false) or the stream takes no
     /// more; about `queue_bytes` wait at a time. True when everything left; otherwise call again when the stream takes
     /// more.

@@ -2,6 +2,7 @@
 //! wire by hand.
 
 mod fixture;
+mod proxy;
 mod raw;
 mod relay;
 mod server;
@@ -14,6 +15,7 @@ pub use fixture::{
     Directory, back, battery, compile, fortran, has_fortran, heard, inline, manifest, manifest_of, nested, objects,
     trouble, wild,
 };
+pub use proxy::{Proxy, Way};
 pub use raw::{Raw, failure_of};
 pub use server::{Server, Transport, alive, authority, eventually, library_directory};
 

@@ -125,6 +125,8 @@ typedef struct farcall_connect_options {
     double timeout_seconds;  /* for connecting, and for each look-up and list later on; 0: 30 seconds */
     double heartbeat_seconds; /* after so long without a sign of life, while somebody waits, a server is taken for lost: at
                                * least 1; 0: $FARCALL_HEARTBEAT, or 30 seconds; < 0: never. Whatever moves is such a sign */
+    double reconnect_seconds; /* for so long, calls wait for a connection over TCP or TLS that was lost and is made again, and
+                               * then go on; 0: $FARCALL_RECONNECT, or 30 seconds; < 0: they end at once */
 } farcall_connect_options;
 
 int farcall_connect_with(const farcall_connect_options *options, farcall_client **client, farcall_error **error);

@@ -41,6 +41,7 @@ pub struct ConnectOptions {
     token_file: *const c_char,
     timeout_seconds: f64,
     heartbeat_seconds: f64,
+    reconnect_seconds: f64,
 }
 
 #[unsafe(no_mangle)]
@@ -94,11 +95,18 @@ unsafe fn connect_with(given: &ConnectOptions) -> Result<Client> {
     let token_file = unsafe { optional_text(given.token_file, "the token's file") }?.map(PathBuf::from);
     let timeout = limit(given.timeout_seconds)?.unwrap_or(CONNECT_TIMEOUT);
     let found = Address::given_or_default(address)?;
-    let client = Client::connect_to(&found, token_file, timeout).map_err(|error| found.explain(error, address))?;
-    if let Some(heartbeat) = heartbeat(given.heartbeat_seconds)? {
-        client.set_heartbeat(heartbeat);
-    }
-    Ok(client)
+    let options = farcall_client::ConnectOptions {
+        secret: token_file,
+        timeout,
+        heartbeat: heartbeat(given.heartbeat_seconds)?,
+        reconnect: reconnect(given.reconnect_seconds)?,
+    };
+    Client::connect_with(&found, &options).map_err(|error| found.explain(error, address))
+}
+
+/// What `reconnect_seconds` says; `None`: what the environment does.
+fn reconnect(seconds: f64) -> Result<Option<Duration>> {
+    if seconds < 0.0 { Ok(Some(Duration::ZERO)) } else { limit(seconds) }
 }
 
 /// What `heartbeat_seconds` says; `None`: what the environment does.

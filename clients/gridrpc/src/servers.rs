@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use farcall_client::{Address, Client, Error, ErrorKind, PrivateServer, ServeOptions};
+use farcall_client::{Address, Client, ConnectOptions, Error, ErrorKind, PrivateServer, ServeOptions};
 use farcall_configuration::config::{Config, FunctionInfo, Mistakes, Server as Section, Surroundings};
 use farcall_configuration::{LocalStubs, local_stubs};
 
@@ -298,7 +298,8 @@ impl Server {
     /// Connects once.
     pub fn reach(&self, timeout: Duration) -> farcall_client::Result<Client> {
         let to = |address: &Address, text: Option<&str>| {
-            Client::connect_to(address, None, timeout).map_err(|error| address.explain(error, text))
+            let options = ConnectOptions { timeout, reconnect: reconnect(), ..ConnectOptions::default() };
+            Client::connect_with(address, &options).map_err(|error| address.explain(error, text))
         };
         match &self.place {
             Place::Around => inside::connect(),
@@ -361,4 +362,10 @@ impl Server {
         std::fs::write(&path, text).map_err(|error| Error::system("list stub executables", error))?;
         Ok(path.display().to_string())
     }
+}
+
+/// How long calls wait for a connection that is lost: programs for GridRPC look for `GRPC_COMMUNICATION_FAILED` and make the call
+/// again, at another server maybe. So they hear of a loss at once, unless the environment says that they are to wait.
+fn reconnect() -> Option<Duration> {
+    std::env::var_os("FARCALL_RECONNECT").is_none().then_some(Duration::ZERO)
 }

@@ -12,19 +12,14 @@ use farcall_interfaces::memory::MemorySource;
 use farcall_interfaces::stream::ByteStream;
 use farcall_transport_unix::{MemoryLimits, SharedMemory};
 use farcall_wire::message::ADMINISTRATION;
-use farcall_wire::{
-    ByteOrder, CALLBACKS, Hello, HelloLimits, KeptCall, ModuleReport, Order, RESUME, Reply, Request, Role, STATUS,
-    Status, wants,
-};
+use farcall_wire::{KeptCall, ModuleReport, Order, RESUME, Reply, Request, STATUS, Status, wants};
 
 use crate::address::Address;
 use crate::contract::Contract;
+use crate::dial::{self, ConnectOptions, Reached};
 use crate::pending::PendingCall;
 use crate::routine::Routine;
 use crate::session::{Session, compressing};
-
-/// The variable that names the file with a TCP server's token.
-const TOKEN_VARIABLE: &str = "FARCALL_TOKEN_FILE";
 
 /// A connection to a server. Clones share it; it is closed with the last.
 #[derive(Clone)]
@@ -33,7 +28,7 @@ pub struct Client {
 }
 
 struct Shared {
-    session: Session,
+    session: Arc<Session>,
     address: String,
     routines: Mutex<HashMap<String, Arc<Contract>>>,
 }
@@ -94,19 +89,22 @@ impl Client {
     /// # Errors
     /// As [`Client::connect`], and `TimedOut`.
     pub fn connect_to(address: &Address, secret: Option<PathBuf>, timeout: Duration) -> Result<Client> {
-        let (stream, token, name) = match address {
-            Address::Unix(path) => (farcall_transport_unix::connect(path)?, None, format!("unix:{}", path.display())),
-            Address::Tcp { host, port } => {
-                let token = read_token(secret)?;
-                (farcall_transport_tcp::connect(host, *port, timeout)?, token, format!("farcall://{host}:{port}"))
-            }
-            Address::Tls { host, port } => (
-                farcall_transport_tls::connect(host, *port, secret.as_deref(), timeout)?,
-                None,
-                format!("tls://{host}:{port}"),
-            ),
-        };
-        Self::over(stream, token, name, timeout)
+        Self::connect_with(address, &ConnectOptions { secret, timeout, ..ConnectOptions::default() })
+    }
+
+    /// Connects in the way that `options` say. If the connection is lost later on, calls that are under way wait while it is
+    /// made again, and go on as if nothing had happened; no call runs twice by that.
+    ///
+    /// # Errors
+    /// As [`Client::connect_to`].
+    pub fn connect_with(address: &Address, options: &ConnectOptions) -> Result<Client> {
+        let compression = dial::given_compression()?;
+        let reached = dial::reach(address, options, compression)?;
+        let client = Self::greet(reached, options.timeout, compression)?;
+        if let Some(heartbeat) = options.heartbeat {
+            client.set_heartbeat(heartbeat);
+        }
+        Ok(client)
     }
 
     /// Speaks over a stream that is there already.
@@ -119,10 +117,17 @@ impl Client {
         address: String,
         timeout: Duration,
     ) -> Result<Client> {
+        let compression = dial::given_compression()?;
+        let hello = dial::hello(token, compressing::offered(&*stream, compression));
+        Self::greet(Reached { stream, hello, way_back: None, name: address }, timeout, compression)
+    }
+
+    fn greet(reached: Reached, timeout: Duration, compression: Compression) -> Result<Client> {
+        let Reached { stream, hello, way_back, name: address } = reached;
         let source: Arc<dyn MemorySource> = Arc::new(SharedMemory::new(MemoryLimits::default()));
-        let compression = given_compression()?;
-        let hello = hello(token, compressing::offered(&*stream, compression));
-        let session = Session::new(stream, hello, source, timeout).map_err(|error| error.with("server", &address))?;
+        let session = Session::new(stream, hello, source, timeout, way_back.clone());
+        let session = Arc::new(session.map_err(|error| error.with("server", &address))?);
+        way_back.iter().for_each(|way_back| way_back.leads_to(&session));
         session.set_compression(compression);
         Ok(Client { shared: Arc::new(Shared { session, address, routines: Mutex::default() }) })
     }
@@ -381,36 +386,4 @@ impl Client {
 
 fn ended_early() -> Error {
     Error::internal("ask the server", "waiting for the answer ended early")
-}
-
-/// `$FARCALL_COMPRESSION`.
-fn given_compression() -> Result<Compression> {
-    match std::env::var(compressing::VARIABLE).ok().filter(|text| !text.is_empty()) {
-        None => Ok(Compression::default()),
-        Some(text) => text.parse().map_err(|error: Error| error.with("variable", compressing::VARIABLE)),
-    }
-}
-
-fn hello(token: Option<Vec<u8>>, compression: Option<String>) -> Hello {
-    Hello {
-        role: Role::Client,
-        byte_order: ByteOrder::NATIVE,
-        product: concat!("farcall ", env!("CARGO_PKG_VERSION")).to_owned(),
-        features: [ADMINISTRATION, STATUS, RESUME, CALLBACKS]
-            .map(str::to_owned)
-            .into_iter()
-            .chain(compression)
-            .collect(),
-        limits: HelloLimits { control_bytes_max: 64 << 20, ..HelloLimits::default() },
-        host: String::new(),
-        principal: None,
-        token,
-        attributes: Vec::new(),
-    }
-}
-
-fn read_token(file: Option<PathBuf>) -> Result<Option<Vec<u8>>> {
-    let file = file.or_else(|| std::env::var_os(TOKEN_VARIABLE).map(PathBuf::from));
-    let Some(file) = file.filter(|file| !file.as_os_str().is_empty()) else { return Ok(None) };
-    farcall_transport_tcp::Token::read(&file).map(|token| Some(token.bytes().to_vec()))
 }

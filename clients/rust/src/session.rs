@@ -1,6 +1,6 @@
 //! One connection shared by many threads: whoever waits reads for all.
 //!
-//! There is no thread of our own. A thread that waits for its call becomes the reader unless another is; the reader
+//! There is no thread of our own, but while a lost connection is made again. A thread that waits for its call becomes the reader unless another is; the reader
 //! handles everybody's frames and passes the role on when its own call is over. So a lone caller pays for no hand-over.
 //! Nothing else waits for the socket: what it does not take at once leaves while somebody reads, who waits for room, too.
 
@@ -11,12 +11,15 @@ pub mod compressing;
 mod ending;
 mod flight;
 mod gathering;
-mod heartbeat;
+pub mod heartbeat;
 mod incoming;
 mod keeping;
 mod news;
 mod polling;
 mod questions;
+pub mod reconnect;
+mod recovery;
+mod resuming;
 mod segments;
 mod tables;
 mod transfer;
@@ -28,6 +31,7 @@ use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_call::{Connection, Setup};
+use farcall_interfaces::compression::Compression;
 use farcall_interfaces::link::{Link, QUEUE_BYTES, Received};
 use farcall_interfaces::memory::MemorySource;
 use farcall_interfaces::stream::ByteStream;
@@ -45,6 +49,7 @@ use gathering::Gathering;
 pub use gathering::Pace;
 use heartbeat::Heartbeat;
 use polling::{GAP, POLL, Polling, Try};
+pub use reconnect::WayBack;
 pub use segments::Segment;
 use tables::Tables;
 pub use transfer::Transfer;
@@ -69,17 +74,34 @@ struct Core {
     followers: usize,
     /// Whether the bell was rung and not silenced.
     rung: bool,
-    dead: Option<Error>,
+    line: Line,
+    /// Where it is, and what to wait for.
+    socket: Arc<OwnedFd>,
+    /// Whether the connection was lost just now, and `events` still waits for it.
+    is_to_part: bool,
+    /// How many connections were lost.
+    losses: u64,
+    /// How it is made again.
+    way_back: Option<Arc<WayBack>>,
+    /// What was chosen for what is sent.
+    compression: Option<Compression>,
     /// What it means that the server closes the connection.
     closed: fn() -> Error,
     next_number: u64,
 }
 
-/// One connection.
+/// How the connection is.
+enum Line {
+    Up,
+    /// It is being made again; this befell it.
+    Lost(Error),
+    Dead(Error),
+}
+
+/// One connection, or those that take one another's place.
 pub struct Session {
     core: Mutex<Core>,
     changed: Condvar,
-    socket: OwnedFd,
     /// What event loops wait for: the socket and the bell.
     events: OwnedFd,
     /// Whether anybody may wait for `events`.
@@ -101,6 +123,7 @@ impl Session {
         hello: Hello,
         source: Arc<dyn MemorySource>,
         patience: Duration,
+        way_back: Option<Arc<WayBack>>,
     ) -> Result<Session> {
         let system = |error: rustix::io::Errno| Error::system("connect", error.into());
         let socket = stream.readiness().ok_or_else(|| Error::internal("connect", "a stream without a descriptor"))?;
@@ -113,7 +136,8 @@ impl Session {
         }
         let HelloLimits { control_bytes_max, data_bytes_max, .. } = hello.limits;
         let connection = Connection::new(Setup { hello, initiator: true, token: None });
-        let tables = Tables::new(connection, stream.passes_descriptors(), source);
+        let mut tables = Tables::new(connection, stream.passes_descriptors(), source);
+        tables.resumes = way_back.is_some();
         let core = Core {
             link: Link::new(stream, control_bytes_max, data_bytes_max),
             tables,
@@ -126,14 +150,18 @@ impl Session {
             telling_room: false,
             followers: 0,
             rung: false,
-            dead: None,
+            line: Line::Up,
+            socket: Arc::new(socket),
+            is_to_part: false,
+            losses: 0,
+            way_back,
+            compression: None,
             closed,
             next_number: 1,
         };
         let session = Session {
             core: Mutex::new(core),
             changed: Condvar::new(),
-            socket,
             events,
             watched: AtomicBool::new(false),
             bell,
@@ -217,9 +245,9 @@ impl Session {
         Ok(())
     }
 
-    /// Whether the connection is known to be gone.
+    /// Whether the connection is known to be gone for good.
     pub fn is_lost(&self) -> bool {
-        self.lock().dead.is_some()
+        matches!(self.lock().line, Line::Dead(_))
     }
 
     /// The number of an announced call that is over. `None` when the deadline passed.
@@ -237,15 +265,18 @@ impl Session {
 
     fn tell(&self, core: &mut Core) {
         // A forked process shares the descriptors below, and the owner's programs wait on them.
-        if core.dead.is_some() {
+        if !core.is_up() {
             if self.is_foreign() {
                 return;
             }
-            // A server that comes back, or broke the rules, is not to work on for a client that has given it up.
-            let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
+            if matches!(core.line, Line::Dead(_)) {
+                // A server that comes back, or broke the rules, is not to work on for a client that has given it up.
+                let _ = rustix::net::shutdown(&core.socket, rustix::net::Shutdown::Both);
+            }
+            self.part(core);
         }
-        let unsent = core.dead.is_none() && core.link.bytes_queued() > 0;
-        if core.reading && (core.dead.is_some() || unsent && !core.watching_room) {
+        let unsent = core.is_up() && core.link.bytes_queued() > 0;
+        if core.reading && (!core.is_up() || unsent && !core.watching_room) {
             core.watching_room = true;
             let _ = rustix::io::write(&self.nudge, &1_u64.to_ne_bytes());
         }
@@ -261,7 +292,7 @@ impl Session {
         if unsent != core.telling_room {
             core.telling_room = unsent;
             let flags = if unsent { epoll::EventFlags::IN | epoll::EventFlags::OUT } else { epoll::EventFlags::IN };
-            let _ = epoll::modify(&self.events, &self.socket, epoll::EventData::new_u64(0), flags);
+            let _ = epoll::modify(&self.events, &core.socket, epoll::EventData::new_u64(0), flags);
         }
         // Others may be ready, or must take over the reading.
         if core.followers > 0 {
@@ -270,9 +301,9 @@ impl Session {
     }
 
     /// Waits for the socket, or to be nudged.
-    fn wait_for(&self, flags: PollFlags, timeout: Option<Duration>) {
+    fn wait_for(&self, socket: &OwnedFd, flags: PollFlags, timeout: Option<Duration>) {
         let timeout = timeout.and_then(|timeout| rustix::event::Timespec::try_from(timeout).ok());
-        let mut waited = [PollFd::new(&self.socket, flags), PollFd::new(&self.nudge, PollFlags::IN)];
+        let mut waited = [PollFd::new(socket, flags), PollFd::new(&self.nudge, PollFlags::IN)];
         // Errors and interruptions look like readiness: the next receive tells.
         let _ = poll(&mut waited, timeout.as_ref());
         if !waited[1].revents().is_empty() {
@@ -300,7 +331,7 @@ impl Session {
             if left == Some(Duration::ZERO) {
                 return Ok(None);
             }
-            core = if core.reading { self.follow(core, left) } else { self.lead(core, left) };
+            core = if core.reading || !core.is_up() { self.follow(core, left) } else { self.lead(core, left) };
         }
     }
 
@@ -322,7 +353,7 @@ impl Session {
         let mut outcome = Try::Nothing;
         loop {
             core.receive();
-            if core.link.bytes_received() != before || core.dead.is_some() || core.link.bytes_queued() > 0 {
+            if core.link.bytes_received() != before || !core.is_up() || core.link.bytes_queued() > 0 {
                 core.polling.tried(outcome);
                 return (core, true);
             }
@@ -358,8 +389,9 @@ impl Session {
         core.watching_room = core.link.bytes_queued() > 0;
         let flags = if core.watching_room { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
         let left = if core.more { Some(Duration::ZERO) } else { left };
+        let socket = core.socket.clone();
         drop(core);
-        self.wait_for(flags, left);
+        self.wait_for(&socket, flags, left);
         let mut core = self.lock();
         core.reading = false;
         core.receive();
@@ -384,7 +416,7 @@ pub fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> 
 impl Drop for Session {
     fn drop(&mut self) {
         let mut core = self.enter();
-        if core.dead.is_none() {
+        if core.is_up() {
             core.tables.connection.goodbye(None);
             core.pump();
         }
@@ -410,23 +442,27 @@ impl Core {
     }
 
     fn check_alive(&self) -> Result<()> {
-        match &self.dead {
-            None => Ok(()),
-            Some(error) => Err(copy_of(error)),
+        match &self.line {
+            Line::Up | Line::Lost(_) => Ok(()),
+            Line::Dead(error) => Err(copy_of(error)),
         }
+    }
+
+    fn is_up(&self) -> bool {
+        matches!(self.line, Line::Up)
     }
 
     /// The connection is gone: every call ends with the reason.
     fn die(&mut self, error: Error) {
-        if self.dead.is_some() {
+        if matches!(self.line, Line::Dead(_)) {
             return;
         }
         self.tables.end_all(|| Err(copy_of(&error)));
-        self.dead = Some(error);
+        self.line = Line::Dead(error);
     }
 
     fn receive(&mut self) {
-        if self.dead.is_some() {
+        if !self.is_up() {
             self.more = false;
             return;
         }
@@ -435,8 +471,9 @@ impl Core {
         match received {
             Ok(Received::Blocked | Received::More) => {}
             Ok(Received::Closed) => {
-                self.die((self.closed)());
+                self.broke((self.closed)());
             }
+            Err(error) if error.kind() == ErrorKind::ConnectionLost => self.broke(error),
             Err(error) => self.die(error),
         }
         self.settle();
@@ -454,13 +491,19 @@ impl Core {
     /// Makes frames and sends what the socket takes.
     fn pump(&mut self) {
         self.gathering.clear();
-        if self.dead.is_some() {
+        if !self.is_up() {
             return;
         }
         if let Err(error) = self.try_pump() {
             // What the server said last may be in the socket still, and says more than a broken pipe.
             self.receive();
-            self.die(error);
+            if !self.is_up() {
+                return;
+            }
+            match error.kind() {
+                ErrorKind::ConnectionLost => self.broke(error),
+                _ => self.die(error),
+            }
         }
     }
 

@@ -306,15 +306,13 @@ impl Server {
             PeerKind::Client { calls, segments } => {
                 // One that left by its own will, or broke a rule, is not to come back for more than it asked to be kept.
                 let if_lost = peer.resuming.keep.filter(|_| !peer.leaving);
-                let (now, principal) = (surroundings.now(), peer.caller.rights.principal());
+                let resuming = Resuming { keep: if_lost, ..peer.resuming };
                 self.callbacks_lost(surroundings, connection);
                 for key in calls.into_values() {
-                    if !self.goes_on(now, key, if_lost) {
-                        self.client_gone(surroundings, key);
-                    }
+                    self.go_on_or_end(surroundings, key, &resuming);
                 }
-                self.end_lasting(connection, principal, &peer.resuming);
-                self.keep_held(surroundings, principal, Resuming { keep: if_lost, ..peer.resuming });
+                self.end_lasting(surroundings.now(), connection, &resuming);
+                self.keep_held(surroundings, peer.caller.rights.principal(), resuming);
                 self.forget_nest(connection, peer.inside);
                 self.settle(surroundings, connection);
                 // What a routine holds for itself goes with its call.

@@ -213,6 +213,11 @@ impl Connection {
         }
     }
 
+    /// Whether data frames of a call of ours were not made yet.
+    pub fn has_arguments_left(&self, channel: ChannelId) -> bool {
+        self.outgoing.calls.get(channel).is_some_and(|call| !call.outbound.is_done())
+    }
+
     /// Asks the peer to end a call of ours. Its outcome still comes.
     pub fn cancel(&mut self, channel: ChannelId) {
         let Some(call) = self.outgoing.calls.get_mut(channel) else { return };

@@ -18,6 +18,8 @@ pub const KEEP: &str = "keep";
 pub const KEEP_US: &str = "keep-us";
 /// The attribute of a client's Hello that names it: whoever connects under the same name has lost its other connection.
 pub const CLIENT: &str = "client";
+/// The attribute of a client's Hello: how many connections it had under this name before; not there on the first.
+pub const AGAIN: &str = "again";
 /// The attribute of a server's Hello that names this run of it: another one keeps no calls but durable ones.
 pub const INSTANCE: &str = "instance";
 
@@ -59,6 +61,11 @@ pub fn asks_to_resume(client: [u8; 16], keep: Duration) -> [Attribute; 2] {
     [named(CLIENT, client.to_vec()), named(KEEP_US, encode(&keep_us))]
 }
 
+/// The attribute with which a client's Hello says that so many connections of it were lost.
+pub fn comes_again(times: u64) -> Attribute {
+    named(AGAIN, encode(&times))
+}
+
 /// The attribute with which a server's Hello names this run of it.
 pub fn instance(name: [u8; 16]) -> Attribute {
     named(INSTANCE, name.to_vec())
@@ -75,6 +82,8 @@ pub struct Lasting {
     pub client: Option<[u8; 16]>,
     /// How long its calls are to be kept when the connection is lost.
     pub keep: Option<Duration>,
+    /// How many connections of the same client were before this one.
+    pub again: u64,
     /// Which run of a server it is.
     pub instance: Option<[u8; 16]>,
 }
@@ -90,6 +99,7 @@ impl Lasting {
             match attribute.name.as_str() {
                 CLIENT => lasting.client = Some(name_of(attribute)?),
                 INSTANCE => lasting.instance = Some(name_of(attribute)?),
+                AGAIN => lasting.again = decode("again", &attribute.value)?,
                 KEEP_US => lasting.keep = Some(Duration::from_micros(decode("keep-us", &attribute.value)?)),
                 _ => {}
             }

@@ -14,7 +14,7 @@ mod status;
 pub use compressed::{COMPRESSION, CompressedHead};
 pub use executables::{CALLBACK, CALLBACKS, Loaded, POLLED_CANCEL, callback_attribute, callback_slot};
 pub use frame::{Flags, FrameHeader, FrameKind, HEADER_BYTES, PREFACE, padding};
-pub use kept::{CLIENT, INSTANCE, KEEP, KEEP_US, Keep, KeptCall, KeptState, Lasting, RESUME, Resume};
+pub use kept::{AGAIN, CLIENT, INSTANCE, KEEP, KEEP_US, Keep, KeptCall, KeptState, Lasting, RESUME, Resume};
 pub use message::{
     Argument, Attribute, ByteOrder, CallResult, CallTimes, Failure, Goodbye, Hello, HelloLimits, InlineBytes, NOTICES,
     Notice, ON, Open, Role, Share, Window, wants,

@@ -64,6 +64,7 @@ typedef struct farcall_connect_options {
     const char *token_file;
     double timeout_seconds;
     double heartbeat_seconds;
+    double reconnect_seconds;
 } farcall_connect_options;
 int farcall_connect_with(const farcall_connect_options *options, farcall_client **client, farcall_error **error);
 int farcall_running_server(farcall_client **client, farcall_error **error);

@@ -190,9 +190,15 @@ class Connection:
         return modules
 
 
-def open_connection(address: Optional[str], token_file: Optional[str], timeout: float, heartbeat: Optional[float] = None) -> Connection:
+def open_connection(
+    address: Optional[str],
+    token_file: Optional[str],
+    timeout: float,
+    heartbeat: Optional[float] = None,
+    reconnect: Optional[float] = None,
+) -> Connection:
     """Connects to a server that runs already."""
-    return Connection(None, lambda: _connect(address, token_file, timeout, heartbeat))
+    return Connection(None, lambda: _connect(address, token_file, timeout, heartbeat, reconnect))
 
 
 def open_running() -> Connection:
@@ -207,11 +213,12 @@ def open_private(
     token_file: Optional[str],
     timeout: float,
     heartbeat: Optional[float] = None,
+    reconnect: Optional[float] = None,
 ) -> Connection:
     """Starts a server of this process's own, and connects to it."""
     server = _start(files, program or find("FARCALL_PROGRAM", "bin", "farcall"), arguments, timeout)
     address = text(lib.farcall_server_address(server[0]))
-    return Connection(server, lambda: _connect(address, token_file, timeout, heartbeat))
+    return Connection(server, lambda: _connect(address, token_file, timeout, heartbeat, reconnect))
 
 
 def _encoded(operation: str, given: Optional[str]) -> Any:
@@ -223,7 +230,13 @@ def _encoded(operation: str, given: Optional[str]) -> Any:
     return ffi.new("char[]", os.fsencode(given))
 
 
-def _connect(address: Optional[str], token_file: Optional[str], timeout: float, heartbeat: Optional[float]) -> Any:
+def _connect(
+    address: Optional[str],
+    token_file: Optional[str],
+    timeout: float,
+    heartbeat: Optional[float],
+    reconnect: Optional[float],
+) -> Any:
     place, error = handle_place("farcall_client **", lib.farcall_disconnect), error_place()
     address_text, token_text = _encoded("connect", address), _encoded("connect", token_file)
     options = ffi.new("farcall_connect_options *")
@@ -234,6 +247,9 @@ def _connect(address: Optional[str], token_file: Optional[str], timeout: float, 
         # 0 is for ever here, and what the environment says there.
         advice = "give at least 1 s, or 0 for no limit"
         options.heartbeat_seconds = -1.0 if heartbeat == 0 else seconds("connect", heartbeat, advice) or -1.0
+    if reconnect is not None:
+        advice = "give seconds, or 0 to end calls at once"
+        options.reconnect_seconds = -1.0 if reconnect == 0 else seconds("connect", reconnect, advice) or _FOR_EVER_SECONDS
     texts = (address_text, token_text)
     check(interruptible(lib.farcall_connect_with, options, place, error, used=texts), error)
     return place

@@ -30,6 +30,7 @@ def connect(
     token_file: Optional[PathLike] = None,
     timeout: float = 30.0,
     heartbeat: Optional[float] = None,
+    reconnect: Optional[float] = None,
     program: Optional[PathLike] = None,
     arguments: Sequence[str] = (),
 ) -> Server:
@@ -47,6 +48,8 @@ def connect(
             later on.
         heartbeat: seconds without a sign of life, while somebody waits, after which the server is taken for lost: at
             least 1, $FARCALL_HEARTBEAT or 30 by default; 0: never. Whatever moves is such a sign.
+        reconnect: seconds for which calls wait when a connection over TCP or TLS is lost and is made again: then they go
+            on, and none runs twice. $FARCALL_RECONNECT or 30 by default; 0: they end at once.
         program: the `farcall` program for a private server.
         arguments: more arguments of `farcall serve` for a private server.
 
@@ -64,12 +67,12 @@ def connect(
             raise _errors.make(_errors.InvalidArgument, "connect", message, advice)
         # The core takes the variable's by itself, and says so when it cannot connect.
         given = None if address is None else str(address)
-        return Server(open_connection(given, _path(token_file), timeout, heartbeat))
+        return Server(open_connection(given, _path(token_file), timeout, heartbeat, reconnect))
     paths = [os.fspath(one) for one in files]
     if any(path.endswith(".py") for path in paths) and "--python" not in arguments:
         # This interpreter has farcall, for one.
         arguments = ["--python", sys.executable, *arguments]
-    return Server(open_private(paths, _path(program), arguments, _path(token_file), timeout, heartbeat))
+    return Server(open_private(paths, _path(program), arguments, _path(token_file), timeout, heartbeat, reconnect))
 
 
 def running_server() -> Server:

@@ -80,6 +80,11 @@ impl Callbacks {
         self.callers.insert(id, channel);
     }
 
+    /// A call is over, or has another id now.
+    pub fn forget(&mut self, id: CallId) {
+        self.callers.remove(&id);
+    }
+
     /// The next function to run for a call.
     pub fn next(&mut self, number: u64) -> Option<Box<Run>> {
         if self.waiting.is_empty() {

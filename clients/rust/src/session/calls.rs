@@ -127,7 +127,7 @@ impl Session {
         }
         let mut passed = Some(passed);
         let opened = self.wait_until(earlier(until, conditions.deadline), |core| {
-            let passed = if core.dead.is_none() && core.tables.has_room() { passed.take() } else { None }?;
+            let passed = if core.is_up() && core.tables.has_room() { passed.take() } else { None }?;
             Some(core.open(contract.clone(), passed, conditions))
         })?;
         let late = conditions.deadline.is_some_and(|deadline| deadline <= Instant::now());

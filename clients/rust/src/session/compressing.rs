@@ -23,6 +23,7 @@ impl Session {
     /// Compresses as `mode` says from now on, if both ends named the feature when they met.
     pub fn set_compression(&self, mode: Compression) {
         let mut core = self.enter();
+        core.compression = Some(mode);
         if core.tables.connection.has_feature(COMPRESSION) {
             core.link.compress(mode);
         }

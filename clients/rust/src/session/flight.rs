@@ -13,6 +13,7 @@ use farcall_wire::{Argument as WireArgument, Attribute, CallResult, Failure, NOT
 
 use super::Conditions;
 use super::incoming::Incoming;
+use super::recovery::Known;
 use crate::argument::Passed;
 use crate::contract::Contract;
 use crate::files::SentFile;
@@ -82,6 +83,14 @@ pub struct InFlight {
     pub trouble: Option<Error>,
     /// Whether the server has said that it goes on without us.
     pub is_kept: bool,
+    /// What counts should the connection be lost.
+    pub known: Known,
+    /// Bytes of the stream that have left when all of it has, at least.
+    pub sent_at: u64,
+    /// Whether the server was asked to go on with it over this connection, and has not answered.
+    pub is_resuming: bool,
+    /// Whether the server was started anew since it was made.
+    pub is_of_another_run: bool,
 }
 
 impl InFlight {
@@ -96,6 +105,10 @@ impl InFlight {
             files: Incoming::default(),
             trouble: None,
             is_kept: false,
+            known: Known::default(),
+            sent_at: 0,
+            is_resuming: false,
+            is_of_another_run: false,
         }
     }
 

@@ -39,11 +39,15 @@ pub struct Heartbeat {
     asked: Option<Instant>,
 }
 
-fn given(text: Option<&str>) -> Result<Duration> {
-    let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else { return Ok(DEFAULT) };
+/// What a variable says in seconds, or what holds without it; what is wrong with it.
+pub fn seconds(text: Option<&str>, default: Duration) -> std::result::Result<Duration, String> {
+    let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else { return Ok(default) };
     let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    seconds.ok_or_else(|| {
-        let message = format!("{text:?} is no number of seconds");
+    seconds.ok_or_else(|| format!("{text:?} is no number of seconds"))
+}
+
+fn given(text: Option<&str>) -> Result<Duration> {
+    seconds(text, DEFAULT).map_err(|message| {
         Error::new(ErrorKind::InvalidArgument, "choose a heartbeat", message)
             .fix("write seconds, such as 30, or 0 for no limit")
             .with("variable", VARIABLE)
@@ -62,6 +66,16 @@ impl Heartbeat {
     /// Another time limit; zero: none.
     pub fn limit(&mut self, limit: Duration) {
         self.limit = (!limit.is_zero()).then_some(limit);
+    }
+
+    /// The time limit, if there is one.
+    pub fn time_limit(&self) -> Option<Duration> {
+        self.limit
+    }
+
+    /// Another connection: its silence has not begun.
+    pub fn restart(&mut self) {
+        (self.moved, self.since, self.asked) = (0, None, None);
     }
 
     /// Looks whether anything moved: `moved` counts bytes of both directions, and whoever looks is about to wait.
@@ -128,7 +142,7 @@ impl Core {
         }
         match pulse {
             Pulse::Wait(pause) => return Some(pause.into_iter().chain(left).min()),
-            _ => self.die(self.heartbeat.silence()),
+            _ => self.broke(self.heartbeat.silence()),
         }
         None
     }

@@ -7,7 +7,8 @@ use farcall_base::{Bytes, CallId, ChannelId, Error, ErrorKind, Random, Result};
 use farcall_wire::{Argument as WireArgument, CallResult, Reply, Resume};
 
 use super::flight::{Call, InFlight};
-use super::tables::Tables;
+use super::recovery::Known;
+use super::tables::{Abandoned, Tables};
 use super::{Conditions, Session};
 use crate::argument::Passed;
 use crate::contract::Contract;
@@ -16,9 +17,9 @@ use crate::results::Outputs;
 
 /// A call that was asked for by its id: whether the server has it is not known yet.
 pub struct Sought {
-    number: u64,
-    id: CallId,
-    conditions: Conditions,
+    pub(super) number: u64,
+    pub(super) id: CallId,
+    pub(super) conditions: Conditions,
 }
 
 impl Session {
@@ -35,8 +36,11 @@ impl Session {
         deadline: Option<Instant>,
     ) -> Result<Option<(u64, Arc<Contract>)>> {
         let number = {
+            let back = self.wait_until(deadline, |core| core.is_up().then_some(()))?;
             let mut core = self.enter();
-            core.check_alive()?;
+            if back.is_none() || !core.is_up() {
+                return Ok(None);
+            }
             let number = core.next_number;
             core.tables.seek(Sought { number, id, conditions })?;
             core.next_number += 1;
@@ -76,7 +80,8 @@ impl Session {
 }
 
 impl Tables {
-    fn seek(&mut self, sought: Sought) -> Result<()> {
+    /// Asks for a call by its id; while the connection is lost, as soon as there is another.
+    pub(super) fn seek(&mut self, sought: Sought) -> Result<()> {
         let channel = self.connection.resume(&Resume { describe: Some(true), ..Resume::new(sought.id) })?;
         if sought.conditions.wants != 0 {
             self.news.expect(sought.number);
@@ -110,7 +115,7 @@ impl Tables {
 
     /// The server has a call that we asked for.
     pub fn agreed(&mut self, channel: ChannelId, resume: Resume) {
-        let Some(sought) = self.seeking.remove(&channel) else { return };
+        let Some(sought) = self.seeking.remove(&channel) else { return self.agreed_again(channel) };
         let (number, announced) = (sought.number, sought.conditions.announced);
         let limit = self.connection.peer().map_or(u64::MAX, |peer| peer.limits.call_bytes_max);
         match flight(sought, resume, Bytes(limit)) {
@@ -120,7 +125,7 @@ impl Tables {
             }
             Err(error) => {
                 // What still comes is thrown away.
-                self.abandoned.insert(channel, Vec::new());
+                self.abandoned.insert(channel, Abandoned::default());
                 self.conclude(number, announced, Err(error));
             }
         }
@@ -155,7 +160,7 @@ impl Tables {
         self.seeking.remove(&channel);
         self.fetching.remove(&channel);
         if let Some(flight) = self.calls.remove(&channel) {
-            self.abandoned.insert(channel, flight.shared_memory());
+            self.abandoned.insert(channel, Abandoned { id: None, _memory: flight.shared_memory() });
         }
     }
 }
@@ -175,7 +180,8 @@ fn flight(sought: Sought, resume: Resume, limit: Bytes) -> Result<InFlight> {
         attempts_left: 0,
         id: Some(id),
     };
-    Ok(InFlight { is_kept: true, ..InFlight::new(id, call, data) })
+    let known = Known { sent_whole: true, ..Known::default() };
+    Ok(InFlight { is_kept: true, known, ..InFlight::new(id, call, data) })
 }
 
 fn sizes(contract: &Contract, arguments: &[WireArgument], limit: Bytes) -> Result<Marshalled> {

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use farcall_base::ChannelId;
+use farcall_base::{ChannelId, Error, ErrorKind};
+use farcall_call::Connection;
 use farcall_wire::{Reply, Request};
 
 /// Time that an answer is kept for somebody who asks the same again. Whoever waits in pieces comes back at once; for
@@ -18,6 +19,8 @@ struct Question {
     answer: Option<(Reply, Instant)>,
     /// It stands, and its answer is kept, until whoever asked has it or gives it up.
     kept: bool,
+    /// It was asked before, over a connection that was lost.
+    repeated: bool,
 }
 
 /// All questions of a connection. Those who ask the same at the same time share one.
@@ -41,7 +44,15 @@ impl Questions {
     /// Adds one that was asked on this channel.
     pub fn add(&mut self, request: Request, channel: ChannelId, expires: Instant) -> u64 {
         self.last += 1;
-        self.all.push(Question { id: self.last, channel, request, expires, answer: None, kept: false });
+        self.all.push(Question {
+            id: self.last,
+            channel,
+            request,
+            expires,
+            answer: None,
+            kept: false,
+            repeated: false,
+        });
         self.last
     }
 
@@ -54,7 +65,31 @@ impl Questions {
     pub fn answer(&mut self, channel: ChannelId, reply: Reply, now: Instant) {
         let asked = self.all.iter_mut().find(|one| one.channel == channel && one.answer.is_none());
         if let Some(question) = asked {
-            question.answer = Some((reply, now));
+            let is_done = question.repeated && ends_something(&question.request) && is_unknown(&reply);
+            question.answer = Some((if is_done { Reply::Done } else { reply }, now));
+        }
+    }
+
+    /// The connection is lost. An order may have been carried out, and is not given twice.
+    pub fn part(&mut self, now: Instant) {
+        for question in self.all.iter_mut().filter(|one| one.answer.is_none()) {
+            if matches!(question.request, Request::Administer(_)) {
+                let message = "the connection was lost before the answer came: the order may have been carried out";
+                let error = Error::new(ErrorKind::ConnectionLost, "give an order", message)
+                    .fix("look what the server does, and give it again if need be");
+                question.answer = Some((Reply::Failed((&error).into()), now));
+            }
+        }
+    }
+
+    /// There is another: what was not answered is asked again.
+    pub fn come_back(&mut self, connection: &mut Connection, now: Instant) {
+        for question in self.all.iter_mut().filter(|one| one.answer.is_none()) {
+            question.repeated = true;
+            match connection.request(&question.request) {
+                Ok(channel) => question.channel = channel,
+                Err(error) => question.answer = Some((Reply::Failed((&error).into()), now)),
+            }
         }
     }
 
@@ -74,4 +109,13 @@ impl Questions {
     pub fn drop(&mut self, id: u64) {
         self.all.retain(|one| one.id != id);
     }
+}
+
+/// Whether nothing is left to do where what a request is about is not there.
+fn ends_something(request: &Request) -> bool {
+    matches!(request, Request::Release(..) | Request::Forget(_))
+}
+
+fn is_unknown(reply: &Reply) -> bool {
+    matches!(reply, Reply::Failed(failure) if failure.kind == ErrorKind::NotFound.code())
 }

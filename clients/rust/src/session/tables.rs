@@ -9,7 +9,7 @@ use farcall_base::{Bytes, CallId, ChannelId, Error, ErrorKind, Random, Result, S
 use farcall_call::{Connection, Event, Side as DataSide, Transmit};
 use farcall_interfaces::link::{FrameHandler, Link};
 use farcall_interfaces::memory::{MemorySource, Region, Space};
-use farcall_wire::{CallResult, FrameHeader, FrameKind, Notice, Reply, Request};
+use farcall_wire::{CallResult, Failure, FrameHeader, FrameKind, Hello, Lasting, Notice, Reply, Request};
 use rustc_hash::FxHashMap;
 
 use super::announced::Announced;
@@ -18,6 +18,7 @@ use super::flight::{Call, InFlight};
 use super::keeping::Sought;
 use super::news::News;
 use super::questions::Questions;
+use super::recovery::Known;
 use super::segments::Segments;
 use crate::contract::Contract;
 use crate::lending::{Borrower, Wanted, lend};
@@ -27,6 +28,15 @@ use crate::results::Outputs;
 /// More than any clock is asked to hold.
 const FOR_EVER: Duration = Duration::from_secs(1 << 32);
 
+/// A call that nobody wants any more, and of which the server still speaks.
+#[derive(Default)]
+pub struct Abandoned {
+    /// Its id, if it is to end.
+    pub id: Option<CallId>,
+    /// Memory that the server may still use.
+    pub _memory: Vec<Shared>,
+}
+
 /// Everything but the link, which needs it while it receives.
 pub struct Tables {
     pub connection: Connection,
@@ -35,8 +45,10 @@ pub struct Tables {
     pub channels: FxHashMap<u64, ChannelId>,
     /// Calls that are made again when the interface came that they ask for.
     pub fetching: FxHashMap<ChannelId, Call>,
-    /// Calls that nobody waits for, and the memory that the server may still use for them.
-    pub abandoned: FxHashMap<ChannelId, Vec<Shared>>,
+    /// Calls that nobody waits for.
+    pub abandoned: FxHashMap<ChannelId, Abandoned>,
+    /// Those of them that are to end as soon as there is a connection again.
+    pub orphans: Vec<CallId>,
     /// Calls that were asked for by their ids.
     pub seeking: FxHashMap<ChannelId, Sought>,
     /// What those of them call that the server has, until that was told.
@@ -56,6 +68,14 @@ pub struct Tables {
     /// Bytes of all frames so far.
     pub bytes_made: u64,
     pub ready: bool,
+    /// Whether calls go on over another connection if this one is lost: then the server is told what has come.
+    pub resumes: bool,
+    /// Whether there is no connection just now.
+    pub is_lost: bool,
+    /// Whether the server has said goodbye.
+    pub has_left: bool,
+    /// Which run of the server it is.
+    pub run: Option<[u8; 16]>,
     /// Whether a call ended while bytes of its caller's arrays were queued.
     pub ended_early: bool,
 }
@@ -74,6 +94,7 @@ impl Tables {
             questions: Questions::default(),
             fetching: FxHashMap::default(),
             abandoned: FxHashMap::default(),
+            orphans: Vec::new(),
             seeking: FxHashMap::default(),
             contracts: FxHashMap::default(),
             shares,
@@ -83,6 +104,10 @@ impl Tables {
             random: SeededRandom::new(fresh_seed()),
             bytes_made: 0,
             ready: false,
+            resumes: false,
+            is_lost: false,
+            has_left: false,
+            run: None,
             ended_early: false,
         }
     }
@@ -108,11 +133,13 @@ impl Tables {
             Transmit::Data { header, place } => {
                 let flight = self.calls.get_mut(&place.channel);
                 let gone = || Error::internal("send an argument", "its call is gone");
-                let data = &mut flight.ok_or_else(gone)?.data;
+                let flight = flight.ok_or_else(gone)?;
+                let data = &mut flight.data;
                 match data.sending[usize::from(place.slot)].as_mut() {
                     Some(packing) => link.queue_array(header, packing)?,
                     None => link.queue_array(header, &mut data.piece_of_file(&place, header.length)?)?,
                 }
+                flight.sent_at = self.bytes_made + (link.bytes_queued() - queued) as u64;
             }
         }
         self.bytes_made += (link.bytes_queued() - queued) as u64;
@@ -134,9 +161,8 @@ impl Tables {
         while let Some(event) = self.connection.poll_event() {
             match event {
                 Event::Ready(hello) => {
-                    if hello.byte_order != farcall_wire::ByteOrder::NATIVE {
-                        return Err(Error::new(ErrorKind::Version, "connect", "the server has the other byte order"));
-                    }
+                    check_byte_order(&hello)?;
+                    self.run = Lasting::of(&hello)?.instance;
                     let limit = self.source.shared_max().min(hello.limits.segments_max as usize);
                     self.segments.set_limit(limit);
                     self.ready = true;
@@ -150,10 +176,8 @@ impl Tables {
                 Event::Agreed(channel, resume) => self.agreed(channel, *resume),
                 Event::Finished(channel) => self.finish(channel),
                 Event::Left(failure) => {
-                    return Err(failure.map_or_else(
-                        || Error::new(ErrorKind::ShuttingDown, "wait for the server", "the server said goodbye"),
-                        Error::from,
-                    ));
+                    self.has_left = true;
+                    return Err(goodbye(failure));
                 }
                 Event::Opened(channel, open) => self.called_back(channel, &open),
                 Event::ArgumentsComplete(channel) => self.callback_complete(channel),
@@ -175,7 +199,8 @@ impl Tables {
             return Ok(asked);
         }
         let expires = now.checked_add(patience).unwrap_or(now + FOR_EVER);
-        let channel = self.connection.request(request)?;
+        // While there is no connection, it waits for one; the channel is none's.
+        let channel = if self.is_lost { ChannelId(0) } else { self.connection.request(request)? };
         Ok((self.questions.add(request.clone(), channel, expires), expires))
     }
 
@@ -192,6 +217,9 @@ impl Tables {
     fn resulted(&mut self, channel: ChannelId, result: Box<CallResult>) {
         if let Some(flight) = self.calls.get_mut(&channel) {
             flight.result = Some(result);
+            if flight.is_resuming {
+                return;
+            }
             if let Err(error) = flight.prepare_results() {
                 flight.trouble = Some(error);
             }
@@ -211,6 +239,13 @@ impl Tables {
     fn finish(&mut self, channel: ChannelId) {
         self.abandoned.remove(&channel);
         let Some(mut flight) = self.calls.remove(&channel) else { return };
+        if flight.is_resuming {
+            return self.not_taken_up(flight);
+        }
+        if self.resumes && flight.moved_arrays() {
+            // Of others, the next call on the channel says as much.
+            self.connection.acknowledge(channel);
+        }
         flight.give_own_back();
         self.end_callbacks(flight.id, flight.call.number);
         let (number, announced) = (flight.call.number, flight.call.conditions.announced);
@@ -259,12 +294,14 @@ impl Tables {
             self.callbacks.expect(id, channel);
         }
         self.channels.insert(call.number, channel);
-        self.calls.insert(channel, Box::new(InFlight::new(id, call, data)));
+        // Nothing of it has left, or of what was opened before: at least one more byte must.
+        let (sent_at, known) = (self.bytes_made + 1, Known::of_ours(true));
+        self.calls.insert(channel, Box::new(InFlight { sent_at, known, ..InFlight::new(id, call, data) }));
         Ok(())
     }
 
     /// Asks for the interface of a call again.
-    fn fetch(&mut self, call: Call) {
+    pub(super) fn fetch(&mut self, call: Call) {
         match self.connection.request(&Request::Interface(call.contract.name.clone())) {
             Ok(channel) => {
                 self.channels.insert(call.number, channel);
@@ -297,7 +334,13 @@ impl Tables {
                     .with("routine", &call.contract.name);
                 self.conclude(number, call.conditions.announced, Err(error));
             }
-            None => self.connection.cancel(channel),
+            None if self.is_lost => self.cancel_while_lost(channel),
+            None => {
+                if let Some(flight) = self.calls.get_mut(&channel) {
+                    flight.known.cancelled = true;
+                }
+                self.connection.cancel(channel);
+            }
         }
     }
 
@@ -308,11 +351,17 @@ impl Tables {
         self.news.forget(number);
         let Some(channel) = self.channels.remove(&number) else { return };
         self.fetching.remove(&channel);
+        self.seeking.remove(&channel);
         if let Some(flight) = self.calls.remove(&channel) {
-            self.connection.cancel(channel);
+            let id = Some(flight.id);
+            if self.is_lost {
+                self.orphans.extend(flight.known.sent_whole.then_some(flight.id));
+            } else {
+                self.connection.cancel(channel);
+            }
             self.end_callbacks(flight.id, number);
             let lent = flight.data.lent.clone();
-            self.abandoned.insert(channel, flight.shared_memory());
+            self.abandoned.insert(channel, Abandoned { id, _memory: flight.shared_memory() });
             self.ended_early |= is_in_use(&lent);
         }
     }
@@ -332,6 +381,20 @@ impl Tables {
             self.conclude(call.number, call.conditions.announced, outcome());
         }
     }
+}
+
+/// Arrays travel as they are.
+pub fn check_byte_order(hello: &Hello) -> Result<()> {
+    if hello.byte_order == farcall_wire::ByteOrder::NATIVE {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::Version, "connect", "the server has the other byte order"))
+}
+
+/// Why the server has left.
+pub fn goodbye(failure: Option<Failure>) -> Error {
+    let silent = || Error::new(ErrorKind::ShuttingDown, "wait for the server", "the server said goodbye");
+    failure.map_or_else(silent, Error::from)
 }
 
 /// Whether queued frames name memory that a call, which is gone, was lent.

@@ -64,8 +64,8 @@ impl Peers {
         self.add(connection, format!("client {connection}"), None, greets);
     }
 
-    /// `calls-back` for a client that takes callbacks, `keeps` for a client that may ask for calls to be kept, `lasting NUMBER SECONDS` for one that comes back under this
-    /// number if its connection is lost.
+    /// `calls-back` for a client that takes callbacks, `keeps` for a client that may ask for calls to be kept, `lasting NUMBER
+    /// SECONDS` for one that comes back under this number if its connection is lost; with `again` it did so.
     pub fn comes_back(&mut self, words: &[&str]) {
         let lasting = words.iter().position(|word| *word == "lasting");
         if lasting.is_some() || words.contains(&"keeps") {
@@ -77,6 +77,7 @@ impl Peers {
         if let Some(at) = lasting {
             let (number, seconds) = (words[at + 1].parse().unwrap(), words[at + 2].parse().unwrap());
             self.lasting.1.extend(kept::asks_to_resume([number; 16], std::time::Duration::from_secs(seconds)));
+            self.lasting.1.extend(words.contains(&"again").then(|| kept::comes_again(1)));
         }
     }
 

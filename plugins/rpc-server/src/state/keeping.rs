@@ -12,6 +12,7 @@ use farcall_base::{CallId, ChannelId, ConnectionId, Error, ErrorKind, Instant, R
 use farcall_call::Channels;
 use farcall_wire::{Argument, CallResult, Keep, Resume};
 
+use super::returning::{ClientKey, Returning};
 use super::{Call, CallKey, OwnMemory, ResultFiles, State};
 
 /// How much is kept, and for how long.
@@ -99,6 +100,8 @@ pub struct Kept {
     pub routine: String,
     /// For how long, and where.
     pub keep: Keep,
+    /// Who made it, if that may come back under its name.
+    pub client: Option<ClientKey>,
     /// Whether its client asked for this call to be kept; otherwise all of its connection's are.
     pub asked: bool,
     /// Whether all its arguments came: from then on it is kept.
@@ -147,8 +150,8 @@ pub struct KeptCalls {
     by_principal: BTreeMap<String, Use>,
     /// Bytes of outcomes of connections that are there, whose clients have not said that they have them.
     pub held_bytes: u64,
-    /// Which connection a client has, by the name that it gave itself and its principal.
-    pub clients: BTreeMap<([u8; 16], String), ConnectionId>,
+    /// Those who may come back.
+    pub clients: Returning,
 }
 
 impl KeptCalls {
@@ -212,7 +215,7 @@ impl KeptCalls {
 
     /// When the next one is forgotten.
     pub fn next_due(&self) -> Option<Instant> {
-        self.due.first().map(|(at, _)| *at)
+        self.due.first().map(|(at, _)| *at).into_iter().chain(self.clients.next_due()).min()
     }
 
     /// One whose time is over.
@@ -265,7 +268,7 @@ pub struct Resuming {
     /// How long they are kept then.
     pub keep: Option<Duration>,
     /// How its client names itself.
-    pub client: Option<[u8; 16]>,
+    pub client: Option<ClientKey>,
     /// The last outcome on each channel, until the client shows that it has it: by a Window, or the next Open there.
     pub held: Channels<Arc<Finished>>,
 }

@@ -13,7 +13,7 @@ use farcall_base::{ChannelId, ConnectionId, ExecutableId, Instant, ObjectId};
 use farcall_interfaces::directory::ExecutableImage;
 use farcall_wire::Failure;
 
-use super::{Known, ModuleKey, WaitingLine};
+use super::{ClientKey, Known, ModuleKey, WaitingLine};
 
 /// A request to hold executables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,6 +84,8 @@ pub struct Object {
     pub calls: u64,
     /// Whose connection keeps it.
     pub owner: Option<ConnectionId>,
+    /// Who that is, if it may come back under its name.
+    pub client: Option<ClientKey>,
     /// When its lease is over, while it has no owner.
     pub ends_at: Option<Instant>,
 }

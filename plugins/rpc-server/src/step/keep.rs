@@ -2,13 +2,14 @@
 //! outcomes wait for whoever comes back (`resume.rs`), within limits, and are forgotten in time.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use farcall_base::{CallId, ChannelId, ConnectionId, Error, ErrorKind, Instant, Result};
 use farcall_idl::layout::CallLayout;
 use farcall_wire::{Argument, Hello, Keep, Lasting, Notice, Open, RESUME};
 
-use crate::state::{Action, Call, CallKey, Finished, Kept, Known, OVERHEAD, Outcome, ResultsOrder, Resuming};
+use crate::state::{
+    Action, Call, CallKey, ClientKey, Finished, Kept, Known, OVERHEAD, Outcome, ResultsOrder, Resuming,
+};
 use crate::step::audit::result_bytes;
 use crate::step::resume::written;
 use crate::step::{Server, Surroundings};
@@ -32,22 +33,49 @@ impl Server {
         }
         let Some(name) = lasting.client else { return Ok(()) };
         peer.resuming.keep = lasting.keep.map(|keep| keep.min(longest)).filter(|keep| !keep.is_zero());
-        peer.resuming.client = Some(name);
-        let key = (name, peer.caller.rights.principal().to_owned());
-        if let Some(lost) = self.state.kept.clients.insert(key, connection) {
+        let key = ClientKey::new((name, peer.caller.rights.principal().to_owned()));
+        peer.resuming.client = Some(key.clone());
+        let comes_again = lasting.again > 0;
+        if let Some(lost) = self.state.kept.clients.arrived(&key, connection, comes_again) {
             // Whatever still lies in that socket must never run: its client sends it again, if it has to.
             self.ended(surroundings, lost);
             self.state.actions.push_back(Action::Close(lost));
         }
+        if comes_again {
+            self.own_again(&key, connection);
+        }
         Ok(())
     }
 
-    /// A connection is gone.
-    pub(super) fn end_lasting(&mut self, connection: ConnectionId, principal: &str, resuming: &Resuming) {
-        let Some(name) = resuming.client else { return };
-        let key = (name, principal.to_owned());
-        if self.state.kept.clients.get(&key) == Some(&connection) {
-            self.state.kept.clients.remove(&key);
+    /// Who is at the other end of a connection, if that may come back under its name.
+    pub(super) fn client_of(&self, connection: ConnectionId) -> Option<ClientKey> {
+        self.state.peers.get(&connection)?.resuming.client.clone()
+    }
+
+    /// A connection is gone. Its client may come back if anything is kept for it.
+    pub(super) fn end_lasting(&mut self, now: Instant, connection: ConnectionId, resuming: &Resuming) {
+        let Some(client) = &resuming.client else { return };
+        match resuming.keep {
+            Some(keep) => self.state.kept.clients.lost(client, connection, now + keep),
+            None => self.state.kept.clients.left(client, connection),
+        }
+    }
+
+    /// Nothing is kept of a call: its client may not make it again, unless none of it can have run.
+    fn is_gone(&mut self, client: Option<&ClientKey>, key: CallKey) {
+        if let Some(client) = client
+            && let Some(call) = self.state.calls.get(&key)
+            && !self.state.coming.contains(&key)
+        {
+            self.state.kept.clients.is_gone(client, call.id);
+        }
+    }
+
+    /// The connection of an open call is gone, in order or not: the call goes on without it, or ends.
+    pub(super) fn go_on_or_end(&mut self, surroundings: &mut dyn Surroundings, key: CallKey, resuming: &Resuming) {
+        if !self.goes_on(surroundings.now(), key, resuming) {
+            self.is_gone(resuming.client.as_ref(), key);
+            self.client_gone(surroundings, key);
         }
     }
 
@@ -97,6 +125,7 @@ impl Server {
             principal: call.caller.rights.principal().to_owned(),
             routine: call.routine.name.clone(),
             keep,
+            client: call.client.and_then(|(connection, _)| self.client_of(connection)),
             asked: true,
             accepted: false,
             outcome: Outcome::Open(key),
@@ -131,13 +160,14 @@ impl Server {
             }
             Err(error) => {
                 self.state.kept.change(&id, |kept| kept.accepted = false);
+                self.is_gone(self.state.kept.get(&id).and_then(|kept| kept.client.clone()).as_ref(), key);
                 self.abort(surroundings, key, error);
             }
         }
     }
 
-    /// The connection of an open call is gone, in order or not: whether the call goes on without it.
-    pub(super) fn goes_on(&mut self, now: Instant, key: CallKey, if_lost: Option<Duration>) -> bool {
+    /// Whether an open call goes on without its connection.
+    fn goes_on(&mut self, now: Instant, key: CallKey, resuming: &Resuming) -> bool {
         let Some(call) = self.state.calls.get_mut(&key) else { return false };
         if self.state.coming.contains(&key) || call.unwanted.is_some() {
             return false;
@@ -146,7 +176,7 @@ impl Server {
             call.client = None;
             return true;
         }
-        let Some(keep) = if_lost else { return false };
+        let Some(keep) = resuming.keep else { return false };
         let bytes = expected_bytes(call);
         let principal = call.caller.rights.principal().to_owned();
         if self.state.kept.check_room(&principal, bytes, false, &self.state.limits.keep).is_err() {
@@ -159,9 +189,11 @@ impl Server {
         let (id, routine) = (call.id, call.routine.name.clone());
         let outcome = Outcome::Open(key);
         let expires = Some(now + keep);
+        let client = resuming.client.clone();
+        let (asked, accepted) = (false, true);
         self.state
             .kept
-            .insert(id, Kept { principal, routine, keep: kept, asked: false, accepted: true, outcome, bytes, expires });
+            .insert(id, Kept { principal, routine, keep: kept, client, asked, accepted, outcome, bytes, expires });
         true
     }
 
@@ -173,6 +205,9 @@ impl Server {
             let bytes = finished.bytes();
             let room = self.state.kept.check_room(principal, bytes, false, &self.state.limits.keep);
             let Some(keep) = resuming.keep.filter(|_| room.is_ok()) else {
+                if let Some(client) = &resuming.client {
+                    self.state.kept.clients.is_gone(client, finished.id);
+                }
                 self.let_go(surroundings, finished);
                 continue;
             };
@@ -181,6 +216,7 @@ impl Server {
                 principal: principal.to_owned(),
                 routine,
                 keep: Keep { after_end_us: u64::try_from(keep.as_micros()).unwrap_or(u64::MAX), durable: false },
+                client: resuming.client.clone(),
                 asked: false,
                 accepted: true,
                 outcome: Outcome::Ended(finished.clone()),
@@ -201,6 +237,11 @@ impl Server {
         let sends = client.is_some() && finished.sends_memory();
         let keep = finished.call.as_ref().and_then(|call| call.keep);
         let holds = keep.is_none() && client.is_some_and(|(connection, _)| self.may_hold(connection, &finished));
+        if !holds && keep.is_none() && !self.state.kept.clients.is_empty() {
+            // If this connection is lost now, so is the outcome.
+            let owner = client.and_then(|(connection, _)| self.client_of(connection));
+            owner.iter().for_each(|owner| self.state.kept.clients.is_gone(owner, finished.id));
+        }
         if !sends && keep.is_none() && !holds {
             return finished.memories().for_each(|memory| surroundings.release(memory.id));
         }
@@ -230,7 +271,7 @@ impl Server {
         let has_room =
             more == 0 || self.state.kept.check_room(&principal, more, keep.durable, &self.state.limits.keep).is_ok();
         if !has_room {
-            self.forget_entry(surroundings, &id);
+            self.forget_for_good(surroundings, &id);
             return;
         }
         let expires = Some(surroundings.now() + keep.after_end());
@@ -322,6 +363,14 @@ impl Server {
         }
     }
 
+    /// The same where nothing is left of the call then: it must not be made again.
+    pub(super) fn forget_for_good(&mut self, surroundings: &mut dyn Surroundings, id: &CallId) {
+        if let Some(client) = self.state.kept.get(id).and_then(|kept| kept.client.clone()) {
+            self.state.kept.clients.is_gone(&client, *id);
+        }
+        self.forget_entry(surroundings, id);
+    }
+
     /// Forgets what was kept for long enough; calls of lost connections whose clients did not come back end.
     pub(super) fn expire_kept(&mut self, surroundings: &mut dyn Surroundings, now: Instant) {
         while let Some(id) = self.state.kept.due(now) {
@@ -329,11 +378,12 @@ impl Server {
                 Some(Outcome::Open(key)) => Some(*key),
                 _ => None,
             };
-            self.forget_entry(surroundings, &id);
+            self.forget_for_good(surroundings, &id);
             if let Some(key) = open {
                 self.client_gone(surroundings, key);
             }
         }
+        self.state.kept.clients.expire(now);
     }
 }
 

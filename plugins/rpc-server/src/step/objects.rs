@@ -41,6 +41,10 @@ impl Server {
     ) -> Result<()> {
         self.around(connection)?;
         let principal: Arc<str> = self.rights(connection).map_or("", |rights| rights.principal()).into();
+        if let Some(hold) = self.is_held_for(connection, asked) {
+            self.tell_again(hold, connection, channel);
+            return Ok(());
+        }
         self.check_hold(&principal, asked)?;
         let number = HoldNumber(self.state.number());
         let hold = Hold {
@@ -57,6 +61,7 @@ impl Server {
             until: None,
         };
         self.state.objects.holds.insert(number, hold);
+        let client = self.client_of(connection);
         for id in (0..asked.count).map_while(|index| asked.first.after(index)) {
             let executable = ExecutableId(self.state.number());
             let object = Object {
@@ -67,6 +72,7 @@ impl Server {
                 line: Default::default(),
                 calls: 0,
                 owner: Some(connection),
+                client: client.clone(),
                 ends_at: None,
             };
             self.state.objects.insert(executable, object);
@@ -75,6 +81,25 @@ impl Server {
         self.state.objects.set_start(number, until);
         self.state.actions.push_back(Action::Hold { hold: number, name: asked.name.clone() });
         Ok(())
+    }
+
+    /// Whether a client that lost its connection asks for what it has already.
+    fn is_held_for(&self, connection: ConnectionId, asked: &HoldRequest) -> Option<HoldNumber> {
+        let client = self.client_of(connection)?;
+        let mut held = self.state.objects.called(asked.first).filter_map(|one| self.state.objects.all.get(&one));
+        let object = held.find(|object| object.client.as_ref() == Some(&client) && !object.standing.is_ending())?;
+        let hold = self.state.objects.holds.get(&object.hold)?;
+        (*hold.name == *asked.name && hold.objects == asked.count as usize).then_some(object.hold)
+    }
+
+    /// The answer about objects goes to where their owner is now.
+    fn tell_again(&mut self, number: HoldNumber, connection: ConnectionId, channel: ChannelId) {
+        let Some(hold) = self.state.objects.holds.get_mut(&number) else { return };
+        if hold.missing > 0 {
+            hold.asked = Some((connection, channel));
+        } else {
+            self.reply(connection, channel, &Reply::Done);
+        }
     }
 
     /// Whether there is room for so many, under these ids.

@@ -74,6 +74,7 @@ impl Server {
             None => {
                 // Whether there is none, or another's, reads the same: ids cannot be guessed so.
                 let error = not_kept("resume a call", id);
+                let error = if self.never_ran(connection, &id) { error.retryable() } else { error };
                 self.refuse(connection, channel, &error);
             }
             Some((Outcome::Open(key), asked)) => {
@@ -96,6 +97,11 @@ impl Server {
                 self.state.actions.push_back(Action::Results(order));
             }
         }
+    }
+
+    /// Whether a client that came back may make a call again that is not kept.
+    fn never_ran(&self, connection: ConnectionId, id: &CallId) -> bool {
+        self.client_of(connection).is_some_and(|client| self.state.kept.clients.never_ran(&client, id))
     }
 
     /// A call that is open goes on for this client; another that waits for it is told so.
@@ -200,6 +206,7 @@ impl Server {
                 principal: one.principal,
                 routine: one.routine,
                 keep: one.keep,
+                client: None,
                 asked: true,
                 accepted: true,
                 outcome: Outcome::Stored { failed: one.failed },
@@ -224,7 +231,7 @@ impl Server {
             return self.reply(connection, channel, &Reply::Failed((&not_kept("forget a call", id)).into()));
         };
         let open = if let Outcome::Open(key) = kept.outcome { Some(key) } else { None };
-        self.forget_entry(surroundings, &id);
+        self.forget_for_good(surroundings, &id);
         if let Some(key) = open {
             if let Some(call) = self.state.calls.get_mut(&key) {
                 call.keep = None;

@@ -6,7 +6,7 @@ use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Object
 use farcall_wire::{ON, Open};
 
 use super::{copy_of, unknown};
-use crate::state::{Call, CallKey, HoldNumber, Known, Object, Phase, Standing};
+use crate::state::{Call, CallKey, ClientKey, HoldNumber, Known, Object, Phase, Standing};
 use crate::step::nest::Around;
 use crate::step::{Server, Surroundings};
 
@@ -99,11 +99,22 @@ impl Server {
 
     /// A connection is an object's owner from now on, unless it is one inside a call: these do not last.
     pub(in crate::step) fn own_object(&mut self, executable: ExecutableId, connection: ConnectionId) {
-        let is_inside = self.state.peers.get(&connection).is_none_or(|peer| peer.inside.is_some());
+        let peer = self.state.peers.get(&connection);
+        let is_inside = peer.is_none_or(|peer| peer.inside.is_some());
         let Some(object) = self.state.objects.all.get_mut(&executable) else { return };
         if !is_inside && !object.standing.is_ending() {
             object.owner = Some(connection);
+            object.client = peer.and_then(|peer| peer.resuming.client.clone());
             self.state.objects.set_lease(executable, None);
+        }
+    }
+
+    /// A client came back: what it owned is its again, called or not.
+    pub(in crate::step) fn own_again(&mut self, client: &ClientKey, connection: ConnectionId) {
+        let its = |object: &Object| object.owner.is_none() && object.client.as_ref() == Some(client);
+        let owned = self.state.objects.all.iter().filter(|(_, object)| its(object));
+        for executable in owned.map(|(executable, _)| *executable).collect::<Vec<_>>() {
+            self.own_object(executable, connection);
         }
     }
 

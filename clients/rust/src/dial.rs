@@ -1,0 +1,127 @@
+//! Reaching a server: what to say who we are, how long to wait, and what to do when the connection is lost.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_interfaces::compression::Compression;
+use farcall_interfaces::stream::ByteStream;
+use farcall_wire::message::ADMINISTRATION;
+use farcall_wire::{ByteOrder, CALLBACKS, Hello, HelloLimits, RESUME, Role, STATUS};
+
+use crate::address::Address;
+use crate::session::reconnect::{Dial, WayBack};
+use crate::session::{compressing, heartbeat};
+
+/// The variable that names the file with a TCP server's token.
+const TOKEN_VARIABLE: &str = "FARCALL_TOKEN_FILE";
+/// The variable with the time for which calls of a lost connection wait for another, in seconds; 0: they end at once.
+const RECONNECT_VARIABLE: &str = "FARCALL_RECONNECT";
+/// What that is by default.
+const RECONNECT: Duration = Duration::from_secs(30);
+/// Time to connect, and for each look-up.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How to connect: see [`Client::connect_with`](crate::Client::connect_with).
+#[derive(Clone, Debug)]
+pub struct ConnectOptions {
+    /// The file that shows who we are: over TCP the server's token, by default `$FARCALL_TOKEN_FILE`; over TLS the user's
+    /// certificate and key, by default `$FARCALL_CREDENTIALS` or `~/.config/farcall/credentials.pem`.
+    pub secret: Option<PathBuf>,
+    /// Time for connecting, and for each look-up later on.
+    pub timeout: Duration,
+    /// Time without a sign of life after which a server is taken for lost while somebody waits for it, zero for never; by
+    /// default `$FARCALL_HEARTBEAT`, or 30 s.
+    pub heartbeat: Option<Duration>,
+    /// Time for which calls wait when their connection over TCP or TLS is lost, and it is made again; zero: they end at
+    /// once. By default `$FARCALL_RECONNECT`, or 30 s. The server keeps its part of them for as long.
+    pub reconnect: Option<Duration>,
+}
+
+impl Default for ConnectOptions {
+    fn default() -> ConnectOptions {
+        ConnectOptions { secret: None, timeout: TIMEOUT, heartbeat: None, reconnect: None }
+    }
+}
+
+/// A server that was reached.
+pub struct Reached {
+    pub stream: Box<dyn ByteStream>,
+    pub hello: Hello,
+    pub way_back: Option<Arc<WayBack>>,
+    pub name: String,
+}
+
+/// Reaches the server at an address.
+pub fn reach(address: &Address, options: &ConnectOptions, compression: Compression) -> Result<Reached> {
+    let timeout = options.timeout;
+    let (dial, token, name): (Dial, _, _) = match address.clone() {
+        Address::Unix(path) => {
+            let name = format!("unix:{}", path.display());
+            (Box::new(move |_| farcall_transport_unix::connect(&path)), None, name)
+        }
+        Address::Tcp { host, port } => {
+            let token = read_token(options.secret.clone())?;
+            let name = format!("farcall://{host}:{port}");
+            (Box::new(move |time| farcall_transport_tcp::connect(&host, port, time)), token, name)
+        }
+        Address::Tls { host, port } => {
+            let (name, secret) = (format!("tls://{host}:{port}"), options.secret.clone());
+            (Box::new(move |time| farcall_transport_tls::connect(&host, port, secret.as_deref(), time)), None, name)
+        }
+    };
+    let keep = options.reconnect.map_or_else(reconnect_of_environment, Ok)?;
+    let stream = dial(timeout)?;
+    let hello = hello(token, compressing::offered(&*stream, compression));
+    // What lies in shared memory goes with the connection.
+    if keep.is_zero() || stream.passes_descriptors() {
+        return Ok(Reached { stream, hello, way_back: None, name });
+    }
+    let way_back = Arc::new(WayBack::new(dial, hello, keep)?);
+    Ok(Reached { stream, hello: way_back.hello(), way_back: Some(way_back), name })
+}
+
+fn reconnect_of_environment() -> Result<Duration> {
+    let text = std::env::var_os(RECONNECT_VARIABLE);
+    let text = text.as_deref().map(|text| text.to_string_lossy());
+    let seconds = heartbeat::seconds(text.as_deref(), RECONNECT);
+    seconds.map_err(|message| {
+        Error::new(ErrorKind::InvalidArgument, "choose for how long to connect again", message)
+            .fix("write seconds, such as 30, or 0 to end calls at once")
+            .with("variable", RECONNECT_VARIABLE)
+    })
+}
+
+/// What a client says first.
+pub fn hello(token: Option<Vec<u8>>, compression: Option<String>) -> Hello {
+    Hello {
+        role: Role::Client,
+        byte_order: ByteOrder::NATIVE,
+        product: concat!("farcall ", env!("CARGO_PKG_VERSION")).to_owned(),
+        features: [ADMINISTRATION, STATUS, RESUME, CALLBACKS]
+            .map(str::to_owned)
+            .into_iter()
+            .chain(compression)
+            .collect(),
+        limits: HelloLimits { control_bytes_max: 64 << 20, ..HelloLimits::default() },
+        host: String::new(),
+        principal: None,
+        token,
+        attributes: Vec::new(),
+    }
+}
+
+/// `$FARCALL_COMPRESSION`.
+pub fn given_compression() -> Result<Compression> {
+    match std::env::var(compressing::VARIABLE).ok().filter(|text| !text.is_empty()) {
+        None => Ok(Compression::default()),
+        Some(text) => text.parse().map_err(|error: Error| error.with("variable", compressing::VARIABLE)),
+    }
+}
+
+fn read_token(file: Option<PathBuf>) -> Result<Option<Vec<u8>>> {
+    let file = file.or_else(|| std::env::var_os(TOKEN_VARIABLE).map(PathBuf::from));
+    let Some(file) = file.filter(|file| !file.as_os_str().is_empty()) else { return Ok(None) };
+    farcall_transport_tcp::Token::read(&file).map(|token| Some(token.bytes().to_vec()))
+}

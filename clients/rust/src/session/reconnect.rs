@@ -1,0 +1,229 @@
+//! Makes a lost connection again, in a thread that is there for nothing else and ends with it.
+
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::{Duration, Instant};
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_call::{Connection, Event, Setup};
+use farcall_interfaces::link::{FrameHandler, Link, QUEUE_BYTES, Received};
+use farcall_interfaces::memory::Space;
+use farcall_interfaces::stream::ByteStream;
+use farcall_wire::kept::{asks_to_resume, comes_again};
+use farcall_wire::{FrameHeader, Hello};
+use rustix::event::{PollFd, PollFlags, epoll, poll};
+
+use super::recovery::{Attempts, Next};
+use super::{Core, Line, Session, tables};
+
+/// Reaches the server's address within a time.
+pub type Dial = Box<dyn Fn(Duration) -> Result<Box<dyn ByteStream>> + Send + Sync>;
+
+/// How a connection is made again that is lost.
+pub struct WayBack {
+    dial: Dial,
+    hello: Hello,
+    keep: Duration,
+    session: OnceLock<Weak<Session>>,
+}
+
+/// A connection that was made again.
+struct Greeted {
+    link: Link,
+    connection: Connection,
+    socket: OwnedFd,
+}
+
+impl WayBack {
+    /// To the same server: `hello` is what it is told, `keep` for how long it is to keep calls.
+    pub fn new(dial: Dial, mut hello: Hello, keep: Duration) -> Result<WayBack> {
+        let mut name = [0; 16];
+        rustix::rand::getrandom(&mut name, rustix::rand::GetRandomFlags::empty())
+            .map_err(|error| Error::system("connect", error.into()))?;
+        hello.attributes.extend(asks_to_resume(name, keep));
+        Ok(WayBack { dial, hello, keep, session: OnceLock::new() })
+    }
+
+    /// What the first connection says.
+    pub fn hello(&self) -> Hello {
+        self.hello.clone()
+    }
+
+    /// Whose connection it is.
+    pub fn leads_to(&self, session: &Arc<Session>) {
+        // It is said once.
+        let _ = self.session.set(Arc::downgrade(session));
+    }
+
+    /// Begins to make a connection again, after so many that were lost; false where there is no thread to be had.
+    pub(super) fn begin(self: &Arc<WayBack>, times: u64, heartbeat: Option<Duration>) -> bool {
+        let way_back = self.clone();
+        let attempts = Attempts::new(Instant::now(), self.keep, heartbeat);
+        let thread = std::thread::Builder::new().name("farcall-reconnect".to_owned());
+        thread.spawn(move || way_back.go(times, attempts)).is_ok()
+    }
+
+    fn go(&self, times: u64, mut attempts: Attempts) {
+        loop {
+            let begun = Instant::now();
+            let mut met = false;
+            let made = self.try_once(times, attempts.patience(begun), &mut met);
+            // The program has closed the connection, or it is given up.
+            let Some(session) = self.session.get().and_then(Weak::upgrade) else { return };
+            if !matches!(session.lock().line, Line::Lost(_)) {
+                return;
+            }
+            match made {
+                Ok(greeted) => return session.come_back(greeted),
+                Err(error) => match attempts.failed(&error, met, begun, Instant::now()) {
+                    Next::GiveUp => return session.give_up(&error),
+                    Next::Pause(pause) => {
+                        drop(session);
+                        std::thread::sleep(pause);
+                    }
+                },
+            }
+        }
+    }
+
+    fn try_once(&self, times: u64, patience: Duration, met: &mut bool) -> Result<Greeted> {
+        let until = Instant::now() + patience;
+        let stream = (self.dial)(patience).inspect_err(|error| *met = error.to_string().contains("accepted"))?;
+        *met = true;
+        let mut hello = self.hello();
+        hello.attributes.push(comes_again(times));
+        let gone = || Error::internal("connect", "a stream without a descriptor");
+        let socket = stream.readiness().ok_or_else(gone)?.try_clone_to_owned();
+        let socket = socket.map_err(|error| Error::system("connect", error))?;
+        let link = Link::new(stream, hello.limits.control_bytes_max, hello.limits.data_bytes_max);
+        let connection = Connection::new(Setup { hello, initiator: true, token: None });
+        greet(link, connection, socket, until)
+    }
+}
+
+/// A connection whose peer has not said Hello.
+struct Ungreeted {
+    connection: Connection,
+    ready: bool,
+}
+
+impl FrameHandler for Ungreeted {
+    fn control(&mut self, header: &FrameHeader, body: &[u8], _: &mut VecDeque<OwnedFd>) -> Result<()> {
+        self.connection.handle_control(header, body)?;
+        while let Some(event) = self.connection.poll_event() {
+            match event {
+                Event::Ready(hello) => {
+                    tables::check_byte_order(&hello)?;
+                    self.ready = true;
+                }
+                Event::Left(failure) => return Err(tables::goodbye(failure)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn data_space(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Space>> {
+        self.connection.place(header, done).map(|_| None)
+    }
+
+    fn data_arrived(&mut self, header: &FrameHeader, _: u32, done: u32) -> Result<()> {
+        self.connection.data_arrived(header, done)
+    }
+}
+
+fn greet(mut link: Link, connection: Connection, socket: OwnedFd, until: Instant) -> Result<Greeted> {
+    let mut peer = Ungreeted { connection, ready: false };
+    loop {
+        let connection = &mut peer.connection;
+        let sent = link.pump(QUEUE_BYTES, |link| {
+            let Some(farcall_call::Transmit::Control { header, body, .. }) = connection.poll_transmit() else {
+                return Ok(false);
+            };
+            link.queue_control(header, &body, Vec::new());
+            Ok(true)
+        })?;
+        match link.receive(&mut peer, 1)? {
+            _ if peer.ready => return Ok(Greeted { link, connection: peer.connection, socket }),
+            Received::Closed => return Err(super::ending::closed()),
+            Received::More => continue,
+            Received::Blocked => {}
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(Error::new(ErrorKind::TimedOut, "connect", "the server did not greet us in time"));
+        }
+        let flags = if sent { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
+        // Errors and interruptions look like readiness: the next receive tells.
+        let _ = poll(&mut [PollFd::new(&socket, flags)], rustix::event::Timespec::try_from(left).ok().as_ref());
+    }
+}
+
+impl Session {
+    fn come_back(&self, greeted: Greeted) {
+        let mut core = self.lock();
+        let Greeted { link, connection, socket } = greeted;
+        if let Err(error) = epoll::add(&self.events, &socket, epoll::EventData::new_u64(0), epoll::EventFlags::IN) {
+            core.die(Error::system("connect", error.into()));
+            return self.tell(&mut core);
+        }
+        core.come_back(link, connection, socket);
+        self.advance(&mut core);
+    }
+
+    /// The server is not to be reached: calls end with what happened first, unless the server says that we may not.
+    fn give_up(&self, last: &Error) {
+        let mut core = self.lock();
+        let Line::Lost(reason) = &core.line else { return };
+        let is_answer = matches!(last.kind(), ErrorKind::PermissionDenied | ErrorKind::Version);
+        let error = super::copy_of(if is_answer { last } else { reason });
+        core.die(if is_answer { error } else { error.with("tried to connect again", last) });
+        self.tell(&mut core);
+    }
+
+    /// Leaves the socket of a lost connection, so that nobody waits for it.
+    pub(super) fn part(&self, core: &mut Core) {
+        if std::mem::take(&mut core.is_to_part) {
+            // The server is to know, in case that it does not.
+            let _ = rustix::net::shutdown(&core.socket, rustix::net::Shutdown::Both);
+            let _ = epoll::delete(&self.events, &core.socket);
+        }
+    }
+}
+
+impl Core {
+    /// The stream broke. If there is a way back, the calls wait; otherwise they end.
+    pub(super) fn broke(&mut self, error: Error) {
+        if !self.is_up() {
+            return;
+        }
+        let may_return = self.tables.may_return();
+        let Some(way_back) = self.way_back.clone().filter(|_| may_return) else { return self.die(error) };
+        if !way_back.begin(self.losses + 1, self.heartbeat.time_limit()) {
+            return self.die(error);
+        }
+        self.losses += 1;
+        let sent = self.sent();
+        self.link.drop_queued();
+        self.gathering.clear();
+        self.more = false;
+        self.is_to_part = true;
+        self.line = Line::Lost(error);
+        self.tables.part(sent);
+    }
+
+    fn come_back(&mut self, link: Link, connection: Connection, socket: OwnedFd) {
+        self.link = link;
+        self.socket = Arc::new(socket);
+        self.line = Line::Up;
+        self.heartbeat.restart();
+        (self.watching_room, self.telling_room, self.more) = (false, false, true);
+        if connection.has_feature(farcall_wire::COMPRESSION)
+            && let Some(mode) = self.compression
+        {
+            self.link.compress(mode);
+        }
+        self.tables.come_back(connection);
+    }
+}

@@ -1,0 +1,42 @@
+# A network that breaks: `cable.py PORT SERVER_PORT [SECONDS]` passes on what comes, and cuts everything now and then.
+"""To see what becomes of a program whose connection is lost. Nothing but TCP connections of this machine passes."""
+
+import socket
+import sys
+import threading
+import time
+
+port, server_port = int(sys.argv[1]), int(sys.argv[2])
+pause = float(sys.argv[3]) if len(sys.argv) > 3 else 0.5
+connected = []
+
+
+def forward(source, target):
+    """Passes bytes on until either end is gone."""
+    try:
+        while data := source.recv(1 << 16):
+            target.sendall(data)
+    except OSError:
+        pass
+    for one in (source, target):
+        one.close()
+
+
+def cut():
+    """Cuts every connection, again and again."""
+    while True:
+        time.sleep(pause)
+        while connected:
+            try:
+                connected.pop().shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass  # it is gone already
+
+
+threading.Thread(target=cut, daemon=True).start()
+with socket.create_server(("127.0.0.1", port)) as listener:
+    while True:
+        near, far = listener.accept()[0], socket.create_connection(("127.0.0.1", server_port))
+        connected += [near, far]
+        for ends in [(near, far), (far, near)]:
+            threading.Thread(target=forward, args=ends, daemon=True).start()
