@@ -35,6 +35,8 @@ pub use sections::{
 pub struct Config {
     /// Of this program.
     pub client: Client,
+    /// Whether the file says any of that.
+    pub has_client: bool,
     /// Servers, in the order of the text: default handles take the first that has their function.
     pub servers: Vec<Server>,
     /// Functions of servers.
@@ -255,6 +257,7 @@ impl Checked {
         let files = files.map(|source| InterfaceFiles::of(source, source.text("tag"), "source"));
         let ldif = self.all(&table::LOCAL_LDIF).iter().map(|values| InterfaceFiles::of(values, None, "filename"));
         Config {
+            has_client: !self.all(&table::CLIENT).is_empty(),
             client: Client::of(&self.one(&table::CLIENT), surroundings),
             servers: self.servers().iter().flat_map(Server::all_of).collect(),
             functions: self.all(&table::FUNCTION_INFO).iter().map(FunctionInfo::of).collect(),

@@ -259,10 +259,10 @@ fn routine(server: &Server, connection: &Arc<Connection>, name: &str, kind: Kind
 }
 
 /// Whichever of two failures says more to somebody who asked several servers: that one has no such routine says more than
-/// that another is not there.
+/// that another is not there, and that one could not be started more than either.
 fn telling(earlier: Option<Failure>, later: Failure) -> Failure {
     match earlier {
-        Some(earlier) if later.code == Code::ServerNotFound => earlier,
+        Some(earlier) if later.code == Code::ServerNotFound || earlier.code == Code::OtherError => earlier,
         _ => later,
     }
 }

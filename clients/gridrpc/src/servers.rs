@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use farcall_client::{Address, Client, ConnectOptions, Error, ErrorKind, PrivateServer, ServeOptions};
-use farcall_configuration::config::{Config, FunctionInfo, Mistakes, Server as Section, Surroundings};
+use farcall_configuration::config::{
+    Client as ClientSection, Config, FunctionInfo, Mistakes, Server as Section, Surroundings,
+};
 use farcall_configuration::{LocalStubs, local_stubs};
 
 use crate::code::{Code, Failure, Outcome};
@@ -91,6 +93,15 @@ fn load(file: &Path, surroundings: &Surroundings) -> Outcome<Config> {
     })
 }
 
+/// Has the log go on as the configuration says.
+fn begin_log(client: &ClientSection) -> Outcome<()> {
+    let levels = [client.log_level_grpc, client.log_level_internal, client.log_level_protocol];
+    log::begin(levels, &client.log, &client.hostname).map_err(|error| {
+        let path = client.log.path.as_deref().unwrap_or_default();
+        Failure::new(Code::ConfigfileError, format!("log_filePath {path}: {error}"))
+    })
+}
+
 impl Servers {
     /// The servers of a configuration file, where there is one.
     pub fn read(file: Option<&Path>) -> Outcome<Servers> {
@@ -100,20 +111,20 @@ impl Servers {
             None => Config::without_file(&surroundings),
         };
         let client = &config.client;
-        let levels = [client.log_level_grpc, client.log_level_internal, client.log_level_protocol];
-        log::begin(levels, &client.log, &client.hostname).map_err(|error| {
-            let path = client.log.path.as_deref().unwrap_or_default();
-            Failure::new(Code::ConfigfileError, format!("log_filePath {path}: {error}"))
-        })?;
+        begin_log(client)?;
         warn(&config);
         let tmp_dir = client.tmp_dir.clone().unwrap_or_else(std::env::temp_dir);
         let host = client.hostname.clone();
         Ok(Servers { known: Mutex::default(), config: Mutex::new(config), surroundings, tmp_dir, host })
     }
 
-    /// Reads one more file: its servers come after those that are known, and its CLIENT section holds from now on.
+    /// Reads one more file: its servers come after those that are known, and its CLIENT section, where it has one, holds from
+    /// now on.
     pub fn read_also(&self, file: &Path) -> Outcome<()> {
         let mut read = load(file, &self.surroundings)?;
+        if read.has_client {
+            begin_log(&read.client)?;
+        }
         warn(&read);
         let mut config = lock(&self.config);
         let new = |server: &Section| {
@@ -123,7 +134,9 @@ impl Servers {
         config.servers.extend(servers);
         config.functions.append(&mut read.functions);
         config.interface_files.append(&mut read.interface_files);
-        config.client = read.client;
+        if read.has_client {
+            config.client = read.client;
+        }
         Ok(())
     }
 

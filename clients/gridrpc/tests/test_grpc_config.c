@@ -5,13 +5,18 @@
 
 static char path[] = "/tmp/farcall-grpc-XXXXXX";
 
-/* Begins anew with this text, in which %s is the server's address. */
-static grpc_error_t begin_with(const char *text)
+/* Writes the file with this text, in which %s is the server's address. */
+static void write_file(const char *text)
 {
     FILE *file = fopen(path, "w");
     const char *address = getenv("FARCALL_SERVER");
     fprintf(file, text, address, address, address);
     fclose(file);
+}
+
+static grpc_error_t begin_with(const char *text)
+{
+    write_file(text);
     return grpc_initialize(path);
 }
 
@@ -106,6 +111,11 @@ static void by_address(void)
     CHECK_OK(grpc_function_handle_default(&handle, "scale"));
     CHECK_OK(grpc_call(&handle, &n, &a, x, y));
     CHECK(y[0] == 13 && y[1] == 26);
+    /* A file that says nothing of the client changes nothing of it. */
+    write_file("<SERVER>\nhostname %s\n</SERVER>\n");
+    CHECK_OK(grpc_config_file_read_np(path));
+    CHECK_OK(grpc_call(&handle, &n, &a, x, y));
+    CHECK(y[0] == 16 && y[1] == 32);
     CHECK_OK(grpc_function_handle_destruct(&handle));
     CHECK_OK(grpc_finalize());
 }

@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn what_the_routine_says_never_wraps_and_commands_no_terminal() {
-        assert_eq!(told(0.25, "step 1", 30), "[####------------] 25 %, step 1");
+        assert_eq!(told(0.25, "step 1", 30), "[###------------] 25 %, step 1");
         assert_eq!(told(1.0, "", 20), "[############] 100 %");
         for columns in 0..100 {
             let line = told(0.5, "a \u{1b}[2J word that is long", columns);
