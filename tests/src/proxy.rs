@@ -49,7 +49,21 @@ impl Proxy {
     /// # Panics
     /// When there are no ports.
     pub fn to(address: &str) -> Proxy {
+        Proxy::of(TcpListener::bind("127.0.0.1:0").expect("there are ports"), address)
+    }
+
+    /// One that takes little before it passes it on: what is on its way waits at its sender, as before a slow line.
+    ///
+    /// # Panics
+    /// When there are no ports.
+    pub fn narrow(address: &str) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").expect("there are ports");
+        // Accepted sockets have what the listener has.
+        rustix::net::sockopt::set_socket_recv_buffer_size(&listener, 4096).expect("a socket has options");
+        Proxy::of(listener, address)
+    }
+
+    fn of(listener: TcpListener, address: &str) -> Proxy {
         let own = listener.local_addr().expect("a listener has an address");
         let state = Arc::new(State::default());
         let scheme = if address.starts_with("tls://") { "tls://" } else { "farcall://" };

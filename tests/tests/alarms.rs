@@ -1,10 +1,10 @@
-//! No false alarm: what is long or large is not taken for lost by a heartbeat of a second. Connections are not made again
+//! No false alarm: what is slow, long or large is not taken for lost by a heartbeat of a second. Connections are not made again
 //! here, so that a single alarm ends the call.
 
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use farcall_client::{Array, Client, ConnectOptions};
 use farcall_tests::{Proxy, Server, Transport};
@@ -39,6 +39,25 @@ fn a_long_call_of_a_quiet_routine_is_no_loss() {
                 let rest = client(server, server.address()).routine("rest").unwrap();
                 let outputs = rest.call([("seconds", 15.into())]).unwrap();
                 assert_eq!(outputs.scalar::<i32>("rested").unwrap(), 15);
+            });
+        }
+    });
+}
+
+/// 20 KB a second: an array of 80 KB takes several heartbeats, each way, and waits at its sender meanwhile.
+#[test]
+fn a_slow_network_is_no_loss() {
+    let servers = [Transport::Tcp, Transport::Tls].map(server);
+    std::thread::scope(|scope| {
+        for server in &servers {
+            scope.spawn(|| {
+                let proxy = Proxy::narrow(server.address());
+                let client = client(server, &proxy.address());
+                flip(&client, 10);
+                proxy.slow_down(20_000);
+                let begun = Instant::now();
+                flip(&client, 10_000);
+                assert!(begun.elapsed() > 3 * HEARTBEAT, "it took {:?} only", begun.elapsed());
             });
         }
     });

@@ -23,6 +23,7 @@ mod resuming;
 mod segments;
 mod tables;
 mod transfer;
+mod transit;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
 
-use super::{Core, Session};
+use super::{Core, Session, transit};
 
 /// The variable with the time in seconds; 0: no limit.
 pub const VARIABLE: &str = "FARCALL_HEARTBEAT";
@@ -35,8 +35,10 @@ pub struct Heartbeat {
     /// Bytes that had gone either way when the silence began.
     moved: u64,
     since: Option<Instant>,
-    /// When the sign of life was asked for.
+    /// When the sign of life was asked for, or the network came closer to delivering the question.
     asked: Option<Instant>,
+    /// Bytes that were on their way then, the question last.
+    in_transit: u64,
 }
 
 /// What a variable says in seconds, or what holds without it; what is wrong with it.
@@ -58,7 +60,7 @@ impl Heartbeat {
     /// With the time limit of `$FARCALL_HEARTBEAT`.
     pub fn of_environment() -> Result<Heartbeat> {
         let text = std::env::var_os(VARIABLE);
-        let mut heart = Heartbeat { limit: None, moved: 0, since: None, asked: None };
+        let mut heart = Heartbeat { limit: None, moved: 0, since: None, asked: None, in_transit: 0 };
         heart.limit(given(text.as_deref().map(|text| text.to_string_lossy()).as_deref())?);
         Ok(heart)
     }
@@ -97,9 +99,17 @@ impl Heartbeat {
         }
     }
 
-    /// The question is on its way, and counts among what moved.
-    pub fn asked(&mut self, moved: u64, now: Instant) {
-        (self.moved, self.asked) = (moved, Some(now));
+    /// The question is on its way, and counts among what moved; so many bytes are before the other end, it among them.
+    pub fn asked(&mut self, moved: u64, in_transit: u64, now: Instant) {
+        (self.moved, self.asked, self.in_transit) = (moved, Some(now), in_transit);
+    }
+
+    /// So many bytes are before the other end now. While there are fewer and fewer, the question has not come there yet, and
+    /// no answer is due: the network is slow, and delivers.
+    pub fn delivering(&mut self, in_transit: u64, now: Instant) {
+        if let Some(asked) = self.asked.as_mut().filter(|_| in_transit < self.in_transit) {
+            (*asked, self.in_transit) = (now, in_transit);
+        }
     }
 
     /// Why the connection ends.
@@ -132,12 +142,13 @@ impl Core {
         if pulse == Pulse::Ask {
             self.tables.connection.ping();
             self.pump();
-            self.heartbeat.asked(self.moved(), now);
+            self.heartbeat.asked(self.moved(), self.in_transit(), now);
             pulse = self.heartbeat.look(self.moved(), now);
         }
         if pulse == Pulse::Gone {
             // A program that did something else meanwhile has not read the answer yet.
             self.receive();
+            self.heartbeat.delivering(self.in_transit(), now);
             pulse = self.heartbeat.look(self.moved(), now);
         }
         match pulse {
@@ -145,6 +156,11 @@ impl Core {
             _ => self.broke(self.heartbeat.silence()),
         }
         None
+    }
+
+    /// Bytes that the network has, and the server's machine has not.
+    fn in_transit(&self) -> u64 {
+        transit::bytes(self.link.stream().readiness())
     }
 
     /// Bytes that went either way.
@@ -160,7 +176,7 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(30);
 
     fn beating() -> (Heartbeat, Instant) {
-        (Heartbeat { limit: Some(LIMIT), moved: 0, since: None, asked: None }, Instant::now())
+        (Heartbeat { limit: Some(LIMIT), moved: 0, since: None, asked: None, in_transit: 0 }, Instant::now())
     }
 
     #[test]
@@ -170,7 +186,7 @@ mod tests {
         assert_eq!(heart.look(5, start), Pulse::Wait(Some(Duration::from_secs(10))));
         assert_eq!(heart.look(5, at(4)), Pulse::Wait(Some(Duration::from_secs(6))));
         assert_eq!(heart.look(5, at(10)), Pulse::Ask);
-        heart.asked(29, at(10));
+        heart.asked(29, 0, at(10));
         assert_eq!(heart.look(29, at(11)), Pulse::Wait(Some(Duration::from_secs(19))));
         assert_eq!(heart.look(29, at(30)), Pulse::Gone);
     }
@@ -185,12 +201,29 @@ mod tests {
     }
 
     #[test]
+    fn a_question_that_is_on_its_way_is_waited_for() {
+        let (mut heart, start) = beating();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        heart.look(5, start);
+        assert_eq!(heart.look(5, at(10)), Pulse::Ask);
+        heart.asked(29, 4000, at(10));
+        for (seconds, in_transit) in [(30, 3000), (50, 1), (70, 0)] {
+            assert_eq!(heart.look(29, at(seconds)), Pulse::Gone);
+            heart.delivering(in_transit, at(seconds));
+            assert_eq!(heart.look(29, at(seconds)), Pulse::Wait(Some(Duration::from_secs(20))));
+        }
+        // It has come there; nothing else that the network delivers is an answer.
+        heart.delivering(0, at(90));
+        assert_eq!(heart.look(29, at(90)), Pulse::Gone);
+    }
+
+    #[test]
     fn time_in_which_nobody_waited_ends_no_connection() {
         let (mut heart, start) = beating();
         heart.look(5, start);
         let much_later = start + Duration::from_secs(3600);
         assert_eq!(heart.look(5, much_later), Pulse::Ask);
-        heart.asked(29, much_later);
+        heart.asked(29, 0, much_later);
         assert_eq!(heart.look(29, much_later), Pulse::Wait(Some(Duration::from_secs(20))));
     }
 
