@@ -26,6 +26,14 @@ macro_rules! over_all {
         mod unix {
             $(#[test] fn $test() { super::$test($crate::Transport::Unix); })*
         }
+        $crate::over_networks! { $($test)* }
+    };
+}
+
+/// The same over those that a network can break.
+#[macro_export]
+macro_rules! over_networks {
+    ($($test:ident)*) => {
         mod tcp {
             $(#[test] fn $test() { super::$test($crate::Transport::Tcp); })*
         }

@@ -230,52 +230,11 @@ fn objects_stay_with_their_client(transport: Transport) {
     hold.release(Some(PATIENCE)).unwrap();
 }
 
-mod tcp {
-    use farcall_tests::Transport::Tcp;
-
-    #[test]
-    fn a_call_survives_a_cut_anywhere() {
-        super::a_call_survives_a_cut_anywhere(Tcp);
-    }
-
-    #[test]
-    fn a_call_survives_a_cut_while_it_runs() {
-        super::a_call_survives_a_cut_while_it_runs(Tcp);
-    }
-
-    #[test]
-    fn no_call_is_lost_or_runs_twice() {
-        super::no_call_is_lost_or_runs_twice(Tcp);
-    }
-
-    #[test]
-    fn objects_stay_with_their_client() {
-        super::objects_stay_with_their_client(Tcp);
-    }
-}
-
-mod tls {
-    use farcall_tests::Transport::Tls;
-
-    #[test]
-    fn a_call_survives_a_cut_anywhere() {
-        super::a_call_survives_a_cut_anywhere(Tls);
-    }
-
-    #[test]
-    fn a_call_survives_a_cut_while_it_runs() {
-        super::a_call_survives_a_cut_while_it_runs(Tls);
-    }
-
-    #[test]
-    fn no_call_is_lost_or_runs_twice() {
-        super::no_call_is_lost_or_runs_twice(Tls);
-    }
-
-    #[test]
-    fn objects_stay_with_their_client() {
-        super::objects_stay_with_their_client(Tls);
-    }
+farcall_tests::over_networks! {
+    a_call_survives_a_cut_anywhere
+    a_call_survives_a_cut_while_it_runs
+    no_call_is_lost_or_runs_twice
+    objects_stay_with_their_client
 }
 
 fn failed(outcome: Result<farcall_client::Outputs>) -> Error {
