@@ -1,12 +1,14 @@
-/* The GridRPC client under measurement: a program that knows grpc.h alone.
+/* The GridRPC client under measurement: a program that knows grpc.h alone, but for the call that grpc_call is compared with.
  *
  * Usage: farcall-bench-client-grpc ADDRESS
  *
  * pingpong COUNT         seconds per grpc_call
+ * native COUNT           seconds per farcall_call of the same routine, over a connection of its own
  * flight COUNT           sessions per second, when so many are under way at once: all are started while the object that
  *                        they are for is busy, counted, and waited for
  * objects COUNT HOW      seconds until so many object handles take calls: `together` as an array, or `singly`
  * state BYTES WHERE      seconds per call of a routine with so much state: `kept` in an object, or `sent` with each call */
+#include <farcall.h>
 #include <grpc.h>
 
 #include <stdio.h>
@@ -50,6 +52,19 @@ static double pingpong(int count)
     begin = now();
     for (int i = 0; i < count; i++)
         must(grpc_call(&add, (double)i, 1.0, &sum), "add");
+    check(sum == count, "a wrong sum");
+    return (now() - begin) / count;
+}
+
+static double native(int count)
+{
+    static farcall_client *client;
+    farcall_error *error = NULL;
+    double sum = 0, begin;
+    check(client != NULL || farcall_connect(NULL, &client, &error) == FARCALL_OK, "no connection");
+    begin = now();
+    for (int i = 0; i < count; i++)
+        check(farcall_call(client, &error, "bench/add", (double)i, 1.0, &sum) == FARCALL_OK, "bench/add");
     check(sum == count, "a wrong sum");
     return (now() - begin) / count;
 }
@@ -153,6 +168,8 @@ int main(int argc, char **argv)
     while (fgets(line, sizeof line, stdin) != NULL) {
         if (sscanf(line, "pingpong %ld", &count) == 1)
             printf("%.9f\n", pingpong((int)count));
+        else if (sscanf(line, "native %ld", &count) == 1)
+            printf("%.9f\n", native((int)count));
         else if (sscanf(line, "flight %ld", &count) == 1)
             printf("%.1f\n", flight((int)count));
         else if (sscanf(line, "objects %ld %31s", &count, how) == 2)
