@@ -413,7 +413,7 @@ fn scalar<'a>(interface: &Interface, parameter: &Parameter, given: &TaggedValue)
         return Err(Error::internal("call", "a value with an unknown tag"));
     }
     if !is_unsigned(element) {
-        return Ok(Argument::Integer(given.integer()));
+        return Ok(Argument::Integer(as_byte(parameter.element, given.integer())));
     }
     if let Ok(value) = i64::try_from(given.natural()) {
         return Ok(Argument::Integer(value));
@@ -421,6 +421,15 @@ fn scalar<'a>(interface: &Interface, parameter: &Parameter, given: &TaggedValue)
     let mut bytes = vec![0; element_bytes(interface, parameter.element) as usize];
     let written = ScalarValue::Unsigned(given.natural()).write_exactly(parameter.element, &mut bytes);
     written.map(|()| Argument::Raw(bytes)).map_err(|error| error.with("parameter", &parameter.name))
+}
+
+/// C's `char` is a byte that may have a sign; here it has none. Other numbers stay as they are.
+fn as_byte(element: ElementType, given: i64) -> i64 {
+    if element == ElementType::Char && given < 0 {
+        i8::try_from(given).map_or(given, |byte| byte.cast_unsigned().into())
+    } else {
+        given
+    }
 }
 
 /// # Safety

@@ -75,6 +75,8 @@ pub struct Handle {
     /// The last error with it.
     last: Mutex<Option<Failure>>,
     timed_out: AtomicBool,
+    /// Whether a call has shown that the process which is its own, and no other's, is no more.
+    gone: AtomicBool,
 }
 
 /// What a handle's calls run in.
@@ -187,8 +189,8 @@ impl Handles {
     ) -> u64 {
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let (kind, name, attributes) = (self.kind, name.to_owned(), attributes.clone());
-        let (last, timed_out) = (Mutex::default(), AtomicBool::new(false));
-        let handle = Handle { id, kind, name, server, process, attributes, binding, last, timed_out };
+        let (last, timed_out, gone) = (Mutex::default(), AtomicBool::new(false), AtomicBool::new(false));
+        let handle = Handle { id, kind, name, server, process, attributes, binding, last, timed_out, gone };
         lock(&self.known).insert(id, Arc::new(handle));
         id
     }
@@ -270,10 +272,7 @@ fn telling(earlier: Option<Failure>, later: Failure) -> Failure {
 impl Handle {
     /// The routine, or the method of a class, as its server has it now.
     pub fn routine(&self, method: Option<&str>) -> Outcome<(Routine, Arc<Connection>)> {
-        if self.timed_out.load(Ordering::Relaxed) {
-            let message = format!("{}: a call with this handle took too long; initialise it anew", self.name);
-            return Err(Failure::new(self.kind.invalid(), message));
-        }
+        self.check_time()?;
         let connection = self.server.connect(self.attributes.start_limit())?;
         let found = match method {
             None => routine(&self.server, &connection, &self.name, self.kind),
@@ -286,6 +285,14 @@ impl Handle {
             }
         };
         Ok((found?, connection))
+    }
+
+    fn check_time(&self) -> Outcome<()> {
+        if self.timed_out.load(Ordering::Relaxed) {
+            let message = format!("{}: a call with this handle took too long; initialise it anew", self.name);
+            return Err(Failure::new(self.kind.invalid(), message));
+        }
+        Ok(())
     }
 
     /// Where its next call is to run: on this object, and, where that takes one call at a time, for this turn.
@@ -311,6 +318,9 @@ impl Handle {
     /// A call's failure: that an object's process is gone makes its handle useless.
     pub fn failed(&self, error: Error) -> Failure {
         let gone = error.kind() == ErrorKind::NotFound && !is_of_argument(&error);
+        if gone || matches!(error.kind(), ErrorKind::RoutineCrashed | ErrorKind::RoutineExited) {
+            self.gone.store(true, Ordering::Relaxed);
+        }
         let held = match &self.process {
             Process::Own(held) if gone => held,
             // It ended between two calls; the next one has another.
@@ -329,7 +339,12 @@ impl Handle {
 
     /// Whether its process takes calls.
     pub fn is_ready(&self) -> Outcome<bool> {
+        self.check_time()?;
         let ready = match &self.process {
+            Process::Own(_) if self.gone.load(Ordering::Relaxed) => {
+                let message = format!("{}: the handle's process has ended; initialise it anew", self.name);
+                return Err(Failure::new(self.kind.invalid(), message));
+            }
             Process::Own(held) => held.is_ready(),
             Process::Preferred(own) => own.is_ready(),
             Process::Shared => return self.routine(None).map(|_| true),

@@ -21,6 +21,9 @@ use collecting::Spent;
 
 /// How many sessions are remembered that were waited for: their errors can be asked for, and they waited for again.
 const WAITED_MAX: usize = 1 << 18;
+/// So many sessions are sooner looked for in a set of thousands than the other way round: the next one that is wanted is
+/// mostly among them.
+const FEW: usize = 8;
 /// Time after a session's deadline in which the server's own word on it counts still.
 const LAST_WORD: Duration = Duration::from_millis(250);
 
@@ -77,7 +80,9 @@ unsafe impl Send for Ended {}
 pub struct Table {
     last: i32,
     running: FxHashMap<i32, Running>,
-    ended: BTreeMap<i32, Ended>,
+    ended: FxHashMap<i32, Ended>,
+    /// The greatest number that is forgotten.
+    forgotten: i32,
     /// How many have ended so far: the order of their ends.
     ends: u64,
     /// Those that nobody has waited for, in the order of their ends.
@@ -296,7 +301,7 @@ impl Drop for Entered<'_> {
     }
 }
 
-fn drop_measured(ended: &mut BTreeMap<i32, Ended>, session: i32) {
+fn drop_measured(ended: &mut FxHashMap<i32, Ended>, session: i32) {
     if let Some(ended) = ended.get_mut(&session) {
         ended.measured = None;
     }
@@ -366,9 +371,27 @@ impl Table {
         self.running.contains_key(&session).then_some(false).ok_or_else(|| unknown(session))
     }
 
-    /// Whether it has ended, and was waited for.
-    pub fn was_waited_for(&self, session: i32) -> bool {
-        self.ended.get(&session).is_some_and(|ended| ended.waited)
+    /// That all of a set are sessions; an error that names one that is none.
+    pub fn check_all(&self, set: &[i32]) -> Outcome<()> {
+        // All numbers are, since the greatest one that is forgotten.
+        if set.iter().all(|session| *session > self.forgotten && *session <= self.last) {
+            return Ok(());
+        }
+        set.iter().try_for_each(|session| self.has_ended(*session).map(drop))
+    }
+
+    /// One of a set that has ended, and that nobody waited for.
+    pub fn fresh_of(&self, set: &[i32]) -> Option<i32> {
+        let found = self.fresh.values().take(FEW).find(|session| set.contains(session));
+        let is_fresh = |session: &&i32| self.ended.get(session).is_some_and(|ended| !ended.waited);
+        let others = if self.fresh.len() > FEW { set } else { &[] };
+        found.or_else(|| others.iter().find(is_fresh)).copied()
+    }
+
+    /// Whether one of a set is under way.
+    pub fn is_any_running(&self, set: &[i32]) -> bool {
+        let found = self.running.keys().take(FEW).any(|session| set.contains(session));
+        found || (self.running.len() > FEW && set.iter().any(|session| self.running.contains_key(session)))
     }
 
     /// The error of a session that has ended, where it has one.
@@ -417,6 +440,7 @@ impl Table {
             let Some(oldest) = self.waited.pop_front() else { return };
             self.ended.remove(&oldest);
             self.failed.remove(&oldest);
+            self.forgotten = self.forgotten.max(oldest);
         }
     }
 

@@ -62,7 +62,7 @@ impl<'a> Remaining<'a> {
     /// Whether all have ended; an error when one of them is no session.
     pub fn have_ended(&mut self, table: &Table) -> Outcome<bool> {
         if !self.checked {
-            all_ended(table, self.set)?;
+            table.check_all(self.set)?;
             self.checked = true;
         }
         while let Some(session) = self.set.get(self.ended) {
@@ -75,22 +75,14 @@ impl<'a> Remaining<'a> {
     }
 }
 
-/// Whether all of a set have ended; an error when one of them is no session.
-fn all_ended(table: &Table, set: &[i32]) -> Outcome<bool> {
-    let mut all = true;
-    for session in set {
-        all &= table.has_ended(*session)?;
-    }
-    Ok(all)
-}
-
 /// One of a set that has ended, first of those that nobody waited for. `None` while those are all under way.
 pub fn any_ended(table: &Table, set: &[i32]) -> Outcome<Option<i32>> {
-    let all = all_ended(table, set)?;
-    let is_fresh = |session: &&i32| table.has_ended(**session).unwrap_or(false) && !table.was_waited_for(**session);
-    let fresh = set.iter().find(is_fresh);
+    table.check_all(set)?;
+    if let Some(fresh) = table.fresh_of(set) {
+        return Ok(Some(fresh));
+    }
     // Whoever waits for a set again that he has seen the end of gets an answer, too.
-    Ok(fresh.or_else(|| set.first().filter(|_| all)).copied())
+    Ok(set.first().copied().filter(|_| !table.is_any_running(set)))
 }
 
 #[unsafe(no_mangle)]
@@ -111,7 +103,10 @@ unsafe extern "C" fn farcall_grpc_probe_or(sessions: *const c_int, count: usize,
         // SAFETY: as above.
         let set = unsafe { set(sessions, count) }?;
         let none = || Failure::new(Code::NoneCompleted, "all of them are under way");
-        *found = any_ended(&context.sessions.lock(), &set)?.ok_or_else(none)?;
+        let table = context.sessions.lock();
+        // One that was waited for has ended as well; others may be of more use.
+        let waited = || set.iter().copied().find(|session| table.has_ended(*session).unwrap_or(false));
+        *found = any_ended(&table, &set)?.or_else(waited).ok_or_else(none)?;
         Ok(())
     })
 }

@@ -16,7 +16,7 @@ static void compute(double seconds)
 static void one_session(void)
 {
     grpc_function_handle_t handle, *found = NULL;
-    grpc_sessionid_t session, any = 7;
+    grpc_sessionid_t session, any = 7, both[2];
     volatile int y = 0;
     int done = 0;
     CHECK_OK(grpc_function_handle_default(&handle, "succeed"));
@@ -35,12 +35,17 @@ static void one_session(void)
     CHECK_OK(grpc_get_error(session));
     CHECK_OK(grpc_call(found, 1, &y));
     CHECK_OK(grpc_function_handle_destruct(&handle));
+    both[0] = session;
 
     CHECK_OK(grpc_function_handle_default(&handle, "nap"));
     CHECK_OK(grpc_call_async(&handle, &session, 0.4, &done));
     CHECK_CODE(grpc_probe(session), GRPC_NOT_COMPLETED);
     CHECK_CODE(grpc_probe_or(&session, 1, &any), GRPC_NONE_COMPLETED);
     CHECK(any == GRPC_SESSIONID_VOID);
+    /* One that was waited for has ended, too. */
+    both[1] = session;
+    CHECK_OK(grpc_probe_or(both, 2, &any));
+    CHECK(any == both[0]);
     CHECK_OK(grpc_get_error(session));
     CHECK_OK(grpc_wait(session));
     CHECK(done == 1);

@@ -101,6 +101,9 @@ static void arguments(void)
     CHECK_OK(grpc_call(&handle, c, s, named.grpc_wait, 1L << 40, f, 6.5, z, w, seen));
     CHECK(seen[0] == 'a' && seen[1] == -2 && seen[2] == 3 && seen[3] == (double)(1L << 40) && seen[4] == 5.5 &&
           seen[5] == 6.5 && seen[6] == 7.5 && seen[7] == -8.5 && seen[8] == 9.25 && seen[9] == -10.25);
+    /* C's char is a number, and may be below zero. */
+    CHECK_OK(grpc_call(&handle, (signed char)-3, s, 3, 1L << 40, f, 6.5, z, w, seen));
+    CHECK(seen[0] == (char)-3);
     CHECK_OK(grpc_function_handle_destruct(&handle));
 
     CHECK_OK(grpc_function_handle_default(&handle, "scale"));

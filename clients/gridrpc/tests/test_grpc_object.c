@@ -76,6 +76,8 @@ static void ends(void)
     status = grpc_invoke_np(&object, "add", 1, &sum);
     CHECK(status == GRPC_INVALID_OBJECT_HANDLE_NP || status == GRPC_SESSION_FAILED);
     CHECK(grpc_object_handle_get_error_np(&object) != GRPC_NO_ERROR);
+    CHECK_CODE(grpc_object_handle_is_ready_np(&object), GRPC_INVALID_OBJECT_HANDLE_NP);
+    CHECK_OK(grpc_object_handle_is_ready_np(&other));
     CHECK_OK(grpc_object_handle_destruct_np(&object));
     CHECK_OK(grpc_invoke_np(&other, "add", 1, &sum));
     CHECK(sum == 11);
