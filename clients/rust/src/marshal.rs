@@ -191,7 +191,8 @@ impl<'a> One<'a> {
             ParameterLayout::TextArray { count } if self.parameter.element == ElementType::Filename => {
                 self.files(argument, *count)
             }
-            ParameterLayout::Text | ParameterLayout::TextArray { .. } => self.text(argument),
+            ParameterLayout::TextArray { count } => self.texts(argument, *count),
+            ParameterLayout::Text => self.text(argument),
             ParameterLayout::Callback => self.function(argument),
         }
     }
@@ -231,11 +232,28 @@ impl<'a> One<'a> {
             self.call.arguments[self.index] = match argument {
                 Argument::Text(text) if text.contains(&0) => return Err(self.wrong("a string with a NUL inside")),
                 Argument::Text(text) => WireArgument::Inline(text.as_slice().into()),
+                Argument::Null | Argument::Unset => WireArgument::Null,
+                _ => return Err(self.wrong("the interface wants a string here")),
+            };
+        }
+        self.want(WireArgument::Blocks(None));
+        Ok(())
+    }
+
+    fn texts(&mut self, argument: &Argument<'_>, count: u64) -> Result<()> {
+        if self.parameter.mode.is_input() {
+            self.call.arguments[self.index] = match argument {
+                Argument::Texts(texts) if texts.len() as u64 != count => {
+                    return Err(self
+                        .wrong("another number of strings")
+                        .with("given", texts.len())
+                        .with("needed", count));
+                }
                 Argument::Texts(texts) => {
                     WireArgument::Texts(texts.iter().map(|text| text.clone().map(Into::into)).collect())
                 }
                 Argument::Null | Argument::Unset => WireArgument::Null,
-                _ => return Err(self.wrong("the interface wants a string here")),
+                _ => return Err(self.wrong("the interface wants an array of strings here")),
             };
         }
         self.want(WireArgument::Blocks(None));

@@ -14,6 +14,7 @@ static grpc_function_handle_t *bound(char *name)
 int main(int argc, char *argv[])
 {
     char *out = NULL, *second = NULL, *words[3] = {"one", NULL, ""}, *letters[3] = {NULL, NULL, NULL};
+    char *pairs[2][2] = {{"a", "b"}, {NULL, "d"}};
     char *big = malloc(500001);
     int n = 0;
     host = argv[2];
@@ -55,6 +56,9 @@ int main(int argc, char *argv[])
     CHECK(letters[0] && letters[2] && strcmp(letters[0], "x") == 0 && strcmp(letters[2], "z") == 0);
     for (n = 0; n < 3; n++)
         free(letters[n]);
+    EXPECT(GRPC_NO_ERROR, grpc_call(bound("texts/swap"), 2, pairs, letters));
+    CHECK(strcmp(pairs[0][0], "b") == 0 && strcmp(pairs[0][1], "a") == 0 && strcmp(pairs[1][0], "d") == 0 && !pairs[1][1]);
+    CHECK(letters[0] && strcmp(letters[0], "a") == 0 && letters[1] == NULL);
 
     EXPECT(GRPC_NO_ERROR, grpc_finalize());
     free(big);
