@@ -20,6 +20,8 @@ use crate::log::{self, Group, Level};
 
 /// Where servers of other hosts are, unless a section says otherwise.
 const DEFAULT_PORT: u16 = 7000;
+/// This host's names for itself.
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 /// Calls with default handles that a private server of stub executables runs at a time. Under Ninf-G each handle has a process
 /// of its own: routines may sleep, or wait for each other, and none of them waits for a processor.
 const EXECUTABLES_MAX: u32 = 64;
@@ -223,10 +225,11 @@ impl Servers {
         has_it.then_some(Place::Stubs(found.programs))
     }
 
-    /// A port of a host: of this one without TLS.
+    /// A port of a host: of this one without TLS, which servers have on the loopback alone, whatever the host's name leads to.
     fn at(&self, host: &str, port: u16) -> Place {
-        let host = host.to_owned();
-        Place::At(if self.is_here(&host) { Address::Tcp { host, port } } else { Address::Tls { host, port } })
+        let here = self.is_here(host);
+        let host = if here && !LOOPBACK.contains(&host) { LOOPBACK[0] } else { host }.to_owned();
+        Place::At(if here { Address::Tcp { host, port } } else { Address::Tls { host, port } })
     }
 
     fn host(&self, host: &str) -> Place {
@@ -237,8 +240,7 @@ impl Servers {
         let own = &self.surroundings.hostname;
         let system = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let short = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
-        ["localhost", "127.0.0.1", "::1"].contains(&host)
-            || [own, &system].iter().any(|name| host == name.as_str() || host == short(name))
+        LOOPBACK.contains(&host) || [own, &system].iter().any(|name| host == name.as_str() || host == short(name))
     }
 
     /// The server at this place, of this section: the same one for all handles.
@@ -291,6 +293,19 @@ fn is_host_name(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-:_".contains(&byte))
 }
 
+/// The token of this user's `ninf_serv_tcp` (tools/ng/ninf) where the environment names no file: programs of its time know of
+/// none.
+fn token_of_ninf_server(address: &Address) -> Option<PathBuf> {
+    let Address::Tcp { port, .. } = address else { return None };
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if variable("FARCALL_TOKEN_FILE").is_some() {
+        return None;
+    }
+    let base = variable("XDG_RUNTIME_DIR").or_else(|| Some(variable("HOME")?.join(".local/state")))?;
+    let token = base.join(format!("farcall/ninf-{port}/token"));
+    token.is_file().then_some(token)
+}
+
 /// What has no effect is said once.
 fn warn(config: &Config) {
     config.warnings.iter().for_each(|warning| log::warn_once(&warning.to_string()));
@@ -311,7 +326,8 @@ impl Server {
     /// Connects once.
     pub fn reach(&self, timeout: Duration) -> farcall_client::Result<Client> {
         let to = |address: &Address, text: Option<&str>| {
-            let options = ConnectOptions { timeout, reconnect: reconnect(), ..ConnectOptions::default() };
+            let secret = token_of_ninf_server(address);
+            let options = ConnectOptions { timeout, reconnect: reconnect(), secret, ..ConnectOptions::default() };
             Client::connect_with(address, &options).map_err(|error| address.explain(error, text))
         };
         match &self.place {
