@@ -27,6 +27,7 @@ use crate::serve::check_callbacks;
 use plan::Plan;
 pub use preprocess::{preprocess, preprocess_with};
 pub use stub::{StubFile, StubNames, stubs};
+pub use toolchain::run_times;
 
 /// Where things are, and how long they may take.
 #[derive(Clone, Debug)]

@@ -174,6 +174,9 @@ fn tools_tell_what_makefiles_ask() {
     assert_eq!(tool("ng_gen_nrf", &["--hostname"]), "here.example\n");
     let libraries = tool("ng_config", &["--libs"]);
     assert!(libraries.contains("-lfarcall") && libraries.contains("/lib"), "{libraries}");
+    directory.write("f.o", "\0_gfortran_st_write\0");
+    assert_eq!(tool("ng_config", &["--run-times", "f.o", "gone.o", "f.o"]), "-lgfortran\n");
+    assert_eq!(tool("ng_gen", &["--version"]), tool("ng_version", &[]));
     directory.write("cpp.idl", "#define N 3\nModule cpp;\nDefine f(IN double x[N]) { }\n");
     tool("ng_gen", &["cpp.idl"]);
     tool("ng_gen", &["-DM=4", "--with-cpp", "cpp.idl"]);

@@ -1,7 +1,7 @@
 //! Stub executables as Ninf-G has them: one program for each `Define` and `DefClass`, made by a makefile from generated C.
 //!
-//! Old Makefiles rely on the names: `x.idl` gives `x.mak`, `_stub_NAME.c`, and by these `_stub_NAME`, `_stub_NAME.inf` and
-//! `MODULE.HOST.nrf`. Each program is an image of its own, so that definitions may use one name for different things.
+//! Old Makefiles rely on the names: `x.idl` gives `x.mak`, `_stub_NAME.c`, and by these `_stub_NAME`, `_stub_NAME.inf`,
+//! `MODULE.HOST.nrf` and the older `MODULE.HOST.ngdef`. Each program is an image of its own, so that definitions may use one name for different things.
 
 use std::fmt::Write;
 
@@ -151,8 +151,9 @@ fn makefile(module: &Module, parts: &[Part], names: &StubNames) -> String {
         "# {stem}.mak: makes the stub executables of module {module}; generated from {idl}.\n\n\
          {prefix}include $(NG_DIR)/lib/template.mk\n\n{options}\n\
          NG_STUB_SRC = {sources}\nNG_STUB_PROGRAM = {programs}\nNG_INF_FILES = {infs}\n\
-         NG_NRF_FILE := {module}.$(shell $(NG_DIR)/bin/ng_gen_nrf --hostname).nrf\n\n\
-         all: $(NG_STUB_PROGRAM) $(NG_INF_FILES) $(NG_NRF_FILE)\n\n\
+         NG_NRF_FILE := {module}.$(shell $(NG_DIR)/bin/ng_gen_nrf --hostname).nrf\n\
+         NG_DIF_FILE := $(NG_NRF_FILE:.nrf=.ngdef)\n\n\
+         all: $(NG_STUB_PROGRAM) $(NG_INF_FILES) $(NG_NRF_FILE) $(NG_DIF_FILE)\n\n\
          $(NG_STUB_SRC): {idl}\n\t$(NG_DIR)/bin/ng_gen {ng_options}{idl}\n",
         stem = names.stem,
         module = module.name,
@@ -170,9 +171,10 @@ fn makefile(module: &Module, parts: &[Part], names: &StubNames) -> String {
     let _ = write!(
         text,
         "\n$(NG_NRF_FILE): $(NG_STUB_PROGRAM)\n\t$(NG_DIR)/bin/ng_gen_nrf -o $@ $(NG_STUB_PROGRAM)\n\n\
-         install: all\n\t$(NG_INSTALL) -d $(NG_NRF_DIR)\n\t$(NG_INSTALL) -m 644 $(NG_NRF_FILE) $(NG_NRF_DIR)\n\n\
+         $(NG_DIF_FILE): $(NG_STUB_PROGRAM)\n\t$(NG_DIR)/bin/ng_gen_dif -o $@ $(NG_STUB_PROGRAM)\n\n\
+         install: all\n\t$(NG_INSTALL) -d $(NG_NRF_DIR)\n\t$(NG_INSTALL) -m 644 $(NG_NRF_FILE) $(NG_DIF_FILE) $(NG_NRF_DIR)\n\n\
          clean:\n\trm -f {objects} $(NG_STUB_SRC)\n\n\
-         veryclean: clean\n\trm -f $(NG_STUB_PROGRAM) $(NG_INF_FILES) $(NG_NRF_FILE)\n\n\
+         veryclean: clean\n\trm -f $(NG_STUB_PROGRAM) $(NG_INF_FILES) $(NG_NRF_FILE) $(NG_DIF_FILE)\n\n\
          .PHONY: all install clean veryclean\n"
     );
     text
@@ -217,12 +219,15 @@ fn rules(text: &mut String, part: &Part) {
     }
     // Where the makefile's own directory has a rule for an object, that is what makes it.
     let (program, wanted, linked) = (part.program(), shell_words(&objects), shell_words(&libraries));
+    // What objects of Fortran and C++ need beside themselves shows once they are made.
+    let run_times =
+        if objects.is_empty() { String::new() } else { format!(" $$($(NG_DIR)/bin/ng_config --run-times {wanted})") };
     let _ = write!(
         text,
         "\n{program}.o: {program}.c\n\t$(NG_COMPILER) $(CFLAGS) $(NG_CFLAGS) $(NG_USER_CFLAGS) $(NG_CPPFLAGS) -c -o $@ \
          {program}.c\n\n\
          {program}: {program}.o {wanted}\n\t$(NG_LINKER) $(NG_CFLAGS) $(CFLAGS) -o $@ {program}.o {wanted} \
-         $(LDFLAGS) $(NG_USER_CFLAGS) {linked} $(LIBS) $(NG_STUB_LDFLAGS)\n\n\
+         $(LDFLAGS) $(NG_USER_CFLAGS) {linked}{run_times} $(LIBS) $(NG_STUB_LDFLAGS)\n\n\
          {program}.inf: {program}\n\t./{program} -i $@\n",
     );
 }

@@ -62,7 +62,7 @@ fn the_makefile_has_the_names_that_old_makefiles_use() {
         "include $(NG_DIR)/lib/template.mk",
         "NG_USER_CFLAGS += -O3",
         "CFLAGS = -g",
-        "all: $(NG_STUB_PROGRAM) $(NG_INF_FILES) $(NG_NRF_FILE)",
+        "all: $(NG_STUB_PROGRAM) $(NG_INF_FILES) $(NG_NRF_FILE) $(NG_DIF_FILE)",
         "_stub_sleep: _stub_sleep.o sample.o",
         "_stub_solve: _stub_solve.o ",
         "\t$(NG_DIR)/bin/ng_gen --no-cpp sub/x.idl",
@@ -72,7 +72,9 @@ fn the_makefile_has_the_names_that_old_makefiles_use() {
     ] {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
     }
-    assert!(text.contains("-lm -L$(CURDIR)/lib -Wl,-rpath,$(CURDIR)/lib $(LIBS)"), "{text}");
+    let linked = "-lm -L$(CURDIR)/lib -Wl,-rpath,$(CURDIR)/lib";
+    assert!(text.contains(&format!("{linked} $$($(NG_DIR)/bin/ng_config --run-times sample.o) $(LIBS)")), "{text}");
+    assert!(text.contains(&format!("{linked} $(LIBS)")), "{text}");
 }
 
 #[test]

@@ -167,7 +167,7 @@ const RUN_TIMES: [(&str, &str); 6] = [
 /// The run-time libraries that `object` (an object or archive) asks for; names lie in it in clear.
 ///
 /// A name that is only mentioned links a library for nothing, which does no harm.
-pub(crate) fn run_times(object: &[u8]) -> Vec<&'static str> {
+pub fn run_times(object: &[u8]) -> Vec<&'static str> {
     let mut libraries: Vec<&'static str> = Vec::new();
     for (mark, library) in RUN_TIMES {
         if !libraries.contains(&library) && contains(object, mark.as_bytes()) {

@@ -45,16 +45,17 @@ pub fn ng(arguments: &NgArguments) -> Result<ExitCode> {
     let prefix = std::fs::canonicalize(&prefix).unwrap_or(prefix);
     let success = |()| ExitCode::SUCCESS;
     match &arguments.tool {
+        Tool::Gen(arguments) if arguments.version => print_version().map(success),
         Tool::Gen(arguments) => generate::generate(arguments, &prefix).map(success),
         Tool::Cc(arguments) => cc::compile(arguments, &prefix),
         Tool::GenNrf(arguments) => list::list(arguments, list::Form::Nrf, &prefix).map(success),
         Tool::GenDif(arguments) => list::list(arguments, list::Form::Ldif, &prefix).map(success),
         Tool::Config(arguments) => cc::config(arguments, &prefix).map(success),
-        Tool::Version => print(|out| writeln!(out, "{}", version())).map(success),
+        Tool::Version => print_version().map(success),
     }
 }
 
 /// Makefiles ask which Ninf-G this is: the newest whose programs build unchanged.
-fn version() -> String {
-    format!("Ninf-G 5.1.0 compatible (Farcall {})", env!("CARGO_PKG_VERSION"))
+fn print_version() -> Result<()> {
+    print(|out| writeln!(out, "Ninf-G 5.1.0 compatible (Farcall {})", env!("CARGO_PKG_VERSION")))
 }

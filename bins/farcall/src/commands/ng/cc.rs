@@ -2,11 +2,12 @@
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
+use farcall_executable::build::run_times;
 
 use crate::output::print;
 
@@ -31,6 +32,9 @@ pub struct ConfigArguments {
     /// The folder that Makefiles know as $NG_DIR
     #[arg(long = "dir")]
     folder: bool,
+    /// Libraries that these objects and archives of Fortran or C++ need beside themselves
+    #[arg(long, value_name = "OBJECT", num_args = 1..)]
+    run_times: Vec<PathBuf>,
 }
 
 /// Options with which a compiler stops before it links.
@@ -100,6 +104,13 @@ pub fn config(arguments: &ConfigArguments, prefix: &Path) -> Result<()> {
     }
     if arguments.libs {
         words.extend(linking(prefix));
+    }
+    // The linker says of what is missing.
+    let objects = arguments.run_times.iter().filter_map(|object| std::fs::read(object).ok());
+    for library in objects.flat_map(|object| run_times(&object)) {
+        if !words.iter().any(|word| word == library) {
+            words.push(library.to_owned());
+        }
     }
     print(|out| writeln!(out, "{}", words.join(" ")))
 }

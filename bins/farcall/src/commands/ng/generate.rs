@@ -14,8 +14,11 @@ use crate::publish::{Preprocessing, compile_as};
 #[derive(Args)]
 pub struct GenerateArguments {
     /// Interface files
-    #[arg(required = true, value_name = "FILE.idl")]
+    #[arg(required_unless_present = "version", value_name = "FILE.idl")]
     files: Vec<PathBuf>,
+    /// Print the version, and end
+    #[arg(short = 'v', long, short_alias = 'V')]
+    pub version: bool,
     /// Run the C preprocessor over each file, though it has no directive
     #[arg(long, num_args = 0..=1, require_equals = true, value_name = "COMMAND", conflicts_with = "no_cpp")]
     with_cpp: Option<Option<OsString>>,
