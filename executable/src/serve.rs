@@ -25,6 +25,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use farcall_base::{ChannelId, Clock, Error, ErrorKind, Result, SystemClock};
 use farcall_call::{Channels, Connection, Event, Setup, Side, Transmit};
@@ -368,6 +369,7 @@ impl Session {
         let since = call.accepted_at;
         let nanoseconds = |clock: &SystemClock| u64::try_from(clock.now().since(since).as_nanos()).unwrap_or(u64::MAX);
         let started_ns = nanoseconds(&self.clock);
+        let processor = call.is_measured.then(processor_time);
         self.running = Some(Running { channel, routine: call.routine().to_owned(), cancelled: false });
         let outcome = running::during(running::Way { session: self, link, waiter }, call.id, || call.run(&module));
         self.running = None;
@@ -376,7 +378,9 @@ impl Session {
             object.has_run(call.routine());
         }
         self.calls.insert(channel, call);
-        let times = CallTimes { queued_ns: started_ns, started_ns, finished_ns: nanoseconds(&self.clock) };
+        let processor_ns = processor.map(|before| processor_time().saturating_sub(before));
+        let finished_ns = nanoseconds(&self.clock);
+        let times = CallTimes { queued_ns: started_ns, started_ns, finished_ns, processor_ns };
         self.answered.push(channel);
         let result = match outcome {
             Ok(results) => CallResult { failure: None, results, times, attributes: None },
@@ -384,6 +388,13 @@ impl Session {
         };
         self.connection.respond(channel, &result);
     }
+}
+
+/// Nanoseconds that this process has computed so far, all its threads together.
+fn processor_time() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    let time = Duration::try_from(time).unwrap_or_default();
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl Session {

@@ -8,6 +8,7 @@ mod expansion;
 mod shuffle;
 
 use std::borrow::Cow;
+use std::ops::AddAssign;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use farcall_base::{Clock, Error, ErrorKind, SystemClock};
 use farcall_wire::{CompressedHead, Flags, FrameHeader};
 
 use crate::memory::Block;
+use crate::packing::Packing;
 use chooser::{Argument, Choice, Chooser, Trial};
 pub(crate) use expansion::Expansion;
 use shuffle::shuffle;
@@ -53,6 +55,22 @@ impl FromStr for Compression {
                 Error::new(ErrorKind::InvalidArgument, "choose compression", format!("\"{text}\" is no choice"))
                     .fix("write auto, off or always")
             })
+    }
+}
+
+/// What compression saved of an array, and at what price.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Saved {
+    /// Bytes that did not travel.
+    pub bytes: u64,
+    /// Time to compress, or to expand, those that did.
+    pub time: Duration,
+}
+
+impl AddAssign for Saved {
+    fn add_assign(&mut self, more: Saved) {
+        self.bytes += more.bytes;
+        self.time += more.time;
     }
 }
 
@@ -103,9 +121,10 @@ impl Compressor {
         if self.is_active() { chooser::CHUNK_BYTES } else { self.chooser.frame_bytes_max() }
     }
 
-    /// The body of the frame, compressed, if that is to be sent in the place of `blocks`.
-    pub(crate) fn body(&mut self, header: &FrameHeader, blocks: &[Block], element_bytes: u64) -> Option<Vec<u8>> {
-        let widest = u8::try_from(element_bytes).unwrap_or(1).max(1);
+    /// The body of the frame, compressed, if that is to be sent in the place of `blocks`, the array's next ones.
+    pub(crate) fn body(&mut self, header: &FrameHeader, blocks: &[Block], array: &mut Packing) -> Option<Vec<u8>> {
+        let widest = u8::try_from(array.element_bytes()).unwrap_or(1).max(1);
+        let begun = self.clock.now();
         let body = if header.length < FRAME_BYTES_MIN {
             None
         } else if self.always {
@@ -116,6 +135,10 @@ impl Compressor {
         };
         if header.flags.contains(Flags::END) {
             self.chooser.forget(Argument::of(header));
+        }
+        if let Some(body) = &body {
+            let bytes = u64::from(header.length) - body.len() as u64;
+            array.saved += Saved { bytes, time: self.clock.now().since(begun) };
         }
         body
     }

@@ -14,7 +14,7 @@ use farcall_wire::compressed::check_compressed;
 use farcall_wire::frame::{Flags, FrameHeader, FrameKind, HEADER_BYTES, PREFACE, padding};
 use farcall_wire::{FrameReader, Step};
 
-use crate::compression::{Compression, Compressor, Expansion};
+use crate::compression::{Compression, Compressor, Expansion, Saved};
 use crate::memory::{Block, Space};
 use crate::packing::Packing;
 use crate::stream::ByteStream;
@@ -41,6 +41,9 @@ pub trait FrameHandler {
     /// # Errors
     /// An error ends the connection.
     fn data_space(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Space>>;
+
+    /// The data frame came compressed, which saved this.
+    fn data_expanded(&mut self, _: &FrameHeader, _: Saved) {}
 
     /// `count` bytes of the data frame have arrived, `done` in all.
     ///
@@ -218,7 +221,7 @@ impl Link {
     pub fn queue_array(&mut self, header: FrameHeader, array: &mut Packing) -> Result<()> {
         let blocks = array.blocks(header.length as usize)?;
         let compressor = self.compressor.as_mut().filter(|_| array.bytes() >= self.compress_from);
-        match compressor.and_then(|compressor| compressor.body(&header, &blocks, array.element_bytes())) {
+        match compressor.and_then(|compressor| compressor.body(&header, &blocks, array)) {
             Some(body) => self.queue_compressed(header, body),
             None => self.queue_data(header, blocks),
         }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use farcall_base::{Error, Result};
 
+use crate::compression::Saved;
 use crate::memory::{Block, HeapRegion, Region, Space};
 use crate::strided::{Axis, Cursor, Strided};
 
@@ -24,6 +25,8 @@ pub struct Packing {
     buffered: bool,
     element_bytes: u64,
     bytes: u64,
+    /// What compression has saved so far.
+    pub saved: Saved,
 }
 
 impl Packing {
@@ -50,6 +53,7 @@ impl Packing {
             buffer: None,
             buffered: false,
             element_bytes: array.element_bytes,
+            saved: Saved::default(),
         })
     }
 

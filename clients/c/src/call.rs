@@ -86,6 +86,7 @@ unsafe fn read_options(given: *const RawOptions) -> Result<CallOptions> {
         announced: given.announced != 0,
         progress: given.wanted & WANT_PROGRESS != 0,
         output: given.wanted & WANT_OUTPUT != 0,
+        processor_time: false,
         copied: false,
         keep: limit(given.keep_seconds)?.map(|after_end| Keep { after_end, durable: given.durable != 0 }),
     })

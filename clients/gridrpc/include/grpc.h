@@ -205,7 +205,7 @@ typedef struct grpc_exec_info_client_s_np {
 } grpc_exec_info_client_t_np;
 
 typedef struct grpc_compression_info_s_np {
-    int valid; /* 1: what follows was measured */
+    int valid; /* 1: the array travelled compressed */
     size_t originalNbytes;
     size_t compressionNbytes;
     FARCALL_GRPC_TIME(compression);
@@ -216,7 +216,7 @@ typedef struct grpc_session_info_s_np {
     grpc_exec_info_executable_t_np gei_measureExecutable; /* by the server */
     grpc_exec_info_client_t_np gei_measureClient;         /* by this process */
     struct {
-        int nElements; /* of each: one per argument; 0, since arguments are not compressed one by one */
+        int nElements; /* of each: one per argument, WORK ones included; 0 until the session has ended well */
         grpc_compression_info_t_np *toRemote;
         grpc_compression_info_t_np *toClient;
     } gei_compressionInformation;

@@ -68,7 +68,9 @@ impl Bound {
         let (timeout, output) = (attributes.timeout(), connection.prints);
         let (on, turn) = handle.take(&connection).map_err(|failure| handle.noted(failure))?;
         let copied = announced && attributes.transfer == ArgumentTransfer::Copy;
-        let options = CallOptions { timeout, announced, output, on, copied, ..CallOptions::default() };
+        // What of it `grpc_session_info_get_np` tells.
+        let processor_time = announced;
+        let options = CallOptions { timeout, announced, output, processor_time, on, copied, ..CallOptions::default() };
         let by_address = wanted.by_address && wanted.context.servers.fortran_compatible();
         let classic = wanted.classic;
         Ok(Bound { handle, routine, connection, attributes, options, by_address, classic, turn })

@@ -1,9 +1,9 @@
 //! Information on sessions: how long their parts took.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::time::{Duration, Instant};
 
-use farcall_client::{CallTimes, CallbackTimes};
+use farcall_client::{CallTimes, CallbackTimes, CompressedArray};
 
 use crate::code::{Failure, Outcome};
 use crate::context::current;
@@ -71,6 +71,17 @@ struct OfClient {
     callback_results: Pair,
 }
 
+/// `grpc_compression_info_t_np`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct OfCompression {
+    valid: c_int,
+    original: usize,
+    travelled: usize,
+    compression: Pair,
+    decompression: Pair,
+}
+
 /// `grpc_session_info_t_np`.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -78,15 +89,15 @@ pub struct RawInformation {
     executable: OfExecutable,
     client: OfClient,
     elements: c_int,
-    to_remote: *mut c_void,
-    to_client: *mut c_void,
+    to_remote: *mut OfCompression,
+    to_client: *mut OfCompression,
 }
 
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<RawInformation>() == 584, "variadic.c says 584 bytes");
 
 /// What was measured of a session.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Measured {
     pub binding: Binding,
     /// Until the arguments had left, and this thread's own work on that.
@@ -97,6 +108,11 @@ pub struct Measured {
     /// By the server: until an executable began, and until it had ended.
     pub started: Duration,
     pub finished: Duration,
+    /// The processor time of the routine.
+    processor: Duration,
+    /// How many arguments there are, and which of them travelled compressed.
+    pub arguments: usize,
+    pub compressed: Vec<CompressedArray>,
     /// By this process, of functions of the program that the routine called.
     pub callbacks: CallbackTimes,
 }
@@ -140,6 +156,7 @@ impl Measured {
         if let Some(times) = times {
             self.started = Duration::from_nanos(times.started_ns);
             self.finished = Duration::from_nanos(times.finished_ns);
+            self.processor = Duration::from_nanos(times.processor_ns.unwrap_or(0));
         }
     }
 
@@ -156,7 +173,7 @@ impl Measured {
             callback_calculation,
             callback_results,
             arguments: real(self.started),
-            calculation: real(calculation),
+            calculation: Pair::new(calculation, self.processor),
             results: real(results),
             ..OfExecutable::default()
         };
@@ -175,6 +192,27 @@ impl Measured {
         let none = std::ptr::null_mut();
         RawInformation { executable, client, elements: 0, to_remote: none, to_client: none }
     }
+
+    /// What compression saved, by argument, one way: an array that [`RawInformation::free`] frees.
+    fn compression(&self, is_result: bool) -> *mut OfCompression {
+        let mut all = vec![OfCompression::default(); self.arguments];
+        for array in self.compressed.iter().filter(|array| array.is_result == is_result) {
+            let Some(place) = all.get_mut(array.parameter) else { continue };
+            let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+            let time = Pair::new(array.saved.time, Duration::ZERO);
+            let (compression, decompression) =
+                if is_result { (Pair::default(), time) } else { (time, Pair::default()) };
+            let (original, travelled) = (size(array.bytes), size(array.bytes.saturating_sub(array.saved.bytes)));
+            *place = OfCompression { valid: 1, original, travelled, compression, decompression };
+        }
+        Box::into_raw(all.into_boxed_slice()).cast()
+    }
+
+    /// The same as [`Measured::raw`], with what was compressed.
+    fn whole(&self) -> RawInformation {
+        let elements = c_int::try_from(self.arguments).unwrap_or(c_int::MAX);
+        RawInformation { elements, to_remote: self.compression(false), to_client: self.compression(true), ..self.raw() }
+    }
 }
 
 /// `GRPC_SESSION_DONE` and so on.
@@ -184,6 +222,20 @@ fn status(stage: &Stage) -> c_int {
         Stage::Sending => 2,
         Stage::Executing => 3,
         Stage::Lost => 4,
+    }
+}
+
+impl RawInformation {
+    /// Frees what it points to.
+    ///
+    /// # Safety
+    /// It is what [`Measured::whole`] made, and nobody uses it any more.
+    unsafe fn free(&self) {
+        let count = usize::try_from(self.elements).unwrap_or(0);
+        for array in [self.to_remote, self.to_client] {
+            // SAFETY: the caller's promise: an array of so many.
+            drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(array, count)) });
+        }
     }
 }
 
@@ -221,15 +273,15 @@ unsafe extern "C" fn farcall_grpc_session_info_get_np(
     status: *mut c_int,
 ) -> c_int {
     enter("grpc_session_info_get_np", || {
-        let context = current()?;
-        let found = look(&context.sessions.lock(), session)?;
-        let made = if information.is_null() { std::ptr::null_mut() } else { Box::into_raw(Box::new(found.0)) };
+        let (measured, stage) = current()?.sessions.lock().information(session)?;
         // SAFETY: grpc.h: NULL or places, here and below.
         if let Some(place) = unsafe { information.as_mut() } {
-            *place = made;
+            *place = Box::into_raw(Box::new(measured.whole()));
         }
         // SAFETY: as above.
-        unsafe { tell(found, std::ptr::null_mut(), status) };
+        if let Some(place) = unsafe { status.as_mut() } {
+            *place = self::status(&stage);
+        }
         Ok(())
     })
 }
@@ -241,7 +293,9 @@ unsafe extern "C" fn farcall_grpc_session_info_release_np(information: *mut RawI
         // SAFETY: grpc.h: what `grpc_session_info_get_np` gave, which the caller gives up.
         let given = unsafe { place(information, "the information") }?;
         // SAFETY: as above.
-        drop(unsafe { Box::from_raw(given) });
+        let given = unsafe { Box::from_raw(given) };
+        // SAFETY: as above.
+        unsafe { given.free() };
         Ok(())
     })
 }

@@ -297,7 +297,7 @@ impl Drop for Entered<'_> {
     fn drop(&mut self) {
         let mut table = self.sessions.lock();
         table.calls.remove(&self.number);
-        table.last_call = Some(self.measured);
+        table.last_call = Some(std::mem::take(&mut self.measured));
     }
 }
 
@@ -348,6 +348,7 @@ impl Table {
         let mut measured = running.measured;
         measured.ended(running.begun, spent.times);
         measured.callbacks = spent.callbacks;
+        (measured.arguments, measured.compressed) = (spent.arguments, spent.compressed);
         let (given, waited, measured) = (running.given, false, Some(Box::new(measured)));
         let failure = failure.map(Box::new);
         self.ends += 1;
@@ -449,11 +450,11 @@ impl Table {
         if let Some(running) = self.running.get(&session) {
             let transfer = running.pending.as_ref().map(PendingCall::transfer).unwrap_or_default();
             let stage = if transfer.sent < transfer.to_send { Stage::Sending } else { Stage::Executing };
-            return Ok((running.measured, stage));
+            return Ok((running.measured.clone(), stage));
         }
         let ended = self.ended.get(&session).ok_or_else(|| unknown(session))?;
         let lost = ended.failure.as_ref().is_some_and(|failure| failure.code == Code::CommunicationFailed);
-        let measured = ended.measured.as_deref().copied().ok_or_else(|| {
+        let measured = ended.measured.as_deref().cloned().ok_or_else(|| {
             let message = format!("nothing is known of session {session} any more: see save_sessionInfo");
             Failure::new(Code::InvalidSessionId, message)
         })?;
@@ -461,8 +462,8 @@ impl Table {
     }
 
     /// What was measured of the last call, if that was no session.
-    pub fn last_call(&self) -> Option<Measured> {
-        self.last_call
+    pub fn last_call(&self) -> Option<&Measured> {
+        self.last_call.as_ref()
     }
 
     /// The session that ended last, of those whose measurements are kept.

@@ -45,6 +45,8 @@ pub struct CallOptions {
     pub progress: bool,
     /// Whether it tells what the routine writes to its standard output and error, while it runs.
     pub output: bool,
+    /// Whether the processor time of the routine is measured: two looks at a clock that is a system call.
+    pub processor_time: bool,
     /// How its outcome is kept if this program goes away: see [`PendingCall::id`](crate::PendingCall::id). Its arrays do
     /// not travel by shared memory then.
     pub keep: Option<Keep>,
@@ -67,7 +69,9 @@ impl CallOptions {
     /// In bits of the wire.
     pub(crate) fn wants(&self) -> u8 {
         let bit = |wanted: bool, bit: u8| if wanted { bit } else { 0 };
-        bit(self.progress, wants::PROGRESS) | bit(self.output, wants::OUTPUT)
+        bit(self.progress, wants::PROGRESS)
+            | bit(self.output, wants::OUTPUT)
+            | bit(self.processor_time, wants::PROCESSOR_TIME)
     }
 }
 

@@ -38,7 +38,7 @@ pub use client::{CallOptions, Client, Keep};
 pub use dial::ConnectOptions;
 pub use farcall_base::{CallId, Error, ErrorKind, ObjectId, Result};
 pub use farcall_idl as idl;
-pub use farcall_interfaces::compression::Compression;
+pub use farcall_interfaces::compression::{Compression, Saved};
 pub use farcall_interfaces::stream::ByteStream;
 pub use farcall_wire::{
     CallTimes, KeptCall, KeptState, ModuleReport, ModuleStatus, ObjectState, ObjectStatus, OpenCall, Order, Stage,
@@ -49,6 +49,6 @@ pub use lending::ArrayMemory;
 pub use pending::{News, PendingCall};
 pub use per_process::PerProcess;
 pub use private::{PrivateServer, ServeOptions};
-pub use results::{Output, Outputs, OwnedArray};
+pub use results::{CompressedArray, Output, Outputs, OwnedArray};
 pub use routine::Routine;
 pub use session::{CallbackTimes, Transfer};

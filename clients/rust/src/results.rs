@@ -6,6 +6,7 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::element::ScalarValue;
 use farcall_idl::interface::{ElementType, Interface, Order};
 use farcall_idl::layout::ArrayLayout;
+use farcall_interfaces::compression::Saved;
 use farcall_interfaces::memory::{HeapRegion, MemorySource, Region, Space};
 use farcall_interfaces::strided::Strided;
 use farcall_transport_unix::{MemoryLimits, SharedMemory};
@@ -52,12 +53,26 @@ pub enum Output {
     Texts(Vec<Option<Vec<u8>>>),
 }
 
+/// An array of a call that travelled compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompressedArray {
+    /// Which parameter's, in the interface's order.
+    pub parameter: usize,
+    /// Whether it came back; otherwise it was sent.
+    pub is_result: bool,
+    /// Its bytes.
+    pub bytes: u64,
+    /// What of them did not travel, and how long this process took to compress or to expand the others.
+    pub saved: Saved,
+}
+
 /// All results of a call.
 #[derive(Clone)]
 pub struct Outputs {
     pub(crate) interface: Arc<Interface>,
     pub(crate) outputs: Vec<Output>,
     pub(crate) times: CallTimes,
+    pub(crate) compressed: Vec<CompressedArray>,
 }
 
 impl Outputs {
@@ -69,6 +84,11 @@ impl Outputs {
     /// When the call was queued, started and finished, in nanoseconds since the server accepted it.
     pub fn times(&self) -> CallTimes {
         self.times
+    }
+
+    /// Its arrays that travelled compressed.
+    pub fn compressed(&self) -> &[CompressedArray] {
+        &self.compressed
     }
 
     /// The result of parameter `name`.

@@ -12,7 +12,7 @@ use farcall_interfaces::memory::{Block, HeapRegion, Region, Space};
 use farcall_interfaces::packing::Packing;
 use farcall_interfaces::strided::Strided;
 use farcall_transport_unix::Birthplace;
-use farcall_wire::{Argument, Open};
+use farcall_wire::{Argument, NOTICES, Open, wants};
 
 use super::CALL_BYTES_MAX;
 use super::files::{CallFiles, Content};
@@ -58,6 +58,13 @@ pub struct PendingCall {
     pub(super) kept_files: Option<CallFiles>,
     routine: String,
     receiving: BTreeMap<u16, Packing>,
+    /// Whether its processor time is measured.
+    pub is_measured: bool,
+}
+
+fn is_measured(open: &Open) -> bool {
+    let attribute = open.attributes.iter().flatten().find(|attribute| attribute.name == NOTICES);
+    attribute.and_then(|attribute| attribute.value.first()).is_some_and(|bits| bits & wants::PROCESSOR_TIME != 0)
 }
 
 impl PendingCall {
@@ -101,6 +108,7 @@ impl PendingCall {
             sending_files: BTreeMap::new(),
             kept_files: None,
             receiving: BTreeMap::new(),
+            is_measured: is_measured(open),
         };
         call.fill(interface, open, &values)?;
         Ok(call)

@@ -1,9 +1,10 @@
 //! A compressed data frame on its way in: gathered, judged, and given to the handler as if it had come as it was.
 
-use farcall_base::{Error, Result};
+use farcall_base::{Clock, Error, Result, SystemClock};
 use farcall_wire::FrameHeader;
 use farcall_wire::compressed::{CompressedHead, broken};
 
+use super::Saved;
 use super::shuffle::unshuffle;
 use crate::link::FrameHandler;
 use crate::memory::{HeapRegion, Region, Space};
@@ -78,8 +79,12 @@ impl Expansion {
 
     fn deliver(&self, handler: &mut dyn FrameHandler, head: CompressedHead) -> Result<()> {
         let mut body = Space::of(&self.body, CompressedHead::BYTES, self.filled - CompressedHead::BYTES)?;
+        let clock = SystemClock::new();
+        let begun = clock.now();
         let bytes = expanded(head, body.bytes(), &self.header)?;
         let header = head.uncompressed(&self.header);
+        let saved = u64::from(head.bytes).saturating_sub(self.header.length.into());
+        handler.data_expanded(&header, Saved { bytes: saved, time: clock.now().since(begun) });
         let mut done = 0;
         while done < head.bytes {
             let left = &bytes[done as usize..];

@@ -276,6 +276,8 @@ pub struct Wants {
     pub progress: bool,
     /// What its routine writes.
     pub output: bool,
+    /// The processor time of its routine, with its outcome.
+    pub processor_time: bool,
 }
 
 /// A call.

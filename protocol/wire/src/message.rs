@@ -158,6 +158,8 @@ pub mod wants {
     pub const PROGRESS: u8 = 1;
     /// Notices with what its routine writes.
     pub const OUTPUT: u8 = 2;
+    /// The processor time of its routine, with its outcome: [`super::CallTimes::processor_ns`].
+    pub const PROCESSOR_TIME: u8 = 4;
 }
 
 /// The attribute of an Open that names the object whose call it is: its id.
@@ -304,6 +306,9 @@ pub struct CallTimes {
     /// The routine ended.
     #[n(3)]
     pub finished_ns: u64,
+    /// For how long its process computed, on all processors, meanwhile; where that was asked for.
+    #[n(4)]
+    pub processor_ns: Option<u64>,
 }
 
 /// The outcome of a call.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use farcall_c::TextPlace;
-use farcall_client::{CallTimes, CallbackTimes, PendingCall};
+use farcall_client::{CallTimes, CallbackTimes, CompressedArray, Outputs, PendingCall};
 
 use super::{LAST_WORD, Number, Running, Sessions, Table};
 use crate::calling::pass_on;
@@ -113,6 +113,9 @@ struct Looked {
 pub(super) struct Spent {
     pub times: Option<CallTimes>,
     pub callbacks: CallbackTimes,
+    /// How many arguments it has, and which of them travelled compressed.
+    pub arguments: usize,
+    pub compressed: Vec<CompressedArray>,
 }
 
 enum Found {
@@ -127,9 +130,12 @@ impl Taken {
         Looked { session: self.session, number, found: Found::Over(Some(self.handle.noted(failure)), Spent::default()) }
     }
 
-    fn spent(&self, times: Option<CallTimes>) -> Spent {
+    fn spent(&self, outputs: Option<&Outputs>) -> Spent {
         let callbacks = if self.calls_back { self.pending.callbacks() } else { CallbackTimes::default() };
-        Spent { times, callbacks }
+        let times = outputs.map(Outputs::times);
+        let arguments = outputs.map_or(0, |outputs| outputs.all().len());
+        let compressed = outputs.map_or_else(Vec::new, |outputs| outputs.compressed().to_vec());
+        Spent { times, callbacks, arguments, compressed }
     }
 
     fn look(mut self) -> Looked {
@@ -141,7 +147,7 @@ impl Taken {
             Ok(Some(outputs)) => {
                 // SAFETY: grpc.h: places of strings stay until the session has ended.
                 let filled = unsafe { farcall_c::fill_all(&self.places, &outputs) };
-                Found::Over(filled.err().map(Failure::from), self.spent(Some(outputs.times())))
+                Found::Over(filled.err().map(Failure::from), self.spent(Some(&outputs)))
             }
             Err(error) => {
                 self.handle.server.note(&self.connection, &error);

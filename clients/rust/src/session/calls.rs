@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use farcall_base::{CallId, Error, ErrorKind, ObjectId, Random, Result};
-use farcall_wire::{Keep, Notice, Reply, Request};
+use farcall_wire::{Keep, Notice, Reply, Request, wants};
 
 use super::flight::too_late;
 use super::{Session, earlier};
@@ -31,7 +31,7 @@ pub struct Conditions {
     pub deadline: Option<Instant>,
     /// Whether [`Session::next_finished`] tells of its end.
     pub announced: bool,
-    /// What the server is to tell while the call is under way: bits of [`farcall_wire::wants`].
+    /// What the server is to tell of the call: bits of [`farcall_wire::wants`].
     pub wants: u8,
     /// Its id, and how its outcome is kept, if it is.
     pub keep: Option<(CallId, Option<Keep>)>,
@@ -39,6 +39,13 @@ pub struct Conditions {
     pub on: Option<ObjectId>,
     /// Whether its arrays are copied first.
     pub copied: bool,
+}
+
+impl Conditions {
+    /// Whether the server is to tell something while the call is under way.
+    pub fn has_news(&self) -> bool {
+        self.wants & (wants::PROGRESS | wants::OUTPUT) != 0
+    }
 }
 
 impl Session {

@@ -18,7 +18,7 @@ use crate::argument::Passed;
 use crate::contract::Contract;
 use crate::files::SentFile;
 use crate::marshal::{Marshalled, Shared, Side, copy_result, packed, receive_result, write_result};
-use crate::results::{Output, Outputs, OwnedArray};
+use crate::results::{CompressedArray, Output, Outputs, OwnedArray};
 
 /// How often a call is opened again whose interface the server wants fetched first (spec/call.md, section 7). One order
 /// to reload changes what is published once per module, and a client that asks in between is asked again.
@@ -209,6 +209,7 @@ impl InFlight {
             return Err(Error::from(failure).with("routine", &self.call.contract.name).with("call", self.id));
         }
         self.call.contract.pace.took(result.times.finished_ns.saturating_sub(result.times.started_ns));
+        let compressed = self.compressed();
         let mut outputs = Vec::with_capacity(result.results.len());
         for (slot, argument) in result.results.into_iter().enumerate() {
             let output = self.output(slot, argument);
@@ -216,7 +217,22 @@ impl InFlight {
             outputs.push(output.map_err(|error| error.with("parameter", &parameter.name))?);
         }
         self.files.replace()?;
-        Ok(Outputs { interface: self.call.contract.interface.clone(), outputs, times: result.times })
+        Ok(Outputs { interface: self.call.contract.interface.clone(), outputs, times: result.times, compressed })
+    }
+
+    /// Its arrays that travelled compressed.
+    fn compressed(&self) -> Vec<CompressedArray> {
+        let sent = self.data.sending.iter().enumerate();
+        let sent = sent.filter_map(|(parameter, packing)| Some((parameter, false, packing.as_ref()?)));
+        let came = self.receiving.iter().map(|(slot, (packing, _))| (usize::from(*slot), true, packing));
+        let arrays = sent.chain(came).filter(|(.., packing)| packing.saved.bytes > 0);
+        let told = |(parameter, is_result, packing): (usize, bool, &Packing)| CompressedArray {
+            parameter,
+            is_result,
+            bytes: packing.bytes(),
+            saved: packing.saved,
+        };
+        arrays.map(told).collect()
     }
 
     fn output(&mut self, slot: usize, argument: WireArgument) -> Result<Output> {

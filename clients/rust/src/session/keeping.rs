@@ -83,7 +83,7 @@ impl Tables {
     /// Asks for a call by its id; while the connection is lost, as soon as there is another.
     pub(super) fn seek(&mut self, sought: Sought) -> Result<()> {
         let channel = self.connection.resume(&Resume { describe: Some(true), ..Resume::new(sought.id) })?;
-        if sought.conditions.wants != 0 {
+        if sought.conditions.has_news() {
             self.news.expect(sought.number);
         }
         self.channels.insert(sought.number, channel);

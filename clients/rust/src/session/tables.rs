@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use farcall_base::{Bytes, CallId, ChannelId, Error, ErrorKind, Random, Result, SeededRandom};
 use farcall_call::{Connection, Event, Side as DataSide, Transmit};
+use farcall_interfaces::compression::Saved;
 use farcall_interfaces::link::{FrameHandler, Link};
 use farcall_interfaces::memory::{MemorySource, Region, Space};
 use farcall_wire::{CallResult, Failure, FrameHeader, FrameKind, Hello, Lasting, Notice, Reply, Request};
@@ -287,7 +288,7 @@ impl Tables {
         let open = call.open(id, &mut data);
         let channel = self.connection.open(&open)?;
         data.own.iter().for_each(|own| own.opened());
-        if call.conditions.wants != 0 {
+        if call.conditions.has_news() {
             self.news.expect(call.number);
         }
         if !call.contract.callbacks.is_empty() {
@@ -455,6 +456,13 @@ impl FrameHandler for Tables {
         }
         let flight = self.calls.get_mut(&place.channel);
         flight.and_then(|flight| flight.result_space(place.slot, left)).transpose()
+    }
+
+    fn data_expanded(&mut self, header: &FrameHeader, saved: Saved) {
+        let flight = self.calls.get_mut(&header.channel);
+        if let Some((packing, _)) = flight.and_then(|flight| flight.receiving.get_mut(&header.slot)) {
+            packing.saved += saved;
+        }
     }
 
     fn data_arrived(&mut self, header: &FrameHeader, count: u32, done: u32) -> Result<()> {

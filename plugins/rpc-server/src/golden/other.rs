@@ -230,7 +230,7 @@ impl Other {
                     _ => panic!("executables do not {what}"),
                 };
                 let finished_ns = if what == "soon" { 1000 } else { u64::MAX };
-                let times = CallTimes { queued_ns: 0, started_ns: 0, finished_ns };
+                let times = CallTimes { queued_ns: 0, started_ns: 0, finished_ns, processor_ns: None };
                 self.machine.respond(channel, &CallResult { failure, results, times, attributes: None });
             }
         }

@@ -6,7 +6,7 @@
 
 use farcall_base::{ChannelId, Error, ExecutableId};
 use farcall_interfaces::spawner::{Output, Said};
-use farcall_wire::{NOTICES, Notice, Open, wants};
+use farcall_wire::{Attribute, NOTICES, Notice, Open, wants};
 
 use crate::state::{Action, CallKey, Phase, Wants};
 use crate::step::pool::Rank;
@@ -20,7 +20,20 @@ impl Wants {
     pub(super) fn of(open: &Open) -> Wants {
         let attribute = open.attributes.iter().flatten().find(|attribute| attribute.name == NOTICES);
         let bits = attribute.and_then(|attribute| attribute.value.first()).copied().unwrap_or(0);
-        Wants { progress: bits & wants::PROGRESS != 0, output: bits & wants::OUTPUT != 0 }
+        let is_wanted = |bit: u8| bits & bit != 0;
+        Wants {
+            progress: is_wanted(wants::PROGRESS),
+            output: is_wanted(wants::OUTPUT),
+            processor_time: is_wanted(wants::PROCESSOR_TIME),
+        }
+    }
+}
+
+impl Wants {
+    /// What an executable is to tell of it.
+    pub(super) fn of_executable(self) -> Option<Vec<Attribute>> {
+        let value = vec![wants::PROCESSOR_TIME];
+        self.processor_time.then(|| vec![Attribute { name: NOTICES.to_owned(), critical: false, value }])
     }
 }
 

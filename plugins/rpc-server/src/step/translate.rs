@@ -63,7 +63,7 @@ impl Server {
             parent: None,
             principal: None,
             trace: call.open.trace.clone(),
-            attributes: None,
+            attributes: call.wants.of_executable(),
         })
     }
 
@@ -193,6 +193,7 @@ pub(super) fn answer(call: &Call, results: Vec<Argument>, times: CallTimes) -> R
         queued_ns: since(call.queued),
         started_ns: begun.saturating_add(times.started_ns),
         finished_ns: begun.saturating_add(times.finished_ns),
+        processor_ns: times.processor_ns,
     };
     Ok(CallResult { failure: None, results: results?, times, attributes: None })
 }

@@ -121,7 +121,12 @@ impl Draw {
         CallResult {
             failure: self.maybe(Draw::failure),
             results: self.some(12, Draw::argument),
-            times: CallTimes { queued_ns: self.number(), started_ns: self.number(), finished_ns: self.number() },
+            times: CallTimes {
+                queued_ns: self.number(),
+                started_ns: self.number(),
+                finished_ns: self.number(),
+                processor_ns: self.maybe(|draw| draw.number()),
+            },
             attributes: self.maybe(|draw| draw.some(3, Draw::attribute)),
         }
     }

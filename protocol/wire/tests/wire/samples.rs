@@ -257,7 +257,7 @@ fn streams() -> Vec<Sample> {
 }
 
 fn outcomes() -> Vec<Sample> {
-    let times = CallTimes { queued_ns: 10, started_ns: 2_000, finished_ns: 3_000_000_000 };
+    let times = CallTimes { queued_ns: 10, started_ns: 2_000, finished_ns: 3_000_000_000, processor_ns: None };
     let results = vec![Argument::Absent, Argument::Inline(vec![0; 4].into()), Argument::Blocks(Some(80))];
     let returned = CallResult { failure: None, results, times, attributes: None };
     let attributes = Some(vec![Attribute { name: "x-peak-memory".into(), critical: false, value: vec![0xff] }]);
