@@ -5,10 +5,19 @@
 /* More processes than this no server here has. */
 enum { PROCESSES = 100 };
 
-/* What a call may end with whose server, or whose process, was killed. */
-static const int server_killed[] = {GRPC_COMMUNICATION_FAILED, GRPC_TIMEOUT_NP, 0};
-static const int before_it[] = {GRPC_COMMUNICATION_FAILED, GRPC_TIMEOUT_NP, GRPC_SERVER_NOT_FOUND, 0};
-static const int process_killed[] = {GRPC_SESSION_FAILED, GRPC_INVALID_FUNCTION_HANDLE, GRPC_INVALID_OBJECT_HANDLE_NP, 0};
+/* What a call ends with whose server was killed: before it, the program may know already. */
+static const int server_killed[] = {GRPC_COMMUNICATION_FAILED, EXCHANGE_ELSE};
+static const int server_killed_late[] = {GRPC_COMMUNICATION_FAILED, EXCHANGE_WELL};
+static const int server_killed_before[] = {GRPC_COMMUNICATION_FAILED, GRPC_SERVER_NOT_FOUND, EXCHANGE_ELSE};
+/* The same of its process. Before it, the server may know already, and has another one, but not for an object or an array. */
+static const int process_killed[] = {GRPC_SESSION_FAILED, EXCHANGE_ELSE};
+static const int process_killed_late[] = {GRPC_SESSION_FAILED, EXCHANGE_WELL};
+static const int process_killed_before[][4] = {
+    [EXCHANGE_CALL] = {GRPC_SESSION_FAILED, EXCHANGE_WELL},
+    [EXCHANGE_ASYNC] = {GRPC_SESSION_FAILED, EXCHANGE_WELL},
+    [EXCHANGE_ARRAY] = {GRPC_SESSION_FAILED, GRPC_INVALID_FUNCTION_HANDLE, EXCHANGE_ELSE},
+    [EXCHANGE_OBJECT] = {GRPC_SESSION_FAILED, GRPC_INVALID_OBJECT_HANDLE_NP, EXCHANGE_ELSE},
+};
 
 static pid_t server_process, victims[PROCESSES];
 static int victim_count, has_killed;
@@ -79,8 +88,8 @@ static void kill_server(enum exchange_mode mode, const struct step *step)
         victims[0] = server_process;
         victim_count = 1;
         status = run_step(&it, step, &seconds);
-        exchange_check(step->name, mode, 0, status, seconds, 6, step->before ? before_it : server_killed);
-        CHECK(!step->before || status != GRPC_NO_ERROR);
+        exchange_check(step->name, mode, 0, status, seconds, 6,
+                       step->before ? server_killed_before : step->way ? server_killed_late : server_killed);
         for (begun = check_now(), left = 1; left && check_now() - begun < 5; usleep(10000))
             for (left = 0, index = 0; index < count; index++)
                 left += exchange_runs(processes[index]);
@@ -108,7 +117,8 @@ static void kill_process(enum exchange_mode mode, const struct step *step)
     victim_count = exchange_processes(server_process, victims, PROCESSES);
     CHECK(victim_count > 0);
     status = run_step(&it, step, &seconds);
-    exchange_check(step->name, mode, 1, status, seconds, 6, process_killed);
+    exchange_check(step->name, mode, 1, status, seconds, 6,
+                   step->before ? process_killed_before[mode] : step->way ? process_killed_late : process_killed);
     exchange_free(&it);
     CHECK_OK(exchange_bind(&it, mode, 10));
     CHECK_OK(exchange_make(&it));
