@@ -1,5 +1,6 @@
 //! Functions of the caller's that routines call: from the Open that the server sends inside a call of ours to the answer.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -20,6 +21,11 @@ use crate::callback::{Answer, Callback, Taken};
 const OPEN_MAX: usize = 4096;
 /// Arrays of one callback, whatever the server says: they come unasked.
 const BYTES_MAX: Bytes = Bytes(4 << 30);
+
+thread_local! {
+    /// The sessions and calls whose functions this thread runs, from the outermost to the innermost.
+    static WITHIN: RefCell<Vec<(usize, CallId)>> = const { RefCell::new(Vec::new()) };
+}
 
 /// What callbacks of one call took so far.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,8 +55,9 @@ struct Answering {
 pub struct Run {
     /// Its id, by which the answer finds its channel if that is open still.
     id: CallId,
-    /// The call that it is part of.
+    /// The call that it is part of: its number, and its id.
     number: u64,
+    parent: CallId,
     function: Arc<dyn Callback>,
     taken: Taken,
     /// When it was asked for.
@@ -150,9 +157,9 @@ impl Tables {
 
     fn accept(&mut self, open: &Open) -> Result<Box<Run>> {
         let parent = open.parent.as_ref().and_then(|parent| <[u8; 16]>::try_from(parent.as_slice()).ok()).map(CallId);
-        let caller = parent.and_then(|parent| self.callbacks.callers.get(&parent));
-        let flight = caller.and_then(|channel| self.calls.get(channel));
-        let flight = flight.ok_or_else(|| refused(ErrorKind::NotFound, "no such call is under way here"))?;
+        let caller = parent.and_then(|parent| Some((parent, self.callbacks.callers.get(&parent)?)));
+        let flight = caller.and_then(|(parent, channel)| Some((parent, self.calls.get(channel)?)));
+        let (parent, flight) = flight.ok_or_else(|| refused(ErrorKind::NotFound, "no such call is under way here"))?;
         let call = &flight.call;
         let slot = callback_slot(open.attributes.as_deref()).map(usize::from);
         let slot = slot.ok_or_else(|| refused(ErrorKind::NotFound, "a client runs no routines but callbacks"))?;
@@ -165,7 +172,7 @@ impl Tables {
         }
         let (number, function) = (call.number, function.clone());
         let taken = Taken::new(kind.clone(), open, BYTES_MAX)?;
-        Ok(Box::new(Run { id: open.call, number, function, taken, since: Instant::now() }))
+        Ok(Box::new(Run { id: open.call, number, parent, function, taken, since: Instant::now() }))
     }
 
     /// All of a callback's arguments are there: whoever waits for its call runs it.
@@ -265,14 +272,27 @@ impl Session {
         self.lock().tables.callbacks.times.remove(&number);
     }
 
+    /// The call of this connection's whose function this thread runs, the innermost one. A call that it makes meanwhile is
+    /// part of that: so the server knows who waits for whom (spec/call.md, section 6.1).
+    pub(super) fn within(&self) -> Option<CallId> {
+        WITHIN.with_borrow(|within| within.iter().rev().find(|(of, _)| *of == self.identity()).map(|(_, call)| *call))
+    }
+
+    /// Differs from that of every other session, for as long as one of its functions runs.
+    fn identity(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
     /// Runs a function of the caller's. Nothing is locked meanwhile: it may make calls itself.
     fn run(&self, run: &Run) {
         let begun = Instant::now();
+        WITHIN.with_borrow_mut(|within| within.push((self.identity(), run.parent)));
         let answer = match catch_unwind(AssertUnwindSafe(|| run.function.run(&run.taken))) {
             Ok(Ok(answer)) => answer,
             Ok(Err(error)) => Answer::failed(&error),
             Err(_) => Answer::failed(&refused(ErrorKind::RoutineFailed, "the function panicked")),
         };
+        WITHIN.with_borrow_mut(Vec::pop);
         let mut core = self.enter();
         if let Some(times) = core.tables.callbacks.times.get_mut(&run.number) {
             times.calculation += begun.elapsed();

@@ -39,6 +39,8 @@ pub struct Conditions {
     pub on: Option<ObjectId>,
     /// Whether its arrays are copied first.
     pub copied: bool,
+    /// The call inside whose function it is made: [`Session::open`] finds that out.
+    pub within: Option<CallId>,
 }
 
 impl Conditions {
@@ -129,6 +131,7 @@ impl Session {
         wait: Option<Duration>,
     ) -> Result<Option<u64>> {
         let until = wait.and_then(|wait| Instant::now().checked_add(wait));
+        let conditions = Conditions { within: self.within(), ..conditions };
         if wait == Some(Duration::ZERO) && !self.enter().tables.has_room() {
             self.process()?;
         }

@@ -49,7 +49,7 @@ impl Call {
             wanted: data.wanted.iter().any(otherwise).then(|| std::mem::take(&mut data.wanted)),
             remaining_us: left.map(|left| u64::try_from(left.as_micros()).unwrap_or(u64::MAX)),
             result_credit: None,
-            parent: None,
+            parent: self.conditions.within.map(|call| call.0.to_vec().into()),
             principal: None,
             trace: None,
             attributes: self.attributes(),

@@ -1,5 +1,7 @@
 //! Calls inside calls: what is known of each, and of the connections they come over.
 
+use std::collections::BTreeSet;
+
 use farcall_base::{CallId, ConnectionId};
 
 use super::{CallKey, Newcomer};
@@ -17,10 +19,12 @@ pub struct Nest {
 pub struct Nesting {
     /// How many calls it stands in; 0 for that of a program.
     pub depth: u32,
+    /// How many of these steps routines made, and not functions of clients: `nesting_max` bounds them.
+    pub levels: u32,
     /// The call that made it, and that one's id.
     pub parent: Option<(CallKey, CallId)>,
     /// Open calls that it made.
-    pub inner: usize,
+    pub inner: BTreeSet<CallKey>,
     /// Connections on which it makes them.
     pub connections: Vec<ConnectionId>,
 }

@@ -211,7 +211,7 @@ impl Server {
         taken: &mut Option<Open>,
     ) -> Result<u64> {
         let Some(open) = taken.as_ref() else { return Ok(0) };
-        let around = self.around(connection)?;
+        let around = self.around(connection, open.parent.as_ref().map(|parent| parent.as_slice()))?;
         self.check_calls_max()?;
         let called = self.object_called(connection, open, &around)?;
         let on = called.as_ref().map(|(executable, _)| *executable);
@@ -219,7 +219,7 @@ impl Server {
         self.may_call(connection, &routine)?;
         let layout = check::layout(&routine.routine.interface, &routine.sizer, open, self.state.limits.call_bytes_max)?;
         self.check_calls_back(connection, &routine)?;
-        let keep = self.keep_of(connection, open, around.nesting.depth, (&routine, &layout))?;
+        let keep = self.keep_of(connection, open, around.nesting.levels, (&routine, &layout))?;
         let Some(peer) = self.state.peers.get(&connection) else { return Ok(0) };
         let PeerKind::Client { segments, .. } = &peer.kind else { return Ok(0) };
         let (caller, counted) = (peer.caller.clone(), peer.counted);
@@ -267,10 +267,10 @@ impl Server {
 
     /// A call stands in the tables from now on.
     fn enter(&mut self, connection: ConnectionId, channel: ChannelId, call: Call, plan: &check::Plan) {
-        self.begin_inside(call.nesting.parent);
-        let (now, deadline, on) = (call.accepted, call.deadline, call.on);
+        let (now, deadline, on, parent) = (call.accepted, call.deadline, call.on, call.nesting.parent);
         let number = self.state.number();
         let key = self.state.calls.insert(number, Box::new(call));
+        self.begin_inside(parent, key);
         if let Some(executable) = on {
             self.stand_at_object(key, executable, connection);
         }

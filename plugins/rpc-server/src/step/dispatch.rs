@@ -139,7 +139,7 @@ impl Server {
     ) {
         self.end_inside(surroundings, key);
         let Some(call) = self.state.calls.remove(&key) else { return };
-        self.finish_inside(call.nesting.parent);
+        self.finish_inside(call.nesting.parent, key);
         self.state.coming.remove(&key);
         if let Some(deadline) = call.deadline {
             self.state.deadlines.remove(&(deadline, key));

@@ -84,14 +84,14 @@ impl Server {
         &self,
         connection: ConnectionId,
         open: &Open,
-        depth: u32,
+        levels: u32,
         (routine, layout): (&Known, &CallLayout),
     ) -> Result<Option<Keep>> {
         let Some(keep) = Keep::of(open.attributes.as_deref())? else { return Ok(None) };
         let limits = &self.state.limits.keep;
         let refused = |message: &str| Err(Error::new(ErrorKind::InvalidArgument, "keep a call", message));
         let shared = |argument: &Argument| matches!(argument, Argument::Shared(..));
-        if depth > 0 {
+        if levels > 0 {
             return refused("a call that a routine makes ends with the routine, and cannot be kept");
         }
         if open.arguments.iter().chain(open.wanted.iter().flatten()).any(shared) {

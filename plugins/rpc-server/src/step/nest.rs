@@ -110,34 +110,52 @@ impl Server {
 
     /// What a call stands in that is opened on a connection. Where no more calls are taken, those that are open may still
     /// make the ones that they need to end.
-    pub(super) fn around(&self, connection: ConnectionId) -> Result<Around> {
+    pub(super) fn around(&self, connection: ConnectionId, claimed: Option<&[u8]>) -> Result<Around> {
         let inside = self.state.peers.get(&connection).and_then(|peer| peer.inside);
+        let caller = claimed.and_then(|parent| self.waits_for_function(connection, parent));
         let Some(key) = inside else {
-            self.check_not_draining()?;
-            return Ok(Around::default());
+            let Some(parent) = caller else {
+                self.check_not_draining()?;
+                return Ok(Around::default());
+            };
+            return Ok(Around { nesting: self.nesting_in(parent), until: None });
         };
         let call = self.state.calls.get(&key).ok_or_else(over)?;
-        let depth = call.nesting.depth + 1;
-        if depth > self.state.limits.nesting_max {
+        let nesting = self.nesting_in(caller.unwrap_or(key));
+        let levels = call.nesting.levels + 1;
+        if levels > self.state.limits.nesting_max {
             return Err(Error::new(ErrorKind::LimitExceeded, "accept a call", "calls stand too deep in one another")
                 .with("nesting_max", self.state.limits.nesting_max)
                 .fix("let the routine not call itself without end, or raise nesting_max in farcall.toml"));
         }
         let until = call.deadline.into_iter().chain(call.allowed.map(|(end, _)| end)).min();
-        Ok(Around { nesting: Nesting { depth, parent: Some((key, call.id)), ..Nesting::default() }, until })
+        Ok(Around { nesting: Nesting { levels, ..nesting }, until })
+    }
+
+    /// The call of this id, if it waits for a function that the client at the other end passed. Who makes another call
+    /// meanwhile, and says that it is part of that, is believed: only its own calls may wait for it.
+    fn waits_for_function(&self, connection: ConnectionId, id: &[u8]) -> Option<CallKey> {
+        let open = self.state.callbacks.values().filter(|one| one.client.is_some_and(|line| line.0 == connection));
+        open.map(|one| one.outer).find(|key| self.state.calls.get(key).is_some_and(|call| call.id.0 == id))
+    }
+
+    fn nesting_in(&self, parent: CallKey) -> Nesting {
+        let Some(call) = self.state.calls.get(&parent) else { return Nesting::default() };
+        let (depth, levels) = (call.nesting.depth + 1, call.nesting.levels);
+        Nesting { depth, levels, parent: Some((parent, call.id)), ..Nesting::default() }
     }
 
     /// A call was opened inside another.
-    pub(super) fn begin_inside(&mut self, parent: Option<(CallKey, CallId)>) {
-        if let Some(call) = parent.and_then(|(key, _)| self.state.calls.get_mut(&key)) {
-            call.nesting.inner += 1;
+    pub(super) fn begin_inside(&mut self, parent: Option<(CallKey, CallId)>, key: CallKey) {
+        if let Some(call) = parent.and_then(|(parent, _)| self.state.calls.get_mut(&parent)) {
+            call.nesting.inner.insert(key);
         }
     }
 
     /// It is over.
-    pub(super) fn finish_inside(&mut self, parent: Option<(CallKey, CallId)>) {
-        if let Some(call) = parent.and_then(|(key, _)| self.state.calls.get_mut(&key)) {
-            call.nesting.inner = call.nesting.inner.saturating_sub(1);
+    pub(super) fn finish_inside(&mut self, parent: Option<(CallKey, CallId)>, key: CallKey) {
+        if let Some(call) = parent.and_then(|(parent, _)| self.state.calls.get_mut(&parent)) {
+            call.nesting.inner.remove(&key);
         }
     }
 
@@ -172,20 +190,21 @@ impl Server {
         }
     }
 
-    /// A call that a routine waits for, where everybody waits and nobody more may come: it would wait for ever.
+    /// A call that a routine or its client's function waits for, where everybody waits for such calls and nobody more may
+    /// come: it would wait for ever.
     pub(super) fn refuse_if_all_wait(&mut self, surroundings: &mut dyn Surroundings, key: CallKey) {
         let waits = |call: &Call| call.nesting.depth > 0 && call.executable.is_none();
         let alive = self.state.executables_alive();
         if !self.state.calls.get(&key).is_some_and(waits)
             || alive < self.state.places_max()
-            || self.state.lent() < alive
+            || self.state.lenders(|_, call| !call.nesting.inner.is_empty()) < alive
         {
             return;
         }
         let error =
             Error::new(ErrorKind::LimitExceeded, "run a routine", "every executable waits for a call of its own")
                 .with("executables_max", self.state.limits.executables_max)
-                .fix("try again later, or raise executables_max in farcall.toml")
+                .fix("try again later, or raise executables_max or nesting_max in farcall.toml")
                 .retryable();
         self.finish(surroundings, key, Err(error));
     }
@@ -208,10 +227,11 @@ impl State {
 
     /// Executables that wait for calls of their own, or for functions of their clients, and lend these their places.
     pub(super) fn lent(&self) -> usize {
-        self.lenders(|key, call| call.nesting.inner > 0 || self.callbacks.has(key))
+        self.lenders(|key, call| !call.nesting.inner.is_empty() || self.callbacks.has(key))
     }
 
-    /// Those that wait for functions of their clients. These may make calls themselves, which nobody can tell from others.
+    /// Those that wait for functions of their clients. These may make calls in threads of their own, which nobody can tell
+    /// from others.
     fn lent_to_clients(&self) -> usize {
         if self.callbacks.is_empty() { 0 } else { self.lenders(|key, _| self.callbacks.has(key)) }
     }
@@ -222,11 +242,16 @@ impl State {
         fronts.filter(|key| self.calls.get(key).is_some_and(|call| lends(*key, call))).count()
     }
 
-    /// Whether an executable may be started for a call that stands so deep.
+    /// Whether an executable may be started for a call that stands so deep. Of the places beyond `executables_max` half are
+    /// left to calls that are known to stand in others: those that wait for them might take all otherwise.
     pub(super) fn has_place(&self, depth: u32) -> bool {
         let (alive, most) = (self.executables_alive(), self.limits.executables_max);
-        let lent = || if depth > 0 { self.lent() } else { self.lent_to_clients() };
-        alive < most || alive < (most + lent()).min(self.places_max())
+        let beyond = self.places_max() - most;
+        let lent = || match depth {
+            0 => self.lent_to_clients().min(beyond.div_ceil(2)),
+            _ => self.lent().min(beyond),
+        };
+        alive < most || alive < most + lent()
     }
 
     /// Executables at a time, those that wait included.

@@ -39,7 +39,7 @@ impl Server {
         channel: ChannelId,
         asked: &HoldRequest,
     ) -> Result<()> {
-        self.around(connection)?;
+        self.around(connection, None)?;
         let principal: Arc<str> = self.rights(connection).map_or("", |rights| rights.principal()).into();
         if let Some(hold) = self.is_held_for(connection, asked) {
             self.tell_again(hold, connection, channel);

@@ -1,17 +1,15 @@
 //! Calls on objects: which may be, and one after the other.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, ObjectId, Result};
+use farcall_base::{CallId, ConnectionId, Error, ErrorKind, ExecutableId, Instant, ObjectId, Result};
 use farcall_wire::{ON, Open};
 
 use super::{copy_of, unknown};
 use crate::state::{Call, CallKey, ClientKey, HoldNumber, Known, Object, Phase, Standing};
 use crate::step::nest::Around;
 use crate::step::{Server, Surroundings};
-
-/// Calls in one another that are looked at for one on the same object; more than `nesting_max` is no server's.
-const DEPTH_MAX: usize = 1024;
 
 impl Server {
     /// The object that a call is on, if it is on one, and what it calls there.
@@ -59,20 +57,47 @@ impl Server {
             .fix("hold a new one: this one goes on as it was published"))
     }
 
-    /// A call that stands in one on the same object would wait for its own end.
+    /// A call that stands in one on the same object would wait for its own end, and so would one for which others wait that
+    /// it waits for.
     fn check_no_circle(&self, executable: ExecutableId, open: &Open, around: &Around) -> Result<()> {
-        let mut outer = around.nesting.parent.map(|(key, _)| key);
-        let mut is_circle = self.names_as_parent(executable, open);
-        for _ in 0..DEPTH_MAX {
-            let Some(call) = outer.and_then(|key| self.state.calls.get(&key)) else { break };
-            is_circle |= call.on == Some(executable);
-            outer = call.nesting.parent.map(|(key, _)| key);
+        let refused = |message| Error::new(ErrorKind::InvalidArgument, "call an object", message);
+        let outer: Vec<ExecutableId> = self.outer_calls(around).filter_map(|call| call.on).collect();
+        if outer.contains(&executable) || self.names_as_parent(executable, open) {
+            return Err(refused("the call is made inside one on the same object")
+                .fix("let that return first: calls on one object run one after the other"));
         }
-        if !is_circle {
-            return Ok(());
+        if !outer.is_empty() && self.waits_for_one_of(executable, &outer) {
+            return Err(refused("it would wait for a call that waits for the one it is made inside of")
+                .fix("call objects from inside one another in one order everywhere, or try again later")
+                .retryable());
         }
-        Err(Error::new(ErrorKind::InvalidArgument, "call an object", "the call is made inside one on the same object")
-            .fix("let that return first: calls on one object run one after the other"))
+        Ok(())
+    }
+
+    /// The calls that a new one stands in, the innermost first.
+    fn outer_calls(&self, around: &Around) -> impl Iterator<Item = &Call> {
+        let call_of = |parent: Option<(CallKey, CallId)>| parent.and_then(|(key, _)| self.state.calls.get(&key));
+        std::iter::successors(call_of(around.nesting.parent), move |call| call_of(call.nesting.parent))
+    }
+
+    /// Whether what runs on an object waits, directly or through others, for one of these objects. Only what runs has calls
+    /// inside it that it may wait for, and so it is enough to ask this of each call that is opened inside another.
+    fn waits_for_one_of(&self, executable: ExecutableId, objects: &[ExecutableId]) -> bool {
+        let running = |on| self.state.executables.get(&on).and_then(|record| record.line.front()).map(|one| one.key);
+        let mut seen = BTreeSet::new();
+        let mut next: Vec<CallKey> = running(executable).into_iter().collect();
+        while let Some(key) = next.pop() {
+            let Some(call) = self.state.calls.get(&key).filter(|_| seen.insert(key)) else { continue };
+            for inner in &call.nesting.inner {
+                let waiting = self.state.calls.get(inner).filter(|call| call.executable.is_none());
+                match waiting.and_then(|call| call.on) {
+                    Some(on) if objects.contains(&on) => return true,
+                    Some(on) => next.extend(running(on)),
+                    None => next.push(*inner),
+                }
+            }
+        }
+        false
     }
 
     /// Whether a call says that it belongs to the one that runs on the object.
