@@ -4,6 +4,8 @@
 import gc
 import os
 import pathlib
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -96,6 +98,18 @@ def test_an_end_that_goes_wrong_is_raised(server):
     with pytest.raises(farcall.RoutineCrashed):
         tank.close()
     tank.close()
+
+
+def test_closing_is_quiet_where_nothing_is_left(server):
+    with server.Tank() as deleted:
+        command = [sys.executable, "-m", "farcall", "objects", "--server", server.address, "--delete", deleted.object_id]
+        ended = subprocess.run(command, timeout=60)
+        assert ended.returncode == 0
+        with pytest.raises(farcall.NotFound, match="deleted"):
+            deleted.fill(1.0)
+    with farcall.connect(files=[CLASSES]) as other:
+        closed = other.Tank()
+    closed.close()
 
 
 def test_a_forgotten_object_ends(server):

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::domain::listed;
 use crate::idl::default_text;
-use crate::interface::{Domain, ElementType, Interface, Mode, Order, Parameter, Shape};
+use crate::interface::{Domain, ElementType, INITIALIZE, Interface, Mode, Order, Parameter, Shape};
 use crate::scope::Scope;
 use crate::signature::{by_name, positional, results, signature};
 
@@ -100,14 +100,20 @@ fn write_notes(page: &mut String, interface: &Interface) {
     }
 }
 
-/// `r = server.dgesv(A, B)    # r.A, r.ipiv, r.B, r.info`.
+/// `r = server.dgesv(A, B)    # r.A, r.ipiv, r.B, r.info`; of a method `r = heat.get(n)    # r.t`.
 fn example(interface: &Interface) -> String {
     let arguments: Vec<String> =
         positional(interface).iter().map(|index| example_argument(&interface.parameters[*index])).collect();
     let name = &interface.name;
     let identifier = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         && !name.chars().next().is_none_or(|c| c.is_ascii_digit());
-    let routine = if identifier { format!("server.{name}") } else { format!("server[{name:?}]") };
+    let object = interface.class.to_lowercase();
+    let routine = match interface.method() {
+        Some(INITIALIZE) => return format!("{object} = server.{}({})", interface.class, arguments.join(", ")),
+        Some(method) => format!("{object}.{method}"),
+        None if identifier => format!("server.{name}"),
+        None => format!("server[{name:?}]"),
+    };
     let results: Vec<String> = results(interface).map(|(_, p)| format!("r.{}", p.name)).collect();
     let comment = if results.is_empty() { String::new() } else { format!("    # {}", results.join(", ")) };
     format!("r = {routine}({}){comment}", arguments.join(", "))

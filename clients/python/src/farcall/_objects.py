@@ -56,8 +56,14 @@ class Held:
         if self.closed or self.pid != os.getpid():
             return
         self.closed = True
+        if self.connection.handles.closed:
+            return
         error = error_place()
-        check(lib.farcall_hold_release(self._place[0], -1.0, error), error)
+        try:
+            check(lib.farcall_hold_release(self._place[0], -1.0, error), error)
+        except _errors.NotFound:
+            # It has ended before: its lease was over, somebody deleted it, or its server was started anew.
+            pass
 
 
 def _hold_options(lease: Optional[float], timeout: Optional[float], detached: bool) -> Any:
@@ -217,7 +223,10 @@ class Handles:
         return self._count
 
     def __getitem__(self, index: int) -> Method:
-        place = range(self._count)[index]
+        try:
+            place = range(self._count)[index]
+        except IndexError:
+            raise IndexError(f"{self!r} has no number {index}") from None
         return Method(self._routine, self._held, place)
 
     def __iter__(self) -> Iterator[Method]:

@@ -222,7 +222,7 @@ fn is_among(id: ObjectId, first: ObjectId, count: u32) -> bool {
 /// An id of nobody's reads like that of somebody else.
 pub(super) fn unknown(id: ObjectId) -> Error {
     Error::new(ErrorKind::NotFound, "find an object", "you have no object of this id").with("object", id).fix(
-        "hold a new one: yours was released, its lease was over, the server was started anew, or it is somebody else's",
+        "hold a new one: yours was released or deleted, its lease was over, the server was started anew, or it is somebody else's",
     )
 }
 
