@@ -19,7 +19,16 @@ def forward(source, target):
     except OSError:
         pass
     for one in (source, target):
-        one.close()
+        end(one)
+
+
+def end(one):
+    """Ends a connection, also for the thread that waits for what comes over it, which would keep it open otherwise."""
+    try:
+        one.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass  # it is gone already
+    one.close()
 
 
 def cut():
@@ -27,10 +36,7 @@ def cut():
     while True:
         time.sleep(pause)
         while connected:
-            try:
-                connected.pop().shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass  # it is gone already
+            end(connected.pop())
 
 
 threading.Thread(target=cut, daemon=True).start()

@@ -99,10 +99,19 @@ def test_real_ipython(anneal):
     program = f"import farcall; farcall.connect(files=[{str(EXAMPLE)!r}]).anneal.anneal(10, progress=True)"
     client = pytest.importorskip("jupyter_client")
     manager, kernel = client.manager.start_new_kernel()
-    heard = []
+    heard, errors, interrupted = [], [], []
+
+    def interrupt(one):
+        if one["msg_type"] == "update_display_data" and not interrupted:
+            interrupted.append(manager.interrupt_kernel())
+        elif one["msg_type"] == "error":
+            errors.append(one["content"]["ename"])
+
     try:
         kernel.execute_interactive(program, timeout=60, output_hook=heard.append)
+        kernel.execute_interactive(program.replace("(10,", "(10_000,"), timeout=60, output_hook=interrupt)
     finally:
         kernel.stop_channels()
         manager.shutdown_kernel(now=True)
+    assert errors == ["KeyboardInterrupt"]
     assert any(one["msg_type"] == "update_display_data" and "<progress" in one["content"]["data"]["text/html"] for one in heard)

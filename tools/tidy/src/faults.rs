@@ -47,9 +47,10 @@ fn row_problems(tree: &Tree, cells: &[&str]) -> Vec<String> {
     guards.chain(tests.map(|test| format!("there is no test `{test}`"))).collect()
 }
 
+/// A test in Rust or in Python.
 fn is_function(tree: &Tree, name: &str) -> bool {
-    let head = format!("fn {name}(");
-    tree.sources.iter().any(|file| file.scanned.code.contains(&head))
+    let heads = [format!("fn {name}("), format!("def {name}(")];
+    tree.sources.iter().any(|file| heads.iter().any(|head| file.scanned.code.contains(head)))
 }
 
 #[cfg(test)]
@@ -73,6 +74,10 @@ mod tests {
         assert_eq!(
             problems(&good.replace("gone_are", "here_are")),
             ["there is no test `guards_and_tests_that_are_here_are_named`"]
+        );
+        assert!(
+            problems(&good.replace("guards_and_tests_that_are_gone_are_named", "test_an_interrupt_ends_the_call"))
+                .is_empty()
         );
         assert_eq!(problems("| a | b | `c` | `d` |").len(), 1);
         assert_eq!(problems("| a | b |").len(), 1);
