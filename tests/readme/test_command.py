@@ -27,12 +27,12 @@ def commands():
     return set(re.findall(r"^  (\w+)", listed, flags=re.M)) - {"help"}
 
 
-def completed(*words):
+def completed(*words, env=None):
     """What bash offers for the last word."""
     line = " ".join(f"'{word}'" for word in ("farcall", *words))
     script = f'. {STAGE}/share/bash-completion/completions/farcall; COMP_WORDS=({line}); COMP_CWORD={len(words)}; '
-    script += f'_farcall farcall "{words[-1]}" "{("farcall", *words)[-2]}"; printf "%s\\n" "${{COMPREPLY[@]}}"'
-    return set(subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True).stdout.split())
+    script += f'_farcall_ids farcall "{words[-1]}" "{("farcall", *words)[-2]}"; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    return set(subprocess.run(["bash", "-c", script], env=env, capture_output=True, text=True, check=True).stdout.split())
 
 
 def test_bash_completes_commands_and_options():
@@ -80,6 +80,15 @@ def server(tmp_path):
     process.kill()
     process.wait()
     process.stdout.close()
+
+
+def test_bash_completes_ids_of_what_the_server_keeps(server):
+    first, second = (run("submit", "cosine", "1", "--volatile", env=server).strip() for _ in range(2))
+    reached = dict(server, PATH=f"{STAGE}/bin:{os.environ['PATH']}")
+    assert completed("fetch", "", env=reached) == completed("kept", "--forget", "", env=reached) == {first, second}
+    assert completed("fetch", first[:8], env=reached) == {first}
+    assert completed("objects", "--delete", "", env=reached) == set()
+    assert "--timeout" in completed("fetch", "--", env=reached)
 
 
 def documented(command):

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use farcall_base::{CallId, Error, ErrorKind, Result};
+use farcall_base::{CallId, Result};
 use farcall_client::{CallOptions, Keep, KeptCall};
 use serde_json::json;
 
 use super::call::{Files, assign, destinations, give, seconds};
-use crate::connection::{Connection, ServerArguments};
+use crate::connection::RunningServer;
 use crate::output::print;
 use crate::values::{Value, value};
 
@@ -31,7 +31,7 @@ pub struct SubmitArguments {
     #[arg(long)]
     volatile: bool,
     #[command(flatten)]
-    server: ServerArguments,
+    server: RunningServer,
 }
 
 /// Takes the outcome of a call that was submitted.
@@ -53,7 +53,7 @@ pub struct FetchArguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    server: ServerArguments,
+    server: RunningServer,
 }
 
 /// Shows which calls the server keeps, or has some forgotten.
@@ -66,23 +66,13 @@ pub struct KeptArguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    server: ServerArguments,
-}
-
-/// A server of this command's own would be gone, and all that it keeps.
-fn connect(server: &ServerArguments) -> Result<Connection> {
-    let connection = server.connect()?;
-    if connection.is_private() {
-        return Err(Error::new(ErrorKind::InvalidArgument, "keep a call", "no server runs that could keep it")
-            .fix("start one with `farcall serve`, or name one with --server or FARCALL_SERVER"));
-    }
-    Ok(connection)
+    server: RunningServer,
 }
 
 /// Starts the call, prints its id, and ends: the call goes on.
 pub fn submit(arguments: &SubmitArguments) -> Result<()> {
-    let connection = connect(&arguments.server)?;
-    let routine = connection.client.routine(&arguments.name)?;
+    let client = arguments.server.connect()?;
+    let routine = client.routine(&arguments.name)?;
     let interface = routine.interface();
     let given = assign(interface, &arguments.arguments)?;
     let read = |(index, text): (usize, &str)| Ok((index, value(interface, &interface.parameters[index], text)?));
@@ -96,28 +86,28 @@ pub fn submit(arguments: &SubmitArguments) -> Result<()> {
 
 /// Waits for the end of a call and prints its results.
 pub fn fetch(arguments: &FetchArguments) -> Result<()> {
-    let connection = connect(&arguments.server)?;
+    let client = arguments.server.connect()?;
     let options = CallOptions { timeout: arguments.timeout, ..CallOptions::default() };
-    let call = connection.client.fetch(arguments.id, &options)?;
+    let call = client.fetch(arguments.id, &options)?;
     let routine = call.routine();
     let (interface, mut contents) = (routine.interface(), Vec::new());
     let files: Files = destinations(interface, &arguments.out, &mut contents)?;
     let outputs = call.wait()?;
     let contents: Vec<(usize, PathBuf)> = contents;
     give(interface, &outputs, files, contents, arguments.json)?;
-    if arguments.forget { connection.client.forget_call(arguments.id) } else { Ok(()) }
+    if arguments.forget { client.forget_call(arguments.id) } else { Ok(()) }
 }
 
 /// Forgets, or lists.
 pub fn kept(arguments: &KeptArguments) -> Result<()> {
-    let connection = connect(&arguments.server)?;
+    let client = arguments.server.connect()?;
     for id in &arguments.forget {
-        connection.client.forget_call(*id)?;
+        client.forget_call(*id)?;
     }
     if !arguments.forget.is_empty() {
         return Ok(());
     }
-    let calls = connection.client.kept()?;
+    let calls = client.kept()?;
     print(|out| {
         if arguments.json {
             return writeln!(out, "{:#}", json!(calls.iter().map(as_json).collect::<Vec<_>>()));

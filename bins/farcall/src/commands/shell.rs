@@ -25,6 +25,9 @@ enum Known {
     Fish,
 }
 
+/// What bash completes ids with: it asks the server that runs, when they are wanted.
+const BASH_IDS: &str = include_str!("shell/ids.bash");
+
 /// Manual pages.
 #[derive(Args)]
 pub struct ManArguments {
@@ -43,6 +46,9 @@ pub fn completions(arguments: &CompletionsArguments) -> Result<()> {
     // Into memory first: a reader that has seen enough is no error, and clap takes it for one.
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut visible(), "farcall", &mut text);
+    if let Known::Bash = arguments.shell {
+        text.extend(BASH_IDS.as_bytes());
+    }
     print(|out| out.write_all(&text))
 }
 

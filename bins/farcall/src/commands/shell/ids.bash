@@ -1,0 +1,15 @@
+
+# Completes the ids of calls that a server keeps, and of objects that it holds; all else as above.
+_farcall_ids() {
+    local list
+    case "${COMP_WORDS[1]} ${COMP_WORDS[COMP_CWORD-1]}" in
+        "fetch fetch" | "kept --forget") list=kept ;;
+        "objects --delete") list=objects ;;
+    esac
+    if [[ -n $list && ${COMP_WORDS[COMP_CWORD]} != -* ]]; then
+        COMPREPLY=($(compgen -W "$(farcall "$list" 2>/dev/null | grep -Eo '^[0-9a-f]{32}')" -- "${COMP_WORDS[COMP_CWORD]}"))
+    else
+        _farcall "$@"
+    fi
+}
+complete -F _farcall_ids -o bashdefault -o default farcall
