@@ -43,6 +43,14 @@ def test_results_are_found_by_their_id(farcall, keeper):
         assert server.square.submit(2.0).id is None
 
 
+def test_nothing_is_kept_for_ever(farcall, keeper):
+    with keeper() as server:
+        for much in (float("inf"), 1e300, 10**400):
+            with pytest.raises(farcall.LimitExceeded, match="results_keep_ms_max"):
+                server.square.submit(2, keep=much).result()
+        assert server.kept() == []
+
+
 def test_outcomes_survive_the_server(keeper):
     with keeper() as server:
         call = server.square.submit(3.0, keep=600)

@@ -19,7 +19,7 @@ from ._starter import Starter
 # What `connect` without an address connects to, if set.
 SERVER_VARIABLE = "FARCALL_SERVER"
 # More than a century.
-_FOR_EVER_SECONDS = 2.0**32
+FOR_EVER_SECONDS = 2.0**32
 
 
 def seconds(operation: str, given: Any, advice: str, **context: object) -> Optional[float]:
@@ -29,7 +29,7 @@ def seconds(operation: str, given: Any, advice: str, **context: object) -> Optio
     if not given > 0:
         raise _errors.make(_errors.InvalidArgument, operation, f"a timeout of {given} s", advice, **context)
     # Whole numbers of Python's may be larger than any float.
-    return float(given) if given < _FOR_EVER_SECONDS else None
+    return float(given) if given < FOR_EVER_SECONDS else None
 
 
 def not_portable(what: str) -> _errors.Error:
@@ -242,14 +242,14 @@ def _connect(
     options = ffi.new("farcall_connect_options *")
     options.size = ffi.sizeof("farcall_connect_options")
     options.address, options.token_file = address_text, token_text
-    options.timeout_seconds = seconds("connect", timeout, "give seconds above 0") or _FOR_EVER_SECONDS
+    options.timeout_seconds = seconds("connect", timeout, "give seconds above 0") or FOR_EVER_SECONDS
     if heartbeat is not None:
         # 0 is for ever here, and what the environment says there.
         advice = "give at least 1 s, or 0 for no limit"
         options.heartbeat_seconds = -1.0 if heartbeat == 0 else seconds("connect", heartbeat, advice) or -1.0
     if reconnect is not None:
         advice = "give seconds, or 0 to end calls at once"
-        options.reconnect_seconds = -1.0 if reconnect == 0 else seconds("connect", reconnect, advice) or _FOR_EVER_SECONDS
+        options.reconnect_seconds = -1.0 if reconnect == 0 else seconds("connect", reconnect, advice) or FOR_EVER_SECONDS
     texts = (address_text, token_text)
     check(interruptible(lib.farcall_connect_with, options, place, error, used=texts), error)
     return place

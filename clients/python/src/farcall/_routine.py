@@ -14,7 +14,7 @@ import numpy as np
 
 from . import _arguments, _errors, _pages
 from ._arguments import Filler
-from ._connection import Connection, not_portable, seconds
+from ._connection import FOR_EVER_SECONDS, Connection, not_portable, seconds
 from ._future import CallFuture
 from ._interface import OPTIONS, Interface, Parameter, option_name, python_name
 from ._library import PENDING, SLICE_SECONDS, check, error_place, ffi, handle_place, lib, text, wait_for
@@ -175,8 +175,9 @@ class Prepared:
         options = self._fill(arguments, named)
         self._set_timeout(options.get("timeout"))
         self.listener = Listener(routine.name, options.get("on_output"), options.get("progress"))
-        keep = options.get("keep")
-        self.keep = None if keep is None else seconds("keep a call", keep, "give seconds above 0, or None", routine=routine.name)
+        keep, advice = options.get("keep"), "give seconds above 0, or None"
+        # How long is too long, the server says: for ever, too.
+        self.keep = None if keep is None else seconds("keep a call", keep, advice, routine=routine.name) or FOR_EVER_SECONDS
         self._set_destinations(options.get("out"), self._flag("inplace", options.get("inplace", False)))
 
     # ---- Arguments ---------------------------------------------------------------------------------------------------
