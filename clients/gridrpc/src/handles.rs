@@ -232,8 +232,14 @@ impl Handles {
         let connection = server.connect_to_bind(limit)?;
         let connected = Instant::now();
         let missing = self.kind.missing();
-        if self.kind == Kind::Function {
-            routine(server, &connection, name, self.kind)?;
+        let found = routine(server, &connection, name, self.kind);
+        match self.kind {
+            Kind::Function => drop(found?),
+            Kind::Object if found.is_ok() => {
+                let message = format!("{name} is a routine, and no class; bind a function handle to it");
+                return Err(Failure::new(missing, message));
+            }
+            Kind::Object => {}
         }
         let all = match wanted {
             Processes::Shared => vec![Process::Shared],

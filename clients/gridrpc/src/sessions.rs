@@ -364,18 +364,23 @@ impl Table {
         self.running.len()
     }
 
+    fn unknown(&self, session: i32) -> Failure {
+        // What was under way is not known any more then.
+        if self.ending { over() } else { unknown(session) }
+    }
+
     /// Whether a session has ended.
     pub fn has_ended(&self, session: i32) -> Outcome<bool> {
         if self.ended.contains_key(&session) {
             return Ok(true);
         }
-        self.running.contains_key(&session).then_some(false).ok_or_else(|| unknown(session))
+        self.running.contains_key(&session).then_some(false).ok_or_else(|| self.unknown(session))
     }
 
     /// That all of a set are sessions; an error that names one that is none.
     pub fn check_all(&self, set: &[i32]) -> Outcome<()> {
         // All numbers are, since the greatest one that is forgotten.
-        if set.iter().all(|session| *session > self.forgotten && *session <= self.last) {
+        if !self.ending && set.iter().all(|session| *session > self.forgotten && *session <= self.last) {
             return Ok(());
         }
         set.iter().try_for_each(|session| self.has_ended(*session).map(drop))
@@ -399,7 +404,7 @@ impl Table {
     pub fn failure(&self, session: i32) -> Outcome<Option<&Failure>> {
         match self.ended.get(&session) {
             Some(ended) => Ok(ended.failure.as_deref()),
-            None => self.running.contains_key(&session).then_some(None).ok_or_else(|| unknown(session)),
+            None => self.running.contains_key(&session).then_some(None).ok_or_else(|| self.unknown(session)),
         }
     }
 
@@ -407,7 +412,7 @@ impl Table {
     pub fn given(&self, session: i32) -> Outcome<*mut RawHandle> {
         let running = self.running.get(&session).map(|running| running.given);
         let ended = || self.ended.get(&session).map(|ended| ended.given);
-        running.or_else(ended).ok_or_else(|| unknown(session))
+        running.or_else(ended).ok_or_else(|| self.unknown(session))
     }
 
     /// The first that has ended and that nobody waited for.
@@ -452,7 +457,7 @@ impl Table {
             let stage = if transfer.sent < transfer.to_send { Stage::Sending } else { Stage::Executing };
             return Ok((running.measured.clone(), stage));
         }
-        let ended = self.ended.get(&session).ok_or_else(|| unknown(session))?;
+        let ended = self.ended.get(&session).ok_or_else(|| self.unknown(session))?;
         let lost = ended.failure.as_ref().is_some_and(|failure| failure.code == Code::CommunicationFailed);
         let measured = ended.measured.as_deref().cloned().ok_or_else(|| {
             let message = format!("nothing is known of session {session} any more: see save_sessionInfo");

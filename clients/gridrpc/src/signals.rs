@@ -1,21 +1,30 @@
 //! Signal handlers that last until `grpc_finalize`.
 
 use std::ffi::c_int;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::code::Outcome;
 use crate::context::current;
 use crate::ending;
 use crate::entry::enter;
 
-/// What was there before, by signal.
+/// The signals that are handled.
 #[derive(Default)]
-pub struct Signals(Mutex<Vec<(c_int, libc::sigaction)>>);
+pub struct Signals {
+    /// What was there before, by signal.
+    before: Mutex<Vec<(c_int, libc::sigaction)>>,
+    /// Those that end what the program has started.
+    ending: Mutex<Vec<c_int>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 impl Signals {
     /// Puts a handler in place.
     fn set(&self, signal: c_int, handler: libc::sighandler_t) -> std::io::Result<()> {
-        let mut before = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut before = lock(&self.before);
         // SAFETY: all zero is a value of the struct: no flags, an empty mask.
         let mut wanted: libc::sigaction = unsafe { std::mem::zeroed() };
         wanted.sa_sigaction = handler;
@@ -27,8 +36,29 @@ impl Signals {
         Ok(())
     }
 
+    /// Takes the program's handler off again: what was there before counts.
+    fn unset(&self, signal: c_int) -> std::io::Result<()> {
+        let mut all = lock(&self.before);
+        let Some(place) = all.iter().position(|(known, _)| *known == signal) else {
+            return disposition(signal).map(drop).ok_or_else(std::io::Error::last_os_error);
+        };
+        let (_, before) = all.swap_remove(place);
+        drop(all);
+        act(signal, &before)?;
+        let ends = lock(&self.ending).contains(&signal);
+        if ends {
+            self.end_first(&[signal]);
+        }
+        Ok(())
+    }
+
     /// Has these end what the program has started before they end the program: those that end it at once, and no others.
     pub fn handle(&self, signals: &[c_int]) {
+        *lock(&self.ending) = signals.to_vec();
+        self.end_first(signals);
+    }
+
+    fn end_first(&self, signals: &[c_int]) {
         let ends_it = |signal: &c_int| disposition(*signal) == Some(libc::SIG_DFL);
         let ours: Vec<c_int> = signals.iter().copied().filter(ends_it).collect();
         if ours.is_empty() || !ending::begin() {
@@ -42,7 +72,7 @@ impl Signals {
 
     /// Puts back what was there.
     pub fn restore(&self) {
-        for (signal, before) in self.0.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        for (signal, before) in lock(&self.before).drain(..) {
             // It was in place before, so the system takes it.
             let _ = act(signal, &before);
         }
@@ -68,8 +98,10 @@ fn act(signal: c_int, wanted: &libc::sigaction) -> std::io::Result<libc::sigacti
 
 fn set(signal: c_int, handler: Option<extern "C" fn(c_int)>) -> Outcome<()> {
     let context = current()?;
-    let handler = handler.map_or(libc::SIG_DFL, |handler| handler as libc::sighandler_t);
-    let set = context.signals.set(signal, handler);
+    let set = match handler {
+        Some(handler) => context.signals.set(signal, handler as libc::sighandler_t),
+        None => context.signals.unset(signal),
+    };
     set.map_err(|error| crate::code::Failure::other(format!("signal {signal}: {error}")))
 }
 

@@ -64,6 +64,7 @@ static void ends(void)
     grpc_error_t status;
     CHECK_CODE(grpc_object_handle_default_np(&object, "grpcchecks/Nobody"), GRPC_CLASS_NOT_FOUND_NP);
     CHECK_CODE(grpc_invoke_np(&object, "add", 1, &sum), GRPC_INVALID_OBJECT_HANDLE_NP);
+    CHECK_CODE(grpc_object_handle_default_np(&object, "grpcchecks/succeed"), GRPC_CLASS_NOT_FOUND_NP);
     CHECK_CODE(grpc_object_handle_init_np(&object, "unix:/nonexistent", "grpcchecks/Counter"), GRPC_SERVER_NOT_FOUND);
     CHECK(grpc_object_handle_default_np(&object, "grpcchecks/Stillborn") != GRPC_NO_ERROR);
 

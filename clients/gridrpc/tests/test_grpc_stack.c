@@ -146,11 +146,16 @@ static void objects(void)
     CHECK_CODE(grpc_object_handle_is_ready_np(&object), GRPC_INVALID_OBJECT_HANDLE_NP);
 }
 
-static volatile int signals;
+static volatile int signals, others;
 
 static void count_signal(int number)
 {
     signals += number == SIGUSR1;
+}
+
+static void count_other(int number)
+{
+    others += number == SIGUSR2;
 }
 
 static void signal_handlers(void)
@@ -158,6 +163,13 @@ static void signal_handlers(void)
     CHECK_OK(grpc_signal_handler_set_np(SIGUSR1, count_signal));
     raise(SIGUSR1);
     CHECK(signals == 1);
+    /* Taken off again, it leaves the one that was there. */
+    signal(SIGUSR2, count_other);
+    CHECK_OK(grpc_signal_handler_set_np(SIGUSR2, count_signal));
+    CHECK_OK(grpc_signal_handler_set_np(SIGUSR2, NULL));
+    raise(SIGUSR2);
+    CHECK(others == 1);
+    CHECK_CODE(grpc_signal_handler_set_np(12345, NULL), GRPC_OTHER_ERROR_CODE);
     CHECK_CODE(grpc_signal_handler_set_np(SIGKILL, count_signal), GRPC_OTHER_ERROR_CODE);
     CHECK_CODE(grpc_signal_handler_set_np(12345, count_signal), GRPC_OTHER_ERROR_CODE);
 }
