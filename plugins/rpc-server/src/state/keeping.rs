@@ -112,6 +112,8 @@ pub struct Kept {
     pub bytes: u64,
     /// When it is forgotten.
     pub expires: Option<Instant>,
+    /// Who waits for the outcome until that is in the results folder.
+    pub waits: Option<(ConnectionId, ChannelId)>,
 }
 
 /// What somebody keeps.
@@ -163,6 +165,11 @@ impl KeptCalls {
     /// Whether nothing is kept.
     pub fn is_empty(&self) -> bool {
         self.calls.is_empty() && self.held_bytes == 0
+    }
+
+    /// Whether somebody waits for an outcome that is being written down.
+    pub fn is_awaited(&self) -> bool {
+        self.calls.values().any(|kept| kept.waits.is_some())
     }
 
     /// All of them, oldest end first where that is known, in no order otherwise.

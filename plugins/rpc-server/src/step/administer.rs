@@ -79,10 +79,10 @@ impl Server {
         self.state.draining = true;
     }
 
-    /// Whether it takes no more calls and none is open: every result has left, and every object has ended.
+    /// Whether it takes no more calls and none is open: every result is written down and has left, every object has ended.
     pub fn is_drained(&self) -> bool {
-        let is_idle = self.state.calls.is_empty() && self.state.sending.is_empty();
-        self.state.draining && is_idle && self.state.objects.all.is_empty()
+        let is_idle = || self.state.calls.is_empty() && self.state.sending.is_empty() && !self.state.kept.is_awaited();
+        self.state.draining && is_idle() && self.state.objects.all.is_empty()
     }
 
     /// Calls that are open.

@@ -157,13 +157,10 @@ impl Server {
         self.count_end(&call, &result);
         self.audit_end(&call, &result);
         let client = call.client;
-        if let Some((connection, channel)) = client {
-            self.respond(connection, channel, &result);
-            if let Some(PeerKind::Client { calls, .. }) =
-                self.state.peers.get_mut(&connection).map(|peer| &mut peer.kind)
-            {
-                calls.remove(channel);
-            }
+        if let Some((connection, channel)) = client
+            && let Some(PeerKind::Client { calls, .. }) = self.kind_mut(connection)
+        {
+            calls.remove(channel);
         }
         let (id, waits_since) = (call.id, surroundings.now());
         self.put_away(surroundings, client, Finished { id, call: Some(call), files: None, result, waits_since });

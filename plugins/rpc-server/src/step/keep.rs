@@ -131,6 +131,7 @@ impl Server {
             outcome: Outcome::Open(key),
             bytes: expected_bytes(call),
             expires: None,
+            waits: None,
         };
         self.state.kept.insert(call.id, kept);
     }
@@ -190,10 +191,9 @@ impl Server {
         let outcome = Outcome::Open(key);
         let expires = Some(now + keep);
         let client = resuming.client.clone();
-        let (asked, accepted) = (false, true);
-        self.state
-            .kept
-            .insert(id, Kept { principal, routine, keep: kept, client, asked, accepted, outcome, bytes, expires });
+        let (asked, accepted, waits) = (false, true, None);
+        let kept = Kept { principal, routine, keep: kept, client, asked, accepted, outcome, bytes, expires, waits };
+        self.state.kept.insert(id, kept);
         true
     }
 
@@ -222,20 +222,31 @@ impl Server {
                 outcome: Outcome::Ended(finished.clone()),
                 bytes,
                 expires: Some(now + keep),
+                waits: None,
             };
             self.state.kept.insert(finished.id, kept);
         }
     }
 
-    /// The outcome of a call was given to its client, if that is there. Whoever may still need it keeps it.
+    /// A call is over: its client is told, if that is there, and whoever may still need the outcome keeps it. One that is to
+    /// survive the server is written down first, so that nobody hears of an outcome that is lost with the server.
     pub(super) fn put_away(
         &mut self,
         surroundings: &mut dyn Surroundings,
         client: Option<(ConnectionId, ChannelId)>,
         finished: Finished,
     ) {
-        let sends = client.is_some() && finished.sends_memory();
         let keep = finished.call.as_ref().and_then(|call| call.keep);
+        if let Some(keep) = keep.filter(|keep| keep.durable && self.has_room_for(&finished)) {
+            let finished = Arc::new(finished);
+            self.keep_outcome(surroundings, keep, &finished);
+            self.state.kept.change(&finished.id, |kept| kept.waits = client);
+            return self.let_go(surroundings, finished);
+        }
+        if let Some((connection, channel)) = client {
+            self.respond(connection, channel, &finished.result);
+        }
+        let sends = client.is_some() && finished.sends_memory();
         let holds = keep.is_none() && client.is_some_and(|(connection, _)| self.may_hold(connection, &finished));
         if !holds && keep.is_none() && !self.state.kept.clients.is_empty() {
             // If this connection is lost now, so is the outcome.
@@ -265,12 +276,7 @@ impl Server {
             self.forget_entry(surroundings, &id);
             return;
         }
-        // How long files are, which it gave back, is known only now; what there is no room for is forgotten at once.
-        let principal = self.state.kept.get(&id).map(|kept| kept.principal.clone()).unwrap_or_default();
-        let more = finished.bytes().saturating_sub(self.state.kept.get(&id).map_or(0, |kept| kept.bytes));
-        let has_room =
-            more == 0 || self.state.kept.check_room(&principal, more, keep.durable, &self.state.limits.keep).is_ok();
-        if !has_room {
+        if !self.has_room_for(finished) {
             self.forget_for_good(surroundings, &id);
             return;
         }
@@ -285,8 +291,34 @@ impl Server {
         }
     }
 
+    /// Whether a call is kept, and may be now that it is known how long the files are which it gave back: what there is no
+    /// room for is forgotten at once.
+    fn has_room_for(&self, finished: &Finished) -> bool {
+        let Some(kept) = self.state.kept.get(&finished.id).filter(|kept| kept.accepted) else { return false };
+        let more = finished.bytes().saturating_sub(kept.bytes);
+        let limits = &self.state.limits.keep;
+        more == 0 || self.state.kept.check_room(&kept.principal, more, kept.keep.durable, limits).is_ok()
+    }
+
+    /// Whoever waits for an outcome that is, or will not be, in the results folder gets it.
+    fn tell_outcome(&mut self, surroundings: &mut dyn Surroundings, id: &CallId) {
+        let mut waits = None;
+        self.state.kept.change(id, |kept| waits = kept.waits.take());
+        let outcome = self.state.kept.get(id).map(|kept| &kept.outcome);
+        if let (Some(client), Some(Outcome::Ended(finished))) = (waits, outcome) {
+            let finished = finished.clone();
+            self.respond(client.0, client.1, &finished.result);
+            if finished.sends_memory() && self.state.peers.contains_key(&client.0) {
+                self.state.sending.insert(client, finished.clone());
+                self.watch_for_stalls(surroundings.now());
+            }
+            self.let_go(surroundings, finished);
+        }
+    }
+
     /// The outcome of a call is in the results folder, or could not be written: then it stays in memory.
     pub fn stored(&mut self, surroundings: &mut dyn Surroundings, id: CallId, outcome: Result<u64>) {
+        self.tell_outcome(surroundings, &id);
         let Ok(bytes) = outcome else { return };
         let mut before = None;
         self.state.kept.change(&id, |kept| {
@@ -354,6 +386,7 @@ impl Server {
 
     /// Forgets a kept call, wherever its outcome lies. One that is open stays so.
     pub(super) fn forget_entry(&mut self, surroundings: &mut dyn Surroundings, id: &CallId) {
+        self.tell_outcome(surroundings, id);
         let Some(kept) = self.state.kept.remove(id) else { return };
         if kept.keep.durable {
             self.state.actions.push_back(Action::Results(ResultsOrder::Erase(*id)));

@@ -212,6 +212,7 @@ impl Server {
                 outcome: Outcome::Stored { failed: one.failed },
                 bytes: one.bytes,
                 expires: Some(now + one.left),
+                waits: None,
             };
             self.state.kept.insert(one.id, kept);
         }
