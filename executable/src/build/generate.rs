@@ -253,7 +253,10 @@ fn prototype(index: usize, interface: &Interface, cpp: bool) -> String {
     let parameters: Vec<String> =
         interface.parameters.iter().map(|parameter| declaration(parameter, &interface.structs)).collect();
     let list = if parameters.is_empty() { "void".into() } else { parameters.join(", ") };
-    format!("{}void farcall_body_{index}({list})", linkage(cpp))
+    // An exception that nobody catches ends the process where it is thrown, with its type and text on standard error,
+    // before it unwinds what is not C++'s. Not `noexcept`: `-ansi` means C++98.
+    let catches = if cpp { " throw()" } else { "" };
+    format!("{}void farcall_body_{index}({list}){catches}", linkage(cpp))
 }
 
 /// A parameter as the body sees it; agrees with `Signature::of_body`.

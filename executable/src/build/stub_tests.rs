@@ -80,7 +80,7 @@ fn the_makefile_has_the_names_that_old_makefiles_use() {
 #[test]
 fn a_cpp_compiler_compiles_all_as_cpp() {
     let files = files("Module m; Compiler \"g++ -Wall\"; Define f(IN int n) { }\n");
-    assert!(files[0].text.contains("extern \"C\" void farcall_body_0(int n)"), "{}", files[0].text);
+    assert!(files[0].text.contains("extern \"C\" void farcall_body_0(int n) throw()\n"), "{}", files[0].text);
     assert!(files[1].text.contains("NG_COMPILER = g++ -Wall\nNG_LINKER = g++ -Wall\n"), "{}", files[1].text);
 }
 

@@ -226,7 +226,11 @@ impl Driver {
 
     /// Takes what the process still wrote, and says that it ended.
     fn report_end(&mut self, executable: ExecutableId, how: ExitHow) {
-        let Some(was_stopped) = self.running.get(&executable).map(Process::was_stopped) else { return };
+        let Some(signalled) = self.running.get(&executable).map(Process::was_stopped) else { return };
+        // Any other signal is the routine's own doing, though its connection was closed on the way to it: whoever
+        // unwinds closes it.
+        let was_stopped = signalled
+            && !matches!(&how, ExitHow::Signal { number, .. } if ![libc::SIGTERM, libc::SIGKILL].contains(number));
         for output in [Output::Stdout, Output::Stderr] {
             let Some(process) = self.running.get_mut(&executable) else { return };
             let before = self.clock.now();

@@ -229,4 +229,11 @@ fn an_end_on_request_is_told_from_one_of_its_own() {
     assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
     let exited = exited.wait(PATIENCE).unwrap();
     assert!(!exited.was_stopped && matches!(exited.how, ExitHow::Signal { number: 15, .. }), "{:?}", exited.how);
+    // On request, and then by a signal that nobody sends on request.
+    let shell = Shell::new("trap 'kill -ABRT $$' TERM; sleep 600 & wait");
+    let (_started, exited) = shell.start(3);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    shell.spawner.stop(ExecutableId(3), PATIENCE).unwrap();
+    let exited = exited.wait(PATIENCE).unwrap();
+    assert!(!exited.was_stopped && matches!(exited.how, ExitHow::Signal { number: 6, .. }), "{:?}", exited.how);
 }
