@@ -18,7 +18,7 @@ use farcall_native::invoke::Slot;
 /// Arrays up to this many bytes come back inside the answer.
 pub const INLINE_MAX: u64 = 4096;
 /// Longest text a routine may answer.
-const TEXT_BYTES_MAX: usize = 1 << 19;
+const TEXT_BYTES_MAX: usize = 1 << 20;
 
 impl PendingCall {
     /// One answer per parameter.
@@ -140,7 +140,7 @@ fn read_text(parameter: &Parameter, text: *const u8) -> Result<Option<Vec<u8>>> 
         return Err(Error::new(
             ErrorKind::LimitExceeded,
             "return a text",
-            "it is longer than half a megabyte, or has no end",
+            "it is longer than a megabyte, or has no end",
         )
         .with("parameter", &parameter.name)
         .fix("end it with a NUL, or return a char array"));

@@ -20,7 +20,7 @@ use crate::running::{Names, Running};
 /// Arrays up to this many bytes travel inside the answer.
 const INLINE_MAX: u64 = 4096;
 /// Longest text that a callback may answer.
-const TEXT_BYTES_MAX: usize = 1 << 19;
+const TEXT_BYTES_MAX: usize = 1 << 20;
 
 /// Where a value lies.
 enum Place {
@@ -251,7 +251,7 @@ impl Taken {
 /// `text` is NULL, or ends with a NUL.
 ///
 /// # Errors
-/// `LimitExceeded` for one of more than half a megabyte.
+/// `LimitExceeded` for one of more than a megabyte.
 pub unsafe fn text_at(text: *const u8) -> Result<Option<Vec<u8>>> {
     if text.is_null() {
         return Ok(None);
@@ -259,7 +259,7 @@ pub unsafe fn text_at(text: *const u8) -> Result<Option<Vec<u8>>> {
     // SAFETY: the caller's promise; no more than the longest text is looked at.
     let length = unsafe { libc::strnlen(text.cast(), TEXT_BYTES_MAX) };
     if length == TEXT_BYTES_MAX {
-        let message = "a text is longer than half a megabyte, or has no end";
+        let message = "a text is longer than a megabyte, or has no end";
         return Err(Error::new(ErrorKind::LimitExceeded, "pass a callback's text", message).fix("end it with a NUL"));
     }
     // SAFETY: strnlen saw that many bytes.

@@ -37,8 +37,8 @@ int main(int argc, char *argv[])
     EXPECT(GRPC_NO_ERROR, grpc_call(bound("texts/alias"), "itself", &out));
     CHECK(out && strcmp(out, "itself") == 0);
     free(out);
-    EXPECT(GRPC_NO_ERROR, grpc_call(bound("texts/made"), 100000, &out));
-    CHECK(out && strlen(out) == 100000 && out[99999] == 'x');
+    EXPECT(GRPC_NO_ERROR, grpc_call(bound("texts/made"), 1000000, &out));
+    CHECK(out && strlen(out) == 1000000 && out[999999] == 'x');
     free(out);
     out = big;
     EXPECT(GRPC_NO_ERROR, grpc_call(bound("texts/nothing"), &out));
