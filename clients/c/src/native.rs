@@ -108,6 +108,17 @@ impl TaggedValue {
         TaggedValue { tag, reserved: 0, value }
     }
 
+    /// The low 32 bits of a whole number of this tag: a `long` of Ninf 1, which may have been passed as an `int`. The rest
+    /// of its place says nothing then.
+    pub fn narrowed(self, tag: u32) -> TaggedValue {
+        let value = match self.tag {
+            8 => Untagged { integer: (self.integer() as i32).into() },
+            9 => Untagged { natural: (self.natural() as u32).into() },
+            _ => return self,
+        };
+        if self.tag == tag { TaggedValue { value, ..self } } else { self }
+    }
+
     fn integer(&self) -> i64 {
         // SAFETY: any bits are a value of a plain number, here and below; the tag says which one is meant.
         unsafe { self.value.integer }

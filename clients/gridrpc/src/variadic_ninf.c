@@ -21,21 +21,11 @@ struct ninf_request {
 
 int ninf_request(const struct ninf_request *request);
 
-/* A long may have been passed as an int: the rest of its place says nothing. */
-static void fetch(uint32_t tag, void *arguments, farcall_value *value)
-{
-    variadic_fetch(tag, arguments, value);
-    if (tag == FARCALL_INT64)
-        value->value.integer = (int32_t)value->value.integer;
-    else if (tag == FARCALL_UINT64)
-        value->value.natural = (uint32_t)value->value.natural;
-}
-
 /* Calls what `last` is, with what follows it. */
 #define REQUEST(name, known, starts, last) \
     va_list arguments; \
     int status; \
-    struct ninf_request request = {name, known, starts, .last = last, .fetch = fetch, .arguments = &arguments}; \
+    struct ninf_request request = {name, known, starts, .last = last, .fetch = variadic_fetch, .arguments = &arguments}; \
     va_start(arguments, last); \
     status = ninf_request(&request); \
     va_end(arguments); \

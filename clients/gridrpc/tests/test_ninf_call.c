@@ -41,10 +41,11 @@ static void servers(void)
     CHECK(Ninf_call("succeed", 6, &y) == NINF_OK && y == 7);
 }
 
-/* An int where the interface says long, with whatever lies beside it. */
+/* An int where the interface says long, with whatever lies beside it. A long long is all of it. */
 static void longs(void)
 {
     double y = 0;
+    long long wide = 0;
     any_t arguments[2];
     CHECK(Ninf_call("negate", 5, &y) == NINF_OK && y == -5);
     CHECK(Ninf_call("negate", -5, &y) == NINF_OK && y == 5);
@@ -54,6 +55,11 @@ static void longs(void)
     CHECK(Ninf_call_v("negate", arguments) == NINF_OK && y == -9);
     any_set_int(&arguments[0], 11);
     CHECK(Ninf_wait(Ninf_call_v_async("negate", arguments)) == NINF_OK && y == -11);
+    any_set_long(&arguments[0], (1L << 40) + 3);
+    CHECK(Ninf_call_v("negate", arguments) == NINF_OK && y == -3);
+    CHECK(Ninf_call("negate_wide", (1LL << 40) + 7, &wide) == NINF_OK && wide == -(1LL << 40) - 7);
+    any_set_pointer(&arguments[1], &wide);
+    CHECK(Ninf_call_v("negate_wide", arguments) == NINF_OK && wide == -(1LL << 40) - 3);
 }
 
 static void stubs(void)

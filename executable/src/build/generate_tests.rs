@@ -15,6 +15,7 @@ fn parameter(name: &str, mode: Mode, element: ElementType, array: bool) -> Param
         default: None,
         domain: None,
         constant: name == "fixed",
+        wide: false,
         doc: String::new(),
         unit: String::new(),
     }

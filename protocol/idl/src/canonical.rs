@@ -52,6 +52,7 @@ pub(crate) mod parameter {
     pub const DOC: i64 = 10;
     pub const UNIT: i64 = 11;
     pub const DOMAIN: i64 = 12;
+    pub const WIDE: i64 = 13;
 }
 
 /// Keys of a dimension.

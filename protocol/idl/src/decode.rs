@@ -139,6 +139,7 @@ fn read_parameter(reader: &mut Reader<'_>, callbacks: bool) -> Result<Parameter>
         default: None,
         domain: None,
         constant: false,
+        wide: false,
         doc: String::new(),
         unit: String::new(),
     };
@@ -157,6 +158,7 @@ fn read_parameter(reader: &mut Reader<'_>, callbacks: bool) -> Result<Parameter>
             key::DOC => it.doc = reader.text()?,
             key::UNIT => it.unit = reader.text()?,
             key::DOMAIN => it.domain = Some(read_domain(reader)?),
+            key::WIDE => it.wide = reader.flag()?,
             _ => return Ok(false),
         }
         Ok(true)

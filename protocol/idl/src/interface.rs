@@ -159,6 +159,8 @@ pub struct Parameter {
     pub domain: Option<Domain>,
     /// `const`: the routine never writes to this IN array, so the caller's own memory may be lent to it.
     pub constant: bool,
+    /// An integer scalar whose type says 64 bits (`long long`, `int64`, `size_t`): of a `long`, callers of Ninf 1 pass 32.
+    pub wide: bool,
     /// One line for people.
     pub doc: String,
     /// Physical unit ("K", "m/s"); empty if none.

@@ -86,6 +86,12 @@ pub(crate) fn is_added_type(word: &str) -> bool {
     OTHER_TYPES.contains(&word) || SINGLE_TYPES.iter().any(|(name, _)| *name == word)
 }
 
+/// Whether a type means 64 bits wherever it is read; a `long` had 32 in Ninf 1.
+pub(crate) fn says_64_bits<'a>(mut words: impl Iterator<Item = &'a str> + Clone) -> bool {
+    words.clone().filter(|word| *word == "long").count() == 2
+        || words.any(|word| ["longlong", "int64", "uint64", "size_t"].contains(&word))
+}
+
 /// Every type word.
 pub(crate) fn types<'a>() -> impl Iterator<Item = &'a str> {
     CORE_TYPES.into_iter().chain(SINGLE_TYPES.into_iter().map(|(name, _)| name)).chain(["unsigned"])

@@ -201,6 +201,8 @@ fn hash_changes_with_the_contract_and_only_with_it() {
     prose.parameters[0].unit = "1".into();
     // A domain decides whether a call is accepted. What travels is the same.
     prose.parameters[0].domain = Some(Domain::Condition(i(1)));
+    // So does a name of its type.
+    prose.parameters[0].wide = true;
     assert_eq!(contract_hash(&prose), hash);
     let changes: [fn(&mut Interface); 6] = [
         |it| it.idempotent = false,

@@ -4,8 +4,6 @@ use std::ffi::{c_int, c_long, c_void};
 
 use farcall_c::{POINTER, TaggedValue};
 
-/// `FARCALL_INT64`.
-const LONG: u32 = 8;
 /// What lies in an `any_t`.
 const INTEGER: c_int = 1;
 const REAL: c_int = 2;
@@ -36,8 +34,6 @@ impl Any {
             ADDRESS => TaggedValue::of_pointer(address.cast()),
             REAL => TaggedValue::of_real(real),
             _ if tag & POINTER != 0 && integer == 0 => TaggedValue::of_pointer(std::ptr::null_mut()),
-            // A long is one of 32 bits, as in variadic_ninf.c.
-            _ if tag == LONG => TaggedValue::of_integer((integer as i32).into()),
             _ => TaggedValue::of_integer(integer),
         }
     }

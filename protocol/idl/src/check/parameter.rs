@@ -7,6 +7,7 @@ use crate::diagnostic::{Problems, shown};
 use crate::expression::Expression;
 use crate::interface::{Dimension, ElementType, Mode, Order, Parameter, Shape};
 use crate::parse::tree;
+use crate::words;
 
 /// A list of parameters that belong together, and what its expressions may refer to.
 pub(super) struct List<'c, 'p> {
@@ -92,6 +93,9 @@ impl List<'_, '_> {
             default: tree.default.as_ref().map(|value| self.value(value, signature, all)),
             domain: self.domain(tree, index, all),
             constant: tree.constant.is_some(),
+            wide: signature.mode == Mode::In
+                && tree.dimensions.is_empty()
+                && words::says_64_bits(tree.types.iter().map(|word| word.text.as_str())),
             doc: tree.doc.as_ref().map(|doc| doc.text.clone()).unwrap_or_default(),
             unit: tree.unit.as_ref().map(|unit| unit.text.clone()).unwrap_or_default(),
         };
@@ -121,6 +125,7 @@ impl List<'_, '_> {
             default: None,
             domain: None,
             constant: false,
+            wide: false,
             doc: tree.doc.as_ref().map(|doc| doc.text.clone()).unwrap_or_default(),
             unit: String::new(),
         }

@@ -1,6 +1,8 @@
 //! Rules that no golden file shows well: limits, places, structured access, and files that are large by nature.
 
 use farcall_base::{Error, ErrorKind};
+use farcall_idl::decode::decode_interface;
+use farcall_idl::encode::encode_interface;
 use farcall_idl::interface::{Mode, Module, Shape};
 use farcall_idl::{DIAGNOSTICS_MAX, Diagnostics, FILE_BYTES_MAX, compile};
 
@@ -205,4 +207,14 @@ fn expressions_as_text_compile_to_themselves() {
     let again = valid(&format!("Define precedence({inputs}, {}) Complexity {complexity} {{ }}", sizes.join(", ")));
     assert_eq!(again.routines[0].interface.parameters, interface.parameters);
     assert_eq!(again.routines[0].interface.complexity, interface.complexity);
+}
+
+#[test]
+fn integers_that_say_64_bits_are_told_from_long() {
+    let text = "Define f(IN long a, IN unsigned long b, IN longlong c, long IN long d, IN size_t e, IN int64 g,\n\
+                IN int h, IN long long v[2], OUT longlong *w) { }";
+    let interface = valid(text).routines.remove(0).interface;
+    let wide: Vec<bool> = interface.parameters.iter().map(|parameter| parameter.wide).collect();
+    assert_eq!(wide, [false, false, true, true, true, true, false, false, false]);
+    assert_eq!(decode_interface(&encode_interface(&interface)).unwrap(), interface);
 }
