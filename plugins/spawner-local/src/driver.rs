@@ -2,6 +2,7 @@
 
 mod environment;
 pub mod inspection;
+mod library;
 mod process;
 mod rooms;
 mod zygotes;

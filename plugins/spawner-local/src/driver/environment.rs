@@ -2,11 +2,13 @@
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 
 use farcall_base::Result;
 use farcall_interfaces::spawner::rules::RULES_VARIABLE;
 
+use super::library;
 use super::process::shown_name;
 use super::zygotes::Wanted;
 use crate::limits::Limits;
@@ -61,7 +63,8 @@ const THREADS: [&str; 7] = [
 /// module's, then rules and folder.
 pub(super) fn prepare(command: &mut Command, wanted: &Wanted, settings: &Settings) -> Result<()> {
     let line = &wanted.command;
-    let rules = wanted.room.rules(&line.limits, &line.rules)?;
+    let mut rules = wanted.room.rules(&line.limits, &line.rules)?;
+    rules.readable.extend(line.linked.as_ref().and_then(|program| library::of(Path::new(program))));
     let inherited: Vec<(OsString, OsString)> = std::env::vars_os().filter(|(name, _)| is_kept(name)).collect();
     command.arg0(shown_name(&line.program)).args(&line.arguments).process_group(0).env_clear();
     command.envs(threads(&line.limits, settings));
