@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use farcall_configuration::config::Server as Section;
 
@@ -46,8 +45,7 @@ impl CommunicationLog {
         if is_told {
             log::write(Group::Protocol, Level::Debug, &words);
         }
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let line = format!("{}.{:06} {words}\n", now.as_secs(), now.subsec_micros());
+        let line = format!("{} {words}\n", log::now());
         // That nobody can read it is no reason to fail.
         let _ = match &self.0 {
             Kept::Nowhere => Ok(()),

@@ -183,10 +183,16 @@ pub fn warn_once(words: &str) {
     }
 }
 
+/// The time as logs in files have it: seconds since 1970.
+pub fn now() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("{}.{:06}", now.as_secs(), now.subsec_micros())
+}
+
 fn write_line(level: Level, words: &str) {
     let line = format!("farcall: {level:?}: {words}\n");
     let mut files = FILES.get(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
-    let written = files.as_mut().map(|files| files.write(&line));
+    let written = files.as_mut().map(|files| files.write(&format!("{} {line}", now())));
     if !matches!(written, Some(Ok(()))) {
         let _ = io::stderr().write_all(line.as_bytes());
     }
