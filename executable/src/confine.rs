@@ -53,8 +53,9 @@ pub fn rules() -> Result<&'static Rules> {
 pub fn confine() -> Result<()> {
     let rules = rules()?;
     join(rules)?;
-    if let Some(folder) = &rules.folder {
-        std::env::set_current_dir(folder).map_err(|error| system("enter the working folder", error))?;
+    if let Some(folder) = rules.start_in.as_ref().or(rules.folder.as_ref()) {
+        let failed = |error| system("enter the working folder", error).with("folder", folder);
+        std::env::set_current_dir(folder).map_err(failed)?;
     }
     limit(rules)?;
     // What is granted is found by who starts the module: its user may not reach all of that by name.

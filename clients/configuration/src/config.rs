@@ -78,6 +78,24 @@ impl Config {
         Checked::of(&[], Path::new(""), &mut Remarks::default()).config(surroundings)
     }
 
+    /// Adds what one more file says. What was known of a server, a function or a source of interfaces gives way to it, in its
+    /// old place; new ones come after the old, and CLIENT, where the file has it, holds from now on.
+    pub fn join(&mut self, read: Config) {
+        let host = |server: &Server| (server.hostname.clone(), server.tag.clone(), server.port);
+        replace_or_add(&mut self.servers, read.servers, |known, new| {
+            (known.tag.is_some() && known.tag == new.tag && known.hostname == new.hostname) || host(known) == host(new)
+        });
+        replace_or_add(&mut self.functions, read.functions, |known, new| {
+            (&known.hostname, &known.name) == (&new.hostname, &new.name)
+        });
+        replace_or_add(&mut self.interface_files, read.interface_files, |known, new| {
+            known == new || (known.tag.is_some() && known.tag == new.tag)
+        });
+        if read.has_client {
+            (self.client, self.has_client) = (read.client, true);
+        }
+    }
+
     /// The server with this tag; without one, the first with this host name.
     pub fn server(&self, name: &str) -> Option<&Server> {
         let tagged = self.servers.iter().find(|server| server.tag.as_deref() == Some(name));
@@ -87,6 +105,15 @@ impl Config {
     /// What is said of `function` on the host.
     pub fn function(&self, hostname: &str, function: &str) -> Option<&FunctionInfo> {
         self.functions.iter().find(|info| info.hostname == hostname && info.name == function)
+    }
+}
+
+fn replace_or_add<T>(known: &mut Vec<T>, read: Vec<T>, is_same: impl Fn(&T, &T) -> bool) {
+    for new in read {
+        match known.iter_mut().find(|known| is_same(known, &new)) {
+            Some(place) => *place = new,
+            None => known.push(new),
+        }
     }
 }
 
@@ -115,9 +142,9 @@ impl Checked {
         let mut checked = Checked { by_kind: BTreeMap::new(), nowhere };
         for (section, kind) in sections {
             let known = checked.by_kind.entry(kind.name).or_default();
-            if !known.is_empty() && !kind.many {
-                let advice = Some("join the two sections".to_owned());
-                remarks.mistake(&section.name.place, format!("there are two sections {}", kind.name), advice);
+            if let Some(first) = known.first().filter(|_| !kind.many) {
+                let message = format!("there are two sections {}, the first at {}", kind.name, first.place);
+                remarks.mistake(&section.name.place, message, Some("join the two sections".to_owned()));
                 continue;
             }
             known.push(check(section, kind, remarks));
@@ -179,9 +206,9 @@ impl Checked {
         }
     }
 
-    /// One host has several sections only under different tags, and no two servers have one tag.
+    /// One host has several sections only under different tags or ports, and no two servers have one tag.
     fn check_servers(&self, remarks: &mut Remarks) {
-        let mut hosts: Vec<(String, Option<String>)> = Vec::new();
+        let mut hosts: Vec<(String, Option<String>, Option<i64>)> = Vec::new();
         let mut tags: Vec<String> = Vec::new();
         for values in self.servers() {
             let tag = values.text("tag");
@@ -193,7 +220,7 @@ impl Checked {
                 tags.push(tag.clone());
             }
             for (host, place) in values.texts("hostname") {
-                let key = (host, tag.clone());
+                let key = (host, tag.clone(), values.number("port"));
                 if hosts.contains(&key) {
                     let message = format!("a section SERVER for {} is there already", shown(&key.0));
                     remarks.mistake(&place, message, Some("give each of the two a tag of its own".into()));

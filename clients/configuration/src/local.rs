@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use farcall_base::{Error, Result};
 
-use crate::config::{Config, Remark};
+use crate::config::{Config, Place, Remark};
 use crate::interface_files::{Description, load};
 
 /// Stub executables, by function.
@@ -12,8 +12,10 @@ use crate::interface_files::{Description, load};
 pub struct LocalStubs {
     /// `module/function` and the absolute path of its program; each function once.
     pub programs: Vec<(String, PathBuf)>,
-    /// Files and programs that are named and cannot be used.
+    /// Files that are named and cannot be used.
     pub warnings: Vec<Remark>,
+    /// Functions of this host whose program is not there: a server may have them all the same.
+    pub missing: Vec<(String, Remark)>,
 }
 
 /// The stub executables of this host: those of FUNCTION_INFO sections, and those that interface files list for it.
@@ -24,6 +26,8 @@ pub fn local_stubs(config: &Config, sources: &[String], is_here: &dyn Fn(&str) -
         // Farcall's own paths may stand here, too: only what is a program can be started.
         if info.path.is_file() {
             found.add(&info.name, &info.path);
+        } else {
+            found.miss(&info.name, &info.path, &info.place);
         }
     }
     let wanted = |tag: &Option<String>| match tag {
@@ -35,7 +39,7 @@ pub fn local_stubs(config: &Config, sources: &[String], is_here: &dyn Fn(&str) -
             let [first, second] = file.candidates();
             let path = if first.exists() { first } else { second };
             match load(&path) {
-                Ok(described) => found.add_all(&path, described, is_here),
+                Ok(described) => found.add_all(&path, described, is_here, &file.place),
                 Err(error) => {
                     let message = format!("{} is left out: {error}", file.name.display());
                     found.warnings.push(Remark { place: file.place.clone(), message, advice: None });
@@ -55,12 +59,19 @@ impl LocalStubs {
         }
     }
 
+    fn miss(&mut self, name: &str, path: &Path, place: &Place) {
+        let message = format!("the executable of {name} is not there: {}", path.display());
+        self.missing.push((name.to_owned(), Remark { place: place.clone(), message, advice: None }));
+    }
+
     /// Those of this host that exist: a file is often made elsewhere, or the program is not built any more.
-    fn add_all(&mut self, file: &Path, described: Vec<Description>, is_here: &dyn Fn(&str) -> bool) {
+    fn add_all(&mut self, file: &Path, described: Vec<Description>, is_here: &dyn Fn(&str) -> bool, place: &Place) {
         for found in described.into_iter().filter(|found| is_here(&found.hostname)) {
             let path = file.parent().map_or_else(|| found.path.clone(), |folder| folder.join(&found.path));
             if path.is_file() {
                 self.add(&found.name, &path);
+            } else {
+                self.miss(&found.name, &path, place);
             }
         }
     }

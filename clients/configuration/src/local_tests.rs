@@ -71,6 +71,8 @@ fn programs_come_from_sections_and_from_files() {
         warnings.len() == 1 && warnings[0].contains("client.conf:11:10: missing.ngdef is left out"),
         "{warnings:?}"
     );
+    let missing: Vec<String> = stubs.missing.iter().map(|(name, remark)| format!("{name} {remark}")).collect();
+    assert!(missing.len() == 1 && missing[0].contains("client.conf:10:10: the executable of m/gone"), "{missing:?}");
 
     // One list for each module, which is read as it was meant.
     let lists = stubs.write_lists(&folder.0).unwrap();

@@ -108,6 +108,7 @@ impl Server {
         if let Some(compression) = section.and_then(|section| section.compression) {
             compress(&client, compression);
         }
+        self.warn_of_others();
         let log = self.communication();
         log.write(|| format!("connected to {}", client.address()));
         let made = Arc::new(Connection::new(client, prints, log));

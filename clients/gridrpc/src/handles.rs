@@ -153,7 +153,12 @@ impl Handles {
                 Err(error) => failure = Some(telling(failure, error)),
             }
         }
-        Err(failure.unwrap_or_else(|| Failure::new(Code::ServerNotFound, "the configuration names no server")))
+        let mut failure =
+            failure.unwrap_or_else(|| Failure::new(Code::ServerNotFound, "the configuration names no server"));
+        if let Some(missing) = servers.missing_stub(name) {
+            failure.words = format!("{}; {missing}", failure.words);
+        }
+        Err(failure)
     }
 
     /// Binds the name at this server, so many times.

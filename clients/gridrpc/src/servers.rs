@@ -3,7 +3,7 @@
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::time::Duration;
 
 use farcall_client::{Address, Client, ConnectOptions, Error, ErrorKind, PrivateServer, ServeOptions};
@@ -58,6 +58,8 @@ pub struct Server {
     host: String,
     /// One that was started for this process alone.
     private: Mutex<Option<PrivateServer>>,
+    /// It was said that others have another's executables.
+    warned: Once,
 }
 
 /// All servers so far, and what the configuration says of them and their functions.
@@ -120,25 +122,14 @@ impl Servers {
         Ok(Servers { known: Mutex::default(), config: Mutex::new(config), surroundings, tmp_dir, host })
     }
 
-    /// Reads one more file: its servers come after those that are known, and its CLIENT section, where it has one, holds from
-    /// now on.
+    /// Reads one more file, or one anew: handles that are bound from now on are as it says.
     pub fn read_also(&self, file: &Path) -> Outcome<()> {
-        let mut read = load(file, &self.surroundings)?;
+        let read = load(file, &self.surroundings)?;
         if read.has_client {
             begin_log(&read.client)?;
         }
         warn(&read);
-        let mut config = lock(&self.config);
-        let new = |server: &Section| {
-            config.servers.iter().all(|known| (&known.hostname, &known.tag) != (&server.hostname, &server.tag))
-        };
-        let servers: Vec<Section> = read.servers.iter().filter(|server| new(server)).cloned().collect();
-        config.servers.extend(servers);
-        config.functions.append(&mut read.functions);
-        config.interface_files.append(&mut read.interface_files);
-        if read.has_client {
-            config.client = read.client;
-        }
+        lock(&self.config).join(read);
         Ok(())
     }
 
@@ -215,13 +206,20 @@ impl Servers {
         self.known(Place::Program(path), None)
     }
 
+    /// Why no stub executable of this host has the function, where one is named and is not there.
+    pub fn missing_stub(&self, function: &str) -> Option<String> {
+        let config = lock(&self.config);
+        let missing = local_stubs(&config, &[], &|host| self.is_here(host)).missing;
+        let of_it = missing.into_iter().find(|(name, _)| is_it(name, function));
+        of_it.map(|(_, remark)| remark.to_string())
+    }
+
     fn stubs(&self, config: &Config, section: &Section, function: &str) -> Option<Place> {
         let found = local_stubs(config, &section.information_sources, &|host| self.is_here(host));
         for warning in &found.warnings {
             log::write(Group::Internal, Level::Warning, &warning.to_string());
         }
-        let is_it = |name: &str| name == function || name.rsplit('/').next() == Some(function);
-        let has_it = found.programs.iter().any(|(name, _)| is_it(name));
+        let has_it = found.programs.iter().any(|(name, _)| is_it(name, function));
         has_it.then_some(Place::Stubs(found.programs))
     }
 
@@ -251,7 +249,8 @@ impl Servers {
         }
         let (tmp_dir, host) = (self.tmp_dir.clone(), self.host.clone());
         let (connection, private, communication) = (Mutex::default(), Mutex::default(), OnceLock::new());
-        let server = Server { place, section, connection, communication, tmp_dir, host, private };
+        let warned = Once::new();
+        let server = Server { place, section, connection, communication, tmp_dir, host, private, warned };
         known.push(Arc::new(server));
         known[known.len() - 1].clone()
     }
@@ -267,7 +266,10 @@ impl Folder {
         let path = place.join(format!("farcall-stubs-{}-{number}", std::process::id()));
         // One that is there already is somebody else's, and not to be written to.
         let made = std::fs::DirBuilder::new().mode(0o700).create(&path);
-        made.map_err(|error| Error::system("list stub executables", error).with("folder", path.display()))?;
+        made.map_err(|error| {
+            let error = Error::system("list stub executables", error).with("folder", path.display());
+            error.fix("name a folder that can be written to in tmp_dir, or in TMPDIR")
+        })?;
         Ok(Folder(path))
     }
 }
@@ -286,6 +288,11 @@ fn toml_text(text: &str) -> String {
         c => c.to_string(),
     };
     format!("\"{}\"", text.chars().map(escaped).collect::<String>())
+}
+
+/// Whether `module/function` is what is asked for, by all of its name or its last part.
+fn is_it(name: &str, function: &str) -> bool {
+    name == function || name.rsplit('/').next() == Some(function)
 }
 
 /// A mistake would be taken for a host's name otherwise.
@@ -334,8 +341,11 @@ impl Server {
             Place::Around => inside::connect(),
             Place::At(address) => to(address, Some("")),
             Place::Stubs(programs) => {
-                let stubs = LocalStubs { programs: programs.clone(), warnings: Vec::new() };
-                self.start_stubs(|folder| stubs.write_lists(&folder.0))
+                let stubs = LocalStubs { programs: programs.clone(), ..LocalStubs::default() };
+                // Other servers are asked then, and what they say would hide what is wrong here.
+                let told =
+                    |error: &Error| log::write(Group::Internal, Level::Error, &format!("stub executables: {error}"));
+                self.start_stubs(|folder| stubs.write_lists(&folder.0)).inspect_err(told)
             }
             Place::Program(path) => self.start_stubs(|_| Ok(vec![path.clone()])),
             Place::There(host) => to(&Address::Tls { host: host.clone(), port: DEFAULT_PORT }, Some("")),
@@ -373,8 +383,9 @@ impl Server {
     }
 
     /// The stub executables are this user's own, and do here what he may do himself, as they did under Ninf-G; they have the
-    /// variables that the configuration gives them. Those without a value are this program's own.
+    /// variables that the configuration gives them, and work where it says. Variables without a value are this program's own.
     fn write_manifest(&self, folder: &Folder) -> farcall_client::Result<String> {
+        let start_in = self.work_directory()?;
         let variables = self.section.iter().flat_map(|section| &section.environment);
         let value = |(name, value): &(String, Option<String>)| {
             let value = value.clone().or_else(|| std::env::var(name).ok())?;
@@ -383,13 +394,43 @@ impl Server {
         let environment: Vec<String> = variables.filter_map(value).collect();
         let text = format!(
             "[[plugin]]\nname = \"spawner-local\"\nslot = \"spawner\"\n[plugin.options]\nlimits.files = \"all\"\n\
-             limits.network = true\nenvironment = {{ {} }}\n\
+             limits.network = true\nlimits.start_in = {}\nenvironment = {{ {} }}\n\
              [[plugin]]\nname = \"rpc-server\"\nslot = \"rpc\"\n[plugin.options]\nexecutables_max = {EXECUTABLES_MAX}\n",
+            toml_text(&start_in),
             environment.join(", ")
         );
         let path = folder.0.join("farcall.toml");
         std::fs::write(&path, text).map_err(|error| Error::system("list stub executables", error))?;
         Ok(path.display().to_string())
+    }
+
+    /// Where they work: as the configuration says, or each in the folder that it lies in.
+    fn work_directory(&self) -> farcall_client::Result<String> {
+        let Some(named) = self.section.as_ref().and_then(|section| section.work_directory.as_ref()) else {
+            return Ok(".".to_owned());
+        };
+        let folder = std::path::absolute(named).map_err(|error| Error::system("find the workDirectory", error))?;
+        if !folder.is_dir() {
+            let error =
+                Error::new(ErrorKind::InvalidSource, "start stub executables", "their workDirectory is no folder");
+            return Err(error.with("workDirectory", folder.display()).fix("name a folder of this host"));
+        }
+        Ok(folder.display().to_string())
+    }
+
+    /// Says once what the section wants of executables that this program does not start.
+    pub fn warn_of_others(&self) {
+        self.warned.call_once(|| self.write_warnings());
+    }
+
+    fn write_warnings(&self) {
+        let Some(section) = self.section.as_ref().filter(|_| lock(&self.private).is_none()) else { return };
+        let wanted =
+            [("environment", !section.environment.is_empty()), ("workDirectory", section.work_directory.is_some())];
+        for (name, _) in wanted.into_iter().filter(|(_, wanted)| *wanted) {
+            let (place, host) = (&section.place, &section.hostname);
+            log::warn_once(&format!("{place}: {name} has no effect: executables of {host} are as its manifest says"));
+        }
     }
 }
 

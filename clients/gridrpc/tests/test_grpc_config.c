@@ -120,6 +120,38 @@ static void by_address(void)
     CHECK_OK(grpc_finalize());
 }
 
+/* How long sessions of a new handle may last. */
+static int session_timeout(void)
+{
+    grpc_function_handle_t handle;
+    grpc_session_attr_t_np attributes;
+    void *value = NULL;
+    int seconds;
+    CHECK_OK(grpc_function_handle_default(&handle, "grpcchecks/spin"));
+    CHECK_OK(grpc_session_attr_initialize_np(&handle, &attributes));
+    CHECK_OK(grpc_session_attr_get_np(&attributes, GRPC_SESSION_ATTR_SESSION_TIMEOUT, &value));
+    seconds = *(int *)value;
+    CHECK_OK(grpc_session_attr_release_np(value));
+    CHECK_OK(grpc_function_handle_destruct(&handle));
+    return seconds;
+}
+
+/* A file that has changed is read anew. */
+static void anew(void)
+{
+    const char *text = "<SERVER>\nhostname %%s\n</SERVER>\n<FUNCTION_INFO>\nhostname %%s\nfuncname grpcchecks/spin\npath /x\n"
+                       "session_timeout %d\n</FUNCTION_INFO>\n";
+    char one[300], two[300];
+    snprintf(one, sizeof one, text, 7);
+    snprintf(two, sizeof two, text, 9);
+    CHECK_OK(begin_with(one));
+    CHECK(session_timeout() == 7);
+    write_file(two);
+    CHECK_OK(grpc_config_file_read_np(path));
+    CHECK(session_timeout() == 9);
+    CHECK_OK(grpc_finalize());
+}
+
 /* What the routine prints comes out here. */
 static void printed(void)
 {
@@ -176,6 +208,7 @@ int main(void)
     servers();
     functions();
     by_address();
+    anew();
     printed();
     logged();
     unlink(path);

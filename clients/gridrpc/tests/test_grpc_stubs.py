@@ -25,6 +25,20 @@ int main(int argc, char **argv)
 }
 """
 
+WHERE = """
+#include "grpc.h"
+int main(int argc, char **argv)
+{
+    grpc_function_handle_t handle;
+    char *folder = NULL;
+    if (grpc_initialize(argv[1]) || grpc_function_handle_default(&handle, "places/where") || grpc_call(&handle, &folder))
+        return 1;
+    puts(folder);
+    free(folder);
+    return grpc_finalize();
+}
+"""
+
 
 def run(folder, *command):
     paths = f"{STAGE / 'bin'}:{os.environ['PATH']}"
@@ -52,10 +66,55 @@ def test_stub_executables_of_this_host_serve_its_clients(tmp_path):
     for configuration in ("info.conf", "file.conf"):
         done = run(tmp_path, "./client", configuration)
         assert (done.returncode, done.stdout) == (0, "42\n"), done.stdout + done.stderr
-    assert run(tmp_path, "./client", "gone.conf").returncode != 0
+    gone = run(tmp_path, "./client", "gone.conf")
+    assert gone.returncode != 0 and "gone.conf:5:1: the executable of sample/inc is not there" in gone.stderr, gone.stderr
     # The private server's lists lie in the folder for temporary files, which is empty again afterwards.
     place = tmp_path / "temporary"
     (tmp_path / "place.conf").write_text((tmp_path / "info.conf").read_text() + f"<CLIENT>\ntmp_dir {place}\n</CLIENT>\n")
     assert run(tmp_path, "./client", "place.conf").returncode != 0
     place.mkdir()
     assert run(tmp_path, "./client", "place.conf").stdout == "42\n" and not list(place.iterdir())
+
+
+def test_routines_work_where_the_configuration_says_or_where_they_lie(tmp_path):
+    body = "static char folder[4096];\n*o = getcwd(folder, sizeof folder);"
+    (tmp_path / "places.idl").write_text(f"Module places;\nDefine where(OUT string *o) {{ {body} }}\n")
+    (tmp_path / "where.c").write_text(WHERE)
+    (tmp_path / "data").mkdir()
+    for command in (
+        [STAGE / "ng/bin/ng_gen", "places.idl"],
+        ["make", "-f", "places.mak"],
+        [STAGE / "ng/bin/ng_cc", "-o", "where", "where.c"],
+    ):
+        done = run(tmp_path, *command)
+        assert done.returncode == 0, done.stdout + done.stderr
+    function = f"<FUNCTION_INFO>\nhostname localhost\nfuncname places/where\npath {tmp_path}/_stub_where\n</FUNCTION_INFO>\n"
+
+    def where(line):
+        (tmp_path / "where.conf").write_text(f"<SERVER>\nhostname localhost\n{line}</SERVER>\n{function}")
+        return run(tmp_path, "./where", "where.conf")
+
+    assert where("").stdout == f"{tmp_path}\n"
+    for named in (tmp_path / "data", "data"):
+        assert where(f"workDirectory {named}\n").stdout == f"{tmp_path}/data\n"
+    nowhere = where("workDirectory /nonexistent\n")
+    assert nowhere.returncode == 1 and "workDirectory is no folder" in nowhere.stderr, nowhere.stderr
+
+
+def test_a_server_of_another_installation_finds_the_library_of_stub_executables(tmp_path):
+    """The farcall of a wheel serves what was linked with the library of the prefix."""
+    (tmp_path / "sample.idl").write_text(IDL)
+    for command in ([STAGE / "ng/bin/ng_gen", "sample.idl"], ["make", "-f", "sample.mak"]):
+        done = run(tmp_path, *command)
+        assert done.returncode == 0, done.stdout + done.stderr
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("FARCALL_", "LD_LIBRARY"))}
+    command = [STAGE / "venv/bin/farcall", "serve", "--listen", f"unix:{tmp_path}/socket", tmp_path / "sample.here.example.nrf"]
+    server = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout.readline() == f"unix:{tmp_path}/socket\n", server.stderr.read()
+        command = [STAGE / "bin/farcall", "call", "--server", f"unix:{tmp_path}/socket", "inc", "41"]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stdout) == (0, "y = 42\n"), done.stdout + done.stderr
+    finally:
+        server.terminate()
+        server.communicate()

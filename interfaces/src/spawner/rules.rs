@@ -32,6 +32,8 @@ pub struct Rules {
     pub writable: Vec<String>,
     /// The working directory, writable, and where temporary files go.
     pub folder: Option<String>,
+    /// Another directory that the process starts in.
+    pub start_in: Option<String>,
     /// User and group to become.
     pub user: Option<(u32, u32)>,
     /// Files of cgroups to write one's number to, so that it is counted.
@@ -90,6 +92,7 @@ impl Rules {
         let lists = [("read", &self.readable), ("write", &self.writable), ("cgroup", &self.cgroups)];
         lists.into_iter().for_each(|(name, list)| list.iter().for_each(|path| line(name, path)));
         self.folder.iter().for_each(|folder| line("folder", folder));
+        self.start_in.iter().for_each(|folder| line("start", folder));
         self.user.iter().for_each(|(user, group)| line("user", &format!("{user} {group}")));
         let words = [
             ("network", self.network == Network::Off),
@@ -127,6 +130,7 @@ impl Rules {
             "write" => self.writable.push(value.to_string()),
             "cgroup" => self.cgroups.push(value.to_string()),
             "folder" => self.folder = Some(value.to_string()),
+            "start" => self.start_in = Some(value.to_string()),
             "user" => {
                 let (user, group) = value.split_once(' ')?;
                 self.user = Some((user.parse().ok()?, group.parse().ok()?));
@@ -158,6 +162,7 @@ mod tests {
             readable: vec!["/usr".into(), "/a folder with blanks".into()],
             writable: vec!["/tmp/x".into()],
             folder: Some("/tmp/farcall 1".into()),
+            start_in: Some("/data/of mine".into()),
             user: Some((65534, 65534)),
             cgroups: vec!["/sys/fs/cgroup/pids/f/cgroup.procs".into()],
             missing: Missing::Refused,

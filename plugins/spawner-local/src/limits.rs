@@ -20,6 +20,9 @@ const TASKS_LEAST: u64 = 2;
 /// More than any machine has processors: OpenMP and its like give up their process beyond.
 const THREADS_MOST: u64 = 65_536;
 
+/// In `start_in`, the folder that the executable or library itself lies in.
+const OWN_FOLDER: &str = ".";
+
 /// Which files a module may open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -43,6 +46,7 @@ pub(crate) struct Limits {
     files: Option<FilesWord>,
     readable: Option<Vec<String>>,
     writable: Option<Vec<String>>,
+    start_in: Option<String>,
     user: Option<String>,
     threads: Option<u64>,
     pin: Option<bool>,
@@ -64,6 +68,7 @@ impl Limits {
             files: Some(FilesWord::Granted),
             readable: Some(Vec::new()),
             writable: Some(Vec::new()),
+            start_in: Some(String::new()),
             user: Some(String::new()),
             threads: Some(0),
             pin: Some(false),
@@ -86,6 +91,7 @@ impl Limits {
             files: own.files.or(other.files),
             readable: own.readable.or(other.readable),
             writable: own.writable.or(other.writable),
+            start_in: own.start_in.or(other.start_in),
             user: own.user.or(other.user),
             threads: own.threads.or(other.threads),
             pin: own.pin.or(other.pin),
@@ -97,8 +103,14 @@ impl Limits {
     /// Refuses what no process could run under, and paths that cannot be passed on: the key, and what is wrong with it.
     pub(crate) fn check(&self) -> std::result::Result<(), (&'static str, String)> {
         let python: Vec<String> = self.python.iter().filter(|python| !python.is_empty()).cloned().collect();
-        let lists =
-            [("readable", self.readable.as_ref()), ("writable", self.writable.as_ref()), ("python", Some(&python))];
+        let start_in = self.start_in.iter().filter(|folder| !matches!(folder.as_str(), "" | OWN_FOLDER));
+        let start_in: Vec<String> = start_in.cloned().collect();
+        let lists = [
+            ("readable", self.readable.as_ref()),
+            ("writable", self.writable.as_ref()),
+            ("start_in", Some(&start_in)),
+            ("python", Some(&python)),
+        ];
         for (name, path) in
             lists.iter().flat_map(|(name, list)| list.iter().copied().flatten().map(move |path| (*name, path)))
         {
@@ -140,8 +152,18 @@ impl Limits {
             files: if self.files == Some(FilesWord::All) { Files::All } else { Files::Granted },
             readable,
             writable: list(&self.writable),
+            start_in: self.start_in(image),
             missing: if self.required == Some(true) { Missing::Refused } else { Missing::Allowed },
             ..Rules::default()
+        }
+    }
+
+    /// The folder that a process starts in, where that is not its working folder.
+    fn start_in(&self, image: &ExecutableImage) -> Option<String> {
+        match self.start_in.as_deref().unwrap_or_default() {
+            "" => None,
+            OWN_FOLDER => own_folder(image),
+            folder => Some(folder.to_owned()),
         }
     }
 
@@ -190,6 +212,17 @@ fn limited(number: Option<u64>) -> Option<u64> {
     number.filter(|number| *number > 0)
 }
 
+/// Where an executable lies, or the first library.
+fn own_folder(image: &ExecutableImage) -> Option<String> {
+    let file = match &image.kind {
+        ImageKind::Linked { path } => path,
+        ImageKind::GenericHost { libraries } => libraries.first()?,
+        ImageKind::Interpreted { .. } => return None,
+    };
+    let folder = Path::new(file).parent().filter(|folder| folder.is_absolute())?;
+    Some(folder.display().to_string())
+}
+
 /// The files that a module consists of, and what lies beside its libraries.
 fn own_files(image: &ExecutableImage) -> Vec<String> {
     let beside = |library: &String| {
@@ -227,6 +260,23 @@ mod tests {
         let one = Limits { memory_bytes_max: Some(2), ..Limits::default() };
         let both = one.over(&all).over(&Limits::standard());
         assert_eq!((both.memory_bytes_max, both.network, both.tasks_max), (Some(2), Some(true), Some(4096)));
+    }
+
+    #[test]
+    fn processes_start_where_the_manifest_says() {
+        let image = |kind| ExecutableImage {
+            kind,
+            environment: Vec::new(),
+            backend: String::new(),
+            module_text: std::sync::Arc::new([]),
+        };
+        let linked = image(ImageKind::Linked { path: "/home/anna/stubs/_stub_heat".into() });
+        let start =
+            |word: &str| Limits { start_in: Some(word.to_owned()), ..Limits::standard() }.rules(&linked).start_in;
+        assert_eq!((start(""), start("/data")), (None, Some("/data".to_owned())));
+        assert_eq!(start("."), Some("/home/anna/stubs".to_owned()));
+        let wrong = Limits { start_in: Some("data".into()), ..Limits::standard() };
+        assert_eq!(wrong.check(), Err(("start_in", "\"data\" is no absolute path".to_owned())));
     }
 
     #[test]

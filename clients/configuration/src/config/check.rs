@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::mistake::{Place, Remarks, meant, shown};
-use super::table::{Arity, Attribute, SectionKind, Use};
+use super::table::{Arity, Attribute, SECTIONS, SectionKind, Use};
 use super::text::{Item, Section, Word};
-use super::value::Value;
+use super::value::{Kind, Value};
 
 /// The values of a section that was found right, by attribute.
 #[derive(Clone, Debug)]
@@ -41,17 +41,34 @@ pub(crate) fn check(section: &Section, kind: &'static SectionKind, remarks: &mut
     values
 }
 
+/// An attribute that other sections have stands in the wrong one; any other was misspelt.
 fn unknown(item: &Item, kind: &SectionKind, remarks: &mut Remarks) {
-    let names: Vec<&str> = kind.attributes.iter().map(|attribute| attribute.name).collect();
-    let message = format!("{} has no attribute {}", kind.name, shown(&item.name.text));
-    remarks.mistake(&item.name.place, message, meant(&item.name.text, &names));
+    let name = &item.name.text;
+    let message = format!("{} has no attribute {}", kind.name, shown(name));
+    let owners: Vec<&str> = SECTIONS.iter().filter(|it| it.attribute(name).is_some()).map(|it| it.name).collect();
+    let advice = if owners.is_empty() {
+        let names: Vec<&str> = kind.attributes.iter().map(|attribute| attribute.name).collect();
+        meant(name, &names)
+    } else {
+        Some(format!("it stands in {}", owners.join(", ")))
+    };
+    remarks.mistake(&item.name.place, message, advice);
 }
 
-/// The words that are values: a number and its unit are one.
+/// The words that are values: a number and its unit are one, and signals may stand in quotes together.
 fn joined(item: &Item, attribute: &Attribute) -> Vec<Word> {
     match item.values.as_slice() {
         [number, unit] if attribute.kind.has_unit() => {
             vec![Word { text: format!("{} {}", number.text, unit.text), place: number.place.clone() }]
+        }
+        words if attribute.kind == Kind::Signals => {
+            let names = |word: &Word| word.text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+            let each =
+                |word: &Word| names(word).into_iter().map(|text| Word { text, place: word.place.clone() }).collect();
+            words
+                .iter()
+                .flat_map(|word| if word.text.trim().is_empty() { vec![word.clone()] } else { each(word) })
+                .collect()
         }
         words => words.to_vec(),
     }

@@ -22,7 +22,10 @@ const MISTAKES: &[(&str, &str)] = &[
         "<CLIENT>loglevel 1\n</CLIENT>",
         "c.conf:1:9: a section's name stands alone on its line; put what follows on a line of its own",
     ),
-    ("<CLIENT>\n</CLIENT>\n\n <CLIENT>\n</CLIENT>", "c.conf:4:2: there are two sections CLIENT; join the two sections"),
+    (
+        "<CLIENT>\n</CLIENT>\n\n <CLIENT>\n</CLIENT>",
+        "c.conf:4:2: there are two sections CLIENT, the first at c.conf:1:1; join the two sections",
+    ),
     // Attributes.
     ("<CLIENT>\nlog_level 1\n</CLIENT>", "c.conf:2:1: CLIENT has no attribute log_level; did you mean loglevel?"),
     ("<CLIENT>\nLogLevel 1\n</CLIENT>", "c.conf:2:1: CLIENT has no attribute LogLevel; did you mean loglevel?"),
@@ -48,7 +51,11 @@ const MISTAKES: &[(&str, &str)] = &[
     ("<SERVER>\n</SERVER>", "c.conf:1:1: a section SERVER has no hostname; add a line: hostname VALUE"),
     (
         "<SERVER_DEFAULT>\nhostname a\n</SERVER_DEFAULT>",
-        "c.conf:2:1: SERVER_DEFAULT has no attribute hostname; did you mean mds_hostname?",
+        "c.conf:2:1: SERVER_DEFAULT has no attribute hostname; it stands in CLIENT, FUNCTION_INFO, SERVER, MDS_SERVER",
+    ),
+    (
+        "<CLIENT>\nheartbeat 10\n</CLIENT>",
+        "c.conf:2:1: CLIENT has no attribute heartbeat; it stands in SERVER, SERVER_DEFAULT",
     ),
     (
         "<CLIENT>\ntmp_dir \"/a\n</CLIENT>",

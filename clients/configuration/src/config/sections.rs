@@ -161,6 +161,8 @@ pub struct Server {
     pub port: Option<u16>,
     /// Variables for its executables; one without a value is taken from this program's own.
     pub environment: Vec<(String, Option<String>)>,
+    /// Folder that its executables work in; `None` for the one that each lies in.
+    pub work_directory: Option<PathBuf>,
     /// Longest time for a handle to become ready; `None` for ever.
     pub start_timeout: Option<Duration>,
     /// Longest time for an executable to end; `None` for ever, zero not to wait.
@@ -288,6 +290,7 @@ impl Server {
             tag: values.text("tag"),
             port: values.number("port").and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0),
             environment: environment(values),
+            work_directory: values.text("workDirectory").map(PathBuf::from),
             start_timeout: values.timeout("job_startTimeout"),
             stop_timeout: values.time("job_stopTimeout"),
             transfer: transfer(values),

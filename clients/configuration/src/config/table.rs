@@ -257,7 +257,7 @@ const SERVER_ATTRIBUTES: &[Attribute] = &[
     one("jobmanager", Kind::Text, "").unused(GLOBUS),
     one("subject", Kind::Text, "").unused(GLOBUS),
     many("mpi_runNoOfCPUs", Kind::Processors).unused("this version of Farcall starts no MPI executables"),
-    one("workDirectory", Kind::Text, "").unused("every executable has a scratch folder of its own to work in"),
+    one("workDirectory", Kind::Text, ""),
     one("coreDumpSize", Kind::Integer { least: -1, most: i64::MAX }, "").unused("the server's manifest bounds it"),
     many("environment", Kind::Environment),
     // Time-outs and batch jobs.

@@ -94,6 +94,8 @@ fn every_attribute_of_client() {
     assert_eq!((config.client, config.warnings), (client, Vec::new()));
     assert_eq!(read("<CLIENT>\nlog_nFiles 3\n</CLIENT>").client.log.bytes_max, Some(1 << 20));
     assert!(read("<CLIENT>\nhandling_signals none\n</CLIENT>").client.handling_signals.is_empty());
+    let quoted = read("<CLIENT>\nhandling_signals \"SIGINT SIGTERM\" SIGHUP\n</CLIENT>");
+    assert_eq!(quoted.client.handling_signals, [2, 15, 1]);
 }
 
 #[test]
@@ -131,6 +133,7 @@ fn defaults_of_servers() {
         tag: None,
         port: None,
         environment: Vec::new(),
+        work_directory: None,
         start_timeout: None,
         stop_timeout: None,
         transfer: ArgumentTransfer::Wait,
@@ -147,7 +150,7 @@ fn defaults_of_servers() {
 }
 
 /// Every attribute of a server that has an effect, with another value than its default.
-pub(super) const SERVER: &str = "tag t\nport 4000\nenvironment A=1\nenvironment \"B=x y\"\nenvironment C\njob_startTimeout \
+pub(super) const SERVER: &str = "tag t\nport 4000\nenvironment A=1\nenvironment \"B=x y\"\nenvironment C\nworkDirectory /w\njob_startTimeout \
     7\njob_stopTimeout 0\nargument_transfer copy\ncompress zlib\ncompress_threshold 1K\ntcp_connect_retryCount \
     1\ntcp_connect_retryBaseInterval 2\ntcp_connect_retryIncreaseRatio 1.5\ntcp_connect_retryRandom false\nheartbeat \
     1\nheartbeat_timeoutCount 2\nredirect_outerr false\ninformation_source_tag n\ncommLog_enable true\ncommLog_filePath \
@@ -171,6 +174,7 @@ fn full_server() -> Server {
         tag: Some("t".into()),
         port: Some(4000),
         environment: vec![variable("A", Some("1")), variable("B", Some("x y")), variable("C", None)],
+        work_directory: Some("/w".into()),
         start_timeout: seconds(7),
         stop_timeout: Some(Duration::ZERO),
         transfer: ArgumentTransfer::Copy,
@@ -213,6 +217,34 @@ fn defaults_may_come_last_and_give_way() {
 }
 
 #[test]
+fn a_file_that_is_read_later_takes_the_place_of_what_was_known() {
+    let function = |time: u32| {
+        format!("<FUNCTION_INFO>\nhostname a\nfuncname m/f\npath /x\nsession_timeout {time}\n</FUNCTION_INFO>\n")
+    };
+    let server = |rest: &str| format!("<SERVER>\nhostname {rest}\n</SERVER>\n");
+    let client = "<CLIENT>\nsave_sessionInfo 3\n</CLIENT>\n";
+    let mut config =
+        read(&[server("a"), server("b\ntag t"), function(1), SOURCE.to_owned(), client.to_owned()].concat());
+    let source = "<INFORMATION_SOURCE>\ntype NRF\ntag n\nsource c.nrf\n</INFORMATION_SOURCE>\n";
+    config.join(read(
+        &[server("c"), server("b\ntag t\nport 9"), server("a\nheartbeat 2"), function(7), source.to_owned()].concat(),
+    ));
+    let known: Vec<_> =
+        config.servers.iter().map(|known| (known.hostname.as_str(), known.port, known.heartbeat)).collect();
+    assert_eq!(known, [("a", None, seconds(2)), ("b", Some(9), seconds(60)), ("c", None, seconds(60))]);
+    assert_eq!(config.functions.iter().map(|known| known.session_timeout).collect::<Vec<_>>(), [seconds(7)]);
+    assert_eq!((config.interface_files.len(), config.interface_files[0].files.len()), (1, 1));
+    assert_eq!(config.client.sessions_kept, Some(3), "a file without CLIENT leaves it as it was");
+}
+
+#[test]
+fn one_host_has_servers_at_several_ports() {
+    let config = read("<SERVER>\nhostname a\nport 1\n</SERVER>\n<SERVER>\nhostname a\nport 2\n</SERVER>");
+    assert_eq!(config.servers.iter().map(|server| server.port).collect::<Vec<_>>(), [Some(1), Some(2)]);
+    assert_eq!(config.server("a").unwrap().port, Some(1));
+}
+
+#[test]
 fn servers_are_found_by_tag_and_then_by_host() {
     let config = read(
         "<SERVER>\nhostname a b # two\nhostname \"c\"\n</SERVER>\n<SERVER>\nhostname a\ntag other\nport \
@@ -238,7 +270,7 @@ fn words_quotes_comments_and_line_ends() {
 }
 
 /// Attributes and types without effect: each must give one warning, with these words in it.
-const UNUSED: [(&str, &str, &str); 44] = [
+const UNUSED: [(&str, &str, &str); 50] = [
     ("CLIENT", "loglevel_globusToolkit 1", "Globus"),
     ("CLIENT", "refresh_credential 10", "certificates"),
     ("CLIENT", "invoke_server_log a", "launcher"),
@@ -261,7 +293,6 @@ const UNUSED: [(&str, &str, &str); 44] = [
     ("SERVER", "jobmanager jobmanager-pbs", "Globus"),
     ("SERVER", "subject \"/C=JP/CN=x\"", "Globus"),
     ("SERVER", "mpi_runNoOfCPUs pi=4", "MPI"),
-    ("SERVER", "workDirectory /tmp", "scratch folder"),
     ("SERVER", "coreDumpSize -1", "manifest"),
     ("SERVER", "job_maxTime 5", "batch"),
     ("SERVER", "job_maxWallTime 2 hours", "batch"),
@@ -283,22 +314,47 @@ const UNUSED: [(&str, &str, &str); 44] = [
     ("SERVER", "communication_proxy_buffer_size 1K", "proxy"),
     ("SERVER", "communication_proxy_option x", "proxy"),
     ("SERVER", "tcp_nodelay false", "held back"),
+    ("SERVER", "job_rslExtensions \"<a/>\"", "batch"),
+    ("FUNCTION_INFO", "staging true", "copies no executables"),
+    ("FUNCTION_INFO", "backend mpi", "the server knows"),
+    ("INFORMATION_SOURCE", "path /p", "by Farcall itself"),
+    ("INFORMATION_SOURCE", "log_filePath l", "by Farcall itself"),
+    ("INFORMATION_SOURCE", "timeout 1", "by Farcall itself"),
+    ("INFORMATION_SOURCE", "option o", "by Farcall itself"),
 ];
+
+/// What a section must have.
+fn required(section: &str) -> &'static str {
+    match section {
+        "SERVER" => "hostname a\n",
+        "FUNCTION_INFO" => "hostname a\nfuncname m/f\npath /x\n",
+        "INFORMATION_SOURCE" => "type NRF\ntag t\n",
+        _ => "",
+    }
+}
 
 #[test]
 fn what_has_no_effect_is_said_once() {
     for (section, line, words) in UNUSED {
-        let host = if section == "SERVER" { "hostname a\n" } else { "" };
         // A second server says the same, and so does the default: still one warning.
         let again = if section == "SERVER" {
             format!("<SERVER>\nhostname b\n{line}\n</SERVER>\n<SERVER_DEFAULT>\n{line}\n</SERVER_DEFAULT>\n")
         } else {
             String::new()
         };
-        let config = read(&format!("<{section}>\n{host}{line}\n</{section}>\n{again}"));
+        let config = read(&format!("<{section}>\n{}{line}\n</{section}>\n{again}", required(section)));
         let warnings: Vec<String> = config.warnings.iter().map(Remark::to_string).collect();
         assert!(warnings.len() == 1 && warnings[0].contains(words), "{line}: {warnings:?}");
         assert!(warnings[0].starts_with("c.conf:"), "{warnings:?}");
+    }
+    // None is forgotten here. What a section without any effect has, is not said one by one.
+    for section in table::SECTIONS.iter().filter(|section| section.unused.is_empty()) {
+        let unused = section.attributes.iter().filter(|attribute| attribute.effect != table::Use::Obeyed);
+        for name in unused.map(|attribute| attribute.name) {
+            let is_it = |line: &str| line.split(' ').next() == Some(name);
+            let of = section.name.trim_end_matches("_DEFAULT");
+            assert!(UNUSED.iter().any(|(section, line, _)| *section == of && is_it(line)), "{of} {name}");
+        }
     }
     // What Farcall does in any case is no reason for a warning.
     let asked = "crypt SSL\ntcp_nodelay true\nkeep_connection true\nforce_xdr false\ncommunication_proxy none\n";
