@@ -104,3 +104,32 @@ def test_what_is_no_configuration_is_refused(tree):
         (tree / "ninf.conf").write_text("stubs _stub_inc\n")
         done = run(tree, NG / "bin/ninf_serv_tcp", *arguments, **variables)
         assert done.returncode == 2 and words in done.stderr
+
+
+def test_programs_find_the_old_server_by_its_port(tree):
+    (tree / "plain.conf").write_text("stubs _stub_inc\n")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    variables = {"XDG_RUNTIME_DIR": str(tree / "run"), "FARCALL_TOKEN_FILE": ""}
+    environment = {**os.environ, **variables, "PATH": f"{STAGE / 'bin'}:{os.environ['PATH']}"}
+    command = [NG / "bin/ninf_serv_tcp", "-port", port, "plain.conf"]
+    with subprocess.Popen(command, cwd=tree, env=environment, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout.readline().strip().endswith(f":{port}")
+            named = {"NINF_SERVER": "localhost", "NINF_SERVER_PORT": port}
+            done = run(tree, "./client", "alpha/inc", **named, **variables)
+            assert (done.returncode, done.stdout) == (0, "21\n"), done.stderr
+            again = run(tree, *command, **variables)
+            assert again.returncode == 2 and "ninf_register" in again.stderr
+            # One more of a module leaves the others there, and one less, too.
+            register = [NG / "bin/ninf_register", "-port", port]
+            for order, stub, names in [("-register", "_stub_dec", "inc dec"), ("-remove", "_stub_dec", "inc")]:
+                done = run(tree, *register, order, stub, **variables)
+                assert done.returncode == 0, done.stderr
+                dumped = run(tree, *register, "-dump", **variables).stdout
+                assert {line.split()[0] for line in dumped.splitlines()} == {f"alpha/{name}" for name in names.split()}
+            # It is found by who runs it alone.
+            done = run(tree, "./client", "alpha/inc", **named, **{**variables, "XDG_RUNTIME_DIR": str(tree)})
+            assert done.returncode == 20 and "FARCALL_TOKEN_FILE" in done.stderr
+        finally:
+            server.terminate()
