@@ -1,4 +1,4 @@
-/* A hundred thousand sessions under way from one thread, and threads that do the same at a time. */
+/* A hundred thousand sessions under way from one thread, threads that do the same at a time, and a large array of handles. */
 #include "grpc_check.h"
 
 #define COUNT 100000
@@ -72,9 +72,38 @@ static void from_threads(void)
     }
 }
 
+/* More processes at once, whose output comes to the program, than the server's spawner has room for questions. */
+static void an_array(void)
+{
+    enum { HANDLES = 300 };
+    static grpc_function_handle_t handles[HANDLES];
+    grpc_sessionid_t session;
+    int numbers[HANDLES] = {0}, index, right = 0;
+    char path[] = "/tmp/farcall-many-XXXXXX";
+    FILE *file = fdopen(mkstemp(path), "w");
+    fprintf(file, "<SERVER>\nhostname %s\n</SERVER>\n", getenv("FARCALL_SERVER"));
+    fclose(file);
+    CHECK_OK(grpc_initialize(path));
+    CHECK_OK(grpc_function_handle_array_default_np(handles, HANDLES, "tally"));
+    /* The first calls wait for their processes; then all can begin at once. */
+    for (index = 0; index < 2 * HANDLES; index++) {
+        if (index == HANDLES)
+            CHECK_OK(grpc_wait_all());
+        CHECK_OK(grpc_call_async(&handles[index % HANDLES], &session, &numbers[index % HANDLES]));
+    }
+    CHECK_OK(grpc_wait_all());
+    for (index = 0; index < HANDLES; index++)
+        right += numbers[index] == 2;
+    CHECK(right == HANDLES);
+    CHECK_OK(grpc_function_handle_array_destruct_np(handles, HANDLES));
+    CHECK_OK(grpc_finalize());
+    unlink(path);
+}
+
 int main(void)
 {
     farcall_server *server = check_begin(0, NULL);
+    an_array();
     CHECK_OK(grpc_initialize(NULL));
     under_way();
     from_threads();

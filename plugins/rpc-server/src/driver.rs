@@ -35,6 +35,7 @@ use accept::spare_descriptor;
 pub use audit::moment;
 use audit::{AuditLog, AuditOptions};
 use ending::Endings;
+use executables::Untold;
 use log::{Log, LogOptions};
 use orders::Orders;
 use results::{Results, ResultsNews};
@@ -81,7 +82,7 @@ pub enum Message {
     /// It will be told, or cannot.
     Listening(ExecutableId, Result<()>),
     /// That was all.
-    HeardOut(ExecutableId),
+    HeardOut(ExecutableId, Result<()>),
     Results(ResultsNews),
     Stop,
 }
@@ -115,8 +116,9 @@ pub struct Driver {
     world: World,
     next_connection: u64,
     options: Options,
-    /// Executables that the spawner was too busy to be told to end.
-    untold: Vec<(ExecutableId, Duration)>,
+    /// What the spawner was too busy to be told, and when it is told again.
+    untold: Vec<Untold>,
+    untold_until: Option<Instant>,
     /// Connections that may have more to give although nothing will tell so: a bell rings once, and a stream that decrypts
     /// holds bytes that its socket no longer knows of.
     again: Vec<ConnectionId>,
@@ -164,6 +166,7 @@ impl Driver {
             next_connection: FIRST_CONNECTION,
             options,
             untold: Vec::new(),
+            untold_until: None,
             again: Vec::new(),
             spare: spare_descriptor(),
             resting_until: None,
@@ -266,11 +269,9 @@ impl Driver {
                 Message::Started(executable, Ok(started)) => self.started(executable, started),
                 Message::Started(executable, Err(error)) => self.not_started(executable, &error),
                 Message::Exited(Ok(exited)) => self.exited(&exited),
-                Message::Listening(executable, outcome) => {
-                    self.server.listening(&mut self.world, executable, outcome);
-                }
+                Message::Listening(executable, outcome) => self.listening(executable, outcome),
                 Message::Said(said) => self.server.said(&said),
-                Message::HeardOut(executable) => self.server.heard_out(&mut self.world, executable),
+                Message::HeardOut(executable, outcome) => self.heard_out(executable, &outcome),
                 Message::Results(news) => self.results_news(news),
                 // The spawner ended without a word on its executables: the node is stopping.
                 Message::Exited(Err(_)) => {}
@@ -337,9 +338,7 @@ impl Driver {
     /// Carries out what the server decided, until nothing is left.
     fn settle(&mut self) {
         self.watch_directory();
-        for (executable, grace) in std::mem::take(&mut self.untold) {
-            self.stop(executable, grace);
-        }
+        self.tell_again();
         for identity in self.world.freed() {
             self.server.forget_memory(crate::state::MemorySource::Own(identity));
         }

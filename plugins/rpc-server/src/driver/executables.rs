@@ -9,9 +9,19 @@ use farcall_interfaces::stream::Proof;
 use farcall_interfaces::turnstile::Turnstile;
 
 use super::audit::Life;
-use super::{Driver, Message};
+use super::{Driver, Message, RETRY_AFTER};
 use crate::options::LogLevel;
 use crate::step::Surroundings;
+
+/// What the spawner was too busy to be told.
+pub(super) enum Untold {
+    /// To end an executable.
+    Stop(ExecutableId, Duration),
+    /// To listen to what one writes.
+    Listen(ExecutableId),
+    /// To say when all of that was told.
+    Hush(ExecutableId),
+}
 
 impl Driver {
     pub(super) fn start(&mut self, executable: ExecutableId, module: String, image: ExecutableImage) {
@@ -83,9 +93,45 @@ impl Driver {
     }
 
     pub(super) fn hush(&mut self, executable: ExecutableId) {
-        match self.sender.reply(move |_: Result<()>| Message::HeardOut(executable)) {
+        match self.sender.reply(move |outcome| Message::HeardOut(executable, outcome)) {
             Ok(done) => self.services.spawner.hush(executable, done),
             Err(_) => self.server.heard_out(&mut self.world, executable),
+        }
+    }
+
+    /// The spawner listens, or cannot; one that is too busy is told again.
+    pub(super) fn listening(&mut self, executable: ExecutableId, outcome: Result<()>) {
+        match outcome {
+            Err(error) if error.is_retryable() => self.postpone(Untold::Listen(executable)),
+            outcome => self.server.listening(&mut self.world, executable, outcome),
+        }
+    }
+
+    /// Everything was told that an executable wrote; a spawner that is too busy is asked again.
+    pub(super) fn heard_out(&mut self, executable: ExecutableId, outcome: &Result<()>) {
+        match outcome {
+            Err(error) if error.is_retryable() => self.postpone(Untold::Hush(executable)),
+            _ => self.server.heard_out(&mut self.world, executable),
+        }
+    }
+
+    fn postpone(&mut self, untold: Untold) {
+        self.untold.push(untold);
+        self.untold_until.get_or_insert(self.world.now() + RETRY_AFTER);
+    }
+
+    /// Tells the spawner what it was too busy to be told, when that may be over.
+    pub(super) fn tell_again(&mut self) {
+        if self.untold_until.is_none_or(|until| self.world.now() < until) {
+            return;
+        }
+        self.untold_until = None;
+        for untold in std::mem::take(&mut self.untold) {
+            match untold {
+                Untold::Stop(executable, grace) => self.stop(executable, grace),
+                Untold::Listen(executable) => self.listen(executable),
+                Untold::Hush(executable) => self.hush(executable),
+            }
         }
     }
 
@@ -115,7 +161,7 @@ impl Driver {
     /// its executables itself.
     pub(super) fn stop(&mut self, executable: ExecutableId, grace: Duration) {
         if self.services.spawner.stop(executable, grace).is_err_and(|error| error.is_retryable()) {
-            self.untold.push((executable, grace));
+            self.postpone(Untold::Stop(executable, grace));
         }
     }
 }
