@@ -20,6 +20,8 @@ use crate::log::{self, Group, Level};
 
 /// Where servers of other hosts are, unless a section says otherwise.
 const DEFAULT_PORT: u16 = 7000;
+/// Where a `ninf_serv_tcp` is that was given no port.
+const NINF_PORT: u16 = 3000;
 /// This host's names for itself.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 /// Calls with default handles that a private server of stub executables runs at a time. Under Ninf-G each handle has a process
@@ -304,13 +306,29 @@ fn is_host_name(name: &str) -> bool {
 /// none.
 fn token_of_ninf_server(address: &Address) -> Option<PathBuf> {
     let Address::Tcp { port, .. } = address else { return None };
-    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if variable("FARCALL_TOKEN_FILE").is_some() {
         return None;
     }
     let base = variable("XDG_RUNTIME_DIR").or_else(|| Some(variable("HOME")?.join(".local/state")))?;
     let token = base.join(format!("farcall/ninf-{port}/token"));
     token.is_file().then_some(token)
+}
+
+/// A path in the environment.
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+fn is_nobody(error: &Error) -> bool {
+    error.kind() == ErrorKind::Unreachable
+}
+
+/// The port that was Ninf's default one, where this user runs a `ninf_serv_tcp` there, and neither is another server named nor
+/// does a default one run.
+fn ninf_server(error: &Error) -> Option<Address> {
+    let address = Address::Tcp { host: LOOPBACK[0].to_owned(), port: NINF_PORT };
+    let is_default = is_nobody(error) && variable("FARCALL_SERVER").is_none();
+    (is_default && token_of_ninf_server(&address).is_some()).then_some(address)
 }
 
 /// What has no effect is said once.
@@ -349,11 +367,16 @@ impl Server {
             }
             Place::Program(path) => self.start_stubs(|_| Ok(vec![path.clone()])),
             Place::There(host) => to(&Address::Tls { host: host.clone(), port: DEFAULT_PORT }, Some("")),
-            Place::Default => to(&Address::given_or_default(None)?, None),
-            Place::Here => match to(&Address::given_or_default(None)?, None) {
-                Err(error) if error.kind() == ErrorKind::Unreachable => self.start_private(error, timeout),
-                outcome => outcome,
-            },
+            Place::Default | Place::Here => {
+                let found = to(&Address::given_or_default(None)?, None).or_else(|error| match ninf_server(&error) {
+                    Some(address) => to(&address, Some("")).map_err(|_| error),
+                    None => Err(error),
+                });
+                match (found, &self.place) {
+                    (Err(error), Place::Here) if is_nobody(&error) => self.start_private(error, timeout),
+                    (outcome, _) => outcome,
+                }
+            }
         }
     }
 
