@@ -103,6 +103,7 @@ static void sessions(void)
     for (index = 0; index < 5; index++)
         ids[index] = Ninf_call_async("succeed", index, &y[index]);
     CHECK(ids[0] > 0 && Ninf_wait_and(ids, 5) == NINF_OK && y[4] == 5);
+    CHECK(Ninf_wait_and(ids, -1) == NINF_ERROR && Ninf_error_code() == INVALID_ARGUMENT);
     for (index = 0; index < 5; index++)
         id_set_add(set, Ninf_call_async("succeed", index, &y[index]));
     CHECK(id_set_length(set) == 5 && id_set_get_id(set, 0) > 0 && id_set_get_id(set, 5) == -1);

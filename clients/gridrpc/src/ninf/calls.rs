@@ -133,7 +133,12 @@ unsafe extern "C" fn ninf_request(request: *const RawRequest) -> c_int {
     // SAFETY: as above.
     let name = unsafe { text(request.name, "the entry's name") }.unwrap_or("Ninf_call");
     // SAFETY: as above.
-    enter(name, || unsafe { request.act() })
+    enter_call(name, || unsafe { request.act() })
+}
+
+/// Runs an entry that makes a call, or writes it down.
+fn enter_call(name: &str, body: impl FnOnce() -> Outcome<c_int>) -> c_int {
+    enter(name, || body().inspect_err(transactions::miss))
 }
 
 /// Makes a call with these values.
@@ -165,7 +170,7 @@ unsafe fn call_with(handle: Arc<Handle>, arguments: *const Any, starts: bool) ->
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn farcall_Ninf_call_v(entry: *const c_char, arguments: *const Any) -> c_int {
-    enter("Ninf_call_v", || {
+    enter_call("Ninf_call_v", || {
         // SAFETY: ninf.h: text, and a value per parameter, here and below.
         let handle = ninf().handle(unsafe { text(entry, "the entry") }?)?;
         // SAFETY: as above.
@@ -175,7 +180,7 @@ unsafe extern "C" fn farcall_Ninf_call_v(entry: *const c_char, arguments: *const
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn farcall_Ninf_call_v_async(entry: *const c_char, arguments: *const Any) -> c_int {
-    enter("Ninf_call_v_async", || {
+    enter_call("Ninf_call_v_async", || {
         // SAFETY: as above.
         let handle = ninf().handle(unsafe { text(entry, "the entry") }?)?;
         // SAFETY: as above.
@@ -193,13 +198,13 @@ unsafe fn of_stub(stub: *const Stub) -> Outcome<Arc<Handle>> {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn farcall_Ninf_call_body_v(stub: *const Stub, arguments: *const Any) -> c_int {
     // SAFETY: ninf.h: a stub, and a value per parameter.
-    enter("Ninf_call_body_v", || unsafe { call_with(of_stub(stub)?, arguments, false) })
+    enter_call("Ninf_call_body_v", || unsafe { call_with(of_stub(stub)?, arguments, false) })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn farcall_Ninf_call_body_v_async(stub: *const Stub, arguments: *const Any) -> c_int {
     // SAFETY: ninf.h: a stub, and a value per parameter.
-    enter("Ninf_call_body_v_async", || unsafe { call_with(of_stub(stub)?, arguments, true) })
+    enter_call("Ninf_call_body_v_async", || unsafe { call_with(of_stub(stub)?, arguments, true) })
 }
 
 /// # Safety

@@ -33,14 +33,31 @@ struct Step {
     after: BTreeSet<usize>,
 }
 
+/// What was written down.
+#[derive(Default)]
+struct Written {
+    steps: Vec<Step>,
+    /// Why the first of those could not be that are missing here.
+    missed: Option<Failure>,
+}
+
 thread_local! {
     /// This thread's transaction, where one is under way.
-    static STEPS: RefCell<Option<Vec<Step>>> = const { RefCell::new(None) };
+    static WRITTEN: RefCell<Option<Written>> = const { RefCell::new(None) };
 }
 
 /// Whether this thread is within a transaction.
 pub fn is_under_way() -> bool {
-    STEPS.try_with(|steps| steps.borrow().is_some()).unwrap_or(false)
+    WRITTEN.try_with(|written| written.borrow().is_some()).unwrap_or(false)
+}
+
+/// Notes that a call could not be written down: programs look at the end of a transaction alone.
+pub fn miss(failure: &Failure) {
+    WRITTEN.with(|written| {
+        if let Some(written) = written.borrow_mut().as_mut() {
+            written.missed.get_or_insert_with(|| failure.clone());
+        }
+    });
 }
 
 /// Whether the two must run in their order. A call of which nothing is known keeps its place.
@@ -59,9 +76,9 @@ pub unsafe fn record(call: Recorded) -> Outcome<()> {
     let (routine, _) = call.handle.routine(None)?;
     // SAFETY: the caller's promise.
     let used = unsafe { spans(&routine, &call.values) }?;
-    STEPS.with(|steps| {
-        let mut steps = steps.borrow_mut();
-        let steps = steps.as_mut().ok_or_else(|| Failure::other("no transaction is under way"))?;
+    WRITTEN.with(|written| {
+        let mut written = written.borrow_mut();
+        let steps = &mut written.as_mut().ok_or_else(|| Failure::other("no transaction is under way"))?.steps;
         if steps.len() >= CALLS_MAX {
             let words = format!("a transaction of more than {CALLS_MAX} calls");
             return Err(Failure::other(words).numbered(Number::CantAllocateSession));
@@ -191,8 +208,8 @@ impl Run {
 ///
 /// # Safety
 /// As for [`Run::begin_ready`].
-unsafe fn run(steps: &[Step]) -> Outcome<()> {
-    let mut run = Run::default();
+unsafe fn run(Written { steps, missed }: &Written) -> Outcome<()> {
+    let mut run = Run { failures: missed.iter().cloned().collect(), ..Run::default() };
     lock(&ninf().ending).push(run.ending.clone());
     let ending = run.ending.clone();
     let mut go = || loop {
@@ -214,7 +231,7 @@ fn begin_transaction(name: &str) -> c_int {
             let failure = Failure::other("a transaction is under way: end it first");
             return Err(failure.numbered(Number::TransactionNested));
         }
-        STEPS.with(|steps| *steps.borrow_mut() = Some(Vec::new()));
+        WRITTEN.with(|written| *written.borrow_mut() = Some(Written::default()));
         Ok(OK)
     })
 }
@@ -225,10 +242,10 @@ fn not_begun() -> Failure {
 
 fn end_transaction(name: &str) -> c_int {
     enter(name, || {
-        let steps = STEPS.with(|steps| steps.borrow_mut().take()).ok_or_else(not_begun)?;
+        let written = WRITTEN.with(|written| written.borrow_mut().take()).ok_or_else(not_begun)?;
         ninf().context()?;
         // SAFETY: ninf.h: arguments stay until the transaction has ended.
-        unsafe { run(&steps) }.map(|()| OK)
+        unsafe { run(&written) }.map(|()| OK)
     })
 }
 
@@ -236,7 +253,7 @@ fn end_transaction(name: &str) -> c_int {
 #[unsafe(no_mangle)]
 extern "C" fn farcall_Ninf_transaction_cancel() -> c_int {
     enter("Ninf_transaction_cancel", || {
-        if STEPS.with(|steps| steps.borrow_mut().take()).is_some() {
+        if WRITTEN.with(|written| written.borrow_mut().take()).is_some() {
             return Ok(OK);
         }
         let ending = lock(&ninf().ending).clone();

@@ -43,6 +43,11 @@ pub fn wait_for_one(sessions: &[c_int]) -> Outcome<(c_int, Option<Failure>)> {
     })
 }
 
+/// How many a set has, as the program says.
+fn counted(count: c_int) -> Outcome<usize> {
+    usize::try_from(count).map_err(|_| Failure::other(format!("a set has no {count} sessions")))
+}
+
 /// # Safety
 /// A place for a number, or NULL.
 unsafe fn give(place: *mut c_int, session: c_int) {
@@ -61,7 +66,7 @@ extern "C" fn farcall_Ninf_wait(session: c_int) -> c_int {
 unsafe extern "C" fn farcall_Ninf_wait_and(sessions: *const c_int, count: c_int) -> c_int {
     enter("Ninf_wait_and", || {
         // SAFETY: ninf.h: so many numbers.
-        let sessions = unsafe { set(sessions, usize::try_from(count).unwrap_or(0)) }?;
+        let sessions = unsafe { set(sessions, counted(count)?) }?;
         wait_for_all(&sessions).map(|()| OK)
     })
 }
@@ -72,7 +77,7 @@ unsafe extern "C" fn farcall_Ninf_wait_or(sessions: *const c_int, count: c_int, 
         // SAFETY: ninf.h: a place for a number, and so many numbers, here and below.
         unsafe { give(session, VOID) };
         // SAFETY: as above.
-        let (ended, failure) = wait_for_one(&unsafe { set(sessions, usize::try_from(count).unwrap_or(0)) }?)?;
+        let (ended, failure) = wait_for_one(&unsafe { set(sessions, counted(count)?) }?)?;
         // SAFETY: as above.
         unsafe { give(session, ended) };
         failure.map_or(Ok(OK), Err)
