@@ -224,9 +224,9 @@ int id_set_length(id_set *set) FARCALL_NINF_SYMBOL(id_set_length);
 id_set *Ninf_wait_and_set(id_set *set) FARCALL_NINF_SYMBOL(Ninf_wait_and_set);
 id_set *Ninf_wait_or_set(id_set *set, int *session) FARCALL_NINF_SYMBOL(Ninf_wait_or_set);
 
-/* Seconds of a session that has ended. Static memory of the thread; NULL for no such session. */
+/* Seconds of a session that has ended; of the last call or session. Static memory of the thread; NULL for no such session. */
 struct _exec_info_struct {
-    int session;
+    int session;         /* 0: a call that was none */
     double send_time;    /* until the arguments had left */
     double wait_time;    /* in the server's queue */
     double exec_time;    /* of the function */

@@ -121,7 +121,9 @@ static void sessions(void)
     CHECK(Ninf_wait_or(ids, 1, &any) == NINF_OK && any == ids[0] && Ninf_session_probe(ids[0]) == 1);
     info = Ninf_get_info(ids[0]);
     CHECK(info && info->session == ids[0] && info->exec_time > 0.19 && info->total_time < 5);
-    CHECK(Ninf_get_last_info() && Ninf_get_info(123456) == NULL);
+    CHECK(Ninf_get_last_info() && Ninf_get_last_info()->session == ids[0] && Ninf_get_info(123456) == NULL);
+    CHECK(Ninf_call("nap", 0.1, &done) == NINF_OK && (info = Ninf_get_last_info()) != NULL);
+    CHECK(info && info->session == 0 && info->exec_time > 0.09 && info->total_time < 5);
 
     ids[0] = Ninf_call_async("spin");
     CHECK(Ninf_session_cancel(ids[0]) == NINF_OK);

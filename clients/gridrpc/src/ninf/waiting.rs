@@ -5,6 +5,7 @@ use std::ffi::{c_int, c_void};
 use std::time::Duration;
 
 use crate::code::{Code, Failure, Outcome};
+use crate::information::Measured;
 use crate::sessions::{Stage, Table};
 use crate::waiting::{Remaining, VOID, any_ended, set};
 
@@ -169,22 +170,33 @@ pub struct Information {
     total: f64,
 }
 
+/// The session of a call that was none.
+const OF_NONE: c_int = 0;
+
 thread_local! {
     /// What this thread asked for last.
     static TOLD: RefCell<Box<Information>> = RefCell::default();
 }
 
-/// Tells of a session; of the one that ended last where none is named.
+/// Tells of a session; of the call or session that ended last where none is named.
 fn tell(session: Option<c_int>) -> Outcome<*mut Information> {
     let context = ninf().context()?;
     let table = context.sessions.lock();
-    let none = || Failure::new(Code::InvalidSessionId, "no session has ended");
+    if let (None, Some(measured)) = (session, table.last_call()) {
+        return Ok(told(OF_NONE, measured));
+    }
+    let none = || Failure::new(Code::InvalidSessionId, "nothing has ended");
     let session = session.or_else(|| table.last_ended()).ok_or_else(none)?;
     let (measured, stage) = table.information(session)?;
     if !matches!(stage, Stage::Ended | Stage::Lost) {
         let words = format!("session {session} is under way: wait for it first");
         return Err(Failure::new(Code::NotCompleted, words));
     }
+    Ok(told(session, &measured))
+}
+
+/// What was measured, where this thread's next question overwrites it.
+fn told(session: c_int, measured: &Measured) -> *mut Information {
     let seconds = |duration: Duration| duration.as_secs_f64();
     let told = Information {
         session,
@@ -196,7 +208,7 @@ fn tell(session: Option<c_int>) -> Outcome<*mut Information> {
     };
     TOLD.with(|place| {
         **place.borrow_mut() = told;
-        Ok(&raw mut **place.borrow_mut())
+        &raw mut **place.borrow_mut()
     })
 }
 
