@@ -205,7 +205,7 @@ int Ninf_wait_or(int *sessions, int count, int *session) FARCALL_NINF_SYMBOL(Nin
 int Ninf_session_probe(int session) FARCALL_NINF_SYMBOL(Ninf_session_probe);
 /* Asks for its end; it is still to be waited for. One that has ended is SESSION_FINISHED. */
 int Ninf_session_cancel(int session) FARCALL_NINF_SYMBOL(Ninf_session_cancel);
-/* Cancels it, and waits for it. */
+/* Cancels it, waits for it, and forgets it. */
 int Ninf_session_remove(int session) FARCALL_NINF_SYMBOL(Ninf_session_remove);
 /* Waits for all sessions, whatever becomes of them. */
 int Ninf_sync(void) FARCALL_NINF_SYMBOL(Ninf_sync);

@@ -441,6 +441,15 @@ impl Table {
         failures
     }
 
+    /// Forgets a session that has ended: its number is no session's any more.
+    pub fn forget(&mut self, session: i32) {
+        let Some(ended) = self.ended.remove(&session) else { return };
+        self.forgotten = self.forgotten.max(session);
+        self.fresh.remove(&ended.order);
+        self.measured.remove(&ended.order);
+        self.failed.remove(&session);
+    }
+
     fn forget_oldest(&mut self) {
         while self.waited.len() > WAITED_MAX {
             let Some(oldest) = self.waited.pop_front() else { return };

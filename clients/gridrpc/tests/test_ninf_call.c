@@ -110,7 +110,7 @@ static void sessions(void)
     CHECK(Ninf_wait_or_set(set, &any) == set && any > 0 && id_set_length(set) == 4);
     id_set_rm(set, id_set_get_id(set, 0));
     CHECK(id_set_length(set) == 3 && Ninf_wait_and_set(set) == set && id_set_length(set) == 0);
-    CHECK(Ninf_wait_or_set(set, &any) == NULL);
+    CHECK(Ninf_wait_or_set(set, &any) == NULL && any == -1);
     free_id_set(set);
     CHECK(Ninf_wait_all() == NINF_OK);
     CHECK(Ninf_wait_any(&any) == NINF_ERROR && any == -1);
@@ -130,6 +130,9 @@ static void sessions(void)
     CHECK(Ninf_wait(ids[0]) == NINF_ERROR && Ninf_error_code() == SESSION_CANCELED);
     ids[0] = Ninf_call_async("spin");
     CHECK(Ninf_session_remove(ids[0]) == NINF_OK);
+    CHECK(Ninf_wait(ids[0]) == NINF_ERROR && Ninf_error_code() == CANTFINDSESSION);
+    CHECK(Ninf_session_probe(ids[0]) == NINF_ERROR && Ninf_session_remove(ids[0]) == NINF_ERROR);
+    CHECK(Ninf_wait_any(&any) == NINF_ERROR && any == -1);
     CHECK(Ninf_call("crash", 1) == NINF_ERROR && Ninf_error_code() == STUB_ERROR_SIGSEGV);
     CHECK(Ninf_call("leave", 1) == NINF_ERROR && Ninf_error_code() == STUB_ERROR);
     Ninf_call_async("leave", 1);

@@ -3,9 +3,10 @@
 use std::ffi::c_int;
 
 use crate::entry::missing;
+use crate::waiting::VOID;
 
 use super::failure::enter_or;
-use super::waiting::{wait_for_all, wait_for_one};
+use super::waiting::{give, wait_for_all, wait_for_one};
 
 /// `id_set`.
 #[derive(Default)]
@@ -75,14 +76,14 @@ unsafe extern "C" fn farcall_Ninf_wait_and_set(set: *mut Set) -> *mut Set {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn farcall_Ninf_wait_or_set(set: *mut Set, session: *mut c_int) -> *mut Set {
     enter_or("Ninf_wait_or_set", std::ptr::null_mut(), || {
+        // SAFETY: as above; NULL or a place for a number, here and below.
+        unsafe { give(session, VOID) };
         // SAFETY: as above.
         let known = unsafe { of(set) }.ok_or_else(|| missing("the set"))?;
         let (ended, failure) = wait_for_one(&known.0)?;
         known.0.retain(|one| *one != ended);
-        // SAFETY: ninf.h: NULL or a place for a number.
-        if let Some(place) = unsafe { session.as_mut() } {
-            *place = ended;
-        }
+        // SAFETY: as above.
+        unsafe { give(session, ended) };
         failure.map_or(Ok(set), Err)
     })
 }

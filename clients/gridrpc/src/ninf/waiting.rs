@@ -51,7 +51,7 @@ fn counted(count: c_int) -> Outcome<usize> {
 
 /// # Safety
 /// A place for a number, or NULL.
-unsafe fn give(place: *mut c_int, session: c_int) {
+pub unsafe fn give(place: *mut c_int, session: c_int) {
     // SAFETY: the caller's promise.
     if let Some(place) = unsafe { place.as_mut() } {
         *place = session;
@@ -149,6 +149,7 @@ extern "C" fn farcall_Ninf_session_remove(session: c_int) -> c_int {
         }
         // That it was cancelled is what was asked for.
         let _ = wait_for_all(&[session]);
+        ninf().context()?.sessions.lock().forget(session);
         Ok(OK)
     })
 }
