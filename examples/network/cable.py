@@ -1,14 +1,12 @@
-# A network that breaks: `cable.py PORT SERVER_PORT [SECONDS]` passes on what comes, and cuts everything now and then.
+# A network that breaks: `cable.py PORT SERVER_PORT [SECONDS]` passes on what comes, and cuts each connection after a time.
 """To see what becomes of a program whose connection is lost. Nothing but TCP connections of this machine passes."""
 
 import socket
 import sys
 import threading
-import time
 
 port, server_port = int(sys.argv[1]), int(sys.argv[2])
 pause = float(sys.argv[3]) if len(sys.argv) > 3 else 0.5
-connected = []
 
 
 def forward(source, target):
@@ -31,18 +29,13 @@ def end(one):
     one.close()
 
 
-def cut():
-    """Cuts every connection, again and again."""
-    while True:
-        time.sleep(pause)
-        while connected:
-            end(connected.pop())
-
-
-threading.Thread(target=cut, daemon=True).start()
 with socket.create_server(("127.0.0.1", port)) as listener:
     while True:
         near, far = listener.accept()[0], socket.create_connection(("127.0.0.1", server_port))
-        connected += [near, far]
         for ends in [(near, far), (far, near)]:
             threading.Thread(target=forward, args=ends, daemon=True).start()
+        # Each when it is as old as that: a first connection that is cut in its greeting is not made again.
+        for one in (near, far):
+            timer = threading.Timer(pause, end, [one])
+            timer.daemon = True
+            timer.start()
