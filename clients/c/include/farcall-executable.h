@@ -58,7 +58,8 @@ enum farcall_parameter_kind {
     FARCALL_PARAMETER_ARRAY = 2,  /* `rank` extents and strides; the element with all indexes 0 at `data` */
     FARCALL_PARAMETER_TEXT = 3,   /* `shape[0]` bytes at `data`, and a NUL; NULL for no text */
     FARCALL_PARAMETER_FILE = 4,   /* the same: the path of a file of this call alone, in whatever mode; NULL for none */
-    FARCALL_PARAMETER_CALLBACK = 5 /* a function of the caller's at `data`, with the callback's C prototype; NULL for none */
+    FARCALL_PARAMETER_CALLBACK = 5, /* a function of the caller's at `data`, with the callback's C prototype; NULL for none */
+    FARCALL_PARAMETER_TEXTS = 6   /* an array of strings: `shape[0]` pointers at `data`, each to a text with a NUL, or NULL */
 };
 
 /* A parameter of a call: 552 bytes. Of arrays it shows what travels. IN memory is not to be written to. */
@@ -94,6 +95,9 @@ int farcall_running_parameter(const farcall_running *running, size_t index, farc
 
 /* Gives the text of an OUT or INOUT string, which is copied; returns 0, or -1 for another parameter or a NUL inside. */
 int farcall_running_answer(farcall_running *running, size_t index, const char *text, size_t bytes);
+
+/* The same of one string of an array, by its number in memory, 0 the first; NULL for none. */
+int farcall_running_answer_at(farcall_running *running, size_t index, size_t element, const char *text, size_t bytes);
 
 /* The routine has failed: the caller gets a `routine-failed` error in these words (UTF-8) and no results. */
 void farcall_running_fail(farcall_running *running, const char *words);

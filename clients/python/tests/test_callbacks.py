@@ -67,6 +67,22 @@ def test_every_kind_of_parameter(calling):
     assert r.said == "für name" and r.total == 11.5
 
 
+def test_arrays_of_strings(calling):
+    def f(words, marks):
+        assert (words, marks) == (["one", None, "three"], ["<", ">"])
+        return ["«", None], [word and word.upper() for word in words], "für"
+
+    assert calling.spell(f).said == "«ONE - THREE- für"
+    # INOUT ones stay as they are where nothing is returned.
+    assert calling.spell(lambda words, marks: (None, np.array(["x", "y", "z"]), None)).said == "<x y z> -"
+
+
+@pytest.mark.parametrize("upper", ["abc", ["a", "b"], ["a", "b", "c", "d"], ["a", "b", 3], ["a", "b\0", "c"], None, 7])
+def test_wrong_arrays_of_strings(farcall, calling, upper):
+    with pytest.raises(farcall.RoutineFailed, match="as upper, which is (a string|3 strings)"):
+        calling.spell(lambda words, marks: (None, upper, None))
+
+
 def test_inout_arrays_are_written_to_in_place(calling):
     def step(step, x):
         x[1:] += step * x[:-1].copy()

@@ -187,7 +187,7 @@ impl CallbackCall<'_, '_> {
     /// `NotFound` for no such parameter, `InvalidArgument` where it is none, or a NUL is in the text.
     pub fn answer(&mut self, name: &str, text: &str) -> Result<()> {
         let index = self.find(name)?;
-        if self.running.answer(index, text.as_bytes()) {
+        if self.running.answer(index, 0, Some(text.as_bytes())) {
             return Ok(());
         }
         Err(Error::new(ErrorKind::InvalidArgument, "run a callback", format!("\"{name}\" takes no such text")))

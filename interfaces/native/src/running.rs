@@ -6,7 +6,8 @@ mod back;
 use std::ffi::{CStr, CString, c_char, c_int};
 
 use farcall_base::{Error, Result};
-use farcall_idl::interface::{ElementType, Interface, Mode};
+use farcall_idl::expression::Expression;
+use farcall_idl::interface::{ElementType, Interface, Mode, Parameter, Shape};
 use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout};
 
 use crate::invoke::Slot;
@@ -101,6 +102,7 @@ enum Kind {
     Text = 3,
     File = 4,
     Callback = 5,
+    Texts = 6,
 }
 
 impl Running<'_> {
@@ -131,6 +133,10 @@ impl Running<'_> {
                 (view.kind, view.element_bytes, view.rank) = (Kind::Text as u32, 1, 1);
                 view.shape[0] = slot.bytes as u64;
             }
+            ParameterLayout::TextArray { count } if !is_one(parameter) => {
+                (view.kind, view.element_bytes, view.rank) = (Kind::Texts as u32, size_of::<*mut u8>() as u64, 1);
+                (view.shape[0], view.strides[0]) = (*count, size_of::<*mut u8>() as i64);
+            }
             ParameterLayout::TextArray { .. } => {
                 (view.kind, view.element_bytes, view.rank) = (Kind::Text as u32, 1, 1);
                 view.data = self.text_at(slot);
@@ -151,23 +157,32 @@ impl Running<'_> {
         if slot.memory.is_null() { slot.memory } else { unsafe { slot.memory.cast::<*mut u8>().read() } }
     }
 
-    /// Gives a text as the result of a parameter; false where that is no OUT or INOUT string, or the text has a NUL inside.
-    pub fn answer(&mut self, index: usize, text: &[u8]) -> bool {
-        let is_file = self.interface.parameters.get(index).is_some_and(|one| one.element == ElementType::Filename);
-        let is_output = self.interface.parameters.get(index).is_some_and(|parameter| parameter.mode.is_output());
-        let (true, Ok(text)) = (is_output, CString::new(text)) else { return false };
-        let address: *mut u8 = text.as_ptr().cast_mut().cast();
+    /// Gives a text as the result of a parameter, or as one of those of an array; none is NULL. False where that is no OUT or
+    /// INOUT string, or the text has a NUL inside.
+    pub fn answer(&mut self, index: usize, element: usize, text: Option<&[u8]>) -> bool {
+        let Some(parameter) = self.interface.parameters.get(index) else { return false };
+        let is_wanted = parameter.mode.is_output() && parameter.element != ElementType::Filename;
+        let (true, Ok(text)) = (is_wanted, text.map(CString::new).transpose()) else { return false };
+        let address = text.as_ref().map_or(std::ptr::null_mut(), |text| text.as_ptr().cast_mut().cast::<u8>());
         match (self.layout.parameters.get(index), self.slots.get_mut(index)) {
-            (Some(ParameterLayout::Text), Some(slot)) if !is_file => slot.memory = address,
-            (Some(ParameterLayout::TextArray { count: 1 }), Some(slot)) if !slot.memory.is_null() => {
+            (Some(ParameterLayout::Text), Some(slot)) if element == 0 => slot.memory = address,
+            (Some(ParameterLayout::TextArray { count }), Some(slot))
+                if (element as u64) < *count && !slot.memory.is_null() =>
+            {
                 // SAFETY: as in `text_at`.
-                unsafe { slot.memory.cast::<*mut u8>().write(address) };
+                unsafe { slot.memory.cast::<*mut u8>().add(element).write(address) };
             }
             _ => return false,
         }
-        self.texts.push(text);
+        self.texts.extend(text);
         true
     }
+}
+
+/// Whether an array is declared to have one element: to a function it is that element.
+fn is_one(parameter: &Parameter) -> bool {
+    let Shape::Array { dimensions, .. } = &parameter.shape else { return false };
+    dimensions.iter().all(|dimension| matches!(dimension.size, Expression::Integer(1)))
 }
 
 /// What travels of an array, as the caller knows it.
@@ -242,10 +257,26 @@ pub unsafe extern "C" fn farcall_running_answer(
     bytes: usize,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    let Some(running) = (unsafe { running.as_mut() }).filter(|_| !text.is_null()) else { return -1 };
+    if text.is_null() { -1 } else { unsafe { farcall_running_answer_at(running, index, 0, text, bytes) } }
+}
+
+/// The same of one string of an array, by its number in memory; `text` may be NULL.
+///
+/// # Safety
+/// As [`farcall_running_answer`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn farcall_running_answer_at(
+    running: *mut Running<'_>,
+    index: usize,
+    element: usize,
+    text: *const u8,
+    bytes: usize,
+) -> c_int {
     // SAFETY: the caller's promise.
-    let text = unsafe { std::slice::from_raw_parts(text, bytes) };
-    if running.answer(index, text) { 0 } else { -1 }
+    let Some(running) = (unsafe { running.as_mut() }) else { return -1 };
+    // SAFETY: the caller's promise.
+    let text = (!text.is_null()).then(|| unsafe { std::slice::from_raw_parts(text, bytes) });
+    if running.answer(index, element, text) { 0 } else { -1 }
 }
 
 /// The routine has failed, and says so in these words: the caller gets them instead of results.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import traceback
+from collections.abc import Sequence
 from typing import Any, Callable, List, Optional, Tuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from . import _errors
 from ._arguments import Filler, dtype_text, refuse
 from ._interface import CHAR, Callback, Parameter
 from ._library import ffi, lib
-from ._views import array_at, text_at
+from ._views import array_at, text_at, texts_at
 
 # enum farcall_argument_kind.
 NULL, CALLBACK = 7, 10
@@ -73,18 +74,33 @@ class Passed:
         return tuple(returned)
 
     def _give(self, running: Any, parameter: Parameter, view: Any, result: Any) -> None:
-        if parameter.is_text:
+        if view.kind == lib.FARCALL_PARAMETER_TEXTS:
+            self._answer_all(running, parameter, view.shape[0], result)
+        elif parameter.is_text:
             self._answer(running, parameter, result)
         elif view.kind in (lib.FARCALL_PARAMETER_ARRAY, lib.FARCALL_PARAMETER_NUMBER):
             give(self.name, parameter, array_at(view, parameter.dtype), result)
 
-    def _answer(self, running: Any, parameter: Parameter, result: Any) -> None:
+    def _answer(self, running: Any, parameter: Parameter, result: Any, element: int = 0) -> None:
         if result is None:
             return
         text = result.encode("utf-8", "surrogateescape") if isinstance(result, str) else result
-        if not isinstance(text, bytes) or lib.farcall_running_answer(running, parameter.index, text, len(text)) != 0:
+        answer = lib.farcall_running_answer_at
+        if not isinstance(text, bytes) or answer(running, parameter.index, element, text, len(text)) != 0:
             message = f"it returned {_described(result)} as {parameter.name}, which is a string"
             raise _wrong(self.name, message, "return a str without a NUL, or None")
+
+    def _answer_all(self, running: Any, parameter: Parameter, count: int, result: Any) -> None:
+        """Takes the strings of an array; nothing returned leaves an INOUT one as it is."""
+        if result is None and parameter.is_input:
+            return
+        if isinstance(result, (str, bytes)) or not isinstance(result, (Sequence, np.ndarray)) or len(result) != count:
+            message = f"it returned {_described(result)} as {parameter.name}, which is {count} strings"
+            raise _wrong(self.name, message, "return a list of them")
+        for element, one in enumerate(result):
+            if one is None:
+                lib.farcall_running_answer_at(running, parameter.index, element, ffi.NULL, 0)
+            self._answer(running, parameter, one, element)
 
 
 @ffi.callback("farcall_callback_body", onerror=lambda kind, error, trace: _interrupted(error, trace))  # type: ignore[untyped-decorator]
@@ -123,10 +139,6 @@ def given_to(routine: str, parameter: Parameter, function: Callable[..., Any]) -
     """What a function is called with: all IN and INOUT parameters, or those without what the arrays' extents say. As many
     as it takes decide that; arguments with defaults do not count unless they have to."""
     callback: Callback = parameter.callback
-    strings = next((one for one in callback.parameters if one.is_text and one.is_array and not one.is_single), None)
-    if strings is not None:
-        message = f"it is given {strings.name}, an array of strings, which Python functions cannot take"
-        refuse(routine, parameter, message, "call this routine from C", wrong_type=True)
     try:
         taken = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -152,9 +164,12 @@ def given_to(routine: str, parameter: Parameter, function: Callable[..., Any]) -
 
 
 def value_of(parameter: Parameter, view: Any) -> Any:
-    """What a function is given: a number, a text, or an array of its own, which lives as long as anything uses it."""
+    """What a function is given: a number, a text, or an array of its own, which lives as long as anything uses it; a list
+    of texts."""
     if view.kind == lib.FARCALL_PARAMETER_TEXT:
         return text_at(view)
+    if view.kind == lib.FARCALL_PARAMETER_TEXTS:
+        return texts_at(view)
     if view.kind not in (lib.FARCALL_PARAMETER_NUMBER, lib.FARCALL_PARAMETER_ARRAY):
         return None
     array = array_at(view, parameter.dtype)

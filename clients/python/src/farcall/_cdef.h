@@ -284,7 +284,8 @@ enum farcall_parameter_kind {
     FARCALL_PARAMETER_ARRAY = 2,
     FARCALL_PARAMETER_TEXT = 3,
     FARCALL_PARAMETER_FILE = 4,
-    FARCALL_PARAMETER_CALLBACK = 5
+    FARCALL_PARAMETER_CALLBACK = 5,
+    FARCALL_PARAMETER_TEXTS = 6
 };
 typedef struct farcall_parameter {
     const char *name;
@@ -303,6 +304,7 @@ int farcall_executable_serve(farcall_load load, farcall_body body, void *context
 size_t farcall_running_parameters(const farcall_running *running);
 int farcall_running_parameter(const farcall_running *running, size_t index, farcall_parameter *parameter);
 int farcall_running_answer(farcall_running *running, size_t index, const char *text, size_t bytes);
+int farcall_running_answer_at(farcall_running *running, size_t index, size_t element, const char *text, size_t bytes);
 void farcall_running_fail(farcall_running *running, const char *words);
 const char *farcall_running_json(const farcall_running *running);
 int farcall_running_arrange(const farcall_running *running, size_t index, farcall_parameter *parameters, size_t count,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
 import numpy as np
 
@@ -36,3 +36,10 @@ def array_at(view: Any, dtype: Any) -> "np.ndarray[Any, Any]":
 def text_at(view: Any) -> Optional[str]:
     """A copy of a text."""
     return None if view.data == ffi.NULL else ffi.buffer(view.data, view.shape[0])[:].decode("utf-8", "replace")
+
+
+def texts_at(view: Any) -> List[Optional[str]]:
+    """Copies of an array of texts."""
+    pointers = ffi.cast("char **", view.data)
+    texts = [pointers[index] for index in range(view.shape[0] if pointers != ffi.NULL else 0)]
+    return [None if one == ffi.NULL else ffi.string(one).decode("utf-8", "replace") for one in texts]
