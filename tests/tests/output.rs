@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use farcall_client::{CallOptions, Client, ErrorKind, News, PendingCall};
-use farcall_tests::{Server, Transport, fortran, manifest, trouble};
+use farcall_tests::{Directory, Server, Transport, fortran, manifest, trouble};
 
 /// No test waits so long for one piece of news.
 const PATIENCE: Option<Duration> = Some(Duration::from_secs(20));
@@ -102,7 +102,8 @@ fn a_flood_is_bounded(transport: Transport) {
 }
 
 fn others_hear_nothing(transport: Transport) {
-    let server = Server::start(transport, &[trouble(false)], &["--manifest", &one_executable()]);
+    let (_folder, manifest) = one_executable();
+    let server = Server::start(transport, &[trouble(false)], &["--manifest", &manifest]);
     let (client, other) = (server.client(), server.client());
     for _ in 0..10 {
         // One executable serves both, whose calls are short enough to be given to it ahead of time.
@@ -119,15 +120,17 @@ fn others_hear_nothing(transport: Transport) {
     }
 }
 
-/// A manifest for a server with one executable; it stays until the tests end.
-fn one_executable() -> String {
-    let folder = Box::leak(Box::new(farcall_tests::Directory::new()));
-    folder.write("farcall.toml", &manifest("executables_max = 1")).to_str().unwrap().to_owned()
+/// A manifest for a server with one executable, and the directory that it is in.
+fn one_executable() -> (Directory, String) {
+    let folder = Directory::new();
+    let path = folder.write("farcall.toml", &manifest("executables_max = 1"));
+    (folder, path.to_str().unwrap().to_owned())
 }
 
 #[test]
 fn whoever_waits_in_the_queue_knows_his_place() {
-    let server = Server::start(Transport::Unix, &[trouble(false)], &["--manifest", &one_executable()]);
+    let (_folder, manifest) = one_executable();
+    let server = Server::start(Transport::Unix, &[trouble(false)], &["--manifest", &manifest]);
     let client = server.client();
     let first = chat(&client, 1, 300, &wanted());
     let mut others = [chat(&client, 1, 0, &wanted()), chat(&client, 1, 0, &wanted())];
