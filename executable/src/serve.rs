@@ -25,6 +25,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::thread::ThreadId;
 use std::time::Duration;
 
 use farcall_base::{ChannelId, Clock, Error, ErrorKind, Result, SystemClock};
@@ -144,7 +145,7 @@ pub fn serve(stream: Box<dyn ByteStream>, memory: Arc<dyn MemorySource>, code: C
         callbacks: BTreeMap::new(),
         callbacks_over: BTreeMap::new(),
         callbacks_made: 0,
-        callback_failure: None,
+        callback_failures: Vec::new(),
         broken: None,
         left: false,
     };
@@ -206,8 +207,8 @@ struct Session {
     /// Those that are over, by their numbers, until whoever made them has taken the outcome.
     callbacks_over: BTreeMap<u64, Result<()>>,
     callbacks_made: u64,
-    /// The first of the call that failed, until the routine has heard of it.
-    callback_failure: Option<Error>,
+    /// The first of the call that failed in each thread, until that thread has heard of it.
+    callback_failures: Vec<(ThreadId, Error)>,
     /// What went wrong with the connection while a routine ran.
     broken: Option<Error>,
     left: bool,

@@ -23,9 +23,9 @@ int farcall_is_cancelled(void);
  * faster than fifty times a second is left out. */
 int farcall_progress(double done, const char *words);
 
-/* 1 if a callback of the call that runs has failed since this was last asked, 0 if none has, -1 where no call runs. Who asks has
- * heard of it; a routine that returns without having asked has failed, too, and its caller is told why. A callback that fails
- * leaves its results as they were. */
+/* 1 if a callback that this thread called has failed since it last asked, 0 if none has, -1 where no call runs. Who asks has
+ * heard of it; a routine that returns without having asked, each thread for itself, has failed, too, and its caller is told why.
+ * A callback that fails leaves its results as they were. */
 int farcall_callback_failed(void);
 
 /* The same, and why: at most words_bytes bytes of UTF-8 with a NUL go to `words`, which may be NULL. */

@@ -55,6 +55,14 @@ def test_a_function_that_fails_is_an_exception_there(backs):
     assert isinstance(raised.value.__cause__, ZeroDivisionError)
 
 
+def test_each_thread_of_a_routine_hears_of_its_own_failures(backs):
+    def odd(one):
+        if one % 2:
+            raise ValueError(f"thread {one}")
+
+    assert backs.together(8, odd).result == 0
+
+
 def test_a_function_ends_with_its_call(backs):
     assert backs.keep(lambda n: 10 * n).result == 10
     with pytest.raises(farcall.RoutineFailed, match="the call that it belongs to is over"):

@@ -24,6 +24,9 @@ use farcall_wire::{Argument, CallResult, Open, callback_attribute};
 use super::results::INLINE_MAX;
 use super::{CALL_BYTES_MAX, Session, running};
 
+/// Threads of a routine for which a failure is kept; where more ask for none, the call fails for one of these.
+const FAILURES_MAX: usize = 4096;
+
 /// The functions that a routine gets for its callbacks, by parameter.
 pub type Closures = Vec<Option<Closure>>;
 
@@ -75,7 +78,7 @@ impl Entered for Entry {
             let error = error.with("callback", self.kind.interface.full_name());
             // Where no call runs any more there is nobody to tell but whoever reads what the process says.
             let told = running::with(|running| {
-                running.way().session.callback_failure.get_or_insert(error);
+                running.way().session.callback_failed(error);
             });
             if told.is_none() {
                 eprintln!("farcall: {} was called when its call was over", self.kind.interface.full_name());
@@ -262,6 +265,21 @@ impl Session {
         }
     }
 
+    /// Keeps the failure for the thread that called: others call back at the same time, and ask for theirs.
+    fn callback_failed(&mut self, error: Error) {
+        let (me, failures) = (std::thread::current().id(), &mut self.callback_failures);
+        if failures.len() < FAILURES_MAX && failures.iter().all(|(thread, _)| *thread != me) {
+            failures.push((me, error));
+        }
+    }
+
+    /// What this thread has not heard of yet.
+    fn take_callback_failure(&mut self) -> Option<Error> {
+        let me = std::thread::current().id();
+        let position = self.callback_failures.iter().position(|(thread, _)| *thread == me)?;
+        Some(self.callback_failures.remove(position).1)
+    }
+
     /// The routine has returned: threads that still wait for callbacks get nothing, and nothing is read or written that
     /// was theirs. What becomes of the call, if one failed and nobody asked for it.
     pub(super) fn end_callbacks(&mut self, link: &mut farcall_interfaces::link::Link) -> Result<()> {
@@ -270,7 +288,7 @@ impl Session {
             self.connection.cancel(channel);
             link.copy_queued()?;
         }
-        self.callback_failure.take().map_or(Ok(()), |error| {
+        std::mem::take(&mut self.callback_failures).into_iter().next().map_or(Ok(()), |(_, error)| {
             let words = format!("its callback failed, and it did not look: {}", error.message());
             Err(error
                 .context()
@@ -410,14 +428,14 @@ pub(super) unsafe extern "C" fn own_callback_failed() -> c_int {
 
 /// [`farcall_callback_failure`] of the process that runs the call.
 pub(super) unsafe extern "C" fn own_callback_failure(words: *mut c_char, words_bytes: usize) -> c_int {
-    let Some(failure) = running::with(|running| running.way().session.callback_failure.take()) else { return -1 };
+    let Some(failure) = running::with(|running| running.way().session.take_callback_failure()) else { return -1 };
     let Some(failure) = failure else { return 0 };
     // SAFETY: the caller's promise.
     unsafe { say(&failure.to_string(), words, words_bytes) };
     1
 }
 
-/// 1 if a callback of the call that runs has failed since this was last asked, 0 if none has, -1 where no call runs. Who asks
+/// 1 if a callback that this thread called has failed since it last asked, 0 if none has, -1 where no call runs. Who asks
 /// has heard of it: the call does not fail for it.
 #[unsafe(no_mangle)]
 pub extern "C" fn farcall_callback_failed() -> c_int {

@@ -1,5 +1,6 @@
 """Python routines that call functions of their callers."""
 
+import threading
 import time
 from typing import Annotated, Callable
 
@@ -50,6 +51,26 @@ def careful(f: Callable[[int], None], times: int) -> int:
             assert "ValueError" in str(error)
             failed += 1
     return failed
+
+
+def together(f: Callable[[int], None], threads: int) -> int:
+    """Calls it in threads, which it fails for if their number is odd; counts those that hear of another's failure, or not of theirs."""
+    wrong = []
+
+    def call(one):
+        for _ in range(20):
+            try:
+                f(one)
+                failed = False
+            except farcall.RoutineFailed as error:
+                failed = f"thread {one}" in str(error)
+            if failed != bool(one % 2):
+                wrong.append(one)
+
+    all_of_them = [threading.Thread(target=call, args=(one,)) for one in range(threads)]
+    [thread.start() for thread in all_of_them]
+    [thread.join() for thread in all_of_them]
+    return len(wrong)
 
 
 KEPT = []
