@@ -305,8 +305,9 @@ fn is_host_name(name: &str) -> bool {
 /// The token of this user's `ninf_serv_tcp` (tools/ng/ninf) where the environment names no file: programs of its time know of
 /// none.
 fn token_of_ninf_server(address: &Address) -> Option<PathBuf> {
-    let Address::Tcp { port, .. } = address else { return None };
-    if variable("FARCALL_TOKEN_FILE").is_some() {
+    let Address::Tcp { host, port } = address else { return None };
+    // Another host is not to be shown it, and could not use it.
+    if !LOOPBACK.contains(&host.as_str()) || variable("FARCALL_TOKEN_FILE").is_some() {
         return None;
     }
     let base = variable("XDG_RUNTIME_DIR").or_else(|| Some(variable("HOME")?.join(".local/state")))?;

@@ -4,6 +4,7 @@ import os
 import pathlib
 import socket
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -133,3 +134,26 @@ def test_programs_find_the_old_server_by_its_port(tree):
             assert done.returncode == 20 and "FARCALL_TOKEN_FILE" in done.stderr
         finally:
             server.terminate()
+
+
+def test_the_token_of_the_old_server_is_shown_to_no_other_host(tree):
+    with socket.create_server(("127.0.0.2", 0)) as elsewhere:
+        host, port = elsewhere.getsockname()
+        token = tree / f"run/farcall/ninf-{port}/token"
+        token.parent.mkdir(parents=True)
+        token.write_text("ab" * 32 + "\n")
+        token.chmod(0o600)
+        variables = {"XDG_RUNTIME_DIR": str(tree / "run"), "FARCALL_TOKEN_FILE": "", "FARCALL_SERVER": f"farcall://{host}:{port}"}
+        with ThreadPoolExecutor(1) as pool:
+            heard = pool.submit(hear, elsewhere)
+            assert run(tree, "./client", "alpha/inc", **variables).returncode != 0
+            assert b"farcall" in heard.result(20) and bytes.fromhex("ab" * 32) not in heard.result()
+
+
+def hear(listener):
+    """What a client says first."""
+    listener.settimeout(20)
+    connection, _ = listener.accept()
+    with connection:
+        connection.settimeout(20)
+        return connection.recv(4096)
