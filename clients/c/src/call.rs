@@ -14,7 +14,8 @@ use crate::boundary::{OK, PENDING, Place, elements, free, guard, limit, object, 
 use crate::error::ErrorObject;
 use crate::results::ResultsObject;
 use crate::routine::RoutineObject;
-use crate::strings::{TextPlace, fill_all};
+use crate::streams::StreamPlace;
+use crate::strings::TextPlace;
 
 /// `farcall_call`. Whoever waits holds the lock; cancelling needs none.
 pub struct CallObject {
@@ -26,7 +27,7 @@ pub struct CallObject {
     pending: Mutex<PendingCall>,
     /// What was told last.
     told: Mutex<Option<Box<[u8]>>>,
-    places: Vec<TextPlace>,
+    places: Places,
 }
 
 /// `farcall_call_options`.
@@ -64,8 +65,30 @@ pub struct Prepared<'a> {
     pub arguments: Vec<Argument<'a>>,
     /// Where results go, for as many parameters.
     pub destinations: Vec<Destination<'a>>,
-    /// Where strings go when it is over.
-    pub places: Vec<TextPlace>,
+    /// Where strings and open files go when it is over.
+    pub places: Places,
+}
+
+/// Where results go that are no arrays of the caller's.
+#[derive(Default)]
+pub struct Places {
+    /// Strings.
+    pub texts: Vec<TextPlace>,
+    /// Open files.
+    pub files: Vec<StreamPlace>,
+}
+
+impl Places {
+    /// Fills them with a call's results.
+    ///
+    /// # Safety
+    /// They may be written to, and files are open.
+    pub unsafe fn fill(&self, outputs: &Outputs) -> Result<()> {
+        // SAFETY: the caller's promise, here and below.
+        self.texts.iter().try_for_each(|place| unsafe { place.fill(outputs) })?;
+        // SAFETY: as above.
+        self.files.iter().try_for_each(|place| unsafe { place.fill(outputs) })
+    }
 }
 
 /// # Safety
@@ -114,7 +137,7 @@ pub unsafe fn call(routine: &Routine, prepared: Prepared<'_>, options: &CallOpti
     let outputs = routine.call_positional(prepared.arguments, prepared.destinations, options);
     let outputs = outputs.map_err(of_call(routine, options.timeout))?;
     // SAFETY: the caller's promise.
-    unsafe { fill_all(&prepared.places, &outputs) }?;
+    unsafe { prepared.places.fill(&outputs) }?;
     Ok(outputs)
 }
 
@@ -143,7 +166,7 @@ pub unsafe fn fetch(client: &Client, id: CallId, given: *const RawOptions) -> Re
     let options = unsafe { read_options(given) }?;
     let pending = client.fetch(id, &options)?;
     let routine = pending.routine();
-    Ok((CallObject::new(client, &routine, pending, &options, Vec::new()), routine))
+    Ok((CallObject::new(client, &routine, pending, &options, Places::default()), routine))
 }
 
 impl CallObject {
@@ -163,7 +186,7 @@ impl CallObject {
         routine: &Routine,
         pending: PendingCall,
         options: &CallOptions,
-        places: Vec<TextPlace>,
+        places: Places,
     ) -> CallObject {
         let (number, timeout, id) = (pending.number(), options.timeout, pending.id());
         let (client, routine, pending) = (client.clone(), routine.clone(), Mutex::new(pending));
@@ -200,7 +223,7 @@ unsafe fn prepare<'a>(routine: &Routine, arguments: *const RawArgument, count: u
     // SAFETY: as above.
     let read = unsafe { read_all(routine.interface(), arguments) };
     let (arguments, destinations) = read.map_err(of_call(routine, None))?;
-    Ok(Prepared { arguments, destinations, places: Vec::new() })
+    Ok(Prepared { arguments, destinations, places: Places::default() })
 }
 
 #[unsafe(no_mangle)]
@@ -297,7 +320,7 @@ unsafe fn collect(
     };
     let Some(outputs) = outputs.map_err(of_call(&call.routine, call.timeout))? else { return Ok(PENDING) };
     // SAFETY: as above.
-    unsafe { fill_all(&call.places, &outputs) }?;
+    unsafe { call.places.fill(&outputs) }?;
     place.fill(ResultsObject::new(&call.routine, outputs));
     Ok(OK)
 }

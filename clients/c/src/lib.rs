@@ -22,12 +22,13 @@ mod results;
 mod routine;
 mod server;
 mod spans;
+mod streams;
 mod strings;
 
-pub use call::Prepared;
+pub use call::{Places, Prepared};
 pub use client::{ClientObject, connect_inside};
 pub use error::ErrorObject;
 pub use native::{TaggedValue, check_count, prepare};
 pub use passing::{POINTER, passing};
 pub use spans::{Span, spans};
-pub use strings::{TextPlace, allocated, fill_all};
+pub use strings::allocated;

@@ -13,11 +13,12 @@ use farcall_client::{
 };
 
 use crate::boundary::{OK, Place, elements, guard, object, text};
-use crate::call::{CallObject, Prepared, call, start};
+use crate::call::{CallObject, Places, Prepared, call, start};
 use crate::client::ClientObject;
 use crate::element::{is_complex, is_real, is_unsigned, is_whole};
 use crate::error::ErrorObject;
 use crate::passing::{ELEMENT, OTHER, POINTER, TEXT, c_type, fits, passing};
+use crate::streams::{StreamPlace, position, rest};
 use crate::strings::TextPlace;
 
 /// More strings than this in one argument are a mistake.
@@ -156,7 +157,8 @@ pub unsafe fn prepare<'a>(routine: &Routine, values: &[TaggedValue]) -> Result<P
     check_count(interface, values.len())?;
     let arguments = interface.parameters.iter().map(|_| Argument::Unset).collect();
     let destinations = interface.parameters.iter().map(|_| Destination::InPlace).collect();
-    let mut making = Making { routine, interface, prepared: Prepared { arguments, destinations, places: Vec::new() } };
+    let mut making =
+        Making { routine, interface, prepared: Prepared { arguments, destinations, places: Places::default() } };
     for (position, ((index, parameter), value)) in interface.caller_parameters().zip(values).enumerate() {
         check_tag(interface, position, parameter, value.tag)?;
         // SAFETY: the caller's promise, and the tag is the one that the interface wants.
@@ -204,9 +206,10 @@ fn check_tag(interface: &Interface, position: usize, parameter: &Parameter, give
             .fix("pass a function with the callback's parameters, or NULL"));
     }
     let (position, name, given_type) = (position + 1, &parameter.name, c_type(given));
-    let message = format!("argument {position} ({name}) is {given_type}, the interface wants {}", c_type(wanted));
+    let wanted_type = if parameter.stream { "FILE *".to_owned() } else { c_type(wanted) };
+    let message = format!("argument {position} ({name}) is {given_type}, the interface wants {wanted_type}");
     let error = Error::new(ErrorKind::InvalidArgument, "call", message).with("routine", interface.full_name());
-    Err(error.fix(advice(given, wanted)))
+    Err(error.fix(if parameter.stream { "pass an open file".to_owned() } else { advice(given, wanted) }))
 }
 
 /// What to do about a tag that does not fit.
@@ -237,6 +240,10 @@ impl<'a> Making<'_, 'a> {
         if wanted & POINTER == 0 {
             return scalar(self.interface, parameter, value);
         }
+        if parameter.stream {
+            // SAFETY: the caller's promise: an open file, or NULL.
+            return unsafe { self.stream(index, parameter, value.pointer()) };
+        }
         if matches!(parameter.element, ElementType::String | ElementType::Filename) {
             // SAFETY: the caller's promise, here and below.
             return unsafe { self.string(index, parameter, value.pointer(), wanted) };
@@ -253,6 +260,22 @@ impl<'a> Making<'_, 'a> {
             // SAFETY: as above: an array as the interface lays it out.
             (_, false) => Ok(Argument::Array(unsafe { View::new(value.pointer(), parameter.element, None) })),
         }
+    }
+
+    /// # Safety
+    /// As for [`prepare`].
+    unsafe fn stream(&mut self, index: usize, parameter: &Parameter, pointer: *mut u8) -> Result<Argument<'a>> {
+        let file = pointer.cast();
+        if pointer.is_null() {
+            return Ok(Argument::Null);
+        }
+        // SAFETY: the caller's promise, here and below.
+        let from = (parameter.mode == Mode::InOut).then(|| unsafe { position(file) }).transpose()?;
+        if parameter.mode.is_output() {
+            self.prepared.places.files.push(StreamPlace::new(index, file, from));
+        }
+        // SAFETY: as above.
+        Ok(if parameter.mode.is_input() { Argument::Raw(unsafe { rest(file) }?) } else { Argument::Unset })
     }
 
     /// # Safety
@@ -276,7 +299,7 @@ impl<'a> Making<'_, 'a> {
         let place: *mut *mut c_char = pointer.cast();
         let is_file = parameter.element == ElementType::Filename;
         if parameter.mode.is_output() && !is_file {
-            self.prepared.places.push(TextPlace { parameter: index, place, count: 1 });
+            self.prepared.places.texts.push(TextPlace { parameter: index, place, count: 1 });
         }
         match (&parameter.shape, parameter.mode.is_input()) {
             // SAFETY: as above: the place of a string, which is NULL or text.
@@ -322,7 +345,7 @@ impl<'a> Making<'_, 'a> {
                 .with("count", count)
                 .with("limit", TEXTS_MAX));
         }
-        for one in self.prepared.places.iter_mut().filter(|one| one.parameter == index) {
+        for one in self.prepared.places.texts.iter_mut().filter(|one| one.parameter == index) {
             one.count = count;
         }
         // Files are named by their paths in every mode.

@@ -21,6 +21,8 @@ pub fn passing(parameter: &Parameter) -> u32 {
     let text = matches!(parameter.element, ElementType::String | ElementType::Filename);
     match &parameter.shape {
         Shape::Callback { .. } => VOID | POINTER | OTHER,
+        // A `FILE *`.
+        Shape::Scalar if parameter.stream => VOID | POINTER | OTHER,
         // A path is read in every mode.
         Shape::Scalar if parameter.element == ElementType::Filename => CHAR | POINTER | CONST,
         Shape::Scalar if text && parameter.mode == Mode::In => CHAR | POINTER | CONST,
@@ -66,7 +68,7 @@ fn pointer_fits(given: u32, wanted: u32) -> bool {
     let byte = |element: u32| (CHAR..=3).contains(&element);
     let (given_element, wanted_element) = (given & ELEMENT, wanted & ELEMENT);
     match wanted_element {
-        // A function: its type says nothing, as with a struct's.
+        // A function or an open file: its type says nothing, as with a struct's.
         VOID if wanted & OTHER != 0 => given & OTHER != 0,
         STRUCT => given & OTHER != 0,
         // Text and small numbers: `char` may be any byte, and any byte a `char`.

@@ -31,7 +31,7 @@ impl Span {
 }
 
 /// The memory that a call with these values uses. `None` when that depends on elements of arrays, which another call may
-/// still write to.
+/// still write to, or on open files.
 ///
 /// # Errors
 /// As [`prepare`].
@@ -40,6 +40,10 @@ impl Span {
 /// As for [`prepare`].
 pub unsafe fn spans(routine: &Routine, values: &[TaggedValue]) -> Result<Option<Vec<Span>>> {
     let interface = routine.interface();
+    // To look into an open file is to read it; two may be of the same.
+    if interface.parameters.iter().any(|parameter| parameter.stream) {
+        return Ok(None);
+    }
     // SAFETY: the caller's promise.
     let prepared = unsafe { prepare(routine, values) }?;
     let count = interface.parameters.len();

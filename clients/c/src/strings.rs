@@ -19,26 +19,25 @@ pub struct TextPlace {
     pub count: u64,
 }
 
-/// Fills the places of strings with a call's results.
-///
-/// # Safety
-/// The places may be written to.
-pub unsafe fn fill_all(places: &[TextPlace], outputs: &Outputs) -> Result<()> {
-    for place in places {
-        let texts: Vec<Option<&[u8]>> = match outputs.all().get(place.parameter) {
+impl TextPlace {
+    /// Fills the places with a call's results.
+    ///
+    /// # Safety
+    /// They may be written to.
+    pub unsafe fn fill(&self, outputs: &Outputs) -> Result<()> {
+        let texts: Vec<Option<&[u8]>> = match outputs.all().get(self.parameter) {
             Some(Output::Text(text)) => vec![text.as_deref()],
             Some(Output::Texts(texts)) => texts.iter().map(Option::as_deref).collect(),
             _ => Vec::new(),
         };
-        if texts.len() as u64 > place.count {
+        if texts.len() as u64 > self.count {
             return Err(Error::new(ErrorKind::Protocol, "take the results", "more strings than the interface says")
                 .with("strings", texts.len())
-                .with("declared", place.count));
+                .with("declared", self.count));
         }
         // SAFETY: as many places as `count` says may be written to, by the caller's promise.
-        unsafe { fill(place.place, &texts) }?;
+        unsafe { fill(self.place, &texts) }
     }
-    Ok(())
 }
 
 /// # Safety

@@ -1,12 +1,12 @@
 //! Calls: arguments are asked for one by one, as the interface says, and the call is made or started.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::io::Write;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use farcall_c::{POINTER, Prepared, TaggedValue, check_count, fill_all, passing, prepare};
+use farcall_c::{POINTER, Prepared, TaggedValue, check_count, passing, prepare};
 use farcall_client::idl::interface::{Interface, Mode, Parameter, Shape};
 use farcall_client::{Argument, CallOptions, Destination, Error, News, Outputs, PendingCall, Routine};
 
@@ -42,7 +42,7 @@ pub struct Wanted<'a> {
     pub count: Option<usize>,
     /// Whether the configuration may have scalars passed by address.
     pub by_address: bool,
-    /// Ninf's own rules: an IN array may be the text of a URL, and it is told whether arguments or results were lost.
+    /// Ninf's own rules: a `long` has 32 bits, and it is told whether arguments or results were lost.
     pub classic: bool,
 }
 
@@ -108,10 +108,8 @@ impl Bound {
         if let Some(object) = self.options.on {
             within::belong(&mut prepared.arguments, object);
         }
-        if self.classic {
-            // SAFETY: as above.
-            unsafe { name_urls(interface, &values, &mut prepared) }?;
-        }
+        // SAFETY: as above.
+        unsafe { name_urls(interface, &mut prepared.arguments) };
         Ok(prepared)
     }
 
@@ -161,43 +159,21 @@ impl Bound {
     }
 }
 
-/// Where an IN array begins as a URL does, the server is to fetch it from there.
+/// Where an array of numbers begins as a URL does, the server is to fetch it from there. Characters may be a URL that the
+/// routine itself is to have.
 ///
 /// # Safety
-/// As many values as the interface has parameters, each as it says.
-unsafe fn name_urls(interface: &Interface, values: &[TaggedValue], prepared: &mut Prepared<'_>) -> Outcome<()> {
-    for ((index, parameter), value) in interface.caller_parameters().zip(values) {
-        // Characters may be a URL that the routine itself is to have.
-        let is_named =
-            matches!(parameter.shape, Shape::Array { .. }) && WIDE_NUMBERS.contains(&(passing(parameter) & 0xff));
-        if !is_named || value.address().is_null() || !parameter.mode.is_input() {
-            continue;
+/// As many arguments as the interface has parameters, each as it says.
+unsafe fn name_urls(interface: &Interface, arguments: &mut [Argument<'_>]) {
+    for (parameter, argument) in interface.parameters.iter().zip(arguments) {
+        if let Argument::Array(view) = argument
+            && parameter.mode.is_input()
+            && WIDE_NUMBERS.contains(&(passing(parameter) & 0xff))
+        {
+            // SAFETY: the caller's promise: an array of numbers, or a text.
+            unsafe { view.or_url() };
         }
-        // SAFETY: the caller's promise: an array of numbers, which is no text, or a text.
-        let Some(url) = (unsafe { url_at(value.address()) }) else { continue };
-        if parameter.mode != Mode::In {
-            let message = format!("{}: results cannot go to {url}; pass an array", parameter.name);
-            return Err(Failure::other(message));
-        }
-        prepared.arguments[index] = Argument::Url(url);
     }
-    Ok(())
-}
-
-/// The URL that lies there. Looks at no byte behind one that a URL has not.
-///
-/// # Safety
-/// At least one byte lies there, and behind each that is one of a scheme another.
-unsafe fn url_at(place: *const u8) -> Option<String> {
-    let begins = |scheme: &str| {
-        // SAFETY: the caller's promise: what is there goes on as long as it is alike.
-        scheme.bytes().enumerate().all(|(at, byte)| unsafe { place.add(at).read() } == byte)
-    };
-    if !["http://", "https://", "file:/"].into_iter().any(begins) {
-        return None;
-    }
-    // SAFETY: no array begins so: it is text.
-    Some(unsafe { CStr::from_ptr(place.cast()) }.to_string_lossy().into_owned())
 }
 
 impl Bound {
@@ -265,7 +241,7 @@ pub unsafe fn call(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) ->
     let outputs = outcome.map_err(|failure| failure.in_sending(!sent))?;
     known.measured = Measured::of_call(bound.handle.binding, begun, outputs.times());
     // SAFETY: as above.
-    unsafe { fill_all(&places, &outputs) }.map_err(|error| bound.failed(error))
+    unsafe { places.fill(&outputs) }.map_err(|error| bound.failed(error))
 }
 
 /// Waits for the end of a call, and prints what its routine prints.

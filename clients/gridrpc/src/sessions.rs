@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use farcall_c::TextPlace;
+use farcall_c::Places;
 use farcall_client::PendingCall;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -34,8 +34,8 @@ pub type Number = (u64, u64);
 pub struct Running {
     /// `None` while its outcome is being collected.
     pub pending: Option<PendingCall>,
-    /// Where its strings go.
-    pub places: Vec<TextPlace>,
+    /// Where its strings and open files go.
+    pub places: Places,
     pub handle: Arc<Handle>,
     /// The caller's own handle, which `grpc_get_handle` gives back.
     pub given: *mut RawHandle,

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "ninf.h"
+#include "grpc.h"
 
 #include "grpc_check.h"
 #include "grpc_proxy.h"
@@ -132,6 +133,7 @@ static void fetched(void)
     sum = 0;
     CHECK(Ninf_wait(Ninf_call_async("total", 4, file, &sum)) == NINF_OK && sum == 10);
     CHECK(Ninf_call("shift", 4, 1.0, x) == NINF_OK && x[3] == 5);
+    CHECK(Ninf_call("total", 0, (double *)8, &sum) == NINF_OK);
     PROVOKE(INVALID_ARGUMENT, Ninf_call("shift", 4, 1.0, page("good.npy")) == NINF_ERROR);
     PROVOKE(HTTP_NOT_FOUND, Ninf_call("total", 4, page("gone.npy"), &sum) == NINF_ERROR);
     PROVOKE(HTTP_HEADER_READ_ERROR, Ninf_call("total", 4, page("angry.npy"), &sum) == NINF_ERROR);
@@ -150,6 +152,21 @@ static void fetched(void)
     snprintf(file, sizeof file, "file:%s/folder.npy", folder);
     PROVOKE(STORAGE_CANNOT_OPEN, Ninf_call("total", 4, file, &sum) == NINF_ERROR);
     rmdir(in_folder("folder.npy"));
+}
+
+/* The same through grpc.h. */
+static void fetched_by_gridrpc(void)
+{
+    grpc_function_handle_t total, shift;
+    double *nowhere = (double *)8;
+    sum = 0;
+    CHECK(grpc_initialize(NULL) == GRPC_NO_ERROR && grpc_function_handle_default(&total, "total") == GRPC_NO_ERROR);
+    CHECK(grpc_function_handle_default(&shift, "shift") == GRPC_NO_ERROR);
+    CHECK(grpc_call(&total, 4, page("good.npy"), &sum) == GRPC_NO_ERROR && sum == 14);
+    CHECK(grpc_call(&total, 0, nowhere, &sum) == GRPC_NO_ERROR && sum == 0); /* nothing is there to be looked at */
+    CHECK(grpc_call(&total, 4, page("gone.npy"), &sum) != GRPC_NO_ERROR);
+    CHECK(grpc_call(&shift, 4, 1.0, page("good.npy")) == GRPC_OTHER_ERROR_CODE);
+    CHECK(grpc_finalize() == GRPC_NO_ERROR);
 }
 
 static void entries(void)
@@ -312,6 +329,7 @@ int main(void)
     child = check_youngest_child();
     CHECK(Ninf_call("succeed", 1, (int[1]){0}) == NINF_OK && Ninf_error_code() == NINF_NO_ERROR);
     fetched();
+    fetched_by_gridrpc();
     entries();
     stubs();
     sessions();

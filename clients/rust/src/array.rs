@@ -1,6 +1,7 @@
 //! Arrays of the caller: where they lie, of what type, in which strides, for how long. Nothing is copied to describe one.
 
 use std::any::Any;
+use std::ffi::CStr;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -56,6 +57,8 @@ pub struct Place {
     /// `None`: as the interface lays it out.
     pub shape: Option<Shape>,
     pub access: Access,
+    /// Whether the text of a URL may lie there instead, from which the server is to fetch it.
+    pub may_be_url: bool,
     /// Keeps the elements, if they belong to nobody else.
     pub keeper: Option<Arc<dyn Any + Send + Sync>>,
 }
@@ -83,7 +86,17 @@ impl View<'_> {
     /// - if the array is for a result (of an OUT parameter, or as a [`Destination`](crate::Destination)), they may be
     ///   written to, and nobody else reads them either.
     pub unsafe fn new(base: *mut u8, element: ElementType, shape: Option<Shape>) -> Self {
-        View { place: Place { base, element, shape, access: Access::Write, keeper: None }, life: PhantomData }
+        let place = Place { base, element, shape, access: Access::Write, may_be_url: false, keeper: None };
+        View { place, life: PhantomData }
+    }
+
+    /// Where the first bytes are `http://`, `https://` or `file:/`, a URL from which the server is to fetch the array: what C
+    /// programs pass in an array's place. Looked at only where the array has elements, and its parameter is IN.
+    ///
+    /// # Safety
+    /// What begins so ends with a NUL.
+    pub unsafe fn or_url(&mut self) {
+        self.place.may_be_url = true;
     }
 }
 
@@ -91,7 +104,8 @@ impl View<'static> {
     /// Elements that a region keeps, for a call to read.
     pub(crate) fn kept(region: Arc<dyn Region>, element: ElementType, shape: Shape) -> Self {
         let (base, shape) = (region.base(), Some(shape));
-        let place = Place { base, element, shape, access: Access::Read, keeper: Some(Arc::new(region)) };
+        let place =
+            Place { base, element, shape, access: Access::Read, may_be_url: false, keeper: Some(Arc::new(region)) };
         View { place, life: PhantomData }
     }
 }
@@ -144,6 +158,7 @@ impl Elements {
             element: self.element,
             shape: Some((shape.to_vec(), strides)),
             access: self.access,
+            may_be_url: false,
             keeper: None,
         };
         View { place, life: PhantomData }
@@ -267,6 +282,23 @@ impl<'a> ArrayMut<'a> {
 }
 
 impl Place {
+    /// The URL that lies there, if one may. The array has at least one element, at its beginning.
+    pub fn url(&self) -> Option<String> {
+        if !self.may_be_url {
+            return None;
+        }
+        let begins = |scheme: &str| {
+            // SAFETY: what `View::or_url` was promised: at least an element lies there, and text goes on as long as it is
+            // alike.
+            scheme.bytes().enumerate().all(|(at, byte)| unsafe { self.base.add(at).read() } == byte)
+        };
+        if !["http://", "https://", "file:/"].into_iter().any(begins) {
+            return None;
+        }
+        // SAFETY: as above: no array begins so, and text ends with a NUL.
+        Some(unsafe { CStr::from_ptr(self.base.cast()) }.to_string_lossy().into_owned())
+    }
+
     /// Fails unless the array's elements are what the interface wants; a `char` may be any byte.
     pub fn check_element(&self, name: &str, wanted: ElementType) -> Result<()> {
         let byte = |element| matches!(element, ElementType::Char | ElementType::Int8 | ElementType::UInt8);

@@ -167,6 +167,19 @@ fn place_of<'a>(argument: &'a Argument<'_>) -> Option<&'a Place> {
     }
 }
 
+/// The URL that stands in an array's place.
+fn url_at(parameter: &Parameter, array: &ArrayLayout, place: &Place) -> Result<Option<String>> {
+    let is_there = array.full_bytes > 0 && array.dimensions.iter().all(|dimension| dimension.start == 0);
+    let Some(url) = is_there.then(|| place.url()).flatten() else { return Ok(None) };
+    if parameter.mode == Mode::In {
+        return Ok(Some(url));
+    }
+    Err(Error::new(ErrorKind::InvalidArgument, "call", "results cannot go to a URL")
+        .with("parameter", &parameter.name)
+        .with("given", url)
+        .fix("pass an array"))
+}
+
 fn overlap(one: &Range<usize>, other: &Range<usize>) -> bool {
     one.start < other.end && other.start < one.end
 }
@@ -284,6 +297,10 @@ impl<'a> One<'a> {
             return self.receive_separately(array, destination);
         }
         let source = source.filter(|_| mode.is_input());
+        if let Some(url) = source.map(|place| url_at(self.parameter, array, place)).transpose()?.flatten() {
+            self.call.arguments[self.index] = WireArgument::Url(url);
+            return Ok(());
+        }
         if source.is_none() && mode.is_input() {
             return Err(self.wrong("an array is missing"));
         }

@@ -268,6 +268,9 @@ fn declaration(parameter: &Parameter, structs: &[StructType]) -> String {
     }
     let scalar = parameter.shape == Shape::Scalar;
     let by_value = scalar && !parameter.mode.is_output();
+    if parameter.stream {
+        return format!("FILE *{}", parameter.name);
+    }
     let stars = match parameter.element {
         ElementType::Filename => {
             if scalar {

@@ -16,6 +16,7 @@ fn parameter(name: &str, mode: Mode, element: ElementType, array: bool) -> Param
         domain: None,
         constant: name == "fixed",
         wide: false,
+        stream: false,
         doc: String::new(),
         unit: String::new(),
     }

@@ -208,7 +208,7 @@ impl PendingCall {
     pub fn run(&mut self, module: &LoadedModule) -> Result<Vec<Argument>> {
         let loaded = module.find(&self.routine)?;
         // Dropped at the end of this, whatever it is, they are removed.
-        let files = CallFiles::make(&loaded.routine.interface, &self.layout, &self.places)?;
+        let mut files = CallFiles::make(&loaded.routine.interface, &self.layout, &self.places)?;
         let mut slots = self.slots(loaded, &files)?;
         crate::confine::begin_call();
         let outcome = match &loaded.body {
@@ -222,6 +222,7 @@ impl PendingCall {
         output::wait_until_taken();
         // Texts that the slots point to live until they were copied.
         let _texts = outcome?;
+        files.close()?;
         let results = self.results(loaded, &slots, &files);
         self.kept_files = files.if_needed(&self.sending_files);
         results

@@ -8,10 +8,11 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_idl::interface::Interface;
+use farcall_idl::interface::{Interface, Mode};
 use farcall_idl::layout::{CallLayout, ParameterLayout};
 use farcall_interfaces::content::{CHECKSUM_BYTES, ContentCheck, ContentReader, Outgoing};
 use farcall_interfaces::contents::{ContentsParts, ContentsReader, Part, Promised};
@@ -135,6 +136,8 @@ pub struct CallFiles {
     folder: Option<PathBuf>,
     /// By parameter.
     paths: Vec<Paths>,
+    /// Of parameters that are to be open.
+    streams: Vec<(usize, Stream)>,
 }
 
 /// Where the files of a parameter lie.
@@ -165,13 +168,27 @@ impl CallFiles {
                 (Place::File(content), _) => one(&path, content.as_ref()),
                 _ => Ok(Paths::None),
             };
-            files.paths.push(made.map_err(|error| error.with("parameter", &parameter.name))?);
+            let named = |error: Error| error.with("parameter", &parameter.name);
+            let made = made.map_err(named)?;
+            if let (Paths::One(path), true) = (&made, parameter.stream) {
+                files.streams.push((files.paths.len(), Stream::open(path, parameter.mode).map_err(named)?));
+            }
+            files.paths.push(made);
         }
         Ok(files)
     }
 
-    /// What the routine gets for a parameter: the path, and its length without the NUL; or the paths of an array.
+    /// Closes what was opened for the routine, so that all it wrote is in the files.
+    pub fn close(&mut self) -> Result<()> {
+        std::mem::take(&mut self.streams).into_iter().try_for_each(|(_, stream)| stream.close())
+    }
+
+    /// What the routine gets for a parameter: the path, and its length without the NUL; the paths of an array; or the
+    /// open file.
     pub fn slot(&self, index: usize) -> Slot {
+        if let Some((_, stream)) = self.streams.iter().find(|(of, _)| *of == index) {
+            return Slot::new(stream.0.as_ptr().cast(), 0);
+        }
         match self.paths.get(index) {
             Some(Paths::One(path)) => Slot::new(path.as_ptr().cast_mut().cast(), path.as_bytes().len()),
             Some(Paths::Several(_, pointers)) if !pointers.is_empty() => {
@@ -198,6 +215,38 @@ impl CallFiles {
     pub fn if_needed(self, sending: &BTreeMap<u16, Box<dyn Outgoing>>) -> Option<CallFiles> {
         let several = |paths: &Paths| matches!(paths, Paths::Several(..));
         (!sending.is_empty() && self.paths.iter().any(several)).then_some(self)
+    }
+}
+
+/// An open file of the C library (`filepointer`).
+struct Stream(NonNull<libc::FILE>);
+
+impl Stream {
+    fn open(path: &CStr, mode: Mode) -> Result<Stream> {
+        let how = match mode {
+            Mode::In => c"r",
+            Mode::InOut => c"r+",
+            Mode::Out | Mode::Work => c"w+",
+        };
+        // SAFETY: two texts that end with a NUL.
+        let opened = NonNull::new(unsafe { libc::fopen(path.as_ptr(), how.as_ptr()) });
+        opened.map(Stream).ok_or_else(|| cannot("open", &std::io::Error::last_os_error()))
+    }
+
+    fn close(self) -> Result<()> {
+        let file = std::mem::ManuallyDrop::new(self).0;
+        // SAFETY: the interface has the routine leave it open.
+        match unsafe { libc::fclose(file.as_ptr()) } {
+            0 => Ok(()),
+            _ => Err(cannot("write", &std::io::Error::last_os_error())),
+        }
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        // SAFETY: as for `close`.
+        unsafe { libc::fclose(self.0.as_ptr()) };
     }
 }
 

@@ -106,6 +106,7 @@ fn check_parameter(interface: &Interface, parameter: &Parameter) -> Result<()> {
     let one = |dimension: &Dimension| dimension.size == Expression::Integer(1);
     let is_array = matches!(&parameter.shape, Shape::Array { dimensions, .. } if !dimensions.iter().all(one));
     let what = match (&parameter.shape, parameter.element) {
+        _ if parameter.stream => "an open file",
         (Shape::Array { .. }, ElementType::Filename) => "an array of files",
         (_, ElementType::Struct(_)) => "a struct",
         (_, ElementType::String) if is_array => "an array of strings",

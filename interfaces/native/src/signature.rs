@@ -116,6 +116,11 @@ impl Arguments {
 fn fortran_length(index: usize, parameter: &Parameter) -> Result<Option<Passing>> {
     match (parameter.element, &parameter.shape) {
         (_, Shape::Callback { .. }) => Ok(None),
+        _ if parameter.stream => Err(refusal(
+            parameter,
+            "Fortran has no FILE *",
+            "declare it `filename`: the routine gets a path and opens it",
+        )),
         (ElementType::Char, Shape::Scalar) => Ok(Some(Passing::LengthOne)),
         (ElementType::Char, _) => Ok(Some(Passing::TextLength(index))),
         (ElementType::String, Shape::Scalar) if parameter.mode != Mode::Out => Ok(Some(Passing::TextLength(index))),

@@ -53,6 +53,7 @@ pub(crate) mod parameter {
     pub const UNIT: i64 = 11;
     pub const DOMAIN: i64 = 12;
     pub const WIDE: i64 = 13;
+    pub const STREAM: i64 = 14;
 }
 
 /// Keys of a dimension.

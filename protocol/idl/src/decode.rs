@@ -140,6 +140,7 @@ fn read_parameter(reader: &mut Reader<'_>, callbacks: bool) -> Result<Parameter>
         domain: None,
         constant: false,
         wide: false,
+        stream: false,
         doc: String::new(),
         unit: String::new(),
     };
@@ -159,6 +160,7 @@ fn read_parameter(reader: &mut Reader<'_>, callbacks: bool) -> Result<Parameter>
             key::UNIT => it.unit = reader.text()?,
             key::DOMAIN => it.domain = Some(read_domain(reader)?),
             key::WIDE => it.wide = reader.flag()?,
+            key::STREAM => it.stream = reader.flag()?,
             _ => return Ok(false),
         }
         Ok(true)

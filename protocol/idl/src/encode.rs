@@ -192,6 +192,7 @@ fn parameter_map(parameter: &Parameter, part: Part) -> Vec<u8> {
         map.text(key::UNIT, &parameter.unit);
         map.option(key::DOMAIN, parameter.domain.as_ref(), put_domain);
         map.flag(key::WIDE, parameter.wide);
+        map.flag(key::STREAM, parameter.stream);
     }
     map.finish()
 }

@@ -6,6 +6,7 @@ use crate::expression::Expression;
 use crate::interface::{Domain, ElementType, Interface, Mode, Order, Parameter, Shape, StructType};
 use crate::scope::Scope;
 use crate::text::write_character;
+use crate::words::FILE_POINTER;
 
 /// What stands before the `Calls` line, which would otherwise say something false of a Fortran routine.
 const STAND_IN: &str = "/* How the routine is called stays on the server: this line stands in for it. */";
@@ -103,7 +104,8 @@ pub fn parameter_text(scope: Scope<'_>, parameter: &Parameter) -> String {
 fn declarator(scope: Scope<'_>, parameter: &Parameter) -> String {
     let Parameter { name, .. } = parameter;
     let constant = if parameter.constant { "const " } else { "" };
-    let head = format!("{} {constant}{}", parameter.mode.word(), scope.element_text(parameter.element));
+    let element = if parameter.stream { FILE_POINTER.to_owned() } else { scope.element_text(parameter.element) };
+    let head = format!("{} {constant}{element}", parameter.mode.word());
     match &parameter.shape {
         Shape::Scalar => format!("{head} {name}"),
         Shape::Array { order, .. } => {

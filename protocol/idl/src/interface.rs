@@ -161,6 +161,8 @@ pub struct Parameter {
     pub constant: bool,
     /// An integer scalar whose type says 64 bits (`long long`, `int64`, `size_t`): of a `long`, callers of Ninf 1 pass 32.
     pub wide: bool,
+    /// `filepointer`: a file that C routines and C callers have as an open `FILE *`, and others by its path.
+    pub stream: bool,
     /// One line for people.
     pub doc: String,
     /// Physical unit ("K", "m/s"); empty if none.

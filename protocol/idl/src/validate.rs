@@ -66,6 +66,9 @@ fn validate_parameter(scope: Scope<'_>, parameter: &Parameter) -> std::result::R
     {
         return Err(format!("has struct number {index}, which does not exist"));
     }
+    if parameter.stream && (parameter.element != ElementType::Filename || parameter.shape != Shape::Scalar) {
+        return Err("is an open file and something else".into());
+    }
     match &parameter.shape {
         Shape::Array { dimensions, .. } if dimensions.is_empty() => return Err("is an array without dimensions".into()),
         Shape::Array { dimensions, .. } if dimensions.len() > DIMENSIONS_MAX => {

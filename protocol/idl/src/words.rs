@@ -40,8 +40,14 @@ pub(crate) const SINGLE_TYPES: [(&str, ElementType); 15] = [
     ("complex128", ElementType::Complex128),
 ];
 
-/// Type words that modify another one or are known only to be refused with advice.
-pub(crate) const OTHER_TYPES: [&str; 4] = ["unsigned", "signed", "void", "filepointer"];
+/// A file that C has as an open `FILE *` (Ninf 1).
+pub(crate) const FILE_POINTER: &str = "filepointer";
+
+/// Bytes of whatever type (Ninf 1).
+pub(crate) const VOID: &str = "void";
+
+/// Type words that modify another one or have a meaning beside their element.
+pub(crate) const OTHER_TYPES: [&str; 4] = ["unsigned", "signed", VOID, FILE_POINTER];
 
 /// Words that begin a declaration.
 pub(crate) const DECLARATIONS: [&str; 12] = [
@@ -94,5 +100,5 @@ pub(crate) fn says_64_bits<'a>(mut words: impl Iterator<Item = &'a str> + Clone)
 
 /// Every type word.
 pub(crate) fn types<'a>() -> impl Iterator<Item = &'a str> {
-    CORE_TYPES.into_iter().chain(SINGLE_TYPES.into_iter().map(|(name, _)| name)).chain(["unsigned"])
+    CORE_TYPES.into_iter().chain(SINGLE_TYPES.into_iter().map(|(name, _)| name)).chain(["unsigned", FILE_POINTER])
 }

@@ -29,6 +29,43 @@ static long read_file(const char *path, char *bytes, size_t room)
     return n;
 }
 
+/* Files that are open here are open there. */
+static void open_files(void)
+{
+    grpc_sessionid_t session;
+    char text[20] = "";
+    unsigned char bytes[3] = {1, 2, 250};
+    int n = 0, sum = 0;
+    FILE *f = fopen("f.open", "w+");
+    fputs("one\ntwo\nthree\n", f);
+    rewind(f);
+    EXPECT(GRPC_NO_ERROR, grpc_call(bound("files/lines"), f, &n));
+    CHECK(n == 3);
+    fseek(f, 4, SEEK_SET); /* from where it stands */
+    EXPECT(GRPC_NO_ERROR, grpc_call(bound("files/lines"), f, &n));
+    CHECK(n == 2);
+    EXPECT(GRPC_NO_ERROR, grpc_call(bound("files/lines"), (FILE *)NULL, &n));
+    CHECK(n == -1);
+    fseek(f, 4, SEEK_SET);
+    EXPECT(GRPC_NO_ERROR, grpc_call(bound("files/upper"), f));
+    rewind(f);
+    CHECK(fread(text, 1, sizeof text, f) == 13 && memcmp(text, "one\nTWO\nTHREE", 13) == 0);
+    fclose(f);
+
+    f = fopen("f.out", "w+");
+    fputs("# ", f);
+    EXPECT(GRPC_NO_ERROR, grpc_call_async(bound("files/count_up"), &session, 2, f));
+    EXPECT(GRPC_NO_ERROR, grpc_wait(session));
+    rewind(f);
+    CHECK(fread(text, 1, sizeof text, f) == 6 && memcmp(text, "# 0\n1\n", 6) == 0);
+    fclose(f);
+    f = fopen("f.out", "r");
+    CHECK(grpc_call(bound("files/count_up"), 2, f) != GRPC_NO_ERROR); /* it cannot be written */
+    fclose(f);
+    EXPECT(GRPC_NO_ERROR, grpc_call(bound("files/checksum"), 3, bytes, &sum));
+    CHECK(sum == 253);
+}
+
 int main(int argc, char *argv[])
 {
     enum { BINARY = 300000 };
@@ -61,6 +98,7 @@ int main(int argc, char *argv[])
     EXPECT(GRPC_NO_ERROR, grpc_call(bound("files/spread"), 2, out));
     CHECK(read_file("f.part1", back, sizeof back) == 7 && memcmp(back, "part 1\n", 7) == 0);
     CHECK(grpc_call(bound("files/size"), "f.missing", &n) != GRPC_NO_ERROR);
+    open_files();
 
     EXPECT(GRPC_NO_ERROR, grpc_finalize());
     system("rm -f f.*");

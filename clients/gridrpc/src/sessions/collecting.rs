@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use farcall_c::TextPlace;
+use farcall_c::Places;
 use farcall_client::{CallTimes, CallbackTimes, CompressedArray, Outputs, PendingCall};
 
 use super::{LAST_WORD, Number, Running, Sessions, Table};
@@ -88,7 +88,7 @@ impl Sessions {
 struct Taken {
     session: i32,
     pending: PendingCall,
-    places: Vec<TextPlace>,
+    places: Places,
     handle: Arc<Handle>,
     connection: Arc<Connection>,
     /// Whether looking may run functions of the program.
@@ -120,7 +120,7 @@ pub(super) struct Spent {
 
 enum Found {
     Over(Option<Failure>, Spent),
-    UnderWay(PendingCall, Vec<TextPlace>),
+    UnderWay(PendingCall, Places),
 }
 
 impl Taken {
@@ -146,7 +146,7 @@ impl Taken {
             Ok(None) => Found::UnderWay(self.pending, self.places),
             Ok(Some(outputs)) => {
                 // SAFETY: grpc.h: places of strings stay until the session has ended.
-                let filled = unsafe { farcall_c::fill_all(&self.places, &outputs) };
+                let filled = unsafe { self.places.fill(&outputs) };
                 Found::Over(filled.err().map(Failure::from), self.spent(Some(&outputs)))
             }
             Err(error) => {

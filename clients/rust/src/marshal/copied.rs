@@ -9,6 +9,7 @@ use farcall_interfaces::memory::{HeapRegion, Region};
 use farcall_interfaces::strided::Strided;
 
 use super::complete::complete;
+use super::url_at;
 use super::views::{Direction, copy_place, given_elements, transfer_axes};
 use crate::argument::{Argument, Destination, Passed};
 use crate::array::View;
@@ -31,6 +32,10 @@ pub fn copy_arrays(contract: &Contract, passed: &mut Passed, limit: Bytes) -> Re
             continue;
         }
         let place = &view.place;
+        if let Some(url) = url_at(parameter, array, place)? {
+            passed.arguments[index] = Argument::Url(url);
+            continue;
+        }
         let from = given_elements(place, array);
         let counts: Vec<u64> = match &place.shape {
             Some((counts, _)) => counts.clone(),

@@ -96,6 +96,7 @@ impl List<'_, '_> {
             wide: signature.mode == Mode::In
                 && tree.dimensions.is_empty()
                 && words::says_64_bits(tree.types.iter().map(|word| word.text.as_str())),
+            stream: signature.element == Some(ElementType::Filename) && is_type(tree, words::FILE_POINTER),
             doc: tree.doc.as_ref().map(|doc| doc.text.clone()).unwrap_or_default(),
             unit: tree.unit.as_ref().map(|unit| unit.text.clone()).unwrap_or_default(),
         };
@@ -126,6 +127,7 @@ impl List<'_, '_> {
             domain: None,
             constant: false,
             wide: false,
+            stream: false,
             doc: tree.doc.as_ref().map(|doc| doc.text.clone()).unwrap_or_default(),
             unit: String::new(),
         }
@@ -238,6 +240,13 @@ impl List<'_, '_> {
     fn mode_and_type(&mut self, tree: &tree::Parameter, parameter: &Parameter) {
         let (name, span) = (shown(&parameter.name), tree.name.span);
         let text = matches!(parameter.element, ElementType::String | ElementType::Filename);
+        if is_type(tree, words::VOID) && !all_sized(tree) {
+            let help = format!("say how many bytes: 'void {name}[size]'");
+            self.problems.add_with_help(span, format!("'{name}' is void, which has no size of its own"), help);
+        }
+        if is_type(tree, words::FILE_POINTER) {
+            self.file_pointer(tree);
+        }
         if parameter.mode == Mode::Work {
             if self.outer.is_some() {
                 self.problems.add(span, format!("'{name}' is WORK, which a callback cannot have"));
@@ -262,6 +271,18 @@ impl List<'_, '_> {
         }
     }
 
+    /// An open file belongs to one parameter of a routine.
+    fn file_pointer(&mut self, tree: &tree::Parameter) {
+        let (name, span) = (shown(&tree.name.text), tree.name.span);
+        if self.outer.is_some() {
+            let help = "use filename: the function gets a path";
+            self.problems.add_with_help(span, format!("'{name}' is an open file, which a callback cannot have"), help);
+        } else if !tree.dimensions.is_empty() {
+            let help = format!("write 'filepointer {name}' for one, or use an array of filename");
+            self.problems.add_with_help(span, format!("'{name}' is an array of open files"), help);
+        }
+    }
+
     /// What clauses go with the shape.
     fn clauses(&mut self, tree: &tree::Parameter, parameter: &Parameter) {
         let name = shown(&parameter.name);
@@ -282,6 +303,16 @@ impl List<'_, '_> {
             self.problems.add(value.span, format!("'{name}' is no number, so it has no default value"));
         }
     }
+}
+
+/// Whether a parameter's type is this word alone.
+fn is_type(tree: &tree::Parameter, word: &str) -> bool {
+    matches!(tree.types.as_slice(), [only] if only.text == word)
+}
+
+fn all_sized(tree: &tree::Parameter) -> bool {
+    let sized = |dimension: &tree::Dimension| !matches!(dimension, tree::Dimension::Pointer);
+    !tree.dimensions.is_empty() && tree.dimensions.iter().all(sized)
 }
 
 /// A dimension of one element.

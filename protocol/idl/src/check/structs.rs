@@ -65,7 +65,8 @@ fn field_type(field: &tree::Field, structs: &HashSet<&str>, problems: &mut Probl
         return None;
     }
     let element = types::element_type(&field.types, &[], problems)?;
-    if matches!(element, ElementType::String | ElementType::Filename) {
+    let has_no_size = field.types[0].text == words::VOID;
+    if has_no_size || matches!(element, ElementType::String | ElementType::Filename) {
         let help = format!("use 'char {}[64]' for text of bounded length", shown(&field.name.text));
         problems.add_with_help(field.types[0].span, "a struct holds numbers and characters only", help);
         return None;

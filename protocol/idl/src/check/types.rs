@@ -67,6 +67,9 @@ fn combined(types: &[Name], span: Span, problems: &mut Problems) -> Option<Eleme
         ["dcomplex"] => ElementType::Complex128,
         ["string"] => ElementType::String,
         ["filename"] => ElementType::Filename,
+        // What they add to these is looked at with the declarator.
+        [words::FILE_POINTER] => ElementType::Filename,
+        [words::VOID] => ElementType::UInt8,
         _ => {
             refuse(&words, span, problems);
             return None;
@@ -79,8 +82,6 @@ fn combined(types: &[Name], span: Span, problems: &mut Problems) -> Option<Eleme
 fn refuse(words: &[&str], span: Span, problems: &mut Problems) {
     let (message, help) = match words {
         ["double", "long"] => ("'long double' differs from machine to machine", "use double"),
-        ["void"] => ("'void' has no values to send", "a routine without a result needs no parameter for it"),
-        ["filepointer"] => ("an open file cannot travel", "use filename: the routine gets a path and opens it"),
         _ => ("these words name no type together", "examples are: unsigned int, long long, double, dcomplex, size_t"),
     };
     problems.add_with_help(span, message, help);

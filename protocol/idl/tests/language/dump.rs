@@ -79,6 +79,9 @@ fn parameter_line(parameter: &Parameter, all: &[Parameter]) -> String {
             let _ = write!(line, " callback ({})", lines.join("; "));
         }
     }
+    if parameter.stream {
+        line.push_str(" open");
+    }
     if parameter.constant {
         line.push_str(" const");
     }
