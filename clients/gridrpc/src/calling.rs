@@ -239,7 +239,7 @@ pub unsafe fn call(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) ->
     let words = || outcome.as_ref().err().map_or_else(|| "well".to_owned(), |failure| failure.words.clone());
     bound.connection.log.write(|| format!("call {number} ends: {}", words()));
     let outputs = outcome.map_err(|failure| failure.in_sending(!sent))?;
-    known.measured = Measured::of_call(bound.handle.binding, begun, outputs.times());
+    known.measured = Measured::of_call(bound.handle.binding, bound.routine.interface(), begun, outputs.times());
     // SAFETY: as above.
     unsafe { places.fill(&outputs) }.map_err(|error| bound.failed(error))
 }
@@ -289,7 +289,7 @@ pub unsafe fn start(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) -
             transfer.sent, transfer.to_send
         )
     });
-    let measured = began.sent(bound.handle.binding);
+    let measured = began.sent(bound.handle.binding, bound.routine.interface());
     let is_function = |parameter: &Parameter| matches!(parameter.shape, Shape::Callback { .. });
     let calls_back = bound.routine.interface().parameters.iter().any(is_function);
     let Bound { handle, connection, turn, .. } = bound;

@@ -3,6 +3,7 @@
 use std::ffi::c_int;
 use std::time::{Duration, Instant};
 
+use farcall_client::idl::interface::{ElementType, Interface, Mode, Parameter};
 use farcall_client::{CallTimes, CallbackTimes, CompressedArray};
 
 use crate::code::{Failure, Outcome};
@@ -115,6 +116,24 @@ pub struct Measured {
     pub compressed: Vec<CompressedArray>,
     /// By this process, of functions of the program that the routine called.
     pub callbacks: CallbackTimes,
+    files: Files,
+}
+
+/// Whether files are among the arguments, and among the results: they travel with the others.
+#[derive(Clone, Copy, Debug, Default)]
+struct Files {
+    sent: bool,
+    received: bool,
+}
+
+impl Files {
+    fn of(interface: &Interface) -> Files {
+        let any = |moves: fn(Mode) -> bool| {
+            let is_file = |one: &&Parameter| one.element == ElementType::Filename && moves(one.mode);
+            interface.parameters.iter().any(|one| is_file(&one))
+        };
+        Files { sent: any(Mode::is_input), received: any(Mode::is_output) }
+    }
 }
 
 /// When a call began.
@@ -131,9 +150,10 @@ impl Began {
     }
 
     /// What is known when the arguments have left.
-    pub fn sent(&self, binding: Binding) -> Measured {
+    pub fn sent(&self, binding: Binding, interface: &Interface) -> Measured {
         let sending_processor = processor_time().saturating_sub(self.processor);
-        Measured { binding, sending: self.real.elapsed(), sending_processor, ..Measured::default() }
+        let (sending, files) = (self.real.elapsed(), Files::of(interface));
+        Measured { binding, sending, sending_processor, files, ..Measured::default() }
     }
 }
 
@@ -144,8 +164,8 @@ fn processor_time() -> Duration {
 
 impl Measured {
     /// Of a call that a thread waited for, which is spared the looks at the processor's clock.
-    pub fn of_call(binding: Binding, begun: Instant, times: CallTimes) -> Measured {
-        let mut measured = Measured { binding, ..Measured::default() };
+    pub fn of_call(binding: Binding, interface: &Interface, begun: Instant, times: CallTimes) -> Measured {
+        let mut measured = Measured { binding, files: Files::of(interface), ..Measured::default() };
         measured.ended(begun, Some(times));
         measured
     }
@@ -164,6 +184,7 @@ impl Measured {
         let calculation = self.finished.saturating_sub(self.started);
         let results = self.whole.saturating_sub(self.sending).saturating_sub(self.finished);
         let real = |duration| Pair::new(duration, Duration::ZERO);
+        let of_files = |any: bool, duration| if any { real(duration) } else { Pair::default() };
         let callbacks = c_int::try_from(self.callbacks.count).unwrap_or(c_int::MAX);
         let (callback_arguments, callback_results) = (real(self.callbacks.arguments), real(self.callbacks.results));
         let callback_calculation = real(self.callbacks.calculation);
@@ -175,7 +196,8 @@ impl Measured {
             arguments: real(self.started),
             calculation: Pair::new(calculation, self.processor),
             results: real(results),
-            ..OfExecutable::default()
+            files_to_remote: of_files(self.files.sent, self.started),
+            files_to_client: of_files(self.files.received, results),
         };
         let client = OfClient {
             callbacks,

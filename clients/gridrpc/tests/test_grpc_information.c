@@ -32,6 +32,7 @@ static void processor_time(void)
     CHECK_OK(grpc_call_async(&handle, &session, 0.3, &done));
     info = ended(session);
     CHECK(seconds(info->gei_measureExecutable.calculationRealTime) >= 0.3);
+    CHECK(seconds(info->gei_measureExecutable.transferFileToRemoteRealTime) == 0);
     CHECK(seconds(info->gei_measureExecutable.calculationCpuTime) < 0.1);
     CHECK_OK(grpc_session_info_release_np(info));
     CHECK_OK(grpc_function_handle_destruct(&handle));
@@ -42,6 +43,22 @@ static void processor_time(void)
     computed = seconds(info->gei_measureExecutable.calculationCpuTime);
     /* The process may have computed a little before its first call. */
     CHECK(done == 1 && computed > 0.2 && computed < 0.5);
+    CHECK_OK(grpc_session_info_release_np(info));
+    CHECK_OK(grpc_function_handle_destruct(&handle));
+}
+
+/* Files travel with the arguments and the results. */
+static void files(char *from, char *to)
+{
+    grpc_function_handle_t handle;
+    grpc_session_info_t_np *info;
+    grpc_sessionid_t session;
+    CHECK_OK(grpc_function_handle_default(&handle, "duplicate"));
+    CHECK_OK(grpc_call_async(&handle, &session, from, to));
+    info = ended(session);
+    CHECK(seconds(info->gei_measureExecutable.transferFileToRemoteRealTime) > 0);
+    CHECK(seconds(info->gei_measureExecutable.transferFileToClientRealTime) > 0);
+    CHECK(unlink(to) == 0);
     CHECK_OK(grpc_session_info_release_np(info));
     CHECK_OK(grpc_function_handle_destruct(&handle));
 }
@@ -96,7 +113,7 @@ static void compression(void)
 
 int main(void)
 {
-    char folder[] = "/tmp/farcall-information-XXXXXX", token[100], path[100];
+    char folder[] = "/tmp/farcall-information-XXXXXX", token[100], path[100], copy[100];
     const char *const arguments[] = {"--listen",     "tcp:127.0.0.1:0", "--token-file",
                                      token,          "--manifest",      "clients/gridrpc/tests/compressing.toml"};
     farcall_server *server;
@@ -106,12 +123,14 @@ int main(void)
     setenv("FARCALL_TOKEN_FILE", token, 1);
     server = check_begin(6, arguments);
     snprintf(path, sizeof path, "%s/client", folder);
+    snprintf(copy, sizeof copy, "%s/copy", folder);
     file = fopen(path, "w");
     fprintf(file, "<SERVER>\nhostname %s\ncompress zlib\n</SERVER>\n", farcall_server_address(server));
     fclose(file);
     CHECK_OK(grpc_initialize(path));
     processor_time();
     compression();
+    files(path, copy);
     CHECK_OK(grpc_finalize());
     unlink(path);
     unlink(token);
