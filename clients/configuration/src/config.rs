@@ -39,6 +39,8 @@ pub struct Config {
     pub has_client: bool,
     /// Servers, in the order of the text: default handles take the first that has their function.
     pub servers: Vec<Server>,
+    /// What holds for one that no section names.
+    server_default: Server,
     /// Functions of servers.
     pub functions: Vec<FunctionInfo>,
     /// Local files that describe functions.
@@ -100,6 +102,11 @@ impl Config {
     pub fn server(&self, name: &str) -> Option<&Server> {
         let tagged = self.servers.iter().find(|server| server.tag.as_deref() == Some(name));
         tagged.or_else(|| self.servers.iter().find(|server| server.hostname == name))
+    }
+
+    /// A host that no section names.
+    pub fn unnamed_server(&self, hostname: &str) -> Server {
+        Server { hostname: hostname.to_owned(), ..self.server_default.clone() }
     }
 
     /// What is said of `function` on the host.
@@ -287,6 +294,7 @@ impl Checked {
             has_client: !self.all(&table::CLIENT).is_empty(),
             client: Client::of(&self.one(&table::CLIENT), surroundings),
             servers: self.servers().iter().flat_map(Server::all_of).collect(),
+            server_default: Server::of(&self.one(&table::SERVER_DEFAULT)),
             functions: self.all(&table::FUNCTION_INFO).iter().map(FunctionInfo::of).collect(),
             interface_files: files.chain(ldif).collect(),
             warnings: Vec::new(),

@@ -162,11 +162,7 @@ impl Servers {
         let Some(name) = name.filter(|name| !name.is_empty()) else {
             let sections = config.servers.iter().flat_map(|section| self.of_section(&config, section, function));
             let all: Vec<Arc<Server>> = sections.collect();
-            if all.is_empty() {
-                let place = Place::Default;
-                return Ok(self.around(&place).into_iter().chain([self.known(place, None)]).collect());
-            }
-            return Ok(all);
+            return Ok(if all.is_empty() { self.without_section(&config, function) } else { all });
         };
         if let Ok(address) = name.parse::<Address>() {
             return Ok(vec![self.known(Place::At(address), config.server(name).cloned())]);
@@ -174,14 +170,22 @@ impl Servers {
         if let Ok(port @ 1..) = u16::try_from(port) {
             return Ok(vec![self.known(self.at(name, port), config.server(name).cloned())]);
         }
-        match config.server(name) {
+        let is_here = self.is_here(name);
+        let by_another_name = || config.servers.iter().find(|section| is_here && self.is_here(&section.hostname));
+        match config.server(name).or_else(by_another_name) {
             Some(section) => Ok(self.of_section(&config, section, function)),
-            None if is_host_name(name) => {
-                let place = self.host(name);
-                Ok(self.around(&place).into_iter().chain([self.known(place, None)]).collect())
-            }
+            None if is_host_name(name) => Ok(self.of_section(&config, &config.unnamed_server(name), function)),
             None => Err(Failure::new(Code::ServerNotFound, format!("{name:?}: no server has this tag or host name"))),
         }
+    }
+
+    /// Those of a configuration without servers: that of this host's stub executables, where one of them has the function, and
+    /// the default one.
+    fn without_section(&self, config: &Config, function: &str) -> Vec<Arc<Server>> {
+        let here = config.unnamed_server(&self.host);
+        let stubs = self.stubs(config, &here, function).map(|place| self.known(place, Some(here)));
+        let around = self.around(&Place::Default);
+        around.into_iter().chain(stubs).chain([self.known(Place::Default, None)]).collect()
     }
 
     /// For a routine that is a client of this host: first its own server, which has what was published together with it.

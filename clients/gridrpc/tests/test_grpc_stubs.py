@@ -14,7 +14,8 @@ int main(int argc, char **argv)
     grpc_function_handle_t handle;
     grpc_error_t status;
     int y = 0;
-    if ((status = grpc_initialize(argc > 1 ? argv[1] : NULL)) || (status = grpc_function_handle_default(&handle, "sample/inc")) ||
+    if ((status = grpc_initialize(argc > 1 ? argv[1] : NULL)) ||
+        (status = argc > 2 ? grpc_function_handle_init(&handle, argv[2], "sample/inc") : grpc_function_handle_default(&handle, "sample/inc")) ||
         (status = grpc_call(&handle, 41, &y))) {
         printf("%s\n", grpc_error_string(status));
         return 1;
@@ -63,9 +64,13 @@ def test_stub_executables_of_this_host_serve_its_clients(tmp_path):
     ):
         done = run(tmp_path, *command)
         assert done.returncode == 0, done.stdout + done.stderr
-    for configuration in ("info.conf", "file.conf"):
-        done = run(tmp_path, "./client", configuration)
-        assert (done.returncode, done.stdout) == (0, "42\n"), done.stdout + done.stderr
+    # Without a section SERVER, the files tell of this host's executables all the same; and this host has several names.
+    (tmp_path / "alone.conf").write_text(source)
+    (tmp_path / "ldif.conf").write_text("<LOCAL_LDIF>\nfilename sample.here.example.ngdef\n</LOCAL_LDIF>\n")
+    for configuration in ("info.conf", "file.conf", "alone.conf", "ldif.conf"):
+        for host in ([], ["localhost"], ["127.0.0.1"], ["here.example"], ["here"]):
+            done = run(tmp_path, "./client", configuration, *host)
+            assert (done.returncode, done.stdout) == (0, "42\n"), (configuration, host, done.stdout + done.stderr)
     gone = run(tmp_path, "./client", "gone.conf")
     assert gone.returncode != 0 and "gone.conf:5:1: the executable of sample/inc is not there" in gone.stderr, gone.stderr
     # The private server's lists lie in the folder for temporary files, which is empty again afterwards.

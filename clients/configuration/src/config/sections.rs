@@ -276,7 +276,8 @@ impl Server {
         hosts.map(move |(hostname, _)| Server { hostname, ..server.clone() })
     }
 
-    fn of(values: &Values) -> Server {
+    /// Of a section without its hosts.
+    pub(crate) fn of(values: &Values) -> Server {
         let log = [
             "commLog_filePath",
             "commLog_suffix",

@@ -59,7 +59,8 @@ fn an_empty_file_says_what_holds_by_default() {
     };
     assert_eq!(config.client, client);
     assert!(config.servers.is_empty() && config.functions.is_empty() && config.warnings.is_empty());
-    assert_eq!(Config::without_file(&surroundings()), config);
+    let without = Config::without_file(&surroundings());
+    assert_eq!((without.client, without.servers), (config.client, config.servers));
     let louder = Surroundings { log_level: Some(5), ..surroundings() };
     assert_eq!(Config::without_file(&louder).client.log_level_grpc, 5);
 }
@@ -256,6 +257,14 @@ fn servers_are_found_by_tag_and_then_by_host() {
     assert_eq!(config.server("other").unwrap().port, Some(5));
     assert_eq!(config.server("b").unwrap().hostname, "d");
     assert!(config.server("e").is_none());
+}
+
+#[test]
+fn a_host_without_a_section_is_as_server_default_says() {
+    let config = read("<SERVER>\nhostname a\nheartbeat 7\n</SERVER>\n<SERVER_DEFAULT>\nheartbeat 9\n</SERVER_DEFAULT>");
+    let unnamed = config.unnamed_server("b");
+    assert_eq!((unnamed.hostname.as_str(), unnamed.heartbeat, unnamed.tag), ("b", seconds(9), None));
+    assert_eq!(read("").unnamed_server("b").heartbeat, seconds(60));
 }
 
 #[test]
