@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use farcall_client::PerProcess;
+use farcall_client::{PerProcess, keep_standard_streams};
 
 use crate::attributes::{Attributes, HandleAttributes, SessionAttributes};
 use crate::code::{Code, Failure, Outcome};
@@ -34,6 +34,7 @@ impl Context {
 
     /// A context with what a configuration file says, where there is one.
     pub fn new(file: Option<&Path>) -> Outcome<Context> {
+        keep_standard_streams();
         let servers = Servers::read(file)?;
         let sessions: Arc<Sessions> = Arc::default();
         sessions.lock().set_information_max(servers.sessions_kept());

@@ -20,6 +20,7 @@ use crate::dial::{self, ConnectOptions, Reached};
 use crate::pending::PendingCall;
 use crate::routine::Routine;
 use crate::session::{Session, compressing};
+use crate::standard_streams::keep_standard_streams;
 
 /// A connection to a server. Clones share it; it is closed with the last.
 #[derive(Clone)]
@@ -102,6 +103,7 @@ impl Client {
     /// # Errors
     /// As [`Client::connect_to`].
     pub fn connect_with(address: &Address, options: &ConnectOptions) -> Result<Client> {
+        keep_standard_streams();
         let compression = dial::given_compression()?;
         let reached = dial::reach(address, options, compression)?;
         let client = Self::greet(reached, options.timeout, compression)?;

@@ -29,6 +29,7 @@ mod private;
 mod results;
 mod routine;
 mod session;
+mod standard_streams;
 
 pub use address::Address;
 pub use argument::{Argument, Destination};
@@ -52,3 +53,4 @@ pub use private::{PrivateServer, ServeOptions};
 pub use results::{CompressedArray, Output, Outputs, OwnedArray};
 pub use routine::Routine;
 pub use session::{CallbackTimes, Transfer};
+pub use standard_streams::keep_standard_streams;

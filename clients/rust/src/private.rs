@@ -10,6 +10,7 @@ use farcall_base::{Error, ErrorKind, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::client::Client;
+use crate::standard_streams::keep_standard_streams;
 
 /// Time that a child has to end when its standard input closes.
 const STOP_GRACE: Duration = Duration::from_secs(5);
@@ -60,6 +61,7 @@ impl PrivateServer {
     pub fn start(options: &ServeOptions) -> Result<PrivateServer> {
         let program = options.program.clone().or_else(|| std::env::var_os(PROGRAM_VARIABLE).map(PathBuf::from));
         let program = program.or_else(beside_library).unwrap_or_else(|| PathBuf::from("farcall"));
+        keep_standard_streams();
         let mut command = Command::new(&program);
         command.arg("serve").arg("--private").args(&options.arguments).arg("--").args(&options.files);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
