@@ -232,7 +232,7 @@ typedef struct grpc_session_info_s_np grpc_exec_info_t_np;
  * GRPC_CONFIGFILE_NOT_FOUND, GRPC_CONFIGFILE_ERROR, GRPC_ALREADY_INITIALIZED. */
 grpc_error_t grpc_initialize(farcall_grpc_char *config_file) FARCALL_GRPC_SYMBOL(grpc_initialize);
 
-/* Cancels the sessions that are under way, ends threads that wait for them with GRPC_CANCELED_NP's failure, frees all
+/* Cancels the sessions that are under way, lets threads that wait for them return GRPC_NOT_INITIALIZED, frees all
  * handles, attributes and sessions, and closes the connections. */
 grpc_error_t grpc_finalize(void) FARCALL_GRPC_SYMBOL(grpc_finalize);
 

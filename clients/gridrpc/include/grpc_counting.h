@@ -8,8 +8,9 @@
  * literal, is to stand in parentheses. What follows is no standard before C99, and this header's own
  * matter. */
 #pragma GCC system_header
+/* How many follow the handle: what stands before a comma that vanishes is to have a name, or strict standards keep it. */
 #define FARCALL_GRPC_COUNT(...)                                                                                  \
-    FARCALL_GRPC_PICK(0, ##__VA_ARGS__, 128, 127, 126, 125, 124, 123, 122, 121, 120, 119, 118, 117, 116, 115,    \
+    FARCALL_GRPC_PICK(__VA_ARGS__, 128, 127, 126, 125, 124, 123, 122, 121, 120, 119, 118, 117, 116, 115,         \
     114, 113, 112, 111, 110, 109, 108, 107, 106, 105, 104, 103, 102, 101, 100, 99, 98, 97, 96, 95, 94, 93, 92,   \
     91, 90, 89, 88, 87, 86, 85, 84, 83, 82, 81, 80, 79, 78, 77, 76, 75, 74, 73, 72, 71, 70, 69, 68, 67, 66, 65,  \
     64, 63, 62, 61, 60, 59, 58, 57, 56, 55, 54, 53, 52, 51, 50, 49, 48, 47, 46, 45, 44, 43, 42, 41, 40, 39, 38,  \
@@ -24,22 +25,27 @@
     _121, _122, _123, _124, _125, _126, _127, _128, count, ...) count
 
 #define grpc_call(handle, ...) \
-    farcall_grpc_call_counted(FARCALL_GRPC_COUNT(__VA_ARGS__), handle, ##__VA_ARGS__)
+    farcall_grpc_call_counted(FARCALL_GRPC_COUNT(handle, ##__VA_ARGS__), handle, ##__VA_ARGS__)
 #define grpc_call_async(handle, session, ...) \
-    farcall_grpc_call_async_counted(FARCALL_GRPC_COUNT(__VA_ARGS__), handle, session, ##__VA_ARGS__)
+    farcall_grpc_call_async_counted(FARCALL_GRPC_COUNT(handle, ##__VA_ARGS__), \
+                                    handle, session, ##__VA_ARGS__)
 #define grpc_call_with_attr_np(handle, attr, ...) \
-    farcall_grpc_call_with_attr_counted(FARCALL_GRPC_COUNT(__VA_ARGS__), handle, attr, ##__VA_ARGS__)
+    farcall_grpc_call_with_attr_counted(FARCALL_GRPC_COUNT(handle, ##__VA_ARGS__), \
+                                        handle, attr, ##__VA_ARGS__)
 #define grpc_call_async_with_attr_np(handle, session, attr, ...) \
-    farcall_grpc_call_async_with_attr_counted(FARCALL_GRPC_COUNT(__VA_ARGS__), handle, session, attr, ##__VA_ARGS__)
+    farcall_grpc_call_async_with_attr_counted(FARCALL_GRPC_COUNT(handle, ##__VA_ARGS__), \
+                                              handle, session, attr, ##__VA_ARGS__)
 #define grpc_invoke_np(handle, method, ...) \
-    farcall_grpc_invoke_counted(FARCALL_GRPC_COUNT(__VA_ARGS__), handle, method, ##__VA_ARGS__)
+    farcall_grpc_invoke_counted(FARCALL_GRPC_COUNT(handle, ##__VA_ARGS__), handle, method, ##__VA_ARGS__)
 #define grpc_invoke_async_np(handle, method, session, ...) \
-    farcall_grpc_invoke_async_counted(FARCALL_GRPC_COUNT(__VA_ARGS__), handle, method, session, ##__VA_ARGS__)
+    farcall_grpc_invoke_async_counted(FARCALL_GRPC_COUNT(handle, ##__VA_ARGS__), \
+                                      handle, method, session, ##__VA_ARGS__)
 #define grpc_invoke_with_attr_np(handle, method, attr, ...) \
-    farcall_grpc_invoke_with_attr_counted(FARCALL_GRPC_COUNT(__VA_ARGS__), handle, method, attr, ##__VA_ARGS__)
+    farcall_grpc_invoke_with_attr_counted(FARCALL_GRPC_COUNT(handle, ##__VA_ARGS__), \
+                                          handle, method, attr, ##__VA_ARGS__)
 #define grpc_invoke_async_with_attr_np(handle, method, session, attr, ...) \
-    farcall_grpc_invoke_async_with_attr_counted(FARCALL_GRPC_COUNT(__VA_ARGS__), handle, method, session, attr, \
-                                                ##__VA_ARGS__)
+    farcall_grpc_invoke_async_with_attr_counted(FARCALL_GRPC_COUNT(handle, ##__VA_ARGS__), \
+                                                handle, method, session, attr, ##__VA_ARGS__)
 #elif (defined __clang__ || defined FARCALL_GRPC_COUNT_BY_MACRO)
 /* The same in C++, where templates count, and no name is a macro. C++98 has none; calls without any arguments are the
  * functions themselves, which do not count. */

@@ -20,6 +20,10 @@ int grpc_is_canceled_np(grpc_error_t *error) __asm__("farcall_grpc_is_canceled_n
 int ngexIsCanceled(int *error = 0) __asm__("farcall_ngexIsCanceled");
 #else
 int ngexIsCanceled(int *error) __asm__("farcall_ngexIsCanceled");
+/* No standard before C99 has the following, and it is this header's own matter. */
+#if defined __GNUC__
+#pragma GCC system_header
+#endif
 #define ngexIsCanceled(...) ngexIsCanceled((int *)(__VA_ARGS__ + 0))
 #endif
 /* The same under its name in the papers. */

@@ -91,6 +91,31 @@ def test_clang_counts_all_eight(compiler, tmp_path):
         assert len(called) == 8 and all(name.endswith("_counted") for name in called), called
 
 
+@pytest.mark.parametrize("standard", ["c89", "gnu89", "c99", "gnu99", "c11", "gnu17"])
+def test_macros_count_in_each_standard(standard, tmp_path):
+    """Also no arguments at all, where a comma is to vanish."""
+    source = tmp_path / "use.c"
+    source.write_text("""
+#include "grpc.h"
+#define farcall_grpc_call_counted(count, ...) count
+int none[grpc_call(&handle) == 0 ? 1 : -1], three[grpc_call(&handle, 1, "a, b", (1, 2)) == 3 ? 1 : -1];
+""")
+    command = [*C, f"-std={standard}", "-DFARCALL_GRPC_COUNT_BY_MACRO", f"-I{INCLUDE}", "-fsyntax-only", source]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("header", ["grpc.h", "grpc_executable.h", "netsolve_grpc.h", "ninf.h"])
+def test_every_header_gives_no_warning(header, tmp_path):
+    for compiler, ending, standards in ((C, "c", ["c89", "gnu89", "c99", "gnu17"]), (CXX, "cpp", ["c++98", "c++11", "c++20"])):
+        source = tmp_path / f"use.{ending}"
+        source.write_text(f"#include <{header}>\n#include <{header}>\n")
+        for standard in standards:
+            command = [*compiler, f"-std={standard}", "-Wall", "-Wextra", "-pedantic-errors", "-Werror", f"-I{INCLUDE}", "-fsyntax-only", source]
+            done = subprocess.run(command, capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
+
+
 def test_libc_headers_come_unless_strict(tmp_path):
     source = tmp_path / "use.c"
     source.write_text('#include "grpc.h"\nint main(void) { exit(printf("%d", errno)); }\n')
