@@ -14,7 +14,7 @@ use crate::attributes::{ArgumentTransfer, SessionAttributes};
 use crate::code::{Code, Failure, Outcome};
 use crate::connecting::Connection;
 use crate::context::{Context, current};
-use crate::entry::{enter, optional_text, place, text};
+use crate::entry::{enter, place, text};
 use crate::handles::{Handle, RawHandle};
 use crate::information::{Began, Measured};
 use crate::own::Turn;
@@ -322,7 +322,8 @@ pub struct RawRequest {
     asynchronous: c_int,
     function: *mut RawHandle,
     object: *mut RawHandle,
-    /// Of an object; NULL for the call of a function.
+    /// Whether it is for a method of an object.
+    invokes: c_int,
     method: *const c_char,
     session: *mut c_int,
     has_attributes: c_int,
@@ -338,7 +339,8 @@ impl RawRequest {
     unsafe fn wanted(&self) -> Outcome<Wanted<'_>> {
         let context = current()?;
         // SAFETY: grpc.h: NULL or text; attributes, here and below.
-        let method = unsafe { optional_text(self.method, "the method's name") }?;
+        let method = || unsafe { text(self.method, "the method's name") };
+        let method = (self.invokes != 0).then(method).transpose()?;
         // SAFETY: as above.
         let attributes = || unsafe { context.session_attributes.find(self.attributes) };
         let attributes = (self.has_attributes != 0).then(attributes).transpose()?;
@@ -362,18 +364,17 @@ impl RawRequest {
     /// As grpc.h says of the entry.
     unsafe fn act(&self) -> Outcome<()> {
         // SAFETY: the caller's promise, here and below.
-        let wanted = unsafe { self.wanted() }?;
-        // SAFETY: as above.
         let next = |tag| unsafe { self.next(tag) };
         if self.asynchronous == 0 {
             // SAFETY: as above.
-            return unsafe { call(&wanted, next) };
+            return unsafe { call(&self.wanted()?, next) };
         }
+        current()?;
         // SAFETY: as above.
         let session = unsafe { place(self.session, "the place for the session") }?;
         *session = VOID;
         // SAFETY: as above.
-        *session = unsafe { start(&wanted, next) }?;
+        *session = unsafe { start(&self.wanted()?, next) }?;
         Ok(())
     }
 }

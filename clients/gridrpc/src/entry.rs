@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_int};
+use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::code::{Code, Failure, Outcome, words};
@@ -60,7 +61,9 @@ pub unsafe fn print(text: *const c_char, failure: Option<&Failure>) {
     if let Some(failure) = failure {
         line = format!("{line}: {}", failure.words);
     }
-    eprintln!("{line}");
+    line.push('\n');
+    // That nobody takes it is no reason to fail.
+    let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
 /// A place for a result.

@@ -33,6 +33,13 @@ fn table(context: &Context, kind: Kind) -> &Handles {
     context.handles(kind == Kind::Object)
 }
 
+fn check_count(count: usize) -> Outcome<()> {
+    if count <= COUNT_MAX {
+        return Ok(());
+    }
+    Err(Failure::other(format!("{count} handles: at most {COUNT_MAX} are possible")))
+}
+
 /// The caller's places for handles, with nothing in them.
 ///
 /// # Safety
@@ -41,9 +48,7 @@ unsafe fn places<'a>(handles: *mut RawHandle, count: usize) -> Outcome<&'a mut [
     if handles.is_null() {
         return Err(missing("the place for the handle"));
     }
-    if count > COUNT_MAX {
-        return Err(Failure::other(format!("{count} handles: at most {COUNT_MAX} are possible")));
-    }
+    check_count(count)?;
     // SAFETY: the caller's promise; any bits are values of the words in it.
     let places = unsafe { std::slice::from_raw_parts_mut(handles, count) };
     places.fill_with(|| RawHandle::new(0));
@@ -98,9 +103,10 @@ unsafe fn init_with(wanted: &Wanted, handles: *mut RawHandle, raw: *const RawHan
 unsafe fn destruct(kind: Kind, handles: *mut RawHandle, count: usize) -> Outcome<()> {
     let context = current()?;
     let table = table(&context, kind);
+    check_count(count)?;
     let mut outcome = Ok(());
     let (mut held, mut limit) = (Vec::new(), None);
-    for index in 0..count.min(COUNT_MAX) {
+    for index in 0..count {
         let handle = if handles.is_null() { handles } else { handles.wrapping_add(index) };
         // SAFETY: the caller's promise.
         match unsafe { table.find(handle) } {

@@ -16,6 +16,7 @@ struct gridrpc_request {
     int asynchronous;
     grpc_function_handle_t *function; /* or: */
     grpc_object_handle_t_np *object;
+    int invokes; /* a method of the object */
     const char *method;
     grpc_sessionid_t *session;
     int has_attributes;
@@ -78,8 +79,7 @@ grpc_error_t farcall_grpc_call_async_with_attr_counted(int count, grpc_function_
             .attributes = attr);
 }
 
-/* NULL for the object's handle or the method's name is wrong, and not a call of a function. */
-#define METHOD .object = handle, .method = method ? method : ""
+#define METHOD .object = handle, .invokes = 1, .method = method
 
 grpc_error_t grpc_invoke_np(grpc_object_handle_t_np *handle, char *method, ...)
 {

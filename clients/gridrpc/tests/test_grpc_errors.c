@@ -1,5 +1,7 @@
 /* Every error of grpc.h is provoked. test_errors_are_provoked.py reads this file: each name of the header stands in a PROVOKE of
  * one of these tests, or is one that it says nothing can provoke. */
+#include <fcntl.h>
+
 #include "grpc_check.h"
 
 #define PROVOKE(code, status) check_code((status), (code), #status, __LINE__)
@@ -30,6 +32,7 @@ static void handles(void)
 {
     grpc_function_handle_t handle, array[2];
     grpc_object_handle_t_np object;
+    grpc_sessionid_t session = 1;
     int y = 0;
     PROVOKE(GRPC_SERVER_NOT_FOUND, grpc_function_handle_init(&handle, "unix:/nonexistent/socket", "succeed"));
     PROVOKE(GRPC_FUNCTION_NOT_FOUND, grpc_function_handle_default(&handle, "nobody"));
@@ -38,9 +41,16 @@ static void handles(void)
     CHECK_OK(grpc_function_handle_default(&handle, "succeed"));
     CHECK_OK(grpc_function_handle_destruct(&handle));
     PROVOKE(GRPC_INVALID_FUNCTION_HANDLE, grpc_call(&handle, 1, &y));
+    PROVOKE(GRPC_INVALID_FUNCTION_HANDLE, grpc_call_async(&handle, &session, 1, &y));
+    CHECK(session == GRPC_SESSIONID_VOID);
     PROVOKE(GRPC_INVALID_FUNCTION_HANDLE, grpc_function_handle_destruct(&handle));
+    PROVOKE(GRPC_OTHER_ERROR_CODE, grpc_function_handle_array_destruct_np(array, (size_t)-1));
     PROVOKE(GRPC_INVALID_FUNCTION_HANDLE, grpc_call(NULL, 1, &y));
     CHECK_OK(grpc_object_handle_default_np(&object, "grpcchecks/Counter"));
+    PROVOKE(GRPC_OTHER_ERROR_CODE, grpc_invoke_np(&object, NULL, 1, &y));
+    session = 1;
+    PROVOKE(GRPC_OTHER_ERROR_CODE, grpc_invoke_async_np(&object, NULL, &session, 1, &y));
+    CHECK(session == GRPC_SESSIONID_VOID);
     CHECK_OK(grpc_object_handle_destruct_np(&object));
     PROVOKE(GRPC_INVALID_OBJECT_HANDLE_NP, grpc_invoke_np(&object, "add", 1, &y));
 }
@@ -81,6 +91,18 @@ static void sessions(void)
     CHECK_OK(grpc_function_handle_destruct(&handle));
 }
 
+/* Errors are told to nobody where standard error takes nothing. */
+static void told_to_nobody(void)
+{
+    int full = open("/dev/full", O_WRONLY), kept = dup(2);
+    CHECK(full > 0 && kept > 0 && dup2(full, 2) == 2);
+    PROVOKE(GRPC_INVALID_SESSION_ID, grpc_wait(4711));
+    CHECK_OK(grpc_perror_np("nobody"));
+    CHECK(dup2(kept, 2) == 2);
+    close(full);
+    close(kept);
+}
+
 static void lost(pid_t server)
 {
     grpc_function_handle_t handle;
@@ -104,6 +126,7 @@ int main(void)
     before_and_at_the_beginning();
     handles();
     sessions();
+    told_to_nobody();
     lost(child);
     CHECK_OK(grpc_finalize());
     PROVOKE(GRPC_NOT_INITIALIZED, grpc_cancel_all());

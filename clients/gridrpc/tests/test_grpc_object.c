@@ -48,7 +48,7 @@ static void one_object(void)
         CHECK(sums[index] == 111 + index);
 
     CHECK_CODE(grpc_invoke_np(&object, "no_method", 1), GRPC_FUNCTION_NOT_FOUND);
-    CHECK_CODE(grpc_invoke_np(&object, NULL, 1), GRPC_FUNCTION_NOT_FOUND);
+    CHECK_CODE(grpc_invoke_np(&object, NULL, 1), GRPC_OTHER_ERROR_CODE);
     CHECK_CODE(grpc_invoke_np(&object, "add", 1), GRPC_OTHER_ERROR_CODE);
     CHECK_CODE(grpc_invoke_np(NULL, "add", 1, &sum), GRPC_INVALID_OBJECT_HANDLE_NP);
     CHECK_OK(grpc_object_handle_destruct_np(&object));
