@@ -7,8 +7,9 @@
  *
  * - An entry is "function", "module/function", or either after ninf://HOST:PORT/ or http://HOST:PORT/; "()" at its end
  *   is left out. Without a host it is the server of Ninf_set_server, of -server and -port (Ninf_parse_arg), of
- *   $NINF_SERVER and $NINF_SERVER_PORT, or Farcall's default; in place of HOST:PORT, Ninf_set_server and $NINF_SERVER also
- *   take an address (unix:PATH, tls://HOST:PORT, farcall://HOST:PORT). Nothing has to be initialised.
+ *   $NINF_SERVER and $NINF_SERVER_PORT, or Farcall's default; in place of a host, Ninf_set_server, -server, $NINF_SERVER and
+ *   the lines of -map also take HOST:PORT or an address (unix:PATH, tls://HOST:PORT, farcall://HOST:PORT). A port without a
+ *   host is one of this host. Nothing has to be initialised.
  * - Arguments go as in grpc.h, but for `long`: of an IN one the low 32 bits count, so that an int will do. In place of an
  *   IN array of numbers other than char, the text of a URL ("http://…", "https://…", "file:/…") has the server fetch it
  *   from there, if its manifest allows the source.
@@ -159,6 +160,7 @@ enum ninf_type {
 /* A function looked up beforehand. `types` is NULL, or has room for one of enum ninf_type per argument, which are written
  * there. Freed by Ninf_free_stub. */
 typedef struct ninf_stub_information Ninf_stub_t;
+typedef Ninf_stub_t stub_info;
 int Ninf_get_stub(farcall_grpc_char *entry, int *types, Ninf_stub_t **stub) FARCALL_NINF_SYMBOL(Ninf_get_stub);
 int Ninf_free_stub(Ninf_stub_t *stub) FARCALL_NINF_SYMBOL(Ninf_free_stub);
 int Ninf_call_body(Ninf_stub_t *stub, ...) FARCALL_NINF_SYMBOL(Ninf_call_body);
@@ -186,7 +188,8 @@ int Ninf_call_exec(farcall_grpc_char *program, ...) FARCALL_NINF_SYMBOL(Ninf_cal
  * NULL and "" are all functions. */
 int Ninf_query(farcall_grpc_char *words, char **found) FARCALL_NINF_SYMBOL(Ninf_query);
 
-/* Calls of one function, spread over the hosts of -map. Ninf_group_wait_all waits for all of them, and frees the group. */
+/* Calls of one function, spread over the hosts of -map. Ninf_group_wait_all waits for all of them; the group may take
+ * others then, and stays until the program ends. */
 typedef struct ninf_group Ninf_group_t;
 Ninf_group_t *Ninf_group_init(farcall_grpc_char *entry) FARCALL_NINF_SYMBOL(Ninf_group_init);
 int Ninf_group_call_async(Ninf_group_t *group, ...) FARCALL_NINF_SYMBOL(Ninf_group_call_async);

@@ -5,6 +5,7 @@ mod calls;
 mod entries;
 mod failure;
 mod foreign;
+mod given;
 mod lookup;
 mod number;
 mod sets;
@@ -23,7 +24,9 @@ use crate::context::Context;
 use crate::handles::{Handle, Processes, RawHandle};
 pub use number::Number;
 
+use calls::{Group, Stub};
 use entries::Entry;
+use given::Given;
 use settings::Settings;
 
 /// What this process knows of Ninf. Nobody begins or ends it: it is there when the first call comes.
@@ -33,8 +36,12 @@ pub struct Ninf {
     /// Handles of entries that were called before.
     handles: Mutex<FxHashMap<Entry, Arc<Handle>>>,
     pub settings: Mutex<Settings>,
-    /// Executables by sessions that are under way, as addresses.
-    pub executables: Mutex<FxHashMap<i32, usize>>,
+    pub stubs: Given<Stub>,
+    pub executables: Given<Stub>,
+    /// Those of programs stay: nothing in the interface ends one.
+    pub groups: Given<Group>,
+    /// Executables by sessions that are under way with them, as addresses.
+    pub started: Mutex<FxHashMap<i32, usize>>,
     /// What turns objects of other systems into numbers.
     pub foreign: Mutex<foreign::Functions>,
     /// Transactions whose ends threads wait for.

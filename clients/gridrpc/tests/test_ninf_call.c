@@ -1,7 +1,7 @@
 /* The classic Ninf interface: calls of every form, sessions, sets, groups, transactions and errors. */
 #include <sys/wait.h>
 
-#include "ninf.h"
+#include "ninf_error.h"
 
 #include "grpc_check.h"
 
@@ -64,7 +64,7 @@ static void longs(void)
 
 static void stubs(void)
 {
-    Ninf_stub_t *stub = NULL;
+    stub_info *stub = NULL;
     Ninf_executable_t *executable;
     any_t arguments[3];
     double sum = 0;
@@ -83,6 +83,7 @@ static void stubs(void)
     any_set_pointer(&arguments[0], &sum);
     CHECK(Ninf_call_body_v(stub, arguments) == NINF_ERROR && Ninf_error_code() == INVALID_ARGUMENT);
     CHECK(Ninf_free_stub(stub) == NINF_OK && Ninf_free_stub(NULL) == NINF_ERROR);
+    CHECK(Ninf_call_body(stub, 1, 2.5, &sum) == NINF_ERROR && Ninf_error_code() == STUBREMOVED);
     CHECK(Ninf_get_stub("nobody", NULL, &stub) == NINF_ERROR && stub == NULL);
 
     executable = Ninf_get_executable("add");
@@ -92,6 +93,8 @@ static void stubs(void)
     CHECK(Ninf_wait(session) == NINF_OK && sum == 4);
     CHECK(Ninf_get_executable_from_session(session) == NULL);
     CHECK(Ninf_executable_finalize(executable) == NINF_OK);
+    CHECK(Ninf_call_executable(executable, 1, 1.0, &sum) == NINF_ERROR && Ninf_error_code() == STUBREMOVED);
+    CHECK(Ninf_executable_finalize(executable) == NINF_ERROR && Ninf_error_code() == STUBREMOVED);
     CHECK(Ninf_get_executable("nobody") == NULL);
 }
 
@@ -159,6 +162,8 @@ static void groups(void)
     for (index = 0; index < 10; index++)
         sum += y[index];
     CHECK(sum == 55);
+    /* A group takes other calls once it was waited for. */
+    CHECK(Ninf_group_call_async(group, 41, &sum) > 0 && Ninf_group_wait_all(group) == NINF_OK && sum == 42);
     CHECK(Ninf_group_init("nobody") == NULL && Ninf_group_wait_all(NULL) == NINF_ERROR);
 }
 

@@ -89,6 +89,8 @@ def test_the_old_server_starts_takes_stubs_and_ends(tree):
         assert "alpha/inc" in listed and "beta/twice" in listed
         assert register("-remove", "alpha").returncode == 0 and call("inc")[0] == 1
         assert register("-what").returncode == 2
+        none = run(tree, NG / "bin/ninf_register", "-port", "1", "-dump", **variables)
+        assert none.returncode == 2 and "no ninf_serv_tcp of yours runs on port 1" in none.stderr
         assert register("-stop").returncode == 0
         assert server.wait(20) == 0
         said = server.stderr.read()

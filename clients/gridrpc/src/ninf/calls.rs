@@ -8,7 +8,7 @@ use farcall_c::{TaggedValue, passing};
 
 use crate::calling::{Wanted, call, start};
 use crate::code::Outcome;
-use crate::entry::{missing, place, text};
+use crate::entry::{place, text};
 use crate::handles::Handle;
 use crate::held::Held;
 
@@ -84,29 +84,32 @@ pub struct RawRequest {
 impl RawRequest {
     /// # Safety
     /// One of what can be called, or all NULL.
-    unsafe fn handle(&self) -> Outcome<Arc<Handle>> {
-        // SAFETY: the caller's promise, here and below.
-        let stub = unsafe { self.stub.as_ref().or(self.executable.as_ref()) };
-        // SAFETY: as above.
-        match (stub, unsafe { self.group.as_ref() }) {
-            (Some(stub), _) => Ok(stub.handle.clone()),
-            (None, Some(group)) => {
-                let turn = group.next.fetch_add(1, Ordering::Relaxed) % group.handles.len();
-                Ok(group.handles[turn].clone())
-            }
-            // SAFETY: as above.
-            (None, None) if !self.program.is_null() => ninf().program(unsafe { text(self.program, "the program") }?),
-            // SAFETY: as above.
-            (None, None) => ninf().handle(unsafe { text(self.entry, "what is to be called") }?),
+    unsafe fn handle(&self, group: Option<&Group>) -> Outcome<Arc<Handle>> {
+        if !self.stub.is_null() {
+            return of_stub(self.stub);
         }
+        if !self.executable.is_null() {
+            return Ok(ninf().executables.find(self.executable, "the executable")?.handle.clone());
+        }
+        if let Some(group) = group {
+            let turn = group.next.fetch_add(1, Ordering::Relaxed) % group.handles.len();
+            return Ok(group.handles[turn].clone());
+        }
+        if !self.program.is_null() {
+            // SAFETY: the caller's promise, here and below.
+            return ninf().program(unsafe { text(self.program, "the program") }?);
+        }
+        // SAFETY: as above.
+        ninf().handle(unsafe { text(self.entry, "what is to be called") }?)
     }
 
     /// # Safety
     /// As ninf.h says of the entry.
     unsafe fn act(&self) -> Outcome<c_int> {
         let count = usize::try_from(self.count).ok();
+        let group = (!self.group.is_null()).then(|| ninf().groups.find(self.group, "the group")).transpose()?;
         // SAFETY: the caller's promise, here and below.
-        let made = Made { handle: unsafe { self.handle() }?, count, starts: self.asynchronous != 0 };
+        let made = Made { handle: unsafe { self.handle(group.as_deref()) }?, count, starts: self.asynchronous != 0 };
         let next = |tag| {
             let mut value = TaggedValue::of_pointer(std::ptr::null_mut());
             // SAFETY: as above.
@@ -115,12 +118,11 @@ impl RawRequest {
         };
         // SAFETY: as above.
         let session = unsafe { made.act(next) }?;
-        // SAFETY: as above.
-        if let Some(group) = unsafe { self.group.as_ref() } {
+        if let Some(group) = group {
             lock(&group.sessions).push(session);
         }
         if made.starts && !self.executable.is_null() {
-            lock(&ninf().executables).insert(session, self.executable as usize);
+            lock(&ninf().started).insert(session, self.executable as usize);
         }
         Ok(session)
     }
@@ -188,33 +190,20 @@ unsafe extern "C" fn farcall_Ninf_call_v_async(entry: *const c_char, arguments: 
     })
 }
 
-/// # Safety
-/// NULL, or a stub.
-unsafe fn of_stub(stub: *const Stub) -> Outcome<Arc<Handle>> {
-    // SAFETY: the caller's promise.
-    unsafe { stub.as_ref() }.map(|stub| stub.handle.clone()).ok_or_else(|| missing("the stub"))
+fn of_stub(stub: *const Stub) -> Outcome<Arc<Handle>> {
+    Ok(ninf().stubs.find(stub, "the stub")?.handle.clone())
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn farcall_Ninf_call_body_v(stub: *const Stub, arguments: *const Any) -> c_int {
-    // SAFETY: ninf.h: a stub, and a value per parameter.
+    // SAFETY: ninf.h: a value per parameter.
     enter_call("Ninf_call_body_v", || unsafe { call_with(of_stub(stub)?, arguments, false) })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn farcall_Ninf_call_body_v_async(stub: *const Stub, arguments: *const Any) -> c_int {
-    // SAFETY: ninf.h: a stub, and a value per parameter.
+    // SAFETY: ninf.h: a value per parameter.
     enter_call("Ninf_call_body_v_async", || unsafe { call_with(of_stub(stub)?, arguments, true) })
-}
-
-/// # Safety
-/// NULL, or a stub that the caller gives up.
-unsafe fn give_up(stub: *mut Stub) -> Outcome<c_int> {
-    // SAFETY: the caller's promise, here and below.
-    unsafe { of_stub(stub) }?;
-    // SAFETY: as above; not NULL.
-    drop(unsafe { Box::from_raw(stub) });
-    Ok(OK)
 }
 
 #[unsafe(no_mangle)]
@@ -228,15 +217,14 @@ unsafe extern "C" fn farcall_Ninf_get_stub(entry: *const c_char, types: *mut c_i
         let routine = handle.routine(None)?.0;
         // SAFETY: as above.
         unsafe { write_types(routine.interface(), types) };
-        *place = Box::into_raw(Box::new(Stub { handle }));
+        *place = ninf().stubs.give(Stub { handle });
         Ok(OK)
     })
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_Ninf_free_stub(stub: *mut Stub) -> c_int {
-    // SAFETY: ninf.h: a stub that the caller gives up.
-    enter("Ninf_free_stub", || unsafe { give_up(stub) })
+extern "C" fn farcall_Ninf_free_stub(stub: *mut Stub) -> c_int {
+    enter("Ninf_free_stub", || ninf().stubs.take(stub, "the stub").map(|_| OK))
 }
 
 #[unsafe(no_mangle)]
@@ -244,18 +232,15 @@ unsafe extern "C" fn farcall_Ninf_get_executable(entry: *const c_char) -> *mut S
     enter_or("Ninf_get_executable", std::ptr::null_mut(), || {
         // SAFETY: ninf.h: text.
         let made = unsafe { text(entry, "the entry") }.and_then(|entry| ninf().executable(entry))?;
-        Ok(Box::into_raw(Box::new(Stub { handle: made })))
+        Ok(ninf().executables.give(Stub { handle: made }))
     })
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_Ninf_executable_finalize(executable: *mut Stub) -> c_int {
-    lock(&ninf().executables).retain(|_, address| *address != executable as usize);
+extern "C" fn farcall_Ninf_executable_finalize(executable: *mut Stub) -> c_int {
+    lock(&ninf().started).retain(|_, address| *address != executable as usize);
     enter("Ninf_executable_finalize", || {
-        // SAFETY: ninf.h: an executable that the caller gives up, here and below.
-        let handle = unsafe { of_stub(executable) }?;
-        // SAFETY: as above.
-        unsafe { give_up(executable) }?;
+        let handle = ninf().executables.take(executable, "the executable")?.handle.clone();
         let context = ninf().context()?;
         context.handles.remove(handle.id);
         context.sessions.cancel_of(handle.id);
@@ -293,18 +278,14 @@ unsafe extern "C" fn farcall_Ninf_group_init(entry: *const c_char) -> *mut Group
     enter_or("Ninf_group_init", std::ptr::null_mut(), || {
         // SAFETY: ninf.h: text.
         let made = unsafe { text(entry, "the entry") }.and_then(group)?;
-        Ok(Box::into_raw(Box::new(made)))
+        Ok(ninf().groups.give(made))
     })
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_Ninf_group_wait_all(group: *mut Group) -> c_int {
+extern "C" fn farcall_Ninf_group_wait_all(group: *mut Group) -> c_int {
     enter("Ninf_group_wait_all", || {
-        if group.is_null() {
-            return Err(missing("the group"));
-        }
-        // SAFETY: ninf.h: a group that the caller gives up.
-        let group = unsafe { Box::from_raw(group) };
+        let group = ninf().groups.find(group, "the group")?;
         let sessions = std::mem::take(&mut *lock(&group.sessions));
         wait_for_all(&sessions).map(|()| OK)
     })

@@ -56,7 +56,8 @@ impl Entry {
     }
 }
 
-fn host_and_port(place: &str) -> Option<(String, u16)> {
+/// `HOST`, with 0, or `HOST:PORT`.
+pub fn host_and_port(place: &str) -> Option<(String, u16)> {
     let (host, port) = match place.rsplit_once(':') {
         Some((host, port)) => (host, port.parse().ok()?),
         None => (place, 0),

@@ -5,6 +5,7 @@ use std::ffi::{CStr, c_char, c_int};
 use crate::code::{Failure, Outcome};
 use crate::entry::optional_text;
 
+use super::entries::host_and_port;
 use super::failure::enter;
 use super::{Number, lock, ninf};
 
@@ -27,13 +28,19 @@ impl Settings {
     /// The server of entries without one.
     pub fn server(&self) -> (Option<String>, u16) {
         let variable = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
-        match &self.host {
+        let (host, port) = match &self.host {
             Some(host) => (Some(host.clone()), self.port),
             None => {
-                let port = variable("NINF_SERVER_PORT").and_then(|port| port.parse().ok()).unwrap_or(self.port);
+                let port = variable("NINF_SERVER_PORT").and_then(|port| port.trim().parse().ok()).unwrap_or(self.port);
                 (variable("NINF_SERVER"), port)
             }
-        }
+        };
+        // A port alone is one of this host.
+        let host = host.or_else(|| (port > 0).then(|| "localhost".to_owned()));
+        host.map_or((None, 0), |host| {
+            let (host, port) = split(&host, port);
+            (Some(host), port)
+        })
     }
 }
 
@@ -41,13 +48,18 @@ fn port(text: &str) -> Outcome<u16> {
     text.trim().parse().map_err(|_| Failure::other(format!("{text:?} is no port")))
 }
 
-/// A line per host: `HOST` or `HOST PORT`, `#` before comments.
+/// A host, or an address as it is; `HOST:PORT` is both at once, and the port of its own counts.
+fn split(text: &str, port: u16) -> (String, u16) {
+    host_and_port(text).filter(|(host, port)| *port > 0 && !host.contains(':')).unwrap_or((text.to_owned(), port))
+}
+
+/// A line per host: `HOST`, `HOST PORT` or `HOST:PORT`, `#` before comments.
 fn read_map(text: &str) -> Outcome<Vec<(String, u16)>> {
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     let host = |line: &str| {
         let mut words = line.split_whitespace();
-        let host = words.next().unwrap_or_default().to_owned();
-        Ok((host, words.next().map_or(Ok(0), port)?))
+        let host = words.next().unwrap_or_default();
+        Ok(split(host, words.next().map_or(Ok(0), port)?))
     };
     lines.filter(|line| !line.is_empty()).take(HOSTS_MAX).map(host).collect()
 }
@@ -131,8 +143,22 @@ mod tests {
 
     #[test]
     fn a_map_has_a_host_per_line() {
-        let map = read_map("# all of them\nalpha 3000\n\n beta # the slow one\n").unwrap();
-        assert_eq!(map, [("alpha".to_owned(), 3000), ("beta".to_owned(), 0)]);
+        let map = read_map("# all of them\nalpha 3000\n\n beta # the slow one\ngamma:3001\nunix:/s\n").unwrap();
+        let expected = [("alpha", 3000), ("beta", 0), ("gamma", 3001), ("unix:/s", 0)];
+        assert_eq!(map, expected.map(|(host, port)| (host.to_owned(), port)));
         assert!(read_map("alpha many").is_err());
+    }
+
+    #[test]
+    fn a_port_is_told_beside_the_host_or_behind_it() {
+        let server = |host: Option<&str>, port| Settings { host: host.map(str::to_owned), port, map: vec![] }.server();
+        let at = |host: &str, port| (Some(host.to_owned()), port);
+        assert_eq!(server(Some("hpc"), 3001), at("hpc", 3001));
+        assert_eq!(server(Some("hpc:3002"), 0), at("hpc", 3002));
+        assert_eq!(server(Some("tls://hpc:3002"), 0), at("tls://hpc:3002", 0));
+        assert_eq!(server(Some("::1"), 3003), at("::1", 3003));
+        if std::env::var_os("NINF_SERVER").is_none() {
+            assert_eq!(server(None, 3001), at("localhost", 3001));
+        }
     }
 }

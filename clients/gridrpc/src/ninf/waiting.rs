@@ -29,7 +29,7 @@ fn ended_all(table: &mut Table, sessions: &[c_int]) -> Vec<Failure> {
 
 /// Notes that somebody waited for a session: its failure.
 fn ended(table: &mut Table, session: c_int) -> Option<Failure> {
-    lock(&ninf().executables).remove(&session);
+    lock(&ninf().started).remove(&session);
     table.waited_for(session)
 }
 
@@ -88,7 +88,7 @@ unsafe extern "C" fn farcall_Ninf_wait_or(sessions: *const c_int, count: c_int, 
 fn wait_all() -> Outcome<()> {
     let ended = |table: &mut Table| (table.running() == 0).then(|| Ok(table.waited_for_all()));
     let failures = ninf().context()?.sessions.wait_until(ended)?;
-    lock(&ninf().executables).clear();
+    lock(&ninf().started).clear();
     failures.into_iter().next().map_or(Ok(()), Err)
 }
 
@@ -156,7 +156,7 @@ extern "C" fn farcall_Ninf_session_remove(session: c_int) -> c_int {
 
 #[unsafe(no_mangle)]
 extern "C" fn farcall_Ninf_get_executable_from_session(session: c_int) -> *mut c_void {
-    lock(&ninf().executables).get(&session).map_or(std::ptr::null_mut(), |address| *address as *mut c_void)
+    lock(&ninf().started).get(&session).map_or(std::ptr::null_mut(), |address| *address as *mut c_void)
 }
 
 /// `struct _exec_info_struct`.
