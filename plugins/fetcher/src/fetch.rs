@@ -50,6 +50,7 @@ fn authorities(path: &str) -> std::result::Result<Vec<Certificate<'static>>, Str
 pub(crate) struct World {
     pub agent: ureq::Agent,
     pub bytes_max: u64,
+    pub timeout_ms: u64,
 }
 
 impl World {
@@ -91,14 +92,14 @@ impl World {
         if !about.is_file() {
             return Err(Error::new(ErrorKind::InvalidArgument, "fetch an array", "it is no ordinary file"));
         }
-        self.bounded(&mut &file, Some(about.len()))
+        self.bounded(&mut &file, Some(about.len()), unreadable)
     }
 
     /// A page of the network; each redirection is looked at before it is followed.
     fn page(&self, job: &Job, rules: &Rules) -> Result<Vec<u8>> {
         let mut location = job.location.clone();
         for _ in 0..=REDIRECTIONS_MAX {
-            let mut response = self.agent.get(location.to_string()).call().map_err(|error| unreachable(&error))?;
+            let mut response = self.agent.get(location.to_string()).call().map_err(|error| self.unreachable(&error))?;
             let status = response.status();
             if status.is_redirection() {
                 let to = response.headers().get("location").and_then(|to| to.to_str().ok()).unwrap_or_default();
@@ -112,13 +113,18 @@ impl World {
                 return Err(answered(status.as_u16()));
             }
             let announced = response.body().content_length();
-            return self.bounded(&mut response.body_mut().as_reader(), announced);
+            return self.bounded(&mut response.body_mut().as_reader(), announced, |error| self.broken_off(&error));
         }
         let message = format!("it is redirected more than {REDIRECTIONS_MAX} times");
         Err(Error::new(ErrorKind::Unreachable, "fetch an array", message))
     }
 
-    fn bounded(&self, source: &mut dyn Read, announced: Option<u64>) -> Result<Vec<u8>> {
+    fn bounded(
+        &self,
+        source: &mut dyn Read,
+        announced: Option<u64>,
+        failed: impl Fn(std::io::Error) -> Error,
+    ) -> Result<Vec<u8>> {
         let too_long = || {
             Error::new(ErrorKind::LimitExceeded, "fetch an array", "its file is longer than the server fetches")
                 .with("bytes_max", self.bytes_max)
@@ -127,7 +133,25 @@ impl World {
         if announced.is_some_and(|bytes| bytes > self.bytes_max) {
             return Err(too_long());
         }
-        farcall_formats::bounded(source, self.bytes_max).map_err(unreadable)?.ok_or_else(too_long)
+        farcall_formats::bounded(source, self.bytes_max).map_err(failed)?.ok_or_else(too_long)
+    }
+
+    /// A page that does not come to its end.
+    fn broken_off(&self, error: &std::io::Error) -> Error {
+        match error.get_ref().and_then(|inner| inner.downcast_ref::<ureq::Error>()) {
+            Some(inner) => self.unreachable(inner),
+            None => Error::new(ErrorKind::Unreachable, "fetch an array", error.to_string()),
+        }
+    }
+
+    /// A page that does not come.
+    fn unreachable(&self, error: &ureq::Error) -> Error {
+        if matches!(error, ureq::Error::Timeout(_)) {
+            return Error::new(ErrorKind::TimedOut, "fetch an array", "its source takes longer than the server waits")
+                .with("timeout_ms", self.timeout_ms)
+                .fix("raise timeout_ms of the fetcher in farcall.toml");
+        }
+        Error::new(ErrorKind::Unreachable, "fetch an array", error.to_string())
     }
 }
 
@@ -139,11 +163,6 @@ fn unreadable(error: std::io::Error) -> Error {
         _ => ErrorKind::System,
     };
     Error::new(kind, "fetch an array", error.to_string()).source(error)
-}
-
-fn unreachable(error: &ureq::Error) -> Error {
-    let kind = if matches!(error, ureq::Error::Timeout(_)) { ErrorKind::TimedOut } else { ErrorKind::Unreachable };
-    Error::new(kind, "fetch an array", error.to_string())
 }
 
 fn answered(status: u16) -> Error {

@@ -58,7 +58,7 @@ impl Plugin for Fetcher {
         let messages_max = limits.waiting_max.saturating_add(limits.at_once_max);
         let (sender, receiver, stop) = driver_mailbox(messages_max, driver::Message::Stop)?;
         let handle = FetcherHandle::new(sender.port(driver::Message::Question));
-        let world = fetch::World { agent, bytes_max: limits.bytes_max };
+        let world = fetch::World { agent, bytes_max: limits.bytes_max, timeout_ms: limits.timeout_ms };
         let state = State::new(limits, rules);
         let run = move || driver::run(state, world, &sender, receiver);
         Ok(RunningPlugin::new(stop, run).provides(SLOT, handle))

@@ -39,7 +39,7 @@ fn fetch(allow: &[(&str, &str)], wanted: Wanted) -> farcall_base::Result<Vec<u8>
     let limits = limits(allow);
     let rules = Rules::new(&limits.allow).unwrap();
     let location = rules.locate(&wanted.url, &wanted.principal)?;
-    let world = World { agent: agent(&limits).unwrap(), bytes_max: limits.bytes_max };
+    let world = World { agent: agent(&limits).unwrap(), bytes_max: limits.bytes_max, timeout_ms: limits.timeout_ms };
     let Fetched { memory, bytes } = world.fetch(&Job { number: 1, location, wanted }, &rules)?;
     let mut content = vec![0; bytes as usize];
     std::fs::File::from(memory).read_exact_at(&mut content, 0).unwrap();
@@ -251,6 +251,7 @@ fn pages_that_lead_astray_fail_or_are_too_long() {
             vec![[b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n".as_slice(), &[7; 3 << 20]].concat()],
             ErrorKind::LimitExceeded,
         ),
+        (vec![page(&npy_of(&matrix()))[..120].to_vec()], ErrorKind::Unreachable),
         (vec![page(b"<html>log in first</html>")], ErrorKind::InvalidArgument),
         (vec![b"garbage\r\n\r\n".to_vec()], ErrorKind::Unreachable),
     ] {
@@ -263,14 +264,23 @@ fn pages_that_lead_astray_fail_or_are_too_long() {
 }
 
 #[test]
-fn a_page_that_never_comes_costs_its_time_and_no_more() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let place = format!("http://{}/", listener.local_addr().unwrap());
-    let url = format!("{place}a.npy");
-    let begin = std::time::Instant::now();
-    let error = fetch(&[(&place, "*")], wanted(&url, &[1], ElementType::Float64, Order::Row)).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
-    assert!(begin.elapsed().as_secs() < 10);
+fn a_page_that_never_comes_or_never_ends_costs_its_time_and_no_more() {
+    for begun in [b"".as_slice(), b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhalf of it"] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let place = format!("http://{}/", listener.local_addr().unwrap());
+        let answering = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.write_all(begun).unwrap();
+            stream
+        });
+        let url = format!("{place}a.npy");
+        let begin = std::time::Instant::now();
+        let error = fetch(&[(&place, "*")], wanted(&url, &[1], ElementType::Float64, Order::Row)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
+        assert!(error.to_string().contains("timeout_ms: 1000"), "{error}");
+        assert!(begin.elapsed().as_secs() < 10);
+        drop(answering.join());
+    }
 }
 
 #[test]

@@ -25,7 +25,8 @@ fn wrong(message: impl Into<String>) -> Error {
 pub fn read(source: &mut dyn Read, length: u64) -> Result<Data> {
     let (text, start) = read_header(source)?;
     let header = Header::parse(&text)?;
-    let bytes = bytes_of(&header.shape, header.element)?;
+    let whole = bytes_of(&header.shape, header.element)?;
+    let bytes = if header.is_half { whole / 2 } else { whole };
     let present = length.saturating_sub(start);
     // Compared before any memory is asked for: the header may announce what was never there.
     if bytes != present {
@@ -37,7 +38,11 @@ pub fn read(source: &mut dyn Read, length: u64) -> Result<Data> {
     let mut elements = zeros(bytes)?;
     source.read_exact(&mut elements).map_err(cut_off)?;
     if header.big_endian != cfg!(target_endian = "big") {
-        swap(header.element, &mut elements);
+        let word = if header.is_half { 2 } else { word_bytes(header.element) };
+        elements.chunks_exact_mut(word).for_each(<[u8]>::reverse);
+    }
+    if header.is_half {
+        elements = widened(&elements);
     }
     // The elements stay in the order they have: a call takes either.
     let Header { element, shape, order, .. } = header;
@@ -84,6 +89,8 @@ fn read_header(source: &mut dyn Read) -> Result<(String, u64)> {
 /// What a header says.
 struct Header {
     element: ElementType,
+    /// They have 16 bits in the file; no routine takes such, and `element` is the next type that holds them.
+    is_half: bool,
     big_endian: bool,
     order: Order,
     shape: Vec<u64>,
@@ -99,7 +106,7 @@ impl Header {
             let key = literal.quoted()?;
             literal.expect(':')?;
             match key {
-                "descr" => kind = Some(element_of(literal.description()?)?),
+                "descr" => kind = Some(literal.description()?),
                 "fortran_order" => fortran = Some(literal.boolean()?),
                 "shape" => shape = Some(literal.shape()?),
                 other => return Err(wrong(format!("its header has an unknown key \"{}\"", other.escape_debug()))),
@@ -113,9 +120,10 @@ impl Header {
             return Err(wrong("something follows its header"));
         }
         match (kind, fortran, shape) {
-            (Some((element, big_endian)), Some(fortran), Some(shape)) => {
+            (Some(kind), Some(fortran), Some(shape)) => {
+                let (element, big_endian) = element_of(kind)?;
                 let order = if fortran { Order::Column } else { Order::Row };
-                Ok(Header { element, big_endian, order, shape })
+                Ok(Header { element, is_half: kind.ends_with("f2"), big_endian, order, shape })
             }
             _ => Err(wrong("its header lacks descr, fortran_order or shape")),
         }
@@ -209,7 +217,7 @@ fn element_of(description: &str) -> Result<(ElementType, bool)> {
         "u4" => ElementType::UInt32,
         "i8" => ElementType::Int64,
         "u8" => ElementType::UInt64,
-        "f4" => ElementType::Float32,
+        "f2" | "f4" => ElementType::Float32,
         "f8" => ElementType::Float64,
         "c8" => ElementType::Complex64,
         "c16" => ElementType::Complex128,
@@ -227,11 +235,27 @@ fn element_of(description: &str) -> Result<(ElementType, bool)> {
     Ok((element, big_endian))
 }
 
-/// Turns elements of the other byte order into this machine's; complex ones by halves.
-fn swap(element: ElementType, bytes: &mut [u8]) {
+/// Bytes of what has a byte order: elements, and halves of complex ones.
+fn word_bytes(element: ElementType) -> usize {
     let complex = matches!(element, ElementType::Complex64 | ElementType::Complex128);
-    let word = element_bytes(element) as usize / if complex { 2 } else { 1 };
-    bytes.chunks_exact_mut(word).for_each(<[u8]>::reverse);
+    element_bytes(element) as usize / if complex { 2 } else { 1 }
+}
+
+/// Numbers of 16 bits as those of 32 that they are.
+fn widened(halves: &[u8]) -> Vec<u8> {
+    halves.chunks_exact(2).flat_map(|half| single(u16::from_ne_bytes([half[0], half[1]])).to_ne_bytes()).collect()
+}
+
+/// A number of IEEE's binary16: one bit for the sign, 5 for the exponent, 10 for the fraction.
+fn single(half: u16) -> f32 {
+    let fraction = f32::from(half & 0x3ff) / 1024.0;
+    let size = match i32::from(half >> 10 & 0x1f) {
+        0 => fraction * 2f32.powi(-14),
+        31 if fraction == 0.0 => f32::INFINITY,
+        31 => f32::NAN,
+        exponent => (1.0 + fraction) * 2f32.powi(exponent - 15),
+    };
+    if half >> 15 == 0 { size } else { -size }
 }
 
 /// Writes an array as version 1 of the format.

@@ -25,6 +25,21 @@ fn written(data: &Data) -> Vec<u8> {
 }
 
 #[test]
+fn numbers_of_16_bits_are_read_as_32() {
+    let halves = [0x0000, 0x3c00, 0xc000, 0x7bff, 0x0400, 0x0001, 0x3555, 0x7c00, 0xfc00, 0x8000_u16];
+    let singles =
+        [0.0, 1.0, -2.0, 65504.0, 6.103_515_6e-5, 5.960_464_5e-8, 0.333_251_95, f32::INFINITY, -f32::INFINITY, -0.0];
+    for (order, bytes) in [('<', halves.map(u16::to_le_bytes)), ('>', halves.map(u16::to_be_bytes))] {
+        let header = format!("{{'descr': '{order}f2', 'fortran_order': False, 'shape': (10,)}}");
+        let data = parse(&file(&header, bytes.as_flattened())).unwrap();
+        assert_eq!((data.element, &data.shape[..]), (ElementType::Float32, &[10][..]));
+        assert_eq!(data.bytes, singles.map(f32::to_ne_bytes).as_flattened());
+        assert!(parse(&file(&header, &[0; 40])).is_err(), "its length is that of 16 bits");
+    }
+    assert!(single(0x7e01).is_nan());
+}
+
+#[test]
 fn every_type_and_shape_comes_back() {
     let shapes: [&[u64]; 5] = [&[], &[3], &[2, 3], &[0, 4], &[2, 1, 2]];
     for element in [
