@@ -47,11 +47,11 @@ impl Connection {
         Connection { key, client, prints, log, used_ms: AtomicU64::new(now_ms()) }
     }
 
-    /// Whether it may be used, as far as is known.
-    fn is_usable(&self) -> bool {
+    /// Whether it may be used, as far as is known. One that `may_end` at any moment is looked at in any case.
+    fn is_usable(&self, may_end: bool) -> bool {
         let now = now_ms();
         let idle = now.saturating_sub(self.used_ms.swap(now, Ordering::Relaxed));
-        idle < IDLE_MS || !self.client.is_lost()
+        (idle < IDLE_MS && !may_end) || !self.client.is_lost()
     }
 }
 
@@ -93,7 +93,8 @@ impl Server {
     /// become ready.
     pub fn connect(&self, limit: Option<Duration>) -> Outcome<Arc<Connection>> {
         let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(connection) = connection.as_ref().filter(|connection| connection.is_usable()) {
+        let may_end = self.is_of_a_call();
+        if let Some(connection) = connection.as_ref().filter(|connection| connection.is_usable(may_end)) {
             return Ok(connection.clone());
         }
         *connection = None;

@@ -347,6 +347,11 @@ impl Server {
         matches!(self.place, Place::Default | Place::At(_) | Place::There(_))
     }
 
+    /// Whether it is a routine's own: the connection to it ends with each call, and the next call may begin at once.
+    pub fn is_of_a_call(&self) -> bool {
+        self.place == Place::Around
+    }
+
     /// Where is noted what goes to it and comes from it.
     pub fn communication(&self) -> Arc<CommunicationLog> {
         let make = || Arc::new(CommunicationLog::of(self.section.as_ref(), &self.host));

@@ -71,6 +71,9 @@ int main(int argc, char *argv[])
     CHECK(Ninf_call_executable(executable, N, A, B, C) == NINF_OK);
     CHECK(Ninf_executable_finalize(executable) == NINF_OK);
     transaction();
+    /* Processes that ran one call after the other, each of them a client of its own server. */
+    for (k = 0; k < 5; k++)
+        CHECK(Ninf_call("leaves", 4, &answer[0]) == NINF_OK && answer[0] == 16);
     printf("%d passed, %d failed\n", passed, failed);
     return failed != 0;
 }
