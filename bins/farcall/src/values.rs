@@ -256,7 +256,7 @@ fn number(word: &str) -> Result<ScalarValue> {
         return Ok(ScalarValue::Unsigned(value));
     }
     real(word).map(ScalarValue::Real).or_else(|error| {
-        let advice = "write 3, 0.5, 1e-6, 1+2j, [1, 2, 3], [[1, 2], [3, 4]] or @file.npy";
+        let advice = "write 3, 0.5, 1e-6, 1+2j, [1, 2, 3], [[1, 2], [3, 4]], @file.npy or @https://…";
         complex(word).ok_or_else(|| error.fix(advice))
     })
 }

@@ -14,6 +14,16 @@ READ_ONLY.flags.writeable = False
 SHARED = np.zeros(6, np.float64)
 
 
+class Sparse:
+    """As SciPy's matrices are: NumPy makes nothing of them."""
+
+    def __iter__(self):
+        return iter(A)
+
+    def toarray(self):
+        return A
+
+
 async def nobody_awaits(printed):
     """What on_output is not."""
 
@@ -57,6 +67,7 @@ WRONG = [
     ("a whole number beyond all types", lambda s: s.dgesv(A, [1, 2**70]), "WrongType", "the element [1] is 1180591620717411303424 (int)"),
     ("a generator", lambda s: s.dgesv(A, (x for x in B)), "WrongType", "wants an array of float64, not a generator", "pass list(...)"),
     ("a set", lambda s: s.dgesv(A, {1.0, 2.0}), "WrongType", "wants an array of float64, not a set", "pass list(...)"),
+    ("a sparse matrix", lambda s: s.dgesv(A, Sparse()), "WrongType", "not a Sparse", "pass its toarray()"),
     ("a dictionary", lambda s: s.dgesv(A, {1.0: 2.0}), "WrongType", "not a dict", "values()"),
     ("masked elements", lambda s: s.dgesv(A, np.ma.masked_greater(B, 1)), "InvalidArgument", "masked elements: 1,", "fill them: b.filled(...)"),
     ("a masked number", lambda s: s.square(np.ma.masked), "WrongType", "wants a real number"),

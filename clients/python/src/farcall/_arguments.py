@@ -383,8 +383,10 @@ class Filler:
         wanted, found = dtype_text(parameter), type(value).__name__
         if isinstance(value, Iterable) and not isinstance(value, (Sequence, np.ndarray)) and array.ndim == 0:
             message = f"the interface wants an array of {wanted}, not a {found}"
-            # Of a dictionary it would be the keys.
+            # Of a dictionary it would be the keys, and of a sparse matrix its rows.
             advice = "pass list(...) of it" if not isinstance(value, dict) else "pass list(....values())"
+            if hasattr(value, "toarray"):
+                advice = "pass its toarray()"
             refuse(self.routine, parameter, message, advice, wrong_type=True)
         if array.dtype.kind == "O" and array.ndim > 0:
             for index, element in np.ndenumerate(array):
