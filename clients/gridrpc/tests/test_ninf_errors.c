@@ -186,8 +186,8 @@ static void entries(void)
     fclose(file);
     CHECK(Ninf_parse_arg(3, dead) == 1);
     PROVOKE(CPROXY_CANNOT_SCHEDULE, Ninf_group_init("succeed") == NULL);
-    PROVOKE(FILE_CANNOT_OPEN, Ninf_call("duplicate", in_folder("none"), in_folder("copy")) == NINF_ERROR);
-    PROVOKE(FILE_CANNOT_WRITE, Ninf_call("duplicate", in_folder("map"), "/nonexistent/copy") == NINF_ERROR);
+    PROVOKE(FILE_CANNOT_OPEN, Ninf_call("grpcfaults/duplicate", in_folder("none"), in_folder("copy")) == NINF_ERROR);
+    PROVOKE(FILE_CANNOT_WRITE, Ninf_call("grpcfaults/duplicate", in_folder("map"), "/nonexistent/copy") == NINF_ERROR);
 }
 
 static void stubs(void)

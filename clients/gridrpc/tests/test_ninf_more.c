@@ -35,7 +35,7 @@ static void types(void)
     CHECK(found[4] == NINF_FLOAT && found[5] == NINF_DOUBLE && found[6] == NINF_SCOMPLEX && found[7] == NINF_DCOMPLEX);
     CHECK(found[8] == NINF_DOUBLE && found[9] == -1);
     Ninf_free_stub(stub);
-    CHECK(Ninf_get_stub("duplicate", found, &stub) == NINF_OK && found[0] == NINF_FILENAME && found[1] == NINF_FILENAME);
+    CHECK(Ninf_get_stub("grpcfaults/duplicate", found, &stub) == NINF_OK && found[0] == NINF_FILENAME && found[1] == NINF_FILENAME);
     Ninf_free_stub(stub);
     CHECK(Ninf_get_stub("shout", found, &stub) == NINF_OK && found[0] == NINF_STRING && found[1] == NINF_STRING);
     Ninf_free_stub(stub);
