@@ -153,6 +153,12 @@ fn over() -> Failure {
     Failure::new(Code::NotInitialized, "grpc_finalize was called meanwhile")
 }
 
+fn itself(session: i32) -> Failure {
+    let words =
+        "waits for the function that waits here, and nothing else is under way; wait when the function has returned";
+    Failure::other(format!("session {session} {words}"))
+}
+
 impl Sessions {
     pub fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
@@ -167,6 +173,10 @@ impl Sessions {
             }
             if let Some(found) = ready(&mut table) {
                 return found;
+            }
+            // What this thread runs a function for ends no sooner than the function does.
+            if let Some(session) = self.called_back_by().filter(|session| table.runs_alone(*session)) {
+                return Err(itself(session));
             }
             table = self.changed.wait(table).unwrap_or_else(PoisonError::into_inner);
         }
@@ -357,6 +367,11 @@ impl Table {
         self.fresh.insert(order, session);
         self.measured.insert(order, session);
         self.forget_measured();
+    }
+
+    /// Whether nothing else is under way.
+    fn runs_alone(&self, session: i32) -> bool {
+        self.running.len() == 1 && self.running.contains_key(&session)
     }
 
     /// How many are under way.

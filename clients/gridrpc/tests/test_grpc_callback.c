@@ -157,6 +157,28 @@ static void on_one_object(void)
     CHECK_OK(grpc_object_handle_destruct_np(&object));
 }
 
+static grpc_sessionid_t of_itself;
+static int of_wait[3];
+
+static void wait_for_itself(int k, int *reply)
+{
+    grpc_sessionid_t any;
+    of_wait[0] = grpc_wait(of_itself);
+    of_wait[1] = grpc_wait_all();
+    of_wait[2] = grpc_wait_any(&any);
+    *reply = k;
+}
+
+/* Nor does a session's function wait for its own session. */
+static void on_one_session(void)
+{
+    int sum = 0, index;
+    CHECK_OK(grpc_call_async(&answering, &of_itself, 1, &sum, wait_for_itself));
+    CHECK_OK(grpc_wait(of_itself));
+    for (index = 0; index < 3; index++)
+        CHECK_CODE(of_wait[index], GRPC_OTHER_ERROR_CODE);
+}
+
 static void leave(int k, int *reply)
 {
     (void)reply;
@@ -247,6 +269,7 @@ int main(void)
     that_block();
     that_take_too_long();
     on_one_object();
+    on_one_session();
     beside(child_leaves_in_a_call_back, 7);
     beside(child_goes_on, 0);
     beside(child_becomes_another, 0);

@@ -1,5 +1,6 @@
 //! Collecting: what came of sessions that are over, or took too long.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,11 @@ use crate::calling::pass_on;
 use crate::code::{Code, Failure};
 use crate::connecting::Connection;
 use crate::handles::Handle;
+
+thread_local! {
+    /// Which session of which [`Sessions`] this thread was made for, to run functions of the program.
+    static CALLED_BACK_BY: Cell<Option<(usize, i32)>> = const { Cell::new(None) };
+}
 
 impl Sessions {
     /// Collects the outcomes of sessions whose time is over.
@@ -58,10 +64,22 @@ impl Sessions {
         self.conclude(plain.into_iter().map(Taken::look).collect(), true);
     }
 
+    /// The session of which this thread runs functions of the program.
+    pub(super) fn called_back_by(&self) -> Option<i32> {
+        CALLED_BACK_BY.get().filter(|(of, _)| *of == self.identity()).map(|(_, session)| session)
+    }
+
+    fn identity(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
     fn look_apart(self: &Arc<Self>, taken: Taken) {
         let (session, number) = (taken.session, (taken.connection.key, taken.pending.number()));
         let sessions = self.clone();
-        let run = move || sessions.conclude(vec![taken.look()], false);
+        let run = move || {
+            CALLED_BACK_BY.set(Some((sessions.identity(), session)));
+            sessions.conclude(vec![taken.look()], false);
+        };
         if let Err(error) = std::thread::Builder::new().name("farcall-callback".to_owned()).spawn(run) {
             // The call was given up with the closure.
             let failure = Failure::other(format!("start a thread for a callback: {error}"));
