@@ -21,7 +21,7 @@ TREES = {
     "cascade": ["cascading"],
     "objects": ["counting"],
     "stacks": ["stacking", "attributes"],
-    "lifecycle": ["again", "threads", "forks"],
+    "lifecycle": ["again", "threads", "forks", "killed"],
     "classic": ["program"],
 }
 

@@ -100,10 +100,8 @@ impl Server {
         *connection = None;
         let client = self.reach_patiently(limit)?;
         let section = self.section.as_ref();
-        if let Some(beat) = section.and_then(|section| section.heartbeat.map(|beat| beat * section.heartbeat_count)) {
-            client.set_heartbeat(beat);
-        } else if section.is_some() {
-            client.set_heartbeat(Duration::ZERO);
+        if let Some(silence) = self.silence() {
+            client.set_heartbeat(silence);
         }
         let prints = section.is_some_and(|section| section.redirect_output);
         if let Some(compression) = section.and_then(|section| section.compression) {
@@ -115,6 +113,12 @@ impl Server {
         let made = Arc::new(Connection::new(client, prints, log));
         *connection = Some(made.clone());
         Ok(made)
+    }
+
+    /// How long it may be silent while somebody waits for it, as its section says; zero: for ever.
+    pub fn silence(&self) -> Option<Duration> {
+        let section = self.section.as_ref()?;
+        Some(section.heartbeat.map_or(Duration::ZERO, |beat| beat * section.heartbeat_count))
     }
 
     /// The same for whoever binds a handle: whether the connection is gone is looked at however short ago it was used, since

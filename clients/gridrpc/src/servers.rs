@@ -362,7 +362,7 @@ impl Server {
     pub fn reach(&self, timeout: Duration) -> farcall_client::Result<Client> {
         let to = |address: &Address, text: Option<&str>| {
             let secret = token_of_ninf_server(address);
-            let options = ConnectOptions { timeout, reconnect: reconnect(), secret, ..ConnectOptions::default() };
+            let options = ConnectOptions { timeout, reconnect: reconnect(), secret, heartbeat: self.silence() };
             Client::connect_with(address, &options).map_err(|error| address.explain(error, text))
         };
         match &self.place {
@@ -392,12 +392,30 @@ impl Server {
 
     /// A server for this process alone, with what Farcall comes with: for a host that has none.
     fn start_private(&self, unreachable: Error, timeout: Duration) -> farcall_client::Result<Client> {
-        let mut private = lock(&self.private);
-        if private.is_none() {
+        self.connect_private(|| {
             let options = ServeOptions { timeout: Some(timeout), ..ServeOptions::default() };
-            *private = Some(PrivateServer::start(&options).map_err(|_| unreachable)?);
+            PrivateServer::start(&options).map_err(|_| unreachable)
+        })
+    }
+
+    /// Connects to the server for this process alone; starts it where there is none, and anew where it has ended.
+    fn connect_private(
+        &self,
+        start: impl FnOnce() -> farcall_client::Result<PrivateServer>,
+    ) -> farcall_client::Result<Client> {
+        let connect = |known: &PrivateServer| {
+            let options = ConnectOptions { heartbeat: self.silence(), ..ConnectOptions::default() };
+            Client::connect_with(&known.address().parse()?, &options)
+        };
+        let mut private = lock(&self.private);
+        if let Some(known) = private.as_mut() {
+            let outcome = connect(known);
+            if outcome.is_ok() || !known.has_ended() {
+                return outcome;
+            }
+            *private = None;
         }
-        private.as_ref().ok_or_else(|| Error::internal("connect", "a private server is gone"))?.connect()
+        connect(private.insert(start()?))
     }
 
     /// A server for this process alone, with these stub executables.
@@ -405,14 +423,12 @@ impl Server {
         &self,
         files: impl FnOnce(&Folder) -> farcall_client::Result<Vec<PathBuf>>,
     ) -> farcall_client::Result<Client> {
-        let mut private = lock(&self.private);
-        if private.is_none() {
+        self.connect_private(|| {
             let folder = Folder::make(&self.tmp_dir)?;
             let arguments = vec!["--manifest".to_owned(), self.write_manifest(&folder)?];
             let options = ServeOptions { files: files(&folder)?, arguments, ..ServeOptions::default() };
-            *private = Some(PrivateServer::start(&options)?);
-        }
-        private.as_ref().ok_or_else(|| Error::internal("connect", "a private server is gone"))?.connect()
+            PrivateServer::start(&options)
+        })
     }
 
     /// The stub executables are this user's own, and do here what he may do himself, as they did under Ninf-G; they have the

@@ -1,4 +1,6 @@
 /* The configuration file: servers by tag and address, what holds for functions, and mistakes. */
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include "grpc_check.h"
@@ -77,6 +79,27 @@ static void servers(void)
     CHECK(y == 6);
     CHECK_OK(grpc_function_handle_destruct(&handle));
     CHECK_OK(grpc_finalize());
+}
+
+/* A server that takes connections and says nothing is given up when its heartbeat is. */
+static void hung(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    grpc_function_handle_t handle;
+    char text[200];
+    double begun;
+    CHECK(bind(listener, (struct sockaddr *)&address, length) == 0 && listen(listener, 5) == 0);
+    CHECK(getsockname(listener, (struct sockaddr *)&address, &length) == 0);
+    snprintf(text, sizeof text, "<SERVER>\nhostname farcall://127.0.0.1:%d\ntag hung\nheartbeat 1\nheartbeat_timeoutCount 1\n"
+             "</SERVER>\n", ntohs(address.sin_port));
+    CHECK_OK(begin_with(text));
+    begun = check_now();
+    CHECK_CODE(grpc_function_handle_init(&handle, "hung", "grpcchecks/succeed"), GRPC_SERVER_NOT_FOUND);
+    CHECK(check_now() - begun > 0.9 && check_now() - begun < 4);
+    CHECK_OK(grpc_finalize());
+    close(listener);
 }
 
 static void functions(void)
@@ -206,6 +229,7 @@ int main(void)
     mistakes();
     files();
     servers();
+    hung();
     functions();
     by_address();
     anew();

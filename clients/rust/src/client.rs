@@ -105,8 +105,9 @@ impl Client {
     pub fn connect_with(address: &Address, options: &ConnectOptions) -> Result<Client> {
         keep_standard_streams();
         let compression = dial::given_compression()?;
-        let reached = dial::reach(address, options, compression)?;
-        let client = Self::greet(reached, options.timeout, compression)?;
+        let within = options.greeting();
+        let reached = dial::reach(address, &ConnectOptions { timeout: within, ..options.clone() }, compression)?;
+        let client = Self::greet(reached, within, options.timeout, compression)?;
         if let Some(heartbeat) = options.heartbeat {
             client.set_heartbeat(heartbeat);
         }
@@ -125,14 +126,16 @@ impl Client {
     ) -> Result<Client> {
         let compression = dial::given_compression()?;
         let hello = dial::hello(token, compressing::offered(&*stream, compression));
-        Self::greet(Reached { stream, hello, way_back: None, name: address }, timeout, compression)
+        Self::greet(Reached { stream, hello, way_back: None, name: address }, timeout, timeout, compression)
     }
 
-    fn greet(reached: Reached, timeout: Duration, compression: Compression) -> Result<Client> {
+    /// Waits `within` for the greeting, and `timeout` for each answer later on.
+    fn greet(reached: Reached, within: Duration, timeout: Duration, compression: Compression) -> Result<Client> {
         let Reached { stream, hello, way_back, name: address } = reached;
         let source: Arc<dyn MemorySource> = Arc::new(SharedMemory::new(MemoryLimits::default()));
-        let session = Session::new(stream, hello, source, timeout, way_back.clone());
-        let session = Arc::new(session.map_err(|error| error.with("server", &address))?);
+        let session = Session::new(stream, hello, source, within, way_back.clone());
+        let session = session.map_err(|error| error.with("server", &address))?.with_patience(timeout);
+        let session = Arc::new(session);
         way_back.iter().for_each(|way_back| way_back.leads_to(&session));
         session.set_compression(compression);
         Ok(Client { shared: Arc::new(Shared { session, address, routines: Mutex::default() }) })

@@ -32,7 +32,7 @@ pub struct ConnectOptions {
     /// Time for connecting, and for each look-up later on.
     pub timeout: Duration,
     /// Time without a sign of life after which a server is taken for lost while somebody waits for it, zero for never; by
-    /// default `$FARCALL_HEARTBEAT`, or 30 s.
+    /// default `$FARCALL_HEARTBEAT`, or 30 s. No longer is waited for its greeting.
     pub heartbeat: Option<Duration>,
     /// Time for which calls wait when their connection over TCP or TLS is lost, and it is made again; zero: they end at
     /// once. By default `$FARCALL_RECONNECT`, or 30 s. The server keeps its part of them for as long.
@@ -42,6 +42,14 @@ pub struct ConnectOptions {
 impl Default for ConnectOptions {
     fn default() -> ConnectOptions {
         ConnectOptions { secret: None, timeout: TIMEOUT, heartbeat: None, reconnect: None }
+    }
+}
+
+impl ConnectOptions {
+    /// Time in which a server must have greeted: one that hangs takes connections still, and gives no sign of life either.
+    pub(crate) fn greeting(&self) -> Duration {
+        let heartbeat = self.heartbeat.filter(|heartbeat| !heartbeat.is_zero());
+        heartbeat.map_or(self.timeout, |heartbeat| heartbeat.min(self.timeout))
     }
 }
 

@@ -16,6 +16,8 @@ use crate::standard_streams::keep_standard_streams;
 const STOP_GRACE: Duration = Duration::from_secs(5);
 /// The same of one that did not come up in time: whoever waits for it has waited long enough.
 const LATE_GRACE: Duration = Duration::from_secs(2);
+/// What a killed server takes at most from the end of its sockets until it can be waited for.
+const DEATH: Duration = Duration::from_millis(200);
 /// Longest address.
 const ADDRESS_BYTES_MAX: usize = 4096;
 /// What is kept of its words.
@@ -90,6 +92,11 @@ impl PrivateServer {
     /// As [`Client::connect`].
     pub fn connect(&self) -> Result<Client> {
         Client::connect(Some(&self.address))
+    }
+
+    /// Whether it is no more, of a signal, say. For whoever could not connect: its sockets end a moment before it does.
+    pub fn has_ended(&mut self) -> bool {
+        ends_within(&mut self.child, DEATH)
     }
 }
 
@@ -185,15 +192,23 @@ fn failed(mut child: Child, program: &Path) -> Error {
 fn end(child: &mut Child, grace: Duration) {
     // The end of its standard input tells a private server to go.
     drop(child.stdin.take());
-    let deadline = Instant::now() + grace;
-    while Instant::now() < deadline {
+    if !ends_within(child, grace) {
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+}
+
+fn ends_within(child: &mut Child, time: Duration) -> bool {
+    let deadline = Instant::now() + time;
+    loop {
         if !matches!(child.try_wait(), Ok(None)) {
-            return;
+            return true;
+        }
+        if Instant::now() >= deadline {
+            return false;
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    let _ = child.kill();
-    let _ = child.wait();
 }
 
 impl Drop for PrivateServer {

@@ -118,7 +118,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Greets the server at the other end of `stream`.
+    /// Greets the server at the other end of `stream`, which has so much time for it.
     pub fn new(
         stream: Box<dyn ByteStream>,
         hello: Hello,
@@ -176,6 +176,12 @@ impl Session {
             Some(()) => Ok(session),
             None => Err(Error::new(ErrorKind::TimedOut, "connect", "the server did not greet us in time")),
         }
+    }
+
+    /// The same with this time for each answer.
+    pub fn with_patience(mut self, patience: Duration) -> Session {
+        self.patience = patience;
+        self
     }
 
     fn is_watched(&self) -> bool {
