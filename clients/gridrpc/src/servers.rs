@@ -212,12 +212,13 @@ impl Servers {
         self.known(Place::Program(path), None)
     }
 
-    /// Why no stub executable of this host has the function, where one is named and is not there.
+    /// Why no stub executable of this host has the function, where one is named and is not there, or a file is that may
+    /// list it.
     pub fn missing_stub(&self, function: &str) -> Option<String> {
         let config = lock(&self.config);
-        let missing = local_stubs(&config, &[], &|host| self.is_here(host)).missing;
-        let of_it = missing.into_iter().find(|(name, _)| is_it(name, function));
-        of_it.map(|(_, remark)| remark.to_string())
+        let found = local_stubs(&config, &[], &|host| self.is_here(host));
+        let of_it = found.missing.into_iter().find(|(name, _)| is_it(name, function)).map(|(_, remark)| remark);
+        of_it.or_else(|| found.warnings.into_iter().next()).map(|remark| remark.to_string())
     }
 
     fn stubs(&self, config: &Config, section: &Section, function: &str) -> Option<Place> {
@@ -241,7 +242,7 @@ impl Servers {
     }
 
     fn is_here(&self, host: &str) -> bool {
-        let own = &self.surroundings.hostname;
+        let own = &self.host;
         let system = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let short = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
         LOOPBACK.contains(&host) || [own, &system].iter().any(|name| host == name.as_str() || host == short(name))

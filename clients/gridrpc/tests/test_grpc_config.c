@@ -81,6 +81,19 @@ static void servers(void)
     CHECK_OK(grpc_finalize());
 }
 
+/* What this host is called there is a name of its own for it. */
+static void named_host(void)
+{
+    grpc_function_handle_t handle;
+    int y = 0;
+    CHECK_OK(begin_with("<CLIENT>\nhostname me.example.org\n</CLIENT>\n<SERVER>\nhostname me.example.org\n</SERVER>\n"));
+    CHECK_OK(grpc_function_handle_init(&handle, "me.example.org", "grpcchecks/succeed"));
+    CHECK_OK(grpc_call(&handle, 1, &y));
+    CHECK(y == 2);
+    CHECK_OK(grpc_function_handle_destruct(&handle));
+    CHECK_OK(grpc_finalize());
+}
+
 /* A server that takes connections and says nothing is given up when its heartbeat is. */
 static void hung(void)
 {
@@ -222,6 +235,25 @@ static void logged(void)
     CHECK_CODE(begin_with("<CLIENT>\nlog_filePath /nonexistent/folder/log\n</CLIENT>\n"), GRPC_CONFIGFILE_ERROR);
 }
 
+/* That an interface file cannot be read is said where its routine is missing. */
+static void without_interfaces(void)
+{
+    char words[1000] = "", *log = "/tmp/farcall-grpc-log";
+    grpc_function_handle_t handle;
+    FILE *file;
+    unlink(log);
+    CHECK_OK(begin_with("<CLIENT>\nloglevel 2\nlog_filePath /tmp/farcall-grpc-log\n</CLIENT>\n<SERVER>\nhostname localhost\n</SERVER>\n"
+                        "<INFORMATION_SOURCE>\ntype NRF\ntag gone\nsource /nonexistent/gone.nrf\n</INFORMATION_SOURCE>\n"));
+    CHECK_CODE(grpc_function_handle_default(&handle, "gone/routine"), GRPC_FUNCTION_NOT_FOUND);
+    CHECK_OK(grpc_finalize());
+    file = fopen(log, "r");
+    CHECK(file && fread(words, 1, sizeof words - 1, file) > 0);
+    CHECK(strstr(words, "/nonexistent/gone.nrf is left out") != NULL);
+    if (file)
+        fclose(file);
+    unlink(log);
+}
+
 int main(void)
 {
     farcall_server *server = check_begin(0, NULL);
@@ -229,12 +261,14 @@ int main(void)
     mistakes();
     files();
     servers();
+    named_host();
     hung();
     functions();
     by_address();
     anew();
     printed();
     logged();
+    without_interfaces();
     unlink(path);
     return check_end(server);
 }
