@@ -183,10 +183,8 @@ fn makefile(module: &Module, parts: &[Part], names: &StubNames) -> String {
 /// The module's own compilers and options. An assignment (`CFLAGS = -O3`) is make's own, as it was with Ninf-G.
 fn options(module: &Module) -> String {
     let mut text = String::new();
-    let cpp = module.routines.iter().any(|routine| routine.implementation.language == Language::Cpp);
-    let compiler = module.compiler.clone().or(cpp.then(|| "$(CXX)".to_owned()));
-    for (variable, program) in [("NG_COMPILER", &compiler), ("NG_LINKER", &module.linker.clone().or(compiler.clone()))]
-    {
+    let (compiler, linker) = (&module.compiler, module.linker.as_ref().or(module.compiler.as_ref()));
+    for (variable, program) in [("NG_COMPILER", compiler.as_ref()), ("NG_LINKER", linker)] {
         if let Some(program) = program {
             let _ = writeln!(text, "{variable} = {}", program.replace(['\n', '\r'], " "));
         }
@@ -222,11 +220,16 @@ fn rules(text: &mut String, part: &Part) {
     // What objects of Fortran and C++ need beside themselves shows once they are made.
     let run_times =
         if objects.is_empty() { String::new() } else { format!(" $$($(NG_DIR)/bin/ng_config --run-times {wanted})") };
+    // Definitions in C++ may stand beside others in C.
+    let cpp = part.module.routines.iter().any(|routine| routine.implementation.language == Language::Cpp);
+    let chosen = |named: &Option<String>, otherwise| if cpp && named.is_none() { "$(CXX)" } else { otherwise };
+    let compiler = chosen(&part.module.compiler, "$(NG_COMPILER)");
+    let linker = chosen(&part.module.linker.clone().or(part.module.compiler.clone()), "$(NG_LINKER)");
     let _ = write!(
         text,
-        "\n{program}.o: {program}.c\n\t$(NG_COMPILER) $(CFLAGS) $(NG_CFLAGS) $(NG_USER_CFLAGS) $(NG_CPPFLAGS) -c -o $@ \
+        "\n{program}.o: {program}.c\n\t{compiler} $(NG_CFLAGS) $(CFLAGS) $(NG_USER_CFLAGS) $(NG_CPPFLAGS) -c -o $@ \
          {program}.c\n\n\
-         {program}: {program}.o {wanted}\n\t$(NG_LINKER) $(NG_CFLAGS) $(CFLAGS) -o $@ {program}.o {wanted} \
+         {program}: {program}.o {wanted}\n\t{linker} $(NG_CFLAGS) $(CFLAGS) -o $@ {program}.o {wanted} \
          $(LDFLAGS) $(NG_USER_CFLAGS) {linked}{run_times} $(LIBS) $(NG_STUB_LDFLAGS)\n\n\
          {program}.inf: {program}\n\t./{program} -i $@\n",
     );

@@ -85,6 +85,16 @@ fn a_cpp_compiler_compiles_all_as_cpp() {
 }
 
 #[test]
+fn definitions_in_c_and_in_cpp_stand_in_one_file() {
+    let makefile =
+        files("Module m; Define f(IN int n) { }\nDefine g(IN int n) Language \"C++\" { }\n").pop().unwrap().text;
+    let rule =
+        |start: &str| makefile.lines().skip_while(|line| !line.starts_with(start)).nth(1).unwrap_or("").to_owned();
+    assert!(rule("_stub_f.o:").starts_with("\t$(NG_COMPILER) ") && rule("_stub_f:").starts_with("\t$(NG_LINKER) "));
+    assert!(rule("_stub_g.o:").starts_with("\t$(CXX) ") && rule("_stub_g:").starts_with("\t$(CXX) "), "{makefile}");
+}
+
+#[test]
 fn nothing_of_a_file_becomes_a_rule_of_its_own() {
     // Hostile: words that would run commands of their own when the makefile is used.
     let text =
