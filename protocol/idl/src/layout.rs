@@ -20,6 +20,9 @@ const OPERATION: &str = "work out sizes";
 pub struct CallLayout {
     /// One entry per parameter, WORK ones and callbacks included.
     pub parameters: Vec<ParameterLayout>,
+    /// Bytes of the values that it was worked out from, by parameter. Kept only where results decide what travels back:
+    /// their ranges may refer to these values, too, and no answer repeats them.
+    pub(crate) given: Vec<Option<Vec<u8>>>,
 }
 
 /// What one parameter is in one call.
@@ -170,7 +173,7 @@ pub fn resolve_in(scope: Scope<'_>, values: &dyn Values, limit: Bytes) -> Result
         }
         parameters.push(layout);
     }
-    Ok(CallLayout { parameters })
+    Ok(CallLayout { parameters, given: Vec::new() })
 }
 
 /// The ranges that travel back, with the values the routine left behind.

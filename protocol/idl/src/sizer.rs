@@ -69,7 +69,14 @@ impl Sizer {
         if let Some(known) = latest.as_ref().filter(|known| known.limit == limit && self.is_like(known, given)) {
             return Ok(known.layout.clone());
         }
-        let layout = Arc::new(resolve(interface, &ByteValues::new(interface, given), limit)?);
+        let mut layout = resolve(interface, &ByteValues::new(interface, given), limit)?;
+        if self.results_decide {
+            layout.given = vec![None; interface.parameters.len()];
+            for index in &self.deciding {
+                layout.given[*index] = given.get(*index).copied().flatten().map(<[u8]>::to_vec);
+            }
+        }
+        let layout = Arc::new(layout);
         let values = || self.deciding.iter().map(|index| given.get(*index).copied().flatten());
         if values().flatten().all(|value| value.len() <= VALUE_BYTES_MAX) {
             let values = values().map(|value| value.map(<[u8]>::to_vec)).collect();
@@ -83,7 +90,8 @@ impl Sizer {
         values.all(|(index, value)| given.get(*index).copied().flatten() == value.as_deref())
     }
 
-    /// The layout with the ranges that the results decide; `None` where they decide none: see [`resolve_results`].
+    /// The layout with the ranges that the results decide; `None` where they decide none: see [`resolve_results`]. What no
+    /// result says has the value that it had before the call.
     ///
     /// # Errors
     /// As [`resolve_results`].
@@ -96,7 +104,8 @@ impl Sizer {
         if !self.results_decide {
             return Ok(None);
         }
-        let bytes: Vec<Option<&[u8]>> = results.collect();
+        let given = before.given.iter().map(Option::as_deref).chain(std::iter::repeat(None));
+        let bytes: Vec<Option<&[u8]>> = results.zip(given).map(|(result, given)| result.or(given)).collect();
         let after = resolve_results(interface, &ByteValues::new(interface, bytes), before)?;
         Ok(Some(Arc::new(after)))
     }
@@ -106,6 +115,7 @@ impl Sizer {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::layout::ParameterLayout;
 
     fn interface(define: &str) -> Interface {
         let module = crate::compile("t.idl", &format!("Module t;\n{define}\n{{ }}\n")).unwrap();
@@ -156,5 +166,16 @@ mod tests {
         let after = bytes(&[None, Some(2), None]);
         let after = sizer.resolve_results(&ranged, given(&after).into_iter(), &before).unwrap().unwrap();
         assert_ne!(after, before);
+    }
+
+    #[test]
+    fn ranges_may_refer_to_results_and_to_what_was_given() {
+        let ranged = interface("Define f(IN int n, IN int from, OUT int k, OUT double x[n:from,from+k])");
+        let sizer = Sizer::new(&ranged);
+        let before = sizer.resolve(&ranged, &given(&bytes(&[Some(9), Some(2), None, None])), LIMIT).unwrap();
+        let after = bytes(&[None, None, Some(3), None]);
+        let after = sizer.resolve_results(&ranged, given(&after).into_iter(), &before).unwrap().unwrap();
+        let ParameterLayout::Array(array) = &after.parameters[3] else { panic!("x is an array") };
+        assert_eq!((array.dimensions[0].start, array.dimensions[0].end), (2, 5));
     }
 }

@@ -29,6 +29,13 @@ int main(int argc, char *argv[])
     CHECK(grpc_call(&h, 10, 3, 11, v) != GRPC_NO_ERROR); /* and beyond the array */
 
     for (i = 0; i < 10; i++)
+        v[i] = -1;
+    EXPECT(GRPC_NO_ERROR, grpc_function_handle_init(&h, host, "data/found"));
+    EXPECT(GRPC_NO_ERROR, grpc_call(&h, 10, 4, &sum, v));
+    for (i = 0; i < 10; i++)
+        CHECK(v[i] == (i >= 4 && i < 6 ? i : -1));
+
+    for (i = 0; i < 10; i++)
         v[i] = i;
     EXPECT(GRPC_NO_ERROR, grpc_function_handle_init(&h, host, "data/strided"));
     EXPECT(GRPC_NO_ERROR, grpc_call(&h, 10, 3, v, &sum));
@@ -39,6 +46,10 @@ int main(int argc, char *argv[])
     EXPECT(GRPC_NO_ERROR, grpc_function_handle_init(&h, host, "data/work"));
     EXPECT(GRPC_NO_ERROR, grpc_call(&h, 4, b, NULL, c)); /* the work array has a place in the list */
     CHECK(c[0] == 16 && c[3] == 1);
+
+    EXPECT(GRPC_NO_ERROR, grpc_function_handle_init(&h, host, "data/in_cpp"));
+    EXPECT(GRPC_NO_ERROR, grpc_call(&h, 21, &sum));
+    CHECK(sum == 42);
 
     EXPECT(GRPC_NO_ERROR, grpc_function_handle_init(&h, host, "data/empty"));
     EXPECT(GRPC_NO_ERROR, grpc_call(&h, 0, b, &is_null));
