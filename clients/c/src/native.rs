@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use farcall_base::Bytes;
 use farcall_client::idl::element::{ScalarValue, element_bytes};
-use farcall_client::idl::interface::{ElementType, Interface, Mode, Parameter, Shape};
+use farcall_client::idl::interface::{Dimension, ElementType, Interface, Mode, Parameter, Shape};
 use farcall_client::idl::layout::{ParameterLayout, packed_strides, resolve};
 use farcall_client::idl::values::ByteValues;
 use farcall_client::{
@@ -20,6 +20,9 @@ use crate::error::ErrorObject;
 use crate::passing::{ELEMENT, OTHER, POINTER, TEXT, c_type, fits, passing};
 use crate::streams::{StreamPlace, position, rest};
 use crate::strings::TextPlace;
+
+/// An array that sizes refer to and that is longer than this is the client's to refuse.
+const ELEMENTS_BYTES_MAX: u64 = 1 << 20;
 
 /// More strings than this in one argument are a mistake.
 const TEXTS_MAX: u64 = 1 << 24;
@@ -146,6 +149,8 @@ struct Making<'i, 'a> {
     routine: &'i Routine,
     interface: &'i Interface,
     prepared: Prepared<'a>,
+    /// Of arrays that sizes refer to, by parameter, once their extents are known.
+    elements: Vec<Option<Vec<u8>>>,
 }
 
 /// Turns one value per parameter that a caller passes into arguments.
@@ -157,18 +162,23 @@ pub unsafe fn prepare<'a>(routine: &Routine, values: &[TaggedValue]) -> Result<P
     check_count(interface, values.len())?;
     let arguments = interface.parameters.iter().map(|_| Argument::Unset).collect();
     let destinations = interface.parameters.iter().map(|_| Destination::InPlace).collect();
-    let mut making =
-        Making { routine, interface, prepared: Prepared { arguments, destinations, places: Places::default() } };
+    let prepared = Prepared { arguments, destinations, places: Places::default() };
+    let mut making = Making { routine, interface, prepared, elements: vec![None; interface.parameters.len()] };
     for (position, ((index, parameter), value)) in interface.caller_parameters().zip(values).enumerate() {
         check_tag(interface, position, parameter, value.tag)?;
         // SAFETY: the caller's promise, and the tag is the one that the interface wants.
         let argument = unsafe { making.argument(index, parameter, value) };
         making.prepared.arguments[index] = argument.map_err(|error| error.with("argument", position + 1))?;
     }
-    // Now that all scalars are known, so are the extents of what has to be read here.
+    // Now that all scalars are known, so are the extents of what has to be read here. An array that sizes refer to may be
+    // as long as an element of another one says; strings come last, as any of these may say how many there are.
+    // SAFETY: as above.
+    while unsafe { making.read_elements(values) } {}
     for ((index, parameter), value) in interface.caller_parameters().zip(values) {
-        // SAFETY: as above.
-        unsafe { making.read_ahead(index, parameter, value) }?;
+        if is_text_array(parameter) && !value.pointer().is_null() {
+            // SAFETY: as above.
+            unsafe { making.read_texts(index, parameter, value.pointer().cast()) }?;
+        }
     }
     making.check_nulls()?;
     Ok(making.prepared)
@@ -309,30 +319,37 @@ impl<'a> Making<'_, 'a> {
         }
     }
 
-    /// Reads what is needed before the call: strings of arrays, and the extents of arrays that sizes refer to.
+    /// Reads arrays that sizes refer to, where their own extents are known by now. Whether there were any.
     ///
     /// # Safety
     /// As for [`prepare`].
-    unsafe fn read_ahead(&mut self, index: usize, parameter: &Parameter, value: &TaggedValue) -> Result<()> {
-        let Shape::Array { order, .. } = &parameter.shape else { return Ok(()) };
-        if value.pointer().is_null() {
-            return Ok(());
-        }
-        if matches!(parameter.element, ElementType::String | ElementType::Filename) {
-            // SAFETY: the caller's promise.
-            return unsafe { self.read_texts(index, parameter, value.pointer().cast()) };
-        }
-        let inline = parameter.mode.is_input() && self.routine.is_inline(index);
-        // Where an extent is not known, the client finds out and says why.
-        if let (true, Ok(shape)) = (inline, self.extents(parameter))
-            && let Argument::Array(view) = &mut self.prepared.arguments[index]
-        {
-            let strides = packed_strides(&shape, element_bytes(self.interface, parameter.element), *order);
-            let shape = strides.map(|strides| (shape, strides));
+    unsafe fn read_elements(&mut self, values: &[TaggedValue]) -> bool {
+        let mut some = false;
+        for ((index, parameter), value) in self.interface.caller_parameters().zip(values) {
+            let wanted = parameter.mode.is_input() && is_whole_array(parameter) && self.routine.is_inline(index);
+            if !wanted || self.elements[index].is_some() || value.pointer().is_null() {
+                continue;
+            }
+            let element_bytes = element_bytes(self.interface, parameter.element);
+            // Where an extent is never known, or too large, the client finds out and says why.
+            let Ok(shape) = self.extents(parameter) else { continue };
+            let (Shape::Array { order, .. }, Argument::Array(view)) =
+                (&parameter.shape, &mut self.prepared.arguments[index])
+            else {
+                continue;
+            };
+            let bytes = shape.iter().try_fold(element_bytes, |bytes, extent| bytes.checked_mul(*extent));
+            let strides = packed_strides(&shape, element_bytes, *order);
             // SAFETY: the caller's promise: these are the extents that the interface declares.
-            *view = unsafe { View::new(value.pointer(), parameter.element, shape) };
+            *view = unsafe { View::new(value.pointer(), parameter.element, strides.map(|strides| (shape, strides))) };
+            let read = bytes.filter(|bytes| *bytes <= ELEMENTS_BYTES_MAX).map(|bytes| {
+                // SAFETY: as above.
+                unsafe { std::slice::from_raw_parts(value.pointer(), bytes as usize) }.to_vec()
+            });
+            self.elements[index] = Some(read.unwrap_or_default());
+            some = true;
         }
-        Ok(())
+        some
     }
 
     /// # Safety
@@ -357,12 +374,9 @@ impl<'a> Making<'_, 'a> {
         Ok(())
     }
 
-    /// The declared extents of an array without ranges, from the scalars.
+    /// The declared extents of an array, from what is known.
     fn extents(&self, parameter: &Parameter) -> Result<Vec<u64>> {
         let Shape::Array { dimensions, .. } = &parameter.shape else { return Ok(Vec::new()) };
-        if dimensions.iter().any(|one| one.start.is_some() || one.end.is_some() || one.stride.is_some()) {
-            return Err(Error::internal("call", "an array with ranges that sizes refer to"));
-        }
         let known: Vec<Option<Vec<u8>>> = (0..self.interface.parameters.len()).map(|index| self.known(index)).collect();
         let known: Vec<Option<&[u8]>> = known.iter().map(Option::as_deref).collect();
         let values = ByteValues::new(self.interface, known.as_slice());
@@ -409,7 +423,7 @@ impl<'a> Making<'_, 'a> {
     }
 
     fn known(&self, index: usize) -> Option<Vec<u8>> {
-        known_of(self.interface, &self.prepared, index)
+        self.elements[index].clone().or_else(|| known_of(self.interface, &self.prepared, index))
     }
 }
 
@@ -429,8 +443,20 @@ pub fn known_of(interface: &Interface, prepared: &Prepared<'_>, index: usize) ->
 }
 
 fn is_number_array(parameter: &Parameter) -> bool {
+    matches!(parameter.shape, Shape::Array { .. }) && !is_text_array(parameter)
+}
+
+/// An array of numbers that travels whole.
+fn is_whole_array(parameter: &Parameter) -> bool {
+    let Shape::Array { dimensions, .. } = &parameter.shape else { return false };
+    let whole = |one: &Dimension| one.start.is_none() && one.end.is_none() && one.stride.is_none();
+    !is_text_array(parameter) && dimensions.iter().all(whole)
+}
+
+/// Strings, or files by their paths.
+fn is_text_array(parameter: &Parameter) -> bool {
     matches!(parameter.shape, Shape::Array { .. })
-        && !matches!(parameter.element, ElementType::String | ElementType::Filename)
+        && matches!(parameter.element, ElementType::String | ElementType::Filename)
 }
 
 /// A value of the parameter's type or one that converts to it.

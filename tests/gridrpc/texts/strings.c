@@ -16,7 +16,8 @@ int main(int argc, char *argv[])
     char *out = NULL, *second = NULL, *words[3] = {"one", NULL, ""}, *letters[3] = {NULL, NULL, NULL};
     char *pairs[2][2] = {{"a", "b"}, {NULL, "d"}};
     char *big = malloc(500001);
-    int n = 0;
+    int n = 0, at[2] = {2, 3};
+    short counts[1] = {2};
     host = argv[2];
     EXPECT(GRPC_NO_ERROR, grpc_initialize(argv[1]));
 
@@ -51,6 +52,12 @@ int main(int argc, char *argv[])
 
     EXPECT(GRPC_NO_ERROR, grpc_call(bound("texts/join"), 3, words, &out));
     CHECK(out && strcmp(out, "one (null) ") == 0);
+    free(out);
+    EXPECT(GRPC_NO_ERROR, grpc_call(bound("texts/pick"), words, at, counts, &out));
+    CHECK(out && strcmp(out, "") == 0);
+    free(out);
+    EXPECT(GRPC_NO_ERROR, grpc_call(bound("texts/last"), words, &out));
+    CHECK(out && strcmp(out, "") == 0);
     free(out);
     EXPECT(GRPC_NO_ERROR, grpc_call(bound("texts/split"), "xyz", 3, letters));
     CHECK(letters[0] && letters[2] && strcmp(letters[0], "x") == 0 && strcmp(letters[2], "z") == 0);

@@ -167,7 +167,13 @@ impl List<'_, '_> {
             return if scalar { Shape::Scalar } else { Shape::Array { dimensions: vec![one()], order: Order::Row } };
         }
         let back = signature.mode.is_output();
-        let dimensions = tree.dimensions.iter().map(|dimension| self.dimension(tree, dimension, back, all)).collect();
+        let mut dimensions: Vec<Dimension> =
+            tree.dimensions.iter().map(|dimension| self.dimension(tree, dimension, back, all)).collect();
+        // Texts ignore ranges: as in Ninf-G, all of them travel.
+        if matches!(signature.element, Some(ElementType::String | ElementType::Filename)) {
+            let whole = |dimension: Dimension| Dimension { start: None, end: None, stride: None, ..dimension };
+            dimensions = dimensions.into_iter().map(whole).collect();
+        }
         let order = if tree.column.is_some() { Order::Column } else { Order::Row };
         Shape::Array { dimensions, order }
     }
