@@ -4,6 +4,7 @@ use std::fmt;
 
 use farcall_base::{Error, ErrorKind};
 
+use crate::lexer::UNREADABLE;
 use crate::nearest::nearest;
 use crate::source::{Source, Span};
 
@@ -146,6 +147,16 @@ impl Problems {
     /// Adds a mistake with advice where there is some.
     pub(crate) fn add_with(&mut self, span: Span, message: impl Into<String>, help: Option<String>) {
         self.push(span, message.into(), help);
+    }
+
+    /// Adds that at byte `at` of `text` something was no UTF-8.
+    pub(crate) fn unreadable(&mut self, text: &str, at: usize) {
+        let length = text[at..].chars().take_while(|c| *c == UNREADABLE).map(char::len_utf8).sum::<usize>();
+        self.add_with_help(
+            Span::new(at, at + length),
+            "these bytes are not UTF-8 text",
+            "convert the file, for instance: iconv -f latin1 -t utf-8 (old Japanese files: -f euc-jp)",
+        );
     }
 
     /// Keeps the mistake, counts it, or drops it as an echo.

@@ -11,8 +11,8 @@ pub(crate) const TOKENS_MAX: usize = 1_000_000;
 /// Bodies without an end behind which declarations are still looked for.
 const OPEN_BODIES_MAX: usize = 16;
 
-/// Stands for bytes that were not UTF-8 (`String::from_utf8_lossy`). Comments may have them.
-const UNREADABLE: char = char::REPLACEMENT_CHARACTER;
+/// Stands for bytes that were not UTF-8 (`String::from_utf8_lossy`). Comments and descriptions may have them.
+pub(crate) const UNREADABLE: char = char::REPLACEMENT_CHARACTER;
 
 /// What the lexer finds.
 #[derive(Default)]
@@ -141,18 +141,18 @@ impl Lexer<'_, '_> {
         }
     }
 
-    /// What is no comment must have come whole: a text or a body would say something else than its author wrote.
+    /// What is no comment must have come whole: a body would say something else than its author wrote. Of strings the
+    /// parser knows which ones are descriptions.
     fn check_readable(&self, start: usize, problems: &mut Problems) {
         let token = &self.text[start..self.at];
-        let found =
-            if token.starts_with('{') { raw::outside_comments(token, UNREADABLE) } else { token.find(UNREADABLE) };
-        let Some(place) = found.map(|at| start + at) else { return };
-        let length = self.text[place..].chars().take_while(|c| *c == UNREADABLE).map(char::len_utf8).sum::<usize>();
-        problems.add_with_help(
-            Span::new(place, place + length),
-            "these bytes are not UTF-8 text",
-            "convert the file, for instance: iconv -f latin1 -t utf-8 (old Japanese files: -f euc-jp)",
-        );
+        let found = match token.chars().next() {
+            Some('"') => None,
+            Some('{') => raw::outside_comments(token, UNREADABLE),
+            _ => token.find(UNREADABLE),
+        };
+        if let Some(place) = found {
+            problems.unreadable(self.text, start + place);
+        }
     }
 
     /// A word; some of them decide what the next brace means.

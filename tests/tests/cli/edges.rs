@@ -27,12 +27,15 @@ fn what_is_no_plain_file_is_refused_at_once() {
 }
 
 #[test]
-fn comments_of_old_files_need_not_be_utf8() {
+fn comments_and_descriptions_of_old_files_need_not_be_utf8() {
     let shell = Shell::new();
     std::fs::write(shell.path("old.idl"), b"/* M\xfcller */ Define f(IN int n) Calls \"C\" f(n);\n").unwrap();
     assert!(shell.good(&["check", "old.idl"]).contains("old/f"));
     std::fs::write(shell.path("doc.idl"), b"\nDefine f(IN int n) \"M\xfcller\" Calls \"C\" f(n);\n").unwrap();
-    shell.bad(&["check", "doc.idl"], 2, &["doc.idl:2:22", "not UTF-8", "iconv"]);
+    assert!(shell.good(&["check", "doc.idl"]).contains("doc/f"));
+    std::fs::write(shell.path("name.idl"), b"\nLibrary \"M\xfcller.o\"; Define f(IN int n) Calls \"C\" f(n);\n")
+        .unwrap();
+    shell.bad(&["check", "name.idl"], 2, &["name.idl:2:11", "not UTF-8", "iconv"]);
 }
 
 #[test]

@@ -12,6 +12,7 @@ pub(crate) mod tree;
 mod variants;
 
 use crate::diagnostic::{Problems, shown};
+use crate::lexer::UNREADABLE;
 use crate::source::{Source, Span};
 use crate::token::{Kind, Token};
 use crate::words;
@@ -153,10 +154,15 @@ impl<'a> Parser<'_, 'a> {
             return None;
         }
         let span = self.advance().span;
+        // A name or an option would say something else than its author wrote.
+        if let Some(at) = self.text(span).find(UNREADABLE) {
+            self.problems.unreadable(self.source.text, span.start as usize + at);
+        }
         Some(Name { text: constant::string(self.text(span)), span })
     }
 
-    /// Takes a description; neighbours without a comma are one, as in C.
+    /// Takes a description; neighbours without a comma are one, as in C. Of text in an encoding of old, what is no UTF-8
+    /// shows as the replacement character.
     fn description(&mut self) -> Name {
         let first = self.advance();
         let mut text = constant::string(self.text(first.span));
