@@ -49,6 +49,51 @@ pub(crate) const VOID: &str = "void";
 /// Type words that modify another one or have a meaning beside their element.
 pub(crate) const OTHER_TYPES: [&str; 4] = ["unsigned", "signed", VOID, FILE_POINTER];
 
+/// Words of C that no parameter of code in C can have for a name; type words that an interface file has, too, are none.
+pub(crate) const C_KEYWORDS: [&str; 27] = [
+    "auto", "break", "case", "const", "continue", "default", "do", "else", "enum", "extern", "for", "goto", "if",
+    "inline", "register", "restrict", "return", "signed", "sizeof", "static", "struct", "switch", "typedef", "union",
+    "unsigned", "volatile", "while",
+];
+
+/// Words that C++ adds to those.
+pub(crate) const CPP_KEYWORDS: [&str; 34] = [
+    "bool",
+    "catch",
+    "class",
+    "const_cast",
+    "constexpr",
+    "decltype",
+    "delete",
+    "dynamic_cast",
+    "explicit",
+    "export",
+    "false",
+    "friend",
+    "mutable",
+    "namespace",
+    "new",
+    "noexcept",
+    "nullptr",
+    "operator",
+    "private",
+    "protected",
+    "public",
+    "reinterpret_cast",
+    "static_assert",
+    "static_cast",
+    "template",
+    "this",
+    "throw",
+    "true",
+    "try",
+    "typeid",
+    "typename",
+    "using",
+    "virtual",
+    "wchar_t",
+];
+
 /// Words that begin a declaration.
 pub(crate) const DECLARATIONS: [&str; 12] = [
     "Module",

@@ -12,6 +12,7 @@ use crate::interface::{
 };
 use crate::parse::tree::{self, Define, Name};
 use crate::source::Span;
+use crate::words;
 
 /// Compiles one routine or method. `class` is the language of the class around it.
 pub(super) fn routine(
@@ -117,6 +118,20 @@ pub(super) fn split(names: &[Name]) -> Vec<String> {
     names.iter().flat_map(|name| name.text.split_whitespace()).map(str::to_string).collect()
 }
 
+/// Code knows its parameters by their names, which its language must take for names.
+fn names_in_code(define: &Define, language: Language, problems: &mut Problems) {
+    let taken = |name: &str| match language {
+        Language::C if words::C_KEYWORDS.contains(&name) => Some("C"),
+        Language::Cpp if words::C_KEYWORDS.contains(&name) || words::CPP_KEYWORDS.contains(&name) => Some("C++"),
+        _ => None,
+    };
+    for name in define.parameters.iter().map(|parameter| &parameter.name) {
+        let Some(language) = taken(&name.text) else { continue };
+        let message = format!("'{}' is a word of {language}: its code cannot use it as a name", name.text);
+        problems.add_with_help(name.span, message, format!("call it '{}_'", name.text));
+    }
+}
+
 /// How the server calls the routine: language, symbol or body, objects, launcher.
 fn implementation(
     context: &FileContext<'_>,
@@ -139,6 +154,7 @@ fn implementation(
             if language == Language::Fortran {
                 body_in_fortran(stated.unwrap_or(&define.name).span, problems);
             }
+            names_in_code(define, language, problems);
             context.body(*span)
         }
         Some(tree::Code::Calls(calls)) => symbol(context, define, calls, language, signatures, problems),

@@ -39,7 +39,11 @@ impl Parser<'_, '_> {
                 _ if self.eat(";") => {}
                 _ if self.at_end() || self.at_declaration() => {
                     let message = format!("class '{}' has no end", class.name.text);
-                    self.problems.add_with_help(self.previous().behind(), message, "close it with '}'");
+                    let help = match self.word() {
+                        "Define" => "close it with '}'; methods begin with DefMethod",
+                        _ => "close it with '}'",
+                    };
+                    self.problems.add_with_help(self.previous().behind(), message, help);
                     return;
                 }
                 word => {
