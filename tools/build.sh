@@ -36,6 +36,11 @@ tools/link-libfarcall.sh "$target/release/libfarcall_all.a" "$stage/lib"
 # from it stays up to date.
 step 5 "staging under build/"
 install -C -m 755 "$target/release/farcall" "$stage/bin/farcall"
+# What is brought to hosts that lack it: without what debuggers read.
+if [ "$stage/bin/farcall" -nt "$stage/libexec/farcall-lean" ]; then
+    strip -o "$stage/libexec/farcall-lean.new" "$stage/bin/farcall"
+    mv -f "$stage/libexec/farcall-lean.new" "$stage/libexec/farcall-lean"
+fi
 find clients/c/include clients/gridrpc/include -name '*.h' -exec install -C -m 644 {} "$stage/include/" \; 2>/dev/null || true
 # Libraries under the GPL are served when they are named, and not by default (docs/licences.md).
 for library in routines/*/; do

@@ -5,8 +5,9 @@ set -euo pipefail
 stage=$1
 prefix=$2
 
-install -d "$prefix"/{bin,lib,include,share/farcall/routines/by-name}
+install -d "$prefix"/{bin,lib,libexec,include,share/farcall/routines/by-name}
 install -m 755 "$stage/bin/farcall" "$prefix/bin/"
+install -m 755 "$stage/libexec/farcall-lean" "$prefix/libexec/"
 install -m 755 "$stage/lib/libfarcall.so.0" "$prefix/lib/"
 ln -sfn libfarcall.so.0 "$prefix/lib/libfarcall.so"
 find "$stage/include" -name '*.h' -exec install -m 644 {} "$prefix/include/" \;

@@ -31,10 +31,16 @@ def staged():
     for name in (PROGRAM, LIBRARY):
         if not (STAGE / name).is_file():
             sys.exit(f"farcall: {STAGE / name} is missing; run `make build`, or name the folder in FARCALL_STAGE")
-        yield STAGE / name, name
+        yield lean(name), name
     for header in sorted((STAGE / "include").glob("*.h")):
         yield header, f"include/{header.name}"
     yield from ((file, f"share/farcall/routines/{file.name}") for file in routines())
+
+
+def lean(name):
+    """The file without what debuggers read, where there is one: it is what is brought to hosts that lack it, too."""
+    found = STAGE / "libexec/farcall-lean"
+    return found if name == PROGRAM and found.is_file() else STAGE / name
 
 
 def routines():

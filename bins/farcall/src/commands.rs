@@ -4,12 +4,14 @@ mod administer;
 mod ca;
 mod call;
 mod check;
+mod connect;
 mod doctor;
 mod fmt;
 mod keep;
 mod ls;
 mod ng;
 mod objects;
+mod relay;
 mod service;
 mod shell;
 mod show;
@@ -44,6 +46,8 @@ pub enum Command {
     Kept(keep::KeptArguments),
     /// Publish routines and serve them
     Serve(ServeArguments),
+    /// Have a server on a host that ssh reaches, and say how programs use it
+    Connect(connect::ConnectArguments),
     /// Publish interface files on a server that runs
     Publish(administer::PublishArguments),
     /// Take modules from a server that runs; calls that it has go on
@@ -56,6 +60,9 @@ pub enum Command {
     Top(top::TopArguments),
     /// List the objects that a server holds, or end some of them
     Objects(objects::ObjectsArguments),
+    /// Pass the bytes of standard input and output on to a server of this host; started by `ssh`
+    #[command(hide = true)]
+    Relay(relay::RelayArguments),
     /// Look for what is wrong on this host and with a server, and say the fix for each
     Doctor(doctor::DoctorArguments),
     /// Print a unit that makes a server a service of systemd
@@ -107,6 +114,8 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Reload(arguments) => administer::reload(&arguments),
         Command::Drain(arguments) => administer::drain(&arguments).map(success),
         Command::Top(arguments) => top::top(&arguments).map(success),
+        Command::Connect(arguments) => connect::connect(&arguments).map(success),
+        Command::Relay(arguments) => relay::relay(&arguments).map(success),
         Command::Objects(arguments) => objects::objects(&arguments).map(success),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Service(arguments) => service::service(&arguments).map(success),

@@ -56,7 +56,7 @@ impl RunningServer {
 fn secret(address: &Address, token_file: &Option<PathBuf>, credentials: &Option<PathBuf>) -> Option<PathBuf> {
     match address {
         Address::Tls { .. } => credentials.clone(),
-        Address::Tcp { .. } | Address::Unix(_) => token_file.clone(),
+        Address::Tcp { .. } | Address::Unix(_) | Address::Ssh(_) => token_file.clone(),
     }
 }
 
@@ -125,7 +125,7 @@ impl ServerArguments {
     fn connect_to_named(&self, address: &Address, time: Duration) -> Result<Connection> {
         let coming = match address {
             Address::Unix(path) => path.parent().is_some_and(Path::is_dir),
-            Address::Tcp { .. } | Address::Tls { .. } => false,
+            Address::Tcp { .. } | Address::Tls { .. } | Address::Ssh(_) => false,
         };
         let begin = Instant::now();
         loop {

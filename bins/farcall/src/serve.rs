@@ -70,6 +70,9 @@ pub struct ServeArguments {
     /// Listen at a socket of my own and end when standard input ends: for programs that start their own server
     #[arg(long)]
     private: bool,
+    /// Go on without a terminal, and end when no client has been there for so many seconds
+    #[arg(long, value_name = "SECONDS", conflicts_with = "private")]
+    linger: Option<u64>,
 }
 
 /// The plugins in this binary; the manifest picks among them.
@@ -88,6 +91,11 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     let plugins = plugins();
     if arguments.print_manifest {
         return print(|out| out.write_all(Manifest::default_text(&plugins).as_bytes()));
+    }
+    if arguments.linger.is_some() {
+        // Whoever began it may end, with all that it began: this goes on. It fails for the leader of a group, which a shell
+        // makes of what it starts by hand.
+        let _ = rustix::process::setsid();
     }
     let signals = signals()?;
     raise_descriptors();
@@ -133,6 +141,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     if !arguments.private && addresses.iter().any(|address| address.starts_with("farcall://")) {
         notice(&format!("clients over TCP need the token in {}", token_file(&options).display()));
     }
+    arguments.linger.map_or(Ok(()), |seconds| end.linger(Duration::from_secs(seconds)))?;
     end.wait(&signals, arguments.private)
 }
 

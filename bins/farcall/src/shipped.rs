@@ -2,8 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
+use farcall_base::{Error, Result};
+
 /// The variable that names the folder with these files.
-const ROUTINES_VARIABLE: &str = "FARCALL_ROUTINES";
+pub const ROUTINES_VARIABLE: &str = "FARCALL_ROUTINES";
+/// The files that are served by default, for a program that came to a host alone.
+const EMBEDDED: [(&str, &str); 5] = [
+    ("blas.idl", include_str!("../../../routines/lapack/blas.idl")),
+    ("eigen.idl", include_str!("../../../routines/lapack/eigen.idl")),
+    ("ep.c", include_str!("../../../routines/ep/ep.c")),
+    ("ep.idl", include_str!("../../../routines/ep/ep.idl")),
+    ("lapack.idl", include_str!("../../../routines/lapack/lapack.idl")),
+];
 /// The folder within it that is served by name alone: libraries that a machine seldom has, or under other licences.
 const BY_NAME: &str = "by-name";
 
@@ -11,6 +21,33 @@ const BY_NAME: &str = "by-name";
 pub fn default_files() -> Vec<PathBuf> {
     let by_name = folder().join(BY_NAME);
     all_files().into_iter().filter(|file| !file.starts_with(&by_name)).collect()
+}
+
+/// Writes the files that are served by default beside this program, which came here alone: into a folder of its name.
+///
+/// # Errors
+/// `System` when they cannot be written.
+pub fn unpack() -> Result<PathBuf> {
+    let system = |error| Error::system("unpack interface files", error);
+    let program = std::env::current_exe().map_err(system)?;
+    let mut name = program.file_name().unwrap_or_default().to_owned();
+    name.push("-routines");
+    let folder = program.with_file_name(name);
+    if folder.is_dir() {
+        return Ok(folder);
+    }
+    // Complete or not there: others may do the same.
+    let fresh = folder.with_extension(format!("{}", std::process::id()));
+    let make = || -> std::io::Result<()> {
+        std::fs::create_dir(&fresh)?;
+        EMBEDDED.iter().try_for_each(|(name, text)| std::fs::write(fresh.join(name), text))?;
+        std::fs::rename(&fresh, &folder)
+    };
+    let made = make();
+    if made.is_err() {
+        let _ = std::fs::remove_dir_all(&fresh);
+    }
+    if folder.is_dir() { Ok(folder) } else { made.map(|()| folder).map_err(system) }
 }
 
 /// The file that is meant by `fftw` where there is no such file: `fftw.idl` of those that come with Farcall.
@@ -26,6 +63,11 @@ pub fn names() -> String {
     let mut names: Vec<&str> = files.iter().filter_map(|file| file.file_stem()?.to_str()).collect();
     names.sort_unstable();
     names.join(", ")
+}
+
+/// Whether they lie where an installation has them.
+pub fn is_installed() -> bool {
+    folder().is_dir()
 }
 
 fn folder() -> PathBuf {

@@ -35,6 +35,9 @@ fn listen_at(address: &str, options: &Options) -> Result<Box<dyn Listener>> {
     if let Some(path) = address.strip_prefix("unix:").filter(|path| !path.is_empty()) {
         return unix(PathBuf::from(path));
     }
+    if let Some(path) = address.strip_prefix("relay:").filter(|path| !path.is_empty()) {
+        return Ok(Box::new(farcall_transport_unix::Listener::bind_for_relays(Path::new(path))?));
+    }
     if let Some(rest) = address.strip_prefix("tls://") {
         let (host, port) = host_and_port(address, rest)?;
         return tls(host, port, options);

@@ -100,6 +100,7 @@ unsafe fn connect_with(given: &ConnectOptions) -> Result<Client> {
         timeout,
         heartbeat: heartbeat(given.heartbeat_seconds)?,
         reconnect: reconnect(given.reconnect_seconds)?,
+        linger: None,
     };
     Client::connect_with(&found, &options).map_err(|error| found.explain(error, address))
 }

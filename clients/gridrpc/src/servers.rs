@@ -363,7 +363,8 @@ impl Server {
     pub fn reach(&self, timeout: Duration) -> farcall_client::Result<Client> {
         let to = |address: &Address, text: Option<&str>| {
             let secret = token_of_ninf_server(address);
-            let options = ConnectOptions { timeout, reconnect: reconnect(), secret, heartbeat: self.silence() };
+            let (reconnect, heartbeat) = (reconnect(), self.silence());
+            let options = ConnectOptions { timeout, reconnect, secret, heartbeat, ..ConnectOptions::default() };
             Client::connect_with(address, &options).map_err(|error| address.explain(error, text))
         };
         match &self.place {

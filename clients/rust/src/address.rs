@@ -6,7 +6,9 @@ use std::str::FromStr;
 
 use farcall_base::{Error, ErrorKind, Result};
 
-/// A server's address: `unix:PATH`, `tls://HOST:PORT`, `farcall://HOST:PORT` or `tcp:HOST:PORT`.
+use crate::ssh::SshAddress;
+
+/// A server's address: `unix:PATH`, `ssh://[USER@]HOST[:PORT]`, `tls://HOST:PORT`, `farcall://HOST:PORT` or `tcp:HOST:PORT`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// A Unix socket of this host.
@@ -18,6 +20,8 @@ pub enum Address {
         /// Port.
         port: u16,
     },
+    /// A server of this user's on a host that `ssh` reaches.
+    Ssh(SshAddress),
     /// A TCP port behind which TLS is spoken, of any host.
     Tls {
         /// Name or number of the host, as the server's certificate has it.
@@ -82,6 +86,9 @@ impl FromStr for Address {
         if let Some(path) = text.strip_prefix("unix:").filter(|path| !path.is_empty()) {
             return Ok(Address::Unix(PathBuf::from(path)));
         }
+        if let Some(rest) = text.strip_prefix("ssh://") {
+            return SshAddress::parse(rest).map(Address::Ssh).ok_or_else(|| wrong(text));
+        }
         let found = match text.strip_prefix("tls://") {
             Some(rest) => host_and_port(rest).map(|(host, port)| Address::Tls { host, port }),
             None => text
@@ -103,7 +110,7 @@ fn host_and_port(text: &str) -> Option<(String, u16)> {
 
 fn wrong(text: &str) -> Error {
     Error::new(ErrorKind::InvalidArgument, "connect", format!("\"{text}\" is no address of a server"))
-        .fix("write unix:PATH, tls://HOST:PORT or farcall://HOST:PORT")
+        .fix("write ssh://USER@HOST, unix:PATH, tls://HOST:PORT or farcall://HOST:PORT")
 }
 
 #[cfg(test)]

@@ -105,9 +105,8 @@ impl Client {
     pub fn connect_with(address: &Address, options: &ConnectOptions) -> Result<Client> {
         keep_standard_streams();
         let compression = dial::given_compression()?;
-        let within = options.greeting();
-        let reached = dial::reach(address, &ConnectOptions { timeout: within, ..options.clone() }, compression)?;
-        let client = Self::greet(reached, within, options.timeout, compression)?;
+        let reached = dial::reach(address, options, compression)?;
+        let client = Self::greet(reached, options.greeting(), options.timeout, compression)?;
         if let Some(heartbeat) = options.heartbeat {
             client.set_heartbeat(heartbeat);
         }

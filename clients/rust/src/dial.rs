@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, Result};
@@ -13,6 +14,7 @@ use farcall_wire::{ByteOrder, CALLBACKS, Hello, HelloLimits, RESUME, Role, STATU
 use crate::address::Address;
 use crate::session::reconnect::{Dial, WayBack};
 use crate::session::{compressing, heartbeat};
+use crate::ssh::{self, Ssh, SshAddress};
 
 /// The variable that names the file with a TCP server's token.
 const TOKEN_VARIABLE: &str = "FARCALL_TOKEN_FILE";
@@ -20,6 +22,8 @@ const TOKEN_VARIABLE: &str = "FARCALL_TOKEN_FILE";
 const RECONNECT_VARIABLE: &str = "FARCALL_RECONNECT";
 /// What that is by default.
 const RECONNECT: Duration = Duration::from_secs(30);
+/// Time that `ssh` has at least, where it may ask the user for a password and a second factor.
+const ASKING: Duration = Duration::from_secs(120);
 /// Time to connect, and for each look-up.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -37,11 +41,14 @@ pub struct ConnectOptions {
     /// Time for which calls wait when their connection over TCP or TLS is lost, and it is made again; zero: they end at
     /// once. By default `$FARCALL_RECONNECT`, or 30 s. The server keeps its part of them for as long.
     pub reconnect: Option<Duration>,
+    /// Time for which a server that is reached by `ssh` stays when its last client is gone; where it runs already, it keeps
+    /// its own. By default `$FARCALL_LINGER`, or ten minutes.
+    pub linger: Option<Duration>,
 }
 
 impl Default for ConnectOptions {
     fn default() -> ConnectOptions {
-        ConnectOptions { secret: None, timeout: TIMEOUT, heartbeat: None, reconnect: None }
+        ConnectOptions { secret: None, timeout: TIMEOUT, heartbeat: None, reconnect: None, linger: None }
     }
 }
 
@@ -63,7 +70,7 @@ pub struct Reached {
 
 /// Reaches the server at an address.
 pub fn reach(address: &Address, options: &ConnectOptions, compression: Compression) -> Result<Reached> {
-    let timeout = options.timeout;
+    let timeout = options.greeting();
     let (dial, token, name): (Dial, _, _) = match address.clone() {
         Address::Unix(path) => {
             let name = format!("unix:{}", path.display());
@@ -73,6 +80,10 @@ pub fn reach(address: &Address, options: &ConnectOptions, compression: Compressi
             let token = read_token(options.secret.clone())?;
             let name = format!("farcall://{host}:{port}");
             (Box::new(move |time| farcall_transport_tcp::connect(&host, port, time)), token, name)
+        }
+        Address::Ssh(address) => {
+            let name = address.to_string();
+            (by_ssh(address, options)?, None, name)
         }
         Address::Tls { host, port } => {
             let (name, secret) = (format!("tls://{host}:{port}"), options.secret.clone());
@@ -88,6 +99,17 @@ pub fn reach(address: &Address, options: &ConnectOptions, compression: Compressi
     }
     let way_back = Arc::new(WayBack::new(dial, hello, keep)?);
     Ok(Reached { stream, hello: way_back.hello(), way_back: Some(way_back), name })
+}
+
+/// By `ssh`, which may ask the user something the first time: then he waits for it.
+fn by_ssh(address: SshAddress, options: &ConnectOptions) -> Result<Dial> {
+    let linger = options.linger.map_or_else(ssh::linger, Ok)?;
+    let ssh = Ssh { address, name: ssh::own_name(), linger, may_ask: false };
+    let (first, patience) = (AtomicBool::new(true), options.timeout.max(ASKING));
+    Ok(Box::new(move |time| match first.swap(false, Ordering::Relaxed) {
+        true => ssh::connect(&Ssh { may_ask: true, ..ssh.clone() }, patience),
+        false => ssh::connect(&ssh, time),
+    }))
 }
 
 fn reconnect_of_environment() -> Result<Duration> {

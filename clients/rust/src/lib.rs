@@ -29,6 +29,7 @@ mod private;
 mod results;
 mod routine;
 mod session;
+mod ssh;
 mod standard_streams;
 
 pub use address::Address;

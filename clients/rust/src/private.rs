@@ -55,14 +55,21 @@ fn beside_library() -> Option<PathBuf> {
     program.is_file().then_some(program)
 }
 
+/// `$FARCALL_PROGRAM`, the program that was installed with the library that this code is in, this program if it is that, or
+/// the one on the path.
+pub fn own_program() -> PathBuf {
+    let named = std::env::var_os(PROGRAM_VARIABLE).map(PathBuf::from);
+    let itself = || std::env::current_exe().ok().filter(|program| program.file_name() == Some("farcall".as_ref()));
+    named.or_else(beside_library).or_else(itself).unwrap_or_else(|| PathBuf::from("farcall"))
+}
+
 impl PrivateServer {
     /// Starts one and waits until it listens.
     ///
     /// # Errors
     /// `Unavailable` when the program is missing or does not come up, `TimedOut`; the message carries what it said.
     pub fn start(options: &ServeOptions) -> Result<PrivateServer> {
-        let program = options.program.clone().or_else(|| std::env::var_os(PROGRAM_VARIABLE).map(PathBuf::from));
-        let program = program.or_else(beside_library).unwrap_or_else(|| PathBuf::from("farcall"));
+        let program = options.program.clone().unwrap_or_else(own_program);
         keep_standard_streams();
         let mut command = Command::new(&program);
         command.arg("serve").arg("--private").args(&options.arguments).arg("--").args(&options.files);

@@ -243,6 +243,7 @@ impl Driver {
             return Some(RETRY_AFTER);
         }
         let own = self.resting_until.into_iter().chain(self.endings.next()).chain(self.standings.next());
+        let own = own.chain(self.orders.next());
         let next = self.server.next_tick().into_iter().chain(own).min();
         next.map(|at| at.since(self.world.now()) + Duration::from_millis(1))
     }

@@ -16,6 +16,7 @@ pub mod transfers;
 
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use farcall_base::Result;
 use farcall_interfaces::directory::{self, DirectoryHandle};
@@ -61,6 +62,8 @@ enum Control {
     Drain(Reply<()>),
     /// Say goodbye to every client; answer when all are gone.
     Farewell(Reply<()>),
+    /// Answer when no client has been there for so long.
+    Linger(Duration, Reply<()>),
     /// This is who may do what from now on.
     Grant(Vec<access::Entry>),
 }
@@ -87,6 +90,11 @@ impl RpcHandle {
         self.control
             .try_send(Control::Grant(table))
             .map_err(|refused| refused.refusal.error("change the table of rights"))
+    }
+
+    /// `reply` is answered when no client has been connected for so long.
+    pub fn linger(&self, time: Duration, reply: Reply<()>) {
+        self.tell(Control::Linger(time, reply));
     }
 
     /// Listens no more and says goodbye to every client; `reply` is answered when all are gone.

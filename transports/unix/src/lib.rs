@@ -20,7 +20,7 @@ pub use directory::prepare as prepare_directory;
 pub use listener::Listener;
 pub use memory::{MemoryLimits, SharedMemory};
 pub use process::Birthplace;
-pub use stream::{DESCRIPTORS_MAX, from_descriptor, pair};
+pub use stream::{DESCRIPTORS_MAX, from_descriptor, pair, relayed};
 
 /// The user this process acts as.
 pub fn own_uid() -> u32 {

@@ -31,6 +31,8 @@ pub struct Listener {
     path: PathBuf,
     /// Device and inode of our file: when we go, we remove it and no other.
     file: (u64, u64),
+    /// Whether relays connect there, for clients elsewhere.
+    for_relays: bool,
 }
 
 impl Listener {
@@ -41,6 +43,18 @@ impl Listener {
     /// `Unreachable` when a server listens there already, `PermissionDenied` for an unsafe directory,
     /// `InvalidArgument` when the path is too long or names something that is no socket.
     pub fn bind(path: &Path) -> Result<Listener> {
+        Listener::bind_for(path, false)
+    }
+
+    /// The same for relays: nothing but bytes comes from their clients, and goes to them.
+    ///
+    /// # Errors
+    /// As [`Listener::bind`].
+    pub fn bind_for_relays(path: &Path) -> Result<Listener> {
+        Listener::bind_for(path, true)
+    }
+
+    fn bind_for(path: &Path, for_relays: bool) -> Result<Listener> {
         let path = std::path::absolute(path).map_err(|error| Error::system(OPERATION, error))?;
         // Bound under a short name and renamed, a socket with a long one would exist, and nobody could reach it.
         SocketAddrUnix::new(&path).map_err(|errno| explain(&path, errno.into()))?;
@@ -54,7 +68,7 @@ impl Listener {
         let bound = listen_at(&fresh).and_then(|socket| {
             fs::rename(&fresh, &path)?;
             let file = fs::symlink_metadata(&path)?;
-            Ok(Listener { socket, path: path.clone(), file: (file.dev(), file.ino()) })
+            Ok(Listener { socket, path: path.clone(), file: (file.dev(), file.ino()), for_relays })
         });
         if bound.is_err() {
             // It may not even exist; the first error is the one to tell.
@@ -130,7 +144,8 @@ impl stream::Listener for Listener {
             };
             let proof = credentials::of_peer(socket.as_fd())?;
             let peer = Peer { address: self.address(), proof };
-            return Ok(Some(Box::new(UnixStream::new(socket, peer))));
+            let make = if self.for_relays { UnixStream::relayed } else { UnixStream::new };
+            return Ok(Some(Box::new(make(socket, peer))));
         }
         Ok(None)
     }

@@ -22,12 +22,18 @@ const CONTROL_BYTES: usize = rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX));
 pub struct UnixStream {
     socket: OwnedFd,
     peer: Peer,
+    /// Whether the other end of the socket is who we talk to, and no relay.
+    is_direct: bool,
 }
 
 impl UnixStream {
     pub(crate) fn new(socket: OwnedFd, peer: Peer) -> UnixStream {
         prepare_stand_ins();
-        UnixStream { socket, peer }
+        UnixStream { socket, peer, is_direct: true }
+    }
+
+    pub(crate) fn relayed(socket: OwnedFd, peer: Peer) -> UnixStream {
+        UnixStream { socket, peer, is_direct: false }
     }
 
     pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
@@ -41,6 +47,9 @@ impl ByteStream for UnixStream {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         if descriptors.is_empty() {
             return Ok(net::sendmsg(&self.socket, parts, &mut SendAncillaryBuffer::default(), flags)?);
+        }
+        if !self.is_direct {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "descriptors do not travel through a relay"));
         }
         if descriptors.len() > DESCRIPTORS_MAX || parts.iter().all(|part| part.is_empty()) {
             return Err(impossible_descriptors());
@@ -76,7 +85,7 @@ impl ByteStream for UnixStream {
     }
 
     fn passes_descriptors(&self) -> bool {
-        true
+        self.is_direct
     }
 
     fn peer(&self) -> &Peer {
@@ -134,6 +143,12 @@ pub(crate) fn impossible_descriptors() -> io::Error {
 /// `InvalidArgument` when it is no Unix stream socket.
 pub fn from_descriptor(descriptor: OwnedFd, proof: Proof) -> Result<Box<dyn ByteStream>> {
     Ok(Box::new(unix_stream(descriptor, proof)?))
+}
+
+/// Takes over one end of a socket behind whose other end a relay passes bytes on, such as `ssh`. `address` says to people
+/// where they go.
+pub fn relayed(descriptor: OwnedFd, address: String, proof: Proof) -> Box<dyn ByteStream> {
+    Box::new(UnixStream::relayed(descriptor, Peer { address, proof }))
 }
 
 pub(crate) fn unix_stream(descriptor: OwnedFd, proof: Proof) -> Result<UnixStream> {

@@ -29,6 +29,8 @@ enum Event {
     Drained,
     /// Every client is gone; or the server has ended.
     Gone,
+    /// No client has been there for as long as the server stays without one; or it has ended.
+    Alone,
 }
 
 /// A server that is under way to its end, or will be.
@@ -58,6 +60,12 @@ impl End {
         let (sender, events) = mailbox(EVENTS_MAX)?;
         rpc.obey(sender.port(Event::Instructed))?;
         Ok(End { node, rpc, publisher, sender, events, drain_max, until: None, asked: Vec::new() })
+    }
+
+    /// Ends as well when no client has been there for so long.
+    pub fn linger(&self, time: Duration) -> Result<()> {
+        self.rpc.linger(time, self.sender.reply(|_: Result<()>| Event::Alone)?);
+        Ok(())
     }
 
     /// Serves until the end; of a private server that is also the end of standard input.
@@ -94,7 +102,7 @@ impl End {
                 match event {
                     Event::Instructed(instruction) => self.obey(instruction)?,
                     Event::Drained => self.say_goodbye()?,
-                    Event::Gone => return Ok(()),
+                    Event::Gone | Event::Alone => return Ok(()),
                 }
             }
         }

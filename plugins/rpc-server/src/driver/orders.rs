@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind};
+use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, Instant};
 use farcall_interfaces::mailbox::{Port, Reply};
 use farcall_wire::Order;
 
 use super::{Driver, Message};
+use crate::step::Surroundings;
 use crate::{Control, Instruction};
 
 /// Who carries orders out, and who waits for the end.
@@ -18,9 +20,26 @@ pub struct Orders {
     givers: BTreeMap<ConnectionId, Arc<()>>,
     drained: Vec<Reply<()>>,
     gone: Vec<Reply<()>>,
+    lingering: Vec<Lingering>,
+}
+
+/// Time that the first client has to come.
+const FIRST: Duration = Duration::from_secs(30);
+
+/// Somebody who is to know that no client has been there for a time.
+struct Lingering {
+    time: Duration,
+    reply: Reply<()>,
+    /// When that time is over, unless a client comes.
+    until: Instant,
 }
 
 impl Orders {
+    /// When somebody is to be told that no client came.
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.lingering.iter().map(|one| one.until).min()
+    }
+
     /// A connection is gone: what it ordered need not be finished.
     pub(super) fn forget(&mut self, connection: ConnectionId) {
         self.givers.remove(&connection);
@@ -36,6 +55,11 @@ impl Driver {
                 self.server.drain();
                 self.orders.drained.push(reply);
             }
+            Control::Linger(time, reply) => {
+                // Whoever started it for himself has to connect first.
+                let until = self.world.now() + time.max(FIRST);
+                self.orders.lingering.push(Lingering { time, reply, until });
+            }
             Control::Grant(table) => {
                 self.server.grant(&table);
                 self.options.access = table;
@@ -48,6 +72,27 @@ impl Driver {
                 self.orders.gone.push(reply);
             }
         }
+    }
+
+    /// Whether clients have been away for too long.
+    fn look_for_the_last(&mut self) {
+        if self.orders.lingering.is_empty() {
+            return;
+        }
+        let (now, is_alone) = (self.world.now(), !self.server.has_clients());
+        let mut waiting = Vec::new();
+        for mut one in std::mem::take(&mut self.orders.lingering) {
+            match is_alone {
+                true if one.until <= now => {
+                    one.reply.answer(Ok(()));
+                    continue;
+                }
+                true => {}
+                false => one.until = now + one.time,
+            }
+            waiting.push(one);
+        }
+        self.orders.lingering = waiting;
     }
 
     /// Hands a client's order to the binary.
@@ -76,6 +121,7 @@ impl Driver {
         if !self.orders.drained.is_empty() && self.server.is_drained() {
             self.orders.drained.drain(..).for_each(|reply| reply.answer(Ok(())));
         }
+        self.look_for_the_last();
         if !self.orders.gone.is_empty() && !self.server.has_clients() {
             self.orders.gone.drain(..).for_each(|reply| reply.answer(Ok(())));
         }

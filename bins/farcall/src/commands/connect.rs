@@ -1,0 +1,48 @@
+//! `farcall connect`: reaches a host by `ssh`, has a server there, and says how programs use it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use clap::Args;
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_client::{Address, Client, ConnectOptions};
+
+use crate::output::print;
+
+/// Time for all of it: `ssh` may ask for a password and a second factor.
+const TIMEOUT: Duration = Duration::from_secs(300);
+
+#[derive(Args)]
+pub struct ConnectArguments {
+    /// [USER@]HOST[:PORT], or a host of ssh's configuration
+    host: String,
+    /// For how long the server stays when its last client is gone, in seconds; 0: not at all [default: $FARCALL_LINGER, or 600]
+    #[arg(long, value_name = "SECONDS")]
+    linger: Option<u64>,
+}
+
+/// Reaches it, and says what is there.
+pub fn connect(arguments: &ConnectArguments) -> Result<()> {
+    let text = match arguments.host.strip_prefix("ssh://") {
+        Some(_) => arguments.host.clone(),
+        None => format!("ssh://{}", arguments.host),
+    };
+    let address: Address = text.parse().map_err(|_| {
+        Error::new(ErrorKind::InvalidArgument, "connect", format!("\"{}\" is no host", arguments.host))
+            .fix("write USER@HOST, HOST:PORT, or a host of ssh's configuration")
+    })?;
+    let linger = arguments.linger.map(Duration::from_secs);
+    let options = ConnectOptions { timeout: TIMEOUT, linger, ..ConnectOptions::default() };
+    let client = Client::connect_with(&address, &options)?;
+    let mut modules: BTreeMap<String, usize> = BTreeMap::new();
+    for routine in client.routines()? {
+        let module = routine.name().split('/').next().unwrap_or_default().to_owned();
+        *modules.entry(module).or_default() += 1;
+    }
+    let all: Vec<String> = modules.iter().map(|(name, count)| format!("{name} ({count})")).collect();
+    print(|out| {
+        writeln!(out, "{} serves {}", client.address(), all.join(", "))?;
+        writeln!(out, "programs and commands use it with")?;
+        writeln!(out, "    export FARCALL_SERVER={}", client.address())
+    })
+}

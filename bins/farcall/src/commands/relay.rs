@@ -1,0 +1,140 @@
+//! `farcall relay`: what a client's `ssh` becomes on the far side. It passes bytes on between its standard input and output
+//! and a server of this host, which it starts if there is none, and which outlives it.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use clap::Args;
+use farcall_base::{Error, ErrorKind, Result};
+
+use crate::shipped;
+
+/// What is read of a server's words when it does not come up.
+const WORDS_BYTES_MAX: u64 = 4096;
+
+/// Bytes passed on at a time.
+const PIECE_BYTES: usize = 256 << 10;
+
+#[derive(Args)]
+pub struct RelayArguments {
+    /// What the line begins with that says how it went
+    #[arg(long)]
+    mark: String,
+    /// Which server: clients of the same name share one
+    #[arg(long)]
+    name: String,
+    /// For how long it stays without a client, in seconds
+    #[arg(long)]
+    linger: u64,
+}
+
+/// Says how it went in one line, then passes bytes on until either end is over.
+pub fn relay(arguments: &RelayArguments) -> Result<()> {
+    let mut output = std::io::stdout();
+    match reach(arguments) {
+        Ok(server) => {
+            let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+            writeln!(output, "{} relay {host}", arguments.mark).and_then(|()| output.flush()).map_err(lost)?;
+            pass_on(&server)
+        }
+        Err(error) => {
+            let words = error.to_string().replace('\n', "; ");
+            // Once is enough: what is said on standard error is shown there, too.
+            writeln!(output, "{} failed {words}", arguments.mark).and_then(|()| output.flush()).map_err(lost)
+        }
+    }
+}
+
+fn lost(error: std::io::Error) -> Error {
+    Error::system("pass bytes on", error)
+}
+
+/// The server of that name.
+fn reach(arguments: &RelayArguments) -> Result<UnixStream> {
+    let socket = socket_of(&arguments.name)?;
+    if let Ok(server) = UnixStream::connect(&socket) {
+        return Ok(server);
+    }
+    let begun = begin(&socket, arguments.linger);
+    // Another relay may have begun one at the same time.
+    UnixStream::connect(&socket).map_err(|error| {
+        let late = || Error::new(ErrorKind::Unreachable, "connect", "the server does not listen").source(error);
+        begun.err().unwrap_or_else(late)
+    })
+}
+
+/// Where it listens: in the folder of this user's servers, on this host alone.
+fn socket_of(name: &str) -> Result<PathBuf> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
+    if name.is_empty() || name.len() > 64 || !name.chars().all(is_word) {
+        return Err(Error::new(ErrorKind::InvalidArgument, "connect", "this is no name of a server")
+            .with("name", name)
+            .fix("use letters, digits, '.', '-' and '_'"));
+    }
+    let default = farcall_transport_unix::default_socket_path();
+    farcall_transport_unix::prepare_directory(&default)?;
+    Ok(default.with_file_name(format!("for-{name}.sock")))
+}
+
+/// Starts a server, and waits until it listens.
+fn begin(socket: &Path, linger: u64) -> Result<()> {
+    let system = |error| Error::system("start a server", error);
+    let program = std::env::current_exe().map_err(system)?;
+    let log_path = socket.with_extension("log");
+    let log = File::options().create(true).write(true).truncate(true).open(&log_path).map_err(system)?;
+    let mut command = Command::new(program);
+    command.args(["serve", "--log-level", "warn", "--linger", &linger.to_string(), "--listen"]);
+    command.arg(format!("relay:{}", socket.display()));
+    if !shipped::is_installed() {
+        command.env(shipped::ROUTINES_VARIABLE, shipped::unpack()?);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
+    let mut child = command.spawn().map_err(system)?;
+    let mut line = String::new();
+    let listens = child.stdout.take().is_some_and(|stdout| {
+        let mut stdout = BufReader::new(stdout).take(WORDS_BYTES_MAX);
+        stdout.read_line(&mut line).is_ok_and(|count| count > 0)
+    });
+    if listens {
+        return Ok(());
+    }
+    let _ = child.wait();
+    let mut said = String::new();
+    let _ = File::open(&log_path).and_then(|log| log.take(WORDS_BYTES_MAX).read_to_string(&mut said));
+    Err(Error::new(ErrorKind::Unavailable, "start a server", said.trim().replace('\n', "; ")))
+}
+
+/// Copies until the end of either. Not within the kernel: whoever splices into a pipe keeps others from reading it for as
+/// long as nothing comes.
+fn copy(mut from: impl Read, mut to: impl Write) -> std::io::Result<()> {
+    let mut buffer = vec![0; PIECE_BYTES];
+    loop {
+        match from.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(count) => to.write_all(&buffer[..count])?,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Copies in both directions until one is over.
+fn pass_on(server: &UnixStream) -> Result<()> {
+    let input = File::from(std::io::stdin().as_fd().try_clone_to_owned().map_err(lost)?);
+    let output = File::from(std::io::stdout().as_fd().try_clone_to_owned().map_err(lost)?);
+    let forth = server.try_clone().map_err(lost)?;
+    let thread = std::thread::Builder::new().name("forth".to_owned());
+    let started = thread.spawn(move || {
+        let _ = copy(&input, &forth);
+        // The server reads what came, and says goodbye.
+        let _ = forth.shutdown(Shutdown::Write);
+    });
+    started.map_err(lost)?;
+    let _ = copy(server, &output);
+    Ok(())
+}

@@ -1,0 +1,293 @@
+//! A server on a host that is reached by the user's own `ssh` (docs/decisions/0022-ssh.md).
+//!
+//! One `ssh` runs for each connection. On the far side a shell looks whether this very program of Farcall is there, takes a
+//! copy of it where it is not, and becomes its relay: from then on the standard input and output of `ssh` are a byte
+//! stream to a server that lives there on its own.
+
+mod conversation;
+mod program;
+
+use std::fmt;
+use std::io::Read;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_interfaces::stream::{ByteStream, Peer, Proof};
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+
+use conversation::Conversation;
+
+/// The variable that names another `ssh`.
+const SSH_VARIABLE: &str = "FARCALL_SSH";
+/// Has `ssh` not end when the user interrupts this program: a call ends then, and the connection stays. Its questions for
+/// a password can be interrupted all the same.
+const UNINTERRUPTED: &str = "trap '' INT; exec \"$@\"";
+/// Time that `ssh` has to end when its stream has ended.
+const END_GRACE: Duration = Duration::from_secs(5);
+/// What `ssh` says where trying again would end the same way.
+const REFUSALS: [&str; 3] = ["Permission denied", "Host key verification failed", "Too many authentication failures"];
+/// What is kept of its last words.
+const WORDS_BYTES_MAX: usize = 4096;
+
+/// Who is to be reached where, as `ssh` knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SshAddress {
+    /// A host, a name of the user's configuration, or either with `user@` before it.
+    pub destination: String,
+    /// `None`: the configured one.
+    pub port: Option<u16>,
+}
+
+impl SshAddress {
+    /// What stands behind `ssh://`.
+    pub fn parse(text: &str) -> Option<SshAddress> {
+        let text = text.trim_end_matches('/');
+        let (user, rest) = text.rsplit_once('@').map_or(("", text), |(user, rest)| (user, rest));
+        let (host, port) = match rest.rsplit_once(':') {
+            // All of it is a host of IPv6 where a bracket ends it.
+            Some((host, port)) if !port.ends_with(']') => (host, Some(port.parse().ok().filter(|port| *port != 0)?)),
+            _ => (rest, None),
+        };
+        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        let destination = if user.is_empty() { host.to_owned() } else { format!("{user}@{host}") };
+        let is_word =
+            !destination.starts_with('-') && !destination.chars().any(|c| c.is_whitespace() || c.is_control());
+        (!host.is_empty() && is_word && !text.starts_with('@')).then_some(SshAddress { destination, port })
+    }
+}
+
+impl fmt::Display for SshAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ssh://{}", self.destination)?;
+        self.port.map_or(Ok(()), |port| write!(f, ":{port}"))
+    }
+}
+
+/// How a server is reached by `ssh`.
+#[derive(Clone, Debug)]
+pub struct Ssh {
+    /// Where.
+    pub address: SshAddress,
+    /// Which of the user's servers there: clients of the same name share one.
+    pub name: String,
+    /// For how long it stays when its last client is gone.
+    pub linger: Duration,
+    /// Whether `ssh` may ask the user.
+    pub may_ask: bool,
+}
+
+/// The variable that names the server elsewhere which this user's programs share.
+const NAME_VARIABLE: &str = "FARCALL_NAME";
+/// Longest such name: it is part of a socket's path.
+const NAME_MAX: usize = 40;
+/// The variable with the time for which a server stays when its last client is gone, in seconds.
+const LINGER_VARIABLE: &str = "FARCALL_LINGER";
+/// What that is by default.
+const LINGER: Duration = Duration::from_secs(600);
+
+/// The name under which this user of this host has a server elsewhere.
+pub fn own_name() -> String {
+    let word = |c: char| if c.is_ascii_alphanumeric() || ".-".contains(c) { c } else { '_' };
+    if let Some(name) = std::env::var(NAME_VARIABLE).ok().filter(|name| !name.is_empty()) {
+        return name.chars().map(word).take(NAME_MAX).collect();
+    }
+    let user = std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_default();
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    format!("{user}.{host}").chars().map(word).take(NAME_MAX).collect()
+}
+
+/// `$FARCALL_LINGER`, or ten minutes.
+///
+/// # Errors
+/// `InvalidArgument` for what is no number of seconds.
+pub fn linger() -> Result<Duration> {
+    let Some(text) = std::env::var_os(LINGER_VARIABLE).filter(|text| !text.is_empty()) else { return Ok(LINGER) };
+    let seconds = text.to_str().and_then(|text| text.parse().ok());
+    seconds.map(Duration::from_secs).ok_or_else(|| {
+        Error::new(ErrorKind::InvalidArgument, "connect", "the time for which a server stays is no number")
+            .with("variable", LINGER_VARIABLE)
+            .fix("write whole seconds, such as 600, or 0 for a server that ends with its last client")
+    })
+}
+
+/// Reaches the server; starts it there if need be, and brings what is missing.
+///
+/// # Errors
+/// `Unreachable` when `ssh` fails, with its words; `Unavailable` when nothing of ours can run there; `TimedOut`.
+pub fn connect(ssh: &Ssh, timeout: Duration) -> Result<Box<dyn ByteStream>> {
+    let until = Instant::now() + timeout;
+    let running = Running::start(ssh)?;
+    match Conversation::new(&running.socket, ssh, until).hold() {
+        Ok(host) => Ok(running.stream(ssh, &host)),
+        Err(error) => Err(running.failed(ssh, error)),
+    }
+}
+
+/// An `ssh` that runs, and our end of its standard input and output.
+struct Running {
+    child: Child,
+    socket: OwnedFd,
+    words: Words,
+}
+
+impl Running {
+    fn start(ssh: &Ssh) -> Result<Running> {
+        let system = |errno: rustix::io::Errno| Error::system("make a pair of sockets", errno.into());
+        let pair = rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None);
+        let (socket, theirs) = pair.map_err(system)?;
+        let also_theirs = theirs.try_clone().map_err(|error| Error::system("make a pair of sockets", error))?;
+        let program = std::env::var_os(SSH_VARIABLE).filter(|name| !name.is_empty()).unwrap_or_else(|| "ssh".into());
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", UNINTERRUPTED, "sh"]).arg(program).arg("-T");
+        if !ssh.may_ask {
+            command.args(["-o", "BatchMode=yes"]);
+        }
+        if let Some(port) = ssh.address.port {
+            command.args(["-p", &port.to_string()]);
+        }
+        command.args(["--", &ssh.address.destination, &conversation::command()]);
+        command.stdin(theirs).stdout(also_theirs).stderr(Stdio::piped());
+        let mut child = command
+            .spawn()
+            .map_err(|error| Error::new(ErrorKind::Unreachable, "connect", "ssh cannot be started").source(error))?;
+        let words = Words::of(child.stderr.take());
+        Ok(Running { child, socket, words })
+    }
+
+    fn stream(self, ssh: &Ssh, host: &str) -> Box<dyn ByteStream> {
+        let address = format!("{} ({host})", ssh.address);
+        let inner = farcall_transport_unix::relayed(self.socket, address, Proof::Address);
+        Box::new(SshStream { inner: Some(inner), child: Some(self.child) })
+    }
+
+    /// It ends, and what it said goes into the error.
+    fn failed(mut self, ssh: &Ssh, error: Error) -> Error {
+        drop(self.socket);
+        let ended = finish(&mut self.child, Duration::from_millis(500));
+        let said = self.words.take();
+        let is_failure = error.kind() == ErrorKind::Unreachable;
+        let error = match ended.and_then(|status| status.code()) {
+            Some(127) if is_failure => error.fix("install ssh, or name it in FARCALL_SSH"),
+            // To try again would ask for nothing else, and a host may shut out who does.
+            _ if is_failure && REFUSALS.iter().any(|words| said.contains(words)) => {
+                Error::new(ErrorKind::PermissionDenied, "connect", "ssh is not let in")
+                    .fix("run `farcall connect` in a terminal, where ssh can ask you, or see its configuration")
+            }
+            _ => error,
+        };
+        let error = error.with("server", &ssh.address);
+        if said.is_empty() { error } else { error.with("ssh said", said) }
+    }
+}
+
+/// The last words of an `ssh`, which the user sees as well.
+struct Words(Arc<Mutex<Vec<u8>>>);
+
+impl Words {
+    fn of(stderr: Option<ChildStderr>) -> Words {
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        if let Some(mut stderr) = stderr {
+            let kept = kept.clone();
+            // Without a thread, its words are lost.
+            let thread = std::thread::Builder::new().name("farcall-ssh".to_owned());
+            let _ = thread.spawn(move || {
+                let mut buffer = [0; 1024];
+                while let Ok(count @ 1..) = stderr.read(&mut buffer) {
+                    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                    kept.extend_from_slice(&buffer[..count]);
+                    let surplus = kept.len().saturating_sub(WORDS_BYTES_MAX);
+                    kept.drain(..surplus);
+                }
+            });
+        }
+        Words(kept)
+    }
+
+    fn take(&self) -> String {
+        let kept = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        String::from_utf8_lossy(&kept).trim().replace("\r\n", "; ").replace('\n', "; ")
+    }
+}
+
+/// A stream whose end ends its `ssh`.
+struct SshStream {
+    inner: Option<Box<dyn ByteStream>>,
+    child: Option<Child>,
+}
+
+impl SshStream {
+    fn inner(&self) -> &dyn ByteStream {
+        self.inner.as_deref().expect("it is there until it is dropped")
+    }
+
+    fn inner_mut(&mut self) -> &mut dyn ByteStream {
+        self.inner.as_deref_mut().expect("it is there until it is dropped")
+    }
+}
+
+impl ByteStream for SshStream {
+    fn send(&mut self, parts: &[std::io::IoSlice<'_>], descriptors: &[BorrowedFd<'_>]) -> std::io::Result<usize> {
+        self.inner_mut().send(parts, descriptors)
+    }
+
+    fn receive(
+        &mut self,
+        parts: &mut [std::io::IoSliceMut<'_>],
+        descriptors: &mut Vec<OwnedFd>,
+    ) -> std::io::Result<usize> {
+        self.inner_mut().receive(parts, descriptors)
+    }
+
+    fn readiness(&self) -> Option<BorrowedFd<'_>> {
+        self.inner().readiness()
+    }
+
+    fn passes_descriptors(&self) -> bool {
+        false
+    }
+
+    fn peer(&self) -> &Peer {
+        self.inner().peer()
+    }
+}
+
+impl Drop for SshStream {
+    /// What was sent last still leaves: `ssh` ends when it has passed that on.
+    fn drop(&mut self) {
+        drop(self.inner.take());
+        if let Some(mut child) = self.child.take() {
+            let thread = std::thread::Builder::new().name("farcall-ssh-end".to_owned());
+            let _ = thread.spawn(move || finish(&mut child, END_GRACE));
+        }
+    }
+}
+
+/// Waits for its end, and has it end when that takes too long.
+fn finish(child: &mut Child, grace: Duration) -> Option<std::process::ExitStatus> {
+    let until = Instant::now() + grace;
+    while Instant::now() < until {
+        if let Ok(Some(status)) = child.try_wait() {
+            return Some(status);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let _ = child.kill();
+    child.wait().ok()
+}
+
+/// Waits until the descriptor is readable or the time is over; false then.
+fn readable(socket: BorrowedFd<'_>, until: Instant) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let time = Timespec::try_from(left).ok();
+        match poll(&mut [PollFd::new(&socket.as_fd(), PollFlags::IN)], time.as_ref()) {
+            Ok(0) => return false,
+            Err(rustix::io::Errno::INTR) => {}
+            _ => return true,
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The program that is brought to the far side: this installation's own `farcall`, under a name that says what is in it.
+
+use std::path::{Path, PathBuf};
+
+use farcall_base::{Error, ErrorKind, Result};
+
+use crate::private::own_program;
+
+/// The variable that names the program to bring, where it is not the one that runs here.
+const PROGRAM_VARIABLE: &str = "FARCALL_REMOTE_PROGRAM";
+
+pub struct Program {
+    path: PathBuf,
+    content: Vec<u8>,
+    /// What is in it, in 32 digits.
+    digest: String,
+}
+
+/// The same program without what debuggers read, where the installation has one: a fifth of the bytes.
+fn lean(own: &Path) -> Option<PathBuf> {
+    let lean = own.parent()?.parent()?.join("libexec/farcall-lean");
+    lean.is_file().then_some(lean)
+}
+
+impl Program {
+    /// The one of this installation.
+    pub fn own() -> Result<Program> {
+        let named = std::env::var_os(PROGRAM_VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from);
+        let path = named.unwrap_or_else(|| {
+            let own = own_program();
+            lean(&own).unwrap_or(own)
+        });
+        let content = std::fs::read(&path).map_err(|error| {
+            Error::system("read the farcall program", error)
+                .with("program", path.display())
+                .fix("name it in FARCALL_PROGRAM")
+        })?;
+        let digest = format!("{:032x}", farcall_interfaces::content::digest(&content));
+        Ok(Program { path, content, digest })
+    }
+
+    pub fn content(&self) -> &[u8] {
+        &self.content
+    }
+
+    /// A command that sets `farcall` where it finds the program, or a folder for it otherwise, and says `have`, `need` with
+    /// the machine's name, or `none` with the reason.
+    pub fn search(&self, mark: &str) -> String {
+        // A folder whose programs may not run is of no use: a script of one line tells.
+        let folders = "\"$FARCALL_CACHE\" \"${XDG_CACHE_HOME:-$HOME/.cache}/farcall\" \"$HOME/.farcall\" \"${TMPDIR:-/tmp}/farcall-$(id -u)\"";
+        format!(
+            "umask 077; farcall=; for d in {folders}; do case $d in /*) ;; *) continue ;; esac; \
+             if [ -x \"$d/farcall-{0}\" ] && [ -O \"$d/farcall-{0}\" ]; then farcall=$d/farcall-{0}; break; fi; done; \
+             if [ -n \"$farcall\" ]; then echo \"{mark} have $farcall\"; else why=; for d in {folders}; do \
+             case $d in /*) ;; *) continue ;; esac; \
+             if mkdir -p \"$d\" 2>/dev/null && [ -O \"$d\" ] && printf '#!/bin/sh\\nexit 0\\n' 2>/dev/null >\"$d/try-$$\" \
+             && chmod 700 \"$d/try-$$\" && \"$d/try-$$\" 2>/dev/null; then farcall=$d/farcall-{0}; fi; \
+             rm -f \"$d/try-$$\"; [ -z \"$farcall\" ] || break; why=\"$why $d\"; done; \
+             if [ -n \"$farcall\" ]; then echo \"{mark} need $(uname -s)-$(uname -m)\"; \
+             else echo \"{mark} none no folder can be written to that lets programs run, of:$why\"; exit 1; fi; fi",
+            self.digest
+        )
+    }
+
+    /// A command that takes the program's bytes behind it, and says `taken`, or `failed` with the reason.
+    pub fn take(&self, mark: &str) -> String {
+        let bytes = self.content.len();
+        // `dd` reads what is there, which may be less than a block: without `head`, byte by byte.
+        format!(
+            "{{ if head -c 0 </dev/null 2>/dev/null; then head -c {bytes}; else dd bs=1 count={bytes} 2>/dev/null; fi; }} \
+             >\"$farcall.$$\" && [ \"$(wc -c <\"$farcall.$$\")\" -eq {bytes} ] && chmod 700 \"$farcall.$$\" \
+             && mv \"$farcall.$$\" \"$farcall\" && echo \"{mark} taken $farcall\" \
+             || {{ rm -f \"$farcall.$$\"; echo \"{mark} failed the copy is not whole: $farcall\"; exit 1; }}"
+        )
+    }
+
+    /// Fails where this program cannot run.
+    pub fn check_machine(&self, machine: &str) -> Result<()> {
+        let own = format!("Linux-{}", std::env::consts::ARCH);
+        if machine == own || std::env::var_os(PROGRAM_VARIABLE).is_some() {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Unavailable, "connect", format!("the far side is {machine}, this program for {own}"))
+            .with("program", self.path.display())
+            .fix("name a farcall program for that machine in FARCALL_REMOTE_PROGRAM"))
+    }
+}
