@@ -2,6 +2,7 @@
 
 mod collecting;
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -99,8 +100,10 @@ pub struct Table {
     numbers: FxHashMap<Number, i32>,
     /// Calls that were over before they were sessions.
     early: FxHashSet<Number>,
-    /// By connection that a thread looks after: how many sessions are under way there.
-    watched: FxHashMap<u64, usize>,
+    /// By connection: how many sessions are under way there. Those of one that is lost end one by one, while others begin.
+    under_way: FxHashMap<u64, usize>,
+    /// Connections that a thread looks after.
+    watched: FxHashSet<u64>,
     /// Threads that collect outcomes at this moment, and may write to the program's memory.
     collecting: usize,
     /// Those to be looked at once more.
@@ -190,11 +193,14 @@ impl Sessions {
             return Err(over());
         }
         let early = table.early.remove(&number);
-        let watched = table.watched.contains_key(&number.0);
+        let watched = !table.watched.insert(number.0);
         let session = table.add(running);
         drop(table);
         if !watched {
-            progress::watch(self.clone(), connection)?;
+            let begun = progress::watch(self.clone(), connection);
+            begun.inspect_err(|_| {
+                self.lock().watched.remove(&number.0);
+            })?;
         }
         if early {
             self.collect(&[number]);
@@ -211,7 +217,7 @@ impl Sessions {
             if table.ending {
                 return None;
             }
-            if table.watched.get(&connection).is_some_and(|running| *running > 0) {
+            if table.under_way.contains_key(&connection) {
                 let first = table.deadlines.first().map(|(deadline, _)| *deadline + LAST_WORD);
                 let left = first.map(|first| first.saturating_duration_since(Instant::now()));
                 return Some(left.map_or(slice, |left| left.min(slice)));
@@ -321,7 +327,7 @@ impl Table {
     fn add(&mut self, running: Running) -> i32 {
         let session = self.fresh_number();
         self.numbers.insert((running.connection.key, running.number), session);
-        *self.watched.entry(running.connection.key).or_default() += 1;
+        *self.under_way.entry(running.connection.key).or_default() += 1;
         self.of_handles.insert((running.handle.id, session));
         self.deadlines.extend(running.deadline.map(|deadline| (deadline, session)));
         self.limited.extend(running.watch.map(|_| session));
@@ -343,8 +349,11 @@ impl Table {
         let Some(mut running) = self.running.remove(&session) else { return };
         self.numbers.remove(&number);
         self.of_handles.remove(&(running.handle.id, session));
-        if let Some(count) = self.watched.get_mut(&number.0) {
-            *count -= 1;
+        if let Entry::Occupied(mut count) = self.under_way.entry(number.0) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
         }
         if let Some(deadline) = running.deadline {
             self.deadlines.remove(&(deadline, session));
