@@ -48,6 +48,9 @@ need libopenblas0-pthread has_library libopenblas.so.0
 need liblapack3 has_library liblapack.so.3
 if [ "${1:-}" = tests ]; then
     need curl command -v curl
+    need openssh-client command -v ssh
+    need libwrap0 has_library libwrap.so.0
+    need tcsh command -v csh
     need libfftw3-dev can_include fftw3.h
     need libsuitesparse-dev can_include suitesparse/umfpack.h
 fi

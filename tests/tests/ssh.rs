@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use farcall_tests::{Directory, eventually, program, trouble};
+use farcall_tests::{Directory, eventually, program, root, trouble};
 
 /// For how long servers stay without a client here, in seconds.
 const LINGER: u64 = 2;
@@ -47,6 +47,48 @@ impl Far {
         far
     }
 
+    /// A host behind a real `sshd` on the loopback; `None` where there is none to be had.
+    fn real() -> Option<Far> {
+        let found = Command::new(root().join("tools/sshd.sh")).output().unwrap();
+        let sshd = String::from_utf8(found.stdout).unwrap();
+        if sshd.trim().is_empty() {
+            return None;
+        }
+        let folder = Directory::new();
+        ["home", "run"].iter().for_each(|name| std::fs::create_dir(folder.0.join(name)).unwrap());
+        std::fs::set_permissions(folder.0.join("run"), std::fs::Permissions::from_mode(0o700)).unwrap();
+        let (place, port) = (folder.0.display(), free_port());
+        for name in ["host", "key"] {
+            let mut make = Command::new("ssh-keygen");
+            make.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(folder.0.join(name));
+            assert!(make.status().unwrap().success());
+        }
+        let server = folder.write(
+            "sshd.conf",
+            &format!(
+                "Port {port}\nListenAddress 127.0.0.1\nHostKey {place}/host\nAuthorizedKeysFile {place}/key.pub\n\
+                 PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\n\
+                 SetEnv FARCALL_CACHE={place}/home XDG_RUNTIME_DIR={place}/run XDG_STATE_HOME={place}/home\n"
+            ),
+        );
+        let client = folder.write(
+            "config",
+            &format!(
+                "Host far\n HostName 127.0.0.1\n Port {port}\n IdentityFile {place}/key\n IdentitiesOnly yes\n \
+                 UserKnownHostsFile {place}/known\n StrictHostKeyChecking accept-new\n LogLevel ERROR\n"
+            ),
+        );
+        // Where sshd keeps those apart who are not let in yet; root's alone needs it.
+        let _ = std::fs::create_dir("/run/sshd");
+        let mut command = Command::new(sshd.trim());
+        command.args(["-D", "-f"]).arg(server).arg("-E").arg(folder.0.join("log")).stdin(Stdio::null());
+        let sshd = command.spawn().unwrap();
+        let far = Far { folder, sshd: Some(sshd) };
+        far.script(&format!("#!/bin/sh\nexec ssh -F {} \"$@\"\n", client.display()));
+        eventually(|| std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+        Some(far)
+    }
+
     fn script(&self, text: &str) {
         let ssh = self.folder.write("ssh", text);
         std::fs::set_permissions(ssh, std::fs::Permissions::from_mode(0o700)).unwrap();
@@ -62,7 +104,10 @@ impl Far {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(program());
-        command.args(arguments).args(["--server", "ssh://far"]);
+        command.args(arguments);
+        if arguments[0] != "connect" {
+            command.args(["--server", "ssh://far"]);
+        }
         command.env("FARCALL_SSH", self.folder.0.join("ssh")).env("FARCALL_REMOTE_PROGRAM", lean());
         command.env("FARCALL_LINGER", LINGER.to_string()).env("FARCALL_NAME", "tester.laptop");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -109,6 +154,32 @@ fn processes_of(folder: &Path) -> Vec<String> {
     let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
     let lines = lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " "));
     lines.filter(|line| line.starts_with(&*folder.to_string_lossy())).collect()
+}
+
+fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// The processes that a process began.
+fn children_of(pid: u32) -> Vec<String> {
+    let done = Command::new("ps").args(["-o", "pid=", "--ppid", &pid.to_string()]).output().unwrap();
+    String::from_utf8(done.stdout).unwrap().split_whitespace().map(str::to_owned).collect()
+}
+
+#[test]
+fn calls_go_through_a_real_sshd_and_outlive_its_end() {
+    let Some(far) = Far::real() else { return };
+    assert!(far.printed(&["connect", "far"]).contains("export FARCALL_SERVER=ssh://far"));
+    far.printed(&["publish", trouble(false).to_str().unwrap()]);
+    let call = far.command(&["call", "trouble/hold", "[1, 2]", "1500"]).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(900));
+    let sessions = children_of(far.sshd.as_ref().unwrap().id());
+    assert!(!sessions.is_empty(), "the call's connection is there");
+    let killed = Command::new("kill").arg("-9").args(&sessions).status().unwrap();
+    assert!(killed.success());
+    let done = call.wait_with_output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    far.is_left();
 }
 
 #[test]
