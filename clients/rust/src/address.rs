@@ -110,7 +110,7 @@ fn host_and_port(text: &str) -> Option<(String, u16)> {
 
 fn wrong(text: &str) -> Error {
     Error::new(ErrorKind::InvalidArgument, "connect", format!("\"{text}\" is no address of a server"))
-        .fix("write ssh://USER@HOST, unix:PATH, tls://HOST:PORT or farcall://HOST:PORT")
+        .fix("write unix:PATH, ssh://USER@HOST, tls://HOST:PORT or farcall://HOST:PORT")
 }
 
 #[cfg(test)]

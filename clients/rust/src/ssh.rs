@@ -8,10 +8,11 @@ mod conversation;
 mod program;
 
 use std::fmt;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
@@ -29,6 +30,8 @@ const UNINTERRUPTED: &str = "trap '' INT; exec \"$@\"";
 const END_GRACE: Duration = Duration::from_secs(5);
 /// What `ssh` says where trying again would end the same way.
 const REFUSALS: [&str; 3] = ["Permission denied", "Host key verification failed", "Too many authentication failures"];
+/// Time that its last words have to come when it has ended.
+const WORDS_MAX: Duration = Duration::from_millis(500);
 /// What is kept of its last words.
 const WORDS_BYTES_MAX: usize = 4096;
 
@@ -153,7 +156,7 @@ impl Running {
         let mut child = command
             .spawn()
             .map_err(|error| Error::new(ErrorKind::Unreachable, "connect", "ssh cannot be started").source(error))?;
-        let words = Words::of(child.stderr.take());
+        let words = Words::of(child.stderr.take(), ssh.may_ask);
         Ok(Running { child, socket, words })
     }
 
@@ -183,31 +186,44 @@ impl Running {
     }
 }
 
-/// The last words of an `ssh`, which the user sees as well.
-struct Words(Arc<Mutex<Vec<u8>>>);
+/// The last words of an `ssh`.
+struct Words {
+    kept: Arc<Mutex<Vec<u8>>>,
+    /// Reads them; `None` where no thread could be had, and they are lost.
+    reader: Option<JoinHandle<()>>,
+}
 
 impl Words {
-    fn of(stderr: Option<ChildStderr>) -> Words {
+    /// `shown` to the user, too, where `ssh` may tell him to touch his key, say.
+    fn of(stderr: Option<ChildStderr>, shown: bool) -> Words {
         let kept = Arc::new(Mutex::new(Vec::new()));
-        if let Some(mut stderr) = stderr {
+        let reader = stderr.and_then(|mut stderr| {
             let kept = kept.clone();
-            // Without a thread, its words are lost.
-            let thread = std::thread::Builder::new().name("farcall-ssh".to_owned());
-            let _ = thread.spawn(move || {
+            let read = move || {
                 let mut buffer = [0; 1024];
                 while let Ok(count @ 1..) = stderr.read(&mut buffer) {
+                    if shown {
+                        // Where nobody reads it is no reason to fail.
+                        let _ = std::io::stderr().write_all(&buffer[..count]);
+                    }
                     let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
                     kept.extend_from_slice(&buffer[..count]);
                     let surplus = kept.len().saturating_sub(WORDS_BYTES_MAX);
                     kept.drain(..surplus);
                 }
-            });
-        }
-        Words(kept)
+            };
+            std::thread::Builder::new().name("farcall-ssh".to_owned()).spawn(read).ok()
+        });
+        Words { kept, reader }
     }
 
+    /// All of them, of one that has ended; what it started may hold the other end still.
     fn take(&self) -> String {
-        let kept = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let until = Instant::now() + WORDS_MAX;
+        while self.reader.as_ref().is_some_and(|reader| !reader.is_finished()) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let kept = std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
         String::from_utf8_lossy(&kept).trim().replace("\r\n", "; ").replace('\n', "; ")
     }
 }

@@ -9,6 +9,9 @@ use crate::private::own_program;
 /// The variable that names the program to bring, where it is not the one that runs here.
 const PROGRAM_VARIABLE: &str = "FARCALL_REMOTE_PROGRAM";
 
+/// The variable of the far side with the folder that is looked at first.
+const CACHE_VARIABLE: &str = "FARCALL_CACHE";
+
 pub struct Program {
     path: PathBuf,
     content: Vec<u8>,
@@ -47,7 +50,10 @@ impl Program {
     /// the machine's name, or `none` with the reason.
     pub fn search(&self, mark: &str) -> String {
         // A folder whose programs may not run is of no use: a script of one line tells.
-        let folders = "\"$FARCALL_CACHE\" \"${XDG_CACHE_HOME:-$HOME/.cache}/farcall\" \"$HOME/.farcall\" \"${TMPDIR:-/tmp}/farcall-$(id -u)\"";
+        let folders = format!(
+            "\"${CACHE_VARIABLE}\" \"${{XDG_CACHE_HOME:-$HOME/.cache}}/farcall\" \"$HOME/.farcall\" \
+             \"${{TMPDIR:-/tmp}}/farcall-$(id -u)\""
+        );
         format!(
             "umask 077; farcall=; for d in {folders}; do case $d in /*) ;; *) continue ;; esac; \
              if [ -x \"$d/farcall-{0}\" ] && [ -O \"$d/farcall-{0}\" ]; then farcall=$d/farcall-{0}; break; fi; done; \
