@@ -207,6 +207,16 @@ fn a_server_is_there_for_the_next_client_and_ends_without_one() {
 }
 
 #[test]
+fn a_server_that_is_not_to_stay_ends_with_its_last_client() {
+    let far = Far::faked("", "/bin/sh");
+    let done = far.command(&["ls"]).env("FARCALL_LINGER", "0").output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let begun = Instant::now();
+    far.is_left();
+    assert!(begun.elapsed() < Duration::from_secs(LINGER));
+}
+
+#[test]
 fn what_start_up_files_print_goes_by() {
     let noise = "printf 'Welcome to the cluster.\\nfarcall-0 have /bin/true\\nno end of line: '";
     let far = Far::faked(noise, "/bin/sh");

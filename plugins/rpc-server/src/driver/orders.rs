@@ -20,7 +20,7 @@ pub struct Orders {
     givers: BTreeMap<ConnectionId, Arc<()>>,
     drained: Vec<Reply<()>>,
     gone: Vec<Reply<()>>,
-    lingering: Vec<Lingering>,
+    lingering: Option<Lingering>,
 }
 
 /// Time that the first client has to come.
@@ -30,14 +30,14 @@ const FIRST: Duration = Duration::from_secs(30);
 struct Lingering {
     time: Duration,
     reply: Reply<()>,
-    /// When that time is over, unless a client comes.
-    until: Instant,
+    /// When that time is over; `None` while a client is there.
+    until: Option<Instant>,
 }
 
 impl Orders {
     /// When somebody is to be told that no client came.
     pub(super) fn next(&self) -> Option<Instant> {
-        self.lingering.iter().map(|one| one.until).min()
+        self.lingering.as_ref()?.until
     }
 
     /// A connection is gone: what it ordered need not be finished.
@@ -57,8 +57,8 @@ impl Driver {
             }
             Control::Linger(time, reply) => {
                 // Whoever started it for himself has to connect first.
-                let until = self.world.now() + time.max(FIRST);
-                self.orders.lingering.push(Lingering { time, reply, until });
+                let until = Some(self.world.now() + time.max(FIRST));
+                self.orders.lingering = Some(Lingering { time, reply, until });
             }
             Control::Grant(table) => {
                 self.server.grant(&table);
@@ -76,23 +76,18 @@ impl Driver {
 
     /// Whether clients have been away for too long.
     fn look_for_the_last(&mut self) {
-        if self.orders.lingering.is_empty() {
+        let Some(lingering) = &mut self.orders.lingering else { return };
+        if self.server.has_clients() {
+            lingering.until = None;
             return;
         }
-        let (now, is_alone) = (self.world.now(), !self.server.has_clients());
-        let mut waiting = Vec::new();
-        for mut one in std::mem::take(&mut self.orders.lingering) {
-            match is_alone {
-                true if one.until <= now => {
-                    one.reply.answer(Ok(()));
-                    continue;
-                }
-                true => {}
-                false => one.until = now + one.time,
-            }
-            waiting.push(one);
+        let now = self.world.now();
+        let until = *lingering.until.get_or_insert(now + lingering.time);
+        if until <= now
+            && let Some(lingering) = self.orders.lingering.take()
+        {
+            lingering.reply.answer(Ok(()));
         }
-        self.orders.lingering = waiting;
     }
 
     /// Hands a client's order to the binary.
