@@ -5,6 +5,8 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
+import time
 
 import pytest
 
@@ -127,3 +129,62 @@ def test_a_damaged_file_is_refused_in_words(tmp_path):
         result = highest_glibc(tmp_path / name)
         assert result.returncode == 1, name
         assert result.stderr.startswith("highest-glibc: ") and "Traceback" not in result.stderr
+
+
+@pytest.fixture
+def slurm():
+    """A Slurm of two nodes: its folder, and the variables with which its commands are found."""
+    # Short, for the sockets in it.
+    with tempfile.TemporaryDirectory(prefix="slurm") as folder:
+        run = [HERE / "slurm.sh"]
+        started = subprocess.run([*run, "start", folder, "2"], stdout=subprocess.PIPE, text=True, timeout=300)
+        assert started.returncode == 0
+        if not started.stdout:
+            pytest.skip("there is no Slurm to be had")
+        yield folder, {**os.environ, "PATH": f"{started.stdout.strip()}:{os.environ['PATH']}"}
+        subprocess.run([*run, "stop", folder], check=True, timeout=120)
+        assert not processes_of(folder)
+
+
+def processes_of(folder):
+    """Processes that name the folder in their command or write into it."""
+    found = []
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            files = {os.readlink(file) for file in (process / "fd").iterdir()}
+            command = (process / "cmdline").read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+        if folder in command or any(file.startswith(folder) for file in files):
+            found.append(command)
+    return found
+
+
+def runs(process):
+    """Whether a process is there, and not just waited for."""
+    try:
+        return ") Z " not in pathlib.Path("/proc", process, "stat").read_text()
+    except OSError:
+        return False
+
+
+def test_a_slurm_runs_jobs_and_loses_a_node(slurm):
+    folder, variables = slurm
+
+    def run(*command):
+        return subprocess.run(command, env=variables, stdout=subprocess.PIPE, text=True, check=True, timeout=120).stdout
+
+    step = "srun -N2 --ntasks-per-node=1 -n2 printenv SLURMD_NODENAME"
+    run("sbatch", "--wait", "-n100", "-o", f"{folder}/printed", "--wrap", step)
+    assert sorted(pathlib.Path(folder, "printed").read_text().split()) == ["n1", "n2"]
+    run("sbatch", "-n1", "-w", "n2", "-o", f"{folder}/sleeps", "--wrap", "echo $$; exec sleep 1000")
+    sleeps = pathlib.Path(folder, "sleeps")
+    while not sleeps.is_file() or not sleeps.read_text():
+        time.sleep(0.1)
+    run(HERE / "slurm.sh", "kill", folder, "n2")
+    ended = time.monotonic() + 30
+    while runs(sleeps.read_text().strip()):
+        assert time.monotonic() < ended
+        time.sleep(0.1)
+    run(HERE / "slurm.sh", "revive", folder, "n2")
+    assert "n2" in run("sinfo", "-h", "-N", "-o", "%N %t")
