@@ -10,6 +10,7 @@ mod inspection;
 mod output;
 mod publish;
 mod python;
+mod record;
 mod serve;
 mod shipped;
 mod stubs;

@@ -3,6 +3,7 @@
 mod begin;
 mod end;
 mod folder;
+mod keeper;
 mod notify;
 mod publisher;
 
@@ -32,6 +33,7 @@ use crate::transports::{TRANSPORTS, token_file};
 use begin::while_wanted;
 use end::End;
 use folder::PrivateFolder;
+use keeper::Keeper;
 use publisher::Publisher;
 
 /// Publishes routines and serves them.
@@ -73,6 +75,12 @@ pub struct ServeArguments {
     /// Go on without a terminal, and end when no client has been there for so many seconds
     #[arg(long, value_name = "SECONDS", conflicts_with = "private")]
     linger: Option<u64>,
+    /// Say in this file on which host I am, for as long as I am; relays do so
+    #[arg(long, value_name = "FILE", hide = true, requires = "linger")]
+    record: Option<PathBuf>,
+    /// The file that standard error goes to: keep it short, and remove it at the end; relays do so
+    #[arg(long, value_name = "FILE", hide = true, requires = "linger")]
+    own_log: Option<PathBuf>,
 }
 
 /// The plugins in this binary; the manifest picks among them.
@@ -127,6 +135,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     let unknown = publisher.unknown_modules(&options.access);
     let addresses = rpc.addresses.clone();
     let metrics = node.service::<MetricsHandle>(farcall_metrics::SLOT)?.address;
+    let _keeper = arguments.linger.map(|_| kept(arguments));
     let end = End::new(node, rpc, publisher.run()?, drain_max)?;
     announce(&addresses, &published, arguments.private);
     notify::ready();
@@ -143,6 +152,12 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     }
     arguments.linger.map_or(Ok(()), |seconds| end.linger(Duration::from_secs(seconds)))?;
     end.wait(&signals, arguments.private)
+}
+
+/// What a server that `ssh` began does beside serving.
+fn kept(arguments: &ServeArguments) -> Keeper {
+    let socket = arguments.listen.iter().find_map(|address| address.strip_prefix("relay:"));
+    Keeper::new(arguments.record.clone(), arguments.own_log.clone(), socket.unwrap_or_default().into())
 }
 
 /// A server may have as many descriptors open as the system lets it: the usual soft limit, 1024, is there for programs

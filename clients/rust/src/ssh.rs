@@ -30,6 +30,8 @@ const UNINTERRUPTED: &str = "trap '' INT; exec \"$@\"";
 const END_GRACE: Duration = Duration::from_secs(5);
 /// What `ssh` says where trying again would end the same way.
 const REFUSALS: [&str; 3] = ["Permission denied", "Host key verification failed", "Too many authentication failures"];
+/// What `ssh` ends with for a reason of its own, and not the far side's.
+const SSH_FAILED: i32 = 255;
 /// Time that its last words have to come when it has ended.
 const WORDS_MAX: Duration = Duration::from_millis(500);
 /// What is kept of its last words.
@@ -172,12 +174,18 @@ impl Running {
         let ended = finish(&mut self.child, Duration::from_millis(500));
         let said = self.words.take();
         let is_failure = error.kind() == ErrorKind::Unreachable;
-        let error = match ended.and_then(|status| status.code()) {
+        let status = ended.and_then(|status| status.code());
+        let error = match status {
             Some(127) if is_failure => error.fix("install ssh, or name it in FARCALL_SSH"),
             // To try again would ask for nothing else, and a host may shut out who does.
             _ if is_failure && REFUSALS.iter().any(|words| said.contains(words)) => {
                 Error::new(ErrorKind::PermissionDenied, "connect", "ssh is not let in")
                     .fix("run `farcall connect` in a terminal, where ssh can ask you, or see its configuration")
+            }
+            // What its end looks like from here tells less than what it says of it.
+            Some(SSH_FAILED) if is_failure && !said.is_empty() => {
+                let error = Error::new(ErrorKind::Unreachable, "connect", format!("ssh failed: {said}"));
+                return error.with("server", &ssh.address).fix("see whether `ssh` alone reaches that host");
             }
             _ => error,
         };

@@ -1,6 +1,8 @@
 //! `farcall relay`: what a client's `ssh` becomes on the far side. It passes bytes on between its standard input and output
 //! and a server of this host, which it starts if there is none, and which outlives it.
 
+mod elsewhere;
+
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
@@ -12,7 +14,9 @@ use std::process::{Command, Stdio};
 use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
 
+use crate::record::{self, own_host};
 use crate::shipped;
+use elsewhere::Hop;
 
 /// What is read of a server's words when it does not come up.
 const WORDS_BYTES_MAX: u64 = 4096;
@@ -31,21 +35,38 @@ pub struct RelayArguments {
     /// For how long it stays without a client, in seconds
     #[arg(long)]
     linger: u64,
+    /// Take a server that is there, and begin none: a relay of another host asks
+    #[arg(long)]
+    hopped: bool,
+}
+
+/// What a relay finds.
+enum Found {
+    /// A server of this host.
+    Here(UnixStream),
+    /// One of another host, and a relay there.
+    Elsewhere(Hop),
+    /// None, and none is to be begun.
+    Nobody,
 }
 
 /// Says how it went in one line, then passes bytes on until either end is over.
 pub fn relay(arguments: &RelayArguments) -> Result<()> {
     let mut output = std::io::stdout();
+    let mut say =
+        |words: &str| writeln!(output, "{} {words}", arguments.mark).and_then(|()| output.flush()).map_err(lost);
     match reach(arguments) {
-        Ok(server) => {
-            let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-            writeln!(output, "{} relay {host}", arguments.mark).and_then(|()| output.flush()).map_err(lost)?;
+        Ok(Found::Here(server)) => {
+            say(&format!("relay {}", own_host()))?;
             pass_on(&server)
         }
+        Ok(Found::Elsewhere(hop)) => hop.pass_on(),
+        Ok(Found::Nobody) => say(elsewhere::NOBODY),
+        // Once is enough: what is said on standard error is shown there, too.
         Err(error) => {
+            let how = if error.kind() == ErrorKind::Unreachable { "unreachable" } else { "failed" };
             let words = error.to_string().replace('\n', "; ");
-            // Once is enough: what is said on standard error is shown there, too.
-            writeln!(output, "{} failed {words}", arguments.mark).and_then(|()| output.flush()).map_err(lost)
+            say(&format!("{how} {}", words.strip_prefix("connect: ").unwrap_or(&words)))
         }
     }
 }
@@ -54,18 +75,39 @@ fn lost(error: std::io::Error) -> Error {
     Error::system("pass bytes on", error)
 }
 
-/// The server of that name.
-fn reach(arguments: &RelayArguments) -> Result<UnixStream> {
+/// The server of that name: of this host, or of the one that the record names; or one that is begun here.
+fn reach(arguments: &RelayArguments) -> Result<Found> {
     let socket = socket_of(&arguments.name)?;
     if let Ok(server) = UnixStream::connect(&socket) {
-        return Ok(server);
+        return Ok(Found::Here(server));
     }
-    let begun = begin(&socket, arguments.linger);
+    let found = record::find(&arguments.name);
+    let is_here = |found: &record::Found| found.record.host == own_host();
+    // A session with another runtime folder begins its servers elsewhere.
+    if let Some(server) =
+        found.as_ref().filter(|found| is_here(found)).and_then(|found| UnixStream::connect(&found.record.socket).ok())
+    {
+        return Ok(Found::Here(server));
+    }
+    if arguments.hopped {
+        return Ok(Found::Nobody);
+    }
+    if let Some(found) = found.filter(|found| !is_here(found)) {
+        match Hop::to(&found.record, arguments) {
+            Ok(Some(hop)) => return Ok(Found::Elsewhere(hop)),
+            // It has ended there, or its host is down for longer than a server keeps silent.
+            Ok(None) => {}
+            Err(_) if !found.is_fresh => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let begun = begin(&socket, arguments);
     // Another relay may have begun one at the same time.
-    UnixStream::connect(&socket).map_err(|error| {
+    let server = UnixStream::connect(&socket).map_err(|error| {
         let late = || Error::new(ErrorKind::Unreachable, "connect", "the server does not listen").source(error);
         begun.err().unwrap_or_else(late)
-    })
+    });
+    server.map(Found::Here)
 }
 
 /// Where it listens: in the folder of this user's servers, on this host alone.
@@ -82,14 +124,20 @@ fn socket_of(name: &str) -> Result<PathBuf> {
 }
 
 /// Starts a server, and waits until it listens.
-fn begin(socket: &Path, linger: u64) -> Result<()> {
+fn begin(socket: &Path, arguments: &RelayArguments) -> Result<()> {
     let system = |error| Error::system("start a server", error);
     let program = std::env::current_exe().map_err(system)?;
     let log_path = socket.with_extension("log");
-    let log = File::options().create(true).write(true).truncate(true).open(&log_path).map_err(system)?;
+    // What the last one left here that was killed.
+    let _ = std::fs::remove_file(&log_path);
+    let log = File::options().create(true).append(true).open(&log_path).map_err(system)?;
     let mut command = Command::new(program);
-    command.args(["serve", "--log-level", "warn", "--linger", &linger.to_string(), "--listen"]);
-    command.arg(format!("relay:{}", socket.display()));
+    command.args(["serve", "--log-level", "warn", "--linger", &arguments.linger.to_string(), "--listen"]);
+    command.arg(format!("relay:{}", socket.display())).arg("--own-log").arg(&log_path);
+    // Where no home can be written to, other hosts do not learn of it.
+    if let Some(record) = record::place(&arguments.name) {
+        command.arg("--record").arg(record);
+    }
     if !shipped::is_installed() {
         command.env(shipped::ROUTINES_VARIABLE, shipped::unpack()?);
     }
@@ -106,6 +154,7 @@ fn begin(socket: &Path, linger: u64) -> Result<()> {
     let _ = child.wait();
     let mut said = String::new();
     let _ = File::open(&log_path).and_then(|log| log.take(WORDS_BYTES_MAX).read_to_string(&mut said));
+    let _ = std::fs::remove_file(&log_path);
     Err(Error::new(ErrorKind::Unavailable, "start a server", said.trim().replace('\n', "; ")))
 }
 

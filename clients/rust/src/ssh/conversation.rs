@@ -12,6 +12,8 @@ use super::{Ssh, readable};
 
 /// What may come before the first mark: more is a far side that talks without end.
 const NOISE_BYTES_MAX: usize = 1 << 20;
+/// Folders in which the program may lie.
+const FOLDERS_MAX: usize = 5;
 /// Bytes sent at a time of a program that is brought.
 const PIECE_BYTES: usize = 256 << 10;
 
@@ -43,20 +45,44 @@ impl<'a> Conversation<'a> {
         let hex: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
         self.mark = format!("farcall-{hex}");
         let program = Program::own()?;
-        let found = self.ask(&program.search(&self.mark))?;
-        match found.split_once(' ') {
-            Some(("have", _)) => {}
-            Some(("need", machine)) => self.bring(&program, machine)?,
-            Some(("none", why)) => return Err(self.cannot_run(why)),
-            _ => return Err(self.nonsense(&found)),
+        let start = self.start();
+        // Each attempt that fails leaves one folder fewer.
+        for _ in 0..FOLDERS_MAX {
+            let found = self.ask(&program.search(&self.mark, &start))?;
+            match found.split_once(' ') {
+                Some(("need", machine)) => {
+                    if self.bring(&program, machine)? {
+                        let started = self.ask(&start)?;
+                        return self.started(&started);
+                    }
+                }
+                Some(("none", why)) => return Err(self.cannot_be_put(why)),
+                _ => return self.started(&found),
+            }
         }
-        let linger = self.ssh.linger.as_secs();
-        let started = self
-            .ask(&format!("exec \"$farcall\" relay --mark {} --name {} --linger {linger}", self.mark, self.ssh.name))?;
-        match started.split_once(' ') {
+        Err(self.cannot_be_put("no folder holds it"))
+    }
+
+    /// A command that becomes a relay, or says why the program cannot run.
+    fn start(&self) -> String {
+        let (mark, name, linger) = (&self.mark, &self.ssh.name, self.ssh.linger.as_secs());
+        format!(
+            "if why=$(\"$farcall\" --version 2>&1); then exec \"$farcall\" relay --mark {mark} --name {name} \
+             --linger {linger}; else echo \"{mark} alien $(uname -s)-$(uname -m) $farcall:\" $why; exit 1; fi"
+        )
+    }
+
+    fn started(&self, answer: &str) -> Result<String> {
+        match answer.split_once(' ') {
             Some(("relay", host)) => Ok(host.to_owned()),
             Some(("failed", why)) => Err(Error::new(ErrorKind::Unavailable, "connect", why.to_owned())),
-            _ => Err(self.nonsense(&started)),
+            // The next attempt may come to another host of that name, or find that one up.
+            Some(("unreachable", why)) => Err(Error::new(ErrorKind::Unreachable, "connect", why.to_owned())),
+            Some(("alien", why)) => {
+                Err(Error::new(ErrorKind::Unavailable, "connect", format!("Farcall cannot run there: {why}"))
+                    .fix("build one for that machine (tools/build-portable.sh), and name it in FARCALL_REMOTE_PROGRAM"))
+            }
+            _ => Err(self.nonsense(answer)),
         }
     }
 
@@ -106,22 +132,23 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Sends the program there.
-    fn bring(&mut self, program: &Program, machine: &str) -> Result<()> {
+    /// Sends the program there; false where there is no room for it.
+    fn bring(&mut self, program: &Program, machine: &str) -> Result<bool> {
         program.check_machine(machine)?;
         self.send(format!("{}\n", program.take(&self.mark)).as_bytes())?;
         let sent = program.content().chunks(PIECE_BYTES).try_for_each(|piece| self.send(piece));
         // What could not be sent was not wanted any more: the answer says why.
         let done = self.answer().or_else(|error| sent.and(Err(error)))?;
-        match done.split_once(' ') {
-            Some(("taken", _)) => Ok(()),
-            Some(("failed", why)) => Err(self.cannot_run(why)),
+        match done.as_str() {
+            "taken" => Ok(true),
+            "failed" => Ok(false),
             _ => Err(self.nonsense(&done)),
         }
     }
 
-    fn cannot_run(&self, why: &str) -> Error {
-        Error::new(ErrorKind::Unavailable, "connect", format!("Farcall cannot be put there: {why}"))
+    fn cannot_be_put(&self, why: &str) -> Error {
+        Error::new(ErrorKind::Unavailable, "connect", "Farcall cannot be put there: no folder takes it and lets it run")
+            .with("folders", why)
             .fix("free space in its home folder, or set FARCALL_CACHE there to a folder whose programs may run")
     }
 

@@ -1,0 +1,213 @@
+//! What goes wrong on the far side, and on the way there.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use farcall_tests::{eventually, trouble};
+
+use super::far::{Far, has_namespaces, kill, lean, processes_of};
+
+#[test]
+fn an_ssh_that_fails_is_told_with_its_words() {
+    let far = Far::faked("echo 'far: Permission denied (publickey).' >&2; exit 255", "/bin/sh");
+    let said = far.refused(&["ls"]);
+    assert!(said.contains("Permission denied (publickey)") && said.contains("ssh://far"), "{said}");
+    let unknown = Far::faked("echo 'ssh: Could not resolve hostname far' >&2; exit 255", "/bin/sh");
+    let said = unknown.refused(&["ls"]);
+    assert!(said.contains("farcall: connect: ssh failed: ssh: Could not resolve hostname far (server: ssh://far)"));
+    let missing = far.command(&["ls"]).env("FARCALL_SSH", "/nonexistent/ssh").output().unwrap();
+    let said = String::from_utf8_lossy(&missing.stderr).into_owned();
+    assert!(said.contains("/nonexistent/ssh") && said.contains("FARCALL_SSH"), "{said}");
+}
+
+#[test]
+fn an_ssh_that_asks_does_so_once() {
+    let Some(mut far) = Far::real() else { return };
+    // Its key has a passphrase, which a program of the user's is asked for.
+    ["key", "key.pub"].iter().for_each(|name| std::fs::remove_file(far.folder.0.join(name)).unwrap());
+    std::fs::remove_file(far.folder.0.join("host")).unwrap();
+    far.make_keys("open sesame");
+    let place = far.folder.0.display().to_string();
+    far.script("ask", &format!("#!/bin/sh\necho asked >>{place}/asked\necho open sesame\n"));
+    let ask = |far: &Far, arguments: &[&str]| {
+        let mut command = far.command(arguments);
+        command.env("SSH_ASKPASS", format!("{place}/ask")).env("SSH_ASKPASS_REQUIRE", "force");
+        command.env_remove("SSH_AUTH_SOCK").env("FARCALL_RECONNECT", "20");
+        command
+    };
+    let done = ask(&far, &["publish", trouble(false).to_str().unwrap()]).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let asked = || String::from_utf8(far.folder.read("asked")).unwrap().lines().count();
+    assert_eq!(asked(), 1);
+    let call = ask(&far, &["call", "trouble/hold", "[1, 2]", "4000"]).spawn().unwrap();
+    eventually(|| asked() == 2);
+    far.is_calling();
+    kill(&super::children_of(far.sshds[0].id()));
+    let done = call.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(!done.status.success() && said.contains("ssh is not let in"), "{said}");
+    assert_eq!(asked(), 2, "a connection that is made again asks for nothing");
+    assert!(ask(&far, &["drain"]).output().unwrap().status.success());
+    far.is_left();
+    far.sshds.iter_mut().for_each(|sshd| drop(sshd.kill()));
+}
+
+/// A file in NumPy's format, version 1.0.
+fn numpy(values: &[f64]) -> Vec<u8> {
+    let words = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({},), }}", values.len());
+    let mut file = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    file.extend_from_slice(format!("{words:117}\n").as_bytes());
+    file.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+    file
+}
+
+#[test]
+fn a_connection_that_breaks_in_the_middle_of_an_array_is_made_again() {
+    // Passes on 3 MB as they come.
+    let cut = "import os\nleft = 3000000\nwhile left > 0:\n    piece = os.read(0, min(left, 65536))\n    \
+               left -= len(piece)\n    while piece: piece = piece[os.write(1, piece):]\n";
+    for (what, pipeline) in
+        [("there", "python3 cut.py | /bin/sh -c \"$command\""), ("back", "/bin/sh -c \"$command\" | python3 cut.py")]
+    {
+        let far =
+            Far::run_by(&format!("if [ -e cut ] && rm cut; then {pipeline}; else exec /bin/sh -c \"$command\"; fi"));
+        far.folder.write("cut.py", cut);
+        far.printed(&["publish", trouble(false).to_str().unwrap()]);
+        let array = far.folder.write_bytes("x.npy", &numpy(&vec![1.5; 1_000_000]));
+        far.folder.write("cut", "");
+        let done = far.run(&["call", "trouble/hold", &format!("@{}", array.display()), "1"]);
+        assert!(done.status.success(), "{what}: {}", String::from_utf8_lossy(&done.stderr));
+        assert!(!far.folder.0.join("cut").exists());
+        far.end();
+    }
+}
+
+#[test]
+fn a_host_on_which_nothing_can_be_put_is_told() {
+    // Nothing can be made there, not even by root.
+    let nowhere = "export HOME=/proc/none TMPDIR=/proc/none XDG_RUNTIME_DIR=/proc/none";
+    let said = Far::faked(nowhere, "/bin/sh").refused(&["ls"]);
+    assert!(said.contains("/proc/none/.cache/farcall cannot be made"), "{said}");
+    let full = Far::faked("ulimit -f 100", "/bin/sh");
+    let said = full.refused(&["ls"]);
+    assert!(said.contains("home/.cache/farcall has no room for") && said.contains("FARCALL_CACHE"), "{said}");
+    assert_eq!(full.files(), Vec::<String>::new());
+}
+
+#[test]
+fn a_home_that_is_full_or_cannot_be_used_is_gone_round() {
+    if !has_namespaces() {
+        return;
+    }
+    let read_only = "mount --bind \"$HOME\" \"$HOME\" && mount -o remount,ro,bind \"$HOME\"";
+    for (what, mount) in [
+        ("tiny", "mount -t tmpfs -o size=1m none \"$HOME\""),
+        ("full", "mount -t tmpfs -o size=64k none \"$HOME\"; head -c 1m /dev/zero >\"$HOME/all\" 2>/dev/null"),
+        ("read-only", read_only),
+        ("noexec", "mount -t tmpfs -o noexec none \"$HOME\""),
+    ] {
+        let far = Far::mounted(mount);
+        let solved = far.printed(&["call", "dgesv", "[[4, 1], [1, 3]]", "[1, 2]"]);
+        assert!(solved.contains("0.0909"), "{what}: {solved}");
+        far.end();
+        let files = far.files();
+        assert!(!files.is_empty() && files.iter().all(|file| file.starts_with("tmp/farcall-")), "{what}: {files:?}");
+    }
+    let nowhere = "mount -t tmpfs -o noexec none \"$HOME\"; mount -t tmpfs -o noexec none \"$TMPDIR\"; \
+                   mount -t tmpfs -o noexec none \"$XDG_RUNTIME_DIR\"";
+    let said = Far::mounted(nowhere).refused(&["ls"]);
+    assert!(said.contains("home/.cache/farcall lets no program run; ") && said.contains("FARCALL_CACHE"), "{said}");
+}
+
+/// Another program of the same kind, in the folder of a host.
+fn variant(far: &Far, change: impl FnOnce(&mut Vec<u8>)) -> PathBuf {
+    let mut content = std::fs::read(lean()).unwrap();
+    change(&mut content);
+    let path = far.folder.write_bytes("variant", &content);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
+    path
+}
+
+#[test]
+fn a_server_of_another_version_is_used_until_it_ends() {
+    let far = Far::faked("", "/bin/sh");
+    let other = variant(&far, |content| content.extend_from_slice(b"another"));
+    let mut publish = far.command(&["publish", trouble(false).to_str().unwrap()]);
+    let done = publish.env("FARCALL_REMOTE_PROGRAM", other).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    assert!(far.printed(&["ls"]).contains("trouble/fine"), "what runs there holds the results");
+    far.end();
+    assert!(!far.printed(&["ls"]).contains("trouble/fine"), "the next is of this version");
+    far.end();
+}
+
+#[test]
+fn a_program_that_cannot_run_there_is_told() {
+    let far = Far::faked("", "/bin/sh");
+    let loader = b"/lib64/ld-linux-x86-64.so.2\0";
+    let other = variant(&far, |content| {
+        let at = content.windows(loader.len()).position(|window| window == loader).unwrap();
+        content[at + loader.len() - 2] = b'9';
+    });
+    let done = far.command(&["ls"]).env("FARCALL_REMOTE_PROGRAM", other).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(!done.status.success() && said.contains("Farcall cannot run there: Linux-"), "{said}");
+    assert!(said.contains("not found") && said.contains("FARCALL_REMOTE_PROGRAM"), "{said}");
+}
+
+#[test]
+fn another_machine_is_told_apart() {
+    let far = Far::faked("PATH=$PWD:$PATH", "/bin/sh");
+    far.script("uname", "#!/bin/sh\n[ \"$1\" = -s ] && echo Linux || echo riscv64\n");
+    let mut command = far.command(&["ls"]);
+    let done = command.env_remove("FARCALL_REMOTE_PROGRAM").env("FARCALL_PROGRAM", lean()).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(said.contains("Linux-riscv64") && said.contains("FARCALL_REMOTE_PROGRAM"), "{said}");
+}
+
+#[test]
+fn a_far_side_that_is_killed_as_a_whole_is_told_and_begins_anew() {
+    let far = Far::faked("", "/bin/sh");
+    far.printed(&["publish", trouble(false).to_str().unwrap()]);
+    let begun = Instant::now();
+    let call = far.command(&["call", "trouble/hold", "[1, 2]", "60000"]).spawn().unwrap();
+    far.is_calling();
+    // As a login manager does with `KillUserProcesses`: the session's processes, and what left it.
+    kill(&processes_of(&far.home()).into_iter().map(|(pid, _)| pid).collect::<Vec<_>>());
+    let done = call.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(!done.status.success() && begun.elapsed() < Duration::from_secs(30), "{said}");
+    assert!(said.contains("it may have run"), "{said}");
+    assert!(far.printed(&["ls"]).contains("blas/ddot"), "another server began");
+    far.end();
+    far.holds_only_its_cache("home/.cache/farcall/");
+}
+
+#[test]
+fn top_and_objects_work_and_nothing_is_left_but_the_cache() {
+    let far = Far::faked("", "/bin/sh");
+    far.printed(&["publish", trouble(false).to_str().unwrap()]);
+    let call = far.command(&["call", "trouble/hold", "[1, 2]", "3000"]).spawn().unwrap();
+    eventually(|| far.printed(&["top", "--once"]).contains("trouble/hold"));
+    let status: serde_json::Value = serde_json::from_str(&far.printed(&["top", "--once", "--json"])).unwrap();
+    assert_eq!(status["totals"]["executables_started"], 1, "{status}");
+    assert_eq!(far.printed(&["objects", "--json"]), "");
+    assert!(call.wait_with_output().unwrap().status.success());
+    assert!(Path::new(&far.socket()).exists());
+    far.end();
+    far.holds_only_its_cache("home/.cache/farcall/");
+}
+
+#[test]
+fn a_kept_result_outlives_its_server() {
+    let far = Far::faked("", "/bin/sh");
+    far.printed(&["publish", trouble(false).to_str().unwrap()]);
+    let kept = far.printed(&["submit", "trouble/fine", "3"]);
+    far.end();
+    assert!(far.printed(&["fetch", kept.trim()]).contains('3'), "{kept}");
+    far.printed(&["kept", "--forget", kept.trim()]);
+    far.end();
+    let left: Vec<_> = far.files().into_iter().filter(|file| file.contains("/results/")).collect();
+    assert!(left.iter().all(|file| file.ends_with("/lock")), "{left:?}");
+}
