@@ -42,6 +42,7 @@ if [ "$stage/bin/farcall" -nt "$stage/libexec/farcall-lean" ]; then
     mv -f "$stage/libexec/farcall-lean.new" "$stage/libexec/farcall-lean"
 fi
 find clients/c/include clients/gridrpc/include -name '*.h' -exec install -C -m 644 {} "$stage/include/" \; 2>/dev/null || true
+tools/fortran.sh "$stage"
 # Libraries under the GPL are served when they are named, and not by default (docs/licences.md).
 for library in routines/*/; do
     case $library in

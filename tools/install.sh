@@ -5,12 +5,15 @@ set -euo pipefail
 stage=$1
 prefix=$2
 
-install -d "$prefix"/{bin,lib,libexec,include,share/farcall/routines/by-name}
+install -d "$prefix"/{bin,lib/pkgconfig,libexec,include,share/farcall/routines/by-name,share/farcall/fortran}
 install -m 755 "$stage/bin/farcall" "$prefix/bin/"
 install -m 755 "$stage/libexec/farcall-lean" "$prefix/libexec/"
 install -m 755 "$stage/lib/libfarcall.so.0" "$prefix/lib/"
 ln -sfn libfarcall.so.0 "$prefix/lib/libfarcall.so"
-find "$stage/include" -name '*.h' -exec install -m 644 {} "$prefix/include/" \;
+find "$stage/include" \( -name '*.h' -o -name '*.inc' -o -name '*.mod' \) -exec install -m 644 {} "$prefix/include/" \;
+install -m 644 "$stage/lib/libfarcall_fortran.a" "$prefix/lib/"
+install -m 644 "$stage/lib/pkgconfig"/*.pc "$prefix/lib/pkgconfig/"
+install -m 644 "$stage/share/farcall/fortran"/* "$prefix/share/farcall/fortran/"
 routines=share/farcall/routines
 find "$stage/$routines" -maxdepth 1 -type f -exec install -m 644 {} "$prefix/$routines/" \;
 find "$stage/$routines/by-name" -type f -exec install -m 644 {} "$prefix/$routines/by-name/" \;

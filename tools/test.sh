@@ -60,6 +60,30 @@ has_sanitizers() {
         "$stage/tests/sanitized" 2>/dev/null
 }
 
+# Fortran programs, each linked as a user's is; the last lets both standards and threads have a turn. A program prints
+# `N passed, N failed`.
+fortran_program() {
+    local source=$1 program=$stage/tests/fortran/$(basename "${1%.*}")
+    shift
+    mkdir -p "$stage/tests/fortran"
+    "${FC:-gfortran}" "$@" -O1 -I"$stage/include" -J"$stage/tests/fortran" -o "$program" clients/fortran/tests/check.f90 "$source" \
+        -L"$stage/lib" "-Wl,-rpath,$stage/lib" -lfarcall_fortran -lfarcall && timeout 300 "$program"
+}
+
+fortran_suite() {
+    local status=0 source
+    for source in clients/fortran/tests/test_*.f90 clients/fortran/tests/test_*.f; do
+        [ -e "$source" ] || continue
+        case $source in
+            *.f) fortran_program "$source" -std=legacy ;;
+            *threads*) fortran_program "$source" -std=gnu -fopenmp ;;
+            *) fortran_program "$source" -std=f2018 -Wall ;;
+        esac || { status=1; echo "FAIL $source"; }
+    done
+    fortran_program clients/fortran/tests/test_calls.f90 -std=gnu || status=1
+    return "$status"
+}
+
 vectors_suite() {
     "$stage/venv/bin/python" spec/vectors/check_wire.py
 }
@@ -79,6 +103,7 @@ if has_sanitizers; then
 else
     echo "note: the C tests do not run under the sanitizers, cc has no libasan and libubsan here"
 fi
+suite fortran "$count" fortran_suite
 suite vectors "$count" vectors_suite
 suite python '^(=+ )?([0-9]+ [a-z]+,? ?)+ in [0-9.]+s' python_suite
 suite python-versions "$count" tools/python-versions.sh "$stage"

@@ -188,6 +188,21 @@ const char *farcall_routine_signature(const farcall_routine *routine); /* "dgesv
 const uint8_t *farcall_routine_contract(const farcall_routine *routine);
 /* Number of parameters, WORK ones included: what `count` of farcall_call_arguments must be. */
 size_t farcall_routine_parameters(const farcall_routine *routine);
+
+/* What the interface declares of a parameter: 48 bytes. */
+typedef struct farcall_declared {
+    const char *name;       /* belongs to the routine */
+    uint32_t kind;          /* enum farcall_parameter_kind of farcall-executable.h. OUT and INOUT numbers are arrays */
+    uint32_t mode;          /* 0 IN, 1 OUT, 2 INOUT, 3 WORK */
+    uint32_t element;       /* enum farcall_element, of numbers and arrays */
+    uint32_t rank;          /* of arrays */
+    uint64_t element_bytes; /* of one element; 0 where there is none */
+    uint32_t column;        /* of arrays: 1 if the first index varies fastest */
+    uint32_t reserved[3];   /* zero */
+} farcall_declared;
+
+/* Describes parameter number `index`, WORK ones included; returns 0, or -1 if there is none. */
+int farcall_routine_declared(const farcall_routine *routine, size_t index, farcall_declared *declared);
 /* Index of the parameter, or -1. */
 int farcall_routine_find(const farcall_routine *routine, const char *parameter);
 /* Indexes of the parameters that go by position in languages with keywords (arrays and what they do not determine).
@@ -210,7 +225,9 @@ enum farcall_argument_kind {
     FARCALL_ARRAY = 8,   /* data, element, rank, shape, strides; of OUT parameters: where the result goes */
     FARCALL_FUNCTION = 9, /* value.function: a function with the callback's own C prototype */
     FARCALL_CALLBACK = 10, /* value.callback: a function that asks for its parameters, for bindings */
-    FARCALL_URL = 11     /* value.text: from where the server fetches the array, if its manifest allows the source */
+    FARCALL_URL = 11,    /* value.text: from where the server fetches the array, if its manifest allows the source */
+    FARCALL_PROCEDURE = 12 /* value.function: as FARCALL_FUNCTION, a Fortran procedure: everything by reference, and the
+                            * lengths of CHARACTERs, as size_t, behind all of it */
 };
 
 enum farcall_destination {

@@ -185,6 +185,10 @@ impl Reading<'_> {
                     Some(function) => Argument::Callback(Arc::new(function)),
                     None => Argument::Null,
                 },
+                12 => match NativeFunction::fortran(raw.value.function) {
+                    Some(function) => Argument::Callback(Arc::new(function)),
+                    None => Argument::Null,
+                },
                 10 => match raw.value.callback {
                     RawCallback { body: Some(body), context } => Argument::Callback(Arc::new(Body { body, context })),
                     RawCallback { body: None, .. } => Argument::Null,

@@ -4,13 +4,23 @@ use std::ffi::{CString, c_char, c_int};
 use std::sync::OnceLock;
 
 use farcall_client::Routine;
+use farcall_client::idl::element::element_bytes;
 use farcall_client::idl::help::help_page;
-use farcall_client::idl::interface::Interface;
+use farcall_client::idl::interface::{ElementType, Interface, Mode, Order, Shape};
 use farcall_client::idl::json::to_json;
 use farcall_client::idl::signature::{positional, signature};
 
 use crate::boundary::{c_text, free, quietly, text};
+use crate::element;
 use crate::passing::passing;
+
+/// `enum farcall_parameter_kind` of farcall-executable.h.
+const NUMBER: u32 = 1;
+const ARRAY: u32 = 2;
+const TEXT: u32 = 3;
+const FILE: u32 = 4;
+const CALLBACK: u32 = 5;
+const TEXTS: u32 = 6;
 
 /// `farcall_routine`. Texts are made when they are first asked for.
 pub struct RoutineObject {
@@ -20,13 +30,54 @@ pub struct RoutineObject {
     json: OnceLock<CString>,
     help: OnceLock<CString>,
     signature: OnceLock<CString>,
+    parameters: OnceLock<Vec<CString>>,
+}
+
+/// `farcall_declared`.
+#[repr(C)]
+pub struct RawDeclared {
+    name: *const c_char,
+    kind: u32,
+    mode: u32,
+    element: u32,
+    rank: u32,
+    element_bytes: u64,
+    column: u32,
+    reserved: [u32; 3],
 }
 
 impl RoutineObject {
     pub fn new(routine: Routine) -> RoutineObject {
         let (name, contract) = (c_text(routine.name()), routine.contract());
         let (json, help, signature) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        RoutineObject { routine, name, contract, json, help, signature }
+        RoutineObject { routine, name, contract, json, help, signature, parameters: OnceLock::new() }
+    }
+
+    /// What the interface declares of a parameter.
+    fn declared(&self, index: usize) -> Option<RawDeclared> {
+        let interface = self.routine.interface();
+        let parameter = interface.parameters.get(index)?;
+        let names = || interface.parameters.iter().map(|one| c_text(&one.name)).collect();
+        let name = self.parameters.get_or_init(names).get(index)?.as_ptr();
+        let (kind, rank) = match (&parameter.shape, parameter.element) {
+            (Shape::Callback { .. }, _) => (CALLBACK, 0),
+            (Shape::Scalar, ElementType::String) => (TEXT, 0),
+            (Shape::Scalar, ElementType::Filename) => (FILE, 0),
+            (Shape::Scalar, _) => (NUMBER, 0),
+            (Shape::Array { dimensions, .. }, ElementType::String | ElementType::Filename) => (TEXTS, dimensions.len()),
+            (Shape::Array { dimensions, .. }, _) => (ARRAY, dimensions.len()),
+        };
+        let mode = match parameter.mode {
+            Mode::In => 0,
+            Mode::Out => 1,
+            Mode::InOut => 2,
+            Mode::Work => 3,
+        };
+        let is_number = matches!(kind, NUMBER | ARRAY);
+        let element = if is_number { element::number(parameter.element) } else { element::VOID };
+        let element_bytes = if is_number { element_bytes(interface, parameter.element) } else { 0 };
+        let column = u32::from(matches!(parameter.shape, Shape::Array { order: Order::Column, .. }));
+        Some(RawDeclared { name, kind, mode, element, rank: rank as u32, element_bytes, column, reserved: [0; 3] })
     }
 }
 
@@ -143,4 +194,22 @@ unsafe extern "C" fn farcall_routine_passing(routine: *const RoutineObject, tags
     let find = |interface: &Interface| interface.caller_parameters().map(|(_, one)| passing(one)).collect();
     // SAFETY: farcall.h: NULL or a routine, and room for `capacity` numbers.
     unsafe { numbers(routine, tags, capacity, find) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_routine_declared(
+    routine: *const RoutineObject,
+    index: usize,
+    declared: *mut RawDeclared,
+) -> c_int {
+    // SAFETY: farcall.h: NULL or a routine, here and below.
+    let found = quietly(None, || unsafe { routine.as_ref() }.and_then(|routine| routine.declared(index)));
+    match found {
+        Some(found) if !declared.is_null() => {
+            // SAFETY: as above; a place for the answer.
+            unsafe { declared.write(found) };
+            0
+        }
+        _ => -1,
+    }
 }

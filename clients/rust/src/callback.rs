@@ -49,6 +49,8 @@ impl<F: Fn(&mut CallbackCall<'_, '_>) -> Result<()> + Send + Sync> Callback for 
 /// `void f(int n, double *x)` for `f(IN int n, INOUT double x[n])`.
 pub struct NativeFunction {
     entry: EntryPoint,
+    language: Language,
+    strings: StringConvention,
     prepared: OnceLock<Prepared>,
 }
 
@@ -61,7 +63,18 @@ impl NativeFunction {
     pub unsafe fn new(address: *const std::ffi::c_void) -> Option<NativeFunction> {
         // SAFETY: the caller's promise.
         let entry = unsafe { EntryPoint::new(address) }?;
-        Some(NativeFunction { entry, prepared: OnceLock::new() })
+        let (language, strings) = (Language::C, StringConvention::None);
+        Some(NativeFunction { entry, language, strings, prepared: OnceLock::new() })
+    }
+
+    /// The same of a Fortran procedure: all parameters by reference, the lengths of CHARACTERs behind them.
+    ///
+    /// # Safety
+    /// As for [`NativeFunction::new`].
+    pub unsafe fn fortran(address: *const std::ffi::c_void) -> Option<NativeFunction> {
+        // SAFETY: the caller's promise.
+        let function = unsafe { NativeFunction::new(address) }?;
+        Some(NativeFunction { language: Language::Fortran, strings: StringConvention::End, ..function })
     }
 
     fn prepared(&self, kind: &CallbackType) -> Result<&Prepared> {
@@ -74,8 +87,8 @@ impl NativeFunction {
             result: None,
         };
         let implementation = Implementation {
-            language: Language::C,
-            strings: StringConvention::None,
+            language: self.language,
+            strings: self.strings,
             code,
             required: Vec::new(),
             backend: String::new(),

@@ -95,6 +95,17 @@ const char *farcall_routine_help(const farcall_routine *routine);
 const char *farcall_routine_signature(const farcall_routine *routine);
 const uint8_t *farcall_routine_contract(const farcall_routine *routine);
 size_t farcall_routine_parameters(const farcall_routine *routine);
+typedef struct farcall_declared {
+    const char *name;
+    uint32_t kind;
+    uint32_t mode;
+    uint32_t element;
+    uint32_t rank;
+    uint64_t element_bytes;
+    uint32_t column;
+    uint32_t reserved[3];
+} farcall_declared;
+int farcall_routine_declared(const farcall_routine *routine, size_t index, farcall_declared *declared);
 int farcall_routine_find(const farcall_routine *routine, const char *parameter);
 size_t farcall_routine_positional(const farcall_routine *routine, uint32_t *indexes, size_t capacity);
 size_t farcall_routine_passing(const farcall_routine *routine, uint32_t *tags, size_t capacity);
@@ -110,7 +121,8 @@ enum farcall_argument_kind {
     FARCALL_ARRAY = 8,
     FARCALL_FUNCTION = 9,
     FARCALL_CALLBACK = 10,
-    FARCALL_URL = 11
+    FARCALL_URL = 11,
+    FARCALL_PROCEDURE = 12
 };
 enum farcall_destination {
     FARCALL_NEW = 0,

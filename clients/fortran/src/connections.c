@@ -1,0 +1,395 @@
+/* Servers, routines and objects: making and closing them. See connections.h. */
+#include "connections.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Servers ----------------------------------------------------------------------------------------------------- */
+
+/* Whether a text was given that is not blank. */
+static int has_words(const CFI_cdesc_t *text)
+{
+    return text && text->base_addr && trimmed(text->base_addr, text->elem_len) > 0;
+}
+
+static void publish_server(int64_t *number, struct object *object, struct ending ending)
+{
+    *number = object_publish(object);
+    if (!end_without_memory(ending, (void *)*number))
+        end_well(ending);
+}
+
+static void close_server(int64_t *number)
+{
+    object_release(object_take(*number, SERVER));
+    *number = 0;
+}
+
+void farcall_fortran_connect(int64_t *number, CFI_cdesc_t *address, CFI_cdesc_t *token_file, double *timeout, int *stat,
+                             CFI_cdesc_t *errmsg)
+{
+    struct ending ending = {stat, errmsg};
+    close_server(number);
+    struct object *object = object_new(SERVER);
+    char *place = has_words(address) ? text_of(address) : NULL, *token = has_words(token_file) ? text_of(token_file) : NULL;
+    int missing = !object || (has_words(address) && !place) || (has_words(token_file) && !token);
+    if (!end_without_memory(ending, missing ? NULL : object)) {
+        farcall_connect_options options = {.size = sizeof options, .address = place, .token_file = token};
+        if (timeout)
+            options.timeout_seconds = *timeout;
+        farcall_error *error;
+        int status = farcall_connect_with(&options, &object->server.client, &error);
+        if (status == FARCALL_OK) {
+            publish_server(number, object, ending);
+            object = NULL;
+        } else {
+            end_with(ending, status, error);
+        }
+    }
+    object_release(object);
+    free(place);
+    free(token);
+}
+
+/* A server of this program's own, and a connection to it. */
+void farcall_fortran_serve(int64_t *number, CFI_cdesc_t *file, int *stat, CFI_cdesc_t *errmsg)
+{
+    struct ending ending = {stat, errmsg};
+    close_server(number);
+    struct object *object = object_new(SERVER);
+    char *path = has_words(file) ? text_of(file) : NULL;
+    const char *files[] = {path};
+    farcall_server_options options = {.size = sizeof options, .files = files, .file_count = path ? 1 : 0};
+    farcall_error *error;
+    if (!end_without_memory(ending, object)) {
+        int status = farcall_server_start(&options, &object->server.own, &error);
+        if (status == FARCALL_OK)
+            status = farcall_connect(farcall_server_address(object->server.own), &object->server.client, &error);
+        if (status == FARCALL_OK) {
+            publish_server(number, object, ending);
+            object = NULL;
+        } else {
+            end_with(ending, status, error);
+        }
+    }
+    object_release(object);
+    free(path);
+}
+
+void farcall_fortran_close_server(int64_t *number)
+{
+    close_server(number);
+}
+
+static struct object *find_server(int64_t number, const char *what, struct ending ending)
+{
+    struct object *server = object_find(number, SERVER);
+    if (!server)
+        end_saying(ending, FARCALL_INVALID_ARGUMENT, "%s: this farcall_server is not connected; use farcall_connect first", what);
+    return server;
+}
+
+/* Gives a text to a character variable of deferred length. */
+static void give(CFI_cdesc_t *place, const char *text, struct ending ending)
+{
+    size_t bytes = strlen(text);
+    if (place->base_addr)
+        CFI_deallocate(place);
+    if (CFI_allocate(place, NULL, NULL, bytes) != CFI_SUCCESS) {
+        end_without_memory(ending, NULL);
+        return;
+    }
+    memcpy(place->base_addr, text, bytes);
+    end_well(ending);
+}
+
+void farcall_fortran_address(const int64_t *number, CFI_cdesc_t *address, int *stat, CFI_cdesc_t *errmsg)
+{
+    struct ending ending = {stat, errmsg};
+    struct object *server = find_server(*number, "farcall_address", ending);
+    if (server)
+        give(address, farcall_address(server->server.client), ending);
+    object_release(server);
+}
+
+void farcall_fortran_list(const int64_t *number, CFI_cdesc_t *json, int *stat, CFI_cdesc_t *errmsg)
+{
+    struct ending ending = {stat, errmsg};
+    struct object *server = find_server(*number, "farcall_list", ending);
+    if (!server)
+        return;
+    char *text;
+    farcall_error *error;
+    int status = farcall_list(server->server.client, &text, &error);
+    if (status == FARCALL_OK)
+        give(json, text, ending);
+    else
+        end_with(ending, status, error);
+    farcall_text_free(text);
+    object_release(server);
+}
+
+/* ---- Routines ---------------------------------------------------------------------------------------------------- */
+
+/* FNV-1a. */
+static size_t slot_of(const char *name)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
+    return (size_t)(hash ^ hash >> 32) % CACHED;
+}
+
+static struct routine *make_routine(farcall_routine *found, const char *name)
+{
+    struct routine *routine = calloc(1, sizeof *routine);
+    if (!routine) {
+        farcall_routine_free(found);
+        return NULL;
+    }
+    routine->users = 1;
+    routine->routine = found;
+    routine->count = farcall_routine_parameters(found);
+    routine->name = strdup(name);
+    routine->declared = calloc(routine->count ? routine->count : 1, sizeof *routine->declared);
+    if (!routine->name || !routine->declared) {
+        routine_release(routine);
+        return NULL;
+    }
+    for (size_t index = 0; index < routine->count; index++)
+        farcall_routine_declared(found, index, &routine->declared[index]);
+    return routine;
+}
+
+/* Cuts "name(a, b)" into both; an empty pair, as GridRPC's Fortran has it, is none. */
+static int split(char *text, char **names, struct ending ending)
+{
+    char *open = strchr(text, '('), *close = open ? strrchr(open, ')') : NULL;
+    *names = NULL;
+    if (!open)
+        return 1;
+    if (!close || close[1] != 0) {
+        end_saying(ending, FARCALL_INVALID_ARGUMENT, "call: \"%.200s\" has no closing parenthesis at its end", text);
+        return 0;
+    }
+    *close = 0;
+    *open = 0;
+    for (char *end = open; end > text && end[-1] == ' ';)
+        *--end = 0;
+    if (strspn(open + 1, " ") < strlen(open + 1))
+        *names = open + 1;
+    return 1;
+}
+
+struct routine *server_routine(struct object *server, char *text, char **names, struct ending ending)
+{
+    if (!split(text, names, ending))
+        return NULL;
+    size_t slot = slot_of(text);
+    pthread_mutex_lock(&server->lock);
+    struct routine *routine = server->server.cached[slot];
+    if (routine && !strcmp(routine->name, text)) {
+        routine_keep(routine);
+        pthread_mutex_unlock(&server->lock);
+        return routine;
+    }
+    pthread_mutex_unlock(&server->lock);
+    farcall_routine *found;
+    farcall_error *error;
+    int status = farcall_lookup(server->server.client, text, &found, &error);
+    if (status != FARCALL_OK) {
+        end_with(ending, status, error);
+        return NULL;
+    }
+    routine = make_routine(found, text);
+    if (end_without_memory(ending, routine))
+        return NULL;
+    pthread_mutex_lock(&server->lock);
+    struct routine *old = server->server.cached[slot];
+    server->server.cached[slot] = routine;
+    routine_keep(routine);
+    pthread_mutex_unlock(&server->lock);
+    routine_release(old);
+    return routine;
+}
+
+void server_forget(struct object *server, const struct routine *routine)
+{
+    struct routine **slot = &server->server.cached[slot_of(routine->name)], *old = NULL;
+    pthread_mutex_lock(&server->lock);
+    if (*slot == routine) {
+        old = *slot;
+        *slot = NULL;
+    }
+    pthread_mutex_unlock(&server->lock);
+    routine_release(old);
+}
+
+void farcall_fortran_lookup(int64_t *number, const int64_t *server, CFI_cdesc_t *name, int *stat, CFI_cdesc_t *errmsg)
+{
+    struct ending ending = {stat, errmsg};
+    object_release(object_take(*number, ROUTINE));
+    *number = 0;
+    struct object *at = find_server(*server, "farcall_lookup", ending);
+    if (!at)
+        return;
+    char *text = text_of(name), *names;
+    struct object *object = object_new(ROUTINE);
+    if (!end_without_memory(ending, text && object ? text : NULL)) {
+        struct routine *routine = server_routine(at, text, &names, ending);
+        if (routine) {
+            object->routine.routine = routine;
+            object->routine.names = names ? strdup(names) : NULL;
+            *number = object_publish(object);
+            object = NULL;
+            if (!end_without_memory(ending, (void *)*number))
+                end_well(ending);
+        }
+    }
+    object_release(object);
+    free(text);
+    object_release(at);
+}
+
+void farcall_fortran_help(const int64_t *number, CFI_cdesc_t *text, int *stat, CFI_cdesc_t *errmsg)
+{
+    struct ending ending = {stat, errmsg};
+    struct object *object = object_find(*number, ROUTINE);
+    if (!object)
+        end_saying(ending, FARCALL_INVALID_ARGUMENT, "farcall_help: this farcall_routine is none; use farcall_lookup first");
+    else
+        give(text, farcall_routine_help(object->routine.routine->routine), ending);
+    object_release(object);
+}
+
+void farcall_fortran_close_routine(int64_t *number)
+{
+    object_release(object_take(*number, ROUTINE));
+    *number = 0;
+}
+
+/* ---- Objects ----------------------------------------------------------------------------------------------------- */
+
+/* How long the end of objects is waited for, where a program does not say so. */
+#define END_SECONDS 30.0
+
+static int64_t *number_at(CFI_cdesc_t *objects, size_t index)
+{
+    ptrdiff_t step = objects->rank ? objects->dim[0].sm : 0;
+    return (int64_t *)((char *)objects->base_addr + (ptrdiff_t)index * step);
+}
+
+/* Gives each of the objects its executable of the hold. */
+static int share(CFI_cdesc_t *objects, size_t count, struct hold *hold, struct object *server)
+{
+    for (size_t index = 0; index < count; index++) {
+        struct object *object = object_new(OBJECT);
+        if (!object)
+            return 0;
+        __atomic_add_fetch(&hold->users, 1, __ATOMIC_RELAXED);
+        object_keep(server);
+        object->held.hold = hold;
+        object->held.server = server;
+        farcall_hold_id(hold->hold, (uint32_t)index, object->held.id, NULL);
+        if (!(*number_at(objects, index) = object_publish(object)))
+            return 0;
+    }
+    return 1;
+}
+
+/* As many executables of a class or routine as there are objects, in one request. */
+void farcall_fortran_hold(CFI_cdesc_t *objects, const int64_t *server, CFI_cdesc_t *name, double *lease, int *stat,
+                          CFI_cdesc_t *errmsg)
+{
+    struct ending ending = {stat, errmsg};
+    if (objects->rank > 1) {
+        end_saying(ending, FARCALL_INVALID_ARGUMENT, "farcall_hold: the objects are of rank %d, and should be a scalar or of rank 1", (int)objects->rank);
+        return;
+    }
+    size_t count = objects->rank ? (size_t)objects->dim[0].extent : 1;
+    for (size_t index = 0; index < count; index++)
+        *number_at(objects, index) = 0;
+    struct object *at = find_server(*server, "farcall_hold", ending);
+    if (!at)
+        return;
+    farcall_hold_options options = {.size = sizeof options};
+    if (lease)
+        options.lease_seconds = *lease;
+    char *text = text_of(name);
+    struct hold *hold = calloc(1, sizeof *hold);
+    if (!end_without_memory(ending, text && hold ? text : NULL)) {
+        farcall_error *error;
+        hold->users = 1;
+        int status = farcall_hold_start(at->server.client, text, (uint32_t)count, &options, &hold->hold, &error);
+        if (status != FARCALL_OK)
+            end_with(ending, status, error);
+        else if (!end_without_memory(ending, hold->name = strdup(farcall_hold_name(hold->hold))) &&
+                 !end_without_memory(ending, share(objects, count, hold, at) ? hold : NULL))
+            end_well(ending);
+        hold_release(hold);
+        hold = NULL;
+    }
+    free(hold);
+    free(text);
+    object_release(at);
+}
+
+void farcall_fortran_ready(const int64_t *number, double *timeout, int *stat, CFI_cdesc_t *errmsg)
+{
+    struct ending ending = {stat, errmsg};
+    struct object *object = object_find(*number, OBJECT);
+    if (!object) {
+        end_saying(ending, FARCALL_INVALID_ARGUMENT, "farcall_ready: this farcall_object is none; use farcall_hold first");
+        return;
+    }
+    farcall_error *error;
+    int status = farcall_hold_ready(object->held.hold->hold, timeout ? *timeout : -1, &error);
+    if (status == FARCALL_OK)
+        end_well(ending);
+    else if (status == FARCALL_PENDING)
+        end_saying(ending, status, "farcall_ready: not all objects take calls yet");
+    else
+        end_with(ending, status, error);
+    object_release(object);
+}
+
+/* Ends the objects; the last of those that were made together waits for all of them. */
+void farcall_fortran_close_object(CFI_cdesc_t *objects, int *stat, CFI_cdesc_t *errmsg)
+{
+    struct ending ending = {stat, errmsg};
+    size_t count = objects->rank ? (size_t)objects->dim[0].extent : 1;
+    int worst = FARCALL_OK;
+    farcall_error *kept = NULL;
+    for (size_t index = 0; index < count; index++) {
+        int64_t *number = number_at(objects, index);
+        struct object *object = object_take(*number, OBJECT);
+        *number = 0;
+        if (object && __atomic_load_n(&object->held.hold->users, __ATOMIC_ACQUIRE) == 1) {
+            farcall_error *error;
+            int status = farcall_hold_release(object->held.hold->hold, END_SECONDS, &error);
+            if (status != FARCALL_OK && worst == FARCALL_OK) {
+                worst = status;
+                kept = error;
+            } else {
+                farcall_error_free(error);
+            }
+        }
+        object_release(object);
+    }
+    if (worst == FARCALL_OK)
+        end_well(ending);
+    else
+        end_with(ending, worst, kept);
+}
+
+/* ---- For routines that Farcall runs ------------------------------------------------------------------------------ */
+
+int farcall_progress(double done, const char *words);
+
+void farcall_fortran_progress(const double *done, CFI_cdesc_t *words)
+{
+    char *text = has_words(words) ? text_of(words) : NULL;
+    farcall_progress(*done, text);
+    free(text);
+}

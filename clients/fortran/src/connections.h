@@ -1,0 +1,14 @@
+/* Servers, and what is looked up there. Internal to the Fortran library. */
+#ifndef FARCALL_FORTRAN_CONNECTIONS_H
+#define FARCALL_FORTRAN_CONNECTIONS_H
+
+#include "objects.h"
+
+/* The routine that `text` names, "module/name" or "module/name(a, b)", from what the server was asked before if possible.
+ * `text` is cut at its parenthesis, and *names becomes what stands in it, or NULL. The caller releases the routine; NULL
+ * after it has ended the call. */
+struct routine *server_routine(struct object *server, char *text, char **names, struct ending ending);
+/* Has the next call look the routine up anew. */
+void server_forget(struct object *server, const struct routine *routine);
+
+#endif
