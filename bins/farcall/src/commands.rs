@@ -84,6 +84,17 @@ pub enum Command {
     Host(HostArguments),
 }
 
+impl Command {
+    /// Whether programs read what is told of a call, its failure included.
+    pub fn tells_errors_as_json(&self) -> bool {
+        match self {
+            Command::Call(arguments) => arguments.json,
+            Command::Fetch(arguments) => arguments.json,
+            _ => false,
+        }
+    }
+}
+
 /// How the generic host is started.
 #[derive(Args)]
 pub struct HostArguments {
@@ -151,6 +162,14 @@ pub fn explain(error: &Error) {
         Some(diagnostics) => writeln!(std::io::stderr(), "{}", printable(&diagnostics.to_string())),
         None => writeln!(std::io::stderr(), "farcall: {}", printable(&error.to_string())),
     };
+}
+
+/// The same for a program: one line, from whose `error` it knows the kind.
+pub fn explain_as_json(error: &Error) {
+    let told = serde_json::json!({
+        "error": error.kind().name(), "message": error.to_string(), "advice": error.advice(), "retryable": error.is_retryable(),
+    });
+    let _ = writeln!(std::io::stderr(), "{told}");
 }
 
 /// The process's exit status for an error: 2 for what the user wrote, 3 for what is not there, 4 for a routine that

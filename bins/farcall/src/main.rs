@@ -33,10 +33,14 @@ struct Arguments {
 fn main() -> ExitCode {
     inherited::close_on_exec();
     let arguments = Arguments::parse_from(values::marked_numbers(std::env::args_os()));
+    let as_json = arguments.command.tells_errors_as_json();
     match commands::run(arguments.command) {
         Ok(code) => code,
         Err(error) => {
-            commands::explain(&error);
+            match as_json {
+                true => commands::explain_as_json(&error),
+                false => commands::explain(&error),
+            }
             commands::exit_code(&error)
         }
     }

@@ -50,7 +50,7 @@ pub struct CallArguments {
     quiet: bool,
     /// Print the results as one JSON object; progress goes to standard error, as an object a line
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
     #[command(flatten)]
     server: ServerArguments,
 }
@@ -226,7 +226,9 @@ pub(super) fn assign<'a>(interface: &Interface, arguments: &'a [String]) -> Resu
         assigned.push((index, text));
     }
     let given = |index: &usize| assigned.iter().any(|(known, _)| known == index);
-    match order.iter().find(|index| !given(index)) {
+    // What the routine refers to on a condition may be left out where that does not hold: the client's core knows.
+    let conditional = |index: &usize| interface.parameters[*index].when.is_some();
+    match order.iter().find(|index| !given(index) && !conditional(index)) {
         Some(missing) => Err(wrong(format!("{} is missing", interface.parameters[*missing].name))
             .with("usage", signature(interface))
             .fix(format!("`farcall show {}` says what it is", interface.full_name()))),

@@ -51,7 +51,7 @@ pub struct FetchArguments {
     forget: bool,
     /// Print the results as one JSON object
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
     #[command(flatten)]
     server: RunningServer,
 }

@@ -1,0 +1,70 @@
+"""All clients run one list of scenarios, and print the same (README.md). Needs what `make build` stages, and a C compiler."""
+
+import difflib
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import steps  # noqa: E402  (it lies beside this file)
+
+STAGE = pathlib.Path(os.environ.get("FARCALL_STAGE", HERE.parents[1] / "build"))
+PROGRAM = STAGE / "bin/farcall"
+LIST = HERE / "scenarios.txt"
+TIME_MAX = 300
+
+
+def built(command):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIME_MAX)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def c_client(folder):
+    program = folder / "client"
+    link = [f"-I{STAGE}/include", f"-L{STAGE}/lib", f"-Wl,-rpath,{STAGE}/lib", "-lfarcall", "-lm"]
+    built(["cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-o", program, HERE / "c/client.c", HERE / "c/values.c", *link])
+    return [program]
+
+
+# How a client's runner is built in a folder, and the command that it is then; the list follows as its argument.
+CLIENTS = {
+    "c": c_client,
+    "python": lambda _: [sys.executable, HERE / "python_client.py"],
+    "cli": lambda _: [sys.executable, HERE / "command_line.py"],
+}
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    """Of a runner: with a server that has the routines of the scenarios."""
+    address = f"unix:{tmp_path_factory.mktemp('server')}/socket"
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("FARCALL_")}
+    kept.update(FARCALL_STAGE=str(STAGE), FARCALL_PROGRAM=str(PROGRAM))
+    with subprocess.Popen([PROGRAM, "serve", "--listen", address, HERE / "scenarios.idl"], env=kept,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
+        try:
+            assert server.stdout.readline().strip() == address.encode()
+            yield {**kept, "FARCALL_SERVER": address}
+        finally:
+            server.terminate()
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_client_prints_what_all_do(client, environment, tmp_path):
+    command = CLIENTS[client](tmp_path)
+    done = subprocess.run([*command, LIST], env=environment, capture_output=True, text=True, timeout=TIME_MAX)
+    expected = [f"{one.name}: {line}" for one in steps.read(LIST) if client not in one.excused for line in one.expected]
+    difference = "\n".join(difflib.unified_diff(expected, done.stdout.splitlines(), "the list", client, lineterm="", n=0))
+    assert not difference and done.returncode == 0, f"{difference}\n{done.stderr[-2000:]}"
+
+
+def test_the_list_is_whole():
+    scenarios = list(steps.read(LIST))
+    names = [one.name for one in scenarios]
+    assert len(names) > 80 and len(set(names)) == len(names)
+    assert all(one.steps and one.expected for one in scenarios)
+    assert all(len(reason.split()) > 3 for one in scenarios for reason in one.excused.values())
