@@ -5,7 +5,7 @@ DESTDIR ?=
 STAGE   := $(CURDIR)/build
 PYTHON  := $(STAGE)/venv/bin/python
 
-.PHONY: help build install demo test bench bench-peers wheel lint fuzz clean
+.PHONY: help build install demo test bench bench-peers wheel java lint fuzz clean
 
 help: ## list the targets
 	@echo "Farcall: call a numerical routine on another machine as if it were local."
@@ -41,6 +41,9 @@ wheel: ## build the wheel for old systems too (glibc 2.17)
 	@tools/build.sh 7
 	@echo "[7/7] building for glibc 2.17"
 	@tools/build-portable.sh
+
+java: build ## build the Java client's farcall.jar (needs a JDK 22 or newer, and Maven)
+	@tools/java.sh "$(STAGE)"
 
 lint: ## rustfmt and clippy, where they are installed, and the layout of interface files
 	@tools/lint.sh

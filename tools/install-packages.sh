@@ -53,6 +53,10 @@ if [ "${1:-}" = tests ]; then
     need tcsh command -v csh
     need libfftw3-dev can_include fftw3.h
     need libsuitesparse-dev can_include suitesparse/umfpack.h
+    # Without a JDK that is new enough, which Debian 12 does not have, the Java client is left out (java.sh).
+    if "${BASH_SOURCE[0]%/*}/find-jdk.sh" >/dev/null; then
+        need maven command -v mvn
+    fi
 fi
 
 if [ ${#missing[@]} -eq 0 ]; then

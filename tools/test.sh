@@ -105,6 +105,12 @@ else
 fi
 suite fortran "$count" fortran_suite
 suite vectors "$count" vectors_suite
+# Before those of Python: pages with Java need its jar.
+if tools/find-jdk.sh >/dev/null; then
+    suite java "$count" tools/java.sh "$stage" test
+else
+    tools/java.sh "$stage" test
+fi
 suite python '^(=+ )?([0-9]+ [a-z]+,? ?)+ in [0-9.]+s' python_suite
 suite python-versions "$count" tools/python-versions.sh "$stage"
 

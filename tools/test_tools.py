@@ -33,9 +33,10 @@ def machine(tmp_path):
 
 
 def install_packages(machine, *arguments):
-    # The script adds /sbin for ldconfig; the machine's own comes first in PATH.
+    # The script adds /sbin for ldconfig; the machine's own comes first in PATH. It has no JDK but those of a test.
     command = ["bash", HERE / "install-packages.sh", *arguments]
-    return subprocess.run(command, env={"PATH": str(machine)}, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    environment = {"PATH": str(machine), "JVM_FOLDER": str(machine.parent / "jvm")}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
 
 
 def test_without_apt_it_says_what_to_install(machine):
@@ -47,6 +48,38 @@ def test_without_apt_it_says_what_to_install(machine):
 def test_libraries_that_only_tests_call_are_wanted_for_tests_alone(machine):
     result = install_packages(machine, "tests")
     assert "gfortran curl openssh-client libwrap0 tcsh libfftw3-dev libsuitesparse-dev\n" in result.stderr
+
+
+def make_jdk(folder, version):
+    (folder / "bin").mkdir(parents=True)
+    write_program(folder / "bin/javac", "exit 0\n")
+    (folder / "release").write_text(f'IMPLEMENTOR="x"\nJAVA_VERSION="{version}"\n')
+
+
+def test_maven_is_wanted_where_a_jdk_is_new_enough(machine):
+    make_jdk(machine.parent / "jvm/old", "17.0.15")
+    assert "maven" not in install_packages(machine, "tests").stderr
+    make_jdk(machine.parent / "jvm/new", "25.0.1")
+    assert "libsuitesparse-dev maven\n" in install_packages(machine, "tests").stderr
+
+
+@pytest.mark.parametrize("versions, found", [((), None), (("17.0.15", "21"), None), (("17.0.15", "22", "25.0.1"), "25.0.1"), (("22-ea",), "22-ea")])
+def test_the_newest_jdk_is_found(tmp_path, versions, found):
+    for version in versions:
+        make_jdk(tmp_path / version, version)
+    environment = dict(os.environ, JVM_FOLDER=str(tmp_path))
+    environment.pop("JAVA_HOME", None)
+    result = subprocess.run([HERE / "find-jdk.sh"], env=environment, capture_output=True, text=True)
+    assert result.stdout.strip() == (str(tmp_path / found) if found else "")
+    assert (result.returncode == 0) == bool(found)
+
+
+def test_without_a_jdk_the_java_client_is_left_out_in_one_line(tmp_path):
+    environment = dict(os.environ, JVM_FOLDER=str(tmp_path))
+    environment.pop("JAVA_HOME", None)
+    result = subprocess.run([HERE / "java.sh", tmp_path, "test"], env=environment, capture_output=True, text=True)
+    assert result.returncode == 2
+    assert len(result.stdout.splitlines()) == 1 and "install one" in result.stdout
 
 
 def test_with_apt_it_updates_once_and_installs_what_is_missing(machine, tmp_path):

@@ -51,6 +51,12 @@ shown() {
 SERVER = re.compile(r"^(farcall serve\b[^&#\n]*)&.*$", re.M)
 
 
+def java():
+    """The folder of a Java that can run the client; None where there is none, or nobody has built the client (`make java`)."""
+    home = subprocess.run([ROOT / "tools/find-jdk.sh"], capture_output=True, text=True).stdout.strip()
+    return f"{home}/bin" if home and (STAGE / "share/java/farcall.jar").exists() else None
+
+
 class Block(NamedTuple):
     hidden: bool
     language: str
@@ -111,7 +117,7 @@ class Reader:
         ours = {name: value for name, value in os.environ.items() if not name.startswith("FARCALL_")}
         self.environment = dict(ours, XDG_RUNTIME_DIR=str(folder / "run"), XDG_CACHE_HOME=str(folder / "cache"),
                                 PYTHONUNBUFFERED="1", PYTHON_COLORS="0",
-                                PATH=f"{STAGE}/bin:{STAGE}/venv/bin:{os.environ['PATH']}")
+                                PATH=f"{java() or STAGE / 'bin'}:{STAGE}/bin:{STAGE}/venv/bin:{os.environ['PATH']}")
 
     def here(self, text):
         """What a page says, in this folder: the reader's /tmp is the test's own, and the example in Rust is built."""
@@ -177,6 +183,8 @@ def matches(shown, output):
 @pytest.mark.parametrize("document", [document for document in DOCUMENTS if list(steps(blocks(document)))])
 def test_snippets_do_what_they_show(document, reader):
     page = blocks(document)
+    if any(block.language == "java" for block in page) and java() is None:
+        pytest.skip("no Java that is new enough, or no farcall.jar (make java)")
     reader.write(page)
     wanted = list(steps(page))
     done = reader.run(wanted)

@@ -1,0 +1,57 @@
+// An array of function handles.
+package org.farcall;
+
+/**
+ * Function handles: each is a process of its own on the server that runs the routine, and keeps its static variables. Calls
+ * on one run in their order, those on several at the same time.
+ */
+public final class Handles implements AutoCloseable {
+    private final Routine routine;
+    private final Held held;
+    private final int count;
+
+    Handles(Routine routine, int count) {
+        if (count < 1) {
+            throw FarcallException.of(ErrorKind.INVALID_ARGUMENT, "make handles", count + " is no number of handles", "give one above 0");
+        }
+        this.routine = routine;
+        this.count = count;
+        held = new Held(routine.connection, routine.name(), count, 0, false);
+        try {
+            held.waitReady();
+        } catch (RuntimeException error) {
+            held.close();
+            throw error;
+        }
+    }
+
+    /** How many there are. */
+    public int size() {
+        return count;
+    }
+
+    /** Arguments of a call on one of them, from 0, as {@link Routine#with}. */
+    public Arguments with(int index, Object... positional) {
+        java.util.Objects.checkIndex(index, count);
+        Arguments made = routine.with(positional);
+        made.on = held.id(index);
+        made.held = held;
+        return made;
+    }
+
+    /** Calls one of them and waits for its end. */
+    public Results call(int index, Object... positional) {
+        return with(index, positional).call();
+    }
+
+    /** Starts a call on one of them. */
+    public CallFuture submit(int index, Object... positional) {
+        return with(index, positional).submit();
+    }
+
+    /** Ends them, and calls under way on them. */
+    @Override
+    public void close() {
+        held.close();
+    }
+}

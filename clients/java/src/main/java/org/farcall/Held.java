@@ -1,0 +1,77 @@
+// What a server holds for this program: an object, or an array of function handles.
+package org.farcall;
+
+import java.lang.ref.Cleaner;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/** Executables that are held. They end when they are released, or without waiting for that when nobody refers to them. */
+final class Held {
+    private static final int ID_BYTES = 16;
+
+    final Connection connection;
+    final String name;
+    private final Handle handle;
+    private final Cleaner.Cleanable cleanable;
+    private final AtomicBoolean released = new AtomicBoolean();
+
+    Held(Connection connection, String name, int count, double leaseSeconds, boolean detached) {
+        this.connection = connection;
+        handle = connection.hold(name, count, leaseSeconds, detached);
+        String full = connection.with(handle, Native::holdName);
+        this.name = full == null ? name : full;
+        Handle own = handle;
+        cleanable = Connection.CLEANER.register(this, () -> {
+            own.close();
+            connection.disown(own);
+        });
+    }
+
+    /** Waits until all take calls. */
+    void waitReady() {
+        Scratch scratch = connection.memory.scratch();
+        try {
+            long error = scratch.allocate(8);
+            connection.waitFor(seconds -> connection.with(handle, hold -> Native.holdReady(hold, seconds, error)), error);
+        } finally {
+            connection.memory.give(scratch, false);
+        }
+    }
+
+    /** The 16 bytes of the id of one of them. */
+    byte[] id(int index) {
+        if (released.get()) {
+            throw FarcallException.of(ErrorKind.NOT_FOUND, "call", "it was closed", "make another one", "object", name);
+        }
+        Scratch scratch = connection.memory.scratch();
+        try {
+            long error = scratch.allocate(8);
+            long place = scratch.allocate(ID_BYTES);
+            Native.check(connection.with(handle, hold -> Native.holdId(hold, index, place, error)), error);
+            return Native.bytes(place, ID_BYTES);
+        } finally {
+            connection.memory.give(scratch, false);
+        }
+    }
+
+    /** Ends them, and calls under way on them, and waits until they have. */
+    void close() {
+        if (!released.compareAndSet(false, true)) {
+            return;
+        }
+        Scratch scratch = connection.memory.scratch();
+        try {
+            long error = scratch.allocate(8);
+            if (!connection.isClosed()) {
+                connection.waitFor(seconds -> connection.with(handle, hold -> Native.holdRelease(hold, seconds, error)), error);
+            }
+        } catch (FarcallException error) {
+            // It may have ended before: its lease was over, or somebody deleted it.
+            if (error.kind() != ErrorKind.NOT_FOUND) {
+                throw error;
+            }
+        } finally {
+            connection.memory.give(scratch, false);
+            cleanable.clean();
+        }
+    }
+}
