@@ -31,7 +31,7 @@ STAGE = pathlib.Path(os.environ.get("FARCALL_STAGE", ROOT / "build"))
 # The port that a server listens at on the pages.
 PORT = "7070"
 BLOCK = re.compile(r"^(?:```(\w+)(?: (file|name)=(\S+))?|<!-- (sh))\n(.*?)^(?:```|-->)$", re.S | re.M)
-DOCUMENTS = ["README.md", "clients/python/README.md"]
+DOCUMENTS = ["README.md", "clients/python/README.md", *sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("apps/*/README.md"))]
 DOCUMENTS += sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md"))
 RUN = {"sh", "console", "python", "pycon"}
 
@@ -109,7 +109,8 @@ class Reader:
 
     def __init__(self, folder):
         self.folder = folder
-        shutil.copytree(ROOT / "examples", folder / "examples")
+        for room in ("examples", "apps"):
+            shutil.copytree(ROOT / room, folder / room, ignore=shutil.ignore_patterns("__pycache__"))
         (folder / "build").symlink_to(STAGE)
         (folder / "run").mkdir(mode=0o700)
         with socket.create_server(("127.0.0.1", 0)) as free:

@@ -1,0 +1,128 @@
+"""The sweep in C and in Python: whole, and with handles and servers that are lost."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+STAGE = pathlib.Path(os.environ.get("FARCALL_STAGE", HERE.parents[1] / "build"))
+PROGRAM = STAGE / "bin/farcall"
+TIME_MAX = 120
+
+
+@pytest.fixture(scope="module", params=["c", "python"])
+def sweep(request, tmp_path_factory):
+    """The command of one of the two programs."""
+    if request.param == "python":
+        return [sys.executable, HERE / "sweep.py"]
+    program = tmp_path_factory.mktemp("sweep") / "sweep"
+    link = [f"-I{STAGE}/include", f"-L{STAGE}/lib", f"-Wl,-rpath,{STAGE}/lib", "-lfarcall", "-lm"]
+    subprocess.run(["cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-o", program, HERE / "sweep.c", *link], check=True, timeout=TIME_MAX)
+    return [program]
+
+
+class Server:
+    """A server that can be killed and started anew at the same address."""
+
+    def __init__(self, folder):
+        self.address = f"unix:{folder}/socket"
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen([PROGRAM, "serve", "--listen", self.address, HERE / "sweep.idl"],
+                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        assert self.process.stdout.readline().strip() == self.address
+
+    def end(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        self.process.wait(TIME_MAX)
+        self.process.stdout.close()
+
+    def busy(self, count):
+        """Processes that run a call, when there are so many."""
+        until = time.monotonic() + TIME_MAX
+        while time.monotonic() < until:
+            said = subprocess.run([PROGRAM, "objects", "--json", "--server", self.address], capture_output=True, text=True, timeout=TIME_MAX)
+            found = [json.loads(line) for line in said.stdout.splitlines()]
+            pids = [one["pid"] for one in found if one["state"] == "busy"]
+            if len(pids) >= count:
+                return pids
+            time.sleep(0.01)
+        raise AssertionError("no call runs")
+
+
+@pytest.fixture
+def server(tmp_path):
+    server = Server(tmp_path)
+    yield server
+    server.end()
+
+
+def begun(sweep, server, *options):
+    return subprocess.Popen([*sweep, "--server", server.address, "--quiet", *map(str, options)],
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def ended(process):
+    """What it counted, its status, and what it complained of."""
+    said, complaints = process.communicate(timeout=TIME_MAX)
+    counted = re.match(r"calls (\d+) handles \d+ done (\d+) failed (\d+) repeated (\d+) lost-handles (\d+)$", said.splitlines()[0])
+    assert counted, said + complaints
+    return dict(zip(("calls", "done", "failed", "repeated", "lost"), map(int, counted.groups()))), process.returncode, complaints
+
+
+def test_all_calls_return(sweep, server):
+    counts, status, complaints = ended(begun(sweep, server, "--calls", 60, "--handles", 10, "--seconds", 0.01))
+    assert counts == {"calls": 60, "done": 60, "failed": 0, "repeated": 0, "lost": 0} and status == 0, complaints
+    assert ended(begun(sweep, server, "--calls", 3, "--handles", 8, "--seconds", 0))[0]["done"] == 3
+    assert ended(begun(sweep, server, "--calls", 0, "--handles", 1))[0]["done"] == 0
+
+
+def test_calls_of_processes_that_are_killed_run_again(sweep, server):
+    process = begun(sweep, server, "--calls", 40, "--handles", 6, "--seconds", 0.3)
+    for pid in server.busy(3)[:3]:
+        os.kill(pid, signal.SIGKILL)
+    counts, status, complaints = ended(process)
+    assert (counts["done"], counts["failed"], status) == (40, 0, 0) and counts["repeated"] > 0, (counts, complaints)
+
+
+def test_calls_of_a_server_that_is_killed_run_again(sweep, server):
+    process = begun(sweep, server, "--calls", 30, "--handles", 6, "--seconds", 0.3)
+    server.busy(3)
+    server.end(signal.SIGKILL)
+    time.sleep(0.2)
+    server.start()
+    counts, status, complaints = ended(process)
+    assert (counts["done"], counts["failed"], status) == (30, 0, 0) and counts["repeated"] > 0, (counts, complaints)
+
+
+def test_what_must_not_run_twice_is_reported(sweep, server):
+    process = begun(sweep, server, "--calls", 40, "--handles", 6, "--seconds", 0.3, "--once")
+    for pid in server.busy(3)[:2]:
+        os.kill(pid, signal.SIGKILL)
+    counts, status, complaints = ended(process)
+    assert counts["repeated"] == 0 and 1 <= counts["failed"] <= 2 and counts["done"] + counts["failed"] == 40, (counts, complaints)
+    assert status == 1 and len(re.findall(r"call \d+ failed", complaints)) == counts["failed"], complaints
+
+
+def test_a_server_that_does_not_come_back_costs_the_patience(sweep, server):
+    process = begun(sweep, server, "--calls", 20, "--handles", 4, "--seconds", 0.3, "--patience", 1)
+    server.busy(2)
+    server.end(signal.SIGKILL)
+    counts, status, complaints = ended(process)
+    assert counts["failed"] > 0 and counts["done"] + counts["failed"] == 20 and status == 1, (counts, complaints)
+    assert len(re.findall(r"call \d+ failed", complaints)) == counts["failed"], complaints
+    server.start()
+
+
+def test_wrong_options_are_named(sweep):
+    for options in (["--handles", "0"], ["--calls", "x"], ["more"]):
+        done = subprocess.run([*sweep, *options], capture_output=True, text=True, timeout=TIME_MAX)
+        assert done.returncode == 2 and done.stderr, options
