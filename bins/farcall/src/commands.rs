@@ -12,6 +12,7 @@ mod ls;
 mod ng;
 mod objects;
 mod relay;
+mod scan;
 mod service;
 mod shell;
 mod show;
@@ -73,6 +74,8 @@ pub enum Command {
     Check(check::CheckArguments),
     /// Lay interface files out as all are: same words and comments, other blanks
     Fmt(fmt::FmtArguments),
+    /// Draft an interface file from the declarations of a Fortran source
+    Scan(scan::ScanArguments),
     /// The tools of Ninf-G: ng_gen, ng_cc and their like
     Ng(ng::NgArguments),
     /// Print what makes a shell complete farcall's commands and options
@@ -133,6 +136,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Ca(arguments) => ca::ca(&arguments).map(success),
         Command::Check(arguments) => check::check(&arguments),
         Command::Fmt(arguments) => fmt::fmt(&arguments),
+        Command::Scan(arguments) => scan::scan(&arguments),
         Command::Ng(arguments) => ng::ng(&arguments),
         Command::Completions(arguments) => shell::completions(&arguments).map(success),
         Command::Man(arguments) => shell::man(&arguments).map(success),

@@ -199,7 +199,9 @@ contains
     real(real64), allocatable :: x(:), y(:)
     integer :: i
     allocate (x(n), y(n))
-    x = [(real(i, real64), i = 1, n)]
+    do i = 1, n
+      x(i) = i
+    end do
     call farcall_call(server, 'fortran/big', n, x, y)
     call that(all(y == 2 * x), '64 MiB there and back')
     y = 0

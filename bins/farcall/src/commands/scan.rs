@@ -1,0 +1,187 @@
+//! `farcall scan`: drafts an interface file from a Fortran source, and compiles the library that it names.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use clap::Args;
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_fortran::{Draft, Form, Problem, Source, draft};
+use farcall_idl::format::format;
+
+use crate::output::{notice, print};
+use crate::publish::read;
+
+const OPERATION: &str = "scan a Fortran source";
+
+/// Drafts an interface file.
+#[derive(Args)]
+pub struct ScanArguments {
+    /// A Fortran source; fixed form if it ends in .f, .for, .ftn or .f77
+    #[arg(value_name = "FILE.f90")]
+    file: PathBuf,
+    /// A source of a module that it uses, for constants such as kinds; may be repeated, in order of use
+    #[arg(long, value_name = "FILE.f90")]
+    uses: Vec<PathBuf>,
+    /// Where the interface goes; the wrapper goes beside it [default: the source's name with .idl, in this folder]
+    #[arg(short, long, value_name = "FILE.idl")]
+    output: Option<PathBuf>,
+    /// The shared library that the interface names [default: lib and the source's name, beside the interface]
+    #[arg(long, value_name = "FILE.so")]
+    library: Option<String>,
+    /// Also compile the library, with $FC or gfortran
+    #[arg(long)]
+    build: bool,
+    /// Write over files that are there
+    #[arg(long)]
+    force: bool,
+}
+
+/// What goes where.
+struct Places {
+    interface: PathBuf,
+    wrapper: PathBuf,
+    /// As the interface names it.
+    library: String,
+}
+
+impl Places {
+    fn of(arguments: &ScanArguments) -> Places {
+        let stem = arguments.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let interface = arguments.output.clone().unwrap_or_else(|| PathBuf::from(format!("{stem}.idl")));
+        let wrapper = interface.with_file_name(format!("{stem}_farcall.f90"));
+        let library = arguments.library.clone().unwrap_or_else(|| format!("./lib{stem}.so"));
+        Places { interface, wrapper, library }
+    }
+
+    fn folder(&self) -> &Path {
+        self.interface.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    }
+}
+
+/// Drafts, tells what was not decided, writes, and builds if asked to. Fails if something was not decided.
+pub fn scan(arguments: &ScanArguments) -> Result<ExitCode> {
+    let places = Places::of(arguments);
+    let drafted = drafted(arguments, &places)?;
+    let name = arguments.file.display().to_string();
+    for problem in &drafted.problems {
+        tell(&name, "error", problem);
+    }
+    for note in &drafted.notes {
+        tell(&name, "note", note);
+    }
+    if drafted.routines == 0 && drafted.problems.is_empty() {
+        let message = "it has no procedure that others may call";
+        return Err(Error::new(ErrorKind::InvalidSource, OPERATION, message).with("file", name));
+    }
+    let interface = format(&places.interface.display().to_string(), &drafted.interface).map_err(Error::from)?;
+    write(&places.interface, &interface, arguments.force)?;
+    if let Some(wrapper) = &drafted.wrapper {
+        write(&places.wrapper, wrapper, arguments.force)?;
+    }
+    let command = compile_command(arguments, &places, drafted.wrapper.is_some())?;
+    summarise(&drafted, &places, &command, arguments.build)?;
+    if arguments.build && drafted.routines > 0 {
+        build(&places, &command)?;
+    }
+    Ok(if drafted.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(2) })
+}
+
+fn drafted(arguments: &ScanArguments, places: &Places) -> Result<Draft> {
+    let texts: Vec<(String, String)> = arguments
+        .uses
+        .iter()
+        .chain([&arguments.file])
+        .map(|file| Ok((file.display().to_string(), read(file)?)))
+        .collect::<Result<_>>()?;
+    let sources: Vec<Source<'_>> =
+        texts.iter().map(|(name, text)| Source { name, text, form: Form::of(name) }).collect();
+    let (last, uses) = sources.split_last().expect("the file itself is among them");
+    draft(last, uses, &places.library).map_err(|problem| {
+        Error::new(ErrorKind::InvalidSource, OPERATION, problem.message)
+            .with("file", arguments.file.display())
+            .with("line", problem.line)
+    })
+}
+
+fn tell(file: &str, kind: &str, problem: &Problem) {
+    notice(&format!("{file}:{}: {kind}: {}", problem.line, problem.message));
+}
+
+fn write(file: &Path, text: &str, force: bool) -> Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    let opened =
+        if force { options.create(true).truncate(true).open(file) } else { options.create_new(true).open(file) };
+    let written = opened.and_then(|mut opened| opened.write_all(text.as_bytes()));
+    written.map_err(|error| {
+        let exists = error.kind() == std::io::ErrorKind::AlreadyExists;
+        let error = Error::system(OPERATION, error).with("file", file.display());
+        if exists { error.fix("give another name with --output, or say --force to write over it") } else { error }
+    })
+}
+
+/// What makes the library, in the interface's folder.
+fn compile_command(arguments: &ScanArguments, places: &Places, has_wrapper: bool) -> Result<Vec<String>> {
+    let compiler = std::env::var("FC").ok().filter(|compiler| !compiler.trim().is_empty());
+    let compiler = compiler.unwrap_or_else(|| "gfortran".to_owned());
+    let mut command: Vec<String> = compiler.split_whitespace().map(str::to_owned).collect();
+    command.extend(["-O2", "-shared", "-fPIC", "-o", &places.library].map(str::to_owned));
+    let here = std::fs::canonicalize(places.folder()).map_err(|error| Error::system(OPERATION, error))?;
+    for file in arguments.uses.iter().chain([&arguments.file]) {
+        let full = std::fs::canonicalize(file).map_err(|error| Error::system(OPERATION, error))?;
+        // Short where it can be: people read it.
+        command.push(
+            full.strip_prefix(&here).map_or_else(|_| full.display().to_string(), |short| short.display().to_string()),
+        );
+    }
+    if has_wrapper {
+        command.extend(places.wrapper.file_name().map(|name| name.to_string_lossy().into_owned()));
+    }
+    Ok(command)
+}
+
+fn summarise(drafted: &Draft, places: &Places, command: &[String], builds: bool) -> Result<()> {
+    let undecided = drafted.problems.len();
+    print(|out| {
+        let plural = if drafted.routines == 1 { "" } else { "s" };
+        writeln!(
+            out,
+            "{}: module {}, {} routine{plural}",
+            places.interface.display(),
+            drafted.module,
+            drafted.routines
+        )?;
+        if drafted.wrapper.is_some() {
+            writeln!(out, "{}: what a server calls instead of module procedures", places.wrapper.display())?;
+        }
+        if undecided > 0 {
+            writeln!(
+                out,
+                "{undecided} things are left to be decided: see the errors, and the comments of the interface"
+            )?;
+        }
+        let word = if builds { "compiling" } else { "compile the library" };
+        writeln!(out, "{word}: {}", command.join(" "))
+    })
+}
+
+fn build(places: &Places, command: &[String]) -> Result<()> {
+    let modules = std::env::temp_dir().join(format!("farcall-scan-{}", std::process::id()));
+    std::fs::create_dir_all(&modules).map_err(|error| Error::system(OPERATION, error))?;
+    let run =
+        Command::new(&command[0]).args(&command[1..]).arg("-J").arg(&modules).current_dir(places.folder()).output();
+    let _ = std::fs::remove_dir_all(&modules);
+    let run = run.map_err(|error| {
+        Error::system(OPERATION, error)
+            .with("compiler", &command[0])
+            .fix("install gfortran, or name another compiler with FC")
+    })?;
+    if run.status.success() {
+        return Ok(());
+    }
+    let words = String::from_utf8_lossy(&run.stderr);
+    let words: String = words.lines().filter(|line| !line.trim().is_empty()).take(20).collect::<Vec<_>>().join("\n");
+    Err(Error::new(ErrorKind::InvalidSource, "compile the library", words).with("command", command.join(" ")))
+}

@@ -1,0 +1,570 @@
+//! From declarations to an interface file: what can be decided is drafted, what cannot is said.
+
+use crate::expression::{Expression, Language};
+use crate::parse::parse;
+use crate::source::statements;
+use crate::unit::{Base, Bound, Declared, Intent, Length, Module, Procedure, TypeSpec};
+use crate::{Problem, Source, wrapper};
+
+/// What was drafted of a source.
+#[derive(Clone, Debug, Default)]
+pub struct Draft {
+    /// The module's name.
+    pub module: String,
+    /// The interface file.
+    pub interface: String,
+    /// Fortran that is to be compiled with the source, if its procedures need it.
+    pub wrapper: Option<String>,
+    /// Routines that can be published.
+    pub routines: usize,
+    /// Routines that are drafted as comments, and why; and whatever else was not understood.
+    pub problems: Vec<Problem>,
+    /// What was assumed, and should be looked at.
+    pub notes: Vec<Problem>,
+}
+
+/// Reads a source, and the sources of modules that it uses, and drafts its interface.
+///
+/// # Errors
+/// What keeps any of it from being read.
+pub fn draft(source: &Source<'_>, uses: &[Source<'_>], library: &str) -> Result<Draft, Problem> {
+    let mut others: Vec<Module> = Vec::new();
+    for one in uses {
+        let read = statements(one.text, one.form)
+            .map_err(|problem| Problem { message: format!("{}: {}", one.name, problem.message), ..problem })?;
+        let (modules, _) = parse(&read, &others);
+        others.extend(modules.into_iter().filter(|module| !module.name.is_empty()));
+    }
+    let statements = statements(source.text, source.form)?;
+    // Modules of the file itself may use one another: a second look knows them.
+    let (first, _) = parse(&statements, &others);
+    others.extend(first.into_iter().filter(|module| !module.name.is_empty()));
+    let (modules, problems) = parse(&statements, &others);
+    let mut draft = Draft { problems, ..Draft::default() };
+    let stem = source.name.rsplit('/').next().unwrap_or(source.name);
+    let stem: String = stem
+        .split('.')
+        .next()
+        .unwrap_or("module")
+        .chars()
+        .filter(|one| one.is_ascii_alphanumeric() || *one == '_')
+        .collect();
+    let named: Vec<&Module> = modules.iter().filter(|module| !module.name.is_empty()).collect();
+    draft.module = match named.as_slice() {
+        [one] => one.name.clone(),
+        _ => stem,
+    };
+    let mut routines = Vec::new();
+    for module in &modules {
+        for procedure in module.procedures.iter().filter(|procedure| module.shows(&procedure.name)) {
+            let routine = Routine::of(module, procedure);
+            if routines.iter().any(|other: &Routine| other.name == routine.name) {
+                draft.problems.push(Problem::new(
+                    procedure.line,
+                    format!("{}: two procedures have this name; scan one file for each module", routine.name),
+                ));
+                continue;
+            }
+            routines.push(routine);
+        }
+    }
+    write(&mut draft, source, &routines, library);
+    Ok(draft)
+}
+
+fn write(draft: &mut Draft, source: &Source<'_>, routines: &[Routine], library: &str) {
+    let file = source.name.rsplit('/').next().unwrap_or(source.name);
+    let mut text =
+        format!("/* Drafted by `farcall scan` from {file}. Look through it, above all where a comment says so. */\n");
+    text.push_str(&format!("Module {};\nLibrary \"{library}\";\n", draft.module));
+    let mut wrappers = Vec::new();
+    for routine in routines {
+        text.push('\n');
+        text.push_str(&routine.text());
+        draft.problems.extend(routine.problems.iter().cloned());
+        draft.notes.extend(routine.notes.iter().cloned());
+        if routine.problems.is_empty() {
+            draft.routines += 1;
+            wrappers.extend(routine.module.is_some().then(|| wrapper::write(routine)));
+        }
+    }
+    draft.problems.sort_by_key(|problem| problem.line);
+    draft.interface = text;
+    if !wrappers.is_empty() {
+        let head = format!(
+            "! Made by `farcall scan` from {file}: what a server calls in the place of module procedures, whose names\n! and arguments of assumed shape are their compiler's own. Compile it with the same compiler, behind {file}.\n"
+        );
+        draft.wrapper = Some(format!("{head}\n{}", wrappers.join("\n")));
+    }
+}
+
+/// How the server calls the code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// `bind(C)`, numbers that are given by value.
+    C,
+    /// By reference, with lengths of CHARACTERs.
+    Fortran,
+}
+
+/// A routine in the making.
+pub struct Routine {
+    pub name: String,
+    /// Of a module procedure.
+    pub module: Option<String>,
+    pub style: Style,
+    pub parameters: Vec<Parameter>,
+    /// Names of extents of assumed-shape arguments.
+    pub extents: Vec<(String, String)>,
+    /// Index of the parameter that is a function's result.
+    pub result: Option<usize>,
+    problems: Vec<Problem>,
+    notes: Vec<Problem>,
+}
+
+/// A dummy argument as a parameter.
+#[derive(Clone, Debug)]
+pub struct Parameter {
+    /// In the procedure.
+    pub dummy: String,
+    /// In the interface.
+    pub name: String,
+    pub intent: Intent,
+    pub base: Base,
+    pub kind: i64,
+    /// Extents of an array, none of a scalar; `None` for one that is not known.
+    pub extents: Vec<Option<Expression>>,
+    /// How long a CHARACTER is; `None` for `*`.
+    pub length: Option<Expression>,
+    /// Parameters of a procedure that is passed.
+    pub callback: Option<Vec<Parameter>>,
+    comment: String,
+    notes: Vec<String>,
+}
+
+/// Words that the interface language keeps, in lower case.
+const RESERVED: [&str; 12] = [
+    "char",
+    "short",
+    "int",
+    "long",
+    "float",
+    "double",
+    "string",
+    "scomplex",
+    "dcomplex",
+    "filename",
+    "allocate",
+    "broadcast",
+];
+
+fn interface_name(dummy: &str) -> String {
+    if RESERVED.contains(&dummy) { format!("{dummy}_") } else { dummy.to_owned() }
+}
+
+/// The type of a name that is not declared.
+fn implicit(procedure: &Procedure, name: &str) -> Option<TypeSpec> {
+    if procedure.implicit.none {
+        return None;
+    }
+    let letter = name.chars().next()?;
+    let rule = procedure.implicit.rules.iter().rev().find(|(first, last, _)| (*first..=*last).contains(&letter));
+    let base = if ('i'..='n').contains(&letter) { Base::Integer } else { Base::Real };
+    let default = TypeSpec { base, kind: Ok(4), length: Length::Is(Expression::Number(1)) };
+    Some(rule.map_or(default, |(.., spec)| spec.clone()))
+}
+
+impl Routine {
+    fn of(module: &Module, procedure: &Procedure) -> Routine {
+        let in_module = !module.name.is_empty();
+        let mut routine = Routine {
+            name: procedure.name.clone(),
+            module: in_module.then(|| module.name.clone()),
+            style: if in_module { Style::C } else { Style::Fortran },
+            parameters: Vec::new(),
+            extents: Vec::new(),
+            result: None,
+            problems: Vec::new(),
+            notes: Vec::new(),
+        };
+        for problem in &procedure.problems {
+            routine.problem(problem.line, &problem.message);
+        }
+        if procedure.has_alternate_returns {
+            routine.problem(procedure.line, "it has alternate returns (*)");
+        }
+        for dummy in procedure.dummies.iter().chain(&procedure.result) {
+            let is_result = procedure.result.as_ref() == Some(dummy) && !procedure.dummies.contains(dummy);
+            let parameter = routine.parameter(procedure, dummy, is_result);
+            if is_result {
+                routine.result = Some(routine.parameters.len());
+            }
+            routine.parameters.push(parameter);
+        }
+        routine.check_result(procedure);
+        // Only numbers go by value, and as C lays them out.
+        if routine
+            .parameters
+            .iter()
+            .any(|one| one.callback.is_some() || matches!(one.base, Base::Character | Base::Logical))
+        {
+            routine.style = Style::Fortran;
+        }
+        if in_module && routine.wrapper_name().len() > 63 {
+            routine.problem(procedure.line, "its name is too long for a wrapper of it: give it a shorter one");
+        }
+        routine
+    }
+
+    /// What the library calls the wrapper.
+    pub fn wrapper_name(&self) -> String {
+        format!("farcall_{}_{}", self.module.as_deref().unwrap_or(""), self.name)
+    }
+
+    fn problem(&mut self, line: usize, message: impl AsRef<str>) {
+        let message = format!("{}: {}", self.name, message.as_ref());
+        self.problems.push(Problem::new(line, message));
+    }
+
+    fn parameter(&mut self, procedure: &Procedure, dummy: &str, is_result: bool) -> Parameter {
+        let nothing = Declared { line: procedure.line, ..Declared::default() };
+        let declared = procedure.declared.get(dummy).unwrap_or(&nothing);
+        let mut parameter = Parameter {
+            dummy: dummy.to_owned(),
+            name: interface_name(dummy),
+            intent: Intent::InOut,
+            base: Base::Integer,
+            kind: 4,
+            extents: Vec::new(),
+            length: None,
+            callback: None,
+            comment: declared.comment.clone(),
+            notes: Vec::new(),
+        };
+        if is_result && dummy == self.name {
+            parameter.name = "result".to_owned();
+        }
+        if let Some(interface) = procedure.interfaces.iter().find(|one| one.name == dummy) {
+            parameter.intent = Intent::In;
+            parameter.callback = self.callback(interface);
+            return parameter;
+        }
+        self.refuse_attributes(dummy, declared);
+        self.take_type(procedure, &mut parameter, declared);
+        self.take_intent(&mut parameter, declared, is_result);
+        self.take_shape(procedure, &mut parameter, declared);
+        if declared.optional {
+            parameter.notes.push("optional there; always passed here".to_owned());
+        }
+        let notes: Vec<_> = parameter
+            .notes
+            .iter()
+            .map(|note| Problem::new(declared.line, format!("{}: {dummy}: {note}", self.name)))
+            .collect();
+        self.notes.extend(notes);
+        parameter
+    }
+
+    fn refuse_attributes(&mut self, dummy: &str, declared: &Declared) {
+        let refused = [
+            (declared.allocatable, "is ALLOCATABLE: give it explicit or assumed shape"),
+            (declared.pointer, "is a POINTER: give it explicit or assumed shape"),
+            (declared.assumed_rank, "is of assumed rank: a routine's arrays have one rank"),
+            (declared.external, "is a procedure whose arguments are not declared: give it an interface block"),
+        ];
+        for (applies, why) in refused {
+            if applies {
+                self.problem(declared.line, format!("argument {dummy} {why}"));
+            }
+        }
+    }
+
+    fn take_type(&mut self, procedure: &Procedure, parameter: &mut Parameter, declared: &Declared) {
+        let dummy = parameter.dummy.clone();
+        let spec = declared.type_spec.clone().or_else(|| implicit(procedure, &dummy));
+        let Some(spec) = spec.filter(|_| !declared.external) else {
+            if !declared.external {
+                self.problem(declared.line, format!("argument {dummy} is not declared"));
+            }
+            return;
+        };
+        parameter.base = spec.base.clone();
+        match &spec.kind {
+            Ok(kind) => parameter.kind = *kind,
+            Err(words) => {
+                let advice = "name the file of the module that says it with --uses";
+                self.problem(declared.line, format!("argument {dummy}: nobody knows the kind `{words}`; {advice}"));
+                return;
+            }
+        }
+        if let Base::Derived(name) = &spec.base {
+            self.problem(declared.line, format!("argument {dummy} is of the derived type {name}: pass its components"));
+        } else if type_word(&spec.base, parameter.kind).is_none() {
+            self.problem(
+                declared.line,
+                format!("argument {dummy} is of kind {}, which has no type in the interface language", parameter.kind),
+            );
+        }
+        if spec.base == Base::Character {
+            match &spec.length {
+                Length::Assumed => parameter.length = None,
+                Length::Is(length) => match self.resolved(procedure, length) {
+                    Ok(length) => parameter.length = Some(length),
+                    Err(name) => self.problem(
+                        declared.line,
+                        format!(
+                            "argument {dummy}: its length names {name}, which is neither an argument nor a constant"
+                        ),
+                    ),
+                },
+                Length::Unknown => {
+                    self.problem(declared.line, format!("argument {dummy}: its length is not to be worked out here"))
+                }
+            }
+        }
+    }
+
+    fn take_intent(&mut self, parameter: &mut Parameter, declared: &Declared, is_result: bool) {
+        parameter.intent = match declared.intent {
+            _ if is_result => Intent::Out,
+            Some(intent) => intent,
+            None if declared.by_value => Intent::In,
+            None => {
+                parameter.notes.push("no INTENT there: drafted as INOUT; make it IN or OUT".to_owned());
+                Intent::InOut
+            }
+        };
+    }
+
+    fn take_shape(&mut self, procedure: &Procedure, parameter: &mut Parameter, declared: &Declared) {
+        let dummy = parameter.dummy.clone();
+        for (index, bound) in declared.shape.iter().enumerate() {
+            let extent = match bound {
+                Bound::Extent(expression) => self.resolved(procedure, expression).map(Some).unwrap_or_else(|name| {
+                    let message = format!("argument {dummy}: its extent {} names {name}, which is neither an argument that is given nor a constant", index + 1);
+                    self.problem(declared.line, message);
+                    None
+                }),
+                Bound::AssumedShape if self.module.is_some() && self.result.is_none() => {
+                    let name = self.unused(procedure, &format!("{dummy}_{}", index + 1));
+                    self.extents.push((name.clone(), format!("extent {} of {}", index + 1, parameter.name)));
+                    Some(Expression::Name(name))
+                }
+                Bound::AssumedShape => {
+                    self.problem(declared.line, format!("argument {dummy} is of assumed shape outside of a module: put {} into one", self.name));
+                    None
+                }
+                Bound::AssumedSize => {
+                    self.problem(declared.line, format!("argument {dummy}: how large extent {} is nobody says (*): write it in place of the ?", index + 1));
+                    None
+                }
+                Bound::Unknown => {
+                    self.problem(declared.line, format!("argument {dummy}: its extent {} is not to be worked out here: write it in place of the ?", index + 1));
+                    None
+                }
+            };
+            parameter.extents.push(extent);
+        }
+        let is_text = parameter.base == Base::Character;
+        if is_text && !parameter.extents.is_empty() && self.module.is_some() {
+            self.problem(
+                declared.line,
+                format!("argument {dummy} is an array of CHARACTERs: pass it as one text, or as integers"),
+            );
+        } else if is_text
+            && parameter.length.is_none()
+            && (parameter.intent != Intent::In || !parameter.extents.is_empty())
+        {
+            self.problem(
+                declared.line,
+                format!("argument {dummy} is written to and of any length: give it one, such as character(len=80)"),
+            );
+        }
+    }
+
+    /// A name for an extent that nothing else has.
+    fn unused(&self, procedure: &Procedure, wanted: &str) -> String {
+        let mut name = wanted.to_owned();
+        while procedure.dummies.contains(&name)
+            || procedure.result.as_ref() == Some(&name)
+            || self.extents.iter().any(|(one, _)| *one == name)
+        {
+            name.push('_');
+        }
+        name
+    }
+
+    /// An expression in terms of parameters and numbers.
+    fn resolved(&self, procedure: &Procedure, expression: &Expression) -> Result<Expression, String> {
+        expression.resolved(&|one| match one {
+            Expression::Name(name) => {
+                if procedure.dummies.contains(name) {
+                    return is_size(procedure, name).then(|| Expression::Name(interface_name(name)));
+                }
+                procedure.constants.get(name).copied().map(Expression::Number)
+            }
+            Expression::Size(array, dimension) => {
+                let known = self.parameters.iter().find(|known| known.dummy == *array)?;
+                match dimension {
+                    Some(dimension) => known.extents.get(dimension - 1)?.clone(),
+                    None => {
+                        let mut extents = known.extents.iter().cloned();
+                        let first = extents.next()??;
+                        extents.try_fold(first, |product, one| {
+                            Some(Expression::Binary('*', Box::new(product), Box::new(one?)))
+                        })
+                    }
+                }
+            }
+            _ => None,
+        })
+    }
+
+    /// The parameters of a procedure that is passed.
+    fn callback(&mut self, interface: &Procedure) -> Option<Vec<Parameter>> {
+        if interface.result.is_some() {
+            self.problem(
+                interface.line,
+                format!("argument {} is a function: routines call back subroutines alone", interface.name),
+            );
+            return None;
+        }
+        let mut inner = Routine::of(&Module::default(), interface);
+        self.problems.append(&mut inner.problems);
+        self.notes.append(&mut inner.notes);
+        Some(inner.parameters)
+    }
+
+    fn check_result(&mut self, procedure: &Procedure) {
+        let Some(result) = self.result.map(|index| &self.parameters[index]) else { return };
+        let outside = self.module.is_none();
+        if result.base == Base::Character {
+            self.problem(procedure.line, "it is a function that returns characters: make it a subroutine");
+        } else if outside && !result.extents.is_empty() {
+            self.problem(procedure.line, "it is a function that returns an array: put it into a module");
+        }
+    }
+}
+
+/// Whether an argument may stand in extents: an integer that is given.
+fn is_size(procedure: &Procedure, name: &str) -> bool {
+    let declared = procedure.declared.get(name);
+    let spec = declared.and_then(|one| one.type_spec.clone()).or_else(|| implicit(procedure, name));
+    let given = declared.is_none_or(|one| one.intent != Some(Intent::Out) && one.shape.is_empty());
+    given && spec.is_some_and(|spec| spec.base == Base::Integer)
+}
+
+/// The interface language's word for a type.
+pub fn type_word(base: &Base, kind: i64) -> Option<&'static str> {
+    Some(match (base, kind) {
+        (Base::Integer, 1) | (Base::Logical, 1) => "int8",
+        (Base::Integer, 2) | (Base::Logical, 2) => "short",
+        (Base::Integer, 4) => "int",
+        (Base::Integer | Base::Logical, 8) => "int64",
+        (Base::Logical, 4) => "logical",
+        (Base::Real, 4) => "float",
+        (Base::Real, 8) => "double",
+        (Base::Complex, 4) => "scomplex",
+        (Base::Complex, 8) => "dcomplex",
+        (Base::Character, 1) => "char",
+        _ => return None,
+    })
+}
+
+impl Parameter {
+    pub fn is_array(&self) -> bool {
+        !self.extents.is_empty()
+    }
+
+    /// `INOUT double a[n][m] column "…"`
+    fn text(&self) -> String {
+        if let Some(parameters) = &self.callback {
+            let inner: Vec<_> = parameters.iter().map(Parameter::text).collect();
+            return format!("{}({})", self.name, inner.join(", "));
+        }
+        let mode = match self.intent {
+            Intent::In => "IN",
+            Intent::Out => "OUT",
+            Intent::InOut => "INOUT",
+        };
+        let is_text = self.base == Base::Character;
+        // Characters that are only read have any length; a single one is a char.
+        let single = self.length == Some(Expression::Number(1));
+        let word = match () {
+            () if is_text && self.intent == Intent::In && !single && !self.is_array() => "string",
+            () => type_word(&self.base, self.kind).unwrap_or("?"),
+        };
+        let mut text = format!("{mode} {word} {}", self.name);
+        if word == "char" && !(single && !self.is_array() && self.intent == Intent::In) && !(single && self.is_array())
+        {
+            text.push_str(&format!(
+                "[{}]",
+                self.length.as_ref().map_or_else(|| "?".to_owned(), |length| length.write(Language::Interface))
+            ));
+        }
+        for extent in &self.extents {
+            text.push_str(&format!(
+                "[{}]",
+                extent.as_ref().map_or_else(|| "?".to_owned(), |one| one.write(Language::Interface))
+            ));
+        }
+        if self.extents.len() > 1 || (self.is_array() && is_text && !single) {
+            text.push_str(" column");
+        }
+        if !self.comment.is_empty() {
+            let clean: String = self
+                .comment
+                .chars()
+                .filter(|one| !one.is_control())
+                .map(|one| if one == '"' || one == '\\' { '\'' } else { one })
+                .collect();
+            text.push_str(&format!(" \"{clean}\""));
+        }
+        text
+    }
+}
+
+impl Routine {
+    /// The definition; a comment where there are problems.
+    fn text(&self) -> String {
+        let mut lines = Vec::new();
+        let mut arguments: Vec<(String, &[String])> = Vec::new();
+        // Callbacks come last in a list, whatever their place in the call.
+        let (callbacks, plain): (Vec<_>, Vec<_>) = self.parameters.iter().partition(|one| one.callback.is_some());
+        arguments.extend(plain.iter().map(|one| (one.text(), one.notes.as_slice())));
+        arguments
+            .extend(self.extents.iter().map(|(name, doc)| (format!("IN int64 {name} \"{doc}\""), &[] as &[String])));
+        arguments.extend(callbacks.iter().map(|one| (one.text(), one.notes.as_slice())));
+        lines.push(format!("Define {}(", self.name));
+        let count = arguments.len();
+        for (index, (text, notes)) in arguments.into_iter().enumerate() {
+            for note in notes {
+                lines.push(format!("    /* {note} */"));
+            }
+            lines.push(format!("    {text}{}", if index + 1 < count { "," } else { "" }));
+        }
+        lines.push(")".to_owned());
+        lines.push(self.call());
+        if self.problems.is_empty() {
+            return lines.join("\n") + "\n";
+        }
+        let why = self.problems.iter().map(|problem| format!("// line {}: {}\n", problem.line, problem.message));
+        let body = lines.iter().map(|line| format!("// {line}\n"));
+        format!(
+            "// Not published until somebody has decided this and removed the slashes:\n{}{}",
+            why.collect::<String>(),
+            body.collect::<String>()
+        )
+    }
+
+    fn call(&self) -> String {
+        let result = self.result.filter(|_| self.module.is_none());
+        let passed = self.parameters.iter().enumerate().filter(|(index, _)| Some(*index) != result);
+        let mut names: Vec<&str> = passed.map(|(_, one)| one.name.as_str()).collect();
+        names.extend(self.extents.iter().map(|(name, _)| name.as_str()));
+        let language = if self.style == Style::C { "C" } else { "Fortran" };
+        let function = if self.module.is_some() { self.wrapper_name() } else { self.name.clone() };
+        let value = result.map_or_else(String::new, |index| format!("{} = ", self.parameters[index].name));
+        format!("Calls \"{language}\" {value}{function}({});", names.join(", "))
+    }
+}

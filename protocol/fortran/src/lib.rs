@@ -1,0 +1,49 @@
+//! Drafts interface files from the declarations of Fortran sources. Pure: text in, text out.
+//!
+//! What the language's declarations say is taken from them: types and kinds, intents, extents. What they do not say is never
+//! guessed: the routine is drafted as a comment, and a [`Problem`] names line and reason. Module procedures have names of
+//! their compiler's making, and assumed-shape arguments its private descriptors, so they get wrappers with explicit shapes,
+//! which the site's own compiler compiles.
+
+mod constant;
+mod declare;
+mod draft;
+mod expression;
+mod kinds;
+mod parse;
+mod source;
+mod token;
+mod unit;
+mod wrapper;
+
+pub use draft::{Draft, draft};
+pub use source::Form;
+
+/// A source of more bytes is refused.
+pub const FILE_BYTES_MAX: usize = 4 << 20;
+
+/// A source file.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// Its name, for comments and messages.
+    pub name: &'a str,
+    /// What is in it.
+    pub text: &'a str,
+    /// How it is laid out.
+    pub form: Form,
+}
+
+/// What keeps a routine from being drafted, or should be looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// From 1.
+    pub line: usize,
+    /// What, and what to do about it.
+    pub message: String,
+}
+
+impl Problem {
+    fn new(line: usize, message: impl Into<String>) -> Problem {
+        Problem { line, message: message.into() }
+    }
+}

@@ -1,0 +1,124 @@
+//! What was read of a source: modules, procedures and their dummy arguments.
+
+use std::collections::HashMap;
+
+use crate::Problem;
+use crate::constant::Constants;
+use crate::expression::Expression;
+
+/// A type without its kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Base {
+    Integer,
+    Real,
+    Complex,
+    Logical,
+    Character,
+    /// A derived type, polymorphic or not.
+    Derived(String),
+}
+
+/// How long a CHARACTER is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Length {
+    Is(Expression),
+    /// `*`: that of the actual argument.
+    Assumed,
+    /// `:`, or an expression that has no form here.
+    Unknown,
+}
+
+/// A declared type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypeSpec {
+    pub base: Base,
+    /// `Err` with the words of one that nobody knows.
+    pub kind: Result<i64, String>,
+    pub length: Length,
+}
+
+/// One dimension of a declared shape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Bound {
+    Extent(Expression),
+    /// `:` or `lower:`.
+    AssumedShape,
+    /// `*`.
+    AssumedSize,
+    /// An expression that has no form here.
+    Unknown,
+}
+
+/// What a dummy's declaration lets the procedure do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Intent {
+    In,
+    Out,
+    InOut,
+}
+
+/// A declared name.
+#[derive(Clone, Debug, Default)]
+pub struct Declared {
+    pub line: usize,
+    pub type_spec: Option<TypeSpec>,
+    pub shape: Vec<Bound>,
+    pub intent: Option<Intent>,
+    pub by_value: bool,
+    pub optional: bool,
+    pub allocatable: bool,
+    pub pointer: bool,
+    pub external: bool,
+    pub parameter: bool,
+    /// `dimension(..)`.
+    pub assumed_rank: bool,
+    pub comment: String,
+}
+
+/// A subroutine or function.
+#[derive(Clone, Debug, Default)]
+pub struct Procedure {
+    pub name: String,
+    pub line: usize,
+    pub dummies: Vec<String>,
+    /// Of a function: the name of its result.
+    pub result: Option<String>,
+    pub declared: HashMap<String, Declared>,
+    /// Interfaces of procedures that are dummies.
+    pub interfaces: Vec<Procedure>,
+    pub constants: Constants,
+    /// Types by first letters; `None` for `implicit none`.
+    pub implicit: Implicit,
+    /// Statements that could not be read, and other reasons not to draft it.
+    pub problems: Vec<Problem>,
+    /// A comment right before it.
+    pub has_alternate_returns: bool,
+}
+
+/// Types of names that are not declared.
+#[derive(Clone, Debug, Default)]
+pub struct Implicit {
+    pub none: bool,
+    pub rules: Vec<(char, char, TypeSpec)>,
+}
+
+/// A module, or the procedures outside of all.
+#[derive(Clone, Debug, Default)]
+pub struct Module {
+    /// Empty for the procedures outside.
+    pub name: String,
+    pub procedures: Vec<Procedure>,
+    pub constants: Constants,
+    pub implicit: Implicit,
+    pub private_by_default: bool,
+    pub public: Vec<String>,
+    pub private: Vec<String>,
+}
+
+impl Module {
+    /// Whether others may call the procedure.
+    pub fn shows(&self, name: &str) -> bool {
+        let listed = |list: &[String]| list.iter().any(|one| one == name);
+        if self.private_by_default { listed(&self.public) } else { !listed(&self.private) }
+    }
+}

@@ -1,0 +1,133 @@
+//! Golden drafts of sources, and sources that are damaged. FARCALL_REWRITE=1 renews the drafts.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use farcall_fortran::{FILE_BYTES_MAX, Form, Source, draft};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+}
+
+/// All that is drafted of a source, as text.
+fn drafted(name: &str, text: &str) -> String {
+    let source = Source { name, text, form: Form::of(name) };
+    let draft = match draft(&source, &[], "./lib.so") {
+        Ok(draft) => draft,
+        Err(problem) => return format!("{}: {}\n", problem.line, problem.message),
+    };
+    let mut all = String::new();
+    for (kind, problems) in [("error", &draft.problems), ("note", &draft.notes)] {
+        for problem in problems {
+            writeln!(all, "{}: {kind}: {}", problem.line, problem.message).expect("a string takes any text");
+        }
+    }
+    format!("{all}\n{}\n{}", draft.interface, draft.wrapper.unwrap_or_default())
+}
+
+fn sources() -> Vec<(PathBuf, String)> {
+    let entries = std::fs::read_dir(folder()).unwrap();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|ending| ending != "draft"));
+    files.sort();
+    files.into_iter().map(|file| (file.clone(), std::fs::read_to_string(&file).unwrap())).collect()
+}
+
+#[test]
+fn golden_drafts() {
+    let all = sources();
+    assert!(all.len() >= 3);
+    for (file, text) in all {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        let golden = file.with_file_name(format!("{name}.draft"));
+        let now = drafted(name, &text);
+        if std::env::var_os("FARCALL_REWRITE").is_some() {
+            std::fs::write(&golden, &now).unwrap();
+        }
+        assert_eq!(now, std::fs::read_to_string(&golden).unwrap(), "{name}");
+    }
+}
+
+/// Numbers that are the same in each run.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % most.max(1)
+    }
+}
+
+/// Cuts, doubles and exchanges pieces of a text.
+fn damaged(text: &str, numbers: &mut Numbers) -> String {
+    let mut characters: Vec<char> = text.chars().collect();
+    for _ in 0..1 + numbers.below(8) {
+        let (at, length) = (numbers.below(characters.len()), numbers.below(40));
+        let end = (at + length).min(characters.len());
+        match numbers.below(4) {
+            0 => drop(characters.drain(at..end)),
+            1 => {
+                let piece: Vec<char> = characters[at..end].to_vec();
+                let to = numbers.below(characters.len());
+                characters.splice(to..to, piece);
+            }
+            2 => {
+                let sign = ['(', ')', '&', '\n', ',', '*', ':', '\'', '%', 'é', '\0', '.'][numbers.below(12)];
+                characters.insert(at.min(characters.len()), sign);
+            }
+            _ => characters.truncate(end),
+        }
+    }
+    characters.into_iter().collect()
+}
+
+#[test]
+fn damaged_sources_are_drafted_or_refused() {
+    let times = std::env::var("FARCALL_FUZZ_TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(1usize);
+    let seed = 20_261;
+    let mut numbers = Numbers(seed);
+    for (file, text) in sources() {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        for round in 0..1000 * times {
+            let damaged = damaged(&text, &mut numbers);
+            let other = if round % 2 == 0 { name } else { "other.f" };
+            let done = std::panic::catch_unwind(|| drafted(other, &damaged));
+            assert!(done.is_ok(), "{name}, seed {seed}, round {round}:\n{damaged}");
+        }
+    }
+}
+
+#[test]
+fn hostile_sources_end_soon() {
+    // Nested without end, continued without end, and too long.
+    let nested = format!("subroutine f(x)\nreal :: x({}1{})\nend\n", "(".repeat(50_000), ")".repeat(50_000));
+    assert!(drafted("f.f90", &nested).contains("error"));
+    let power = format!("subroutine f(x)\nreal :: x({}1)\nend\n", "2**".repeat(50_000));
+    assert!(drafted("f.f90", &power).contains("error"));
+    let continued = "subroutine f(&\n".to_owned() + &"& a, &\n".repeat(5000);
+    assert!(drafted("f.f90", &continued).contains("more than 2000 lines"));
+    let long = " ".repeat(FILE_BYTES_MAX + 1);
+    assert!(drafted("f.f90", &long).contains("more than"));
+    let open = "interface\n".repeat(10_000);
+    assert!(drafted("f.f90", &open).contains("an `end` is missing"));
+}
+
+#[test]
+fn preprocessor_lines_are_told() {
+    assert!(drafted("f.F90", "#ifdef A\nend\n").contains("1: a line for the preprocessor"));
+}
+
+#[test]
+fn kinds_of_another_file_are_known() {
+    let kinds = Source {
+        name: "kinds.f90",
+        text: "module kinds\ninteger, parameter :: dp = kind(1d0)\nend module\n",
+        form: Form::Free,
+    };
+    let text =
+        "module m\nuse kinds\ncontains\nsubroutine f(x)\nreal(dp), intent(in) :: x\nend subroutine\nend module\n";
+    let source = Source { name: "m.f90", text, form: Form::Free };
+    assert!(draft(&source, &[kinds], "m.so").unwrap().interface.contains("IN double x"));
+    let alone = draft(&source, &[], "m.so").unwrap();
+    assert!(alone.problems[0].message.contains("nobody knows the kind `dp`"), "{:?}", alone.problems);
+}
