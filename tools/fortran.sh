@@ -11,6 +11,7 @@ read -r -a fortran <<<"${FC:-gfortran}"
 sources=$stage/share/farcall/fortran
 mkdir -p "$stage"/{lib/pkgconfig,include} "$sources"
 install -C -m 644 ./* "$sources/"
+install -C -m 644 ../include/*.inc "$stage/include/"
 install -C -m 644 ../farcall-fortran.pc "$stage/lib/pkgconfig/"
 
 # Up to date: no source is newer, and no header that they include.

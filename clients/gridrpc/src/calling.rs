@@ -15,6 +15,7 @@ use crate::code::{Code, Failure, Outcome};
 use crate::connecting::Connection;
 use crate::context::{Context, current};
 use crate::entry::{enter, place, text};
+use crate::fortran::make_procedures;
 use crate::handles::{Handle, RawHandle};
 use crate::information::{Began, Measured};
 use crate::own::Turn;
@@ -44,6 +45,8 @@ pub struct Wanted<'a> {
     pub by_address: bool,
     /// Ninf's own rules: a `long` has 32 bits, and it is told whether arguments or results were lost.
     pub classic: bool,
+    /// Functions that are passed are Fortran procedures.
+    pub fortran: bool,
 }
 
 /// What a call needs beside its arguments.
@@ -56,6 +59,7 @@ struct Bound {
     /// Whether IN scalars go by address, as Fortran passes them.
     by_address: bool,
     classic: bool,
+    fortran: bool,
     /// With the handle's own process.
     turn: Option<Turn>,
 }
@@ -72,8 +76,8 @@ impl Bound {
         let processor_time = announced;
         let options = CallOptions { timeout, announced, output, processor_time, on, copied, ..CallOptions::default() };
         let by_address = wanted.by_address && wanted.context.servers.fortran_compatible();
-        let classic = wanted.classic;
-        Ok(Bound { handle, routine, connection, attributes, options, by_address, classic, turn })
+        let (classic, fortran) = (wanted.classic, wanted.fortran);
+        Ok(Bound { handle, routine, connection, attributes, options, by_address, classic, fortran, turn })
     }
 
     /// Asks for the arguments.
@@ -105,6 +109,10 @@ impl Bound {
         }
         // SAFETY: the caller's promise.
         let mut prepared = unsafe { prepare(&self.routine, &values) }.map_err(|error| self.failed(error))?;
+        if self.fortran {
+            // SAFETY: as above: procedures.
+            unsafe { make_procedures(interface, &values, &mut prepared.arguments) };
+        }
         if let Some(object) = self.options.on {
             within::belong(&mut prepared.arguments, object);
         }
@@ -348,7 +356,17 @@ impl RawRequest {
         // SAFETY: grpc.h: a handle.
         let handle = unsafe { context.handles(method.is_some()).find(given) }?;
         let count = usize::try_from(self.count).ok();
-        Ok(Wanted { context, handle, given, method, attributes, count, by_address: true, classic: false })
+        Ok(Wanted {
+            context,
+            handle,
+            given,
+            method,
+            attributes,
+            count,
+            by_address: true,
+            classic: false,
+            fortran: false,
+        })
     }
 
     /// # Safety

@@ -15,6 +15,7 @@ mod context;
 mod debugging;
 mod ending;
 mod entry;
+mod fortran;
 mod handle_entries;
 mod handles;
 mod held;

@@ -22,6 +22,7 @@ use crate::attributes::HandleAttributes;
 use crate::code::{Code, Failure, Outcome};
 use crate::context::Context;
 use crate::handles::{Handle, Processes, RawHandle};
+pub use calls::{call_fortran, enter_call as enter_fortran};
 pub use number::Number;
 
 use calls::{Group, Stub};

@@ -44,7 +44,17 @@ impl OnStack {
         // SAFETY: as above.
         let handle = unsafe { context.handles(method.is_some()).find(self.handle) }?;
         let (given, attributes, count) = (self.handle, given.transpose()?, Some(arguments.len()));
-        let wanted = Wanted { context, handle, given, method, attributes, count, by_address: false, classic: false };
+        let wanted = Wanted {
+            context,
+            handle,
+            given,
+            method,
+            attributes,
+            count,
+            by_address: false,
+            classic: false,
+            fortran: false,
+        };
         let mut left = arguments.into_iter();
         act(&wanted, &mut |tag| {
             let address = left.next().unwrap_or(std::ptr::null_mut());

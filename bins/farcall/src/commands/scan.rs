@@ -143,7 +143,6 @@ fn compile_command(arguments: &ScanArguments, places: &Places, has_wrapper: bool
 }
 
 fn summarise(drafted: &Draft, places: &Places, command: &[String], builds: bool) -> Result<()> {
-    let undecided = drafted.problems.len();
     print(|out| {
         let plural = if drafted.routines == 1 { "" } else { "s" };
         writeln!(
@@ -156,11 +155,13 @@ fn summarise(drafted: &Draft, places: &Places, command: &[String], builds: bool)
         if drafted.wrapper.is_some() {
             writeln!(out, "{}: what a server calls instead of module procedures", places.wrapper.display())?;
         }
-        if undecided > 0 {
-            writeln!(
+        match drafted.problems.len() {
+            0 => {}
+            1 => writeln!(out, "1 thing is left to be decided: see the error, and the comments of the interface")?,
+            many => writeln!(
                 out,
-                "{undecided} things are left to be decided: see the errors, and the comments of the interface"
-            )?;
+                "{many} things are left to be decided: see the errors, and the comments of the interface"
+            )?,
         }
         let word = if builds { "compiling" } else { "compile the library" };
         writeln!(out, "{word}: {}", command.join(" "))

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use farcall_c::{TaggedValue, passing};
+use farcall_client::idl::interface::Shape;
 
 use crate::calling::{Wanted, call, start};
-use crate::code::Outcome;
+use crate::code::{Failure, Outcome};
 use crate::entry::{place, text};
+use crate::fortran::RawFortran;
 use crate::handles::Handle;
 use crate::held::Held;
 
@@ -38,6 +40,8 @@ struct Made {
     /// How many arguments there are, where that is known.
     count: Option<usize>,
     starts: bool,
+    /// Functions that are passed are Fortran procedures.
+    fortran: bool,
 }
 
 impl Made {
@@ -56,10 +60,19 @@ impl Made {
             unsafe { transactions::record(Recorded { handle: self.handle.clone(), values }) }?;
             return Ok(OK);
         }
-        let (context, handle, count) = (ninf().context()?, self.handle.clone(), self.count);
+        let (context, handle, count, fortran) = (ninf().context()?, self.handle.clone(), self.count, self.fortran);
         let given = std::ptr::null_mut();
-        let wanted =
-            Wanted { context, handle, given, method: None, attributes: None, count, by_address: false, classic: true };
+        let wanted = Wanted {
+            context,
+            handle,
+            given,
+            method: None,
+            attributes: None,
+            count,
+            by_address: false,
+            classic: true,
+            fortran,
+        };
         // SAFETY: the caller's promise, here and below.
         unsafe { if self.starts { start(&wanted, next) } else { call(&wanted, next).map(|()| OK) } }
     }
@@ -109,7 +122,12 @@ impl RawRequest {
         let count = usize::try_from(self.count).ok();
         let group = (!self.group.is_null()).then(|| ninf().groups.find(self.group, "the group")).transpose()?;
         // SAFETY: the caller's promise, here and below.
-        let made = Made { handle: unsafe { self.handle(group.as_deref()) }?, count, starts: self.asynchronous != 0 };
+        let made = Made {
+            handle: unsafe { self.handle(group.as_deref()) }?,
+            count,
+            starts: self.asynchronous != 0,
+            fortran: false,
+        };
         let next = |tag| {
             let mut value = TaggedValue::of_pointer(std::ptr::null_mut());
             // SAFETY: as above.
@@ -139,7 +157,7 @@ unsafe extern "C" fn ninf_request(request: *const RawRequest) -> c_int {
 }
 
 /// Runs an entry that makes a call, or writes it down.
-fn enter_call(name: &str, body: impl FnOnce() -> Outcome<c_int>) -> c_int {
+pub fn enter_call(name: &str, body: impl FnOnce() -> Outcome<c_int>) -> c_int {
     enter(name, || body().inspect_err(transactions::miss))
 }
 
@@ -151,7 +169,27 @@ pub unsafe fn call_values(handle: Arc<Handle>, values: &[TaggedValue]) -> Outcom
     let mut values = values.iter();
     let next = |_| values.next().copied().unwrap_or_else(|| TaggedValue::of_pointer(std::ptr::null_mut()));
     // SAFETY: the caller's promise.
-    unsafe { Made { handle, count: None, starts: false }.act(next) }
+    unsafe { Made { handle, count: None, starts: false, fortran: false }.act(next) }
+}
+
+/// Makes or starts the call of a FORTRAN program.
+///
+/// # Safety
+/// Arguments as the interface says, until the call is over.
+pub unsafe fn call_fortran(entry: &str, request: &RawFortran) -> Outcome<c_int> {
+    let handle = ninf().handle(entry)?;
+    let interface = handle.routine(None)?.0.interface().clone();
+    // SAFETY: the caller's promise, here and below.
+    let passed = unsafe { request.passed(&interface) }?;
+    let calls_back = interface.parameters.iter().any(|one| matches!(one.shape, Shape::Callback { .. }));
+    if transactions::is_under_way() && (calls_back || passed.has_texts()) {
+        let words = "a transaction of a FORTRAN program keeps neither texts nor procedures until its end: call this \
+                     function outside of it";
+        return Err(Failure::other(words));
+    }
+    let made = Made { handle, count: None, starts: !request.session.is_null(), fortran: true };
+    // SAFETY: as above.
+    unsafe { made.act(passed.in_turn()) }
 }
 
 /// A call with an array of values.
@@ -162,7 +200,7 @@ unsafe fn call_with(handle: Arc<Handle>, arguments: *const Any, starts: bool) ->
     let mut index = 0;
     // SAFETY: the caller's promise, here and below. None is looked at of a function without parameters.
     unsafe {
-        Made { handle, count: None, starts }.act(|tag| {
+        Made { handle, count: None, starts, fortran: false }.act(|tag| {
             let value = arguments.wrapping_add(index);
             index += 1;
             if arguments.is_null() { TaggedValue::of_pointer(std::ptr::null_mut()) } else { (*value).tagged(tag) }

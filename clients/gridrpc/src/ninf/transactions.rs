@@ -104,6 +104,7 @@ unsafe fn begin(call: &Recorded) -> Outcome<c_int> {
         attributes: None,
         count: None,
         by_address: false,
+        fortran: false,
         classic: true,
     };
     let next = |_| values.next().copied().unwrap_or_else(|| TaggedValue::of_pointer(std::ptr::null_mut()));

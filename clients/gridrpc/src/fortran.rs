@@ -1,0 +1,203 @@
+//! Calls of FORTRAN 77 programs (`include/grpc_fortran.h`): every argument is an address, and behind all of them stand the
+//! lengths of those that are CHARACTERs.
+
+use std::ffi::{CString, c_char, c_int};
+use std::sync::Arc;
+
+use farcall_c::TaggedValue;
+use farcall_client::idl::interface::{ElementType, Interface, Mode, Parameter, Shape};
+use farcall_client::{Argument, NativeFunction};
+
+use crate::calling::{Wanted, call, start};
+use crate::code::{Failure, Outcome};
+use crate::context::current;
+use crate::entry::{enter, place, text};
+use crate::handles::RawHandle;
+use crate::ninf;
+use crate::waiting::VOID;
+
+/// What is longer is no CHARACTER's length, but whatever lies behind too few arguments.
+const LENGTH_MAX: usize = 1 << 30;
+
+/// `farcall_fortran_request`.
+#[repr(C)]
+pub struct RawFortran {
+    name: *const c_char,
+    function: *mut RawHandle,
+    object: *mut RawHandle,
+    /// The program's variable of the handle: the number alone, which `grpc_get_handle` leads back to.
+    variable: *mut RawHandle,
+    /// Of an object, the method; for Ninf, the entry.
+    called: *const c_char,
+    /// NULL for a call that is waited for.
+    pub session: *mut c_int,
+    words: *const *mut u8,
+    count: usize,
+    /// Lengths that come before those of the arguments.
+    before: usize,
+}
+
+/// The arguments of a call, in the order in which they are asked for.
+pub struct Passed {
+    all: Vec<(*mut u8, Option<CString>)>,
+}
+
+/// What an argument is.
+enum Kind {
+    Plain,
+    /// A CHARACTER whose length says how long the text is.
+    Text,
+    /// A CHARACTER whose length says nothing new.
+    Characters,
+}
+
+fn kind_of(parameter: &Parameter) -> Outcome<Kind> {
+    let refused = |what: &str| {
+        let words =
+            format!("{}: {what} cannot be passed from FORTRAN: declare characters, as char text[80]", parameter.name);
+        Err(Failure::other(words))
+    };
+    match (&parameter.shape, parameter.element) {
+        (Shape::Callback { .. }, _) => Ok(Kind::Plain),
+        (Shape::Scalar, _) if parameter.stream => refused("a FILE *"),
+        (Shape::Scalar, ElementType::Filename) => Ok(Kind::Text),
+        (Shape::Scalar, ElementType::String) if parameter.mode == Mode::In => Ok(Kind::Text),
+        (_, ElementType::String | ElementType::Filename) => {
+            refused("a string that is a result, or an array of strings,")
+        }
+        (_, ElementType::Char) => Ok(Kind::Characters),
+        _ => Ok(Kind::Plain),
+    }
+}
+
+impl RawFortran {
+    /// The arguments that an interface wants; places of WORK arrays are among them, as in Ninf-G.
+    ///
+    /// # Safety
+    /// So many words, of which those that the interface asks for are addresses and lengths.
+    pub unsafe fn passed(&self, interface: &Interface) -> Outcome<Passed> {
+        // SAFETY: the caller's promise.
+        let words = unsafe { std::slice::from_raw_parts(self.words, self.count) };
+        let asked = |one: &&Parameter| one.mode != Mode::Work || matches!(one.shape, Shape::Array { .. });
+        let kinds: Vec<Kind> = interface.parameters.iter().filter(asked).map(kind_of).collect::<Outcome<_>>()?;
+        let mut length = kinds.len() + self.before;
+        let lengths = kinds.iter().filter(|kind| !matches!(kind, Kind::Plain)).count();
+        if length + lengths > words.len() {
+            let most = words.len();
+            return Err(Failure::other(format!("{}: more than {most} arguments and lengths", interface.full_name())));
+        }
+        let mut all = Vec::with_capacity(kinds.len());
+        for (kind, address) in kinds.iter().zip(words) {
+            let text = match kind {
+                // SAFETY: as above: a CHARACTER of this length.
+                Kind::Text => Some(unsafe { text_at(*address, words[length] as usize) }?),
+                _ => None,
+            };
+            length += usize::from(!matches!(kind, Kind::Plain));
+            all.push((*address, text));
+        }
+        Ok(Passed { all })
+    }
+}
+
+/// The text of a CHARACTER: up to a NUL, or without the blanks at its end.
+///
+/// # Safety
+/// So many characters.
+unsafe fn text_at(address: *const u8, length: usize) -> Outcome<CString> {
+    if address.is_null() || length > LENGTH_MAX {
+        let words = "a text is no CHARACTER, or there are too few arguments";
+        return Err(Failure::other(words));
+    }
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { std::slice::from_raw_parts(address, length) };
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or_else(|| bytes.trim_ascii_end().len());
+    CString::new(&bytes[..end]).map_err(|_| Failure::other("a text has a NUL inside"))
+}
+
+impl Passed {
+    /// Whether any is a text.
+    pub fn has_texts(&self) -> bool {
+        self.all.iter().any(|(_, text)| text.is_some())
+    }
+
+    /// Gives one after the other.
+    ///
+    /// # Safety
+    /// Each is as the interface says, in its order.
+    pub unsafe fn in_turn(&self) -> impl FnMut(u32) -> TaggedValue {
+        let mut left = self.all.iter();
+        move |tag| match left.next() {
+            Some((_, Some(text))) => TaggedValue::of_pointer(text.as_ptr().cast_mut().cast()),
+            // SAFETY: the caller's promise: a value of the tag's type, or what is passed by address.
+            Some((address, None)) => unsafe { TaggedValue::at(tag, *address) },
+            None => TaggedValue::of_pointer(std::ptr::null_mut()),
+        }
+    }
+}
+
+/// Has functions called as Fortran procedures are.
+///
+/// # Safety
+/// `values`, one per parameter that a caller passes, are such procedures where the interface has callbacks.
+pub unsafe fn make_procedures(interface: &Interface, values: &[TaggedValue], arguments: &mut [Argument<'_>]) {
+    for ((index, parameter), value) in interface.caller_parameters().zip(values) {
+        if matches!(parameter.shape, Shape::Callback { .. }) {
+            // SAFETY: the caller's promise.
+            let function = unsafe { NativeFunction::fortran(value.address().cast_const().cast()) };
+            arguments[index] = function.map_or(Argument::Null, |function| Argument::Callback(Arc::new(function)));
+        }
+    }
+}
+
+/// Makes or starts a call of GridRPC.
+///
+/// # Safety
+/// As grpc_fortran.h says.
+unsafe fn call_gridrpc(request: &RawFortran) -> Outcome<()> {
+    let context = current()?;
+    // SAFETY: the caller's promise, here and below.
+    let method =
+        if request.object.is_null() { None } else { Some(unsafe { text(request.called, "the method's name") }?) };
+    let given = if method.is_some() { request.object } else { request.function };
+    // SAFETY: as above.
+    let handle = unsafe { context.handles(method.is_some()).find(given) }?;
+    let interface = handle.routine(method)?.0.interface().clone();
+    // SAFETY: as above.
+    let passed = unsafe { request.passed(&interface) }?;
+    let (given, attributes, count) = (request.variable, None, None);
+    let wanted =
+        Wanted { context, handle, given, method, attributes, count, by_address: false, classic: false, fortran: true };
+    // SAFETY: as above.
+    let next = unsafe { passed.in_turn() };
+    if request.session.is_null() {
+        // SAFETY: as above.
+        return unsafe { call(&wanted, next) };
+    }
+    // SAFETY: as above.
+    let session = unsafe { place(request.session, "the place for the session") }?;
+    *session = VOID;
+    // SAFETY: as above.
+    *session = unsafe { start(&wanted, next) }?;
+    Ok(())
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_grpc_fortran(request: *const RawFortran) -> c_int {
+    // SAFETY: grpc_fortran.h: a request with the entry's name, here and below.
+    let Some(request) = (unsafe { request.as_ref() }) else { return VOID };
+    // SAFETY: as above.
+    let name = unsafe { text(request.name, "the entry's name") }.unwrap_or("GRPC_CALL");
+    // SAFETY: as above.
+    enter(name, || unsafe { call_gridrpc(request) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn farcall_Ninf_fortran(request: *const RawFortran) -> c_int {
+    // SAFETY: grpc_fortran.h: a request with the entry's name, here and below.
+    let Some(request) = (unsafe { request.as_ref() }) else { return VOID };
+    // SAFETY: as above.
+    let name = unsafe { text(request.name, "the entry's name") }.unwrap_or("NINF_CALL");
+    // SAFETY: as above.
+    ninf::enter_fortran(name, || unsafe { ninf::call_fortran(text(request.called, "what is to be called")?, request) })
+}
