@@ -30,6 +30,7 @@ struct pair {
     size_t bytes; /* of one element */
 };
 
+/* What a descriptor says of the type, without its kind. */
 static enum class class_of(const CFI_cdesc_t *actual)
 {
     switch (actual->type & CFI_type_mask) {
@@ -98,6 +99,7 @@ static int wrong(const struct pair *pair, struct ending ending, const char *want
     return 0;
 }
 
+/* The same for a type: of one class, it is the kind that differs, which options of compilers change unseen. */
 static int wrong_type(const struct pair *pair, struct ending ending)
 {
     char wanted[80], advice[200];
@@ -113,6 +115,7 @@ static int wrong_type(const struct pair *pair, struct ending ending)
 
 /* ---- Scalars ----------------------------------------------------------------------------------------------------- */
 
+/* An integer or LOGICAL of this kind. */
 static int64_t whole_at(const void *address, size_t bytes)
 {
     switch (bytes) {
@@ -127,6 +130,7 @@ static int64_t whole_at(const void *address, size_t bytes)
     }
 }
 
+/* Complex numbers go as two doubles, which hold those of kind 4 exactly. */
 static int bind_complex(const struct pair *pair, farcall_argument *argument)
 {
     const void *address = pair->actual->base_addr;
@@ -183,6 +187,7 @@ static int bind_scalar(const struct pair *pair, farcall_argument *argument, stru
 
 /* ---- Arrays ------------------------------------------------------------------------------------------------------ */
 
+/* Whether elements may be written to and read by the routine as they lie: no array is converted. */
 static int element_fits(const struct pair *pair)
 {
     const farcall_declared *declared = pair->declared;
@@ -195,6 +200,8 @@ static int element_fits(const struct pair *pair)
     return same && pair->bytes == declared->element_bytes;
 }
 
+/* Passes an array as its descriptor has it: extents in the order of Fortran's indexes, which is the interface's, and
+ * distances in bytes, so that sections need no copy. */
 static int bind_array(const struct pair *pair, farcall_argument *argument, uint64_t *shape, int64_t *strides,
                       struct ending ending)
 {
@@ -240,6 +247,7 @@ static int bind_array(const struct pair *pair, farcall_argument *argument, uint6
 
 /* ---- Texts and functions ----------------------------------------------------------------------------------------- */
 
+/* Passes a text. A result gets a place instead: it comes with the results, whatever its length is. */
 static int bind_text(const struct pair *pair, farcall_argument *argument, struct binding *binding, struct ending ending)
 {
     const CFI_cdesc_t *actual = pair->actual;
@@ -259,6 +267,7 @@ static int bind_text(const struct pair *pair, farcall_argument *argument, struct
     return 1;
 }
 
+/* The same for an array of texts, or one text where the interface has an array of one. */
 static int bind_texts(const struct pair *pair, farcall_argument *argument, struct binding *binding, struct ending ending)
 {
     const CFI_cdesc_t *actual = pair->actual;
@@ -286,6 +295,7 @@ static int bind_texts(const struct pair *pair, farcall_argument *argument, struc
     return 1;
 }
 
+/* Passes a procedure, which the library calls by reference. */
 static int bind_function(const struct pair *pair, farcall_argument *argument, struct ending ending)
 {
     struct callback callback = {0, NULL};
@@ -299,6 +309,7 @@ static int bind_function(const struct pair *pair, farcall_argument *argument, st
     return 1;
 }
 
+/* Binds one actual argument by the kind of its parameter. */
 static int bind(struct pair *pair, struct binding *binding, struct ending ending)
 {
     farcall_argument *argument = &binding->arguments[pair->declared - binding->routine->declared];
@@ -347,6 +358,7 @@ static const farcall_declared *find(const struct routine *routine, const char *n
     return NULL;
 }
 
+/* Blanks around names mean nothing. */
 static int is_blank(char character)
 {
     return character == ' ' || character == '\t';
@@ -384,6 +396,8 @@ static int order_by_names(const struct routine *routine, const char *names, cons
     return 0;
 }
 
+/* The parameters that a caller passes, in order; those at the end may be left out. What is missing there and is not to be
+ * inferred is the library's to name. */
 static int order_by_position(const struct routine *routine, const farcall_declared **order, size_t count,
                              struct ending ending)
 {
@@ -404,6 +418,7 @@ static int order_by_position(const struct routine *routine, const farcall_declar
     return 0;
 }
 
+/* Works out the order first, and then each argument; the first mistake ends the call, before anything was sent. */
 int binding_make(struct binding *binding, const struct routine *routine, const char *names,
                  CFI_cdesc_t *const *actual, size_t count, struct ending ending)
 {
@@ -442,6 +457,7 @@ int binding_make(struct binding *binding, const struct routine *routine, const c
     return 1;
 }
 
+/* Frees what lies outside of the structure. */
 void binding_free(struct binding *binding)
 {
     if (binding->arguments != binding->few)
@@ -451,6 +467,7 @@ void binding_free(struct binding *binding)
         free(binding->texts[index]);
 }
 
+/* As Fortran assigns; that a text was too long is told all the same, since the caller cannot see it. */
 int places_fill(const struct text_place *places, size_t count, const struct routine *routine,
                 const farcall_results *results, struct ending ending)
 {

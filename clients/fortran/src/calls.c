@@ -31,6 +31,7 @@ struct wanted {
     struct ending ending;
 };
 
+/* Optional dummies that are absent are NULL; those before the last that is present are told one by one. */
 static size_t count_of(CFI_cdesc_t *const *actual)
 {
     size_t count = ARGUMENTS_MAX;
@@ -39,6 +40,7 @@ static size_t count_of(CFI_cdesc_t *const *actual)
     return count;
 }
 
+/* Results are asked for only where texts come back: arrays are written in place. */
 static void call_now(const struct wanted *wanted, struct binding *binding, const farcall_call_options *options)
 {
     farcall_error *error;
@@ -54,6 +56,7 @@ static void call_now(const struct wanted *wanted, struct binding *binding, const
     farcall_results_free(results);
 }
 
+/* The places of texts belong to the call from here on: it fills them when it is over. */
 static void start(const struct wanted *wanted, struct binding *binding, const farcall_call_options *options)
 {
     farcall_error *error;
@@ -85,6 +88,7 @@ static void start(const struct wanted *wanted, struct binding *binding, const fa
         end_well(wanted->ending);
 }
 
+/* Binds the arguments, and calls or starts. */
 static void act(const struct wanted *wanted)
 {
     struct binding binding;
@@ -122,12 +126,14 @@ static void call_named(int64_t number, const CFI_cdesc_t *name, struct wanted wa
     object_release(server);
 }
 
+/* farcall_call(server, name, …). */
 void farcall_fortran_call(const int64_t *callee, CFI_cdesc_t *name, ACTUAL, double *timeout, int *stat, CFI_cdesc_t *errmsg)
 {
     CFI_cdesc_t *actual[] = {GIVEN};
     call_named(*callee, name, (struct wanted){.timeout = timeout, .actual = actual, .ending = {stat, errmsg}});
 }
 
+/* farcall_submit(future, server, name, …). */
 void farcall_fortran_submit(int64_t *future, const int64_t *callee, CFI_cdesc_t *name, ACTUAL, double *timeout, int *stat,
                             CFI_cdesc_t *errmsg)
 {
@@ -151,12 +157,14 @@ static void call_routine(int64_t number, struct wanted wanted)
     object_release(object);
 }
 
+/* farcall_call(routine, …). */
 void farcall_fortran_call_routine(const int64_t *callee, ACTUAL, double *timeout, int *stat, CFI_cdesc_t *errmsg)
 {
     CFI_cdesc_t *actual[] = {GIVEN};
     call_routine(*callee, (struct wanted){.timeout = timeout, .actual = actual, .ending = {stat, errmsg}});
 }
 
+/* farcall_submit(future, routine, …). */
 void farcall_fortran_submit_routine(int64_t *future, const int64_t *callee, ACTUAL, double *timeout, int *stat,
                                     CFI_cdesc_t *errmsg)
 {
@@ -197,6 +205,7 @@ static void call_method(int64_t number, const CFI_cdesc_t *name, struct wanted w
     object_release(object);
 }
 
+/* farcall_call(object, method, …). */
 void farcall_fortran_call_object(const int64_t *callee, CFI_cdesc_t *name, ACTUAL, double *timeout, int *stat,
                                  CFI_cdesc_t *errmsg)
 {
@@ -204,6 +213,7 @@ void farcall_fortran_call_object(const int64_t *callee, CFI_cdesc_t *name, ACTUA
     call_method(*callee, name, (struct wanted){.timeout = timeout, .actual = actual, .ending = {stat, errmsg}});
 }
 
+/* farcall_submit(future, object, method, …). */
 void farcall_fortran_submit_object(int64_t *future, const int64_t *callee, CFI_cdesc_t *name, ACTUAL, double *timeout,
                                    int *stat, CFI_cdesc_t *errmsg)
 {
@@ -236,6 +246,7 @@ static int look(struct future *future, double seconds)
     return 1;
 }
 
+/* A call that was submitted and not waited for yet; NULL after the caller was told. */
 static struct object *find_future(int64_t number, struct ending ending)
 {
     struct object *object = object_find(number, FUTURE);
@@ -244,6 +255,7 @@ static struct object *find_future(int64_t number, struct ending ending)
     return object;
 }
 
+/* The outcome is given once, and the number forgotten then. Other threads that wait for the same call find none. */
 void farcall_fortran_wait(int64_t *number, double *timeout, int *stat, CFI_cdesc_t *errmsg)
 {
     struct ending ending = {stat, errmsg};
@@ -271,6 +283,7 @@ void farcall_fortran_wait(int64_t *number, double *timeout, int *stat, CFI_cdesc
     object_release(object);
 }
 
+/* Callbacks of the call run in here, too: it reads what has come. */
 _Bool farcall_fortran_probe(const int64_t *number)
 {
     struct object *object = object_find(*number, FUTURE);
@@ -286,6 +299,7 @@ _Bool farcall_fortran_probe(const int64_t *number)
     return over;
 }
 
+/* Waits for nothing, not even for who waits: the call is ended by the server. */
 void farcall_fortran_cancel(const int64_t *number, int *stat, CFI_cdesc_t *errmsg)
 {
     struct ending ending = {stat, errmsg};
@@ -301,6 +315,7 @@ void farcall_fortran_cancel(const int64_t *number, int *stat, CFI_cdesc_t *errms
     object_release(object);
 }
 
+/* Ends a call that is under way; its arrays are the caller's when this returns. */
 void farcall_fortran_close_future(int64_t *number)
 {
     object_release(object_take(*number, FUTURE));
@@ -310,6 +325,7 @@ void farcall_fortran_close_future(int64_t *number)
 /* Nothing that the events of a connection do not tell takes longer to be noticed. */
 #define LOOK_MILLISECONDS 50
 
+/* Seconds of a clock that nobody sets. */
 static double now(void)
 {
     struct timespec time;
@@ -338,6 +354,7 @@ static int first_over(const int64_t *numbers, size_t count, struct pollfd *event
     return under_way ? 0 : -1;
 }
 
+/* Sleeps on the events of the connections, and looks at each call when there are any. */
 void farcall_fortran_wait_any(CFI_cdesc_t *futures, int *which, double *timeout, int *stat, CFI_cdesc_t *errmsg)
 {
     struct ending ending = {stat, errmsg};

@@ -13,6 +13,7 @@ static int has_words(const CFI_cdesc_t *text)
     return text && text->base_addr && trimmed(text->base_addr, text->elem_len) > 0;
 }
 
+/* Gives the object to the program; without memory it is freed, and the connection with it. */
 static void publish_server(int64_t *number, struct object *object, struct ending ending)
 {
     *number = object_publish(object);
@@ -20,12 +21,14 @@ static void publish_server(int64_t *number, struct object *object, struct ending
         end_well(ending);
 }
 
+/* Calls that are under way keep what they stand on until they end. */
 static void close_server(int64_t *number)
 {
     object_release(object_take(*number, SERVER));
     *number = 0;
 }
 
+/* A variable that names a server already leaves that one. */
 void farcall_fortran_connect(int64_t *number, CFI_cdesc_t *address, CFI_cdesc_t *token_file, double *timeout, int *stat,
                              CFI_cdesc_t *errmsg)
 {
@@ -77,11 +80,13 @@ void farcall_fortran_serve(int64_t *number, CFI_cdesc_t *file, int *stat, CFI_cd
     free(path);
 }
 
+/* Closing what is closed does nothing, as in a CLOSE statement. */
 void farcall_fortran_close_server(int64_t *number)
 {
     close_server(number);
 }
 
+/* A server for the procedure `what`; NULL after the caller was told. */
 static struct object *find_server(int64_t number, const char *what, struct ending ending)
 {
     struct object *server = object_find(number, SERVER);
@@ -104,6 +109,7 @@ static void give(CFI_cdesc_t *place, const char *text, struct ending ending)
     end_well(ending);
 }
 
+/* The place is of deferred length: it takes the whole address. */
 void farcall_fortran_address(const int64_t *number, CFI_cdesc_t *address, int *stat, CFI_cdesc_t *errmsg)
 {
     struct ending ending = {stat, errmsg};
@@ -113,6 +119,7 @@ void farcall_fortran_address(const int64_t *number, CFI_cdesc_t *address, int *s
     object_release(server);
 }
 
+/* All interfaces are asked for anew each time. */
 void farcall_fortran_list(const int64_t *number, CFI_cdesc_t *json, int *stat, CFI_cdesc_t *errmsg)
 {
     struct ending ending = {stat, errmsg};
@@ -141,6 +148,7 @@ static size_t slot_of(const char *name)
     return (size_t)(hash ^ hash >> 32) % CACHED;
 }
 
+/* Takes over what was found, and reads once what its interface declares. */
 static struct routine *make_routine(farcall_routine *found, const char *name)
 {
     struct routine *routine = calloc(1, sizeof *routine);
@@ -182,6 +190,7 @@ static int split(char *text, char **names, struct ending ending)
     return 1;
 }
 
+/* Two threads that ask for one name at a time may both look it up; the later one stays. */
 struct routine *server_routine(struct object *server, char *text, char **names, struct ending ending)
 {
     if (!split(text, names, ending))
@@ -214,6 +223,7 @@ struct routine *server_routine(struct object *server, char *text, char **names, 
     return routine;
 }
 
+/* Only if no other call has looked it up anew meanwhile. */
 void server_forget(struct object *server, const struct routine *routine)
 {
     struct routine **slot = &server->server.cached[slot_of(routine->name)], *old = NULL;
@@ -226,6 +236,7 @@ void server_forget(struct object *server, const struct routine *routine)
     routine_release(old);
 }
 
+/* Keeps the names with the routine: they need not be read in each call. */
 void farcall_fortran_lookup(int64_t *number, const int64_t *server, CFI_cdesc_t *name, int *stat, CFI_cdesc_t *errmsg)
 {
     struct ending ending = {stat, errmsg};
@@ -252,6 +263,7 @@ void farcall_fortran_lookup(int64_t *number, const int64_t *server, CFI_cdesc_t 
     object_release(at);
 }
 
+/* The page that `farcall show` prints. */
 void farcall_fortran_help(const int64_t *number, CFI_cdesc_t *text, int *stat, CFI_cdesc_t *errmsg)
 {
     struct ending ending = {stat, errmsg};
@@ -263,6 +275,7 @@ void farcall_fortran_help(const int64_t *number, CFI_cdesc_t *text, int *stat, C
     object_release(object);
 }
 
+/* The server keeps what it has looked up: the next call of the name costs no more. */
 void farcall_fortran_close_routine(int64_t *number)
 {
     object_release(object_take(*number, ROUTINE));
@@ -274,6 +287,7 @@ void farcall_fortran_close_routine(int64_t *number)
 /* How long the end of objects is waited for, where a program does not say so. */
 #define END_SECONDS 30.0
 
+/* The number in a variable of an array, whatever its stride. */
 static int64_t *number_at(CFI_cdesc_t *objects, size_t index)
 {
     ptrdiff_t step = objects->rank ? objects->dim[0].sm : 0;
@@ -335,6 +349,7 @@ void farcall_fortran_hold(CFI_cdesc_t *objects, const int64_t *server, CFI_cdesc
     object_release(at);
 }
 
+/* Waits for all that were made in one request: the server starts them together. */
 void farcall_fortran_ready(const int64_t *number, double *timeout, int *stat, CFI_cdesc_t *errmsg)
 {
     struct ending ending = {stat, errmsg};
@@ -385,8 +400,10 @@ void farcall_fortran_close_object(CFI_cdesc_t *objects, int *stat, CFI_cdesc_t *
 
 /* ---- For routines that Farcall runs ------------------------------------------------------------------------------ */
 
+/* Of farcall-executable.h, which is for routines. */
 int farcall_progress(double done, const char *words);
 
+/* Where no call runs it does nothing: the same procedure serves in a program of its own. */
 void farcall_fortran_progress(const double *done, CFI_cdesc_t *words)
 {
     char *text = has_words(words) ? text_of(words) : NULL;

@@ -5,6 +5,7 @@
 
 #include "f77.h"
 
+/* The struct of C that a number stands for: all else in it is zero (spec/c-abi.md, section 10). */
 static grpc_function_handle_t function_of(const int64_t *handle)
 {
     grpc_function_handle_t function;
@@ -13,6 +14,7 @@ static grpc_function_handle_t function_of(const int64_t *handle)
     return function;
 }
 
+/* The same of an object's. */
 static grpc_object_handle_t_np object_of(const int64_t *handle)
 {
     grpc_object_handle_t_np object;
@@ -23,17 +25,20 @@ static grpc_object_handle_t_np object_of(const int64_t *handle)
 
 /* ---- The begin and the end --------------------------------------------------------------------------------------- */
 
+/* IERR = GRPC_INITIALIZE(FILE) */
 F77(int, grpc_initialize, const char *file, size_t length)
 {
     char text[NAME_MAX_BYTES];
     return grpc_initialize(f77_text(text, file, length));
 }
 
+/* IERR = GRPC_FINALIZE() */
 F77(int, grpc_finalize, void)
 {
     return grpc_finalize();
 }
 
+/* IERR = GRPC_CONFIG_FILE_READ_NP(FILE) */
 F77(int, grpc_config_file_read_np, const char *file, size_t length)
 {
     char text[NAME_MAX_BYTES];
@@ -42,6 +47,7 @@ F77(int, grpc_config_file_read_np, const char *file, size_t length)
 
 /* ---- Handles ----------------------------------------------------------------------------------------------------- */
 
+/* IERR = GRPC_FUNCTION_HANDLE_DEFAULT(HANDLE, NAME) */
 F77(int, grpc_function_handle_default, int64_t *handle, const char *name, size_t length)
 {
     char text[NAME_MAX_BYTES];
@@ -51,6 +57,7 @@ F77(int, grpc_function_handle_default, int64_t *handle, const char *name, size_t
     return status;
 }
 
+/* IERR = GRPC_FUNCTION_HANDLE_INIT(HANDLE, SERVER, NAME) */
 F77(int, grpc_function_handle_init, int64_t *handle, const char *server, const char *name, size_t server_length, size_t length)
 {
     char text[NAME_MAX_BYTES], host[NAME_MAX_BYTES];
@@ -60,24 +67,28 @@ F77(int, grpc_function_handle_init, int64_t *handle, const char *server, const c
     return status;
 }
 
+/* IERR = GRPC_FUNCTION_HANDLE_DESTRUCT(HANDLE) */
 F77(int, grpc_function_handle_destruct, int64_t *handle)
 {
     grpc_function_handle_t function = function_of(handle);
     return grpc_function_handle_destruct(&function);
 }
 
+/* IERR = GRPC_FUNCTION_HANDLE_IS_READY_NP(HANDLE) */
 F77(int, grpc_function_handle_is_ready_np, int64_t *handle)
 {
     grpc_function_handle_t function = function_of(handle);
     return grpc_function_handle_is_ready_np(&function);
 }
 
+/* IERR = GRPC_FUNCTION_HANDLE_GET_ERROR_NP(HANDLE) */
 F77(int, grpc_function_handle_get_error_np, int64_t *handle)
 {
     grpc_function_handle_t function = function_of(handle);
     return grpc_function_handle_get_error_np(&function);
 }
 
+/* IERR = GRPC_OBJECT_HANDLE_DEFAULT_NP(HANDLE, NAME) */
 F77(int, grpc_object_handle_default_np, int64_t *handle, const char *name, size_t length)
 {
     char text[NAME_MAX_BYTES];
@@ -87,6 +98,7 @@ F77(int, grpc_object_handle_default_np, int64_t *handle, const char *name, size_
     return status;
 }
 
+/* IERR = GRPC_OBJECT_HANDLE_INIT_NP(HANDLE, SERVER, NAME) */
 F77(int, grpc_object_handle_init_np, int64_t *handle, const char *server, const char *name, size_t server_length, size_t length)
 {
     char text[NAME_MAX_BYTES], host[NAME_MAX_BYTES];
@@ -96,6 +108,7 @@ F77(int, grpc_object_handle_init_np, int64_t *handle, const char *server, const 
     return status;
 }
 
+/* IERR = GRPC_OBJECT_HANDLE_DESTRUCT_NP(HANDLE) */
 F77(int, grpc_object_handle_destruct_np, int64_t *handle)
 {
     grpc_object_handle_t_np object = object_of(handle);
@@ -126,12 +139,14 @@ F77(int, grpc_object_handle_destruct_np, int64_t *handle)
     free(all); \
     return status
 
+/* IERR = GRPC_FUNCTION_HANDLE_ARRAY_DEFAULT_NP(HANDLES, COUNT, NAME) */
 F77(int, grpc_function_handle_array_default_np, int64_t *handles, const int *count, const char *name, size_t length)
 {
     char text[NAME_MAX_BYTES];
     MAKE_ARRAY(grpc_function_handle_t, grpc_function_handle_array_default_np(all, number, f77_text(text, name, length)));
 }
 
+/* IERR = GRPC_FUNCTION_HANDLE_ARRAY_INIT_NP(HANDLES, COUNT, SERVER, NAME) */
 F77(int, grpc_function_handle_array_init_np, int64_t *handles, const int *count, const char *server, const char *name,
     size_t server_length, size_t length)
 {
@@ -140,17 +155,20 @@ F77(int, grpc_function_handle_array_init_np, int64_t *handles, const int *count,
     MAKE_ARRAY(grpc_function_handle_t, grpc_function_handle_array_init_np(all, number, host, f77_text(text, name, length)));
 }
 
+/* IERR = GRPC_FUNCTION_HANDLE_ARRAY_DESTRUCT_NP(HANDLES, COUNT) */
 F77(int, grpc_function_handle_array_destruct_np, int64_t *handles, const int *count)
 {
     END_ARRAY(grpc_function_handle_t, function_of, grpc_function_handle_array_destruct_np(all, number));
 }
 
+/* IERR = GRPC_OBJECT_HANDLE_ARRAY_DEFAULT_NP(HANDLES, COUNT, NAME) */
 F77(int, grpc_object_handle_array_default_np, int64_t *handles, const int *count, const char *name, size_t length)
 {
     char text[NAME_MAX_BYTES];
     MAKE_ARRAY(grpc_object_handle_t_np, grpc_object_handle_array_default_np(all, number, f77_text(text, name, length)));
 }
 
+/* IERR = GRPC_OBJECT_HANDLE_ARRAY_INIT_NP(HANDLES, COUNT, SERVER, NAME) */
 F77(int, grpc_object_handle_array_init_np, int64_t *handles, const int *count, const char *server, const char *name,
     size_t server_length, size_t length)
 {
@@ -159,6 +177,7 @@ F77(int, grpc_object_handle_array_init_np, int64_t *handles, const int *count, c
     MAKE_ARRAY(grpc_object_handle_t_np, grpc_object_handle_array_init_np(all, number, host, f77_text(text, name, length)));
 }
 
+/* IERR = GRPC_OBJECT_HANDLE_ARRAY_DESTRUCT_NP(HANDLES, COUNT) */
 F77(int, grpc_object_handle_array_destruct_np, int64_t *handles, const int *count)
 {
     END_ARRAY(grpc_object_handle_t_np, object_of, grpc_object_handle_array_destruct_np(all, number));
@@ -177,6 +196,7 @@ F77(int, grpc_get_handle, int64_t *handle, const int *session)
 
 /* ---- Calls ------------------------------------------------------------------------------------------------------- */
 
+/* IERR = GRPC_CALL(HANDLE, …) */
 F77(int, grpc_call, int64_t *handle, WORDS)
 {
     void *const words[] = {GIVEN_WORDS};
@@ -186,6 +206,7 @@ F77(int, grpc_call, int64_t *handle, WORDS)
     return farcall_grpc_fortran(&request);
 }
 
+/* IERR = GRPC_CALL_ASYNC(HANDLE, SESSION, …) */
 F77(int, grpc_call_async, int64_t *handle, int *session, WORDS)
 {
     void *const words[] = {GIVEN_WORDS};
@@ -195,6 +216,7 @@ F77(int, grpc_call_async, int64_t *handle, int *session, WORDS)
     return farcall_grpc_fortran(&request);
 }
 
+/* IERR = GRPC_INVOKE_NP(HANDLE, METHOD, …) */
 F77(int, grpc_invoke_np, int64_t *handle, const char *method, WORDS)
 {
     char text[NAME_MAX_BYTES];
@@ -205,6 +227,7 @@ F77(int, grpc_invoke_np, int64_t *handle, const char *method, WORDS)
     return farcall_grpc_fortran(&request);
 }
 
+/* IERR = GRPC_INVOKE_ASYNC_NP(HANDLE, METHOD, SESSION, …) */
 F77(int, grpc_invoke_async_np, int64_t *handle, const char *method, int *session, WORDS)
 {
     char text[NAME_MAX_BYTES];
@@ -218,14 +241,23 @@ F77(int, grpc_invoke_async_np, int64_t *handle, const char *method, int *session
 
 /* ---- Sessions ---------------------------------------------------------------------------------------------------- */
 
+/* IERR = GRPC_PROBE(SESSION) */
 F77(int, grpc_probe, const int *session) { return grpc_probe(*session); }
+/* IERR = GRPC_CANCEL(SESSION) */
 F77(int, grpc_cancel, const int *session) { return grpc_cancel(*session); }
+/* IERR = GRPC_CANCEL_ALL() */
 F77(int, grpc_cancel_all, void) { return grpc_cancel_all(); }
+/* IERR = GRPC_WAIT(SESSION) */
 F77(int, grpc_wait, const int *session) { return grpc_wait(*session); }
+/* IERR = GRPC_WAIT_ALL() */
 F77(int, grpc_wait_all, void) { return grpc_wait_all(); }
+/* IERR = GRPC_WAIT_ANY(SESSION) */
 F77(int, grpc_wait_any, int *session) { return grpc_wait_any(session); }
+/* IERR = GRPC_GET_ERROR(SESSION) */
 F77(int, grpc_get_error, const int *session) { return grpc_get_error(*session); }
+/* IERR = GRPC_GET_FAILED_SESSIONID(SESSION) */
 F77(int, grpc_get_failed_sessionid, int *session) { return grpc_get_failed_sessionid(session); }
+/* IERR = GRPC_LAST_ERROR_GET_NP() */
 F77(int, grpc_last_error_get_np, void) { return grpc_last_error_get_np(); }
 
 /* How many sessions a set has; a negative number is none. */
@@ -234,8 +266,11 @@ static size_t many(const int *count)
     return *count > 0 ? (size_t)*count : 0;
 }
 
+/* IERR = GRPC_PROBE_OR(SESSIONS, COUNT, SESSION) */
 F77(int, grpc_probe_or, int *sessions, const int *count, int *session) { return grpc_probe_or(sessions, many(count), session); }
+/* IERR = GRPC_WAIT_AND(SESSIONS, COUNT) */
 F77(int, grpc_wait_and, int *sessions, const int *count) { return grpc_wait_and(sessions, many(count)); }
+/* IERR = GRPC_WAIT_OR(SESSIONS, COUNT, SESSION) */
 F77(int, grpc_wait_or, int *sessions, const int *count, int *session) { return grpc_wait_or(sessions, many(count), session); }
 
 /* As a function that returns characters, whose place and length come first. */
@@ -244,6 +279,7 @@ F77(void, grpc_error_string, char *text, size_t length, const int *error)
     f77_give(text, length, grpc_error_string(*error));
 }
 
+/* CALL GRPC_PERROR_NP(…) */
 F77(void, grpc_perror_np, const char *words, size_t length)
 {
     char text[NAME_MAX_BYTES];
@@ -252,6 +288,7 @@ F77(void, grpc_perror_np, const char *words, size_t length)
 
 /* ---- What a session took ----------------------------------------------------------------------------------------- */
 
+/* IERR = GRPC_SESSION_INFO_GET_NP(SESSION, INFO, STATUS) */
 F77(int, grpc_session_info_get_np, const int *session, int64_t *info, int *status)
 {
     grpc_session_info_t_np *found = NULL;
@@ -260,6 +297,7 @@ F77(int, grpc_session_info_get_np, const int *session, int64_t *info, int *statu
     return done;
 }
 
+/* IERR = GRPC_SESSION_INFO_RELEASE_NP(INFO) */
 F77(int, grpc_session_info_release_np, int64_t *info)
 {
     int status = grpc_session_info_release_np((grpc_session_info_t_np *)(intptr_t)*info);
@@ -267,9 +305,12 @@ F77(int, grpc_session_info_release_np, int64_t *info)
     return status;
 }
 
+/* IERR = GRPC_SESSION_INFO_REMOVE_NP(SESSION) */
 F77(int, grpc_session_info_remove_np, const int *session) { return grpc_session_info_remove_np(*session); }
+/* IERR = GRPC_SESSION_INFO_SET_THRESHOLD_NP(MOST) */
 F77(int, grpc_session_info_set_threshold_np, const int *most) { return grpc_session_info_set_threshold_np(*most); }
 
+/* A time in two INTEGERs, as the manual has it. INFO is 0 where none was had, or it was released. */
 static int give_time(const int64_t *info, const struct timeval *time, int *seconds, int *microseconds)
 {
     if (!*info)
@@ -310,6 +351,7 @@ TIME(client_callback_transfer_arg, gei_measureClient, callbackTransferArgumentTo
 TIME(client_callback_calculation, gei_measureClient, callbackCalculation)
 TIME(client_callback_transfer_res, gei_measureClient, callbackTransferResultToRemote)
 
+/* A count, or a number of bytes, which FORTRAN's INTEGER holds up to 2 GiB. */
 static int give_number(const int64_t *info, int number, int *value)
 {
     if (!*info)
@@ -318,16 +360,19 @@ static int give_number(const int64_t *info, int number, int *value)
     return GRPC_NO_ERROR;
 }
 
+/* IERR = GRPC_SINFO_GET_EXECUTABLE_CALLBACK_NTIMES_CALLED_NP(INFO, VALUE) */
 F77(int, grpc_sinfo_get_executable_callback_ntimes_called_np, const int64_t *info, int *value)
 {
     return give_number(info, *info ? INFO->gei_measureExecutable.callbackNtimesCalled : 0, value);
 }
 
+/* IERR = GRPC_SINFO_GET_CLIENT_CALLBACK_NTIMES_CALLED_NP(INFO, VALUE) */
 F77(int, grpc_sinfo_get_client_callback_ntimes_called_np, const int64_t *info, int *value)
 {
     return give_number(info, *info ? INFO->gei_measureClient.callbackNtimesCalled : 0, value);
 }
 
+/* IERR = GRPC_SINFO_GET_COMP_N_ELEMENTS_NP(INFO, VALUE) */
 F77(int, grpc_sinfo_get_comp_n_elements_np, const int64_t *info, int *value)
 {
     return give_number(info, *info ? INFO->gei_compressionInformation.nElements : 0, value);

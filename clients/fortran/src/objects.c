@@ -19,6 +19,7 @@ static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
 static struct slot *slots;
 static uint32_t slot_count, first_free;
 
+/* Its one user is the caller, until a number is. */
 struct object *object_new(enum kind kind)
 {
     struct object *object = calloc(1, sizeof *object);
@@ -75,6 +76,7 @@ static struct slot *slot_of(int64_t number, enum kind kind)
     return (slot->used & 0x7fffffff) == (uint32_t)(number >> 32) && slot->object->kind == kind ? slot : NULL;
 }
 
+/* Counted as a user while the table is locked: nobody can free it in between. */
 struct object *object_find(int64_t number, enum kind kind)
 {
     pthread_mutex_lock(&table);
@@ -86,6 +88,7 @@ struct object *object_find(int64_t number, enum kind kind)
     return object;
 }
 
+/* The slot may be used again at once, under another number. */
 struct object *object_take(int64_t number, enum kind kind)
 {
     pthread_mutex_lock(&table);
@@ -101,11 +104,13 @@ struct object *object_take(int64_t number, enum kind kind)
     return object;
 }
 
+/* Whoever has a user's right already may make another. */
 void object_keep(struct object *object)
 {
     __atomic_add_fetch(&object->users, 1, __ATOMIC_RELAXED);
 }
 
+/* The server that is the program's own ends last: the connection to it says goodbye first. */
 static void free_server(struct server *server)
 {
     for (size_t index = 0; index < CACHED; index++)
@@ -114,6 +119,7 @@ static void free_server(struct server *server)
     farcall_server_stop(server->own);
 }
 
+/* The last user frees it, with what it stands on. */
 void object_release(struct object *object)
 {
     if (!object || __atomic_sub_fetch(&object->users, 1, __ATOMIC_ACQ_REL) > 0)
@@ -142,11 +148,13 @@ void object_release(struct object *object)
     free(object);
 }
 
+/* Shared by a server's cache, calls under way and variables. */
 void routine_keep(struct routine *routine)
 {
     __atomic_add_fetch(&routine->users, 1, __ATOMIC_RELAXED);
 }
 
+/* NULL does nothing. */
 void routine_release(struct routine *routine)
 {
     if (!routine || __atomic_sub_fetch(&routine->users, 1, __ATOMIC_ACQ_REL) > 0)
@@ -157,6 +165,7 @@ void routine_release(struct routine *routine)
     free(routine);
 }
 
+/* What was not released ends when the last of its objects does. */
 void hold_release(struct hold *hold)
 {
     if (!hold || __atomic_sub_fetch(&hold->users, 1, __ATOMIC_ACQ_REL) > 0)
@@ -171,6 +180,7 @@ void hold_release(struct hold *hold)
 /* Fortran's ERROR STOP (farcall.f90): its units are flushed. */
 void farcall_fortran_stop(const char *words, size_t bytes);
 
+/* The words first: without `stat` nothing comes after them. */
 static void end(struct ending ending, int status, const char *words)
 {
     if (ending.errmsg && ending.errmsg->base_addr)
@@ -181,12 +191,14 @@ static void end(struct ending ending, int status, const char *words)
         farcall_fortran_stop(words, strlen(words));
 }
 
+/* `errmsg` stays as it was, as in a Fortran statement. */
 void end_well(struct ending ending)
 {
     if (ending.stat)
         *ending.stat = FARCALL_OK;
 }
 
+/* FARCALL_PENDING is no error of the library's, and has no words there. */
 void end_with(struct ending ending, int status, farcall_error *error)
 {
     const char *words = status == FARCALL_PENDING ? "the call is not over yet" : farcall_error_message(error);
@@ -194,6 +206,7 @@ void end_with(struct ending ending, int status, farcall_error *error)
     farcall_error_free(error);
 }
 
+/* Longer words than these are cut off; no name in them is that long. */
 void end_saying(struct ending ending, int status, const char *format, ...)
 {
     char words[1024];
@@ -204,6 +217,7 @@ void end_saying(struct ending ending, int status, const char *format, ...)
     end(ending, status, words);
 }
 
+/* Says so for whatever was to be allocated. */
 int end_without_memory(struct ending ending, const void *memory)
 {
     if (!memory)
@@ -239,6 +253,7 @@ char *text_of(const CFI_cdesc_t *text)
     return copy;
 }
 
+/* As an assignment of CHARACTERs. */
 void assign(char *place, size_t length, const char *text, size_t bytes)
 {
     size_t copied = bytes < length ? bytes : length;

@@ -68,6 +68,7 @@ pub fn words(tokens: &[Token]) -> String {
     all.concat()
 }
 
+/// A length between parentheses: a constant, an expression of arguments, `*`, or `:`.
 fn length(tokens: &[Token], constants: &Constants) -> Length {
     match tokens {
         [one] if one.is("*") => Length::Assumed,
@@ -114,6 +115,7 @@ pub fn shape(inside: &[Token], constants: &Constants) -> Vec<Bound> {
     split_commas(inside).into_iter().map(|one| bound(one, constants)).collect()
 }
 
+/// One dimension. The colon that parts its bounds stands in no parentheses: those of `size(a, 1)` have others.
 fn bound(tokens: &[Token], constants: &Constants) -> Bound {
     let read = |part: &[Token]| value(part, constants).map(Expression::Number).or_else(|| expression::read(part));
     let mut depth = 0i32;
@@ -168,6 +170,7 @@ pub fn attribute(tokens: &[Token], declared: &mut Declared, constants: &Constant
     true
 }
 
+/// `dimension(..)`.
 fn is_assumed_rank(inside: &[Token]) -> bool {
     matches!(inside, [one] if one.is_word(".."))
 }

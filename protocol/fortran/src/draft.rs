@@ -72,6 +72,7 @@ pub fn draft(source: &Source<'_>, uses: &[Source<'_>], library: &str) -> Result<
     Ok(draft)
 }
 
+/// Puts the file together: routines in the order of the source, so that both can be read side by side.
 fn write(draft: &mut Draft, source: &Source<'_>, routines: &[Routine], library: &str) {
     let file = source.name.rsplit('/').next().unwrap_or(source.name);
     let mut text =
@@ -158,6 +159,7 @@ const RESERVED: [&str; 12] = [
     "broadcast",
 ];
 
+/// Names of arguments may be types of the interface language.
 fn interface_name(dummy: &str) -> String {
     if RESERVED.contains(&dummy) { format!("{dummy}_") } else { dummy.to_owned() }
 }
@@ -175,6 +177,7 @@ fn implicit(procedure: &Procedure, name: &str) -> Option<TypeSpec> {
 }
 
 impl Routine {
+    /// Takes the arguments in order: extents may name those that come later, but sizes of arrays only earlier ones.
     fn of(module: &Module, procedure: &Procedure) -> Routine {
         let in_module = !module.name.is_empty();
         let mut routine = Routine {
@@ -221,11 +224,13 @@ impl Routine {
         format!("farcall_{}_{}", self.module.as_deref().unwrap_or(""), self.name)
     }
 
+    /// Keeps the routine from being published; it is drafted all the same, as a comment.
     fn problem(&mut self, line: usize, message: impl AsRef<str>) {
         let message = format!("{}: {}", self.name, message.as_ref());
         self.problems.push(Problem::new(line, message));
     }
 
+    /// Everything about one argument. What cannot be decided leaves its default, which only the comment shows.
     fn parameter(&mut self, procedure: &Procedure, dummy: &str, is_result: bool) -> Parameter {
         let nothing = Declared { line: procedure.line, ..Declared::default() };
         let declared = procedure.declared.get(dummy).unwrap_or(&nothing);
@@ -265,6 +270,7 @@ impl Routine {
         parameter
     }
 
+    /// Attributes that need the caller's descriptor, or the compiler's knowledge of an interface.
     fn refuse_attributes(&mut self, dummy: &str, declared: &Declared) {
         let refused = [
             (declared.allocatable, "is ALLOCATABLE: give it explicit or assumed shape"),
@@ -279,6 +285,7 @@ impl Routine {
         }
     }
 
+    /// The type and its kind; of CHARACTERs the length, too.
     fn take_type(&mut self, procedure: &Procedure, parameter: &mut Parameter, declared: &Declared) {
         let dummy = parameter.dummy.clone();
         let spec = declared.type_spec.clone().or_else(|| implicit(procedure, &dummy));
@@ -324,6 +331,7 @@ impl Routine {
         }
     }
 
+    /// Without INTENT, a procedure may do anything with an argument: INOUT is right then, if not always short.
     fn take_intent(&mut self, parameter: &mut Parameter, declared: &Declared, is_result: bool) {
         parameter.intent = match declared.intent {
             _ if is_result => Intent::Out,
@@ -336,6 +344,7 @@ impl Routine {
         };
     }
 
+    /// The extents. Those of assumed shape become arguments of the wrapper, behind all others.
     fn take_shape(&mut self, procedure: &Procedure, parameter: &mut Parameter, declared: &Declared) {
         let dummy = parameter.dummy.clone();
         for (index, bound) in declared.shape.iter().enumerate() {
@@ -435,6 +444,7 @@ impl Routine {
         Some(inner.parameters)
     }
 
+    /// What functions may return: numbers by value where they are called directly, anything that has a shape through a wrapper.
     fn check_result(&mut self, procedure: &Procedure) {
         let Some(result) = self.result.map(|index| &self.parameters[index]) else { return };
         let outside = self.module.is_none();
@@ -472,6 +482,7 @@ pub fn type_word(base: &Base, kind: i64) -> Option<&'static str> {
 }
 
 impl Parameter {
+    /// Whether it has dimensions, a CHARACTER's length not among them.
     pub fn is_array(&self) -> bool {
         !self.extents.is_empty()
     }
@@ -557,6 +568,7 @@ impl Routine {
         )
     }
 
+    /// Which code it is, with the arguments in the procedure's own order.
     fn call(&self) -> String {
         let result = self.result.filter(|_| self.module.is_none());
         let passed = self.parameters.iter().enumerate().filter(|(index, _)| Some(*index) != result);

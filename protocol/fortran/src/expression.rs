@@ -30,11 +30,13 @@ struct Reader<'a> {
     at: usize,
 }
 
+/// Shorter than the boxes.
 fn binary(operator: char, left: Expression, right: Expression) -> Expression {
     Expression::Binary(operator, Box::new(left), Box::new(right))
 }
 
 impl Reader<'_> {
+    /// Takes one of these signs, if it is next.
     fn sign(&mut self, signs: &[&'static str]) -> Option<&'static str> {
         let token = self.tokens.get(self.at)?;
         let found = signs.iter().find(|sign| token.is(sign))?;
@@ -42,6 +44,7 @@ impl Reader<'_> {
         Some(found)
     }
 
+    /// A sign stands before a whole term: `-n*2` is `-(n*2)`.
     fn sum(&mut self, depth: usize) -> Option<Expression> {
         let negative = self.sign(&["-", "+"]) == Some("-");
         let first = self.product(depth)?;
@@ -52,6 +55,7 @@ impl Reader<'_> {
         Some(left)
     }
 
+    /// Groups to the left, as division needs it.
     fn product(&mut self, depth: usize) -> Option<Expression> {
         let mut left = self.power(depth)?;
         while let Some(sign) = self.sign(&["*", "/"]) {
@@ -60,6 +64,7 @@ impl Reader<'_> {
         Some(left)
     }
 
+    /// Groups to the right.
     fn power(&mut self, depth: usize) -> Option<Expression> {
         let base = self.primary(depth)?;
         if self.sign(&["**"]).is_none() {
@@ -68,6 +73,7 @@ impl Reader<'_> {
         (depth < DEPTH_MAX).then(|| self.power(depth + 1)).flatten().map(|exponent| binary('^', base, exponent))
     }
 
+    /// A number, a name, a function, or whatever stands in parentheses.
     fn primary(&mut self, depth: usize) -> Option<Expression> {
         let rest = &self.tokens[self.at..];
         match rest.first()? {
@@ -93,12 +99,14 @@ impl Reader<'_> {
         }
     }
 
+    /// An expression that is all of the tokens.
     fn whole(mut self, depth: usize) -> Option<Expression> {
         let read = self.sum(depth)?;
         (self.at == self.tokens.len()).then_some(read)
     }
 }
 
+/// Functions that the interface language has, too, or that name an extent.
 fn function(name: &str, inside: &[Token], depth: usize) -> Option<Expression> {
     let arguments = split_commas(inside);
     match (name, arguments.as_slice()) {
@@ -119,6 +127,7 @@ fn function(name: &str, inside: &[Token], depth: usize) -> Option<Expression> {
     }
 }
 
+/// A name alone.
 fn only_word(tokens: &[Token]) -> Option<String> {
     match tokens {
         [Token::Word(word)] => Some(word.clone()),

@@ -43,6 +43,7 @@ pub struct Problem {
 }
 
 impl Problem {
+    /// At this line.
     fn new(line: usize, message: impl Into<String>) -> Problem {
         Problem { line, message: message.into() }
     }

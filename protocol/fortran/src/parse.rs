@@ -58,6 +58,7 @@ struct Heading<'a> {
 
 const PREFIXES: [&str; 6] = ["recursive", "pure", "elemental", "impure", "non_recursive", "module"];
 
+/// A comma, `::` or `=` outside of parentheses before the keyword makes it something else: a declaration, an assignment.
 fn heading(all: &[Token]) -> Option<Heading<'_>> {
     let mut depth = 0i32;
     for (index, token) in all.iter().enumerate() {
@@ -80,6 +81,7 @@ fn heading(all: &[Token]) -> Option<Heading<'_>> {
     None
 }
 
+/// What may stand before `subroutine` and `function`: attributes, and the type of a function.
 fn is_prefix(word: &str) -> bool {
     PREFIXES.contains(&word)
         || ["integer", "real", "complex", "logical", "byte", "character", "double", "doubleprecision", "type", "class"]
@@ -87,6 +89,7 @@ fn is_prefix(word: &str) -> bool {
 }
 
 impl Parser<'_> {
+    /// Begins and ends units; what declares something goes to the unit that it stands in.
     fn statement(&mut self, statement: &Statement) {
         let all = tokens(&statement.text);
         // A label, and the name of a construct.
@@ -136,11 +139,13 @@ impl Parser<'_> {
         }
     }
 
+    /// Its constants are known to all that it contains.
     fn begin_module(&mut self, name: &str) {
         self.modules.push(Module { name: name.to_owned(), ..Module::default() });
         self.scopes.push(Scope::Module);
     }
 
+    /// Which procedures are drafted: those of modules and those outside; of interfaces, those of procedures' own dummies.
     fn begin_procedure(&mut self, statement: &Statement, heading: &Heading<'_>) {
         let inside_procedure = matches!(self.scopes.last(), Some(Scope::Procedure(_) | Scope::Other));
         // Internal procedures are nobody else's, and interfaces of a module name what is defined elsewhere.
@@ -199,6 +204,7 @@ impl Parser<'_> {
     }
 }
 
+/// `end type` and `endtype`, with or without a name behind.
 fn ends(all: &[Token], what: &str) -> bool {
     match all[0].word() {
         Some("end") => all.get(1).is_some_and(|second| second.is_word(what)),
@@ -216,6 +222,7 @@ fn is_type_definition(all: &[Token]) -> bool {
     }
 }
 
+/// The name, the dummies, and what a function returns.
 fn read_heading(procedure: &mut Procedure, heading: &Heading<'_>) {
     let Some((name, rest)) = heading.rest.split_first() else { return };
     procedure.name = name.word().unwrap_or("").to_owned();
@@ -252,6 +259,7 @@ enum Place<'a> {
 }
 
 impl Place<'_> {
+    /// Named constants of the unit, those of its modules among them.
     fn constants(&mut self) -> &mut Constants {
         match self {
             Place::Procedure(procedure) => &mut procedure.constants,
@@ -291,6 +299,7 @@ impl Place<'_> {
         }
     }
 
+    /// `implicit none`, or types by first letters, of which the last rule for a letter counts.
     fn implicit(&mut self, all: &[Token]) {
         let constants = self.constants().clone();
         let implicit = match self {
@@ -328,6 +337,7 @@ impl Place<'_> {
         }
     }
 
+    /// `private` and `public`, for all or for names.
     fn access(&mut self, all: &[Token]) {
         let Place::Module(module) = self else { return };
         let is_private = all[0].is_word("private");
@@ -384,6 +394,7 @@ impl Place<'_> {
     }
 }
 
+/// The names of an attribute statement without `::`.
 fn behind_word(all: &[Token]) -> &[Token] {
     let rest = &all[1..];
     if all[0].is_word("intent") || all[0].is_word("procedure") {

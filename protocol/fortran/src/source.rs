@@ -82,6 +82,7 @@ fn split_comment(line: &str) -> (&str, &str) {
 }
 
 impl Reader {
+    /// A line of free form.
     fn free(&mut self, number: usize, line: &str) -> Result<(), Problem> {
         let (code, comment) = split_comment(line);
         let mut code = code.trim();
@@ -100,6 +101,7 @@ impl Reader {
         self.add(number, code, comment, more)
     }
 
+    /// A line of fixed form. Labels in the first columns mean nothing here.
     fn fixed(&mut self, number: usize, line: &str) -> Result<(), Problem> {
         let first = line.bytes().next().unwrap_or(b' ');
         if matches!(first, b'c' | b'C' | b'*' | b'!' | b'd' | b'D') || line.trim().is_empty() {
@@ -116,6 +118,7 @@ impl Reader {
         self.add(number, code, comment, false)
     }
 
+    /// Puts a line behind what is open. The comment is the last line's: it stands beside what it describes.
     fn add(&mut self, number: usize, code: &str, comment: &str, more: bool) -> Result<(), Problem> {
         let (statement, must) = self.open.get_or_insert_with(|| {
             self.lines = 0;
@@ -155,6 +158,7 @@ fn fixed_columns(line: &str) -> (bool, &str) {
     (mark, &line[from(6)..from(72)])
 }
 
+/// Statements of one line; a semicolon in a text parts nothing.
 fn split_semicolons(text: &str) -> Vec<&str> {
     let (mut parts, mut begin, mut quote) = (Vec::new(), 0, None);
     for (index, byte) in text.bytes().enumerate() {

@@ -12,14 +12,17 @@ pub enum Token {
 }
 
 impl Token {
+    /// Whether it is this sign.
     pub fn is(&self, sign: &str) -> bool {
         matches!(self, Token::Sign(own) if *own == sign)
     }
 
+    /// The word that it is.
     pub fn word(&self) -> Option<&str> {
         if let Token::Word(word) = self { Some(word) } else { None }
     }
 
+    /// Whether it is this word, in lower case.
     pub fn is_word(&self, word: &str) -> bool {
         self.word() == Some(word)
     }
@@ -48,6 +51,7 @@ pub fn tokens(text: &str) -> Vec<Token> {
     tokens
 }
 
+/// The first token and its bytes.
 fn next(rest: &str, first: char) -> (Token, usize) {
     let span = |accepts: fn(char) -> bool| rest.find(|one| !accepts(one)).unwrap_or(rest.len());
     if first.is_ascii_alphabetic() || first == '_' {

@@ -31,6 +31,7 @@ pub fn write(routine: &Routine) -> String {
     lines.iter().map(|line| broken(line)).collect::<Vec<_>>().join("\n")
 }
 
+/// A dummy argument with explicit shape; in C's style, numbers that are only read come by value.
 fn declaration(routine: &Routine, parameter: &Parameter) -> String {
     let name = parameter.name.as_str();
     if parameter.callback.is_some() {
@@ -63,6 +64,7 @@ fn declaration(routine: &Routine, parameter: &Parameter) -> String {
     format!("  {spec}, {attribute} :: {name}{shape}")
 }
 
+/// The call of the procedure itself, under another name: the wrapper's arguments may have its.
 fn call(routine: &Routine) -> String {
     let passed = |parameter: &Parameter| {
         let name = parameter.name.as_str();

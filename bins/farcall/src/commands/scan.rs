@@ -47,6 +47,7 @@ struct Places {
 }
 
 impl Places {
+    /// Names that follow from the source, unless they were given.
     fn of(arguments: &ScanArguments) -> Places {
         let stem = arguments.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let interface = arguments.output.clone().unwrap_or_else(|| PathBuf::from(format!("{stem}.idl")));
@@ -55,6 +56,7 @@ impl Places {
         Places { interface, wrapper, library }
     }
 
+    /// Where the interface lies: libraries are named from there, as the server reads them.
     fn folder(&self) -> &Path {
         self.interface.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
     }
@@ -88,6 +90,10 @@ pub fn scan(arguments: &ScanArguments) -> Result<ExitCode> {
     Ok(if drafted.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(2) })
 }
 
+/// Reads the source and those that it uses, and drafts.
+///
+/// # Errors
+/// What keeps all of it from being read.
 fn drafted(arguments: &ScanArguments, places: &Places) -> Result<Draft> {
     let texts: Vec<(String, String)> = arguments
         .uses
@@ -105,10 +111,12 @@ fn drafted(arguments: &ScanArguments, places: &Places) -> Result<Draft> {
     })
 }
 
+/// One line for a person, and for editors that jump to lines.
 fn tell(file: &str, kind: &str, problem: &Problem) {
     notice(&format!("{file}:{}: {kind}: {}", problem.line, problem.message));
 }
 
+/// Writes a new file: what is there was perhaps bettered by hand, and is not written over unasked.
 fn write(file: &Path, text: &str, force: bool) -> Result<()> {
     let mut options = OpenOptions::new();
     options.write(true);
@@ -142,6 +150,7 @@ fn compile_command(arguments: &ScanArguments, places: &Places, has_wrapper: bool
     Ok(command)
 }
 
+/// What was drafted, what is left to do, and the command that makes the library.
 fn summarise(drafted: &Draft, places: &Places, command: &[String], builds: bool) -> Result<()> {
     print(|out| {
         let plural = if drafted.routines == 1 { "" } else { "s" };
@@ -168,6 +177,7 @@ fn summarise(drafted: &Draft, places: &Places, command: &[String], builds: bool)
     })
 }
 
+/// Runs that command. Module files of the compiler go to a folder that is removed: nobody but it reads them.
 fn build(places: &Places, command: &[String]) -> Result<()> {
     let modules = std::env::temp_dir().join(format!("farcall-scan-{}", std::process::id()));
     std::fs::create_dir_all(&modules).map_err(|error| Error::system(OPERATION, error))?;
