@@ -173,7 +173,7 @@ class FarcallServer(Child):
 
 
 class FarcallClient(Client):
-    """A client under measurement: `python`, `rust`, `c`, or `grpc` in C."""
+    """A client under measurement: `python`, `rust`, `c`, `fortran`, or `grpc` in C."""
 
     def __init__(self, bench, kind, server, core, environment=None):
         command = client_command(kind, bench.stage)
@@ -204,7 +204,8 @@ def client_command(kind, stage):
     """The program of a client under measurement, or None where it was not built."""
     if kind == "python":
         return [sys.executable, ROOT / "bench/clients/python.py"]
-    names = {"rust": "farcall-bench-client", "c": "farcall-bench-client-c", "grpc": "farcall-bench-client-grpc"}
+    names = {"rust": "farcall-bench-client", "c": "farcall-bench-client-c", "grpc": "farcall-bench-client-grpc",
+             "fortran": "farcall-bench-client-fortran"}
     program = stage / "libexec" / names[kind]
     return [program] if program.exists() else None
 

@@ -20,7 +20,7 @@ import figures
 import peer_programs
 import turns
 from processes import CONGESTION, FULL, QUICK, ROOT, SMOKE, Bench, build_raw, client_command
-from rows import arrays, calls, compression, crowds, gridrpc, objects, peers, solving
+from rows import arrays, calls, compression, crowds, fortran, gridrpc, objects, peers, solving
 
 # In the order in which they run. Those that need the Rust client are left out where it was not built.
 PARTS = {
@@ -33,6 +33,7 @@ PARTS = {
     "peers": peers.peers,
     "compression": compression.compression,
     "gridrpc": gridrpc.against_native,
+    "fortran": fortran.against_c,
     "sessions": gridrpc.sessions,
     "handles": objects.handles,
     "state": objects.state,

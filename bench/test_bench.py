@@ -21,7 +21,7 @@ ROWS = (
     "1 MB there and back, TCP, c: speed over raw TCP", "CPU per GB, TCP, c", "TLS, c: speed over bare rustls",
     "small call, tcp, c, one core", "64 small calls under way, tcp", "fresh result over raw's malloc",
     "array of farcall.empty", "dgesv n = 50", "smooth, loopback tcp: auto over off", "100 Mbit/s and 20 ms",
-    "small grpc_call, tcp, one core: time over farcall_call", "300 sessions of one thread", "an array of 5 function handles",
+    "small grpc_call, tcp, one core: time over farcall_call", "small call from Fortran, one core: time over C's", "300 sessions of one thread", "an array of 5 function handles",
     "an array of 5 object handles", "a method on 1 MB kept in an object", "5 executables with OpenBLAS", "5 idle clients", "figures 3 and 4", "figure3.svg", "figure4.svg", "figure5.svg",
 )
 

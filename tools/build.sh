@@ -72,5 +72,9 @@ for client in c:main.c grpc:grpc.c; do
         "bench/clients/c/${client#*:}" -L"$stage/lib" "-Wl,-rpath,$stage/lib" -lfarcall
 done
 
+read -r -a fortran <<<"${FC:-gfortran}"
+"${fortran[@]}" -O2 -I"$stage/include" -o "$stage/libexec/farcall-bench-client-fortran" bench/clients/fortran/main.f90 \
+    bench/clients/fortran/native.c -L"$stage/lib" "-Wl,-rpath,$stage/lib" -lfarcall_fortran -lfarcall
+
 step 6 "building the Python wheel"
 tools/wheel.sh "$stage" "$stage/wheels"

@@ -157,8 +157,11 @@ pub unsafe fn make_procedures(interface: &Interface, values: &[TaggedValue], arg
 unsafe fn call_gridrpc(request: &RawFortran) -> Outcome<()> {
     let context = current()?;
     // SAFETY: the caller's promise, here and below.
-    let method =
-        if request.object.is_null() { None } else { Some(unsafe { text(request.called, "the method's name") }?) };
+    let method = match request.object.is_null() {
+        true => None,
+        // SAFETY: as above.
+        false => Some(unsafe { text(request.called, "the method's name") }?),
+    };
     let given = if method.is_some() { request.object } else { request.function };
     // SAFETY: as above.
     let handle = unsafe { context.handles(method.is_some()).find(given) }?;

@@ -1,5 +1,7 @@
 //! Golden drafts of sources, and sources that are damaged. FARCALL_REWRITE=1 renews the drafts.
 
+#![allow(clippy::unwrap_used)]
+
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 

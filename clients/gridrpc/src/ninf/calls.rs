@@ -122,12 +122,8 @@ impl RawRequest {
         let count = usize::try_from(self.count).ok();
         let group = (!self.group.is_null()).then(|| ninf().groups.find(self.group, "the group")).transpose()?;
         // SAFETY: the caller's promise, here and below.
-        let made = Made {
-            handle: unsafe { self.handle(group.as_deref()) }?,
-            count,
-            starts: self.asynchronous != 0,
-            fortran: false,
-        };
+        let handle = unsafe { self.handle(group.as_deref()) }?;
+        let made = Made { handle, count, starts: self.asynchronous != 0, fortran: false };
         let next = |tag| {
             let mut value = TaggedValue::of_pointer(std::ptr::null_mut());
             // SAFETY: as above.
