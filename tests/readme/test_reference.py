@@ -130,7 +130,7 @@ def test_manifest_keys():
 # ---- The command line ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", ["ls", "show", "call", "submit", "fetch", "kept", "check", "fmt", "scan", "completions", "man", "serve", "publish", "withdraw", "reload", "drain", "top", "doctor", "service", "ng gen", "ng cc", "ng gen-nrf", "ng gen-dif", "ng config", "ng version", *(f"ca {verb}" for verb in "init server user renew revoke list".split())])
+@pytest.mark.parametrize("command", ["ls", "show", "call", "submit", "fetch", "kept", "check", "fmt", "scan", "completions", "man", "serve", "publish", "withdraw", "reload", "drain", "top", "launch", "doctor", "service", "ng gen", "ng cc", "ng gen-nrf", "ng gen-dif", "ng config", "ng version", *(f"ca {verb}" for verb in "init server user renew revoke list".split())])
 def test_command_line_options(command):
     shown = subprocess.run([STAGE / "bin/farcall", *command.split(), "--help"], capture_output=True, text=True, check=True)
     options = set(re.findall(r"^ +(?:-\w, )?(--[\w-]+)", shown.stdout, flags=re.M)) - {"--help"}

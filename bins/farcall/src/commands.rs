@@ -8,6 +8,7 @@ mod connect;
 mod doctor;
 mod fmt;
 mod keep;
+mod launch;
 mod ls;
 mod ng;
 mod objects;
@@ -64,6 +65,8 @@ pub enum Command {
     /// Pass the bytes of standard input and output on to a server of this host; started by `ssh`
     #[command(hide = true)]
     Relay(relay::RelayArguments),
+    /// Start jobs for a server by the text protocol of launchers: here, on other hosts, or by Slurm
+    Launch(launch::LaunchArguments),
     /// Look for what is wrong on this host and with a server, and say the fix for each
     Doctor(doctor::DoctorArguments),
     /// Print a unit that makes a server a service of systemd
@@ -131,6 +134,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Connect(arguments) => connect::connect(&arguments).map(success),
         Command::Relay(arguments) => relay::relay(&arguments).map(success),
         Command::Objects(arguments) => objects::objects(&arguments).map(success),
+        Command::Launch(arguments) => launch::launch(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Service(arguments) => service::service(&arguments).map(success),
         Command::Ca(arguments) => ca::ca(&arguments).map(success),

@@ -1,0 +1,259 @@
+//! Programs that a launcher runs on this host: Slurm's commands, which end soon, and jobs.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+use farcall_launcher::{Ended, Event, Job, Outcome, Start};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::Input;
+use super::registry::Registry;
+use super::there;
+
+/// What is kept of the output of a command; a queue of a whole site fits in.
+const OUTPUT_BYTES_MAX: u64 = 16 << 20;
+/// Time that a command's output has to end when the command has.
+const REST: Duration = Duration::from_millis(500);
+/// Time that the other side of a step has to end when one has.
+const BRIDGE_GRACE: Duration = Duration::from_secs(5);
+
+/// Variables that change what Slurm's commands print or do. Those of a job that this launcher may be part of count, too.
+fn is_for_slurm(name: &str) -> bool {
+    let kept = ["SLURM_CONF", "SLURM_CLUSTERS"];
+    let prefixes = ["SLURM_", "SQUEUE_", "SCANCEL_", "SACCT_", "SBATCH_WAIT", "SBATCH_ARRAY_INX", "SBATCH_IGNORE_PBS"];
+    !kept.contains(&name) && prefixes.iter().any(|prefix| name.starts_with(prefix))
+}
+
+fn without_slurm(command: &mut Command) {
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_for_slurm)) {
+        command.env_remove(name);
+    }
+}
+
+/// Runs a command in a thread, and says how it went.
+pub fn run(number: u64, command: farcall_launcher::Command, sender: &SyncSender<Input>) {
+    let at_once = sender.clone();
+    let sender = sender.clone();
+    let work = move || {
+        let outcome = outcome(&command).unwrap_or_else(|error| cannot(&command, &error));
+        let _ = sender.send(Input::Event(Event::Ran(number, outcome)));
+    };
+    if let Err(error) = std::thread::Builder::new().name("command".to_owned()).spawn(work) {
+        let outcome = Outcome { words: error.to_string(), status: Some(126), ..Outcome::default() };
+        later(at_once, Event::Ran(number, outcome));
+    }
+}
+
+/// From a place that must not wait for room.
+fn later(sender: SyncSender<Input>, event: Event) {
+    if let Err(std::sync::mpsc::TrySendError::Full(input)) = sender.try_send(Input::Event(event)) {
+        let _ = std::thread::Builder::new().spawn(move || sender.send(input));
+    }
+}
+
+/// As a shell says it of a command that is not there: 127 is no doubt, nothing was submitted.
+fn cannot(command: &farcall_launcher::Command, error: &std::io::Error) -> Outcome {
+    let program = command.words.first().map_or("", String::as_str);
+    Outcome { status: Some(127), output: String::new(), words: format!("{program} cannot be started: {error}") }
+}
+
+/// Runs a command to its end, or to its limit. Its output is read meanwhile: a pipe holds little.
+fn outcome(wanted: &farcall_launcher::Command) -> std::io::Result<Outcome> {
+    let (program, words) = wanted.words.split_first().ok_or(std::io::ErrorKind::NotFound)?;
+    let mut command = Command::new(program);
+    command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    without_slurm(&mut command);
+    let mut child = command.spawn()?;
+    let until = Instant::now() + wanted.limit;
+    let input = child.stdin.take().zip(Some(wanted.input.clone()));
+    let (sender, ends) = sync_channel(3);
+    let mut begun = 0;
+    if let Some((mut stdin, text)) = input {
+        // One that reads nothing is no fault of ours.
+        std::thread::Builder::new().spawn(move || drop(stdin.write_all(text.as_bytes())))?;
+    }
+    let outputs = [child.stdout.take().map(boxed), child.stderr.take().map(boxed)];
+    for (at, output) in outputs.into_iter().enumerate() {
+        let Some(output) = output else { continue };
+        let sender = sender.clone();
+        begun += 1;
+        std::thread::Builder::new().spawn(move || {
+            let mut bytes = Vec::new();
+            let _ = output.take(OUTPUT_BYTES_MAX).read_to_end(&mut bytes);
+            let _ = sender.send((at, String::from_utf8_lossy(&bytes).into_owned()));
+        })?;
+    }
+    let status = wait_until(&mut child, until);
+    let mut texts = [String::new(), String::new()];
+    let rest = Instant::now() + REST;
+    for _ in 0..begun {
+        match ends.recv_timeout(rest.saturating_duration_since(Instant::now())) {
+            Ok((at, text)) => texts[at] = text,
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    let [output, words] = texts;
+    Ok(Outcome { status: status.and_then(|status| status.code()), output, words })
+}
+
+fn boxed(output: impl Read + Send + 'static) -> Box<dyn Read + Send> {
+    Box::new(output)
+}
+
+/// Its status; a command that takes too long is ended with all that it started, and has none.
+fn wait_until(child: &mut Child, until: Instant) -> Option<ExitStatus> {
+    let mut pause = Duration::from_millis(1);
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Some(status),
+            Ok(None) if Instant::now() < until => {
+                std::thread::sleep(pause);
+                pause = (pause * 2).min(Duration::from_millis(50));
+            }
+            _ => {
+                end(child, Signal::KILL);
+                let _ = child.wait();
+                return None;
+            }
+        }
+    }
+}
+
+/// Signals to its process group.
+fn end(child: &Child, signal: Signal) {
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        let _ = kill_process_group(group, signal);
+    }
+}
+
+/// Starts a job in a thread, which says when it runs and when it ended.
+pub fn start(key: String, start: Start, sender: &SyncSender<Input>, registry: &Registry) {
+    let (at_once, own_key) = (sender.clone(), key.clone());
+    let (sender, registry) = (sender.clone(), registry.clone());
+    let work = move || {
+        let begun = || {
+            let _ = sender.send(Input::Event(Event::Started(key.clone())));
+        };
+        let ended = match &start {
+            Start::Here(job) => here(&key, job, &registry, &begun),
+            Start::There(job) => there::run(&key, job, &registry, &begun),
+            Start::Bridged { words, environment, bridge } => {
+                bridged(&key, words, environment, bridge, &registry, &begun)
+            }
+        };
+        registry.forget(&key);
+        let ended = ended.unwrap_or_else(|error| Ended { is_success: false, text: error.to_string() });
+        let _ = sender.send(Input::Event(Event::Ended(key.clone(), ended)));
+    };
+    if let Err(error) = std::thread::Builder::new().name("job".to_owned()).spawn(work) {
+        later(at_once, Event::Ended(own_key, Ended { is_success: false, text: error.to_string() }));
+    }
+}
+
+/// One process with all slots: what it runs of Farcall serves them all.
+fn here(key: &str, job: &Job, registry: &Registry, begun: &dyn Fn()) -> std::io::Result<Ended> {
+    let mut command = Command::new(&job.executable_path);
+    command.args(&job.arguments).envs(job.environment.iter().map(|(name, value)| (name, value)));
+    command.env("FARCALL_SLOTS", job.slots().to_string()).process_group(0).stdin(Stdio::null());
+    command.stdout(file(job.stdout_file.as_deref())?).stderr(file(job.stderr_file.as_deref())?);
+    if let Some(folder) = &job.work_directory {
+        command.current_dir(folder);
+    }
+    let child = command.spawn().map_err(|error| about(&job.executable_path, &error))?;
+    registry.add(key, &child);
+    begun();
+    registry.wait(key, child).map(how)
+}
+
+/// An error that names what it is about.
+fn about(path: &str, error: &std::io::Error) -> std::io::Error {
+    std::io::Error::new(error.kind(), format!("{path}: {error}"))
+}
+
+/// Added to, as several copies may write to one file.
+fn file(name: Option<&str>) -> std::io::Result<Stdio> {
+    let Some(name) = name else { return Ok(Stdio::null()) };
+    let opened = File::options().create(true).append(true).open(name);
+    opened.map(Stdio::from).map_err(|error| about(name, &error))
+}
+
+/// In words.
+pub fn how(status: ExitStatus) -> Ended {
+    let text = match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit status {code}"),
+        (None, signal) => format!("signal {}", signal.unwrap_or(0)),
+    };
+    Ended { is_success: status.success(), text }
+}
+
+/// A step, and a command here that reads what it prints and prints what it reads.
+fn bridged(
+    key: &str,
+    words: &[String],
+    environment: &[(String, String)],
+    bridge: &str,
+    registry: &Registry,
+    begun: &dyn Fn(),
+) -> std::io::Result<Ended> {
+    let (program, rest) = words.split_first().ok_or(std::io::ErrorKind::NotFound)?;
+    let (from_step, to_bridge) = std::io::pipe()?;
+    let (from_bridge, to_step) = std::io::pipe()?;
+    let mut step = Command::new(program);
+    without_slurm(&mut step);
+    step.args(rest).envs(environment.iter().map(|(name, value)| (name, value))).process_group(0);
+    let child = step.stdin(from_bridge).stdout(to_bridge).spawn().map_err(|error| about(program, &error))?;
+    // A command holds our ends of the pipes: as long as it is there, neither program sees the other's end.
+    drop(step);
+    let group = i32::try_from(child.id()).unwrap_or(0);
+    registry.add(key, &child);
+    let mut other = Command::new("/bin/sh");
+    other.args(["-c", &format!("exec {bridge}")]).process_group(group).stdin(from_step).stdout(to_step);
+    let begun_other = other.spawn();
+    drop(other);
+    let other = begun_other;
+    if other.is_err() {
+        registry.kill(key);
+    } else {
+        begun();
+    }
+    let status = wait_with(key, child, other, registry)?;
+    Ok(how(status))
+}
+
+/// Waits for the step; when either has ended, the other soon does.
+fn wait_with(
+    key: &str,
+    mut step: Child,
+    other: std::io::Result<Child>,
+    registry: &Registry,
+) -> std::io::Result<ExitStatus> {
+    let mut other = match other {
+        Ok(other) => other,
+        Err(error) => {
+            registry.wait(key, step)?;
+            return Err(about("the bridge", &error));
+        }
+    };
+    let mut late = None;
+    while step.try_wait()?.is_none() {
+        if other.try_wait()?.is_some() {
+            let until = *late.get_or_insert_with(|| Instant::now() + BRIDGE_GRACE);
+            if Instant::now() >= until {
+                registry.stop(key);
+                late = Some(until + BRIDGE_GRACE);
+            }
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let until = Instant::now() + BRIDGE_GRACE;
+    while other.try_wait()?.is_none() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let status = registry.wait(key, step);
+    let _ = other.wait();
+    status
+}

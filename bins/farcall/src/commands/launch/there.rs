@@ -1,0 +1,188 @@
+//! Jobs on other hosts, which the user's own `ssh` reaches: one `ssh` for each, for as long as it runs.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::{Duration, Instant};
+
+use farcall_base::Error;
+use farcall_launcher::{Ended, Job, far};
+
+use super::registry::Registry;
+
+/// The variable that names another `ssh`.
+const SSH_VARIABLE: &str = "FARCALL_SSH";
+/// Time until a job runs, with what is copied for it.
+const BEGIN: Duration = Duration::from_secs(120);
+/// What may come before the first mark, and how long a line may be.
+const NOISE_BYTES_MAX: u64 = 1 << 20;
+/// What is kept of the last words of an `ssh`.
+const WORDS_BYTES_MAX: usize = 4096;
+/// Time that its last words have to come when it has ended.
+const WORDS: Duration = Duration::from_millis(500);
+
+/// 32 digits that nobody guesses.
+pub fn random_hex() -> farcall_base::Result<String> {
+    let mut random = [0; 16];
+    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())
+        .map_err(|error| Error::system("draw a random number", error.into()))?;
+    Ok(random.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn other(text: impl Into<String>) -> std::io::Error {
+    std::io::Error::other(text.into())
+}
+
+/// Runs a job, from the connection to its end.
+pub fn run(key: &str, job: &Job, registry: &Registry, begun: &dyn Fn()) -> std::io::Result<Ended> {
+    let mark = random_hex().map_err(|error| other(error.to_string()))?;
+    let mut talk = Talk::begin(key, job, &format!("farcall-{mark}"), registry)?;
+    let ended = talk.hold(job, begun);
+    // Its input ends with the entry of the registry; then so does what runs there.
+    registry.stop(key);
+    let words = talk.words;
+    let status = registry.wait(key, talk.child)?;
+    ended.map_err(|error| {
+        let said = words.recv_timeout(WORDS).unwrap_or_default();
+        let how = super::program::how(status).text;
+        if said.is_empty() { other(format!("{error} (ssh: {how})")) } else { other(format!("{error} (ssh: {said})")) }
+    })
+}
+
+/// A shell on the far side.
+struct Talk<'a> {
+    key: &'a str,
+    registry: &'a Registry,
+    mark: String,
+    child: Child,
+    lines: Receiver<String>,
+    /// What `ssh` said on standard error, once it has ended.
+    words: Receiver<String>,
+    until: Instant,
+}
+
+impl<'a> Talk<'a> {
+    fn begin(key: &'a str, job: &Job, mark: &str, registry: &'a Registry) -> std::io::Result<Talk<'a>> {
+        let program = std::env::var_os(SSH_VARIABLE).filter(|name| !name.is_empty()).unwrap_or_else(|| "ssh".into());
+        let mut command = Command::new(program);
+        // Nobody is there to answer a question.
+        command.args(["-T", "-o", "BatchMode=yes"]);
+        if job.port > 0 {
+            command.args(["-p", &job.port.to_string()]);
+        }
+        command.args(["--", &job.hostname, far::SHELL]).process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| other(format!("ssh cannot be started: {error}")))?;
+        let (Some(input), Some(output), Some(errors)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(other("ssh has no standard streams"));
+        };
+        registry.add_far(key, &child, input);
+        let (sender, lines) = sync_channel(64);
+        let own = mark.to_owned();
+        std::thread::Builder::new().spawn(move || read_marked(output, &own, |line| sender.send(line).is_ok()))?;
+        let (sender, words) = sync_channel(1);
+        std::thread::Builder::new().spawn(move || drop(sender.send(last_words(errors))))?;
+        Ok(Talk { key, registry, mark: mark.to_owned(), child, lines, words, until: Instant::now() + BEGIN })
+    }
+
+    fn hold(&mut self, job: &Job, begun: &dyn Fn()) -> std::io::Result<Ended> {
+        if job.staging {
+            self.stage(job)?;
+        }
+        self.send(far::run(&self.mark, job).as_bytes())?;
+        self.answer("started")?;
+        begun();
+        // As long as the job takes.
+        let Ok(line) = self.lines.recv() else { return Err(other("the connection was lost")) };
+        let status: Option<i32> = line.strip_prefix("ended ").and_then(|status| status.trim().parse().ok());
+        match status {
+            Some(status @ 129..=192) => Ok(Ended { is_success: false, text: format!("signal {}", status - 128) }),
+            Some(status) => Ok(Ended { is_success: status == 0, text: format!("exit status {status}") }),
+            None => Err(other(line)),
+        }
+    }
+
+    /// Copies the program, unless it is there, and the ticket.
+    fn stage(&mut self, job: &Job) -> std::io::Result<()> {
+        let content = read(&job.executable_path)?;
+        let digest = format!("{:032x}", farcall_interfaces::content::digest(&content));
+        let program = far::Staged { digest: &digest, bytes: content.len() };
+        self.send(far::find_program(&self.mark, program).as_bytes())?;
+        if self.answer_of(&["have", "need"])? == "need" {
+            self.send(far::take(&self.mark, program, true).as_bytes())?;
+            self.pass(&content)?;
+            self.answer("taken")?;
+        }
+        let ticket = job.arguments.iter().skip_while(|argument| *argument != "--ticket").nth(1);
+        let Some(ticket) = ticket else { return Ok(()) };
+        let content = read(ticket)?;
+        self.send(far::make_folder(&self.mark).as_bytes())?;
+        self.answer("made")?;
+        let file = far::Staged { digest: "", bytes: content.len() };
+        self.send(far::take(&self.mark, file, false).as_bytes())?;
+        self.pass(&content)?;
+        self.answer("taken")
+    }
+
+    fn send(&self, line: &[u8]) -> std::io::Result<()> {
+        self.pass(line)?;
+        self.pass(b"\n")
+    }
+
+    fn pass(&self, bytes: &[u8]) -> std::io::Result<()> {
+        let mut input = self.registry.input(self.key).ok_or_else(|| other("cancelled"))?;
+        input.write_all(bytes).map_err(|error| other(format!("the connection was lost: {error}")))
+    }
+
+    fn answer(&self, wanted: &str) -> std::io::Result<()> {
+        self.answer_of(&[wanted]).map(drop)
+    }
+
+    fn answer_of(&self, wanted: &[&str]) -> std::io::Result<String> {
+        let line = match self.lines.recv_timeout(self.until.saturating_duration_since(Instant::now())) {
+            Ok(line) => line,
+            Err(RecvTimeoutError::Timeout) => {
+                self.registry.kill(self.key);
+                return Err(other("the far side did not answer in time"));
+            }
+            Err(RecvTimeoutError::Disconnected) => return Err(other("ssh gave no connection")),
+        };
+        let word = line.split(' ').next().unwrap_or_default();
+        if wanted.contains(&word) { Ok(word.to_owned()) } else { Err(other(format!("the far side says: {line}"))) }
+    }
+}
+
+fn read(path: &str) -> std::io::Result<Vec<u8>> {
+    std::fs::read(path).map_err(|error| other(format!("{path}: {error}")))
+}
+
+/// Passes on what stands behind the mark in each line, until the stream ends or says too much.
+fn read_marked(output: impl Read, mark: &str, mut pass: impl FnMut(String) -> bool) {
+    let mut output = BufReader::new(output).take(NOISE_BYTES_MAX);
+    let mut line = Vec::new();
+    while let Ok(1..) = output.read_until(b'\n', &mut line) {
+        let text = String::from_utf8_lossy(&line);
+        if let Some(at) = text.find(mark) {
+            if !pass(text[at + mark.len()..].trim().to_owned()) {
+                return;
+            }
+            output.set_limit(NOISE_BYTES_MAX);
+        }
+        line.clear();
+    }
+}
+
+/// The end of what it said, in one line.
+fn last_words(mut errors: impl Read) -> String {
+    let mut kept = Vec::new();
+    let mut buffer = [0; 1024];
+    while let Ok(count @ 1..) = errors.read(&mut buffer) {
+        kept.extend_from_slice(&buffer[..count]);
+        let surplus = kept.len().saturating_sub(WORDS_BYTES_MAX);
+        kept.drain(..surplus);
+    }
+    let text = String::from_utf8_lossy(&kept).into_owned();
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
+}

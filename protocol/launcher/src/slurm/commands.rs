@@ -1,0 +1,68 @@
+//! Slurm's commands with their options. Formats are named explicitly: a site's defaults are its own.
+
+use std::time::Duration;
+
+use crate::action::Command;
+use crate::job::Job;
+
+use super::script::script;
+
+/// Its limit is set by who runs it.
+fn command<'a>(words: impl IntoIterator<Item = &'a str>) -> Command {
+    Command { words: words.into_iter().map(str::to_owned).collect(), input: String::new(), limit: Duration::ZERO }
+}
+
+/// Submits a job. What the user adds stands first, so that it cannot undo how we find the job again.
+pub fn sbatch(job: &Job, name: &str, number: u64) -> Command {
+    // A node that dies takes what runs on it, and not the job; and tickets are good once.
+    let mut words: Vec<String> = ["sbatch", "--no-kill", "--no-requeue"].map(str::to_owned).to_vec();
+    words.extend(job.options.iter().cloned());
+    let mut option = |name: &str, value: &dyn std::fmt::Display| words.push(format!("--{name}={value}"));
+    option("job-name", &name);
+    option("comment", &number);
+    option("ntasks", &job.tasks());
+    option("output", &job.stdout_file.as_deref().unwrap_or("/dev/null"));
+    option("error", &job.stderr_file.as_deref().unwrap_or("/dev/null"));
+    option("open-mode", &"append");
+    for (name, value) in [("nodes", job.host_count), ("time", job.minutes_max)] {
+        value.iter().for_each(|value| option(name, value));
+    }
+    job.memory_mb.iter().for_each(|memory| option("mem", &format!("{memory}M")));
+    for (name, value) in [("partition", &job.queue_name), ("account", &job.project), ("chdir", &job.work_directory)] {
+        value.iter().for_each(|value| option(name, value));
+    }
+    words.push("--parsable".to_owned());
+    Command { words, input: script(job, number), limit: Duration::ZERO }
+}
+
+/// All jobs of this launcher, in one question: `id|state|nodes|comment|start|reason`.
+pub fn squeue(name: &str) -> Command {
+    let name = format!("--name={name}");
+    command(["squeue", "--noheader", "--all", "--states=all", &name, "--format=%i|%T|%D|%k|%S|%r"])
+}
+
+/// Whoever waits, the next first: `id|partition`.
+pub fn waiting() -> Command {
+    command(["squeue", "--noheader", "--states=PENDING", "--sort=-p,i", "--format=%i|%P"])
+}
+
+/// Cancels one job.
+pub fn scancel(id: &str) -> Command {
+    command(["scancel", id])
+}
+
+/// Cancels whatever this launcher ever submitted.
+pub fn scancel_all(name: &str) -> Command {
+    command(["scancel", &format!("--name={name}")])
+}
+
+/// What the controller knows of a job.
+pub fn scontrol(id: &str) -> Command {
+    command(["scontrol", "--oneliner", "show", "job", id])
+}
+
+/// What the site's accounting knows of it.
+pub fn sacct(id: &str) -> Command {
+    let id = format!("--jobs={id}");
+    command(["sacct", &id, "--noheader", "--parsable2", "--allocations", "--format=State,ExitCode"])
+}

@@ -1,0 +1,324 @@
+//! Looking at the queue, and what follows from what is seen there.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use farcall_base::Instant;
+
+use crate::action::{Action, Outcome, Start};
+use crate::jobs::Status;
+
+use super::answers::{self, Row, State};
+use super::script::step;
+use super::{Bridges, Errand, Phase, Slurm, Submission, commands};
+
+/// Looks that must miss a job before anybody is asked about it, ...
+const MISSES_ASKED: u32 = 2;
+/// ... and before it counts as gone where nobody knows it.
+const MISSES_GONE: u32 = 3;
+/// How often a job is cancelled that does not go.
+const CANCELS_MAX: u32 = 20;
+/// Time after which failing looks are worth a word.
+const FAILING: Duration = Duration::from_secs(60);
+/// Time between two questions for places in line: the answer names all jobs of the site.
+const PLACES: Duration = Duration::from_secs(60);
+
+/// How often is looked, and how that went.
+pub struct Looks {
+    /// When the next is due.
+    next: Option<Instant>,
+    /// The time between this and the one after it.
+    interval: Duration,
+    failing_since: Option<Instant>,
+    was_said: bool,
+    pub places: BTreeMap<String, (usize, usize)>,
+    places_asked: Option<Instant>,
+}
+
+impl Looks {
+    pub fn new(interval: Duration) -> Looks {
+        let places = BTreeMap::new();
+        Looks { next: None, interval, failing_since: None, was_said: false, places, places_asked: None }
+    }
+
+    /// Something is about to change.
+    pub fn soon(&mut self, now: Instant, interval: Duration) {
+        self.interval = interval;
+        self.next = Some(self.next.map_or(now + interval, |next| next.min(now + interval)));
+    }
+}
+
+/// What a look has to say of a job.
+enum News {
+    Nothing,
+    Is(Status, String),
+    /// Ask the controller for the exit status first.
+    Ended(String),
+}
+
+impl Slurm {
+    fn is_looked_for(submission: &Submission) -> bool {
+        matches!(submission.phase, Phase::Known(_) | Phase::Doubtful { .. } | Phase::Refused)
+    }
+
+    pub(super) fn next_look(&self) -> Option<Instant> {
+        let is_needed = self.submissions.values().any(Self::is_looked_for);
+        let runs = self.runs(|errand| matches!(errand, Errand::Look)) > 0;
+        self.looks.next.filter(|_| is_needed && !runs)
+    }
+
+    pub(super) fn look(&mut self, now: Instant) {
+        if self.closing.is_some() || self.next_look().is_none_or(|at| now < at) {
+            return;
+        }
+        self.looks.next = None;
+        self.run(Errand::Look, commands::squeue(&self.settings.name));
+        let is_due = self.looks.places_asked.is_none_or(|at| now.since(at) >= PLACES);
+        if is_due && self.submissions.values().any(|submission| submission.was_seen && !submission.was_active) {
+            self.looks.places_asked = Some(now);
+            self.run(Errand::Waiting, commands::waiting());
+        }
+    }
+
+    /// The longest time between two looks that all jobs are content with.
+    fn interval_max(&self) -> Duration {
+        let wanted = self.submissions.values().filter_map(|submission| submission.job.status_polling);
+        let wanted = wanted.min().map_or(self.settings.interval_max, |seconds| Duration::from_secs(seconds.into()));
+        wanted.clamp(self.settings.interval_min, self.settings.interval_max.max(self.settings.interval_min))
+    }
+
+    pub(super) fn looked(&mut self, now: Instant, outcome: &Outcome) {
+        let before = self.jobs.actions.len();
+        match answers::rows(outcome) {
+            Some(rows) => {
+                self.looks.failing_since = None;
+                self.looks.was_said = false;
+                let seen: Vec<u64> = rows.rows.iter().filter_map(|row| self.seen(now, row)).collect();
+                if !rows.has_garbage {
+                    self.missed(now, &seen);
+                }
+            }
+            None => self.failed_to_look(now, &answers::words(outcome)),
+        }
+        // Where nothing happens, look less often.
+        let is_quiet = self.jobs.actions.len() == before;
+        let longer = if is_quiet { self.looks.interval.mul_f64(1.5) } else { self.settings.interval_min };
+        self.looks.interval = longer.min(self.interval_max());
+        self.looks.next = Some(now + self.looks.interval);
+    }
+
+    /// No news: the jobs stay as they are, and after a while their users are told why they hear nothing.
+    fn failed_to_look(&mut self, now: Instant, words: &str) {
+        let since = *self.looks.failing_since.get_or_insert(now);
+        if now.since(since) < FAILING || self.looks.was_said {
+            return;
+        }
+        self.looks.was_said = true;
+        let known = self.submissions.values().filter_map(|submission| match &submission.phase {
+            Phase::Known(id) => Some(id.clone()),
+            _ => None,
+        });
+        for id in known.collect::<Vec<_>>() {
+            // No news is no end.
+            let status = self.jobs.status(&id).unwrap_or(Status::Pending);
+            let text = format!("{}; squeue fails for a minute now: {words}", self.jobs.text(&id));
+            self.jobs.update(&id, status, &text);
+        }
+    }
+
+    /// A job stands in the queue: whose it is.
+    fn seen(&mut self, now: Instant, row: &Row) -> Option<u64> {
+        let is_doubtful = |number: &u64| {
+            let phase = self.submissions.get(number).map(|submission| &submission.phase);
+            matches!(phase, Some(Phase::Doubtful { .. } | Phase::Refused))
+        };
+        let number = match row.number.filter(is_doubtful) {
+            Some(number) => {
+                self.adopt(now, number, row.id.clone());
+                number
+            }
+            None => self.number_of(&row.id)?,
+        };
+        let place = self.looks.places.get(&row.id).copied();
+        let submission = self.submissions.get_mut(&number)?;
+        submission.was_seen = true;
+        submission.misses = 0;
+        match news(submission, row, place) {
+            News::Nothing => {}
+            News::Is(status, text) => self.is_now(number, &row.id, status, &text),
+            News::Ended(text) => self.inquire(number, &row.id, Some(text)),
+        }
+        self.after_look(number, row);
+        Some(number)
+    }
+
+    /// What is to be done about a job that is there still.
+    fn after_look(&mut self, number: u64, row: &Row) {
+        let Some(submission) = self.submissions.get_mut(&number) else { return };
+        if submission.is_unwanted && submission.cancels < CANCELS_MAX && row.state != State::Ends {
+            submission.cancels += 1;
+            let id = row.id.clone();
+            // The first was sent when it became unwanted; a controller may have been busy.
+            if submission.cancels > 1 {
+                self.run(Errand::Cancel, commands::scancel(&id));
+            }
+            return;
+        }
+        let Some(bridge) = submission.job.bridge.clone() else { return };
+        if row.state != State::Runs || submission.bridges.is_some() || row.tasks.is_empty() {
+            return;
+        }
+        let nodes = row.tasks.len();
+        submission.bridges = Some(Bridges { nodes, running: nodes, is_success: true });
+        for (node, slots) in row.tasks.iter().enumerate() {
+            let mut environment = submission.job.environment.clone();
+            environment.push(("FARCALL_SLOTS".to_owned(), slots.to_string()));
+            let words = step(&submission.job, &row.id, node);
+            let start = Start::Bridged { words, environment, bridge: bridge.clone() };
+            self.jobs.actions.push_back(Action::Start(format!("{}/{node}", row.id), start));
+        }
+    }
+
+    /// Says how a job is; one that is over is forgotten here.
+    fn is_now(&mut self, number: u64, id: &str, status: Status, text: &str) {
+        self.jobs.update(id, status, text);
+        if !status.is_final() {
+            return;
+        }
+        let Some(submission) = self.submissions.remove(&number) else { return };
+        let bridges = submission.bridges.filter(|bridges| bridges.running > 0);
+        for node in 0..bridges.map_or(0, |bridges| bridges.nodes) {
+            self.jobs.actions.push_back(Action::Kill(format!("{id}/{node}")));
+        }
+    }
+
+    /// The queue does not have these: all but `seen`.
+    fn missed(&mut self, now: Instant, seen: &[u64]) {
+        let missing = self.submissions.keys().copied().filter(|number| !seen.contains(number));
+        for number in missing.collect::<Vec<_>>() {
+            let settle = self.settings.settle;
+            let Some(submission) = self.submissions.get_mut(&number) else { continue };
+            match &mut submission.phase {
+                Phase::Doubtful { since, misses, words } => {
+                    *misses += 1;
+                    if *misses >= MISSES_GONE && now.since(*since) >= settle {
+                        let words = format!("sbatch gave no job: {words}");
+                        submission.phase = Phase::Refused;
+                        submission.since = now;
+                        self.jobs.refused(&submission.request, &words);
+                    }
+                }
+                // It may still come, for as long as a controller may take.
+                Phase::Refused if now.since(submission.since) >= settle * 20 => drop(self.submissions.remove(&number)),
+                Phase::Known(id) if submission.was_seen || now.since(submission.since) >= settle => {
+                    submission.misses += 1;
+                    let (id, misses) = (id.clone(), submission.misses);
+                    if misses >= MISSES_ASKED {
+                        self.inquire(number, &id, None);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Asks the controller about a job: how it ended (`end` says that it has), or whether it knows it at all.
+    fn inquire(&mut self, number: u64, id: &str, end: Option<String>) {
+        let Some(submission) = self.submissions.get_mut(&number).filter(|submission| !submission.is_inquired) else {
+            return;
+        };
+        submission.is_inquired = true;
+        submission.end = end;
+        self.run(Errand::Controller(number), commands::scontrol(id));
+    }
+
+    /// The controller has answered, or not: then the accounting is asked, which remembers for longer.
+    pub(super) fn controller_told(&mut self, number: u64, outcome: &Outcome) {
+        let Some((id, submission)) = self.known(number) else { return };
+        let told = answers::told(outcome);
+        match (submission.end.take(), told) {
+            (Some(end), told) => {
+                let code = told.map(|(_, code)| code).unwrap_or_default();
+                self.is_now(number, &id, Status::Failed, &joined(&end, &code));
+            }
+            (None, Some(told)) => self.told_of_missing(number, &id, told),
+            (None, None) => self.run(Errand::Accounting(number), commands::sacct(&id)),
+        }
+    }
+
+    /// The last who could know has answered.
+    pub(super) fn accounting_told(&mut self, number: u64, outcome: &Outcome) {
+        let Some((id, submission)) = self.known(number) else { return };
+        submission.is_inquired = false;
+        let is_gone = submission.misses >= MISSES_GONE;
+        match answers::told(outcome) {
+            Some(told) => self.told_of_missing(number, &id, told),
+            None if is_gone => {
+                let text = "vanished: neither the queue nor the accounting knows it any more";
+                self.is_now(number, &id, Status::Failed, text);
+            }
+            None => {}
+        }
+    }
+
+    fn told_of_missing(&mut self, number: u64, id: &str, (state, code): (State, String)) {
+        match state {
+            State::Over(status, words) => self.is_now(number, id, status, &joined(words, &code)),
+            // It lives; the queue did not show it.
+            _ => {
+                if let Some(submission) = self.submissions.get_mut(&number) {
+                    submission.is_inquired = false;
+                    submission.misses = 0;
+                }
+            }
+        }
+    }
+
+    /// A submission that Slurm has, with its id there.
+    fn known(&mut self, number: u64) -> Option<(String, &mut Submission)> {
+        let submission = self.submissions.get_mut(&number)?;
+        match &submission.phase {
+            Phase::Known(id) => Some((id.clone(), submission)),
+            _ => None,
+        }
+    }
+}
+
+/// Words and what is behind them.
+fn joined(words: &str, code: &str) -> String {
+    if code.is_empty() { words.to_owned() } else { format!("{words}: {code}") }
+}
+
+/// Reads a line as news of a job. What is not known is none.
+fn news(submission: &mut Submission, row: &Row, place: Option<(usize, usize)>) -> News {
+    let reason = row.reason.as_deref();
+    match row.state {
+        State::Unknown => News::Nothing,
+        State::Waits | State::Requeued => {
+            let again = row.state == State::Requeued || submission.was_active;
+            let mut text = if again { "requeued".to_owned() } else { "waiting".to_owned() };
+            reason.iter().for_each(|reason| text += &format!(": {reason}"));
+            let place = place.filter(|_| matches!(reason, Some("Priority" | "Resources")));
+            place.iter().for_each(|(place, of)| text += &format!("; place {place} of {of} in line"));
+            row.start.iter().for_each(|start| text += &format!("; may start at {start}"));
+            News::Is(Status::Pending, text)
+        }
+        State::Begins => News::Is(Status::Pending, "its nodes are made ready".to_owned()),
+        State::Runs => {
+            submission.was_active = true;
+            News::Is(Status::Active, "running".to_owned())
+        }
+        State::Pauses => News::Is(Status::Active, format!("suspended ({})", row.word)),
+        State::Ends => News::Nothing,
+        State::Over(Status::Done, words) => News::Is(Status::Done, words.to_owned()),
+        State::Over(..) if submission.is_unwanted && row.word.starts_with("CANCELLED") => {
+            News::Is(Status::Failed, "cancelled".to_owned())
+        }
+        State::Over(_, words) => {
+            // Some reasons say the same again, others are left from when it waited.
+            let stale = ["NonZeroExitCode", "TimeLimit", "Resources", "Priority", "Dependency"];
+            let text = joined(words, reason.filter(|reason| !stale.contains(reason)).unwrap_or_default());
+            if row.word == "FAILED" { News::Ended(text) } else { News::Is(Status::Failed, text) }
+        }
+    }
+}
