@@ -145,6 +145,15 @@ class RawTlsClient(Client):
         super().__init__([program, "call", certificates(bench) / "users/bench.pem", server.port], core)
 
 
+class RawSshClient(Client):
+    """The raw client, joined to a raw server by an `ssh` (rows/ssh.py)."""
+
+    def __init__(self, bench, ssh, core):
+        library = bench.folder / "librawclient.so"
+        super().__init__([sys.executable, ROOT / "bench/clients/raw.py", library,
+                          f"exec {ssh} -T far {bench.folder / 'rawstdio'}", CONGESTION], core)
+
+
 class FarcallServer(Child):
     """A private `farcall serve`, with the bench's routines."""
 
@@ -213,7 +222,7 @@ def client_command(kind, stage):
 def build_raw(folder):
     """The raw C programs, compiled into this folder."""
     flags = ["-O2", "-Wall", "-I", ROOT / "bench/raw"]
-    programs = (("rawserver.c", "rawserver", []), ("rawcrowd.c", "rawcrowd", []),
+    programs = (("rawserver.c", "rawserver", []), ("rawstdio.c", "rawstdio", []), ("rawcrowd.c", "rawcrowd", []),
                 ("rawclient.c", "librawclient.so", ["-shared", "-fPIC"]),
                 ("linpack.c", "liblinpack.so", ["-shared", "-fPIC"]))
     for source, output, extra in programs:

@@ -20,7 +20,7 @@ import figures
 import peer_programs
 import turns
 from processes import CONGESTION, FULL, QUICK, ROOT, SMOKE, Bench, build_raw, client_command
-from rows import arrays, calls, compression, crowds, fortran, gridrpc, objects, peers, solving
+from rows import arrays, calls, compression, crowds, fortran, gridrpc, objects, peers, solving, ssh
 
 # In the order in which they run. Those that need the Rust client are left out where it was not built.
 PARTS = {
@@ -30,6 +30,7 @@ PARTS = {
     "under-way": calls.under_way,
     "python": arrays.python_arrays,
     "dgesv": solving.dgesv,
+    "ssh": ssh.ssh,
     "peers": peers.peers,
     "compression": compression.compression,
     "gridrpc": gridrpc.against_native,

@@ -1,5 +1,6 @@
 # The raw C client under measurement: the same commands as the other clients (see rust/main.rs), and solving without it.
-"""Usage: raw.py librawclient.so PORT CONGESTION     with liblinpack.so beside the library
+"""Usage: raw.py librawclient.so PORT CONGESTION      with liblinpack.so beside the library
+       raw.py librawclient.so COMMAND CONGESTION   joined to the standard input and output of a shell command
 
 dgesv N      seconds to move matrix and right side there and back, and to solve the equations in this process
 local N      seconds to solve them in this process
@@ -24,7 +25,10 @@ class Raw:
         library.raw_error.restype = ctypes.c_char_p
         for name in ("raw_roundtrip", "raw_roundtrip_fresh", "raw_pingpong", "raw_pipeline"):
             getattr(library, name).restype = ctypes.c_double
-        if library.raw_open(port, congestion.encode()) != 0:
+        library.raw_open_command.argtypes = [ctypes.c_char_p]
+        opened = library.raw_open(int(port), congestion.encode()) if port.isdigit() \
+            else library.raw_open_command(port.encode())
+        if opened != 0:
             self.fail()
 
     def fail(self):
@@ -57,7 +61,7 @@ class Raw:
 
 
 def main():
-    raw = Raw(sys.argv[1], int(sys.argv[2]), sys.argv[3])
+    raw = Raw(sys.argv[1], sys.argv[2], sys.argv[3])
     for line in sys.stdin:
         command, *arguments = line.split()
         answer = getattr(raw, command)(*arguments)

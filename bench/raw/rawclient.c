@@ -61,6 +61,26 @@ int raw_open(int port, const char *congestion)
     return 0;
 }
 
+/* Starts a shell command, an ssh to a rawstdio, and is joined to its standard input and output. */
+int raw_open_command(const char *command)
+{
+    int pair[2];
+
+    raw_close();
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return refuse("cannot make a pair of sockets");
+    connection = pair[0];
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(pair[1], 0);
+        dup2(pair[1], 1);
+        execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+        _exit(127);
+    }
+    close(pair[1]);
+    return child < 0 ? refuse("cannot start a command") : 0;
+}
+
 /* The congestion control in force on this side; empty without a connection. */
 const char *raw_congestion(void)
 {

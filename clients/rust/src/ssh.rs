@@ -6,7 +6,9 @@
 
 mod conversation;
 mod program;
+mod sharing;
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -20,6 +22,7 @@ use farcall_interfaces::stream::{ByteStream, Peer, Proof};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use conversation::Conversation;
+use sharing::Sharing;
 
 /// The variable that names another `ssh`.
 const SSH_VARIABLE: &str = "FARCALL_SSH";
@@ -30,6 +33,8 @@ const UNINTERRUPTED: &str = "trap '' INT; exec \"$@\"";
 const END_GRACE: Duration = Duration::from_secs(5);
 /// What `ssh` says where trying again would end the same way.
 const REFUSALS: [&str; 3] = ["Permission denied", "Host key verification failed", "Too many authentication failures"];
+/// Time in which a shared connection that is open already gives a sign of life.
+const OPEN_MAX: Duration = Duration::from_secs(15);
 /// What `ssh` ends with for a reason of its own, and not the far side's.
 const SSH_FAILED: i32 = 255;
 /// Time that its last words have to come when it has ended.
@@ -118,14 +123,46 @@ pub fn linger() -> Result<Duration> {
     })
 }
 
+impl Ssh {
+    /// The last arguments of `ssh`: where to.
+    fn to(&self) -> Vec<String> {
+        let port = self.address.port.map(|port| ["-p".to_owned(), port.to_string()]);
+        port.into_iter().flatten().chain(["--".to_owned(), self.address.destination.clone()]).collect()
+    }
+}
+
 /// Reaches the server; starts it there if need be, and brings what is missing.
 ///
 /// # Errors
 /// `Unreachable` when `ssh` fails, with its words; `Unavailable` when nothing of ours can run there; `TimedOut`.
 pub fn connect(ssh: &Ssh, timeout: Duration) -> Result<Box<dyn ByteStream>> {
     let until = Instant::now() + timeout;
-    let running = Running::start(ssh)?;
-    match Conversation::new(&running.socket, ssh, until).hold() {
+    let program = std::env::var_os(SSH_VARIABLE).filter(|name| !name.is_empty()).unwrap_or_else(|| "ssh".into());
+    let sharing = Sharing::of(&program, ssh);
+    if let Some(sharing) = sharing.as_ref().filter(|sharing| sharing.is_open(&program, ssh)) {
+        let sign = until.min(Instant::now() + OPEN_MAX);
+        let reached = reach(ssh, &program, Some(sharing), Limits { sign, until });
+        // A network that is gone is not seen at once.
+        match reached {
+            Err(error) if error.kind() == ErrorKind::TimedOut => sharing.end(&program, ssh),
+            reached => return reached,
+        }
+    }
+    reach(ssh, &program, sharing.as_ref(), Limits { sign: until, until })
+}
+
+/// Until when the far side has to be reached.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// Its first word.
+    sign: Instant,
+    /// All of it.
+    until: Instant,
+}
+
+fn reach(ssh: &Ssh, program: &OsStr, sharing: Option<&Sharing>, limits: Limits) -> Result<Box<dyn ByteStream>> {
+    let running = Running::start(ssh, program, sharing)?;
+    match Conversation::new(&running.socket, ssh, limits).hold() {
         Ok(host) => Ok(running.stream(ssh, &host)),
         Err(error) => Err(running.failed(ssh, error)),
     }
@@ -139,21 +176,17 @@ struct Running {
 }
 
 impl Running {
-    fn start(ssh: &Ssh) -> Result<Running> {
+    fn start(ssh: &Ssh, program: &OsStr, sharing: Option<&Sharing>) -> Result<Running> {
         let system = |errno: rustix::io::Errno| Error::system("make a pair of sockets", errno.into());
         let pair = rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None);
         let (socket, theirs) = pair.map_err(system)?;
         let also_theirs = theirs.try_clone().map_err(|error| Error::system("make a pair of sockets", error))?;
-        let program = std::env::var_os(SSH_VARIABLE).filter(|name| !name.is_empty()).unwrap_or_else(|| "ssh".into());
         let mut command = Command::new("/bin/sh");
         command.args(["-c", UNINTERRUPTED, "sh"]).arg(program).arg("-T");
         if !ssh.may_ask {
             command.args(["-o", "BatchMode=yes"]);
         }
-        if let Some(port) = ssh.address.port {
-            command.args(["-p", &port.to_string()]);
-        }
-        command.args(["--", &ssh.address.destination, &conversation::command()]);
+        command.args(sharing.into_iter().flat_map(Sharing::options)).args(ssh.to()).arg(conversation::command());
         command.stdin(theirs).stdout(also_theirs).stderr(Stdio::piped());
         let mut child = command
             .spawn()

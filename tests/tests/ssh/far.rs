@@ -158,6 +158,7 @@ impl Far {
         }
         command.env("FARCALL_SSH", self.folder.0.join("ssh")).env("FARCALL_REMOTE_PROGRAM", lean());
         command.env("FARCALL_LINGER", LINGER.to_string()).env("FARCALL_NAME", "tester.laptop");
+        command.env("FARCALL_SSH_SHARE", "0");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

@@ -2,9 +2,10 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use farcall_tests::{eventually, trouble};
+use farcall_tests::{Directory, eventually, trouble};
 
 use super::far::{Far, has_namespaces, kill, lean, processes_of};
 
@@ -21,36 +22,74 @@ fn an_ssh_that_fails_is_told_with_its_words() {
     assert!(said.contains("/nonexistent/ssh") && said.contains("FARCALL_SSH"), "{said}");
 }
 
+/// A host whose `ssh` asks: the key has a passphrase, which a program of the user's is asked for.
+fn asking() -> Option<Far> {
+    let far = Far::real()?;
+    ["key", "key.pub", "host", "host.pub"]
+        .iter()
+        .for_each(|name| std::fs::remove_file(far.folder.0.join(name)).unwrap());
+    far.make_keys("open sesame");
+    let place = far.folder.0.display();
+    far.script("ask", &format!("#!/bin/sh\necho asked >>{place}/asked\necho open sesame\n"));
+    Some(far)
+}
+
+/// A command that may ask there, and how often that has been done.
+fn ask(far: &Far, arguments: &[&str]) -> Command {
+    let mut command = far.command(arguments);
+    command.env("SSH_ASKPASS", far.folder.0.join("ask")).env("SSH_ASKPASS_REQUIRE", "force");
+    command.env_remove("SSH_AUTH_SOCK").env("FARCALL_RECONNECT", "20");
+    command
+}
+
+fn asked(far: &Far) -> usize {
+    String::from_utf8(far.folder.read("asked")).unwrap().lines().count()
+}
+
+#[test]
+fn several_connections_share_one_authentication() {
+    let Some(far) = asking() else { return };
+    // A path of a socket is short, and nobody else may enter its folder.
+    let private = Directory::new();
+    std::fs::set_permissions(&private.0, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let shared = |arguments: &[&str]| {
+        let mut command = ask(&far, arguments);
+        let done = command.env("FARCALL_SSH_SHARE", "1").env("XDG_RUNTIME_DIR", &private.0).output().unwrap();
+        assert!(done.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8_lossy(&done.stdout).into_owned()
+    };
+    let control = format!("-oControlPath={}/farcall/%C", private.0.display());
+    let order =
+        |order: &str| Command::new(far.folder.0.join("ssh")).args([&control, "-O", order, "far"]).output().unwrap();
+    shared(&["publish", trouble(false).to_str().unwrap()]);
+    assert!(shared(&["ls"]).contains("trouble/fine"));
+    assert_eq!(asked(&far), 1, "the second connection goes the way of the first");
+    assert!(order("check").status.success());
+    // Its end is that of none but those who use it; the next one asks again.
+    kill(&super::children_of(far.sshds[0].id()));
+    eventually(|| !order("check").status.success());
+    shared(&["drain"]);
+    assert_eq!(asked(&far), 2);
+    order("exit");
+    far.is_left();
+}
+
 #[test]
 fn an_ssh_that_asks_does_so_once() {
-    let Some(mut far) = Far::real() else { return };
-    // Its key has a passphrase, which a program of the user's is asked for.
-    ["key", "key.pub"].iter().for_each(|name| std::fs::remove_file(far.folder.0.join(name)).unwrap());
-    std::fs::remove_file(far.folder.0.join("host")).unwrap();
-    far.make_keys("open sesame");
-    let place = far.folder.0.display().to_string();
-    far.script("ask", &format!("#!/bin/sh\necho asked >>{place}/asked\necho open sesame\n"));
-    let ask = |far: &Far, arguments: &[&str]| {
-        let mut command = far.command(arguments);
-        command.env("SSH_ASKPASS", format!("{place}/ask")).env("SSH_ASKPASS_REQUIRE", "force");
-        command.env_remove("SSH_AUTH_SOCK").env("FARCALL_RECONNECT", "20");
-        command
-    };
+    let Some(far) = asking() else { return };
     let done = ask(&far, &["publish", trouble(false).to_str().unwrap()]).output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    let asked = || String::from_utf8(far.folder.read("asked")).unwrap().lines().count();
-    assert_eq!(asked(), 1);
+    assert_eq!(asked(&far), 1);
     let call = ask(&far, &["call", "trouble/hold", "[1, 2]", "4000"]).spawn().unwrap();
-    eventually(|| asked() == 2);
+    eventually(|| asked(&far) == 2);
     far.is_calling();
     kill(&super::children_of(far.sshds[0].id()));
     let done = call.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
     assert!(!done.status.success() && said.contains("ssh is not let in"), "{said}");
-    assert_eq!(asked(), 2, "a connection that is made again asks for nothing");
+    assert_eq!(asked(&far), 2, "a connection that is made again asks for nothing");
     assert!(ask(&far, &["drain"]).output().unwrap().status.success());
     far.is_left();
-    far.sshds.iter_mut().for_each(|sshd| drop(sshd.kill()));
 }
 
 /// A file in NumPy's format, version 1.0.

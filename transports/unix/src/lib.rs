@@ -2,13 +2,14 @@
 //!
 //! The default way between client, server and executables on one host: the kernel says who is at the other end
 //! (`SO_PEERCRED`), and descriptors travel, so arrays need not. What only Linux has sits in named modules:
-//! [`memory`] (memfd and seals), [`ring`] (eventfd), `credentials` (`SO_PEERCRED`), [`copy`] (AVX2, with a plain copy elsewhere). A port
+//! [`memory`] (memfd and seals), [`ring`] (eventfd), `handed` (epoll), `credentials` (`SO_PEERCRED`), [`copy`] (AVX2, with a plain copy elsewhere). A port
 //! replaces those; [`connect`], [`Listener`] and the stream are POSIX but for the close-on-exec flags.
 
 mod connect;
 pub mod copy;
 mod credentials;
 mod directory;
+mod handed;
 mod listener;
 pub mod memory;
 mod process;
@@ -17,6 +18,7 @@ mod stream;
 
 pub use connect::{connect, connect_to_user, default_socket_path};
 pub use directory::prepare as prepare_directory;
+pub use handed::hand_over;
 pub use listener::Listener;
 pub use memory::{MemoryLimits, SharedMemory};
 pub use process::Birthplace;

@@ -13,6 +13,7 @@ use rustix::fs::Mode;
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
+use crate::handed::HandedStream;
 use crate::stream::UnixStream;
 use crate::{connect, credentials, directory};
 
@@ -46,7 +47,8 @@ impl Listener {
         Listener::bind_for(path, false)
     }
 
-    /// The same for relays: nothing but bytes comes from their clients, and goes to them.
+    /// The same for relays, which hand over what leads to their clients ([`crate::hand_over`]): nothing but bytes comes from
+    /// these, and goes to them.
     ///
     /// # Errors
     /// As [`Listener::bind`].
@@ -144,8 +146,10 @@ impl stream::Listener for Listener {
             };
             let proof = credentials::of_peer(socket.as_fd())?;
             let peer = Peer { address: self.address(), proof };
-            let make = if self.for_relays { UnixStream::relayed } else { UnixStream::new };
-            return Ok(Some(Box::new(make(socket, peer))));
+            return Ok(Some(match self.for_relays {
+                true => Box::new(HandedStream::new(socket, peer)?),
+                false => Box::new(UnixStream::new(socket, peer)),
+            }));
         }
         Ok(None)
     }

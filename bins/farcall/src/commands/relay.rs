@@ -1,11 +1,10 @@
-//! `farcall relay`: what a client's `ssh` becomes on the far side. It passes bytes on between its standard input and output
-//! and a server of this host, which it starts if there is none, and which outlives it.
+//! `farcall relay`: what a client's `ssh` becomes on the far side. It hands its standard input and output over to a
+//! server of this host, which it starts if there is none, and which outlives it.
 
 mod elsewhere;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -13,6 +12,7 @@ use std::process::{Command, Stdio};
 
 use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
+use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::record::{self, own_host};
 use crate::shipped;
@@ -20,9 +20,6 @@ use elsewhere::Hop;
 
 /// What is read of a server's words when it does not come up.
 const WORDS_BYTES_MAX: u64 = 4096;
-
-/// Bytes passed on at a time.
-const PIECE_BYTES: usize = 256 << 10;
 
 #[derive(Args)]
 pub struct RelayArguments {
@@ -50,7 +47,7 @@ enum Found {
     Nobody,
 }
 
-/// Says how it went in one line, then passes bytes on until either end is over.
+/// Says how it went in one line, then waits until either end is over.
 pub fn relay(arguments: &RelayArguments) -> Result<()> {
     let mut output = std::io::stdout();
     let mut say =
@@ -58,7 +55,7 @@ pub fn relay(arguments: &RelayArguments) -> Result<()> {
     match reach(arguments) {
         Ok(Found::Here(server)) => {
             say(&format!("relay {}", own_host()))?;
-            pass_on(&server)
+            hand_over(&server)
         }
         Ok(Found::Elsewhere(hop)) => hop.pass_on(),
         Ok(Found::Nobody) => say(elsewhere::NOBODY),
@@ -158,32 +155,17 @@ fn begin(socket: &Path, arguments: &RelayArguments) -> Result<()> {
     Err(Error::new(ErrorKind::Unavailable, "start a server", said.trim().replace('\n', "; ")))
 }
 
-/// Copies until the end of either. Not within the kernel: whoever splices into a pipe keeps others from reading it for as
-/// long as nothing comes.
-fn copy(mut from: impl Read, mut to: impl Write) -> std::io::Result<()> {
-    let mut buffer = vec![0; PIECE_BYTES];
-    loop {
-        match from.read(&mut buffer) {
-            Ok(0) => return Ok(()),
-            Ok(count) => to.write_all(&buffer[..count])?,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-/// Copies in both directions until one is over.
-fn pass_on(server: &UnixStream) -> Result<()> {
-    let input = File::from(std::io::stdin().as_fd().try_clone_to_owned().map_err(lost)?);
-    let output = File::from(std::io::stdout().as_fd().try_clone_to_owned().map_err(lost)?);
-    let forth = server.try_clone().map_err(lost)?;
-    let thread = std::thread::Builder::new().name("forth".to_owned());
-    let started = thread.spawn(move || {
-        let _ = copy(&input, &forth);
-        // The server reads what came, and says goodbye.
-        let _ = forth.shutdown(Shutdown::Write);
-    });
-    started.map_err(lost)?;
-    let _ = copy(server, &output);
+/// Hands our standard input and output over to the server, which passes us by from then on; until either side is over.
+fn hand_over(server: &UnixStream) -> Result<()> {
+    let (input, output) = (rustix::stdio::stdin(), rustix::stdio::stdout());
+    farcall_transport_unix::hand_over(server.as_fd(), input, output).map_err(lost)?;
+    // A pipe hangs up when the other end is closed, whatever is still in it: the server has it, and reads on.
+    let ends = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
+    let mut watched = [
+        PollFd::from_borrowed_fd(input, ends),
+        PollFd::from_borrowed_fd(output, ends),
+        PollFd::from_borrowed_fd(server.as_fd(), ends),
+    ];
+    while poll(&mut watched, None) == Err(rustix::io::Errno::INTR) {}
     Ok(())
 }

@@ -3,12 +3,11 @@
 
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::Instant;
 
 use farcall_base::{Error, ErrorKind, Result};
 
 use super::program::Program;
-use super::{Ssh, readable};
+use super::{Limits, Ssh, readable};
 
 /// What may come before the first mark: more is a far side that talks without end.
 const NOISE_BYTES_MAX: usize = 1 << 20;
@@ -26,15 +25,15 @@ pub fn command() -> String {
 pub struct Conversation<'a> {
     socket: &'a OwnedFd,
     ssh: &'a Ssh,
-    until: Instant,
+    limits: Limits,
     mark: String,
     /// What came behind the last answer.
     rest: Vec<u8>,
 }
 
 impl<'a> Conversation<'a> {
-    pub fn new(socket: &'a OwnedFd, ssh: &'a Ssh, until: Instant) -> Conversation<'a> {
-        Conversation { socket, ssh, until, mark: String::new(), rest: Vec::new() }
+    pub fn new(socket: &'a OwnedFd, ssh: &'a Ssh, limits: Limits) -> Conversation<'a> {
+        Conversation { socket, ssh, limits, mark: String::new(), rest: Vec::new() }
     }
 
     /// Holds it, until the far side is a relay: on which host.
@@ -108,10 +107,11 @@ impl<'a> Conversation<'a> {
                 let line = String::from_utf8_lossy(&line);
                 // A start-up file may have printed something without a line's end before it.
                 if let Some(at) = line.find(&self.mark) {
+                    self.limits.sign = self.limits.until;
                     return Ok(line[at + self.mark.len()..].trim().to_owned());
                 }
             }
-            if !readable(self.socket.as_fd(), self.until) {
+            if !readable(self.socket.as_fd(), self.limits.sign) {
                 return Err(Error::new(ErrorKind::TimedOut, "connect", "the far side did not answer in time")
                     .fix("see whether `ssh` alone works there, or give it more time"));
             }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use farcall_base::{Error, ErrorKind, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{RelayArguments, copy, lost};
+use super::{RelayArguments, lost};
 use crate::record::{Record, own_host};
 
 /// What a relay says that was to find a server, and found none.
@@ -21,6 +21,8 @@ const HOP_MAX: Duration = Duration::from_secs(8);
 const ANSWER_SECONDS: &str = "ConnectTimeout=5";
 /// What start-up files may print there.
 const NOISE_BYTES_MAX: usize = 1 << 20;
+/// Bytes passed on at a time.
+const PIECE_BYTES: usize = 256 << 10;
 /// What is kept of the words of an `ssh` that fails.
 const WORDS_BYTES_MAX: u64 = 1024;
 
@@ -77,6 +79,20 @@ impl Hop {
         // Who read it has gone, which nobody wants to know.
         let _ = passed;
         Ok(())
+    }
+}
+
+/// Copies until the end of either. Not within the kernel: whoever splices into a pipe keeps others from reading it for as
+/// long as nothing comes.
+fn copy(mut from: impl Read, mut to: impl Write) -> std::io::Result<()> {
+    let mut buffer = vec![0; PIECE_BYTES];
+    loop {
+        match from.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(count) => to.write_all(&buffer[..count])?,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
     }
 }
 
