@@ -1,4 +1,4 @@
-"""All clients run one list of scenarios, and print the same (README.md). Needs what `make build` stages, and a C compiler."""
+"""All clients run one list of scenarios, and print the same (README.md). Needs what `make build` stages, and compilers of C and Fortran."""
 
 import difflib
 import os
@@ -30,9 +30,19 @@ def c_client(folder):
     return [program]
 
 
+def fortran_client(folder):
+    program = folder / "client"
+    link = [f"-I{STAGE}/include", f"-L{STAGE}/lib", f"-Wl,-rpath,{STAGE}/lib", "-lfarcall_fortran", "-lfarcall"]
+    # The preprocessor makes long lines of what is alike for all types.
+    options = ["-cpp", "-ffree-line-length-none", "-O2", "-J", folder, "-o", program]
+    built(["gfortran", *options, HERE / "fortran/values.F90", HERE / "fortran/client.F90", *link])
+    return [program]
+
+
 # How a client's runner is built in a folder, and the command that it is then; the list follows as its argument.
 CLIENTS = {
     "c": c_client,
+    "fortran": fortran_client,
     "python": lambda _: [sys.executable, HERE / "python_client.py"],
     "cli": lambda _: [sys.executable, HERE / "command_line.py"],
 }
@@ -56,7 +66,7 @@ def environment(tmp_path_factory):
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_client_prints_what_all_do(client, environment, tmp_path):
     command = CLIENTS[client](tmp_path)
-    done = subprocess.run([*command, LIST], env=environment, capture_output=True, text=True, timeout=TIME_MAX)
+    done = subprocess.run([*command, LIST], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=TIME_MAX)
     expected = [f"{one.name}: {line}" for one in steps.read(LIST) if client not in one.excused for line in one.expected]
     difference = "\n".join(difflib.unified_diff(expected, done.stdout.splitlines(), "the list", client, lineterm="", n=0))
     assert not difference and done.returncode == 0, f"{difference}\n{done.stderr[-2000:]}"
