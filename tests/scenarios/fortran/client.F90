@@ -5,6 +5,7 @@ module procedures
 
 contains
 
+  ! What routines call back.
   subroutine square(x, y)
     real(real64), intent(in) :: x
     real(real64), intent(out) :: y
@@ -81,12 +82,16 @@ contains
     character(kind=c_char), pointer :: letter
     integer(int64) :: whole
 
+! The arguments so far: a ninth place is free until the last one comes.
 #define REST a1, a2, a3, a4, a5, a6, a7, a8
+! Which elements of the memory are the array's, in this dimension.
 #define SECTION(n) one%first(n):one%last(n):one%step(n)
+! A number, or an array of one rank, of the type of `x`: as it lies, without a copy.
 #define PASS_ONE(x) call c_f_pointer(c_loc(one%memory), x, [1]); call pass(k - 1, x(1), REST)
 #define PASS_RANK1(x) call c_f_pointer(c_loc(one%memory), x, one%room(1:1)); call pass(k - 1, x(SECTION(1)), REST)
 #define PASS_RANK2(x) call c_f_pointer(c_loc(one%memory), x, one%room(1:2)); call pass(k - 1, x(SECTION(1), SECTION(2)), REST)
 #define PASS_RANK3(x) call c_f_pointer(c_loc(one%memory), x, one%room); call pass(k - 1, x(SECTION(1), SECTION(2), SECTION(3)), REST)
+! Whichever rank it has.
 #define PASS_ALL(x1, x2, x3) select case (one%rank); case (0); PASS_ONE(x1); case (1); PASS_RANK1(x1); case (2); PASS_RANK2(x2); case (3); PASS_RANK3(x3); end select
 
     if (k == 0) then
@@ -116,8 +121,10 @@ contains
       call pass(k - 1, whole, REST)
       return
     end if
+    ! All others go by their very type.
     select case (one%type)
     case ('char')
+      ! A single character is a CHARACTER; those of arrays are bytes, which the interface takes as well.
       if (one%mode == 'in' .and. .not. one%is_array) then
         call c_f_pointer(c_loc(one%memory), letter)
         call pass(k - 1, letter, REST)
@@ -141,6 +148,7 @@ contains
     case ('dcomplex')
       PASS_ALL(w1, w2, w3)
     case default
+      ! Texts, and paths of files.
       texts => one%texts
       if (one%is_array) then
         call pass(k - 1, texts, REST)
@@ -156,6 +164,7 @@ contains
     character(len=*), intent(in) :: name
     type(action), intent(in), target :: of
     integer :: k
+    ! The recursion reads these: its own arguments are those of the call.
     made => of
     how = what
     called = name
@@ -171,6 +180,7 @@ contains
     call pass(of%count)
   end subroutine
 
+  ! The names of the kinds, which are their numbers in the module.
   function kind_of(stat) result(words)
     integer, intent(in) :: stat
     character(len=:), allocatable :: words
@@ -188,6 +198,7 @@ contains
     character(len=:), allocatable :: lines
     integer :: k
     lines = ''
+    ! An error is one line, whatever was to come back.
     if (stat /= farcall_ok) then
       lines = trim(scenario)//': '//kind_of(stat)//new_line('a')
       return
@@ -197,6 +208,7 @@ contains
     end do
   end function
 
+  ! Arguments in memory of their own, for calls that are under way beside each other.
   function copy_of(from) result(to)
     type(action), intent(in) :: from
     type(action) :: to
@@ -207,6 +219,7 @@ contains
     end do
   end function
 
+  ! The memory of all arguments.
   subroutine release(of)
     type(action), intent(inout) :: of
     integer :: k
@@ -216,6 +229,7 @@ contains
     of%count = 0
   end subroutine
 
+  ! What has this name; an empty one is free.
   function slot_of(name) result(slot)
     character(len=*), intent(in) :: name
     type(kept), pointer :: slot
@@ -243,11 +257,13 @@ contains
     slot%stat = outcome
   end subroutine
 
+  ! The outcome of a call that was started.
   function waited(name) result(lines)
     character(len=*), intent(in) :: name
     character(len=:), allocatable :: lines
     type(kept), pointer :: slot
     slot => slot_of(name)
+    ! What could not begin has its error already.
     if (slot%stat == farcall_ok) call farcall_wait(slot%future, timeout=wait_max, stat=slot%stat, errmsg=errmsg)
     lines = told(slot%action, slot%stat)
     call release(slot%action)
@@ -255,11 +271,13 @@ contains
     slot%stat = 0
   end function
 
+  ! Lines end by themselves.
   subroutine say(lines)
     character(len=*), intent(in) :: lines
     write (*, '(a)', advance='no') lines
   end subroutine
 
+  ! A call with its end.
   subroutine call_and_tell(name)
     character(len=*), intent(in) :: name
     call act(by_name, name, pending)
@@ -282,6 +300,7 @@ contains
         call start(name, routine, copy_of(pending))
       end do
     end if
+    ! The last is waited for first.
     do k = count, 1, -1
       write (name, '("many", i0)') k
       if (at_once) then
@@ -297,6 +316,7 @@ contains
     print '(2a, i0, a)', trim(scenario), ': ', size(pack(outcomes, outcomes == outcomes(1))), ' alike'
   end subroutine
 
+  ! Objects of a class, whose beginning takes the arguments; or handles of a routine.
   subroutine hold(name, count, of, is_class)
     character(len=*), intent(in) :: name, of
     integer, intent(in) :: count
@@ -305,6 +325,7 @@ contains
     type(action) :: none
     integer :: stat
     slot => slot_of('')
+    ! All of them in one request.
     allocate (slot%objects(count))
     call farcall_hold(slot%objects, server, of, stat=stat, errmsg=errmsg)
     if (stat == farcall_ok) call farcall_ready(slot%objects(1), timeout=wait_max, stat=stat, errmsg=errmsg)
@@ -317,6 +338,7 @@ contains
     if (is_class) call method(name, 1, '_initialize')
   end subroutine
 
+  ! A call on one of the objects; without a name, of the routine that is held.
   subroutine method(name, index, of)
     character(len=*), intent(in) :: name, of
     integer, intent(in) :: index
@@ -327,6 +349,7 @@ contains
     call say(told(pending, outcome))
   end subroutine
 
+  ! Ends objects, and waits until they have.
   subroutine end_of(name)
     character(len=*), intent(in) :: name
     type(kept), pointer :: slot
@@ -339,6 +362,7 @@ contains
     slot%name = ''
   end subroutine
 
+  ! Only whether it comes about.
   subroutine connect(address)
     character(len=*), intent(in) :: address
     type(farcall_server) :: other
@@ -349,10 +373,12 @@ contains
     call farcall_close(other)
   end subroutine
 
+  ! One action, with the arguments that were gathered.
   subroutine step(what, words)
     character(len=*), intent(in) :: what, words(3)
     integer :: number
     type(kept), pointer :: slot
+    ! Its number stands in one of two places.
     number = 0
     select case (what)
     case ('repeat', 'together')
@@ -421,6 +447,7 @@ program client
 
 contains
 
+  ! The scenario runs as it is read.
   subroutine read_line()
     integer :: k
     if (line == '' .or. line(1:1) == '#' .or. line(1:1) == '=') return

@@ -22,6 +22,7 @@ module values
 
 contains
 
+  ! A mistake of the list or of this program: the test sees its exit status and its words.
   subroutine wrong(what, where)
     character(len=*), intent(in) :: what, where
     error stop trim(scenario)//': '//what//': '//where
@@ -38,6 +39,7 @@ contains
     line = adjustl(line(end + 1:))
   end function
 
+  ! Of a scalar, one.
   pure integer(int64) function elements(one)
     type(argument), intent(in) :: one
     elements = product(one%shape)
@@ -59,16 +61,19 @@ contains
     place = place * one%bytes
   end function
 
+  ! Whether values are whole numbers: characters are their codes.
   logical function is_whole(one)
     type(argument), intent(in) :: one
     is_whole = index(one%type, 'int') > 0 .or. one%type == 'char'
   end function
 
+  ! Real numbers that an element consists of.
   pure integer function parts(one)
     type(argument), intent(in) :: one
     parts = merge(2, 1, index(one%type, 'complex') > 0)
   end function
 
+  ! Bytes of one element; texts and files have none.
   subroutine set_size(one)
     type(argument), intent(inout) :: one
     select case (one%type)
@@ -112,6 +117,7 @@ contains
     one%memory = 77
   end subroutine
 
+  ! Bytes at a place in the memory, whatever the type of what lies there.
   subroutine put(one, at, bits)
     type(argument), intent(inout) :: one
     integer(int64), intent(in) :: at
@@ -166,6 +172,7 @@ contains
     end do
   end subroutine
 
+  ! Texts, each in quotes.
   subroutine fill_texts(one, list)
     type(argument), intent(inout) :: one
     character(len=*), intent(in) :: list
@@ -202,6 +209,7 @@ contains
     close (unit)
   end subroutine
 
+  ! What stands behind `in`, `inout` or `out`: name, type, extents, layout, values.
   function read_argument(mode, given) result(one)
     character(len=*), intent(in) :: mode, given
     type(argument) :: one
@@ -260,6 +268,7 @@ contains
     if (associated(from%texts)) allocate (one%texts, source=from%texts)
   end function
 
+  ! Arrays of a call under way must not be given up.
   subroutine give_up(one)
     type(argument), intent(inout) :: one
     if (associated(one%memory)) deallocate (one%memory)
@@ -282,6 +291,7 @@ contains
     bits = transfer(whole, bits)
   end function
 
+  ! A whole number as such, any other by its bits; -0 is no whole number.
   function shown_real(bits, bytes) result(text)
     integer(int64), intent(in) :: bits
     integer, intent(in) :: bytes
@@ -316,6 +326,7 @@ contains
     end subroutine
   end function
 
+  ! Hexadecimal digits, which Fortran writes in capitals.
   pure function lower(text)
     character(len=*), intent(in) :: text
     character(len=len(text)) :: lower
@@ -326,6 +337,7 @@ contains
     end do
   end function
 
+  ! Fortran has no unsigned integers: the sign is put where the type has one.
   function shown_whole(one, bits) result(text)
     type(argument), intent(in) :: one
     integer(int64), intent(in) :: bits
@@ -340,6 +352,7 @@ contains
     text = ' '//trim(room)
   end function
 
+  ! What stands for many numbers.
   function shown_sum(total) result(text)
     integer(int64), intent(in) :: total
     character(len=18) :: text
@@ -347,6 +360,7 @@ contains
     text = lower(text)
   end function
 
+  ! All numbers, or their sum: the exclusive or of their bits, each turned by its place.
   function shown_numbers(one) result(text)
     type(argument), intent(in) :: one
     character(len=:), allocatable :: text
@@ -366,6 +380,7 @@ contains
     if (count > shown_max) text = shown_sum(total)
   end function
 
+  ! A file by its content, or by its bytes and their sum.
   function shown_file(one) result(text)
     type(argument), intent(in) :: one
     character(len=:), allocatable :: text, content
