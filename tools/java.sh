@@ -24,8 +24,8 @@ fi
 
 # What Maven and its libraries warn of in newer JDKs is not about Farcall.
 quietly() {
-    "$@" 2>&1 | grep -Ev '^WARNING: .*(sun\.misc\.Unsafe|terminally deprecated|Please consider reporting|jansi|java\.lang\.System::load|enable-native-access)' |
-        sed 's/\x1b\[[0-9;]*m//g'
+    "$@" 2>&1 | sed 's/\x1b\[[0-9;]*m//g' |
+        grep -Ev '^(WARNING: .*(sun\.misc\.Unsafe|terminally deprecated|consider reporting|jansi|java\.lang\.System::load|enable-native-access).*|)$'
     return "${PIPESTATUS[0]}"
 }
 

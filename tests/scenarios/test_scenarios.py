@@ -39,11 +39,21 @@ def fortran_client(folder):
     return [program]
 
 
+def java_client(folder):
+    home = subprocess.run([HERE.parents[1] / "tools/find-jdk.sh"], capture_output=True, text=True).stdout.strip()
+    jar = STAGE / "share/java/farcall.jar"
+    if not home or not jar.exists():
+        pytest.skip("no Java that is new enough, or no farcall.jar (make java)")
+    built([f"{home}/bin/javac", "-Xlint:all", "-Werror", "-cp", jar, "-d", folder, *(HERE / "java").glob("*.java")])
+    return [f"{home}/bin/java", "--enable-native-access=ALL-UNNAMED", "-Xmx1g", "-cp", f"{jar}:{folder}", "Scenarios"]
+
+
 # How a client's runner is built in a folder, and the command that it is then; the list follows as its argument.
 CLIENTS = {
     "c": c_client,
     "fortran": fortran_client,
     "python": lambda _: [sys.executable, HERE / "python_client.py"],
+    "java": java_client,
     "cli": lambda _: [sys.executable, HERE / "command_line.py"],
 }
 
