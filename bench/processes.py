@@ -189,6 +189,26 @@ class FarcallClient(Client):
         super().__init__([*command, server.address], core, {**server.environment, **(environment or {})})
 
 
+def java_home(stage):
+    """A JDK that the Java client runs with, or None where there is none, or nobody has built the client."""
+    found = subprocess.run([ROOT / "tools/find-jdk.sh"], capture_output=True, text=True).stdout.strip()
+    return pathlib.Path(found) if found and (stage / "share/java/farcall.jar").exists() else None
+
+
+class JavaClient(Client):
+    """The Java client, compiled when it is first asked for. The heap's pages are touched at the begin, as they are in any
+    program that has run for a while."""
+
+    def __init__(self, bench, server, core):
+        home, jar, classes = java_home(bench.stage), bench.stage / "share/java/farcall.jar", bench.folder / "java"
+        if not classes.exists():
+            source = ROOT / "bench/clients/java/BenchClient.java"
+            subprocess.run([home / "bin/javac", "-cp", jar, "-d", classes, source], check=True)
+        options = ["--enable-native-access=ALL-UNNAMED", "-XX:+UseParallelGC", "-Xms1g", "-Xmx1g", "-XX:+AlwaysPreTouch"]
+        super().__init__([home / "bin/java", *options, "-cp", f"{jar}:{classes}", "BenchClient", server.address], core,
+                         server.environment)
+
+
 class SlowLink(Child):
     """A link of 100 Mbit/s and 20 ms to a server (link.py)."""
 

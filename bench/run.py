@@ -20,7 +20,7 @@ import figures
 import peer_programs
 import turns
 from processes import CONGESTION, FULL, QUICK, ROOT, SMOKE, Bench, build_raw, client_command
-from rows import arrays, calls, compression, crowds, fortran, gridrpc, objects, peers, solving, ssh
+from rows import arrays, calls, compression, crowds, fortran, gridrpc, java, objects, peers, solving, ssh
 
 # In the order in which they run. Those that need the Rust client are left out where it was not built.
 PARTS = {
@@ -29,6 +29,7 @@ PARTS = {
     "calls": calls.small,
     "under-way": calls.under_way,
     "python": arrays.python_arrays,
+    "java": java.calls,
     "dgesv": solving.dgesv,
     "ssh": ssh.ssh,
     "peers": peers.peers,

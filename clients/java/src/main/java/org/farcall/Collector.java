@@ -63,7 +63,7 @@ final class Collector {
     private Object value(Parameter one, long view) {
         return switch (Native.resultsKind(results, one.index)) {
             case RESULT_ARRAY -> fresh(one, view);
-            case WRITTEN -> one.isFile ? filler.files[one.index] : written(one, view);
+            case WRITTEN -> one.isFile ? filler.fileOf(one) : written(one, view);
             case TEXT -> one.isFile ? bytes(one, 0) : text(one, 0);
             case TEXTS -> all(one);
             default -> null;
@@ -111,13 +111,22 @@ final class Collector {
         look(one, view);
         long data = MEMORY.get(JAVA_LONG, view);
         int rank = rank(view);
-        long[] shape = longs(view + SHAPE, rank);
-        long[] strides = longs(view + STRIDES, rank);
-        boolean isOne = Arrays.stream(shape).allMatch(extent -> extent == 1);
-        if ((one.isSingle || rank == 0) && isOne) {
+        if ((one.isSingle || rank == 0) && isOne(view, rank)) {
             return Scalars.read(one, data);
         }
+        long[] shape = longs(view + SHAPE, rank);
+        long[] strides = longs(view + STRIDES, rank);
         return arena == null ? array(one, data, shape, strides) : left(one, data, shape, strides);
+    }
+
+    /** Whether all extents are 1. Most results of small calls are such, so that nothing is allocated here. */
+    private static boolean isOne(long view, int rank) {
+        for (int axis = 0; axis < rank; axis++) {
+            if (MEMORY.get(JAVA_LONG, view + SHAPE + 8L * axis) != 1) {
+                return false;
+            }
+        }
+        return true;
     }
 
     /** The array where it lies; if its strides are odd, a copy. */

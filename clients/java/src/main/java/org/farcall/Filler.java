@@ -60,8 +60,8 @@ final class Filler {
     List<Passed> functions = List.of();
     /** Where results go, by parameter; null where nobody gave a place. */
     final Place[] places;
-    /** Files that results are written to, by parameter: a Path, or an array of them. */
-    final Object[] files;
+    /** Files that results are written to, by parameter: a Path, or an array of them; null if there are none. */
+    private Object[] files;
 
     Filler(Interface described, Scratch scratch) {
         this.routine = described.fullName;
@@ -69,7 +69,6 @@ final class Filler {
         int count = described.parameters.size();
         slots = scratch.zeroed((long) ARGUMENT_BYTES * Math.max(count, 1));
         places = new Place[count];
-        files = new Object[count];
     }
 
     private long slot(Parameter parameter) {
@@ -158,6 +157,7 @@ final class Filler {
             put(slot, path(parameter, value));
         }
         if (parameter.isOutput() && value != null) {
+            files = files == null ? new Object[places.length] : files;
             files[parameter.index] = value;
         }
     }
@@ -165,6 +165,11 @@ final class Filler {
     /** Where an OUT file goes. */
     void file(Parameter parameter, Object path) {
         files(slot(parameter), parameter, path);
+    }
+
+    /** Where the caller has the file of a result. */
+    Object fileOf(Parameter parameter) {
+        return files[parameter.index];
     }
 
     private byte[] path(Parameter parameter, Object value) {
@@ -319,30 +324,29 @@ final class Filler {
     private void lay(long slot, Parameter parameter, Operand operand, long address) {
         kind(slot, ARRAY);
         MEMORY.set(JAVA_INT, slot + ELEMENT, parameter.element.number);
-        MEMORY.set(JAVA_LONG, slot + DATA, address);
+        MEMORY.set(JAVA_LONG, slot + DATA, address + operand.offset);
         MEMORY.set(JAVA_LONG, slot + RANK, operand.shape.length);
         MEMORY.set(JAVA_LONG, slot + SHAPE, scratch.longs(operand.shape));
         // Vectors lie the same way in either order.
-        if (operand.shape.length > 1) {
-            MEMORY.set(JAVA_LONG, slot + STRIDES, scratch.longs(Strided.packed(operand.shape, operand.elementBytes, operand.columns)));
+        if (operand.shape.length > 1 || operand.hasGaps()) {
+            MEMORY.set(JAVA_LONG, slot + STRIDES, scratch.longs(operand.strides()));
         }
     }
 
     /** Where the result of an OUT array goes, or that of an INOUT one that is not to go over its argument. */
     void destination(Parameter parameter, Object value) {
         Operand operand = operand(parameter, value, true);
-        long address = operand.isNative() ? operand.address() : scratch.allocate(operand.bytes());
+        long address = operand.isNative() ? operand.address() : operand.hasGaps() ? copied(operand) : scratch.allocate(operand.bytes());
         long slot = slot(parameter);
         if (!parameter.isInput()) {
             lay(slot, parameter, operand, address);
         } else {
             MEMORY.set(JAVA_INT, slot + DESTINATION, INTO);
             MEMORY.set(JAVA_INT, slot + INTO_ELEMENT, parameter.element.number);
-            MEMORY.set(JAVA_LONG, slot + INTO_DATA, address);
+            MEMORY.set(JAVA_LONG, slot + INTO_DATA, address + operand.offset);
             MEMORY.set(JAVA_LONG, slot + INTO_RANK, operand.shape.length);
             MEMORY.set(JAVA_LONG, slot + INTO_SHAPE, scratch.longs(operand.shape));
-            long[] strides = Strided.packed(operand.shape, operand.elementBytes, operand.columns);
-            MEMORY.set(JAVA_LONG, slot + INTO_STRIDES, scratch.longs(strides));
+            MEMORY.set(JAVA_LONG, slot + INTO_STRIDES, scratch.longs(operand.strides()));
         }
         places[parameter.index] = new Place(operand, address);
     }

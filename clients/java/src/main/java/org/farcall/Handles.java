@@ -9,6 +9,7 @@ public final class Handles implements AutoCloseable {
     private final Routine routine;
     private final Held held;
     private final int count;
+    private final java.util.BitSet disposed = new java.util.BitSet();
 
     Handles(Routine routine, int count) {
         if (count < 1) {
@@ -47,6 +48,15 @@ public final class Handles implements AutoCloseable {
     /** Starts a call on one of them. */
     public CallFuture submit(int index, Object... positional) {
         return with(index, positional).submit();
+    }
+
+    /** One of them is not wanted any more; with the last of them they end. The second time it does nothing. */
+    synchronized boolean dispose(int index) {
+        disposed.set(index);
+        if (disposed.cardinality() == count) {
+            close();
+        }
+        return disposed.cardinality() == count;
     }
 
     /** Ends them, and calls under way on them. */

@@ -32,7 +32,8 @@ final class Listener {
 
     private final Consumer<Printed> output;
     private final Consumer<Progress> progress;
-    private final Text[] texts = {new Text(), new Text()};
+    /** Of the two streams; null if nobody wants them. */
+    private final Text[] texts;
 
     /** Decodes one stream, whose characters may come in two pieces. */
     private static final class Text {
@@ -50,9 +51,17 @@ final class Listener {
         }
     }
 
-    Listener(Consumer<Printed> output, Consumer<Progress> progress) {
+    private static final Listener NOBODY = new Listener(null, null);
+
+    /** One for a call; all calls that nobody listens to share one. */
+    static Listener of(Consumer<Printed> output, Consumer<Progress> progress) {
+        return output == null && progress == null ? NOBODY : new Listener(output, progress);
+    }
+
+    private Listener(Consumer<Printed> output, Consumer<Progress> progress) {
         this.output = output;
         this.progress = progress;
+        texts = output == null ? null : new Text[] {new Text(), new Text()};
     }
 
     /** Bits of enum farcall_wanted; 0 if nobody wants anything. */
@@ -100,8 +109,11 @@ final class Listener {
     }
 
     private void print(boolean isError, byte[] said, boolean isLast) {
+        if (output == null) {
+            return;
+        }
         String text = texts[isError ? 1 : 0].decoded(said, isLast);
-        if (!text.isEmpty() && output != null) {
+        if (!text.isEmpty()) {
             output.accept(new Printed(text, isError));
         }
     }

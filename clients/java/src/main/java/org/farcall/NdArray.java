@@ -14,10 +14,39 @@ public final class NdArray {
     private final Object data;
     private final long[] shape;
     private final boolean columns;
+    /** Distances in bytes, and where the first element lies; null of what has no gaps. */
+    private final long[] ownStrides;
+    private final long offset;
+
+    /** Elements with gaps between them, in a flat array of Java's that all of them must lie in. */
+    static NdArray stored(Object flat, long elementBytes, long offset, long[] shape, long[] strides) {
+        NdArray made = new NdArray(MemorySegment.NULL, false, shape);
+        long last = offset;
+        for (int i = 0; i < shape.length; i++) {
+            last += (shape[i] - 1) * strides[i];
+        }
+        long bytes = Element.memoryOf(flat).byteSize();
+        // Which type its items have is looked at when it is passed.
+        if (made.size() > 0 && (last < 0 || last > bytes - elementBytes)) {
+            String message = "an array of " + bytes + " bytes has no room for a shape of " + Arrays.toString(shape);
+            throw wrong(message, "pass one that is as long as the interface says");
+        }
+        return new NdArray(flat, offset, shape, strides);
+    }
+
+    private NdArray(Object data, long offset, long[] shape, long[] strides) {
+        this.data = data;
+        this.shape = shape;
+        this.offset = offset;
+        columns = false;
+        ownStrides = strides;
+    }
 
     NdArray(Object data, boolean columns, long... shape) {
         this.data = data;
         this.columns = columns;
+        ownStrides = null;
+        offset = 0;
         this.shape = shape.clone();
         long count = 1;
         for (long extent : shape) {
@@ -191,7 +220,17 @@ public final class NdArray {
 
     /** Bytes between neighbours. */
     long[] strides(long elementBytes) {
-        return Strided.packed(shape, elementBytes, columns);
+        return ownStrides != null ? ownStrides : Strided.packed(shape, elementBytes, columns);
+    }
+
+    /** Whether there are gaps between its elements. */
+    boolean hasGaps() {
+        return ownStrides != null;
+    }
+
+    /** Bytes before its first element. */
+    long offset() {
+        return offset;
     }
 
     /** Its shape, and what it lies in: "NdArray[2, 3] of double[]". */

@@ -16,6 +16,10 @@ final class Operand {
     /** Whether columns follow one another. */
     final boolean columns;
     final long elementBytes;
+    /** Distances in bytes, of arrays with gaps; otherwise null. */
+    private final long[] gaps;
+    /** Bytes before the first element. */
+    final long offset;
     /** All of it, or null of nested arrays. */
     private final MemorySegment flat;
 
@@ -25,6 +29,9 @@ final class Operand {
         this.columns = columns;
         this.elementBytes = elementBytes;
         this.shape = shape;
+        boolean hasGaps = given instanceof NdArray array && array.hasGaps();
+        gaps = hasGaps ? ((NdArray) given).strides(elementBytes) : null;
+        offset = hasGaps ? ((NdArray) given).offset() : 0;
     }
 
     /** What is wrong with an argument. */
@@ -66,7 +73,7 @@ final class Operand {
         } else {
             flat = Element.memoryOf(fitting(routine, parameter, array.data(), isDestination));
         }
-        if (flat.byteSize() != array.size() * bytes) {
+        if (!array.hasGaps() && flat.byteSize() != array.size() * bytes) {
             String message = array + " has " + flat.byteSize() + " bytes, and its shape says " + array.size() + " elements of " + bytes;
             throw refused(routine, parameter, message, "pass " + parameter.wanted());
         }
@@ -147,8 +154,21 @@ final class Operand {
         return made;
     }
 
-    /** Bytes of all elements. */
+    /** Whether there is more in its memory than its elements, which calls must leave as it is. */
+    boolean hasGaps() {
+        return gaps != null;
+    }
+
+    /** Bytes between neighbours. */
+    long[] strides() {
+        return gaps != null ? gaps : Strided.packed(shape, elementBytes, columns);
+    }
+
+    /** Bytes of its memory. */
     long bytes() {
+        if (gaps != null) {
+            return flat.byteSize();
+        }
         long bytes = elementBytes;
         for (long extent : shape) {
             bytes = Math.multiplyExact(bytes, extent);
@@ -191,7 +211,8 @@ final class Operand {
     void copyFrom(long address, long[] extents) {
         if (flat == null) {
             rowsFrom(given, 0, address, extents);
-        } else if (Arrays.equals(extents, shape)) {
+        } else if (gaps != null || Arrays.equals(extents, shape)) {
+            // What was not written is what was copied there before the call.
             MemorySegment.copy(Native.MEMORY, address, flat, 0, flat.byteSize());
         } else {
             partFrom(columns ? shape.length - 1 : 0, 0, address, extents);
@@ -224,7 +245,7 @@ final class Operand {
 
     /** What the caller gave, or the part of these extents of it, where a routine says how many results there are. */
     Object part(long[] extents) {
-        if (Arrays.equals(extents, shape) || flat == null || shape.length != 1) {
+        if (Arrays.equals(extents, shape) || flat == null || gaps != null || shape.length != 1) {
             return given;
         }
         if (given instanceof MemorySegment memory) {

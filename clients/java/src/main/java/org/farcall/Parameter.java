@@ -179,6 +179,12 @@ public final class Parameter {
         return struct != null ? struct.bytes : element.bytes;
     }
 
+    /** The expression of a dimension's `size`, `start`, `end` or `stride`; null if there is none. */
+    String dimension(int axis, String key) {
+        Object said = ((Map<?, ?>) ((List<?>) described.get("dimensions")).get(axis)).get(key);
+        return said == null ? null : said.toString();
+    }
+
     /** What a caller passes for it, in the words of messages. */
     String wanted() {
         if (isCallback) {

@@ -36,7 +36,7 @@ final class Prepared {
     Prepared(Arguments arguments, boolean announced) {
         routine = arguments.routine;
         connection = routine.connection;
-        listener = new Listener(arguments.output, arguments.progress);
+        listener = Listener.of(arguments.output, arguments.progress);
         segments = arguments.segments;
         held = arguments.held;
         timeoutSeconds = arguments.timeoutSeconds;
@@ -132,21 +132,28 @@ final class Prepared {
     }
 
     private Results collected(long results) {
+        if (segments) {
+            return left(results);
+        }
+        try {
+            Collector collector = new Collector(filler, results, scratch, null);
+            return new Results(routine.name(), collector.values(routine.described), collector.times(), null, null);
+        } finally {
+            Native.free(Native.FREE_RESULTS, results);
+        }
+    }
+
+    /** Results that stay where they are. */
+    private Results left(long results) {
         Handle handle = new Handle(results, Native.FREE_RESULTS);
-        Arena arena = segments ? Arena.ofShared() : null;
-        boolean given = false;
+        Arena arena = Arena.ofShared();
         try {
             Collector collector = new Collector(filler, results, scratch, arena);
-            Results made = new Results(routine.name(), collector.values(routine.described), collector.times(), arena, handle);
-            given = segments;
-            return made;
-        } finally {
-            if (!given) {
-                handle.close();
-                if (arena != null) {
-                    arena.close();
-                }
-            }
+            return new Results(routine.name(), collector.values(routine.described), collector.times(), arena, handle);
+        } catch (RuntimeException error) {
+            arena.close();
+            handle.close();
+            throw error;
         }
     }
 

@@ -11,16 +11,32 @@ public final class RemoteObject implements AutoCloseable {
     private final Server server;
     private final Held held;
 
-    RemoteObject(Server server, String name, Object... arguments) {
+    private RemoteObject(Server server, Held held) {
         this.server = server;
-        held = new Held(server.connection(), name, 1, 0, false);
+        this.held = held;
+    }
+
+    /** An object whose `_initialize` nobody has called. */
+    static RemoteObject bare(Server server, String name) {
+        Held held = new Held(server.connection(), name, 1, 0, false);
         try {
             held.waitReady();
-            initialize(arguments);
         } catch (RuntimeException error) {
             held.close();
             throw error;
         }
+        return new RemoteObject(server, held);
+    }
+
+    static RemoteObject made(Server server, String name, Object... arguments) {
+        RemoteObject object = bare(server, name);
+        try {
+            object.initialize(arguments);
+        } catch (RuntimeException error) {
+            object.close();
+            throw error;
+        }
+        return object;
     }
 
     private void initialize(Object... arguments) {

@@ -134,7 +134,7 @@ public final class Server implements AutoCloseable {
 
     /** Makes an object of a class: waits until it takes calls, and calls its `_initialize` with these arguments, if it has one. */
     public RemoteObject object(String name, Object... arguments) {
-        return new RemoteObject(this, name, arguments);
+        return RemoteObject.made(this, name, arguments);
     }
 
     /**
