@@ -62,6 +62,7 @@ public final class Scenarios {
         }
     }
 
+    /** Gathers arguments until an action uses them up. */
     private void run(List<String> lines, List<String> names) throws Exception {
         List<Values> gathered = new ArrayList<>();
         double timeout = 0;
@@ -90,10 +91,12 @@ public final class Scenarios {
         }
     }
 
+    /** One line of output. */
     private void say(String words) {
         OUT.println(name + ": " + words);
     }
 
+    /** One action of the list. */
     private void act(Step step) throws Exception {
         String first = step.words.length > 1 ? step.words[1] : "";
         String second = step.words.length > 2 ? step.words[2] : "";
@@ -133,6 +136,7 @@ public final class Scenarios {
         Arguments with(Object... positional);
     }
 
+    /** An argument as this client passes it. */
     private Object given(Values one) {
         if (one.mode.equals("callback")) {
             return switch (one.type) {
@@ -144,6 +148,7 @@ public final class Scenarios {
         return one.type.equals("filename") ? file(one) : one.given();
     }
 
+    /** The callback of that name. */
     private static Object rotate(Object[] arguments) {
         double[] x = (double[]) arguments[1];
         double last = x[x.length - 1];
@@ -152,6 +157,7 @@ public final class Scenarios {
         return null;
     }
 
+    /** Makes a file with an argument's content. */
     private Path file(Values one) {
         Path path = folder.resolve(one.name);
         try {
@@ -162,10 +168,12 @@ public final class Scenarios {
         }
     }
 
+    /** Values in order. */
     private Object[] positional(List<Values> arguments) {
         return arguments.stream().filter(one -> !one.mode.equals("out")).map(this::given).toArray();
     }
 
+    /** A call that is ready to be made. */
     private Arguments arguments(Step step, Begin begin) {
         Arguments call = begin.with(positional(step.arguments.stream().filter(one -> one.name.equals("-")).toList()));
         for (Values one : step.arguments) {
@@ -203,6 +211,7 @@ public final class Scenarios {
         }
     }
 
+    /** Prints an outcome. */
     private void show(Step step, Callable<Results> outcome) throws Exception {
         shown(step, outcome).forEach(this::say);
     }
@@ -216,6 +225,7 @@ public final class Scenarios {
         }
     }
 
+    /** A call under way; one that could not begin has failed. */
     private CompletableFuture<Results> started(Step step, String routine) {
         try {
             return arguments(step, server.routine(routine)::with).submit();
@@ -224,6 +234,7 @@ public final class Scenarios {
         }
     }
 
+    /** One after the other. */
     private void repeat(Step step, int count, String routine) throws Exception {
         List<List<String>> outcomes = new ArrayList<>();
         for (int i = 0; i < count; i++) {
@@ -232,6 +243,7 @@ public final class Scenarios {
         alike(outcomes);
     }
 
+    /** All begun before one is waited for, the last first. */
     private void together(Step step, int count, String routine) throws Exception {
         List<CompletableFuture<Results>> calls = new ArrayList<>();
         for (int i = 0; i < count; i++) {
@@ -245,6 +257,7 @@ public final class Scenarios {
         alike(outcomes);
     }
 
+    /** The last outcome, and how many are like it. */
     private void alike(List<List<String>> outcomes) {
         List<String> last = outcomes.get(outcomes.size() - 1);
         last.forEach(this::say);

@@ -59,6 +59,7 @@ final class Values {
         return type.endsWith("complex");
     }
 
+    /** The item of Java's array for the type. */
     private Class<?> component() {
         return switch (type) {
             case "char", "int8", "uint8" -> byte.class;
@@ -70,12 +71,14 @@ final class Values {
         };
     }
 
+    /** Items of that array. */
     private int items() {
         return Math.toIntExact(LongStream.of(shape).reduce(isComplex() ? 2 : 1, (a, b) -> a * b));
     }
 
     // ---- Reading ---------------------------------------------------------------------------------------------------------
 
+    /** The value behind the colon, or a ramp. */
     private Object read(List<String> head, String tail) {
         if (type.equals("filename")) {
             return file(head, tail);
@@ -94,6 +97,7 @@ final class Values {
         return numbers;
     }
 
+    /** The content of a file. */
     private static byte[] file(List<String> head, String tail) {
         if (head.isEmpty()) {
             return tail.equals("missing") ? null : texts(tail)[0].getBytes(StandardCharsets.UTF_8);
@@ -106,6 +110,7 @@ final class Values {
         return content;
     }
 
+    /** Texts in quotes, or null. */
     private static String[] texts(String tail) {
         List<String> texts = new ArrayList<>();
         for (String rest = tail.trim(); !rest.isEmpty();) {
@@ -116,6 +121,7 @@ final class Values {
         return texts.toArray(new String[0]);
     }
 
+    /** One item from its word. */
     private static void put(Object array, int index, String word) {
         switch (array) {
             case byte[] one -> one[index] = (byte) Integer.parseInt(word);
@@ -127,6 +133,7 @@ final class Values {
         }
     }
 
+    /** Java has other words for these numbers. */
     private static double real(String word) {
         return switch (word) {
             case "nan" -> Double.NaN;
@@ -172,6 +179,7 @@ final class Values {
         return matrix(turned).byColumns();
     }
 
+    /** A view with a shape. */
     private NdArray matrix(Object flat) {
         return switch (flat) {
             case byte[] one -> NdArray.of(one, shape);
@@ -243,6 +251,7 @@ final class Values {
         return made;
     }
 
+    /** Elements as words, or a checksum of many. */
     private String numbers(Object flat) {
         int length = Array.getLength(flat);
         if (length > SHOWN_MAX) {

@@ -7,6 +7,7 @@ import java.util.concurrent.ExecutionException;
 final class Calling {
     private Calling() {}
 
+    /** Waits in this thread: in slices, between which it looks for interrupts and the end of the connection. */
     static Results call(Arguments arguments) {
         if (Thread.currentThread().isVirtual()) {
             return callParked(arguments);
@@ -44,6 +45,7 @@ final class Calling {
         }
     }
 
+    /** Whatever goes wrong is the future's. */
     static CallFuture submit(Arguments arguments) {
         CallFuture future = new CallFuture();
         try {
@@ -59,6 +61,7 @@ final class Calling {
         return future;
     }
 
+    /** Begins at once if there is room, and otherwise waits for it. */
     private static void start(CallFuture future, Prepared prepared) {
         if (prepared.start(0) == Native.PENDING) {
             Connection.apart(() -> {

@@ -60,6 +60,7 @@ final class Collector {
         return seconds;
     }
 
+    /** A result by its kind. */
     private Object value(Parameter one, long view) {
         return switch (Native.resultsKind(results, one.index)) {
             case RESULT_ARRAY -> fresh(one, view);
@@ -70,6 +71,7 @@ final class Collector {
         };
     }
 
+    /** Several texts, or contents of files. */
     private Object all(Parameter one) {
         int count = Math.toIntExact(Native.resultsTextCount(results, one.index));
         Object all = one.isFile ? new byte[count][] : new String[count];
@@ -79,34 +81,40 @@ final class Collector {
         return one.isSingle && count == 1 ? Array.get(all, 0) : all;
     }
 
+    /** A copy of a text or of a file's content. */
     private byte[] bytes(Parameter one, long index) {
         long length = scratch.allocate(8);
         long data = Native.resultsText(results, one.index, index, length);
         return data == 0 ? null : Native.bytes(data, MEMORY.get(JAVA_LONG, length));
     }
 
+    /** The same as text. */
     private String text(Parameter one, long index) {
         byte[] bytes = bytes(one, index);
         return bytes == null ? null : new String(bytes, StandardCharsets.UTF_8);
     }
 
+    /** Describes an array result at `view`. */
     private void look(Parameter one, long view) {
         long error = scratch.allocate(8);
         Native.check(Native.resultsArray(results, one.index, view, error), error);
     }
 
+    /** Extents or strides of a view. */
     private static long[] longs(long address, int count) {
         long[] values = new long[count];
         MemorySegment.copy(MEMORY, JAVA_LONG, address, values, 0, count);
         return values;
     }
 
+    /** Its number of dimensions. */
     private static int rank(long view) {
         return MEMORY.get(java.lang.foreign.ValueLayout.JAVA_INT, view + RANK);
     }
 
     // ---- Results in memory of their own ----------------------------------------------------------------------------------
 
+    /** An array in memory of its own, or one value. */
     private Object fresh(Parameter one, long view) {
         look(one, view);
         long data = MEMORY.get(JAVA_LONG, view);

@@ -59,6 +59,7 @@ final class Connection implements Runnable {
         return apart(() -> opened(options));
     }
 
+    /** Connects, with a scratch of its own. */
     private static Connection opened(ServerOptions options) {
         SharedMemory memory = new SharedMemory();
         Scratch scratch = memory.scratch();
@@ -84,6 +85,7 @@ final class Connection implements Runnable {
         }
     }
 
+    /** Where a private server listens. */
     private static String addressOf(Handle server) {
         try {
             return Native.serverAddress(server.use());
@@ -103,6 +105,7 @@ final class Connection implements Runnable {
         return scratch.text(given);
     }
 
+    /** A list of them. */
     private static long texts(Scratch scratch, List<String> given) {
         long list = scratch.zeroed(8L * Math.max(given.size(), 1));
         for (int i = 0; i < given.size(); i++) {
@@ -111,6 +114,7 @@ final class Connection implements Runnable {
         return list;
     }
 
+    /** Starts a private server, and waits until it listens. */
     private static Handle started(ServerOptions options, Scratch scratch) {
         long place = scratch.allocate(8);
         long error = scratch.allocate(8);
@@ -126,6 +130,7 @@ final class Connection implements Runnable {
         return new Handle(MEMORY.get(JAVA_LONG, place), Native.FREE_SERVER);
     }
 
+    /** The client, by options. */
     private static Handle connected(ServerOptions options, String address, Scratch scratch) {
         long place = scratch.allocate(8);
         long error = scratch.allocate(8);

@@ -33,10 +33,12 @@ final class Expression {
         return value;
     }
 
+    /** What is not understood, or no whole number. */
     private ArithmeticException wrong() {
         return new ArithmeticException("the size \"" + text + "\" cannot be worked out here");
     }
 
+    /** What is left, from the next character that is no blank on. */
     private String rest() {
         while (at < text.length() && text.charAt(at) == ' ') {
             at++;
@@ -44,6 +46,7 @@ final class Expression {
         return text.substring(at);
     }
 
+    /** Takes a word if it is next. */
     private boolean take(String word) {
         if (!rest().startsWith(word)) {
             return false;
@@ -52,12 +55,14 @@ final class Expression {
         return true;
     }
 
+    /** Takes a word that must be next. */
     private void expect(String word) {
         if (!take(word)) {
             throw wrong();
         }
     }
 
+    /** `c ? a : b`, of which both sides are worked out. */
     private long conditional() {
         if (++depth > DEPTH_MAX) {
             throw wrong();
@@ -73,6 +78,7 @@ final class Expression {
         return value;
     }
 
+    /** Operators of one level and all that bind more closely. */
     private long binary(int level) {
         if (level == LEVELS.length) {
             return power();
@@ -94,6 +100,7 @@ final class Expression {
         return null;
     }
 
+    /** Overflow is an error, as everywhere in sizes. */
     private long applied(String operator, long a, long b) {
         return switch (operator) {
             case "||" -> a != 0 || b != 0 ? 1 : 0;
@@ -114,6 +121,7 @@ final class Expression {
         };
     }
 
+    /** `^` binds to the right. */
     private long power() {
         long base = unary();
         if (!take("^")) {
@@ -126,6 +134,7 @@ final class Expression {
         return value;
     }
 
+    /** A sign, a negation, parentheses. */
     private long unary() {
         if (take("-")) {
             return Math.negateExact(unary());
@@ -142,6 +151,7 @@ final class Expression {
         return atom();
     }
 
+    /** A number, a parameter, a function of some. */
     private long atom() {
         String rest = rest();
         int end = 0;
@@ -163,6 +173,7 @@ final class Expression {
         return take("(") ? function(word) : names.applyAsLong(word);
     }
 
+    /** min, max, abs. */
     private long function(String name) {
         long value = conditional();
         boolean isLarger = name.equals("max");

@@ -61,6 +61,7 @@ public final class FarcallGrpcClient implements GrpcClient {
         begin(server == null || server.getProperty("hostname") == null ? List.of() : List.of(server));
     }
 
+    /** Becomes active. Servers are connected to when a handle wants them. */
     private synchronized void begin(List<Properties> found) throws GrpcException {
         if (sections != null) {
             throw new GrpcException(ALREADY_INITIALIZED, "activate: it is active already; deactivate it first", null);
@@ -100,6 +101,7 @@ public final class FarcallGrpcClient implements GrpcClient {
         return found;
     }
 
+    /** The line that begins a section: its name, in lower case. */
     private static String opened(String section, String line, String where) throws GrpcException {
         if (section != null || !line.endsWith(">")) {
             throw new GrpcException(CONFIGFILE_ERROR, where + line + " stands inside a section, or has no >", null);
@@ -107,6 +109,7 @@ public final class FarcallGrpcClient implements GrpcClient {
         return line.substring(1, line.length() - 1).strip().toLowerCase(Locale.ROOT);
     }
 
+    /** The line that ends one. */
     private static String closed(String section, String line, String where) throws GrpcException {
         if (section == null || !line.equalsIgnoreCase("</" + section + ">")) {
             throw new GrpcException(CONFIGFILE_ERROR, where + line + " ends no section that was begun", null);
@@ -122,6 +125,7 @@ public final class FarcallGrpcClient implements GrpcClient {
         servers.clear();
     }
 
+    /** Every function but activate wants this first. */
     private void check() throws GrpcException {
         if (sections == null) {
             throw new GrpcException(NOT_INITIALIZED, "the client is not active; call activate first", null);
@@ -157,6 +161,7 @@ public final class FarcallGrpcClient implements GrpcClient {
         return port == null && isThisHost(host) ? "" : "tls://" + host + ":" + (port == null ? PORT : port);
     }
 
+    /** Whether a name means this host. */
     private static boolean isThisHost(String host) {
         try {
             return host.equals("localhost") || host.equals(InetAddress.getLocalHost().getHostName());
@@ -250,6 +255,7 @@ public final class FarcallGrpcClient implements GrpcClient {
         return getObjectHandles(name, null, count);
     }
 
+    /** The routine of a function; the server is asked for its interface. */
     private Routine routine(String function, Properties server) throws GrpcException {
         Server on = server(server);
         return translated(FUNCTION_NOT_FOUND, () -> on.routine(function));
@@ -257,26 +263,31 @@ public final class FarcallGrpcClient implements GrpcClient {
 
     /** How long the parts of a call took, from moments of this clock and the server's times. */
     private record Times(long[] handle, double total, double started, double ran) implements GrpcExecInfo {
+        /** Until the interface was there. */
         @Override
         public double getLookupTime() {
             return (handle[1] - handle[0]) / 1e9;
         }
 
+        /** Until the processes took calls. */
         @Override
         public double getInvokeTime() {
             return (handle[2] - handle[1]) / 1e9;
         }
 
+        /** Until the routine began. */
         @Override
         public double getForeTime() {
             return started;
         }
 
+        /** While it ran. */
         @Override
         public double getExecTime() {
             return ran;
         }
 
+        /** What is left of the whole. */
         @Override
         public double getBackTime() {
             return Math.max(0, total - started - ran);
@@ -287,6 +298,7 @@ public final class FarcallGrpcClient implements GrpcClient {
     private static final class Session {
         private volatile CallFuture current;
 
+        /** Its thread hears of it as GRPC_CANCELED_NP. */
         void cancel() {
             CallFuture call = current;
             if (call != null) {
@@ -311,6 +323,7 @@ public final class FarcallGrpcClient implements GrpcClient {
             });
         }
 
+        /** An attribute of a session that is a time. */
         private static double seconds(String text) {
             try {
                 return Double.parseDouble(text);
@@ -319,6 +332,7 @@ public final class FarcallGrpcClient implements GrpcClient {
             }
         }
 
+        /** Waits in a way that an interrupt and {@link #cancel} end. */
         private Results outcome(Arguments call) {
             current = call.submit();
             try {
@@ -374,6 +388,7 @@ public final class FarcallGrpcClient implements GrpcClient {
         }
     }
 
+    /** GRPC_INVALID_FUNCTION_HANDLE after dispose. */
     private static void checkHandle(boolean disposed) throws GrpcException {
         if (disposed) {
             throw new GrpcException(INVALID_HANDLE, "call: the handle was disposed of; make another one", null);

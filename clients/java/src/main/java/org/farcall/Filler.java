@@ -71,10 +71,12 @@ final class Filler {
         places = new Place[count];
     }
 
+    /** Where the argument of a parameter lies. */
     private long slot(Parameter parameter) {
         return slots + (long) ARGUMENT_BYTES * parameter.index;
     }
 
+    /** An argument of a kind that the parameter does not take. */
     private FarcallException refused(Parameter parameter, Object value, String advice) {
         String message = "the interface wants " + parameter.wanted() + " (" + parameter.type() + "), not " + Scalars.shown(value);
         return Operand.refused(routine, parameter, message, advice);
@@ -104,6 +106,7 @@ final class Filler {
         }
     }
 
+    /** Says which member of `value` counts. */
     private static void kind(long slot, int kind) {
         MEMORY.set(JAVA_INT, slot, kind);
     }
@@ -121,6 +124,7 @@ final class Filler {
 
     // ---- Functions, files and texts ------------------------------------------------------------------------------------
 
+    /** A function is known to the library by one C function for all, and a number. */
     private void function(long slot, Parameter parameter, Object value) {
         if (value == null) {
             kind(slot, NULL);
@@ -139,6 +143,7 @@ final class Filler {
         MEMORY.set(JAVA_LONG, slot + SECOND, passed.number());
     }
 
+    /** Files go by their paths, the content of one as bytes. */
     private void files(long slot, Parameter parameter, Object value) {
         if (value == null) {
             kind(slot, NULL);
@@ -172,6 +177,7 @@ final class Filler {
         return files[parameter.index];
     }
 
+    /** A path in whatever form Java has it. */
     private byte[] path(Parameter parameter, Object value) {
         String path = switch (value) {
             case Path one -> one.toString();
@@ -185,6 +191,7 @@ final class Filler {
         return path.getBytes(StandardCharsets.UTF_8);
     }
 
+    /** The items of what may be a list or an array. */
     private Object[] listed(Parameter parameter, Object value) {
         return switch (value) {
             case List<?> list -> list.toArray();
@@ -194,6 +201,7 @@ final class Filler {
         };
     }
 
+    /** One text or several; null is NULL. */
     private void texts(long slot, Parameter parameter, Object value) {
         if (!parameter.isArray) {
             kind(slot, TEXT);
@@ -214,6 +222,7 @@ final class Filler {
         putAll(slot, texts);
     }
 
+    /** The bytes of a text, which need not be UTF-8 if they are given as bytes. */
     private byte[] encoded(Parameter parameter, Object value) {
         return switch (value) {
             case String text -> text.getBytes(StandardCharsets.UTF_8);
@@ -222,6 +231,7 @@ final class Filler {
         };
     }
 
+    /** An array of farcall_text; what is null stays zero, which is NULL. */
     private void putAll(long slot, byte[][] texts) {
         long items = scratch.zeroed(16L * Math.max(texts.length, 1));
         for (int i = 0; i < texts.length; i++) {
@@ -236,6 +246,7 @@ final class Filler {
 
     // ---- Numbers -------------------------------------------------------------------------------------------------------
 
+    /** A number by value, checked against the range of the type. */
     private void number(long slot, Parameter parameter, Object value) {
         Element type = parameter.element;
         if (type == Element.CHAR) {
@@ -257,6 +268,7 @@ final class Filler {
         }
     }
 
+    /** A struct by its bytes. */
     private void struct(long slot, Parameter parameter, Object value) {
         byte[] bytes = switch (value) {
             case byte[] given -> given;
@@ -273,6 +285,7 @@ final class Filler {
 
     // ---- Arrays --------------------------------------------------------------------------------------------------------
 
+    /** An array: native memory where it lies, anything else copied to memory that does not move. */
     private void array(long slot, Parameter parameter, Object value, boolean inPlace) {
         if (parameter.element == Element.CHAR && value instanceof String text) {
             kind(slot, TEXT);
@@ -306,6 +319,7 @@ final class Filler {
         MEMORY.set(JAVA_LONG, slot + SHAPE, scratch.longs(new long[] {1}));
     }
 
+    /** An array in whatever form, or why it is none. */
     private Operand operand(Parameter parameter, Object value, boolean isDestination) {
         Operand operand = Operand.of(routine, parameter, value, isDestination);
         if (operand == null) {
@@ -314,6 +328,7 @@ final class Filler {
         return operand;
     }
 
+    /** Copies it, so that the collector may move the original. */
     private long copied(Operand operand) {
         long address = scratch.allocate(operand.bytes());
         operand.copyTo(address);

@@ -21,6 +21,7 @@ final class Json {
         this.text = text;
     }
 
+    /** The one value that a text holds. */
     static Object read(String text) {
         Json json = new Json(text);
         Object value = json.value(0);
@@ -31,6 +32,7 @@ final class Json {
         return value;
     }
 
+    /** What is no JSON, and where. */
     private FarcallException wrong(String what) {
         return FarcallException.of(ErrorKind.PROTOCOL, "read an interface", what, null, "at", Integer.toString(at));
     }
@@ -41,6 +43,7 @@ final class Json {
         }
     }
 
+    /** The next character that is no blank, which stays. */
     private char next() {
         skipBlanks();
         if (at == text.length()) {
@@ -49,6 +52,7 @@ final class Json {
         return text.charAt(at);
     }
 
+    /** Takes this character. */
     private void expect(char wanted) {
         if (next() != wanted) {
             throw wrong("there is no " + wanted);
@@ -56,6 +60,7 @@ final class Json {
         at++;
     }
 
+    /** Any value. */
     private Object value(int depth) {
         if (depth > DEPTH_MAX) {
             throw wrong("it is nested too deeply");
@@ -71,6 +76,7 @@ final class Json {
         };
     }
 
+    /** Members in their order. */
     private Map<String, Object> object(int depth) {
         Map<String, Object> members = new LinkedHashMap<>();
         expect('{');
@@ -87,6 +93,7 @@ final class Json {
         return members;
     }
 
+    /** Items in their order. */
     private List<Object> array(int depth) {
         List<Object> items = new ArrayList<>();
         expect('[');
@@ -100,6 +107,7 @@ final class Json {
         return items;
     }
 
+    /** One of true, false, null. */
     private Object word(String word, Object meaning) {
         if (!text.startsWith(word, at)) {
             throw wrong("there is no value");
@@ -108,6 +116,7 @@ final class Json {
         return meaning;
     }
 
+    /** Interfaces have no number that a double does not hold. */
     private Double number() {
         int begin = at;
         while (at < text.length() && "+-.eE0123456789".indexOf(text.charAt(at)) >= 0) {
@@ -120,6 +129,7 @@ final class Json {
         }
     }
 
+    /** A text with its escapes resolved. */
     private String string() {
         expect('"');
         StringBuilder said = new StringBuilder();
@@ -134,6 +144,7 @@ final class Json {
         return said.toString();
     }
 
+    /** What stands behind a backslash. */
     private char escaped() {
         if (at == text.length()) {
             throw wrong("a text has no end");
@@ -150,6 +161,7 @@ final class Json {
         };
     }
 
+    /** Four hexadecimal digits; of a pair of surrogates, each by itself. */
     private char unicode() {
         try {
             char one = (char) Integer.parseInt(text, at, at + 4, 16);

@@ -86,6 +86,7 @@ final class Native {
 
     private Native() {}
 
+    /** A handle of a C function, by its name and types; the library is loaded by the first. */
     private static MethodHandle function(String name, String types) {
         MemoryLayout[] arguments = new MemoryLayout[types.length() - 1];
         for (int i = 0; i < arguments.length; i++) {
@@ -98,15 +99,18 @@ final class Native {
         return LINKER.downcallHandle(symbol, descriptor);
     }
 
+    /** The layout of a type. */
     private static MemoryLayout layout(char type) {
         return type == 'i' ? INT : type == 'd' ? DOUBLE : LONG;
     }
 
+    /** The library lacks a function. */
     private static FarcallException old(String name) {
         String advice = "name that of this version with -D" + Library.PROPERTY + "=FILE";
         return FarcallException.of(ErrorKind.VERSION, "load the library", "it has no " + name + ": it is older than this client", advice);
     }
 
+    /** Makes the C function that calls {@link Passed#run}; it lives as long as the process. */
     private static long upcall() {
         try {
             MethodType type = MethodType.methodType(void.class, long.class, long.class);
@@ -127,6 +131,7 @@ final class Native {
 
     // ---- Calls by shape: one method for each combination of types, all of them inlined ---------------------------------
 
+    /** Runs one of the functions that free. */
     static void free(MethodHandle function, long object) {
         try {
             function.invokeExact(object);
@@ -135,6 +140,7 @@ final class Native {
         }
     }
 
+    /** farcall_version. */
     static String version() {
         try {
             return text((long) VERSION.invokeExact());
@@ -143,6 +149,7 @@ final class Native {
         }
     }
 
+    /** farcall_connect_with: `client` is the place of the client. */
     static int connect(long options, long client, long error) {
         try {
             return (int) CONNECT.invokeExact(options, client, error);
@@ -151,6 +158,7 @@ final class Native {
         }
     }
 
+    /** farcall_running_server. */
     static int runningServer(long client, long error) {
         try {
             return (int) RUNNING_SERVER.invokeExact(client, error);
@@ -159,10 +167,12 @@ final class Native {
         }
     }
 
+    /** farcall_address, copied. */
     static String address(long client) {
         return textOf(ADDRESS, client);
     }
 
+    /** farcall_server_start: waits until the server listens. */
     static int serverStart(long options, long server, long error) {
         try {
             return (int) SERVER_START.invokeExact(options, server, error);
@@ -171,10 +181,12 @@ final class Native {
         }
     }
 
+    /** farcall_server_address, copied. */
     static String serverAddress(long server) {
         return textOf(SERVER_ADDRESS, server);
     }
 
+    /** farcall_lookup_within: PENDING if there is no answer in so many seconds. */
     static int lookup(long client, long name, double seconds, long routine, long error) {
         try {
             return (int) LOOKUP.invokeExact(client, name, seconds, routine, error);
@@ -183,6 +195,7 @@ final class Native {
         }
     }
 
+    /** farcall_list_within: the text at `json` is to be freed. */
     static int list(long client, double seconds, long json, long error) {
         try {
             return (int) LIST.invokeExact(client, seconds, json, error);
@@ -191,18 +204,22 @@ final class Native {
         }
     }
 
+    /** farcall_routine_json, copied. */
     static String routineJson(long routine) {
         return textOf(ROUTINE_JSON, routine);
     }
 
+    /** farcall_routine_help, copied. */
     static String routineHelp(long routine) {
         return textOf(ROUTINE_HELP, routine);
     }
 
+    /** farcall_routine_signature, copied. */
     static String routineSignature(long routine) {
         return textOf(ROUTINE_SIGNATURE, routine);
     }
 
+    /** farcall_start_within: PENDING, and no call, if there is no room for it by then. */
     static int start(long routine, long arguments, long count, long options, double seconds, long call, long error) {
         try {
             return (int) START.invokeExact(routine, arguments, count, options, seconds, call, error);
@@ -211,6 +228,7 @@ final class Native {
         }
     }
 
+    /** farcall_call_wait: the outcome is given once; PENDING if the call is not over by then. */
     static int callWait(long call, double seconds, long results, long error) {
         try {
             return (int) CALL_WAIT.invokeExact(call, seconds, results, error);
@@ -219,6 +237,7 @@ final class Native {
         }
     }
 
+    /** farcall_call_news. */
     static int callNews(long call, double seconds, long news, long error) {
         try {
             return (int) CALL_NEWS.invokeExact(call, seconds, news, error);
@@ -236,6 +255,7 @@ final class Native {
         }
     }
 
+    /** farcall_call_number: what {@link #nextFinished} tells. */
     static long callNumber(long call) {
         try {
             return (long) CALL_NUMBER.invokeExact(call);
@@ -244,6 +264,7 @@ final class Native {
         }
     }
 
+    /** farcall_call_wait_kept. */
     static int callWaitKept(long call, double seconds, long error) {
         try {
             return (int) CALL_WAIT_KEPT.invokeExact(call, seconds, error);
@@ -252,6 +273,7 @@ final class Native {
         }
     }
 
+    /** farcall_call_id: 1 and 33 bytes at `id`, or 0. */
     static int callId(long call, long id) {
         try {
             return (int) CALL_ID.invokeExact(call, id);
@@ -260,6 +282,7 @@ final class Native {
         }
     }
 
+    /** farcall_fetch. */
     static int fetch(long client, long id, long options, long routine, long call, long error) {
         try {
             return (int) FETCH.invokeExact(client, id, options, routine, call, error);
@@ -268,6 +291,7 @@ final class Native {
         }
     }
 
+    /** farcall_forget. */
     static int forget(long client, long id, long error) {
         try {
             return (int) FORGET.invokeExact(client, id, error);
@@ -276,6 +300,7 @@ final class Native {
         }
     }
 
+    /** farcall_next_finished: the number of a call that is over. */
     static int nextFinished(long client, double seconds, long number, long error) {
         try {
             return (int) NEXT_FINISHED.invokeExact(client, seconds, number, error);
@@ -284,6 +309,7 @@ final class Native {
         }
     }
 
+    /** farcall_results_kind. */
     static int resultsKind(long results, long parameter) {
         try {
             return (int) RESULTS_KIND.invokeExact(results, parameter);
@@ -292,6 +318,7 @@ final class Native {
         }
     }
 
+    /** farcall_results_array: 536 bytes at `view`. */
     static int resultsArray(long results, long parameter, long view, long error) {
         try {
             return (int) RESULTS_ARRAY.invokeExact(results, parameter, view, error);
@@ -300,6 +327,7 @@ final class Native {
         }
     }
 
+    /** farcall_results_text: its address, which belongs to the results, or 0. */
     static long resultsText(long results, long parameter, long index, long bytes) {
         try {
             return (long) RESULTS_TEXT.invokeExact(results, parameter, index, bytes);
@@ -308,6 +336,7 @@ final class Native {
         }
     }
 
+    /** farcall_results_text_count. */
     static long resultsTextCount(long results, long parameter) {
         try {
             return (long) RESULTS_TEXT_COUNT.invokeExact(results, parameter);
@@ -316,6 +345,7 @@ final class Native {
         }
     }
 
+    /** farcall_results_times: 24 bytes. */
     static int resultsTimes(long results, long times) {
         try {
             return (int) RESULTS_TIMES.invokeExact(results, times);
@@ -324,6 +354,7 @@ final class Native {
         }
     }
 
+    /** farcall_memory_allocate: where it lies, and the handle that frees it. */
     static int memoryAllocate(long bytes, long data, long memory, long error) {
         try {
             return (int) MEMORY_ALLOCATE.invokeExact(bytes, data, memory, error);
@@ -332,6 +363,7 @@ final class Native {
         }
     }
 
+    /** farcall_hold_start. */
     static int holdStart(long client, long name, int count, long options, long hold, long error) {
         try {
             return (int) HOLD_START.invokeExact(client, name, count, options, hold, error);
@@ -340,6 +372,7 @@ final class Native {
         }
     }
 
+    /** farcall_hold_ready. */
     static int holdReady(long hold, double seconds, long error) {
         try {
             return (int) HOLD_READY.invokeExact(hold, seconds, error);
@@ -348,10 +381,12 @@ final class Native {
         }
     }
 
+    /** farcall_hold_name, copied. */
     static String holdName(long hold) {
         return textOf(HOLD_NAME, hold);
     }
 
+    /** farcall_hold_id: 16 bytes. */
     static int holdId(long hold, int index, long id, long error) {
         try {
             return (int) HOLD_ID.invokeExact(hold, index, id, error);
@@ -360,6 +395,7 @@ final class Native {
         }
     }
 
+    /** farcall_hold_release. */
     static int holdRelease(long hold, double seconds, long error) {
         try {
             return (int) HOLD_RELEASE.invokeExact(hold, seconds, error);
@@ -368,6 +404,7 @@ final class Native {
         }
     }
 
+    /** farcall_running_parameter: 552 bytes. */
     static int runningParameter(long running, long index, long parameter) {
         try {
             return (int) RUNNING_PARAMETER.invokeExact(running, index, parameter);
@@ -376,6 +413,7 @@ final class Native {
         }
     }
 
+    /** farcall_running_answer. */
     static int runningAnswer(long running, long index, long text, long bytes) {
         try {
             return (int) RUNNING_ANSWER.invokeExact(running, index, text, bytes);
@@ -384,6 +422,7 @@ final class Native {
         }
     }
 
+    /** farcall_running_answer_at. */
     static int runningAnswerAt(long running, long index, long element, long text, long bytes) {
         try {
             return (int) RUNNING_ANSWER_AT.invokeExact(running, index, element, text, bytes);
@@ -392,6 +431,7 @@ final class Native {
         }
     }
 
+    /** farcall_running_fail. */
     static void runningFail(long running, long words) {
         try {
             RUNNING_FAIL.invokeExact(running, words);
@@ -400,6 +440,7 @@ final class Native {
         }
     }
 
+    /** What a function of one object says, as a String of its own. */
     private static String textOf(MethodHandle function, long object) {
         try {
             return text((long) function.invokeExact(object));

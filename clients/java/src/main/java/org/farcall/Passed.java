@@ -125,6 +125,7 @@ final class Passed {
         return one.mode() == Parameter.Mode.INOUT && one.isArray && !one.isSingle && !one.isText;
     }
 
+    /** Writes what came back, arrays that were changed in place first. */
     private void giveAll(long running, List<Parameter> parameters, long views, Object[] values, Object returned, Arena arena) {
         List<Parameter> wanted = parameters.stream().filter(one -> one.isOutput() && !isWritten(one)).toList();
         Object[] results = split(returned, wanted);
@@ -139,6 +140,7 @@ final class Passed {
         }
     }
 
+    /** One value for each result that is declared. */
     private Object[] split(Object returned, List<Parameter> wanted) {
         if (wanted.isEmpty()) {
             return new Object[0];
@@ -154,12 +156,14 @@ final class Passed {
         return (Object[]) returned;
     }
 
+    /** A mistake of the function, which is the cause of its call's failure. */
     private FarcallException wrong(String message, String advice) {
         return FarcallException.of(ErrorKind.INVALID_ARGUMENT, "run a callback", message, advice, "function", name);
     }
 
     // ---- Values that it is given -----------------------------------------------------------------------------------------
 
+    /** What the function is given for one parameter: a copy, which it may keep. */
     private static Object value(Parameter one, long view) {
         MemorySegment memory = Native.MEMORY;
         long data = memory.get(JAVA_LONG, view + DATA);
@@ -187,14 +191,17 @@ final class Passed {
         return Collector.array(one, data, shape, strides(view));
     }
 
+    /** Elements of a shape. */
     private static long count(long[] shape) {
         return Arrays.stream(shape).reduce(1, (a, b) -> a * b);
     }
 
+    /** The extents of a farcall_parameter. */
     private static long[] shape(long view) {
         return longs(view + SHAPE, Native.MEMORY.get(JAVA_INT, view + RANK));
     }
 
+    /** Its distances in bytes. */
     private static long[] strides(long view) {
         return longs(view + STRIDES, Native.MEMORY.get(JAVA_INT, view + RANK));
     }
@@ -207,6 +214,7 @@ final class Passed {
 
     // ---- Values that it gives back ---------------------------------------------------------------------------------------
 
+    /** One result, by how the library wants it. */
     private void give(long running, Parameter one, long view, Object given, Arena arena) {
         boolean isOneText = one.isText && one.isSingle && given instanceof String[] texts && texts.length == 1;
         Object result = isOneText ? ((String[]) given)[0] : given;
@@ -225,6 +233,7 @@ final class Passed {
         }
     }
 
+    /** Elements, along whatever strides the routine has them. */
     private void giveArray(Parameter one, long view, long data, Object result, Arena arena) {
         long[] declared = shape(view);
         if (one.isSingle && (result instanceof Number || result instanceof Character || result instanceof Complex)) {
@@ -256,6 +265,7 @@ final class Passed {
         return shape.length <= declared.length;
     }
 
+    /** An array of texts; nothing leaves an INOUT one as it is. */
     private void answers(long running, Parameter one, long count, Object result, Arena arena) {
         if (result == null && one.isInput()) {
             return;

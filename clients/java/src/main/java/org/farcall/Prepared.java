@@ -131,6 +131,7 @@ final class Prepared {
         }
     }
 
+    /** Takes the results to the heap, and frees them. */
     private Results collected(long results) {
         if (segments) {
             return left(results);
@@ -184,6 +185,7 @@ final class Prepared {
 
     private long news;
 
+    /** Where news are told; made when they are first asked for. */
     private long newsPlace() {
         if (news == 0) {
             news = scratch.allocate(Listener.NEWS_BYTES);
@@ -212,10 +214,12 @@ final class Prepared {
         return connection.with(call, object -> Native.callId(object, digits) == 1 ? Native.text(digits) : null);
     }
 
+    /** The number that the waiter knows the call by. */
     long number() {
         return connection.with(call, Native::callNumber);
     }
 
+    /** The error of a call that is given up here. */
     FarcallException timedOut() {
         String limit = timeoutSeconds + " s";
         return FarcallException.of(ErrorKind.TIMED_OUT, "call", "its time is over", "give it a longer timeout", "routine", routine.name(),
@@ -247,6 +251,7 @@ final class Prepared {
         started.close();
     }
 
+    /** Nobody uses the call any more: neither does anybody use its memory. */
     private void giveBack() {
         java.lang.ref.Reference.reachabilityFence(held);
         filler.functions.forEach(Passed::forget);

@@ -40,6 +40,7 @@ final class Scalars {
         };
     }
 
+    /** Bits of a uint64 as the number that they mean. */
     private static BigInteger natural(long bits) {
         BigInteger value = BigInteger.valueOf(bits);
         return bits < 0 ? value.add(UINT64_END) : value;
@@ -94,6 +95,7 @@ final class Scalars {
         throw Operand.refused(routine, parameter, value + " does not fit " + parameter.type(), null);
     }
 
+    /** Whether it is one of Java's whole numbers. */
     static boolean isWhole(Object value) {
         return value instanceof Integer || value instanceof Long || value instanceof Short || value instanceof Byte;
     }
@@ -123,6 +125,7 @@ final class Scalars {
         return number;
     }
 
+    /** Whether it would become infinite as a float. */
     private static boolean overflows(double value) {
         return Double.isFinite(value) && Float.isInfinite((float) value);
     }
@@ -136,6 +139,7 @@ final class Scalars {
         return (byte) text.charAt(0);
     }
 
+    /** A value of another kind. */
     static FarcallException refused(String routine, Parameter parameter, String wanted, Object value, String advice) {
         String message = "the interface wants " + wanted + " (" + parameter.type() + "), not " + shown(value);
         return Operand.refused(routine, parameter, message, advice);

@@ -23,10 +23,12 @@ final class Widening {
         return wholes(routine, parameter, array);
     }
 
+    /** Size of a whole type of Java's. */
     private static int bytes(Class<?> type) {
         return type == byte.class ? 1 : type == short.class ? 2 : type == int.class ? 4 : 8;
     }
 
+    /** Every float is exact as a double. */
     private static double[] doubles(float[] array) {
         double[] made = new double[array.length];
         for (int i = 0; i < made.length; i++) {
@@ -35,6 +37,7 @@ final class Widening {
         return made;
     }
 
+    /** Each value is looked at: real types do not hold all whole numbers. */
     private static Object wholes(String routine, Parameter parameter, Object array) {
         Element wanted = parameter.element;
         int length = Array.getLength(array);
@@ -50,6 +53,7 @@ final class Widening {
         return made;
     }
 
+    /** One item. */
     private static void put(Object array, int index, long value, Element wanted) {
         switch (array) {
             case double[] one -> one[index] = value;

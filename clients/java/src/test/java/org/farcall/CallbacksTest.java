@@ -20,6 +20,7 @@ import org.junit.jupiter.api.Timeout;
 class CallbacksTest {
     private final Server server = Servers.shared();
 
+    /** The short forms. */
     @Test
     void functionsOfNumbersAndVectors() throws Exception {
         assertEquals(1.0 / 3, server.call("trapezoid", 0.0, 1.0, 1000, Callback.real(x -> x * x)).real("sum"), 1e-6);
@@ -37,6 +38,7 @@ class CallbacksTest {
         assertEquals(List.of(1, 2, 3), seen);
     }
 
+    /** In and out. */
     @Test
     void arraysOfTwoDimensions() {
         NdArray turned = server.call("turn", new double[][] {{1, 2, 3}, {4, 5, 6}}, Callback.of(arguments -> {
@@ -51,6 +53,7 @@ class CallbacksTest {
         assertArrayEquals(new double[] {1, 4, 2, 5, 3, 6}, turned.doubles());
     }
 
+    /** In the order of the interface. */
     @Test
     void everyKindOfParameter() {
         List<Object> seen = Collections.synchronizedList(new ArrayList<>());
@@ -71,6 +74,7 @@ class CallbacksTest {
         assertArrayEquals(new byte[] {'x', 'y', 'z'}, (byte[]) seen.get(8));
     }
 
+    /** Arrays of texts, and fewer elements than there is room for. */
     @Test
     void textsAndSizesThatTheFunctionSays() {
         Results said = server.call("spell", Callback.of(arguments -> {
@@ -83,6 +87,7 @@ class CallbacksTest {
         assertEquals(42, some.real("sum"));
     }
 
+    /** And what it returns that does not fit. */
     @Test
     void whatAFunctionThrowsIsTheCause() {
         IllegalStateException thrown = new IllegalStateException("no more");
@@ -104,6 +109,7 @@ class CallbacksTest {
         assertEquals(3, server.call("careful", 3, failing).integer("failed"));
     }
 
+    /** Which call back, too. */
     @Test
     void functionsMakeCallsThemselves() throws Exception {
         Callback inner = Callback.of(arguments -> (Integer) arguments[0] + 1);
@@ -113,6 +119,7 @@ class CallbacksTest {
         virtual.join();
     }
 
+    /** What comes in pieces is whole text. */
     @Test
     void outputAndProgress() throws Exception {
         StringBuilder out = new StringBuilder();
@@ -128,6 +135,7 @@ class CallbacksTest {
         assertEquals(ErrorKind.NOT_FOUND, error.kind());
     }
 
+    /** Until they are closed. */
     @Test
     void objectsKeepTheirState() throws Exception {
         try (RemoteObject rod = server.object("Rod", 5)) {
@@ -151,6 +159,7 @@ class CallbacksTest {
         return rod.with("get").set("n", 5).call().doubles("t");
     }
 
+    /** Both work at once. */
     @Test
     void handlesAreProcessesOfTheirOwn() {
         try (Handles handles = server.routine("square").hold(2)) {

@@ -30,6 +30,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class CallsTest {
     private final Server server = Servers.shared();
 
+    /** Each at an end of its range. */
     @Test
     void everyNumberThereAndBack() {
         BigInteger large = BigInteger.ONE.shiftLeft(64).subtract(BigInteger.ONE);
@@ -47,6 +48,7 @@ class CallsTest {
         assertTrue(r.finishedSeconds() >= r.startedSeconds() && r.startedSeconds() >= r.queuedSeconds());
     }
 
+    /** By position, by name, by rows, by columns, in place. */
     @Test
     void linearEquationsBySeveralSpellings() {
         double[][] a = {{4, 1}, {1, 3}};
@@ -65,6 +67,7 @@ class CallsTest {
         assertEquals(2.75, a[1][1]);
     }
 
+    /** The routines only move elements: a wrong order or stride is a wrong place. */
     @ParameterizedTest
     @EnumSource(value = Element.class, names = "STRUCT", mode = EnumSource.Mode.EXCLUDE)
     void arraysOfEveryTypeByRowsAndColumns(Element type) {
@@ -112,6 +115,7 @@ class CallsTest {
         return new NdArray(turned, true, m, n);
     }
 
+    /** The elements in rows, as a primitive array. */
     private static Object rowMajor(NdArray array, Element type) {
         return switch (type.component.getName()) {
             case "byte" -> array.bytes();
@@ -123,12 +127,14 @@ class CallsTest {
         };
     }
 
+    /** Bit by bit: NaNs count, too. */
     private static void assertItem(Element type, Object expected, int at, Object found, int index) {
         for (int part = 0; part < type.parts(); part++) {
             assertEquals(Array.get(expected, at * type.parts() + part), Array.get(found, index * type.parts() + part), type + " " + at);
         }
     }
 
+    /** Arrays of arrays of arrays. */
     @Test
     void threeDimensionsNested() {
         double[][][] a = new double[2][3][4];
@@ -141,6 +147,7 @@ class CallsTest {
         assertEquals(a[0][1][3], b.getDouble(3, 1, 0));
     }
 
+    /** Sizes around those of the scratch memory and of a page. */
     @ParameterizedTest
     @ValueSource(ints = {0, 1, 1000, 3000, 100_000})
     void vectorsOfAllSizesInEveryPlace(int n) {
@@ -163,6 +170,7 @@ class CallsTest {
         assertTrue(n == 0 || apart[n - 1] == 2.0 * (n - 1) && x[n - 1] == n - 1);
     }
 
+    /** Vectors and matrices. */
     @Test
     void nativeMemoryIsUsedWhereItLies() {
         try (Arena arena = Arena.ofConfined()) {
@@ -179,6 +187,7 @@ class CallsTest {
         }
     }
 
+    /** Afterwards they throw, and crash nothing. */
     @Test
     void resultsInNativeMemoryEndWhenTheyAreClosed() {
         Results r = server.routine("slow_double").with(0.0, new double[] {1, 2}).segments().call();
@@ -190,6 +199,7 @@ class CallsTest {
         assertThrows(IllegalStateException.class, () -> x.getAtIndex(ValueLayout.JAVA_DOUBLE, 1));
     }
 
+    /** What is behind them stays as it was. */
     @Test
     void aRoutineMaySayHowManyResultsThereAre() {
         double[] x = {3, 1, -1, 5};
@@ -202,6 +212,7 @@ class CallsTest {
         assertArrayEquals(new double[] {6, 2, -2, 10}, server.call("perhaps", 'Y', x).doubles("y"));
     }
 
+    /** 2^53 + 1 is no double. */
     @Test
     void whatIsNarrowerIsWidenedAndNothingIsRounded() {
         assertArrayEquals(new double[] {6, 2}, server.call("perhaps", 'Y', new int[] {3, 1}).doubles("y"));
@@ -220,6 +231,7 @@ class CallsTest {
         assertArrayEquals(new int[] {3, 5}, server.call("lengths", words).ints("bytes"));
     }
 
+    /** NULL, empty ones, and such beyond ASCII. */
     @Test
     void texts() {
         assertEquals("hello, wörld", server.call("greet", "wörld").text("greeting"));
@@ -229,6 +241,7 @@ class CallsTest {
         assertArrayEquals("SHOUT".getBytes(StandardCharsets.US_ASCII), server.call("shout", "shout").bytes("word"));
     }
 
+    /** By path, by content, in place. */
     @Test
     void files(@TempDir Path folder) throws Exception {
         Path data = Files.writeString(folder.resolve("data"), "abc");
@@ -245,6 +258,7 @@ class CallsTest {
         assertEquals(ErrorKind.NOT_FOUND, error.kind());
     }
 
+    /** Where their fields lie, the interface says. */
     @Test
     void structsAreBytes() {
         Parameter.Struct point = server.routine("points").parameters().get(1).struct();
@@ -259,6 +273,7 @@ class CallsTest {
         assertEquals(2.5, ByteBuffer.wrap((byte[]) r.get("first")).order(ByteOrder.nativeOrder()).getDouble(0));
     }
 
+    /** A number is passed, and another one comes back. */
     @Test
     void inoutScalars() {
         Results r = server.call("grow", 41, 0.5);
@@ -266,6 +281,7 @@ class CallsTest {
         assertEquals(1.5, r.real("x"));
     }
 
+    /** What `farcall show` says, as objects. */
     @Test
     void theInterfaceIsData() {
         Routine dgesv = server.routine("dgesv");
@@ -285,6 +301,7 @@ class CallsTest {
         assertEquals(List.of("n", "x", "y"), f.parameters().stream().map(Parameter::name).toList());
     }
 
+    /** Where no memory is shared. */
     @Test
     void theSameByTcp(@TempDir Path folder) {
         Path token = folder.resolve("token");

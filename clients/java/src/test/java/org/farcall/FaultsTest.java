@@ -37,6 +37,7 @@ class FaultsTest {
         return assertThrows(FarcallException.class, call::run).kind();
     }
 
+    /** They cost their own call alone. */
     @Test
     void crashesAndExits() throws Exception {
         Server server = Servers.shared();
@@ -47,6 +48,7 @@ class FaultsTest {
         assertEquals(9, server.call("square", 3).real("y"));
     }
 
+    /** And what else completes a future early. */
     @Test
     void cancel() throws Exception {
         try (Server server = Servers.own()) {
@@ -61,6 +63,7 @@ class FaultsTest {
         }
     }
 
+    /** Of a routine that does not look for them. */
     @Test
     void timeouts() throws Exception {
         Server server = Servers.shared();
@@ -69,6 +72,7 @@ class FaultsTest {
         assertEquals(ErrorKind.TIMED_OUT, kindOf(server.routine("loop").with((Object) new double[1]).timeout(limit).submit()));
     }
 
+    /** The flag stays set, as Java wants it. */
     @Test
     void interruptsEndACall() throws Exception {
         Server server = Servers.shared();
@@ -88,6 +92,7 @@ class FaultsTest {
         }
     }
 
+    /** All of them end, in whatever way they wait. */
     @Test
     void closeWhileCallsAreOutstanding() throws Exception {
         Server server = Servers.own();
@@ -109,6 +114,7 @@ class FaultsTest {
         assertTrue(server.toString().endsWith(", closed"));
     }
 
+    /** Nobody waits for ever. */
     @Test
     void aServerThatIsKilledDuringCalls() throws Exception {
         List<ProcessHandle> before = Servers.children();
@@ -129,6 +135,7 @@ class FaultsTest {
         }
     }
 
+    /** More than there are carriers. */
     @Test
     void aHundredCallsFromVirtualThreads() throws Exception {
         try (Server server = Servers.own(); var threads = Executors.newVirtualThreadPerTaskExecutor()) {
@@ -144,6 +151,7 @@ class FaultsTest {
         }
     }
 
+    /** Stages run where they may block. */
     @Test
     void futuresCompose() {
         Server server = Servers.shared();
@@ -157,6 +165,7 @@ class FaultsTest {
         assertEquals(ErrorKind.INVALID_ARGUMENT, assertInstanceOf(FarcallException.class, error.getCause()).kind());
     }
 
+    /** Of both sizes, by both ways. */
     @Test
     void memoryStaysTheSameOverManyCalls() throws Exception {
         Server server = Servers.shared();
@@ -181,6 +190,7 @@ class FaultsTest {
         }
     }
 
+    /** By the Cleaner: the private server ends. */
     @Test
     void whatNobodyRefersToIsClosed() throws Exception {
         int before = Servers.children().size();
@@ -199,6 +209,7 @@ class FaultsTest {
         assertEquals(4, routine.call(2).real("y"));
     }
 
+    /** Another connection collects them. */
     @Test
     void callsThatGoOnWithoutTheProgram() throws Exception {
         try (Server server = Servers.own()) {

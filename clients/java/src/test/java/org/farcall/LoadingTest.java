@@ -96,6 +96,7 @@ class LoadingTest {
         Files.copy(file, to);
     }
 
+    /** Each time anew: it may have been put right. */
     @Test
     void aMissingLibraryIsSaidAndSoIsWhatToDo() throws Exception {
         missing("there is no file /nonexistent.so", run(CLASSES, Map.of(), "-Dfarcall.library=/nonexistent.so"));
@@ -105,6 +106,7 @@ class LoadingTest {
         missing(text + " cannot be loaded", run(CLASSES, Map.of("FARCALL_LIBRARY", text.toString())));
     }
 
+    /** By property, environment, stage, and beside the jar. */
     @Test
     void theLibraryIsFoundWhereItMayBe() throws Exception {
         List<String> found = List.of("version " + Server.version(), "version " + Server.version());
@@ -117,6 +119,7 @@ class LoadingTest {
         assertEquals(found, run(beside, Map.of()));
     }
 
+    /** Nothing is left of it in the temporary folder. */
     @Test
     void theJarMayCarryTheLibrary() throws Exception {
         Path jar = jar("carrying/farcall.jar", Map.of("native/linux-" + System.getProperty("os.arch").replace("amd64", "x86_64") + "/" + Library.NAME, library()));
@@ -127,6 +130,7 @@ class LoadingTest {
         }
     }
 
+    /** In its own words. */
     @Test
     void anOlderJavaSaysWhichOneIsNeeded() throws Exception {
         Path old = null;
@@ -142,6 +146,7 @@ class LoadingTest {
         assertTrue(said.stream().anyMatch(line -> line.contains("UnsupportedClassVersionError") && line.contains("class file version 66.0")), said.toString());
     }
 
+    /** Of the interface language, spec/idl.md. */
     @Test
     void sizeExpressions() {
         Map<String, Long> names = Map.of("n", 4L, "m", 3L);

@@ -17,6 +17,7 @@ import org.junit.jupiter.api.Test;
 class WrongTest {
     private final Server server = Servers.shared();
 
+    /** Runs what is to fail, and looks at how. */
     private static FarcallException wrong(ErrorKind kind, String words, Supplier<?> call) {
         FarcallException error = assertThrows(FarcallException.class, call::get);
         assertEquals(kind, error.kind(), error.getMessage());
@@ -28,6 +29,7 @@ class WrongTest {
         wrong(ErrorKind.INVALID_ARGUMENT, words, () -> server.call(routine, arguments));
     }
 
+    /** Of routines, parameters and results. */
     @Test
     void names() {
         FarcallException error = wrong(ErrorKind.NOT_FOUND, "did you mean dsyev", () -> server.routine("dsyevx"));
@@ -42,6 +44,7 @@ class WrongTest {
         wrong(ErrorKind.INVALID_ARGUMENT, "x is no result", () -> server.routine("square").with(1.0).into("x", new double[1]));
     }
 
+    /** Of numbers, arrays, texts, files, functions and structs. */
     @Test
     void types() {
         refused("takes 1 arguments by position (x), not 2", "square", 1.0, 2.0);
@@ -63,6 +66,7 @@ class WrongTest {
         refused("1.0E300 does not fit float", "scalars", 'x', 1, 1, 1, 1, 1e300, 1.0, new Complex(0, 0), new Complex(0, 0));
     }
 
+    /** Ragged rows, extents that do not agree, places of another size. */
     @Test
     void shapes() {
         refused("a row has 1 items, and the first one 2", "dgesv", new double[][] {{1, 2}, {3}}, new double[2]);
@@ -77,6 +81,7 @@ class WrongTest {
         wrong(ErrorKind.INVALID_ARGUMENT, "the array for the result is int[]", () -> server.routine("slow_double").with(0, new int[2]).inPlace().call());
     }
 
+    /** They are refused before C sees them. */
     @Test
     void segmentsThatCannotBeUsed() {
         MemorySegment gone;
@@ -90,6 +95,7 @@ class WrongTest {
         wrong(ErrorKind.INVALID_ARGUMENT, "arena of the segment is closed", () -> server.call("slow_double", 0, gone));
     }
 
+    /** Of calls and connections. */
     @Test
     void options() {
         Arguments call = server.routine("square").with(1.0);
@@ -101,6 +107,7 @@ class WrongTest {
         wrong(ErrorKind.INVALID_ARGUMENT, "no number of handles", () -> server.routine("square").hold(0));
     }
 
+    /** Accessors say what there is. */
     @Test
     void resultsOfAnotherType() {
         Results r = server.call("greet", "x");

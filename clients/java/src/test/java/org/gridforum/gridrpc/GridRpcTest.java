@@ -38,11 +38,13 @@ class GridRpcTest {
         client.deactivate();
     }
 
+    /** The number of the error is that of grpc.h. */
     private static void fails(int code, Executable action) {
         GrpcException error = assertThrows(GrpcException.class, action);
         assertEquals(code, error.getErrorCode(), error.getMessage());
     }
 
+    /** What lies between the columns and behind them stays. */
     @Test
     void matricesInTheLayoutOfTheInterface() throws GrpcException {
         GrpcFunctionHandle dgesv = client.getFunctionHandle("lapack/dgesv");
@@ -61,6 +63,7 @@ class GridRpcTest {
         fails(6, () -> dgesv.call(2, 1, a, 3, pivots, b, 3, info));
     }
 
+    /** Results come in the arguments. */
     @Test
     void everyKindOfArgument(@TempDir Path folder) throws Exception {
         byte[] c = new byte[1];
@@ -100,6 +103,7 @@ class GridRpcTest {
         assertArrayEquals(new double[] {3, 1, 9, 9}, y);
     }
 
+    /** Several by one request. */
     @Test
     void handlesAndObjects() throws GrpcException {
         GrpcFunctionHandle[] handles = client.getFunctionHandles("square", 2);
@@ -119,6 +123,7 @@ class GridRpcTest {
         assertEquals(2, client.getObjectHandles("rod/Rod", 2).length);
     }
 
+    /** From every way to fail. */
     @Test
     void errorsHaveTheNumbersOfTheHeader() throws Exception {
         fails(5, () -> client.getFunctionHandle("nothing"));
@@ -149,6 +154,7 @@ class GridRpcTest {
         fails(13, () -> GrpcClientFactory.getClient("java.lang.String"));
     }
 
+    /** Sections by tag, and mistakes in files. */
     @Test
     void configurationFiles(@TempDir Path folder) throws Exception {
         Path file = Files.writeString(folder.resolve("client.conf"), "# a server\n<CLIENT>\nloglevel 3\n</CLIENT>\n<SERVER>\n  tag here\n  hostname \""
