@@ -6,9 +6,9 @@
 # Where there is no JDK that is new enough, or no Maven, it says so in one line and does nothing else (status 2).
 # Maven downloads what it needs once, and keeps it (~/.m2).
 set -uo pipefail
-cd "$(dirname "$0")/.."
 
-stage=$1
+stage=$(realpath "$1")
+cd "$(dirname "$0")/.."
 mode=${2:-}
 made=$PWD/build/java
 
