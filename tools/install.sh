@@ -17,6 +17,10 @@ install -m 644 "$stage/share/farcall/fortran"/* "$prefix/share/farcall/fortran/"
 routines=share/farcall/routines
 find "$stage/$routines" -maxdepth 1 -type f -exec install -m 644 {} "$prefix/$routines/" \;
 find "$stage/$routines/by-name" -type f -exec install -m 644 {} "$prefix/$routines/by-name/" \;
+# What `make java` has built; it finds the library from there.
+if [ -e "$stage/share/java/farcall.jar" ]; then
+    install -D -m 644 "$stage/share/java/farcall.jar" "$prefix/share/java/farcall.jar"
+fi
 (cd "$stage/share" && find man bash-completion zsh fish -type f -exec install -D -m 644 {} "$prefix/share/{}" \;)
 "$(dirname "$0")/ng/stage.sh" "$prefix"
 echo "installed in $prefix"
