@@ -129,6 +129,15 @@ CONF
     echo "PartitionName=main Nodes=n[1-$nodes] Default=YES MaxTime=INFINITE OverSubscribe=YES State=UP"
 }
 
+# No control groups: they are the machine's own, and need its init system. Slurm 23 can do without; before, the first
+# version's plugin touches nothing unless it is asked to.
+configure_groups() {
+    case $("$(program slurmctld)" -V) in
+        *' '2[0-2].*) echo CgroupPlugin=cgroup/v1 ;;
+        *) echo CgroupPlugin=disabled ;;
+    esac
+}
+
 # Commands that need no variables: what a test hands on is PATH alone.
 write_commands() {
     local name
@@ -171,6 +180,7 @@ start_all() {
     "$(program munged)" --force --key-file="$folder/munge/key" --socket="$folder/munge.socket" --num-threads=2 \
         --pid-file="$folder/munged.pid" --log-file="$folder/munge/log" --seed-file="$folder/munge/seed" >&2
     configure >"$SLURM_CONF"
+    configure_groups >"$folder/cgroup.conf"
     write_commands
     "$(program slurmctld)" -f "$SLURM_CONF" >&2
     for ((i = 1; i <= nodes; i++)); do start_node "n$i" >&2; done

@@ -15,6 +15,8 @@ PLAIN_TOOLS = ["bash", "cat", "env", "mktemp", "rm", "grep", "id", "awk", "tee"]
 
 
 def write_program(path, text):
+    # It may be a link to one of this machine's own programs, which must not be written to.
+    path.unlink(missing_ok=True)
     path.write_text("#!/bin/bash\n" + text)
     path.chmod(0o755)
 

@@ -155,7 +155,7 @@ def test_the_conformance_test_finds_what_is_broken(broken, example):
     assert old in source
     write_program(pathlib.Path(example), source.replace(old, new))
     with pytest.raises(conformance.Broken, match=words):
-        conformance.run(getattr(conformance, check), [example], seconds=4)
+        conformance.run(getattr(conformance, check), [example], seconds=3)
 
 
 # ---- ssh -------------------------------------------------------------------------------------------------------------
@@ -251,7 +251,7 @@ def wait_for(launcher, job, words):
     eventually(lambda: re.search(words, status(launcher, job)))
 
 
-@pytest.mark.parametrize("fault", ["fail 20", "garbage 3", "invalid 3", "hang 1", "fail 2\nsqueue garbage 2\nsqueue lost 1\nsqueue invalid 2"])
+@pytest.mark.parametrize("fault", ["fail 8", "garbage 3", "invalid 3", "hang 1", "fail 2\nsqueue garbage 2\nsqueue lost 1\nsqueue invalid 2"])
 def test_what_slurm_does_not_say_ends_no_job(fault, fake, driven, tmp_path):
     """Unknown is not dead: each fault lasts for several looks, and the job is as it was."""
     launcher = driven("--limit", "2")
@@ -383,9 +383,9 @@ def test_a_node_that_dies_takes_its_own_slots_alone(slurm, driven, tmp_path):
     subprocess.run([ROOT / "tools/slurm.sh", "kill", slurm, last], check=True, timeout=60)
     eventually(lambda: [conformance.runs(process) for process, *_ in copies()].count(True) == 1)
     wait_for(launcher, job, "^ACTIVE")
+    subprocess.run([ROOT / "tools/slurm.sh", "revive", slurm, last], check=True, timeout=120)
     assert launcher.ask(f"JOB_DESTROY {job}") == "S" and launcher.over(job) == "FAILED"
     eventually(lambda: not any(conformance.runs(process) for process, *_ in copies()))
-    subprocess.run([ROOT / "tools/slurm.sh", "revive", slurm, last], check=True, timeout=120)
 
 
 def test_a_job_that_somebody_cancels_is_told(slurm, driven, tmp_path):

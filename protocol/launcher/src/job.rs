@@ -32,7 +32,7 @@ pub struct Job {
     pub backend: Backend,
     /// Slots that are wanted.
     pub count: u32,
-    /// Ranks of each of them.
+    /// Ranks of each of them, where they are programs of MPI.
     pub ranks: u32,
     /// Whether the program and its ticket are to be copied to where they run.
     pub staging: bool,
@@ -137,7 +137,7 @@ impl Job {
 
     /// Processes that it takes altogether.
     pub fn tasks(&self) -> u32 {
-        self.count * self.ranks
+        if self.backend == Backend::Mpi { self.count * self.ranks } else { self.count }
     }
 
     /// What each copy is told of its slots, where there is one copy.

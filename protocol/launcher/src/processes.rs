@@ -74,6 +74,10 @@ impl Processes {
         if self.running.len() >= PROCESSES_MAX {
             return self.jobs.reply(format!("F there are {PROCESSES_MAX} jobs already: end some of them"));
         }
+        if job.bridge.is_some() {
+            let why = "bridge: this launcher starts programs where they reach the server by themselves";
+            return self.jobs.reply(format!("F {why}"));
+        }
         self.created += 1;
         let id = format!("{}", self.created);
         let time = job.minutes_max.map(|minutes| Duration::from_secs(60 * u64::from(minutes)));
@@ -153,7 +157,7 @@ impl Launcher for Processes {
         if self.closing.is_some() {
             return self.jobs.reply("F this launcher ends".to_owned());
         }
-        match self.jobs.answer(request, &["slots"]) {
+        match self.jobs.answer(request, &["slots", "mpi"]) {
             Some(Request::JobCreate(id, job)) => {
                 if let Ok(job) = *job {
                     self.create(id, job);

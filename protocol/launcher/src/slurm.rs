@@ -160,6 +160,11 @@ impl Slurm {
         if self.submissions.len() >= JOBS_MAX {
             return self.jobs.reply(format!("F there are {JOBS_MAX} jobs already: end some of them"));
         }
+        if let Some(option) = job.options.iter().find(|option| commands::is_ours(option)) {
+            return self
+                .jobs
+                .reply(format!("F option: {option} is not for a job: a job is one submission of this launcher"));
+        }
         self.created += 1;
         let submission = Submission {
             request,

@@ -12,6 +12,17 @@ fn command<'a>(words: impl IntoIterator<Item = &'a str>) -> Command {
     Command { words: words.into_iter().map(str::to_owned).collect(), input: String::new(), limit: Duration::ZERO }
 }
 
+/// Options that would have `sbatch` do something else than submit one job from its input, and end.
+const NOT_FOR_JOBS: [&str; 5] = ["--array", "--wait", "--wrap", "--test-only", "--help"];
+
+/// Whether a user may not add an option. Slurm takes any beginning of a long name that no other name has.
+pub fn is_ours(option: &str) -> bool {
+    let name = option.split('=').next().unwrap_or_default();
+    let is_long = |long: &str| name.len() > 4 && long.starts_with(name);
+    let is_short = |letter: &str| !name.starts_with("--") && name.starts_with(letter);
+    NOT_FOR_JOBS.iter().any(|long| is_long(long)) || ["-a", "-W", "-h", "-V"].into_iter().any(is_short)
+}
+
 /// Submits a job. What the user adds stands first, so that it cannot undo how we find the job again.
 pub fn sbatch(job: &Job, name: &str, number: u64) -> Command {
     // A node that dies takes what runs on it, and not the job; and tickets are good once.
