@@ -113,6 +113,7 @@ class Reader:
             shutil.copytree(ROOT / room, folder / room, ignore=shutil.ignore_patterns("__pycache__"))
         (folder / "build").symlink_to(STAGE)
         (folder / "run").mkdir(mode=0o700)
+        shutil.copy(ROOT / "tests/readme/cluster.sh", folder / "run")
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = str(free.getsockname()[1])
         ours = {name: value for name, value in os.environ.items() if not name.startswith("FARCALL_")}

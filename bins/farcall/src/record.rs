@@ -41,7 +41,7 @@ pub fn own_host() -> String {
 
 /// The folders that may lie in a home, in the order in which the program is looked for (clients/rust/src/ssh/program.rs).
 fn folders() -> impl Iterator<Item = PathBuf> {
-    let of = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = of("HOME");
     let cache = of("XDG_CACHE_HOME").or_else(|| Some(home.as_ref()?.join(".cache")));
     let folders =

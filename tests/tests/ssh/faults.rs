@@ -125,7 +125,7 @@ fn a_connection_that_breaks_in_the_middle_of_an_array_is_made_again() {
 #[test]
 fn a_host_on_which_nothing_can_be_put_is_told() {
     // Nothing can be made there, not even by root.
-    let nowhere = "export HOME=/proc/none TMPDIR=/proc/none XDG_RUNTIME_DIR=/proc/none";
+    let nowhere = "export HOME=/proc/none TMPDIR=/proc/none XDG_RUNTIME_DIR=";
     let said = Far::faked(nowhere, "/bin/sh").refused(&["ls"]);
     assert!(said.contains("/proc/none/.cache/farcall cannot be made"), "{said}");
     let full = Far::faked("ulimit -f 100", "/bin/sh");

@@ -51,8 +51,8 @@ impl Program {
     /// `$bad` have failed before.
     pub fn search(&self, mark: &str, start: &str) -> String {
         let folders = format!(
-            "\"${CACHE_VARIABLE}\" \"${{XDG_CACHE_HOME:-$HOME/.cache}}/farcall\" \"$HOME/.farcall\" \
-             \"${{TMPDIR:-/tmp}}/farcall-$(id -u)\" \"$XDG_RUNTIME_DIR/farcall\""
+            "\"${CACHE_VARIABLE}\" \"${{XDG_CACHE_HOME:-${{HOME:-no}}/.cache}}/farcall\" \"${{HOME:-no}}/.farcall\" \
+             \"${{TMPDIR:-/tmp}}/farcall-$(id -u)\" \"${{XDG_RUNTIME_DIR:-no}}/farcall\""
         );
         // Absolute, and not known to be bad.
         let next = "case $d in /*) ;; *) continue ;; esac; case $bad in *\"|$d|\"*) continue ;; esac";
