@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -57,6 +58,44 @@ exec sh -c "$command"
 """
     monkeypatch.setenv("FARCALL_SSH", write_program(tmp_path / "ssh", script))
     return home
+
+
+@pytest.fixture
+def real_far(tmp_path, monkeypatch):
+    """A host behind a real sshd on the loopback: the folder of the programs that are brought there."""
+    sshd = subprocess.run([ROOT / "tools/sshd.sh"], stdout=subprocess.PIPE, text=True, check=True, timeout=300).stdout.strip()
+    if not sshd:
+        pytest.skip("there is no sshd to be had")
+    for name in ("host", "key"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / name], check=True)
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        port = held.getsockname()[1]
+    cache = tmp_path / "home"
+    cache.mkdir(mode=0o700)
+    server = f"""Port {port}
+ListenAddress 127.0.0.1
+HostKey {tmp_path}/host
+AuthorizedKeysFile {tmp_path}/key.pub
+PidFile none
+StrictModes no
+UsePAM no
+PasswordAuthentication no
+PermitRootLogin yes
+SetEnv FARCALL_CACHE={cache} TMPDIR={cache}
+"""
+    (tmp_path / "sshd.conf").write_text(server)
+    client = f"-i {tmp_path}/key -o IdentitiesOnly=yes -o UserKnownHostsFile={tmp_path}/known -o StrictHostKeyChecking=accept-new"
+    script = f'#!/bin/sh\nexec ssh -F /dev/null -o LogLevel=ERROR -o HostName=127.0.0.1 {client} -p {port} "$@"\n'
+    monkeypatch.setenv("FARCALL_SSH", write_program(tmp_path / "ssh", script))
+    # Where sshd keeps those apart who are not let in yet; root's alone needs it.
+    if os.geteuid() == 0:
+        pathlib.Path("/run/sshd").mkdir(exist_ok=True)
+    daemon = subprocess.Popen([sshd, "-D", "-f", tmp_path / "sshd.conf", "-E", tmp_path / "sshd.log"])
+    eventually(lambda: socket.socket().connect_ex(("127.0.0.1", port)) == 0)
+    yield cache
+    daemon.kill()
+    daemon.wait()
 
 
 @pytest.fixture(scope="module")
@@ -185,6 +224,21 @@ def test_program_and_ticket_are_copied_where_nothing_is_shared(far, tmp_path):
     assert words.count(f"{copy} pilot --ticket {far}/") == 2 and stat.S_IMODE(copy.stat().st_mode) == 0o700
     assert words.count("-rw------- ") == 2 and "secret" in words and "another" in words
     assert [one.name for one in far.iterdir()] == [".cache"], "the ticket's folder is left"
+
+
+def test_a_real_sshd_runs_jobs_and_leaves_nothing(real_far, tmp_path):
+    """Both ends of a job: by itself, and by the end of its launcher."""
+    launcher = conformance.Launcher([FARCALL, "launch", "ssh"], [], SECONDS)
+    output, job = far_job(tmp_path)
+    assert launcher.over(launcher.create("a", *job)) == "DONE"
+    assert "secret" in output.read_text()
+    output, job = far_job(tmp_path, "environment TIME=1000")
+    launcher.create("b", *job)
+    eventually(lambda: output.read_text().count("secret") == 2)
+    launcher.process.kill()
+    launcher.process.wait()
+    # What is kept is the program alone.
+    eventually(lambda: [one.name.startswith("farcall-") and one.is_file() for one in real_far.iterdir()] == [True])
 
 
 def test_a_far_job_ends_with_its_ssh(far, tmp_path):
