@@ -55,6 +55,9 @@ void farcall_fortran_connect(int64_t *number, CFI_cdesc_t *address, CFI_cdesc_t 
     free(token);
 }
 
+/* How long a private server may take to begin: it may have code to compile. */
+#define BEGIN_SECONDS 300.0
+
 /* A server of this program's own, and a connection to it. */
 void farcall_fortran_serve(int64_t *number, CFI_cdesc_t *file, int *stat, CFI_cdesc_t *errmsg)
 {
@@ -63,7 +66,7 @@ void farcall_fortran_serve(int64_t *number, CFI_cdesc_t *file, int *stat, CFI_cd
     struct object *object = object_new(SERVER);
     char *path = has_words(file) ? text_of(file) : NULL;
     const char *files[] = {path};
-    farcall_server_options options = {.size = sizeof options, .files = files, .file_count = path ? 1 : 0};
+    farcall_server_options options = {.size = sizeof options, .files = files, .file_count = path ? 1 : 0, .timeout_seconds = BEGIN_SECONDS};
     farcall_error *error;
     if (!end_without_memory(ending, object)) {
         int status = farcall_server_start(&options, &object->server.own, &error);

@@ -199,7 +199,7 @@
       CALL THAT(ID .GT. 0, 'a session of Ninf')
       I = NINF_WAIT(ID)
       CALL THAT(I .EQ. NINF_OK .AND. ALL(A .EQ. 6D0), 'its end')
-      I = NINF_CALL('fortran/integrate', 0D0, 3D0, 100, A, SQUARE)
+      I = NINF_CALL('fortran/integrate()', 0D0, 3D0, 100, A, SQUARE)
       CALL THAT(ABS(A(1,1) - 9D0) .LT. 1D-3, 'its callback')
       CALL THAT(NINF_CALL('fortran/none()', 1) .EQ. NINF_ERROR .AND.
      $          NINF_ERROR_CODE() .EQ. 1, 'no function')
