@@ -28,7 +28,7 @@ use crate::session::Segment;
 use complete::complete;
 pub use copied::copy_arrays;
 use views::{Direction, borrowed, copy_place, gather, given_elements, laid_out, spans};
-pub use views::{copy_result, packed, receive_result, write_result};
+pub use views::{ResultCopy, lies_in, packed, receive_result, write_result};
 
 /// Arrays up to this many bytes travel inside the call and its answer.
 pub const INLINE_MAX: u64 = 4096;

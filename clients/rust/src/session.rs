@@ -44,7 +44,7 @@ use crate::argument::Passed;
 use crate::contract::Contract;
 pub use callbacks::CallbackTimes;
 pub use calls::{Conditions, Told};
-use ending::closed;
+use ending::{closed, forked};
 use flight::{ATTEMPTS_MAX, Call};
 use gathering::Gathering;
 pub use gathering::Pace;
@@ -198,14 +198,7 @@ impl Session {
     fn enter(&self) -> MutexGuard<'_, Core> {
         let mut core = self.lock();
         if self.is_foreign() {
-            core.die(
-                Error::new(
-                    ErrorKind::ConnectionLost,
-                    "call",
-                    "this connection belongs to the process that this one was forked from",
-                )
-                .fix("connect again after the fork"),
-            );
+            core.die(forked());
         }
         core
     }

@@ -66,13 +66,26 @@ pub fn copy_place(
     }
 }
 
-/// Copies a result that lies in `region` as the interface lays it out into the caller's array, if it does not lie there.
-pub fn copy_result(region: &Arc<dyn Region>, place: &Place, array: &ArrayLayout) -> Result<()> {
+/// Whether a result that lies in `region` as the interface lays it out is the caller's array itself.
+pub fn lies_in(region: &Arc<dyn Region>, place: &Place, array: &ArrayLayout) -> Result<bool> {
     let (own, inside) = (elements_of(place, array)?, Strided::of_layout(array));
-    if address(place, &own) == region.base().addr().wrapping_add_signed(inside.offset as isize) {
-        return Ok(());
+    Ok(address(place, &own) == region.base().addr().wrapping_add_signed(inside.offset as isize))
+}
+
+/// A result that is to be copied from memory that both ends share into the caller's array.
+pub struct ResultCopy {
+    /// Where it lies, as the interface lays it out.
+    pub region: Arc<dyn Region>,
+    pub place: Place,
+    pub array: ArrayLayout,
+}
+
+impl ResultCopy {
+    /// Copies, and gives the memory back.
+    pub fn make(self) -> Result<()> {
+        let (own, inside) = (elements_of(&self.place, &self.array)?, Strided::of_layout(&self.array));
+        copy_place(&self.place, &own, &self.region, &inside, Direction::Out)
     }
-    copy_place(place, &own, region, &inside, Direction::Out)
 }
 
 /// Address of the first of an array's elements.

@@ -6,10 +6,12 @@ use std::time::{Duration, Instant};
 use farcall_base::{CallId, Error, ErrorKind, ObjectId, Random, Result};
 use farcall_wire::{Keep, Notice, Reply, Request, wants};
 
-use super::flight::too_late;
+use super::ending::forked;
+use super::flight::{Came, too_late};
 use super::{Session, earlier};
 use crate::argument::Passed;
 use crate::contract::Contract;
+use crate::marshal::ResultCopy;
 use crate::results::Outputs;
 
 /// Time without a byte leaving after which a started call is left to whoever waits later.
@@ -175,7 +177,19 @@ impl Session {
 
     /// Waits for a call's end. `None` when the deadline passed first; the call goes on.
     pub fn wait(&self, number: u64, deadline: Option<Instant>) -> Result<Option<Result<Outputs>>> {
-        self.wait_and_run(number, deadline, |tables| tables.take_finished(number))
+        let taken = self.wait_and_run(number, deadline, |tables| tables.take_finished(number))?;
+        // Nothing is locked meanwhile: a copy takes longer than others can wait for the connection.
+        Ok(taken.map(|outcome| outcome.and_then(|came| self.complete(came))))
+    }
+
+    /// Copies results to where their owner wants them.
+    fn complete(&self, came: Came) -> Result<Outputs> {
+        if self.is_foreign() && !came.copies.is_empty() {
+            // Memory of calls stays with the process that made them.
+            return Err(forked());
+        }
+        came.copies.into_iter().try_for_each(ResultCopy::make)?;
+        Ok(came.outputs)
     }
 
     /// Waits for news of a call, or its end. News come first; `None` when the deadline passed.

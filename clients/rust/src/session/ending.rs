@@ -11,6 +11,16 @@ impl Session {
     }
 }
 
+/// What a process hears that uses the connection of the one it was forked from.
+pub(super) fn forked() -> Error {
+    Error::new(
+        ErrorKind::ConnectionLost,
+        "call",
+        "this connection belongs to the process that this one was forked from",
+    )
+    .fix("connect again after the fork")
+}
+
 /// What it means by itself.
 pub(super) fn closed() -> Error {
     Error::new(ErrorKind::ConnectionLost, "wait for the server", "the server closed the connection")

@@ -17,12 +17,22 @@ use super::recovery::Known;
 use crate::argument::Passed;
 use crate::contract::Contract;
 use crate::files::SentFile;
-use crate::marshal::{Marshalled, Shared, Side, copy_result, packed, receive_result, write_result};
+use crate::marshal::{Marshalled, ResultCopy, Shared, Side, lies_in, packed, receive_result, write_result};
 use crate::results::{CompressedArray, Output, Outputs, OwnedArray};
 
 /// How often a call is opened again whose interface the server wants fetched first (spec/call.md, section 7). One order
 /// to reload changes what is published once per module, and a client that asks in between is asked again.
 pub const ATTEMPTS_MAX: u8 = 8;
+
+/// What came of a call that went well.
+pub struct Came {
+    pub outputs: Outputs,
+    /// What is to be copied before they are the caller's.
+    pub copies: Vec<ResultCopy>,
+}
+
+/// What came of a call.
+pub type Outcome = Result<Came>;
 
 /// A call as its caller asked for it.
 pub struct Call {
@@ -80,6 +90,8 @@ pub struct InFlight {
     pub receiving: HashMap<u16, (Packing, Option<Arc<dyn Region>>)>,
     /// Files that come, by parameter, and those that have come and replace the caller's if all goes well.
     pub files: Incoming,
+    /// Results that whoever takes the outcome copies into the caller's arrays.
+    pub copies: Vec<ResultCopy>,
     pub trouble: Option<Error>,
     /// Whether the server has said that it goes on without us.
     pub is_kept: bool,
@@ -103,6 +115,7 @@ impl InFlight {
             after: None,
             receiving: HashMap::new(),
             files: Incoming::default(),
+            copies: Vec::new(),
             trouble: None,
             is_kept: false,
             known: Known::default(),
@@ -196,7 +209,7 @@ impl InFlight {
         }
     }
 
-    pub fn outcome(mut self) -> Result<Outputs> {
+    pub fn outcome(mut self) -> Outcome {
         if let Some(error) = self.trouble.take() {
             return Err(error);
         }
@@ -217,7 +230,9 @@ impl InFlight {
             outputs.push(output.map_err(|error| error.with("parameter", &parameter.name))?);
         }
         self.files.replace()?;
-        Ok(Outputs { interface: self.call.contract.interface.clone(), outputs, times: result.times, compressed })
+        let outputs =
+            Outputs { interface: self.call.contract.interface.clone(), outputs, times: result.times, compressed };
+        Ok(Came { outputs, copies: self.copies })
     }
 
     /// Its arrays that travelled compressed.
@@ -279,7 +294,10 @@ impl InFlight {
             }
             (WireArgument::Shared(..), Some(view)) => {
                 let region = &side.expect("a written side exists").region;
-                copy_result(region, view, array)?;
+                if !lies_in(region, view, array)? {
+                    let copy = ResultCopy { region: region.clone(), place: view.clone(), array: array.clone() };
+                    self.copies.push(copy);
+                }
                 Ok(Output::Written(shape()))
             }
             (WireArgument::Shared(..), None) => {

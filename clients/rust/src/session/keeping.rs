@@ -6,14 +6,13 @@ use std::time::Instant;
 use farcall_base::{Bytes, CallId, ChannelId, Error, ErrorKind, Random, Result};
 use farcall_wire::{Argument as WireArgument, CallResult, Reply, Resume};
 
-use super::flight::{Call, InFlight};
+use super::flight::{Call, InFlight, Outcome};
 use super::recovery::Known;
 use super::tables::{Abandoned, Tables};
 use super::{Conditions, Session};
 use crate::argument::Passed;
 use crate::contract::Contract;
 use crate::marshal::{Marshalled, results_of};
-use crate::results::Outputs;
 
 /// A call that was asked for by its id: whether the server has it is not known yet.
 pub struct Sought {
@@ -140,7 +139,7 @@ impl Tables {
     }
 
     /// The connection ends before the server has said whether it has a call.
-    pub fn lost(&mut self, sought: &Sought, outcome: Result<Outputs>) {
+    pub fn lost(&mut self, sought: &Sought, outcome: Outcome) {
         self.conclude(sought.number, sought.conditions.announced, outcome);
     }
 

@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 
 use super::announced::Announced;
 use super::callbacks::Callbacks;
-use super::flight::{Call, InFlight};
+use super::flight::{Call, InFlight, Outcome};
 use super::keeping::Sought;
 use super::news::News;
 use super::questions::Questions;
@@ -24,7 +24,6 @@ use super::segments::Segments;
 use crate::contract::Contract;
 use crate::lending::{Borrower, Wanted, lend};
 use crate::marshal::{Memory, OwnMemory, Shared, copy_arrays, marshal};
-use crate::results::Outputs;
 
 /// More than any clock is asked to hold.
 const FOR_EVER: Duration = Duration::from_secs(1 << 32);
@@ -54,7 +53,7 @@ pub struct Tables {
     pub seeking: FxHashMap<ChannelId, Sought>,
     /// What those of them call that the server has, until that was told.
     pub contracts: FxHashMap<u64, Arc<Contract>>,
-    pub finished: FxHashMap<u64, Result<Outputs>>,
+    pub finished: FxHashMap<u64, Outcome>,
     pub announced: Announced,
     pub news: News,
     pub callbacks: Callbacks,
@@ -230,7 +229,7 @@ impl Tables {
     }
 
     /// The outcome of a call that is over. Who has it needs no announcement any more.
-    pub fn take_finished(&mut self, number: u64) -> Option<Result<Outputs>> {
+    pub fn take_finished(&mut self, number: u64) -> Option<Outcome> {
         let outcome = self.finished.remove(&number)?;
         self.announced.remove(number);
         self.news.forget(number);
@@ -264,7 +263,7 @@ impl Tables {
     }
 
     /// The outcome of a call is there for its owner.
-    pub(super) fn conclude(&mut self, number: u64, announced: bool, outcome: Result<Outputs>) {
+    pub(super) fn conclude(&mut self, number: u64, announced: bool, outcome: Outcome) {
         self.channels.remove(&number);
         self.finished.insert(number, outcome);
         if announced {
@@ -368,7 +367,7 @@ impl Tables {
     }
 
     /// Ends all calls.
-    pub fn end_all(&mut self, outcome: impl Fn() -> Result<Outputs>) {
+    pub fn end_all(&mut self, outcome: impl Fn() -> Outcome) {
         self.abandoned.clear();
         self.callbacks.clear();
         self.questions.drop_unanswered();
