@@ -35,6 +35,7 @@ static int *tries, *waiting, waiting_count; /* calls that are to be made, the ne
 static int done, failed, repeated, lost, running;
 static double begin;
 
+/* Seconds of a clock that nobody sets. */
 static double now(void)
 {
     struct timespec time;
@@ -115,6 +116,7 @@ static void judge(int call, grpc_error_t error, int has_begun)
     }
 }
 
+/* Gives an idle handle the next call. */
 static void start(worker *one)
 {
     grpc_sessionid_t session;
@@ -133,6 +135,7 @@ static void start(worker *one)
     }
 }
 
+/* Whether every number of a result is as sweep.idl says. */
 static int is_right(const worker *one)
 {
     for (int k = 0; k < FIELDS; k++)
@@ -193,6 +196,7 @@ static int revive(void)
     return 1;
 }
 
+/* The master's loop: whoever is idle gets a call, whoever ends is looked at, what is lost is made anew. */
 static void sweep(void)
 {
     for (int k = options.calls; k-- > 0;)
@@ -211,6 +215,7 @@ static void sweep(void)
     }
 }
 
+/* A number of the command line, or the end with a word on what is wanted. */
 static double positive(const char *option, const char *text, double most)
 {
     char *end;

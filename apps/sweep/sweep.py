@@ -18,8 +18,9 @@ import numpy as np
 PARAMETERS, FIELDS = 448, 51200
 # Parameters are multiples of 1 / STEPS, so that sums are exact.
 STEPS = 512
-# What each result must be, less what its parameters add.
-COUNT = np.arange(FIELDS, dtype=float)
+WHOLE = FIELDS - FIELDS % PARAMETERS
+# What each result must be, less what its parameters add; and room for the difference.
+COUNT, REST = np.arange(FIELDS, dtype=float), np.empty(FIELDS)
 TRIES_MAX = 4
 RETRY_S = 0.5
 WIDTH = 40
@@ -38,6 +39,12 @@ class Bar:
             filled = ended * WIDTH // max(self.total, 1)
             line = f"\r[{'#' * filled}{'-' * (WIDTH - filled)}] {ended} of {self.total}, {running} running, {now - self.begin:.1f} s "
             print(line, end="\n" if is_end else "", file=sys.stderr, flush=True)
+
+
+def is_right(fields, parameters):
+    """Whether element k is parameters[k % PARAMETERS] + k, for all k."""
+    np.subtract(fields, COUNT, out=REST)
+    return bool((REST[:WHOLE].reshape(-1, PARAMETERS) == parameters).all() and (REST[WHOLE:] == parameters[: FIELDS - WHOLE]).all())
 
 
 class Sweep:
@@ -78,6 +85,7 @@ class Sweep:
             server.close()
 
     def start(self):
+        """Gives an idle process the next call; its end is told by the connection's thread, in `ended`."""
         number, handle, server = self.waiting.popleft(), self.idle.pop(), self.server
         parameters = number + np.arange(PARAMETERS) / STEPS
         self.tries[number] += 1
@@ -96,7 +104,7 @@ class Sweep:
             self.judge(number, error)
             if isinstance(error, ConnectionError):
                 self.give_up(server)
-        elif np.array_equal(call.result().fields - COUNT, np.resize(parameters, FIELDS)):
+        elif is_right(call.result().fields, parameters):
             self.done += 1
             self.idle.append(handle)
         else:
@@ -141,6 +149,7 @@ class Sweep:
                 time.sleep(RETRY_S)
 
     def run(self, bar):
+        """The master's loop: whoever is idle gets a call, whoever ends is looked at, what is lost is made anew."""
         while self.waiting or self.running:
             while self.idle and self.waiting:
                 self.start()

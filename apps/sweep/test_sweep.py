@@ -66,6 +66,7 @@ def server(tmp_path):
 
 
 def begun(sweep, server, *options):
+    """The program, started with these options."""
     return subprocess.Popen([*sweep, "--server", server.address, "--quiet", *map(str, options)],
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 

@@ -61,12 +61,14 @@ static void gauss(int count, double *mu, double *weight)
     }
 }
 
+/* The factor of the recurrences between neighbouring degrees. */
 static double epsilon(int m, int n) { return sqrt(((double) n * n - (double) m * m) / (4.0 * n * n - 1)); }
 
 /* Legendre functions of degree up to the truncation at one latitude, and their derivatives times 1 - mu^2. */
 static void legendre(const barotropic *model, double mu, double *p, double *derivative)
 {
     int top = model->truncation;
+    /* Of degree m and order m, from which the recurrence in the degree begins. */
     double sector = sqrt(0.5);
     for (int m = 0; m <= top; m++) {
         if (m > 0)
@@ -206,6 +208,7 @@ static void to_grid(barotropic *model, const double complex *vorticity)
             u[m] /= BAROTROPIC_RADIUS;
             v[m] /= BAROTROPIC_RADIUS;
         }
+        /* The planet's own vorticity. */
         zeta[0] += 2 * BAROTROPIC_OMEGA * model->mu[j];
         size_t begin = (size_t) j * (size_t) model->longitudes;
         synthesize(model, u, model->grid_u + begin);
@@ -224,6 +227,7 @@ static void tendency(barotropic *model, const double complex *vorticity, double 
         const double *p = model->legendre + (size_t) j * (size_t) model->count;
         const double *h = model->derivative + (size_t) j * (size_t) model->count;
         size_t begin = (size_t) j * (size_t) model->longitudes;
+        /* The integral over mu by Gauss's rule; the derivative of the product with V is moved to the harmonic. */
         double scale = model->weight[j] / ((1 - model->mu[j] * model->mu[j]) * BAROTROPIC_RADIUS);
         for (int k = 0; k < model->longitudes; k++) {
             model->grid_u[begin + (size_t) k] *= model->grid_vorticity[begin + (size_t) k];
@@ -237,6 +241,7 @@ static void tendency(barotropic *model, const double complex *vorticity, double 
                 slope[i] -= scale * (I * m * model->u[m] * p[i] - model->v[m] * h[i]);
             }
     }
+    /* The mean vorticity vanishes for ever. */
     slope[0] = 0;
 }
 
@@ -272,6 +277,7 @@ static void unpack(const barotropic *model, const double *state, double complex 
     coefficients[0] = 0;
 }
 
+/* The other way round. */
 static void pack(const barotropic *model, const double complex *coefficients, double *state)
 {
     for (int m = 0; m <= model->truncation; m++)

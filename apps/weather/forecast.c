@@ -35,6 +35,7 @@ static void check(const char *what, farcall_error *error)
     exit(1);
 }
 
+/* Zeros; without memory the program ends. */
 static void *memory(size_t count)
 {
     double *numbers = calloc(count, sizeof *numbers);
@@ -156,6 +157,7 @@ static void judge(const forecast *all, int total, size_t size)
     free(spread);
 }
 
+/* A number of the command line, or the end with a word on what is wanted. */
 static double number(const char *option, const char *text, double least, double most)
 {
     char *end;
@@ -198,6 +200,7 @@ int main(int count, char **arguments)
     forecast *all = calloc((size_t) total, sizeof *all);
     farcall_connect(options.server, &client, &error);
     check("connect", error);
+    /* The truth, the analysis, the members: each begins with an error of its own. */
     for (int k = 0; k < total; k++)
         all[k].initial = memory(size);
     farcall_call(client, &error, "weather/idealised", options.truncation, all[0].initial);

@@ -43,6 +43,7 @@ def rossby_haurwitz(truncation, seconds, m=4, zonal=7.848e-6, wave=7.848e-6):
 
 
 def error(state, exact):
+    """Relative, in the root mean square."""
     return np.linalg.norm(state - exact) / np.linalg.norm(exact)
 
 
@@ -127,6 +128,7 @@ def program(tmp_path_factory):
 
 
 def ran(*words, status=0):
+    """What a program prints, or complains of."""
     done = subprocess.run(words, capture_output=True, text=True, timeout=TIME_MAX)
     assert done.returncode == status, done.stderr
     return done.stdout or done.stderr

@@ -39,6 +39,7 @@ class Runner:
         self.kept = {}
 
     def say(self, words):
+        """A line of the scenario; it leaves at once, so that one that hangs is seen."""
         print(f"{self.scenario.name}: {words}", flush=True)
 
     def fresh(self, ending):
@@ -81,6 +82,7 @@ class Runner:
         return [*words, "--", routine, *arguments], files
 
     def begin(self, step, routine):
+        """Starts the command of a call; standard input is empty, as it is for a script."""
         words, files = self.command(step, routine)
         return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE), files
 
@@ -119,6 +121,7 @@ class Runner:
         self.show(self.outcome(step, self.begin(step, routine)))
 
     def alike(self, outcomes):
+        """The last outcome, and how many are like it."""
         self.show(outcomes[-1])
         self.say(f"{outcomes.count(outcomes[-1])} alike")
 
@@ -126,6 +129,7 @@ class Runner:
         self.alike([self.outcome(step, self.begin(step, routine)) for _ in range(int(count))])
 
     def together(self, step, count, routine):
+        """As many processes at once; the last is waited for first."""
         begun = [self.begin(step, routine) for _ in range(int(count))]
         self.alike([self.outcome(step, one) for one in reversed(begun)])
 
@@ -136,6 +140,7 @@ class Runner:
         self.show(self.outcome(*self.kept.pop(name)))
 
     def probe(self, _, name):
+        """A call is over when its process is."""
         self.say(f"{name} {'done' if self.kept[name][1][0].poll() is not None else 'open'}")
 
     def cancel(self, _, name):

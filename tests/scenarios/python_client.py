@@ -34,6 +34,7 @@ class Runner:
         print(f"{self.scenario.name}: {words}", flush=True)
 
     def path(self, argument):
+        """Where the file of an argument lies, which is made here, unless it is to be missing."""
         path = self.folder / argument.name
         path.unlink(missing_ok=True)
         if argument.value is not None:
@@ -99,10 +100,12 @@ class Runner:
         self.alike(step, [self.shown(step, lambda: self.server[routine](*positional, **named)) for _ in range(int(count))])
 
     def together(self, step, count, routine):
+        """All are begun before one is waited for."""
         calls = [self.started(step, routine) for _ in range(int(count))]
         self.alike(step, [self.shown(step, call.result) for call in reversed(calls)])
 
     def alike(self, step, outcomes):
+        """The last outcome, and how many are like it."""
         for line in outcomes[-1]:
             self.say(line)
         self.say(f"{outcomes.count(outcomes[-1])} alike")
@@ -121,6 +124,7 @@ class Runner:
         self.show(step, lambda: call.result(WAIT_MAX))
 
     def object(self, step, name, of):
+        """Objects take no time limit here: their class has options of its own."""
         _, named = self.arguments(step)
         named.pop("timeout")
         self.show(step, lambda: self.kept.update({name: self.server[f"scenarios/{of}"](**named)}))

@@ -46,8 +46,10 @@ static void tell(int visibly)
 
 /* ---- Calling ------------------------------------------------------------------------------------------------------ */
 
+/* Whether nothing comes back. */
 static int is_in(const argument *one) { return strcmp(one->mode, "in") == 0; }
 
+/* A number by value: what is beyond a signed one of 64 bits goes as its bytes. */
 static void pass_scalar(farcall_argument *to, const argument *one)
 {
     char sort = one->type->sort;
@@ -70,6 +72,7 @@ static void pass_scalar(farcall_argument *to, const argument *one)
     }
 }
 
+/* An array where it lies, results in their place; a scalar that comes back is an array of one. */
 static void pass_array(farcall_argument *to, const argument *one)
 {
     static const uint64_t single[] = {1};
@@ -82,6 +85,7 @@ static void pass_array(farcall_argument *to, const argument *one)
     to->destination = strcmp(one->mode, "inout") == 0 ? FARCALL_IN_PLACE : FARCALL_NEW;
 }
 
+/* One argument of the list as the C interface wants it. */
 static void pass(farcall_argument *to, const argument *one)
 {
     char sort = one->type->sort;
@@ -156,6 +160,7 @@ static int start(kept *slot, const char *name, const unsigned char *on, farcall_
     return farcall_start_arguments(slot->routine, arguments, count, &options, &slot->call, error);
 }
 
+/* What was kept under a name; "" finds a free slot. */
 static kept *slot_of(const char *name)
 {
     for (size_t k = 0; k < KEPT_MAX; k++)
@@ -177,6 +182,7 @@ static kept *keep(const char *name)
     return slot;
 }
 
+/* Frees a slot and all that it holds. */
 static void release(kept *slot)
 {
     for (size_t k = 0; k < slot->action.count; k++)
@@ -194,6 +200,7 @@ static void start_and_keep(const char *name, const char *routine)
     slot->is_over = start(slot, routine, NULL, &slot->error) != FARCALL_OK;
 }
 
+/* Says how a call that was started ended, and forgets it. */
 static void wait_for(kept *slot)
 {
     if (!slot->is_over && farcall_call_wait(slot->call, WAIT_MAX, &slot->results, &slot->error) == FARCALL_PENDING)
@@ -296,6 +303,7 @@ static void many(const char *routine, long count, int at_once)
     release(common);
 }
 
+/* Says whether a call is over, without waiting; its outcome is kept for who waits. */
 static void probe(const char *name)
 {
     kept *slot = slot_of(name);
@@ -304,6 +312,7 @@ static void probe(const char *name)
     say("%s %s\n", name, slot->is_over ? "done" : "open");
 }
 
+/* Ends what a hold has, and waits until it has ended. */
 static void end(const char *name)
 {
     kept *slot = slot_of(name);
@@ -314,6 +323,7 @@ static void end(const char *name)
     release(slot);
 }
 
+/* Says what becomes of connecting elsewhere. */
 static void connect_to(const char *address)
 {
     farcall_client *other;

@@ -74,6 +74,7 @@ static void lay_out(argument *one, const char *layout)
     one->data = one->memory + (backwards && one->shape[0] ? (int64_t) (one->shape[0] - 1) * -one->strides[0] : 0);
 }
 
+/* Writes a whole number of the argument's size. */
 static void put_integer(const argument *one, char *place, int64_t value)
 {
     if (one->type->bytes == 1) *(int8_t *) place = (int8_t) value;
@@ -82,6 +83,7 @@ static void put_integer(const argument *one, char *place, int64_t value)
     else *(int64_t *) place = value;
 }
 
+/* Writes a real number, or a part of a complex one. */
 static void put_real(const argument *one, char *place, double value)
 {
     size_t bytes = one->type->sort == 'c' ? one->type->bytes / 2 : one->type->bytes;
@@ -144,6 +146,7 @@ static void fill_file(argument *one, const char *values, long count, long period
     fclose(file);
 }
 
+/* The type of this name. */
 static const struct type *type_of(const char *name)
 {
     for (size_t k = 0; k < sizeof types / sizeof *types; k++)
@@ -186,8 +189,10 @@ void read_argument(argument *one, const char *mode, char *line)
 
 /* ---- Functions that are passed ------------------------------------------------------------------------------------ */
 
+/* The functions that the list knows (README.md, Actions). */
 static void square(double x, double *y) { *y = x * x; }
 
+/* Every element goes one place on, and the last one to the begin. */
 static void rotate(int n, double *x)
 {
     double last = x[n - 1];
@@ -216,6 +221,7 @@ void free_argument(argument *one)
 
 /* ---- Showing ------------------------------------------------------------------------------------------------------ */
 
+/* Whole numbers as such, others by their bits: decimal fractions are written differently in every language. */
 static void show_real(double value, size_t bytes)
 {
     float narrow = (float) value;
@@ -238,12 +244,14 @@ uint64_t bits_of(const char *place, size_t bytes)
     return bits;
 }
 
+/* Rotated to the left, as the checksum wants it of element k. */
 static uint64_t turned(uint64_t bits, size_t k)
 {
     unsigned turn = (unsigned) (k % TURNS);
     return turn ? bits << turn | bits >> (64 - turn) : bits;
 }
 
+/* All numbers row by row, or their checksum. */
 static void show_numbers(const argument *one)
 {
     size_t parts = one->type->sort == 'c' ? 2 : 1, bytes = one->type->bytes / parts, count = elements(one) * parts;
@@ -260,6 +268,7 @@ static void show_numbers(const argument *one)
         fprintf(saying, " #%016" PRIx64, sum);
 }
 
+/* The content of a file that came back. */
 static void show_file(const argument *one)
 {
     char *bytes = NULL;
@@ -277,6 +286,7 @@ static void show_file(const argument *one)
     free(bytes);
 }
 
+/* The strings of a result, which are the results' own. */
 static void show_texts(const argument *one, const farcall_results *results, size_t parameter)
 {
     say("%s string", one->name);
