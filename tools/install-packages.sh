@@ -51,6 +51,9 @@ if [ "${1:-}" = tests ]; then
     need openssh-client command -v ssh
     need libwrap0 has_library libwrap.so.0
     need tcsh command -v csh
+    need openmpi-bin command -v mpirun
+    need libopenmpi-dev command -v mpicc
+    need libscalapack-openmpi-dev has_library libscalapack-openmpi.so
     need libfftw3-dev can_include fftw3.h
     need libsuitesparse-dev can_include suitesparse/umfpack.h
     # Without a JDK that is new enough, which Debian 12 does not have, the Java client is left out (java.sh).

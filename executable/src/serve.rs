@@ -14,6 +14,7 @@ mod module;
 mod nest;
 mod object;
 mod output;
+mod ranks;
 mod results;
 mod running;
 mod start;
@@ -401,7 +402,11 @@ fn processor_time() -> u64 {
 impl Session {
     /// Loads the module, and begins the object that this process is to be; whether its code asks if it was cancelled.
     fn load(&mut self, publication: &Publication) -> Result<bool> {
-        let module = self.code.load(publication)?;
+        let module = self.code.load(publication);
+        let module = match ranks::led() {
+            Some(ranks) => ranks.load(publication, module),
+            None => module,
+        }?;
         if let Some(class) = &publication.object {
             self.object = Some(Object::begin(&module, class, &self.segments, &mut self.arenas)?);
         }

@@ -139,6 +139,8 @@ pub struct ExecutableImage {
     pub environment: Vec<(String, String)>,
     /// How it is started: empty or `normal`; `MPI`, `BLACS` as the interface file says.
     pub backend: String,
+    /// Processes that run each call, of an image that MPI starts; 0 for as many as the spawner's settings say.
+    pub ranks: u32,
     /// The module's routines, encoded for the executable, which reads them from its connection.
     pub module_text: Arc<[u8]>,
 }

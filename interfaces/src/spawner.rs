@@ -104,6 +104,8 @@ pub struct Exited {
     pub executable: ExecutableId,
     /// By status or by signal.
     pub how: ExitHow,
+    /// Which of the processes that MPI started ended so, and all others by that, if it is known.
+    pub rank: Option<u32>,
     /// Whether it lived when it was first stopped: then its end was not its own doing.
     pub was_stopped: bool,
     /// The last lines it wrote to standard error. Times are those of the process that reports, whose clocks agree.

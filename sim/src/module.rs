@@ -20,6 +20,7 @@ pub fn routine(index: usize) -> Result<Arc<PublishedRoutine>> {
         kind: ImageKind::GenericHost { libraries: compiled.libraries.clone() },
         environment: Vec::new(),
         backend: String::new(),
+        ranks: 0,
         module_text: encode_module(&compiled).into(),
     };
     let generation = 1 + index as u64;

@@ -329,7 +329,7 @@ impl World {
     fn end_process(&mut self, executable: ExecutableId, how: ExitHow) {
         if self.processes.remove(&executable).is_some() {
             let (stderr, stdout) = (OutputTail::default(), OutputTail::default());
-            let exited = Exited { executable, how, was_stopped: false, stderr, stdout };
+            let exited = Exited { executable, how, rank: None, was_stopped: false, stderr, stdout };
             let delay = self.within(200);
             self.after(delay, Happening::ExitReported(Box::new(exited)));
         }

@@ -66,6 +66,7 @@ fn publication(folder: &Path, version: u32) -> Publication {
         kind: ImageKind::GenericHost { libraries: vec![library.display().to_string()] },
         environment: Vec::new(),
         backend: String::new(),
+        ranks: 0,
         module_text: encode_module(&module).into(),
     };
     let routines = module.routines.into_iter().map(|routine| RoutineData {

@@ -114,7 +114,8 @@ pub fn publication(file: &Path, interpreters: &Interpreters) -> Result<(Publicat
         return publication_of(compile(file)?, file, interpreters);
     }
     let Described { module, kind, warnings } = interpreters.describe(file, &read(file)?)?;
-    Ok(published(module, kind, warnings, file))
+    let warnings = with_nothing_to_publish(warnings, &module, file);
+    Ok((Publication { module: module.name.clone(), parts: vec![part(module, kind)] }, warnings))
 }
 
 /// The same of a file that was compiled.
@@ -123,33 +124,43 @@ pub fn publication(file: &Path, interpreters: &Interpreters) -> Result<(Publicat
 /// As [`publication`].
 pub fn publication_of(module: Module, file: &Path, interpreters: &Interpreters) -> Result<(Publication, String)> {
     let module = module.with_methods();
+    let mut warnings = with_nothing_to_publish(String::new(), &module, file);
+    let name = module.name.clone();
+    let mut parts = Vec::new();
+    for each in module.by_backend() {
+        let (kind, said) = image_of(&each, file, interpreters)?;
+        warnings.push_str(&said);
+        parts.push(part(each, kind));
+    }
+    Ok((Publication { module: name, parts }, warnings))
+}
+
+/// What runs the routines of a module that have one backend; and what a compiler had to say.
+fn image_of(module: &Module, file: &Path, interpreters: &Interpreters) -> Result<(ImageKind, String)> {
     let folder =
         std::path::absolute(file).ok().and_then(|file| file.parent().map(Path::to_path_buf)).unwrap_or_default();
     let has_body = module.routines.iter().any(|r| matches!(r.implementation.code, Code::Body { .. }));
-    let (kind, warnings) = if has_body || needs_link(&module) {
+    if has_body || needs_link(module) || module.is_parallel() {
         let mut options = BuildOptions::new(cache_directory()?, library_directory()?, folder);
         options.include_directories = include_directories();
-        let built = build(&module, &options)?;
-        (ImageKind::Linked { path: built.path.display().to_string() }, built.warnings)
-    } else {
-        let libraries = library_names(&module, &folder);
-        check_in_child(&module, &libraries, interpreters).map_err(|error| error.with("file", file.display()))?;
-        (ImageKind::GenericHost { libraries }, String::new())
-    };
-    Ok(published(module, kind, warnings, file))
-}
-
-fn published(module: Module, kind: ImageKind, warnings: String, file: &Path) -> (Publication, String) {
-    let warnings = with_nothing_to_publish(warnings, &module, file);
-    let name = module.name.clone();
-    (Publication { module: name, parts: vec![part(module, kind)] }, warnings)
+        let built = build(module, &options)?;
+        return Ok((ImageKind::Linked { path: built.path.display().to_string() }, built.warnings));
+    }
+    let libraries = library_names(module, &folder);
+    check_in_child(module, &libraries, interpreters).map_err(|error| error.with("file", file.display()))?;
+    Ok((ImageKind::GenericHost { libraries }, String::new()))
 }
 
 /// What the directory is to know of a module, or of a part of one, that this image runs.
 pub fn part(module: Module, kind: ImageKind) -> Part {
     let backend = module.routines.first().map(|r| r.implementation.backend.clone()).unwrap_or_default();
-    let executable =
-        ExecutableImage { kind, environment: Vec::new(), backend, module_text: encode_module(&module).into() };
+    let executable = ExecutableImage {
+        kind,
+        environment: Vec::new(),
+        backend,
+        ranks: 0,
+        module_text: encode_module(&module).into(),
+    };
     // What begins and ends an object is called by no client.
     let called = module.routines.into_iter().filter(|routine| !routine.interface.is_hook());
     let routines = called.map(|routine| RoutineData {

@@ -42,6 +42,20 @@ struct farcall_entry {
 /* Serves the server that started this process, and returns main's exit status. The table must live as long. */
 int farcall_executable_main(int argc, char **argv, const struct farcall_entry *entries, size_t count);
 
+/* What a program that MPI starts several times tells of its MPI, before either of the functions around this: the first process
+ * serves, the others run what it is sent. Each returns 0, or an error number of MPI's; the server's generated code has
+ * them. */
+struct farcall_ranks {
+    size_t size;                                              /* of this struct */
+    int (*begin)(int *rank, int *count);                      /* MPI_Init_thread, and a communicator of its own */
+    int (*announce)(long long *word);                         /* MPI_Ibcast of rank 0's, waiting without computing */
+    int (*broadcast)(void *bytes, size_t count, int root);    /* MPI_Bcast, of any number of bytes */
+    int (*agree)(int *failed);                                /* MPI_Iallreduce, MPI_MIN */
+    int (*end)(void);                                         /* MPI_Finalize */
+    void (*abort)(int status);                                /* MPI_Abort */
+};
+void farcall_executable_ranks(const struct farcall_ranks *ranks);
+
 /* The same of a stub executable, which ng_gen generates: it carries its compiled module (spec/idl.md, section 6), and tells it
  * to whoever starts it with the argument --module. */
 int farcall_stub_main(int argc, char **argv, const struct farcall_entry *entries, size_t count,

@@ -308,7 +308,8 @@ typedef struct farcall_call_options {
     double keep_seconds;     /* > 0: the call goes on without this program (farcall_call_id), and its outcome is kept for so
                               * long after its end */
     uint32_t durable;        /* 1: and is to survive the server */
-    uint32_t reserved;       /* zero */
+    uint32_t ranks;          /* processes that MPI starts for it, of a routine that it starts; 0: as many as the interface or
+                              * the server says */
 } farcall_call_options;
 
 /* ---- Objects ------------------------------------------------------------------------------------------------------ */
@@ -318,7 +319,7 @@ typedef struct farcall_hold_options {
     double lease_seconds; /* how long they stay when the connection is lost; 0: a minute */
     double start_seconds; /* how long their start may take; 0: as long as the server lets it */
     uint32_t detached;    /* 1: they stay for their lease also when the connection is closed or the hold freed */
-    uint32_t reserved;    /* 0 */
+    uint32_t ranks;       /* processes of which each consists, where MPI starts it; 0: as many as the server says */
 } farcall_hold_options;
 
 /* Has the server hold `count` executables of a class ("module/Class") or a routine, each for the calls that name it in

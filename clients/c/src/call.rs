@@ -41,7 +41,7 @@ pub struct RawOptions {
     on: *const u8,
     keep_seconds: f64,
     durable: u32,
-    reserved: u32,
+    ranks: u32,
 }
 
 /// `enum farcall_wanted`.
@@ -111,6 +111,7 @@ unsafe fn read_options(given: *const RawOptions) -> Result<CallOptions> {
         output: given.wanted & WANT_OUTPUT != 0,
         processor_time: false,
         copied: false,
+        ranks: given.ranks,
         keep: limit(given.keep_seconds)?.map(|after_end| Keep { after_end, durable: given.durable != 0 }),
     })
 }

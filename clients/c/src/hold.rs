@@ -22,7 +22,7 @@ pub struct RawHoldOptions {
     lease_seconds: f64,
     start_seconds: f64,
     detached: u32,
-    reserved: u32,
+    ranks: u32,
 }
 
 fn read(given: Option<RawHoldOptions>) -> Result<HoldOptions> {
@@ -33,6 +33,7 @@ fn read(given: Option<RawHoldOptions>) -> Result<HoldOptions> {
     }
     wanted.start = limit(given.start_seconds)?;
     wanted.detached = given.detached != 0;
+    wanted.ranks = given.ranks;
     Ok(wanted)
 }
 

@@ -13,6 +13,7 @@ use crate::code::{Failure, Outcome};
 use crate::context::{Context, current};
 use crate::entry::{enter, missing, place};
 use crate::handles::RawHandle;
+use crate::held::Start;
 use crate::transfers::Limits;
 
 unsafe extern "C" {
@@ -54,7 +55,7 @@ impl ArgumentTransfer {
     }
 }
 
-/// What was asked for with a handle. Jobmanager, subject, queue and processors are kept for whoever asks for them.
+/// What was asked for with a handle. Jobmanager, subject and queue are kept for whoever asks for them.
 #[derive(Clone, Debug)]
 pub struct HandleAttributes {
     pub host: Option<String>,
@@ -109,6 +110,10 @@ impl HandleAttributes {
             if all.transfer == ArgumentTransfer::Wait {
                 all.transfer = server.transfer.into();
             }
+            if all.processors <= 0 {
+                let ranks = server.ranks_of(all.function.as_deref().unwrap_or(""));
+                all.processors = i32::try_from(ranks).unwrap_or(i32::MAX);
+            }
         }
         if let Some(function) = function {
             all.seconds = [
@@ -121,6 +126,16 @@ impl HandleAttributes {
             .map(seconds);
         }
         all
+    }
+
+    /// Processes that MPI is to start for it; 0 to leave that to the server.
+    pub fn ranks(&self) -> u32 {
+        u32::try_from(self.processors).unwrap_or(0)
+    }
+
+    /// How its processes are to start.
+    pub fn start(&self) -> Start {
+        Start { limit: self.start_limit(), ranks: self.ranks() }
     }
 
     /// Time that a handle's process has to end.

@@ -74,7 +74,9 @@ impl Bound {
         let copied = announced && attributes.transfer == ArgumentTransfer::Copy;
         // What of it `grpc_session_info_get_np` tells.
         let processor_time = announced;
-        let options = CallOptions { timeout, announced, output, processor_time, on, copied, ..CallOptions::default() };
+        let ranks = handle.attributes.ranks();
+        let options =
+            CallOptions { timeout, announced, output, processor_time, on, copied, ranks, ..CallOptions::default() };
         let by_address = wanted.by_address && wanted.context.servers.fortran_compatible();
         let (classic, fortran) = (wanted.classic, wanted.fortran);
         Ok(Bound { handle, routine, connection, attributes, options, by_address, classic, fortran, turn })

@@ -248,10 +248,12 @@ impl Handles {
         }
         let all = match wanted {
             Processes::Shared => vec![Process::Shared],
-            Processes::Preferred => vec![Process::Preferred(Arc::new(Own::ask(server, &connection, name, limit)))],
+            Processes::Preferred => {
+                vec![Process::Preferred(Arc::new(Own::ask(server, &connection, name, attributes.start())))]
+            }
             Processes::Own(0) => Vec::new(),
             Processes::Own(count) => {
-                let asked = Held::ask(server, &connection.client, name, count, limit);
+                let asked = Held::ask(server, &connection.client, name, count, attributes.start());
                 let held = asked.map_err(|error| Failure::of_binding(&error, missing))?;
                 // A server tells of a class that it has not when it is to start it.
                 if let (Kind::Object, Some(first)) = (self.kind, held.first()) {

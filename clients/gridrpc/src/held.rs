@@ -20,6 +20,15 @@ pub struct Held {
     pub id: ObjectId,
 }
 
+/// How processes are to start.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Start {
+    /// Longest time for it.
+    pub limit: Option<Duration>,
+    /// Processes of which MPI makes each; 0 to leave that to the server.
+    pub ranks: u32,
+}
+
 impl Held {
     /// Asks for so many processes of a class or routine, and waits for none.
     pub fn ask(
@@ -27,10 +36,14 @@ impl Held {
         client: &Client,
         name: &str,
         count: usize,
-        start: Option<Duration>,
+        start: Start,
     ) -> farcall_client::Result<Vec<Held>> {
         let count = u32::try_from(count).unwrap_or(u32::MAX);
-        let hold = Arc::new(client.hold(name, count, &HoldOptions { start, ..HoldOptions::default() })?);
+        let hold = Arc::new(client.hold(
+            name,
+            count,
+            &HoldOptions { start: start.limit, ranks: start.ranks, ..HoldOptions::default() },
+        )?);
         Ok(hold.ids().map(|id| Held { hold: hold.clone(), server: server.clone(), id }).collect())
     }
 

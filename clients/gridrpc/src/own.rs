@@ -3,13 +3,12 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use farcall_client::{ErrorKind, ObjectId};
 
 use crate::code::{Code, Failure, Outcome};
 use crate::connecting::Connection;
-use crate::held::Held;
+use crate::held::{Held, Start};
 use crate::log::{self, Group, Level};
 use crate::servers::Server;
 
@@ -23,7 +22,7 @@ const SPOILED: u8 = 2;
 pub struct Own {
     server: Arc<Server>,
     name: String,
-    start: Option<Duration>,
+    start: Start,
     state: Mutex<State>,
 }
 
@@ -63,7 +62,7 @@ impl Drop for Turn {
 
 impl Own {
     /// Asks for a process, and does not wait for it.
-    pub fn ask(server: &Arc<Server>, connection: &Connection, name: &str, start: Option<Duration>) -> Own {
+    pub fn ask(server: &Arc<Server>, connection: &Connection, name: &str, start: Start) -> Own {
         let state = Mutex::new(ask(server, connection, name, start));
         Own { server: server.clone(), name: name.to_owned(), start, state }
     }
@@ -124,7 +123,7 @@ impl Own {
     }
 }
 
-fn ask(server: &Arc<Server>, connection: &Connection, name: &str, start: Option<Duration>) -> State {
+fn ask(server: &Arc<Server>, connection: &Connection, name: &str, start: Start) -> State {
     let held = Held::ask(server, &connection.client, name, 1, start).map(|held| held.into_iter().next());
     match held {
         Ok(Some(held)) => State::Asked(Process { held, connection: connection.key, does: Arc::default() }),

@@ -2,7 +2,10 @@
 
 import os
 import pathlib
+import shutil
 import subprocess
+
+import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 STAGE = pathlib.Path(os.environ.get("FARCALL_STAGE", ROOT / "build"))
@@ -123,3 +126,64 @@ def test_a_server_of_another_installation_finds_the_library_of_stub_executables(
     finally:
         server.terminate()
         server.communicate()
+
+
+MPI_IDL = r"""
+Module ranks;
+Define total(IN int n, broadcast IN double x[n], OUT double *sum, OUT int *size)
+"the sum over all ranks of what each has"
+Backend "MPI"
+{
+    double own = 0;
+    for (int i = 0; i < n; i++)
+        own += x[i];
+    MPI_Comm_size(MPI_COMM_WORLD, size);
+    MPI_Reduce(&own, sum, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+}
+"""
+MPI_CLIENT = r"""
+#include "grpc.h"
+int main(int argc, char **argv)
+{
+    grpc_function_handle_t handle;
+    grpc_handle_attr_t_np attributes;
+    grpc_error_t status;
+    double x[3] = {1, 2, 3}, sum = 0;
+    int size = 0, ranks = argc > 2 ? atoi(argv[2]) : 0;
+    if (grpc_initialize(argv[1]) || grpc_handle_attr_initialize_np(&attributes) ||
+        grpc_handle_attr_set_np(&attributes, GRPC_HANDLE_ATTR_FUNCNAME, "ranks/total") ||
+        (ranks && grpc_handle_attr_set_np(&attributes, GRPC_HANDLE_ATTR_MPI_NCPUS, &ranks)) ||
+        grpc_function_handle_init_with_attr_np(&handle, &attributes))
+        return 2;
+    if ((status = grpc_call(&handle, 3, x, &sum, &size))) {
+        printf("%s\n", grpc_error_string(status));
+        return 1;
+    }
+    printf("%d %g\n", size, sum);
+    return grpc_finalize();
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("mpirun") is None or shutil.which("mpicc") is None, reason="no MPI on this machine")
+def test_mpi_starts_as_many_processes_as_the_configuration_or_the_handle_says(tmp_path):
+    (tmp_path / "ranks.idl").write_text(MPI_IDL)
+    (tmp_path / "client.c").write_text(MPI_CLIENT)
+    for command in (
+        [STAGE / "ng/bin/ng_gen", "ranks.idl"],
+        ["make", "-f", "ranks.mak"],
+        [STAGE / "ng/bin/ng_cc", "-o", "client", "client.c"],
+    ):
+        done = run(tmp_path, *command)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert run(tmp_path, "./_stub_total", "-i", "total.inf").returncode == 0
+
+    def call(lines, *ranks):
+        source = "<INFORMATION_SOURCE>\ntype NRF\ntag files\nsource ranks.here.example.nrf\n</INFORMATION_SOURCE>\n"
+        (tmp_path / "c.conf").write_text(f"<SERVER>\nhostname localhost\n{lines}</SERVER>\n{source}")
+        return run(tmp_path, "./client", "c.conf", *ranks)
+
+    assert call("mpi_runNoOfCPUs 9\nmpi_runNoOfCPUs total=2\n").stdout == "2 12\n"
+    assert call("mpi_runNoOfCPUs 9\n", "3").stdout == "3 18\n"
+    nobody = call("")
+    assert nobody.returncode == 1 and "mpi_runNoOfCPUs" in nobody.stderr, nobody.stdout + nobody.stderr

@@ -92,6 +92,7 @@ impl NativeFunction {
             code,
             required: Vec::new(),
             backend: String::new(),
+            distribution: Vec::new(),
         };
         let made = Prepared::new(&Routine { interface: kind.interface.clone(), implementation }, self.entry)?;
         Ok(self.prepared.get_or_init(|| made))

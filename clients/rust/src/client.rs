@@ -55,6 +55,8 @@ pub struct CallOptions {
     pub on: Option<ObjectId>,
     /// Whether it reads copies of its arrays, so that its caller may change them as soon as it is started.
     pub copied: bool,
+    /// Processes that MPI is to start for it; 0 for as many as the interface or the server says. Other routines run in one.
+    pub ranks: u32,
 }
 
 /// How a call goes on without the program that made it.

@@ -21,11 +21,13 @@ pub struct HoldOptions {
     pub start: Option<Duration>,
     /// Whether they stay for their lease also when the connection is closed in order, or the [`Hold`] dropped.
     pub detached: bool,
+    /// Processes of which each consists, where MPI starts it; 0 for as many as the server says.
+    pub ranks: u32,
 }
 
 impl Default for HoldOptions {
     fn default() -> HoldOptions {
-        HoldOptions { lease: LEASE, start: None, detached: false }
+        HoldOptions { lease: LEASE, start: None, detached: false, ranks: 0 }
     }
 }
 
@@ -79,6 +81,7 @@ impl Client {
             lease_us: microseconds(options.lease),
             start_us: options.start.map(microseconds),
             detached: options.detached.then_some(true),
+            ranks: Some(options.ranks).filter(|ranks| *ranks != 0),
         };
         let question = self.session().begin(&Request::Hold(Box::new(request)))?;
         let (start, is_left) = (Mutex::new(Start::Asked(question)), AtomicBool::new(options.detached));

@@ -55,7 +55,7 @@ fn conditions(
     keep: Option<(CallId, Option<farcall_wire::Keep>)>,
 ) -> Conditions {
     let (announced, wants, on, copied) = (options.announced, options.wants(), options.on, options.copied);
-    Conditions { deadline, announced, wants, keep, on, copied, within: None }
+    Conditions { deadline, announced, wants, keep, on, copied, ranks: options.ranks, within: None }
 }
 
 /// A call under way. Dropping it asks the server to end the call, unless that is kept, and waits for nothing: the call's

@@ -97,7 +97,18 @@ impl Run<'_> {
             return Error::new(ErrorKind::NotFound, "run the compiler", "its directory does not exist")
                 .with("directory", self.directory.display());
         }
-        Error::new(ErrorKind::Unavailable, "run the compiler", format!("there is no \"{program}\" on this machine")).fix(
+        let missing = Error::new(
+            ErrorKind::Unavailable,
+            "run the compiler",
+            format!("there is no \"{program}\" on this machine"),
+        );
+        if program.starts_with("mpi") {
+            return missing.fix(
+                "routines with Backend \"MPI\" are compiled by an MPI's own compilers: install one (Debian: `apt install \
+                 openmpi-bin libopenmpi-dev`; on a cluster: `module load` it before the server starts)",
+            );
+        }
+        missing.fix(
             "install a compiler (Debian: `apt install gcc g++ binutils`; Red Hat: `dnf install gcc gcc-c++ binutils`), or \
              publish a shared library with `Calls`, which needs none",
         )

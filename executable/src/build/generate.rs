@@ -13,6 +13,9 @@ use farcall_idl::interface::{
 
 use super::entry_name;
 
+/// What a program that MPI starts tells its server's library of its MPI: C and C++ alike.
+const RANKS: &str = include_str!("ranks.c");
+
 /// What bodies take for granted: Ninf-G's generated files included these, and half of all IDL files rely on it.
 const HEADERS: [&str; 15] = [
     "assert.h",
@@ -224,6 +227,9 @@ impl Context<'_> {
         for header in HEADERS {
             text.line(&format!("#include <{header}>"));
         }
+        if self.module.is_parallel() {
+            text.line("#include <mpi.h>");
+        }
         text.line("typedef struct { float r, i; } scomplex;");
         text.line("typedef struct { double r, i; } dcomplex;");
         for description in &self.structs {
@@ -355,6 +361,11 @@ pub(crate) fn stub(module: &Module, file: &str, carried: &[u8]) -> String {
 
 fn table_text(module: &Module, ending: &Ending) -> String {
     let (mut declared, mut lines, mut filled) = (String::new(), String::new(), String::new());
+    let mut ranks = "";
+    if module.is_parallel() {
+        ranks = RANKS;
+        filled.push_str("    farcall_executable_ranks(&farcall_ranks_functions);\n");
+    }
     let mut names: Vec<String> = Vec::new();
     for (index, routine) in module.routines.iter().enumerate() {
         let name = entry_name(module, index).expect("index of an existing routine");
@@ -382,7 +393,7 @@ fn table_text(module: &Module, ending: &Ending) -> String {
          #ifdef __cplusplus\nextern \"C\" {{\n#endif\n\
          struct farcall_entry {{ const char *name; void (*function)(void); }};\n\
          {declaration}{declared}\
-         #ifdef __cplusplus\n}}\n#endif\n\
+         #ifdef __cplusplus\n}}\n#endif\n{ranks}\
          static struct farcall_entry farcall_entries[] = {{\n{lines}    {{ 0, 0 }}\n}};\n\
          int main(int argc, char **argv)\n{{\n{filled}    return {call};\n}}\n",
         name = uncommented(&module.name),

@@ -49,6 +49,7 @@ fn module(code: Vec<Code>, parameters: &[Parameter]) -> Module {
             code,
             required: vec![],
             backend: String::new(),
+            distribution: Vec::new(),
         },
     };
     Module {
@@ -117,6 +118,19 @@ fn the_table_names_each_code_once() {
     assert!(table.contains("farcall_executable_main(argc, argv, farcall_entries, 3)"));
     // Only the body and the function of Globals see Globals.
     assert_eq!(copies_of_globals(&module), 2);
+}
+
+#[test]
+fn only_what_mpi_starts_knows_an_mpi() {
+    let mut parallel = module(vec![body()], &[]);
+    let knows = |module: &Module| sources(module).iter().filter(|file| file.text.contains("<mpi.h>")).count();
+    assert_eq!(knows(&parallel), 0);
+    parallel.routines[0].implementation.backend = "MPI".into();
+    // The code, and the table that tells the library of it before anything else.
+    assert_eq!(knows(&parallel), 2);
+    let table = sources(&parallel).pop().unwrap().text;
+    assert!(table.contains("{\n    farcall_executable_ranks(&farcall_ranks_functions);\n    return "), "{table}");
+    assert!(stub(&parallel, "f.c", b"module").contains("farcall_executable_ranks(&farcall_ranks_functions);"));
 }
 
 #[test]

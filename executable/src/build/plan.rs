@@ -208,6 +208,11 @@ fn advice(messages: &str) -> &'static str {
             "No space left on device",
             "free space in the folder for temporary files, and where the server keeps its cache",
         ),
+        (
+            "mpi.h: No such file",
+            "let an MPI's compilers have the code: name none with Compiler, or mpicc; or install them (Debian: \
+             libopenmpi-dev)",
+        ),
         ("is not installed", "install the package that the message names, and publish again"),
         ("cannot find -lgfortran", "an object is Fortran: install gfortran, or name it with `Linker \"gfortran\"`"),
         ("cannot find -lfarcall", "libfarcall.so is not where the server looks for it: install Farcall completely"),

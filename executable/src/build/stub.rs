@@ -9,6 +9,7 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::encode::encode_module;
 use farcall_idl::interface::{Code, Language, Module};
 
+use super::toolchain::compiler_for;
 use super::{generate, refuse_unserved};
 use crate::library::names::{self, LibraryName};
 use crate::words;
@@ -222,7 +223,12 @@ fn rules(text: &mut String, part: &Part) {
         if objects.is_empty() { String::new() } else { format!(" $$($(NG_DIR)/bin/ng_config --run-times {wanted})") };
     // Definitions in C++ may stand beside others in C.
     let cpp = part.module.routines.iter().any(|routine| routine.implementation.language == Language::Cpp);
-    let chosen = |named: &Option<String>, otherwise| if cpp && named.is_none() { "$(CXX)" } else { otherwise };
+    let parallel = part.module.is_parallel();
+    let chosen = |named: &Option<String>, otherwise| match (named, cpp, parallel) {
+        (None, _, true) => compiler_for(cpp, true),
+        (None, true, false) => "$(CXX)",
+        _ => otherwise,
+    };
     let compiler = chosen(&part.module.compiler, "$(NG_COMPILER)");
     let linker = chosen(&part.module.linker.clone().or(part.module.compiler.clone()), "$(NG_LINKER)");
     let _ = write!(

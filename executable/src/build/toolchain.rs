@@ -21,14 +21,16 @@ pub(crate) struct Toolchain {
 }
 
 impl Toolchain {
-    /// What the module names with `Compiler`, `Linker` and `CompileOptions`; `cc` and `c++` where it names nothing.
+    /// What the module names with `Compiler`, `Linker` and `CompileOptions`; `cc` and `c++` where it names nothing, and
+    /// `mpicc` and `mpicxx` for routines of MPI.
     pub fn of(module: &Module) -> Result<Toolchain> {
         let named = |text: &Option<String>| text.as_deref().map(words::split).filter(|words| !words.is_empty());
         let compiler = named(&module.compiler);
         let default = |program: &str| compiler.clone().unwrap_or_else(|| vec![program.to_string()]);
+        let parallel = module.is_parallel();
         let has_cpp = module.routines.iter().any(|routine| routine.implementation.language == Language::Cpp);
-        let linker = named(&module.linker).unwrap_or_else(|| default(if has_cpp { "c++" } else { "cc" }));
-        let (c, cpp) = (default("cc"), default("c++"));
+        let linker = named(&module.linker).unwrap_or_else(|| default(compiler_for(has_cpp, parallel)));
+        let (c, cpp) = (default(compiler_for(false, parallel)), default(compiler_for(true, parallel)));
         let mut toolchain = Toolchain { c, cpp, linker, compile_options: Vec::new(), link_options: Vec::new() };
         module.compile_options.iter().try_for_each(|text| toolchain.add_options(text))?;
         Ok(toolchain)
@@ -79,6 +81,16 @@ impl Toolchain {
     pub fn identity(&self) -> String {
         let programs = [&self.c, &self.cpp, &self.linker].map(|words| program_identity(&words[0]));
         format!("{self:?} {programs:?}")
+    }
+}
+
+/// The compiler of modules that name none: those of an MPI know where its headers and libraries are.
+pub(crate) fn compiler_for(cpp: bool, parallel: bool) -> &'static str {
+    match (cpp, parallel) {
+        (false, false) => "cc",
+        (true, false) => "c++",
+        (false, true) => "mpicc",
+        (true, true) => "mpicxx",
     }
 }
 

@@ -1,6 +1,7 @@
 //! One call: its values laid out in memory as the routine wants them.
 
 use std::collections::BTreeMap;
+use std::ffi::CString;
 use std::sync::Arc;
 
 use farcall_base::{Bytes, CallId, Error, ErrorKind, Instant, Result};
@@ -18,7 +19,7 @@ use super::CALL_BYTES_MAX;
 use super::files::{CallFiles, Content};
 use super::memory::{ArenaPlan, Arenas, Segments};
 use super::module::{Body, LoadedModule, LoadedRoutine};
-use super::output;
+use super::{output, ranks};
 use farcall_native::invoke::{Slot, invoke};
 
 /// Memory given for a parameter that is not referenced: enough for a routine that peeks at its first element.
@@ -58,8 +59,16 @@ pub struct PendingCall {
     pub(super) kept_files: Option<CallFiles>,
     routine: String,
     receiving: BTreeMap<u16, Packing>,
+    /// The call as the other ranks are told of it, where there are any.
+    told: Option<Vec<u8>>,
     /// Whether its processor time is measured.
     pub is_measured: bool,
+}
+
+/// What a routine is called with.
+pub(super) struct Ready {
+    files: CallFiles,
+    slots: Vec<Slot>,
 }
 
 fn is_measured(open: &Open) -> bool {
@@ -108,9 +117,11 @@ impl PendingCall {
             sending_files: BTreeMap::new(),
             kept_files: None,
             receiving: BTreeMap::new(),
+            told: None,
             is_measured: is_measured(open),
         };
         call.fill(interface, open, &values)?;
+        call.told = ranks::led().map(|_| ranks::for_others(loaded, open, &call.layout.parameters));
         Ok(call)
     }
 
@@ -207,25 +218,50 @@ impl PendingCall {
     /// Runs the routine and gathers its results.
     pub fn run(&mut self, module: &LoadedModule) -> Result<Vec<Argument>> {
         let loaded = module.find(&self.routine)?;
-        // Dropped at the end of this, whatever it is, they are removed.
-        let mut files = CallFiles::make(&loaded.routine.interface, &self.layout, &self.places)?;
-        let mut slots = self.slots(loaded, &files)?;
-        crate::confine::begin_call();
-        let outcome = match &loaded.body {
-            // SAFETY: every slot describes memory of the extent that the layout says; that the code has the interface its
-            // IDL claims is the publisher's word, which is why it runs in this process and not in the server.
-            Body::Native(prepared) => unsafe { invoke(prepared, self.without_empty(&mut slots)) }.map(|()| Vec::new()),
-            Body::Hosted(hosted) => hosted.run(&loaded.routine.interface, &self.layout, &mut slots),
-        };
-        end_fork(module.process);
-        flush_standard_output();
-        output::wait_until_taken();
+        // Dropped at the end of this, whatever it is, its files are removed.
+        let mut ready = self.ready(loaded)?;
+        if let (Some(ranks), Some(told)) = (ranks::led(), &self.told) {
+            ranks.call(told, loaded, self)?;
+        }
+        let outcome = self.invoke(module, loaded, &mut ready);
         // Texts that the slots point to live until they were copied.
-        let _texts = outcome?;
+        let _texts = match ranks::led() {
+            Some(ranks) => ranks.returned(outcome),
+            None => outcome,
+        }?;
+        let Ready { mut files, slots } = ready;
         files.close()?;
         let results = self.results(loaded, &slots, &files);
         self.kept_files = files.if_needed(&self.sending_files);
         results
+    }
+
+    /// Makes the routine's files, and says where everything lies.
+    pub(super) fn ready(&self, loaded: &LoadedRoutine) -> Result<Ready> {
+        let files = CallFiles::make(&loaded.routine.interface, &self.layout, &self.places)?;
+        let slots = self.slots(loaded, &files)?;
+        Ok(Ready { files, slots })
+    }
+
+    /// Runs the routine; texts that it made live as long as what is returned.
+    pub(super) fn invoke(
+        &self,
+        module: &LoadedModule,
+        loaded: &LoadedRoutine,
+        ready: &mut Ready,
+    ) -> Result<Vec<CString>> {
+        let slots = &mut ready.slots;
+        crate::confine::begin_call();
+        let outcome = match &loaded.body {
+            // SAFETY: every slot describes memory of the extent that the layout says; that the code has the interface its
+            // IDL claims is the publisher's word, which is why it runs in this process and not in the server.
+            Body::Native(prepared) => unsafe { invoke(prepared, self.without_empty(slots)) }.map(|()| Vec::new()),
+            Body::Hosted(hosted) => hosted.run(&loaded.routine.interface, &self.layout, slots),
+        };
+        end_fork(module.process);
+        flush_standard_output();
+        output::wait_until_taken();
+        outcome
     }
 
     /// Code that was written for Ninf-G finds NULL for an array without elements, whatever the caller passed.

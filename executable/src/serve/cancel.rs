@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use farcall_wire::Notice;
 
-use super::running;
+use super::{ranks, running};
 
 /// Words on the progress are cut here.
 const WORDS_BYTES_MAX: usize = 256;
@@ -22,6 +22,10 @@ pub(crate) const ASKING: [&CStr; 4] =
 
 /// Whether the server wants the call that runs to end, or is gone; `None` where no call runs.
 fn cancelled() -> Option<bool> {
+    // The first rank knows, and tells the others if it wants to.
+    if ranks::follows() {
+        return Some(false);
+    }
     running::with(|running| {
         let way = running.way();
         let wanted = |way: &running::Way<'_>| way.session.running.as_ref().is_some_and(|running| running.cancelled);
@@ -33,6 +37,9 @@ fn cancelled() -> Option<bool> {
 }
 
 fn tell(done: f64, words: &CStr) -> c_int {
+    if ranks::follows() {
+        return 0;
+    }
     let mut told = TOLD.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let now = Instant::now();
     if done < 1.0 && told.is_some_and(|told| now.duration_since(told) < TELL_EVERY) {

@@ -17,6 +17,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 
 use super::hosted::{Function, RawBody, RawLoad};
+use super::ranks::{self, Ranks};
 use super::zygote::{self, Preloaded};
 use super::{Code, Own as OwnCode};
 use crate::confine::{Own, begin_call};
@@ -34,10 +35,16 @@ pub fn run_program(program: &Path, arguments: &[OsString]) -> i32 {
     // By who starts it, who may be another user than the module's.
     let flags = i32::try_from(OFlags::PATH.bits()).expect("open flags fit a C int");
     let opened = OpenOptions::new().read(true).custom_flags(flags).open(program).ok();
+    let leads_ranks = std::env::var_os(SOCKET_VARIABLE).is_some_and(|path| path.as_encoded_bytes().starts_with(b"/"));
     // Without a connection it only looks into a file: it forks no executables, so that it is held to all from here on.
     let is_executable = [SOCKET_VARIABLE, ZYGOTE_VARIABLE].iter().any(|name| std::env::var_os(name).is_some());
     // Its libraries are opened before its own code begins, and that is bounded, too.
-    let confined = if is_executable { confined().map(|()| begin_call()) } else { confine_inspection() };
+    let confined = match (is_executable, leads_ranks) {
+        // A launcher is no call; and it puts each of its processes into a group of its own, by which it ends them.
+        (true, true) => confined(),
+        (true, false) => confined().map(|()| begin_call()),
+        (false, _) => confine_inspection(),
+    };
     report(confined.and_then(|()| {
         let mut error = std::process::Command::new(program).args(arguments).exec();
         // The module's user may not reach the folder: the server keeps what it has built to itself.
@@ -78,6 +85,9 @@ pub fn linked_main(entries: Result<LinkedEntries>) -> i32 {
 /// An executable from the start; or a zygote, and then each executable that it forks.
 fn begin(own: OwnCode) -> Result<()> {
     end_with_parent();
+    if ranks::is_given() {
+        return begin_ranks(own);
+    }
     if std::env::var(ZYGOTE_VARIABLE).as_deref() != Ok("0") {
         let connection = inherited()?;
         Own::new()?.apply()?;
@@ -87,6 +97,16 @@ fn begin(own: OwnCode) -> Result<()> {
         Some(born) => run(connect(born.connection)?, own, Some(born.preloaded)),
         None => Ok(()),
     }
+}
+
+/// One of the processes that MPI starts. Whatever it starts stays in its group.
+fn begin_ranks(own: OwnCode) -> Result<()> {
+    Own::new()?.apply()?;
+    print_by_lines();
+    let Some(connection) = ranks::begin(&own)? else { return Ok(()) };
+    let outcome = connect(connection).and_then(|stream| run(stream, own, None));
+    ranks::led().into_iter().for_each(Ranks::end);
+    outcome
 }
 
 fn report(outcome: Result<()>) -> i32 {

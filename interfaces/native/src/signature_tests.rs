@@ -40,7 +40,8 @@ fn signature(
         processors: None,
         class: String::new(),
     };
-    let implementation = Implementation { language, strings, code, required: vec![], backend: String::new() };
+    let (required, backend, distribution) = (vec![], String::new(), vec![]);
+    let implementation = Implementation { language, strings, code, required, backend, distribution };
     Signature::of(&Routine { interface, implementation })
 }
 

@@ -87,6 +87,7 @@ pub(crate) fn publication(module: &str, routines: &[&str]) -> Publication {
         kind: ImageKind::GenericHost { libraries: Vec::new() },
         environment: Vec::new(),
         backend: String::new(),
+        ranks: 0,
         module_text: Arc::from([]),
     };
     let parts = routines.split(|text| *text == "|").map(|texts| Part {
@@ -118,6 +119,7 @@ fn routine(module: &str, text: &str) -> RoutineData {
         code: Code::Symbol { symbol: name.to_string(), arguments: Vec::new(), result: None },
         required: Vec::new(),
         backend: String::new(),
+        distribution: Vec::new(),
     };
     let routine = Arc::new(Routine { interface, implementation });
     RoutineData { routine, encoded: Arc::from([0; 8]), contract: [0; 32] }

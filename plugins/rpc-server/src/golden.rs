@@ -47,6 +47,7 @@ fn published_from(text: &str, generation: u64) -> Vec<Arc<PublishedRoutine>> {
         kind: ImageKind::GenericHost { libraries: compiled.libraries.clone() },
         environment: Vec::new(),
         backend: String::new(),
+        ranks: 0,
         module_text: encode_module(&compiled).into(),
     };
     let name = compiled.name.clone();
@@ -288,7 +289,7 @@ impl Play {
                 self.peers.recall(&mut self.server, &mut self.memory, connection);
                 self.peers.remove(connection);
                 let (was_stopped, stderr) = (words[0] == "stopped", self.standard_error(&rest[1..]));
-                let exited = Exited { executable, how, was_stopped, stderr, stdout: OutputTail::default() };
+                let exited = Exited { executable, how, rank: None, was_stopped, stderr, stdout: OutputTail::default() };
                 self.server.executable_exited(&mut self.memory, &exited);
                 self.server.ended(&mut self.memory, connection);
             }

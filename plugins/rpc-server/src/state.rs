@@ -99,8 +99,8 @@ pub struct Limits {
     pub object_lease_max: Duration,
 }
 
-/// Which module, in which version.
-pub type ModuleKey = Arc<(String, u64)>;
+/// Which module, in which version, and for calls of how many ranks; 0 where that is not asked for.
+pub type ModuleKey = Arc<(String, u64, u32)>;
 
 /// Who is at the other end of a connection.
 pub enum PeerKind {
@@ -334,6 +334,8 @@ pub struct Call {
     pub waits_since: Instant,
     /// How it stands to the calls around it and in it.
     pub nesting: Nesting,
+    /// The processes of MPI's that are to run it; 0 for as many as the spawner's settings say.
+    pub ranks: u32,
     /// How its outcome is kept, where its client wants that.
     pub keep: Option<Keep>,
     /// The object that it is on.
@@ -341,6 +343,12 @@ pub struct Call {
 }
 
 impl Call {
+    /// The pool that runs it.
+    pub fn module_key(&self) -> ModuleKey {
+        let own = &self.routine.module_key;
+        if self.ranks == 0 { own.clone() } else { Arc::new((own.0.clone(), own.1, self.ranks)) }
+    }
+
     /// All of our memory that it uses.
     pub fn memories(&self) -> impl Iterator<Item = &OwnMemory> {
         self.memory.iter().chain(self.files.as_deref().map(|files| &files.memory))

@@ -20,6 +20,7 @@ mod notices;
 mod objects;
 mod place;
 mod pool;
+mod ranks;
 mod resume;
 mod stall;
 mod status;

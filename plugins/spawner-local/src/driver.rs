@@ -3,12 +3,15 @@
 mod environment;
 pub mod inspection;
 mod library;
+mod meeting;
 mod process;
 mod rooms;
 mod zygotes;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+use std::sync::Arc;
 
 use farcall_base::{Clock, Error, ExecutableId, Instant, Result, SystemClock};
 use farcall_interfaces::mailbox::{NoMessage, Port, Receiver, Reply};
@@ -17,9 +20,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::state::{Settings, State};
 use crate::step::{Action, CommandLine, Event, Load, Signal, step};
+use meeting::Meeting;
 use process::{Process, Reaped};
-use rooms::Rooms;
 pub(crate) use rooms::counted_by;
+use rooms::{Room, Rooms};
 use zygotes::{News, Wanted, ZygoteId, Zygotes};
 
 /// Messages taken before outputs and ends have their turn: a flood of requests must not hide them, nor grow `events`.
@@ -29,7 +33,7 @@ const READS_MAX: usize = 16;
 
 /// What arrives in the spawner's mailbox.
 pub(crate) enum Message {
-    Request(Request),
+    Request(Box<Request>),
     Stop,
 }
 
@@ -67,6 +71,7 @@ enum Source {
     Mailbox,
     Output(ExecutableId, Output),
     End(ExecutableId),
+    Meeting(ExecutableId),
     Zygote(ZygoteId),
 }
 
@@ -122,6 +127,7 @@ impl Driver {
         }
         for (executable, process) in &self.running {
             sources.extend(process.pipes().map(|(output, pipe)| (Source::Output(*executable, output), pipe)));
+            sources.extend(process.awaited().map(|meeting| (Source::Meeting(*executable), meeting)));
             sources.extend(process.end().map(|end| (Source::End(*executable), end)));
         }
         sources.extend(self.zygotes.sources().map(|(zygote, link)| (Source::Zygote(zygote), link)));
@@ -140,6 +146,7 @@ impl Driver {
                 self.collect_output(executable, output);
             }
             Source::End(executable) => self.collect_end(executable),
+            Source::Meeting(executable) => self.meet(executable),
             Source::Zygote(zygote) => self.zygotes.collect(&self.state.settings, self.clock.now(), zygote),
         }
     }
@@ -150,6 +157,17 @@ impl Driver {
         let before = self.clock.now();
         let bytes = process.read(output);
         self.wrote(executable, output, before, bytes)
+    }
+
+    /// The first process of MPI's may have come.
+    fn meet(&mut self, executable: ExecutableId) {
+        let Some(process) = self.running.get_mut(&executable) else { return };
+        match process.meet() {
+            Ok(false) => {}
+            Ok(true) => self.events.push_back(Event::Spawned { executable }),
+            // Nothing will come of it; its end is seen.
+            Err(_) => process.signal(Signal::Kill),
+        }
     }
 
     fn wrote(&mut self, executable: ExecutableId, output: Output, before: Instant, bytes: Vec<u8>) -> bool {
@@ -184,18 +202,7 @@ impl Driver {
     fn collect_messages(&mut self) {
         for _ in 0..MESSAGES_PER_TURN {
             match self.receiver.try_receive() {
-                Ok(Message::Request(Request::Start(start))) => self.collect_start(start),
-                Ok(Message::Request(Request::Stop { executable, grace })) => {
-                    self.events.push_back(Event::Stop { executable, grace });
-                }
-                Ok(Message::Request(Request::Listen { executable, listener, done })) => {
-                    self.listen(executable, listener);
-                    done.answer(Ok(()));
-                }
-                Ok(Message::Request(Request::Hush { executable, done })) => {
-                    self.hush(executable);
-                    done.answer(Ok(()));
-                }
+                Ok(Message::Request(request)) => self.collect_request(*request),
                 Ok(Message::Stop) => self.events.push_back(Event::Shutdown),
                 Err(NoMessage::Empty) => break,
                 Err(NoMessage::Closed) => {
@@ -204,6 +211,21 @@ impl Driver {
                     self.events.push_back(Event::Shutdown);
                     break;
                 }
+            }
+        }
+    }
+
+    fn collect_request(&mut self, request: Request) {
+        match request {
+            Request::Start(start) => self.collect_start(start),
+            Request::Stop { executable, grace } => self.events.push_back(Event::Stop { executable, grace }),
+            Request::Listen { executable, listener, done } => {
+                self.listen(executable, listener);
+                done.answer(Ok(()));
+            }
+            Request::Hush { executable, done } => {
+                self.hush(executable);
+                done.answer(Ok(()));
             }
         }
     }
@@ -278,6 +300,7 @@ impl Driver {
             }
             Action::ReportStarted { executable } => self.report_started(executable),
             Action::ReportFailed { executable, error } => {
+                self.running.remove(&executable);
                 self.reports.remove(&executable).expect("a spawn has its reports").fail(error);
             }
             Action::Signal { executable, signal } => match self.running.get_mut(&executable) {
@@ -292,9 +315,25 @@ impl Driver {
 
     fn start(&mut self, executable: ExecutableId, command: Box<CommandLine>, load: Load) {
         match self.rooms.enter(&load.module, &command.limits) {
+            Ok(room) if command.parallel => self.start_by_mpi(executable, command, room),
             Ok(room) => {
-                let (now, wanted) = (self.clock.now(), Wanted { executable, command, room });
+                let (now, wanted) = (self.clock.now(), Wanted { executable, command, room, meeting: None });
                 self.zygotes.start(&self.state.settings, now, wanted, load);
+            }
+            Err(error) => self.events.push_back(Event::SpawnFailed { executable, error }),
+        }
+    }
+
+    /// No zygote is a launcher.
+    fn start_by_mpi(&mut self, executable: ExecutableId, mut command: Box<CommandLine>, room: Arc<Room>) {
+        let launcher = self.state.settings.mpi_command.first().map_or("", String::as_str);
+        let program = command.linked.as_ref().map_or(Path::new(""), Path::new);
+        match Meeting::new(launcher, program, &room) {
+            Ok(meeting) => {
+                if let (Some(copy), Some(named)) = (meeting.program(), command.arguments.last_mut()) {
+                    *named = copy.display().to_string();
+                }
+                self.spawn(&Wanted { executable, command, room, meeting: Some(Arc::new(meeting)) });
             }
             Err(error) => self.events.push_back(Event::SpawnFailed { executable, error }),
         }
@@ -305,8 +344,12 @@ impl Driver {
         let executable = wanted.executable;
         let event = match Process::launch(wanted, &self.state.settings) {
             Ok(process) => {
+                let comes_later = process.awaited().is_some();
                 self.running.insert(executable, process);
                 self.pin(executable);
+                if comes_later {
+                    return;
+                }
                 Event::Spawned { executable }
             }
             Err(error) => Event::SpawnFailed { executable, error },

@@ -73,17 +73,18 @@ fn output(executable: ExecutableId, output: Output, words: &[&str]) -> Event {
     Event::Output { executable, output, before: Instant(0), bytes: (words.join(" ") + "\n").into_bytes() }
 }
 
-/// `host`, or a path; then `backend=B`, or variables `NAME=VALUE`.
+/// `host`, or a path; then `backend=B`, `ranks=N`, or variables `NAME=VALUE`.
 fn image(words: &[&str]) -> ExecutableImage {
     let kind = match words[0] {
         "host" => ImageKind::GenericHost { libraries: Vec::new() },
         path => ImageKind::Linked { path: path.to_string() },
     };
     let mut image =
-        ExecutableImage { kind, environment: Vec::new(), backend: String::new(), module_text: Arc::from([]) };
+        ExecutableImage { kind, environment: Vec::new(), backend: String::new(), ranks: 0, module_text: Arc::from([]) };
     for (name, value) in words[1..].iter().map(|word| word.split_once('=').unwrap()) {
         match name {
             "backend" => image.backend = value.to_string(),
+            "ranks" => image.ranks = value.parse().unwrap(),
             _ => image.environment.push((name.to_string(), value.to_string())),
         }
     }
@@ -102,8 +103,9 @@ fn show(action: Action) -> String {
         Action::ReportFailed { executable, error } => format!("report {executable} failed: {error}"),
         Action::Signal { executable, signal } => format!("signal {executable} {signal:?}"),
         Action::ReportExited(exited) => format!(
-            "report {} {}; stderr {:?}; stdout {:?}",
+            "report {} {}{}; stderr {:?}; stdout {:?}",
             exited.executable,
+            exited.rank.map_or(String::new(), |rank| format!("rank {rank} ")),
             exited.how,
             exited.stderr.text(),
             exited.stdout.text()

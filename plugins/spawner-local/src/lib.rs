@@ -1,6 +1,7 @@
 //! Starts executables as processes of this host and reports their end (README.md).
 
 mod driver;
+mod ends;
 mod limits;
 mod state;
 mod step;
@@ -32,6 +33,10 @@ fn construct(options: &Options) -> Result<Box<dyn Plugin>> {
     }
     if let Some((name, _)) = settings.environment.iter().find(|(_, value)| value.contains('\0')) {
         return Err(options.wrong("environment", format!("the value of {name} has a NUL inside")));
+    }
+    if settings.mpi_command.first().is_some_and(String::is_empty) {
+        let error = options.wrong("mpi_command", "mpi_command names no program");
+        return Err(error.fix("write [\"mpirun\"], or [] to start no routines of MPI"));
     }
     options.check_least(&[
         ("executables_max", settings.executables_max as u64, 1),
@@ -68,7 +73,7 @@ impl Plugin for SpawnerLocal {
 
     fn start(self: Box<Self>, _context: PluginContext) -> Result<RunningPlugin> {
         let (sender, receiver, stop) = driver_mailbox(self.settings.requests_max, driver::Message::Stop)?;
-        let handle = SpawnerHandle::new(sender.port(driver::Message::Request));
+        let handle = SpawnerHandle::new(sender.port(|request| driver::Message::Request(Box::new(request))));
         let run = move || driver::run(self.settings, receiver);
         Ok(RunningPlugin::new(stop, run).provides(SLOT, handle))
     }

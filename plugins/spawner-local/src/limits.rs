@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use farcall_base::{Bytes, Error, ErrorKind, Result};
+use farcall_idl::interface::is_parallel;
 use farcall_interfaces::directory::{ExecutableImage, ImageKind};
 use farcall_interfaces::spawner::ExecutableLimits;
 use farcall_interfaces::spawner::rules::{Files, Missing, Network, Rules};
@@ -49,6 +50,8 @@ pub(crate) struct Limits {
     start_in: Option<String>,
     user: Option<String>,
     threads: Option<u64>,
+    ranks: Option<u32>,
+    ranks_max: Option<u32>,
     pin: Option<bool>,
     required: Option<bool>,
     python: Option<String>,
@@ -71,6 +74,8 @@ impl Limits {
             start_in: Some(String::new()),
             user: Some(String::new()),
             threads: Some(0),
+            ranks: Some(0),
+            ranks_max: Some(64),
             pin: Some(false),
             required: Some(false),
             python: Some(String::new()),
@@ -94,6 +99,8 @@ impl Limits {
             start_in: own.start_in.or(other.start_in),
             user: own.user.or(other.user),
             threads: own.threads.or(other.threads),
+            ranks: own.ranks.or(other.ranks),
+            ranks_max: own.ranks_max.or(other.ranks_max),
             pin: own.pin.or(other.pin),
             required: own.required.or(other.required),
             python: own.python.or(other.python),
@@ -148,7 +155,7 @@ impl Limits {
             processor_seconds_max: limited(self.processor_seconds_max),
             file_bytes_max: limited(self.file_bytes_max),
             descriptors_max: limited(self.descriptors_max),
-            network: if self.network == Some(true) { Network::On } else { Network::Off },
+            network: if self.network == Some(true) || is_parallel(&image.backend) { Network::On } else { Network::Off },
             files: if self.files == Some(FilesWord::All) { Files::All } else { Files::Granted },
             readable,
             writable: list(&self.writable),
@@ -181,6 +188,25 @@ impl Limits {
     pub(crate) fn threads(&self, processors: usize, executables: usize) -> u64 {
         let share = processors / executables.clamp(1, processors.max(1));
         limited(self.threads).unwrap_or(share.max(1) as u64)
+    }
+
+    /// Processes that run a call of MPI's, of which its caller or its interface asks for `asked`; 0 if they do not.
+    pub(crate) fn ranks(&self, asked: u32) -> Result<u32> {
+        let refused = |kind, message: String| Error::new(kind, "start an executable", message);
+        let ranks = if asked == 0 { self.ranks.unwrap_or(0) } else { asked };
+        let most = self.ranks_max.filter(|most| *most > 0).unwrap_or(u32::MAX);
+        if ranks == 0 {
+            let message = "nobody says how many processes MPI is to start".to_owned();
+            return Err(refused(ErrorKind::InvalidArgument, message).fix(
+                "ask for some: ranks=4 in Python, options.ranks in C, mpi_runNoOfCPUs in the client's configuration file; \
+                 or write Processors in the interface file, or limits.ranks in farcall.toml",
+            ));
+        }
+        if ranks > most {
+            let error = refused(ErrorKind::LimitExceeded, format!("{ranks} processes of MPI were asked for"));
+            return Err(error.with("limits.ranks_max", most).fix("ask for fewer, or raise that in farcall.toml"));
+        }
+        Ok(ranks)
     }
 
     /// The interpreter of its Python source, if one is named.
@@ -268,6 +294,7 @@ mod tests {
             kind,
             environment: Vec::new(),
             backend: String::new(),
+            ranks: 0,
             module_text: std::sync::Arc::new([]),
         };
         let linked = image(ImageKind::Linked { path: "/home/anna/stubs/_stub_heat".into() });

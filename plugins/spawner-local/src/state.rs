@@ -9,6 +9,9 @@ use serde::Deserialize;
 
 use crate::limits::Limits;
 
+/// Lines of Open MPI's longest message, in which it says which rank ended all, and a few of the routine's.
+const LAUNCHER_LINES: usize = 40;
+
 /// What connects an executable with its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -22,6 +25,7 @@ pub(crate) enum ConnectionKind {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Settings {
     pub(crate) host_command: Vec<String>,
+    pub(crate) mpi_command: Vec<String>,
     pub(crate) environment: BTreeMap<String, String>,
     pub(crate) connection: ConnectionKind,
     pub(crate) executables_max: usize,
@@ -39,6 +43,7 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             host_command: vec!["/proc/self/exe".to_string(), "host".to_string()],
+            mpi_command: vec!["mpirun".to_string()],
             environment: BTreeMap::new(),
             connection: ConnectionKind::Unix,
             executables_max: 2048,
@@ -83,6 +88,10 @@ pub(crate) struct State {
 /// An executable that lives, or is about to.
 pub(crate) struct Executable {
     pub(crate) phase: Phase,
+    /// Whether it came to run, as was reported then.
+    pub(crate) started: bool,
+    /// Whether MPI starts it: what ends is the launcher.
+    pub(crate) parallel: bool,
     pub(crate) stdout: OutputTail,
     pub(crate) stderr: OutputTail,
 }
@@ -106,10 +115,13 @@ impl State {
     }
 
     /// Adds an entry in phase `Starting`.
-    pub(crate) fn insert(&mut self, executable: ExecutableId) {
+    pub(crate) fn insert(&mut self, executable: ExecutableId, parallel: bool) {
         let Settings { output_tail_lines_max: lines, output_tail_bytes_max: bytes, .. } = self.settings;
+        // A launcher takes more than others to say that a rank has called exit.
+        let lines = if parallel { lines.max(LAUNCHER_LINES) } else { lines };
         let (stdout, stderr) = (OutputTail::new(lines, bytes), OutputTail::new(lines, bytes));
-        self.executables.insert(executable, Executable { phase: Phase::Starting, stdout, stderr });
+        let phase = Phase::Starting;
+        self.executables.insert(executable, Executable { phase, started: false, parallel, stdout, stderr });
     }
 
     /// When the next executable must be killed.

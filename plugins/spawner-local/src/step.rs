@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, ExecutableId, Instant, Result};
+use farcall_idl::interface::is_parallel;
 use farcall_interfaces::directory::{ExecutableImage, ImageKind};
 use farcall_interfaces::spawner::rules::Rules;
 use farcall_interfaces::spawner::{ExitHow, Exited, Output, SOCKET_VARIABLE};
 use farcall_wire::Publication;
 
+use crate::ends::of_ranks;
 use crate::limits::Limits;
 use crate::state::{Executable, Phase, Settings, State};
 
@@ -72,6 +74,8 @@ pub(crate) struct CommandLine {
     pub(crate) environment: Vec<(String, String)>,
     /// The program itself, where `program` prepares its process and hands it over.
     pub(crate) linked: Option<String>,
+    /// Whether MPI starts it, several times: its first process dials its connection.
+    pub(crate) parallel: bool,
     /// What the manifest lets the module use and do.
     pub(crate) limits: Limits,
     /// The same for its processes, as far as it is known without looking at this host.
@@ -136,7 +140,7 @@ pub(crate) fn step(state: &mut State, now: Instant, event: Event) -> Vec<Action>
 fn start(state: &mut State, request: u64, executable: ExecutableId, command: Result<(CommandLine, Load)>) -> Action {
     match command {
         Ok((command, load)) => {
-            state.insert(executable);
+            state.insert(executable, command.parallel);
             Action::Spawn { request, executable, command: Box::new(command), load }
         }
         Err(error) => Action::Refuse { request, error },
@@ -160,11 +164,6 @@ fn check_start(state: &State, executable: ExecutableId) -> Result<()> {
 }
 
 pub(crate) fn command_line(settings: &Settings, module: &str, image: &ExecutableImage) -> Result<CommandLine> {
-    if !image.backend.is_empty() && !image.backend.eq_ignore_ascii_case("normal") {
-        let message = format!("backend {:?} is not started by spawner-local", image.backend);
-        let error = Error::new(ErrorKind::Unavailable, "start an executable", message);
-        return Err(error.fix("publish the routine with Backend \"normal\""));
-    }
     let (program, arguments) = settings.host_command.split_first().expect("an empty one was refused");
     let environment = environment(settings, image);
     environment.iter().try_for_each(check_variable)?;
@@ -173,19 +172,38 @@ pub(crate) fn command_line(settings: &Settings, module: &str, image: &Executable
         ImageKind::Linked { path: program } | ImageKind::Interpreted { program, .. } => Some(program.clone()),
         ImageKind::GenericHost { .. } => None,
     };
+    let limits = settings.limits_of(module);
+    let parallel = is_parallel(&image.backend);
     match &linked {
+        Some(path) if parallel => {
+            arguments.push("--run".to_string());
+            arguments.extend(launcher(settings, limits.ranks(image.ranks)?, path)?);
+        }
         // The host holds the process to its rules; the linked code begins when it is loaded.
         Some(path) => arguments.extend(["--run".to_string(), path.clone()]),
         // All hosts are one program: what tells them apart in a list of processes is this. A linked one has a path.
+        None if parallel => {
+            let error = Error::new(ErrorKind::Unavailable, "start an executable", "MPI starts linked programs only");
+            return Err(error.fix("publish it again by its interface file"));
+        }
         None if !module.is_empty() => arguments.push(module.to_string()),
         None => {}
     }
     if let ImageKind::Interpreted { arguments: own, .. } = &image.kind {
         arguments.extend(own.iter().cloned());
     }
-    let limits = settings.limits_of(module);
     let rules = limits.rules(image);
-    Ok(CommandLine { program: program.clone(), arguments, environment, linked, limits, rules })
+    Ok(CommandLine { program: program.clone(), arguments, environment, linked, parallel, limits, rules })
+}
+
+/// What starts `ranks` processes of a program.
+fn launcher(settings: &Settings, ranks: u32, program: &str) -> Result<Vec<String>> {
+    if settings.mpi_command.is_empty() {
+        let error = Error::new(ErrorKind::Unavailable, "start an executable", "this server starts no routines of MPI");
+        return Err(error.fix("set mpi_command in its farcall.toml: [\"mpirun\"]"));
+    }
+    let own = ["-np".to_string(), ranks.to_string(), program.to_string()];
+    Ok(settings.mpi_command.iter().cloned().chain(own).collect())
 }
 
 /// What lets others see at once what a routine writes: libgfortran keeps it until a unit is closed otherwise.
@@ -210,6 +228,7 @@ fn check_variable((name, value): &(String, String)) -> Result<()> {
 /// One that was to end before it was there gets its signal now: the first one may have reached nobody.
 fn spawned(state: &mut State, executable: ExecutableId) -> Vec<Action> {
     let Some(entry) = state.executables.get_mut(&executable) else { return Vec::new() };
+    entry.started = true;
     let signal = match entry.phase {
         Phase::Starting | Phase::Running => {
             entry.phase = Phase::Running;
@@ -225,6 +244,8 @@ fn spawned(state: &mut State, executable: ExecutableId) -> Vec<Action> {
 /// A second stop may shorten the time that the first one gave, never lengthen it.
 fn stop(state: &mut State, now: Instant, executable: ExecutableId, grace: Duration) -> Option<Action> {
     let entry = state.executables.get_mut(&executable)?;
+    // A launcher that is killed says nothing of its processes.
+    let grace = if entry.parallel && !grace.is_zero() { grace.max(LAUNCHER_GRACE) } else { grace };
     let kill_at = now + grace;
     let (phase, signal) = match entry.phase {
         Phase::Killed => return None,
@@ -236,6 +257,9 @@ fn stop(state: &mut State, now: Instant, executable: ExecutableId, grace: Durati
     signal.map(|signal| Action::Signal { executable, signal })
 }
 
+/// Open MPI's launcher gives the others a second to end, and takes some more.
+const LAUNCHER_GRACE: Duration = Duration::from_secs(4);
+
 fn push_output(state: &mut State, at: Instant, executable: ExecutableId, output: Output, bytes: &[u8]) {
     let Some(entry) = state.executables.get_mut(&executable) else { return };
     match output {
@@ -245,8 +269,23 @@ fn push_output(state: &mut State, at: Instant, executable: ExecutableId, output:
 }
 
 fn ended(state: &mut State, executable: ExecutableId, how: ExitHow, was_stopped: bool) -> Vec<Action> {
-    let Some(Executable { stderr, stdout, .. }) = state.executables.remove(&executable) else { return Vec::new() };
-    finish_if_done(state, Action::ReportExited(Exited { executable, how, was_stopped, stderr, stdout }))
+    let Some(Executable { started, parallel, stderr, stdout, .. }) = state.executables.remove(&executable) else {
+        return Vec::new();
+    };
+    let (how, rank) = if parallel { of_ranks(how, &stderr.text()) } else { (how, None) };
+    if parallel && !started {
+        return finish_if_done(state, Action::ReportFailed { executable, error: never_came(how, &stderr.text()) });
+    }
+    finish_if_done(state, Action::ReportExited(Exited { executable, how, rank, was_stopped, stderr, stdout }))
+}
+
+/// MPI's launcher ended before a first process came.
+fn never_came(how: ExitHow, said: &str) -> Error {
+    let ended = if matches!(how, ExitHow::Status(_)) { "" } else { "was " };
+    let message = format!("MPI's launcher {ended}{how} before the first process had come");
+    let error = Error::new(ErrorKind::Unavailable, "start an executable", message);
+    let error = if said.trim().is_empty() { error } else { error.with("stderr", said.trim_end()) };
+    error.fix("see what it said, and try it by hand: mpirun -np 2 true")
 }
 
 fn finish_if_done(state: &State, action: Action) -> Vec<Action> {

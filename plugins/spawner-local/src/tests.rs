@@ -36,7 +36,7 @@ impl Shell {
 
     fn ask(&self, number: u64, kind: ImageKind) -> (Answer<Started>, Answer<Exited>) {
         let environment = vec![("FROM_MODULE".to_string(), "2".to_string())];
-        let image = ExecutableImage { kind, environment, backend: String::new(), module_text: Arc::from([]) };
+        let image = ExecutableImage { kind, environment, backend: String::new(), ranks: 0, module_text: Arc::from([]) };
         let ((started, is_started), (exited, has_exited)) = (question().unwrap(), question().unwrap());
         self.spawner.start(Start { executable: ExecutableId(number), module: "ep".into(), image, started, exited });
         (is_started, has_exited)
@@ -71,7 +71,7 @@ fn gone(pid: &str) -> bool {
 fn options_text_says_the_defaults_and_names_every_key() {
     let options = Options::from_text("options.toml", plugin().options).unwrap();
     assert_eq!(options.read::<Settings>().unwrap(), Settings::default());
-    assert_eq!(plugin().options.lines().filter(|line| !line.starts_with('#')).count(), 28);
+    assert_eq!(plugin().options.lines().filter(|line| !line.starts_with('#')).count(), 31);
     let wrong = [
         ("host_command = []", "host_command is empty"),
         ("host_command = [\"\"]", "host_command is empty"),
@@ -178,6 +178,7 @@ fn a_node_that_stops_takes_its_executables_with_it() {
         kind: ImageKind::GenericHost { libraries: Vec::new() },
         environment: Vec::new(),
         backend: String::new(),
+        ranks: 0,
         module_text: Arc::from([]),
     };
     shell.spawner.start(Start { executable: ExecutableId(2), module: String::new(), image, started: reply, exited });

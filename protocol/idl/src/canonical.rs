@@ -3,7 +3,7 @@
 //! A number never changes its meaning and is never used again.
 
 use crate::expression::{BinaryOperator, Function, UnaryOperator};
-use crate::interface::{ElementType, Language, Mode, StringConvention};
+use crate::interface::{Distribution, ElementType, Language, Mode, StringConvention};
 
 /// Bytes of an encoded interface at most.
 pub const INTERFACE_BYTES_MAX: usize = 1 << 18;
@@ -74,6 +74,7 @@ pub(crate) mod implementation {
     pub const BODY: i64 = 6;
     pub const REQUIRED: i64 = 7;
     pub const BACKEND: i64 = 8;
+    pub const DISTRIBUTION: i64 = 9;
 }
 
 /// Keys of a module and, where the words are the same, of a class and a routine.
@@ -191,6 +192,11 @@ impl Coded for Function {
     const ALL: &'static [Self] =
         &[Function::Min, Function::Max, Function::Abs, Function::Log, Function::Log2, Function::Sqrt, Function::Length];
     const WHAT: &'static str = "function";
+}
+
+impl Coded for Distribution {
+    const ALL: &'static [Self] = &[Distribution::Root, Distribution::Broadcast, Distribution::Allocate];
+    const WHAT: &'static str = "distribution";
 }
 
 impl Coded for Language {

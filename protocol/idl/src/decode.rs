@@ -320,7 +320,7 @@ fn read_implementation(reader: &mut Reader<'_>) -> Result<Implementation> {
     use canonical::implementation as key;
     let (mut symbol, mut arguments, mut result, mut body) = (None, Vec::new(), None, None);
     let (mut language, mut strings) = (Language::C, StringConvention::End);
-    let (mut required, mut backend) = (Vec::new(), String::new());
+    let (mut required, mut backend, mut distribution) = (Vec::new(), String::new(), Vec::new());
     reader.map(|reader, key| {
         match key {
             key::LANGUAGE => language = read_coded(reader)?,
@@ -331,6 +331,7 @@ fn read_implementation(reader: &mut Reader<'_>) -> Result<Implementation> {
             key::BODY => body = Some(read_source(reader)?),
             key::REQUIRED => required = reader.list(Reader::text)?,
             key::BACKEND => backend = reader.text()?,
+            key::DISTRIBUTION => distribution = reader.list(read_coded)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -340,5 +341,5 @@ fn read_implementation(reader: &mut Reader<'_>) -> Result<Implementation> {
         (None, Some((text, file, line))) => Code::Body { text, file, line },
         _ => return Err(reader.error("a routine has either a symbol or a body")),
     };
-    Ok(Implementation { language, strings, code, required, backend })
+    Ok(Implementation { language, strings, code, required, backend, distribution })
 }

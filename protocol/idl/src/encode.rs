@@ -309,6 +309,9 @@ fn implementation_map(implementation: &Implementation) -> Vec<u8> {
     }
     map.list(key::REQUIRED, &implementation.required, |body, text| put_text(body, text));
     map.text(key::BACKEND, &implementation.backend);
+    map.list(key::DISTRIBUTION, &implementation.distribution, |body, word| {
+        put(body, |encoder| encoder.u64(word.code()).map(drop));
+    });
     map.finish()
 }
 

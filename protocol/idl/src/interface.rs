@@ -292,6 +292,37 @@ pub struct Implementation {
     pub required: Vec<String>,
     /// `"normal"`, `"MPI"`, `"BLACS"`, as written.
     pub backend: String,
+    /// What each parameter is to the ranks but the first, in order; empty where no parameter says anything.
+    pub distribution: Vec<Distribution>,
+}
+
+/// What an array is to the ranks of an MPI routine that do not talk to the server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Distribution {
+    /// NULL.
+    #[default]
+    Root,
+    /// `broadcast`: memory with what the caller sent.
+    Broadcast,
+    /// `allocate`: zeroed memory.
+    Allocate,
+}
+
+impl Implementation {
+    /// Whether it runs in several processes that MPI starts.
+    pub fn is_parallel(&self) -> bool {
+        is_parallel(&self.backend)
+    }
+
+    /// What a parameter is to the ranks but the first.
+    pub fn distribution(&self, parameter: usize) -> Distribution {
+        self.distribution.get(parameter).copied().unwrap_or_default()
+    }
+}
+
+/// Whether what has this backend runs in several processes that MPI starts.
+pub fn is_parallel(backend: &str) -> bool {
+    !backend.is_empty() && !backend.eq_ignore_ascii_case(NORMAL)
 }
 
 /// A compiled routine.
@@ -323,6 +354,22 @@ pub struct Class {
 }
 
 impl Module {
+    /// Whether it has a routine that runs in several processes that MPI starts.
+    pub fn is_parallel(&self) -> bool {
+        self.routines.iter().any(|routine| routine.implementation.is_parallel())
+    }
+
+    /// Its routines with one process each, and those that MPI starts several of: a program is one or the other. What has
+    /// no routines is left out.
+    pub fn by_backend(self) -> Vec<Module> {
+        let empty = Module { routines: Vec::new(), ..self.clone() };
+        let (parallel, normal): (Vec<Routine>, Vec<Routine>) =
+            self.routines.into_iter().partition(|routine| routine.implementation.is_parallel());
+        let parts = [normal, parallel].into_iter().map(|routines| Module { routines, ..empty.clone() });
+        let parts: Vec<Module> = parts.filter(|part| !part.routines.is_empty()).collect();
+        if parts.is_empty() { vec![empty] } else { parts }
+    }
+
     /// The module as it is served: its classes' methods are routines `Class.method` behind the others, in their order. The
     /// classes keep what their methods share.
     pub fn with_methods(mut self) -> Module {

@@ -8,8 +8,8 @@ use farcall_idl::decode::{decode_interface, decode_module};
 use farcall_idl::encode::{contract_hash, encode_interface, encode_module};
 use farcall_idl::expression::Expression;
 use farcall_idl::interface::{
-    Class, Code, Domain, ElementType, Implementation, Interface, Language, Module, Parameter, Routine, Shape,
-    StringConvention,
+    Class, Code, Distribution, Domain, ElementType, Implementation, Interface, Language, Module, Parameter, Routine,
+    Shape, StringConvention,
 };
 use farcall_idl::layout::{ParameterLayout, resolve};
 use farcall_idl::values::ByteValues;
@@ -22,6 +22,7 @@ fn routine(interface: Interface, code: Code) -> Routine {
         code,
         required: vec!["x.o".into()],
         backend: "MPI".into(),
+        distribution: vec![Distribution::Root, Distribution::Allocate, Distribution::Broadcast],
     };
     Routine { interface, implementation }
 }

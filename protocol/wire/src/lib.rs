@@ -17,7 +17,7 @@ pub use frame::{Flags, FrameHeader, FrameKind, HEADER_BYTES, PREFACE, padding};
 pub use kept::{AGAIN, CLIENT, INSTANCE, KEEP, KEEP_US, Keep, KeptCall, KeptState, Lasting, RESUME, Resume};
 pub use message::{
     Argument, Attribute, ByteOrder, CallResult, CallTimes, Failure, Goodbye, Hello, HelloLimits, InlineBytes, NOTICES,
-    Notice, ON, Open, Role, Share, Window, wants,
+    Notice, ON, Open, RANKS, Role, Share, Window, wants,
 };
 pub use reader::{FrameReader, Step};
 pub use request::{

@@ -165,6 +165,10 @@ pub mod wants {
 /// The attribute of an Open that names the object whose call it is: its id.
 pub const ON: &str = "on";
 
+/// The attribute of an Open with the number of processes that MPI is to start for the call; it says nothing to a routine
+/// that MPI does not start.
+pub const RANKS: &str = "ranks";
+
 /// Refuses unknown critical attributes.
 ///
 /// # Errors

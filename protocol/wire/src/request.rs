@@ -67,6 +67,9 @@ pub struct HoldRequest {
     /// They stay for their lease also when their owner says goodbye.
     #[n(6)]
     pub detached: Option<bool>,
+    /// Processes of which each consists, where MPI starts it.
+    #[n(7)]
+    pub ranks: Option<u32>,
 }
 
 /// The feature that allows [`Request::Hold`], [`Request::Release`] and the attribute [`crate::ON`].

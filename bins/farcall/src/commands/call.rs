@@ -41,6 +41,9 @@ pub struct CallArguments {
     /// Time for connecting and the call; a server that is started for this command alone has its own to begin
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds)]
     timeout: Option<Duration>,
+    /// Processes that MPI starts for the call, of a routine that it starts
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    ranks: Option<u32>,
     /// Show the routine's progress on standard error even if that is no terminal, as lines
     #[arg(long, conflicts_with = "quiet")]
     progress: bool,
@@ -191,8 +194,8 @@ fn invoke(
     let parameters = &routine.interface().parameters;
     let named = values.iter_mut().map(|(index, value)| (parameters[*index].name.as_str(), value.argument()));
     let timeout = deadline.map(Deadline::left);
-    let options =
-        CallOptions { timeout, output: !arguments.quiet, progress: !arguments.quiet, ..CallOptions::default() };
+    let (ranks, told) = (arguments.ranks.unwrap_or(0), !arguments.quiet);
+    let options = CallOptions { timeout, output: told, progress: told, ranks, ..CallOptions::default() };
     let mut screen = Screen::new(!arguments.quiet && !arguments.json, arguments.progress_form());
     let pause = screen.draws().then_some(LOOK_EVERY);
     let outcome = routine.call_watched(named, &options, pause, |call, news| match news {

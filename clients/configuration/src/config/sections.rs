@@ -161,6 +161,8 @@ pub struct Server {
     pub port: Option<u16>,
     /// Variables for its executables; one without a value is taken from this program's own.
     pub environment: Vec<(String, Option<String>)>,
+    /// Processes that MPI is to start for a function's calls, or for those of all functions.
+    pub ranks: Vec<(Option<String>, u32)>,
     /// Folder that its executables work in; `None` for the one that each lies in.
     pub work_directory: Option<PathBuf>,
     /// Longest time for a handle to become ready; `None` for ever.
@@ -291,6 +293,7 @@ impl Server {
             tag: values.text("tag"),
             port: values.number("port").and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0),
             environment: environment(values),
+            ranks: ranks(values),
             work_directory: values.text("workDirectory").map(PathBuf::from),
             start_timeout: values.timeout("job_startTimeout"),
             stop_timeout: values.time("job_stopTimeout"),
@@ -305,6 +308,28 @@ impl Server {
             debug: values.flag("debug").then(|| debug(values)),
         }
     }
+}
+
+impl Server {
+    /// Processes that MPI is to start for calls of a function, which may be named with its module or without; 0 where
+    /// nothing is said.
+    pub fn ranks_of(&self, function: &str) -> u32 {
+        let bare = |name: &str| name.rsplit('/').next().unwrap_or("").to_owned();
+        let is_it = |name: &str| {
+            name == function || (!(name.contains('/') && function.contains('/')) && bare(name) == bare(function))
+        };
+        let named = self.ranks.iter().find(|(name, _)| name.as_deref().is_some_and(is_it));
+        let found = named.or_else(|| self.ranks.iter().find(|(name, _)| name.is_none()));
+        found.map_or(0, |(_, count)| *count)
+    }
+}
+
+fn ranks(values: &Values) -> Vec<(Option<String>, u32)> {
+    let read = |text: &str| match text.split_once('=') {
+        Some((name, count)) => Some((Some(name.to_owned()), count.parse().ok()?)),
+        None => Some((None, text.parse().ok()?)),
+    };
+    values.texts("mpi_runNoOfCPUs").iter().filter_map(|(text, _)| read(text)).collect()
 }
 
 fn environment(values: &Values) -> Vec<(String, Option<String>)> {

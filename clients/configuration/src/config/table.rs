@@ -256,7 +256,7 @@ const SERVER_ATTRIBUTES: &[Attribute] = &[
     many("invoke_server_option", Kind::Text).unused(LAUNCHERS),
     one("jobmanager", Kind::Text, "").unused(GLOBUS),
     one("subject", Kind::Text, "").unused(GLOBUS),
-    many("mpi_runNoOfCPUs", Kind::Processors).unused("this version of Farcall starts no MPI executables"),
+    many("mpi_runNoOfCPUs", Kind::Processors),
     one("workDirectory", Kind::Text, ""),
     one("coreDumpSize", Kind::Integer { least: -1, most: i64::MAX }, "").unused("the server's manifest bounds it"),
     many("environment", Kind::Environment),

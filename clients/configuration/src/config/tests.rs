@@ -134,6 +134,7 @@ fn defaults_of_servers() {
         tag: None,
         port: None,
         environment: Vec::new(),
+        ranks: Vec::new(),
         work_directory: None,
         start_timeout: None,
         stop_timeout: None,
@@ -151,7 +152,7 @@ fn defaults_of_servers() {
 }
 
 /// Every attribute of a server that has an effect, with another value than its default.
-pub(super) const SERVER: &str = "tag t\nport 4000\nenvironment A=1\nenvironment \"B=x y\"\nenvironment C\nworkDirectory /w\njob_startTimeout \
+pub(super) const SERVER: &str = "tag t\nport 4000\nenvironment A=1\nenvironment \"B=x y\"\nenvironment C\nmpi_runNoOfCPUs pi=4\nmpi_runNoOfCPUs 2\nworkDirectory /w\njob_startTimeout \
     7\njob_stopTimeout 0\nargument_transfer copy\ncompress zlib\ncompress_threshold 1K\ntcp_connect_retryCount \
     1\ntcp_connect_retryBaseInterval 2\ntcp_connect_retryIncreaseRatio 1.5\ntcp_connect_retryRandom false\nheartbeat \
     1\nheartbeat_timeoutCount 2\nredirect_outerr false\ninformation_source_tag n\ncommLog_enable true\ncommLog_filePath \
@@ -175,6 +176,7 @@ fn full_server() -> Server {
         tag: Some("t".into()),
         port: Some(4000),
         environment: vec![variable("A", Some("1")), variable("B", Some("x y")), variable("C", None)],
+        ranks: vec![(Some("pi".into()), 4), (None, 2)],
         work_directory: Some("/w".into()),
         start_timeout: seconds(7),
         stop_timeout: Some(Duration::ZERO),
@@ -189,6 +191,15 @@ fn full_server() -> Server {
         debug: Some(Debug { display: Some(":1".into()), terminal, debugger, busy_loop: true }),
         ..plain_server()
     }
+}
+
+#[test]
+fn ranks_of_functions() {
+    let server = |lines: &str| read(&format!("<SERVER>\nhostname a\n{lines}</SERVER>")).servers.remove(0);
+    let some = server("mpi_runNoOfCPUs m/pi=4\nmpi_runNoOfCPUs 2\nmpi_runNoOfCPUs heat=8\n");
+    let ranks = ["m/pi", "pi", "n/pi", "n/heat", "heat", "other"].map(|name| some.ranks_of(name));
+    assert_eq!(ranks, [4, 4, 2, 8, 8, 2]);
+    assert_eq!(server("mpi_runNoOfCPUs pi=4\n").ranks_of("heat"), 0);
 }
 
 #[test]
@@ -279,7 +290,7 @@ fn words_quotes_comments_and_line_ends() {
 }
 
 /// Attributes and types without effect: each must give one warning, with these words in it.
-const UNUSED: [(&str, &str, &str); 50] = [
+const UNUSED: [(&str, &str, &str); 49] = [
     ("CLIENT", "loglevel_globusToolkit 1", "Globus"),
     ("CLIENT", "refresh_credential 10", "certificates"),
     ("CLIENT", "invoke_server_log a", "launcher"),
@@ -301,7 +312,6 @@ const UNUSED: [(&str, &str, &str); 50] = [
     ("SERVER", "invoke_server_option \"ssh_user me\"", "launcher"),
     ("SERVER", "jobmanager jobmanager-pbs", "Globus"),
     ("SERVER", "subject \"/C=JP/CN=x\"", "Globus"),
-    ("SERVER", "mpi_runNoOfCPUs pi=4", "MPI"),
     ("SERVER", "coreDumpSize -1", "manifest"),
     ("SERVER", "job_maxTime 5", "batch"),
     ("SERVER", "job_maxWallTime 2 hours", "batch"),

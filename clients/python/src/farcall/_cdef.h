@@ -179,14 +179,14 @@ typedef struct farcall_call_options {
     const unsigned char *on;
     double keep_seconds;
     uint32_t durable;
-    uint32_t reserved;
+    uint32_t ranks;
 } farcall_call_options;
 typedef struct farcall_hold_options {
     size_t size;
     double lease_seconds;
     double start_seconds;
     uint32_t detached;
-    uint32_t reserved;
+    uint32_t ranks;
 } farcall_hold_options;
 int farcall_hold_start(const farcall_client *client, const char *name, uint32_t count,
                        const farcall_hold_options *options, farcall_hold **hold, farcall_error **error);
@@ -287,6 +287,16 @@ struct farcall_entry {
     void (*function)(void);
 };
 int farcall_executable_main(int argc, char **argv, const struct farcall_entry *entries, size_t count);
+struct farcall_ranks {
+    size_t size;
+    int (*begin)(int *rank, int *count);
+    int (*announce)(long long *word);
+    int (*broadcast)(void *bytes, size_t count, int root);
+    int (*agree)(int *failed);
+    int (*end)(void);
+    void (*abort)(int status);
+};
+void farcall_executable_ranks(const struct farcall_ranks *ranks);
 int farcall_stub_main(int argc, char **argv, const struct farcall_entry *entries, size_t count,
                       const unsigned char *module, size_t module_bytes);
 typedef struct farcall_running farcall_running;

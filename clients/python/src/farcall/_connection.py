@@ -32,6 +32,17 @@ def seconds(operation: str, given: Any, advice: str, **context: object) -> Optio
     return float(given) if given < FOR_EVER_SECONDS else None
 
 
+def count_of(operation: str, option: str, given: Any, **context: object) -> int:
+    """A number of things, from 1 on; 0 for None."""
+    if given is None:
+        return 0
+    if isinstance(given, (bool, np.bool_)) or not isinstance(given, (int, np.integer)):
+        raise _errors.make(_errors.WrongType, operation, f"{option}={given!r} is no whole number", "give one", **context)
+    if not 0 < given < 1 << 32:
+        raise _errors.make(_errors.InvalidArgument, operation, f"{option}={given}", "give a number above 0", **context)
+    return int(given)
+
+
 def not_portable(what: str) -> _errors.Error:
     """Why something of a connection cannot be pickled or copied."""
     message = f"{what} belongs to the connection of this process"

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, Iterator, List, NoReturn, Optional, Tuple
 
 from . import _errors
-from ._connection import Connection, not_portable, seconds
+from ._connection import Connection, count_of, not_portable, seconds
 from ._library import check, error_place, ffi, handle_place, lib, text, wait_for
 from ._results import Results
 from ._routine import Method
@@ -66,7 +66,7 @@ class Held:
             pass
 
 
-def _hold_options(lease: Optional[float], timeout: Optional[float], detached: bool) -> Any:
+def _hold_options(lease: Optional[float], timeout: Optional[float], detached: bool, ranks: Optional[int] = None) -> Any:
     options = ffi.new("farcall_hold_options *")
     options.size = ffi.sizeof("farcall_hold_options")
     if lease is not None:
@@ -74,17 +74,19 @@ def _hold_options(lease: Optional[float], timeout: Optional[float], detached: bo
     if timeout is not None:
         options.start_seconds = seconds("make an object", timeout, "give seconds above 0, or None") or 0.0
     options.detached = bool(detached)
+    options.ranks = count_of("make an object", "ranks", ranks)
     return options
 
 
 class Class:
     """A class of a server. Calling it makes an object there: `solver = server.Heat(n)`.
 
-    What it is called with is what its `_initialize` takes. Three options are understood by every class:
+    What it is called with is what its `_initialize` takes. Four options are understood by every class:
 
     lease: seconds for which the object stays when the connection is lost, a minute by default.
     timeout: seconds that its start may take.
     detached: True to leave it, for its lease, when the connection is closed or its last reference is gone.
+    ranks: processes of which it consists, where MPI starts it (`Backend "MPI"`).
     """
 
     def __init__(self, server: Server, name: str, methods: List[str]) -> None:
@@ -120,13 +122,14 @@ class Class:
         lease: Optional[float] = None,
         timeout: Optional[float] = None,
         detached: bool = False,
+        ranks: Optional[int] = None,
         **named: Any,
     ) -> Object:
         """Makes an object, and waits until it takes calls."""
         if (arguments or named) and not self._begins:
             message = f"{self.__name__} takes no arguments"
             raise _errors.make(_errors.WrongType, "make an object", message, "leave them out")
-        held = Held(self._server._connection, self.name, 1, _hold_options(lease, timeout, detached))
+        held = Held(self._server._connection, self.name, 1, _hold_options(lease, timeout, detached, ranks))
         made = Object(self, held)
         held.wait()
         if self._begins:
@@ -197,12 +200,12 @@ class Handles:
     a `with` block, or their last reference.
     """
 
-    def __init__(self, routine: Any, count: int, lease: Optional[float], timeout: Optional[float], wait: bool) -> None:
+    def __init__(self, routine: Any, count: int, wait: bool, options: Any) -> None:
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
             message = f"{count!r} is no number of handles"
             raise _errors.make(_errors.WrongType, "make handles", message, "give a whole number above 0")
         self._routine, self._count = routine, count
-        self._held = Held(routine._connection, routine.name, count, _hold_options(lease, timeout, False))
+        self._held = Held(routine._connection, routine.name, count, options)
         if wait:
             self._held.wait()
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from . import _arguments, _errors, _pages
 from ._arguments import Filler
-from ._connection import FOR_EVER_SECONDS, Connection, not_portable, seconds
+from ._connection import FOR_EVER_SECONDS, Connection, count_of, not_portable, seconds
 from ._future import CallFuture
 from ._interface import OPTIONS, Interface, Parameter, option_name, python_name
 from ._library import PENDING, SLICE_SECONDS, check, error_place, ffi, handle_place, lib, text, wait_for
@@ -27,7 +27,7 @@ class Routine:
     """A routine of a server. Calling it runs it there and returns `farcall.Results`.
 
     IN and INOUT arrays, strings, and scalars that neither arrays nor defaults determine go by position, in interface
-    order; everything may be given by name. Six options are understood by every routine:
+    order; everything may be given by name. Seven options are understood by every routine:
 
     timeout: seconds for the whole call; `farcall.TimedOut` when they are over.
     out: where results go: a dictionary of arrays by name, a tuple in the order of the results (None: a new array), or
@@ -38,6 +38,7 @@ class Routine:
         gets a `farcall.Progress` when the call is queued, begins, and gets on.
     keep: seconds after its end for which the server keeps the outcome. The call goes on without this program, and its
         outcome survives the server: `Server.fetch(call.id)`.
+    ranks: processes that MPI starts for the call, of a routine with `Backend "MPI"`. Other routines run in one.
 
     Without `out` or `inplace` no argument is changed. An option of the same name as a parameter is written with an
     underscore behind it.
@@ -100,13 +101,19 @@ class Routine:
         return Prepared(self, arguments, named).call()
 
     def hold(
-        self, count: int, *, lease: Optional[float] = None, timeout: Optional[float] = None, wait: bool = True
+        self,
+        count: int,
+        *,
+        lease: Optional[float] = None,
+        timeout: Optional[float] = None,
+        wait: bool = True,
+        ranks: Optional[int] = None,
     ) -> Any:
         """So many processes of its own on the server that run it and nothing else: `farcall.Handles`. With `wait=False`
-        without waiting for their start; calls may follow at once."""
-        from ._objects import Handles
+        without waiting for their start; calls may follow at once. `ranks`: processes of which MPI makes each."""
+        from ._objects import Handles, _hold_options
 
-        return Handles(self, count, lease, timeout, wait)
+        return Handles(self, count, wait, _hold_options(lease, timeout, False, ranks))
 
     async def aio(self, /, *arguments: Any, **named: Any) -> Results:
         """Calls it from a coroutine: `results = await routine.aio(...)`. The event loop goes on meanwhile.
@@ -178,6 +185,7 @@ class Prepared:
         keep, advice = options.get("keep"), "give seconds above 0, or None"
         # How long is too long, the server says: for ever, too.
         self.keep = None if keep is None else seconds("keep a call", keep, advice, routine=routine.name) or FOR_EVER_SECONDS
+        self.ranks = count_of("call", "ranks", options.get("ranks"), routine=routine.name)
         self._set_destinations(options.get("out"), self._flag("inplace", options.get("inplace", False)))
 
     # ---- Arguments ---------------------------------------------------------------------------------------------------
@@ -331,6 +339,7 @@ class Prepared:
             # Kept as long as the options are read.
             self._id = self.routine._on()
             options.on = self._id
+        options.ranks = self.ranks
         if self.keep is not None:
             options.keep_seconds, options.durable = self.keep, 1
         return options

@@ -73,9 +73,10 @@ _OPTIONS = {
     "on_output": "_t.Union[None, _t.Callable[[_farcall.Printed], _t.Any], _t.TextIO]",
     "progress": "_t.Union[None, _b.bool, _t.Callable[[_farcall.Progress], _t.Any]]",
     "keep": "_t.Optional[_b.float]",
+    "ranks": "_t.Optional[_b.int]",
 }
 # What every class understands, and one that takes nothing else.
-_MADE_WITH = {"lease": "_t.Optional[_b.float]", "timeout": "_t.Optional[_b.float]", "detached": "_b.bool"}
+_MADE_WITH = {"lease": "_t.Optional[_b.float]", "timeout": "_t.Optional[_b.float]", "detached": "_b.bool", "ranks": "_t.Optional[_b.int]"}
 _MADE_ALONE = ", ".join(["self", "/", "*"] + [f"{name}: {kind} = ..." for name, kind in _MADE_WITH.items()])
 _NUMBERS = {"i": "_Whole", "u": "_Whole", "f": "_Real", "c": "_Complex"}
 _RESULTS = {"i": "_b.int", "u": "_b.int", "f": "_b.float", "c": "_b.complex"}

@@ -41,6 +41,8 @@ pub struct Conditions {
     pub on: Option<ObjectId>,
     /// Whether its arrays are copied first.
     pub copied: bool,
+    /// Processes that MPI is to start for it; 0 to say nothing.
+    pub ranks: u32,
     /// The call inside whose function it is made: [`Session::open`] finds that out.
     pub within: Option<CallId>,
 }

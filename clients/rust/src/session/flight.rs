@@ -9,7 +9,8 @@ use farcall_idl::interface::ElementType;
 use farcall_idl::layout::{CallLayout, ParameterLayout};
 use farcall_interfaces::memory::{Region, Space};
 use farcall_interfaces::packing::Packing;
-use farcall_wire::{Argument as WireArgument, Attribute, CallResult, Failure, NOTICES, ON, Open};
+use farcall_wire::message::encode;
+use farcall_wire::{Argument as WireArgument, Attribute, CallResult, Failure, NOTICES, ON, Open, RANKS};
 
 use super::Conditions;
 use super::incoming::Incoming;
@@ -74,7 +75,9 @@ impl Call {
         let notices = wants.map(|wants| attribute(NOTICES, false, vec![wants]));
         let on = self.conditions.on.map(|id| attribute(ON, true, id.0.to_vec()));
         let keep = self.conditions.keep.and_then(|(_, keep)| keep).map(|keep| keep.attribute());
-        let all: Vec<Attribute> = notices.into_iter().chain(on).chain(keep).collect();
+        let ranks = Some(self.conditions.ranks).filter(|ranks| *ranks != 0);
+        let ranks = ranks.map(|ranks| attribute(RANKS, false, encode(&ranks)));
+        let all: Vec<Attribute> = notices.into_iter().chain(on).chain(keep).chain(ranks).collect();
         Some(all).filter(|all| !all.is_empty())
     }
 }

@@ -58,6 +58,7 @@ impl Back {
             code: Code::Symbol { symbol: interface.name.clone(), arguments, result: None },
             required: Vec::new(),
             backend: String::new(),
+            distribution: Vec::new(),
         };
         let made = Prepared::new(&Routine { interface: interface.clone(), implementation }, self.entry)?;
         Ok(self.prepared.get_or_init(|| made))

@@ -32,6 +32,7 @@ pub fn hold_request(words: &[&str]) -> HoldRequest {
         lease_us: after("lease").unwrap_or(60_000_000),
         start_us: after("start"),
         detached: words.contains(&"detached").then_some(true),
+        ranks: None,
     }
 }
 

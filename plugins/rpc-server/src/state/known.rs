@@ -34,7 +34,7 @@ impl Known {
     pub fn new(published: Arc<PublishedRoutine>, counters: &mut Counters) -> Known {
         let interface = &published.routine.interface;
         let (name, sizer) = (interface.full_name(), Sizer::new(interface));
-        let module_key = Arc::new((published.module.name.clone(), published.module.generation));
+        let module_key = Arc::new((published.module.name.clone(), published.module.generation, 0));
         let counted = counters.routine(&name);
         let callbacks = CallbackType::all(interface);
         Known { callbacks, name, module_key, sizer, counted, published, run_ns: AtomicU64::new(0) }

@@ -39,6 +39,8 @@ pub struct Hold {
     pub image: Option<(ModuleKey, ExecutableImage)>,
     /// The class, if they are objects of one.
     pub class: Option<String>,
+    /// The processes of MPI's that each is to be; 0 for as many as the spawner's settings say.
+    pub ranks: u32,
     /// How long they stay without their owner.
     pub lease: Duration,
     /// They do also when that says goodbye.

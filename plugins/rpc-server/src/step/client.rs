@@ -9,7 +9,7 @@ use farcall_interfaces::directory::PublishedRoutine;
 use farcall_wire::{Argument, CallResult, CallTimes, InterfaceReply, Open, Order, Reply, Request};
 
 use crate::state::{Action, Call, CallKey, Known, MemorySource, PeerKind, Wants};
-use crate::step::{Server, Surroundings, check};
+use crate::step::{Server, Surroundings, check, ranks};
 
 impl Server {
     pub(super) fn client_event(
@@ -219,6 +219,7 @@ impl Server {
         self.may_call(connection, &routine)?;
         let layout = check::layout(&routine.routine.interface, &routine.sizer, open, self.state.limits.call_bytes_max)?;
         self.check_calls_back(connection, &routine)?;
+        let ranks = ranks::of(&routine, open)?;
         let keep = self.keep_of(connection, open, around.nesting.levels, (&routine, &layout))?;
         let Some(peer) = self.state.peers.get(&connection) else { return Ok(0) };
         let PeerKind::Client { segments, .. } = &peer.kind else { return Ok(0) };
@@ -231,6 +232,7 @@ impl Server {
         let deadline = deadline.into_iter().chain(around.until).min();
         let Some(open) = taken.take() else { return Ok(0) };
         let wants = Wants::of(&open);
+        let ranks = if on.is_some() { 0 } else { ranks };
         let call = Call {
             id: open.call,
             client: Some((connection, channel)),
@@ -258,6 +260,7 @@ impl Server {
             allowed: None,
             waits_since: now,
             nesting: around.nesting,
+            ranks,
             keep,
             on,
         };

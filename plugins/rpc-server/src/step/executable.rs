@@ -331,9 +331,11 @@ fn is_at_a_limit(exited: &Exited) -> bool {
 }
 
 pub(super) fn end_words(exited: &Exited) -> String {
-    match exited.how {
-        ExitHow::Signal { .. } => format!("was {}", exited.how),
-        ExitHow::Status(_) => exited.how.to_string(),
+    match (exited.how, exited.rank) {
+        (ExitHow::Signal { .. }, None) => format!("was {}", exited.how),
+        (ExitHow::Status(_), None) => exited.how.to_string(),
+        (ExitHow::Signal { .. }, Some(rank)) => format!("ended: its rank {rank} was {}", exited.how),
+        (ExitHow::Status(_), Some(rank)) => format!("ended: its rank {rank} {}", exited.how),
     }
 }
 

@@ -41,7 +41,7 @@ impl Server {
     /// A call came last into its line, if it did not leave that at once.
     pub(super) fn tell_place(&mut self, key: CallKey) {
         let Some(call) = self.state.calls.get(&key).filter(|call| call.wants.progress) else { return };
-        let pool = self.state.pools.get(&call.routine.module_key);
+        let pool = self.state.pools.get(&call.module_key());
         let in_pool = || pool.filter(|pool| pool.waiting.back() == Some(key)).map(|pool| pool.waiting.len() - 1);
         let before = call.on.map_or_else(in_pool, |executable| self.before_at_object(key, executable));
         let Some(before) = before else { return };

@@ -55,6 +55,7 @@ impl Server {
             routines: Default::default(),
             image: None,
             class: None,
+            ranks: asked.ranks.unwrap_or_default(),
             lease: Duration::from_micros(asked.lease_us),
             detached: asked.detached.unwrap_or_default(),
             since: now,

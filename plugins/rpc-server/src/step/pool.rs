@@ -82,7 +82,7 @@ impl Server {
     pub(super) fn pool_of(&mut self, key: CallKey) -> Option<&mut Pool> {
         let call = self.state.calls.get(&key)?;
         let pool = self.state.pools.entry(module_key(call)).or_insert_with(|| Pool {
-            image: call.routine.module.executable.clone(),
+            image: ExecutableImage { ranks: call.ranks, ..call.routine.module.executable.clone() },
             publication: call.routine.module.publication,
             idle: Vec::new(),
             brief: Vec::new(),
@@ -165,8 +165,8 @@ impl Server {
         if self.state.pools.len() < 2 {
             return;
         }
-        let generation = |number| Arc::new((module.0.clone(), number));
-        let mut pools = self.state.pools.range(generation(0)..=generation(u64::MAX)).map(|(_, pool)| pool);
+        let generation = |number, ranks| Arc::new((module.0.clone(), number, ranks));
+        let mut pools = self.state.pools.range(generation(0, 0)..=generation(u64::MAX, u32::MAX)).map(|(_, pool)| pool);
         // Parts of one publication serve side by side.
         let Some(newest) = pools.next_back().map(|pool| pool.publication) else { return };
         let pools = pools.filter(|pool| pool.publication < newest);
@@ -344,5 +344,5 @@ impl State {
 }
 
 fn module_key(call: &Call) -> ModuleKey {
-    call.routine.module_key.clone()
+    call.module_key()
 }

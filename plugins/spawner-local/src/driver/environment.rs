@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use farcall_base::Result;
+use farcall_interfaces::spawner::SOCKET_VARIABLE;
 use farcall_interfaces::spawner::rules::RULES_VARIABLE;
 
 use super::library;
@@ -48,6 +49,12 @@ const KEPT_BEGINNINGS: [&str; 12] = [
     "PYTHON",
 ];
 
+/// Beginnings of names that an MPI's launcher goes by: its own, and those of the batch system whose allocation it is in.
+const KEPT_FOR_MPI: [&str; 15] = [
+    "FI_", "HYDRA_", "I_MPI_", "LSB_", "MPICH_", "MPIEXEC_", "MPIR_", "MV2_", "OMPI_", "OPAL_", "PBS_", "PMIX_",
+    "PRTE_", "SLURM_", "UCX_",
+];
+
 /// By which libraries are told how many threads to run.
 const THREADS: [&str; 7] = [
     "OMP_NUM_THREADS",
@@ -65,13 +72,25 @@ pub(super) fn prepare(command: &mut Command, wanted: &Wanted, settings: &Setting
     let line = &wanted.command;
     let mut rules = wanted.room.rules(&line.limits, &line.rules)?;
     rules.readable.extend(line.linked.as_ref().and_then(|program| library::of(Path::new(program))));
-    let inherited: Vec<(OsString, OsString)> = std::env::vars_os().filter(|(name, _)| is_kept(name)).collect();
+    let for_mpi = |name: &OsString| {
+        line.parallel && name.to_str().is_some_and(|name| KEPT_FOR_MPI.iter().any(|begin| name.starts_with(begin)))
+    };
+    let kept = std::env::vars_os().filter(|(name, _)| is_kept(name) || for_mpi(name));
+    let inherited: Vec<(OsString, OsString)> = kept.collect();
     command.arg0(shown_name(&line.program)).args(&line.arguments).process_group(0).env_clear();
     command.envs(threads(&line.limits, settings));
+    if let Some(meeting) = &wanted.meeting {
+        command.envs(meeting.environment());
+        rules.writable.push(meeting.folder());
+        rules.readable.push(meeting.launcher().to_owned());
+    }
     // What the administrator gave the server is worth more than what we work out, and less than the manifest.
     let told = |name: &OsString| line.limits.threads_are_set() && THREADS.iter().any(|known| name == known);
     command.envs(inherited.into_iter().filter(|(name, _)| !told(name)));
     command.envs(line.environment.iter().map(|(name, value)| (name, value)));
+    if let Some(meeting) = &wanted.meeting {
+        command.env(SOCKET_VARIABLE, meeting.socket());
+    }
     command.env("TMPDIR", wanted.room.folder()).env(RULES_VARIABLE, rules.to_text());
     Ok(())
 }

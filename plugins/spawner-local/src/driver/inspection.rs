@@ -73,7 +73,7 @@ impl Inspector {
         let line = Box::new(command_line(&self.settings, module, &image(kind))?);
         let room = Arc::new(Room::new(&line.limits)?);
         let mut command = Command::new(&line.program);
-        let wanted = Wanted { executable: ExecutableId(0), command: line, room: room.clone() };
+        let wanted = Wanted { executable: ExecutableId(0), command: line, room: room.clone(), meeting: None };
         prepare(&mut command, &wanted, &self.settings)?;
         // It has no connection.
         command.env_remove(SOCKET_VARIABLE);
@@ -82,5 +82,5 @@ impl Inspector {
 }
 
 fn image(kind: ImageKind) -> ExecutableImage {
-    ExecutableImage { kind, environment: Vec::new(), backend: String::new(), module_text: Arc::new([]) }
+    ExecutableImage { kind, environment: Vec::new(), backend: String::new(), ranks: 0, module_text: Arc::new([]) }
 }

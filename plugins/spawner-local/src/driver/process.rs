@@ -17,8 +17,10 @@ use rustix::process::{Pid, PidfdFlags, kill_process_group, pidfd_open};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::environment::prepare;
+use super::meeting::Meeting;
 use super::rooms::Room;
 use super::zygotes::{Wanted, ZygoteId};
+use crate::ends::signal_name;
 use crate::limits::Limits;
 use crate::state::{ConnectionKind, Settings};
 use crate::step::Signal;
@@ -73,6 +75,10 @@ pub(super) struct Process {
     stderr: Option<ChildStderr>,
     /// Our end of its connection, until it is handed over.
     stream: Option<OwnedFd>,
+    /// Where the first of its processes comes, if MPI starts it.
+    meeting: Option<Arc<Meeting>>,
+    /// Which that is.
+    first: Option<Pid>,
     /// It was signalled on request while it lived.
     stopped: bool,
     reaped: bool,
@@ -89,7 +95,10 @@ impl Process {
     /// `posix_spawn`, whose cost does not grow with the server's memory. Hence the socket as descriptor 0, and limits
     /// that are set from outside right after the start; an executable itself asks to die with its parent.
     pub(super) fn launch(wanted: &Wanted, settings: &Settings) -> Result<Process> {
-        let (ours, theirs) = connect(settings.connection)?;
+        let (ours, theirs) = match &wanted.meeting {
+            Some(_) => (None, Stdio::null()),
+            None => connect(settings.connection).map(|(ours, theirs)| (Some(ours), Stdio::from(theirs)))?,
+        };
         let program = &wanted.command.program;
         if let Some(linked) = &wanted.command.linked {
             // It is the host that starts it; this says more clearly what is missing.
@@ -98,7 +107,7 @@ impl Process {
         let mut command = Command::new(program);
         prepare(&mut command, wanted, settings)?;
         let mut child = command
-            .stdin(Stdio::from(theirs))
+            .stdin(theirs)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
@@ -122,7 +131,9 @@ impl Process {
             pidfd,
             stdout,
             stderr,
-            stream: Some(ours),
+            stream: ours,
+            meeting: wanted.meeting.clone(),
+            first: None,
             stopped: false,
             reaped: false,
             limits: wanted.command.limits.clone(),
@@ -150,6 +161,8 @@ impl Process {
             stdout: Some(near.stdout),
             stderr: Some(near.stderr),
             stream: Some(near.stream),
+            meeting: None,
+            first: None,
             stopped: false,
             reaped: false,
             limits: wanted.command.limits.clone(),
@@ -170,7 +183,8 @@ impl Process {
     /// Keeps it to as many processors as it has threads, in the place of this number, if its module wants that. Before
     /// it has loaded anything, so that all its threads are kept there.
     pub(super) fn pin(&mut self, place: usize, settings: &Settings) {
-        if !self.limits.pin() {
+        // What MPI starts is spread over the processors by MPI.
+        if !self.limits.pin() || self.meeting.is_some() {
             return;
         }
         let Ok(allowed) = sched_getaffinity(None) else { return };
@@ -205,6 +219,19 @@ impl Process {
     /// The descriptor that is readable once the process has ended; none when that was seen.
     pub(super) fn end(&self) -> Option<BorrowedFd<'_>> {
         (!self.reaped).then(|| self.pidfd.as_fd())
+    }
+
+    /// What is readable when the first of MPI's processes has come, until it has.
+    pub(super) fn awaited(&self) -> Option<BorrowedFd<'_>> {
+        self.meeting.as_ref().filter(|_| self.first.is_none()).map(|meeting| meeting.as_fd())
+    }
+
+    /// Takes its connection, if it has come.
+    pub(super) fn meet(&mut self) -> Result<bool> {
+        let Some(meeting) = self.meeting.as_ref().filter(|_| self.first.is_none()) else { return Ok(false) };
+        let Some((stream, first)) = meeting.accept()? else { return Ok(false) };
+        (self.stream, self.first) = (Some(stream), Some(first));
+        Ok(true)
     }
 
     /// The outputs that are still open.
@@ -256,8 +283,12 @@ impl Process {
 
     /// Signals the process and its group on request. One that has ended meanwhile is no error.
     pub(super) fn signal(&mut self, signal: Signal) {
-        self.stopped |= !self.is_ending();
-        self.signal_group(signal);
+        let ending = self.is_ending();
+        self.stopped |= !ending;
+        // A launcher that is ending the others says then whose fault it was.
+        if !(ending && self.first.is_some() && signal == Signal::Terminate) {
+            self.signal_group(signal);
+        }
     }
 
     /// Whether it lived when it was signalled on request.
@@ -268,7 +299,9 @@ impl Process {
     /// Whether it is on its way out, or further. Its connection closes on that way, some time before it has ended: so
     /// whoever stops it because of that is often too early for the pidfd to tell.
     fn is_ending(&self) -> bool {
-        let status = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
+        // Of MPI's processes, it is the first one's.
+        let connected = self.first.map_or_else(|| self.pid(), |first| first.as_raw_nonzero().get().unsigned_abs());
+        let status = std::fs::read_to_string(format!("/proc/{connected}/stat")).unwrap_or_default();
         // Behind the name, which may hold anything: state, parent, group, session, terminal, its group, flags (proc(5)).
         let flags = status.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(6)?.parse::<u64>().ok());
         flags.is_none_or(|flags| flags & PF_EXITING != 0)
@@ -289,6 +322,7 @@ impl Process {
     /// The group is signalled before the reaping: until then no other group can have its number.
     pub(super) fn reap(&mut self) -> Reaped {
         self.signal_group(Signal::Kill);
+        self.meeting.iter().for_each(|meeting| meeting.end_all());
         let reaped = match &mut self.origin {
             Origin::Spawned(child) => {
                 child.try_wait().ok().flatten().map_or(Reaped::NotYet, |status| Reaped::Done(exit_how(status)))
@@ -304,6 +338,7 @@ impl Drop for Process {
     fn drop(&mut self) {
         if !self.reaped {
             self.signal_group(Signal::Kill);
+            self.meeting.iter().for_each(|meeting| meeting.end_all());
             if let Origin::Spawned(child) = &mut self.origin {
                 let _ = child.wait();
             }
@@ -370,32 +405,4 @@ pub(super) fn exit_how(status: ExitStatus) -> ExitHow {
             ExitHow::Signal { number, name: signal_name(number), core: status.core_dumped() }
         }
     }
-}
-
-/// The signals that end processes; the numbers differ between systems, the names do not.
-fn signal_name(number: i32) -> &'static str {
-    const NAMES: [(i32, &str); 21] = [
-        (libc::SIGHUP, "SIGHUP"),
-        (libc::SIGINT, "SIGINT"),
-        (libc::SIGQUIT, "SIGQUIT"),
-        (libc::SIGILL, "SIGILL"),
-        (libc::SIGTRAP, "SIGTRAP"),
-        (libc::SIGABRT, "SIGABRT"),
-        (libc::SIGBUS, "SIGBUS"),
-        (libc::SIGFPE, "SIGFPE"),
-        (libc::SIGKILL, "SIGKILL"),
-        (libc::SIGUSR1, "SIGUSR1"),
-        (libc::SIGSEGV, "SIGSEGV"),
-        (libc::SIGUSR2, "SIGUSR2"),
-        (libc::SIGPIPE, "SIGPIPE"),
-        (libc::SIGALRM, "SIGALRM"),
-        (libc::SIGTERM, "SIGTERM"),
-        (libc::SIGXCPU, "SIGXCPU"),
-        (libc::SIGXFSZ, "SIGXFSZ"),
-        (libc::SIGVTALRM, "SIGVTALRM"),
-        (libc::SIGPROF, "SIGPROF"),
-        (libc::SIGIO, "SIGIO"),
-        (libc::SIGSYS, "SIGSYS"),
-    ];
-    NAMES.iter().find(|(known, _)| *known == number).map_or("signal", |(_, name)| name)
 }

@@ -107,6 +107,11 @@ impl Room {
             .fix("name a user for it in farcall.toml, or set required = false"))
     }
 
+    /// The user that its processes are, where that is not the server's.
+    pub(super) fn user(&self) -> Option<(u32, u32)> {
+        self.user
+    }
+
     /// Where temporary files go.
     pub(super) fn folder(&self) -> &Path {
         &self.folder

@@ -15,6 +15,7 @@ use farcall_interfaces::spawner::zygote::{Packet, Received, Wait, ZYGOTE_VARIABL
 use farcall_interfaces::spawner::{ExitHow, SOCKET_VARIABLE};
 
 use super::environment::prepare;
+use super::meeting::Meeting;
 use super::process::{Near, Process, ends, exit_how};
 use super::rooms::Room;
 use crate::state::Settings;
@@ -41,6 +42,8 @@ pub(super) struct Wanted {
     pub(super) command: Box<CommandLine>,
     /// Its module's, kept as long as it lives.
     pub(super) room: Arc<Room>,
+    /// Where it is met, if MPI starts it.
+    pub(super) meeting: Option<Arc<Meeting>>,
 }
 
 /// What has come of a start or an end.

@@ -8,7 +8,8 @@ use crate::encode::encode_interface;
 use crate::expression::Expression;
 use crate::fortran;
 use crate::interface::{
-    Code, ElementType, Implementation, Interface, Language, Mode, Parameter, Routine, Shape, StringConvention,
+    Code, Distribution, ElementType, Implementation, Interface, Language, Mode, Parameter, Routine, Shape,
+    StringConvention,
 };
 use crate::parse::tree::{self, Define, Name};
 use crate::source::Span;
@@ -161,7 +162,22 @@ fn implementation(
         None => Code::Body { text: String::new(), file: String::new(), line: 1 },
     };
     let required = split(&options.required);
-    Implementation { language, strings: context.strings, code, required, backend: backend(&options.backend, problems) }
+    let backend = backend(&options.backend, problems);
+    let distribution = distribution(&define.parameters);
+    Implementation { language, strings: context.strings, code, required, backend, distribution }
+}
+
+/// What the parameters are to the other ranks; empty where none says anything.
+fn distribution(parameters: &[tree::Parameter]) -> Vec<Distribution> {
+    if parameters.iter().all(|parameter| parameter.distribution.is_none()) {
+        return Vec::new();
+    }
+    let of = |parameter: &tree::Parameter| match &parameter.distribution {
+        Some(word) if word.text == "broadcast" => Distribution::Broadcast,
+        Some(_) => Distribution::Allocate,
+        None => Distribution::Root,
+    };
+    parameters.iter().map(of).collect()
 }
 
 /// There is no inline Fortran: its text has no braces to find the end by.

@@ -51,6 +51,9 @@ fn write_routine(text: &mut String, routine: &Routine) {
     }
     let _ = write!(text, "  {:?} {:?} {}", implementation.language, implementation.strings, implementation.backend);
     let _ = writeln!(text, " required {:?}", implementation.required);
+    if !implementation.distribution.is_empty() {
+        let _ = writeln!(text, "  distribution {:?}", implementation.distribution);
+    }
     let _ = writeln!(text, "  {}", code(&implementation.code, interface));
 }
 

@@ -162,6 +162,7 @@ impl Draw {
             lease_us: self.number(),
             start_us: self.maybe(Draw::number),
             detached: self.maybe(|draw| draw.below(2) == 1),
+            ranks: self.maybe(Draw::number32),
         }
     }
 

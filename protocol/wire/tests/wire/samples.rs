@@ -131,6 +131,7 @@ fn hold() -> HoldRequest {
         lease_us: 60_000_000,
         start_us: Some(5_000_000),
         detached: Some(true),
+        ranks: Some(4),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, ExecutableId, Instant, Result};
-use farcall_interfaces::directory::PublishedRoutine;
+use farcall_interfaces::directory::{ExecutableImage, PublishedRoutine};
 use farcall_wire::Reply;
 
 use crate::state::{HoldNumber, Standing};
@@ -43,8 +43,9 @@ impl Server {
         let known = known.collect();
         let Some(hold) = self.state.objects.holds.get_mut(&number) else { return Err(gone()) };
         hold.routines = known;
-        let module = Arc::new((first.module.name.clone(), first.module.generation));
-        hold.image = Some((module, first.module.executable.clone()));
+        let module = Arc::new((first.module.name.clone(), first.module.generation, 0));
+        let image = ExecutableImage { ranks: hold.ranks, ..first.module.executable.clone() };
+        hold.image = Some((module, image));
         let class = &first.routine.interface.class;
         hold.class = (!class.is_empty()).then(|| class.clone());
         Ok(())

@@ -1,0 +1,242 @@
+//! Where the first of the processes that MPI starts finds its server.
+//!
+//! An MPI's launcher passes on no descriptor. So the first process dials a socket, which lies in a folder that nobody else
+//! may enter; the processes keep their files in memory there, too, and all of it is removed when they have ended.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+use std::time::Duration;
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_interfaces::spawner::SOCKET_VARIABLE;
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open, pidfd_send_signal};
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use super::rooms::Room;
+
+/// Memory that looks like files, where a system has it.
+const MEMORY: &str = "/dev/shm";
+/// Names of folders begin so.
+const PREFIX: &str = "farcall-ranks-";
+/// The socket's name.
+const SOCKET: &str = "server";
+/// Variables by which Open MPI (4, then 5 and its launcher) is told what a server's launches are: several at a time, none
+/// of which may take the same processors as another, and of any number of processes. Others know none of them.
+const TOLD: [(&str, &str); 7] = [
+    ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
+    ("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"),
+    ("OMPI_MCA_hwloc_base_binding_policy", "none"),
+    ("PRTE_MCA_hwloc_default_binding_policy", "none"),
+    ("OMPI_MCA_mpi_yield_when_idle", "1"),
+    // A rank that crashes is reported with the last that it said: that is not to be a list of addresses.
+    ("OMPI_MCA_opal_signal", ""),
+    // Processes under a module's rules read no other's memory.
+    ("OMPI_MCA_btl_vader_single_copy_mechanism", "none"),
+];
+/// Variables that name the folder for what its processes share.
+const FOLDERS: [&str; 3] =
+    ["OMPI_MCA_orte_tmpdir_base", "OMPI_MCA_btl_vader_backing_directory", "OMPI_MCA_btl_sm_backing_directory"];
+/// Times that processes are looked for which were killed, and the time between.
+const LOOKS_MAX: u32 = 50;
+const PAUSE: Duration = Duration::from_millis(2);
+/// By which root says that it means it.
+const AS_ROOT: [&str; 4] = [
+    "OMPI_ALLOW_RUN_AS_ROOT",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
+    "PRTE_ALLOW_RUN_AS_ROOT",
+    "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM",
+];
+
+/// A folder with a socket that is listened to.
+pub(super) struct Meeting {
+    folder: PathBuf,
+    listener: UnixListener,
+    /// The user of the processes.
+    user: u32,
+    /// Where the launcher is installed.
+    launcher: String,
+    /// A copy of the program for a user who cannot reach it.
+    program: Option<PathBuf>,
+    _lock: OwnedFd,
+}
+
+impl Meeting {
+    /// For processes of `program` in `room` that `launcher` starts.
+    pub(super) fn new(launcher: &str, program: &Path, room: &Room) -> Result<Meeting> {
+        let user = room.user();
+        static SWEPT: Once = Once::new();
+        SWEPT.call_once(sweep);
+        let launcher = installed(launcher)?;
+        let failed = |error| Error::system("make a socket for MPI's processes", error);
+        let folder = new_folder().map_err(failed)?;
+        let made = listen(&folder, user);
+        if made.is_err() {
+            let _ = std::fs::remove_dir_all(&folder);
+        }
+        let (listener, lock) = made.map_err(failed)?;
+        let number = user.map_or_else(|| geteuid().as_raw(), |(user, _)| user);
+        let mut meeting = Meeting { folder, listener, user: number, launcher, program: None, _lock: lock };
+        if user.is_some() {
+            // The server keeps what it has built to itself. Memory may not run programs.
+            let name = meeting.folder.file_name().unwrap_or_default();
+            let copy = room.folder().join(name);
+            meeting.program = Some(copy.clone());
+            copy_program(program, &copy).map_err(|error| {
+                Error::system("copy a program for its user", error).with("program", program.display())
+            })?;
+        }
+        Ok(meeting)
+    }
+
+    /// What is to be started in place of the program, if anything.
+    pub(super) fn program(&self) -> Option<&Path> {
+        self.program.as_deref()
+    }
+
+    pub(super) fn socket(&self) -> PathBuf {
+        self.folder.join(SOCKET)
+    }
+
+    /// What its processes may write.
+    pub(super) fn folder(&self) -> String {
+        self.folder.display().to_string()
+    }
+
+    /// What they must read.
+    pub(super) fn launcher(&self) -> &str {
+        &self.launcher
+    }
+
+    /// What an MPI is told, unless somebody says otherwise.
+    pub(super) fn environment(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let folders = FOLDERS.iter().map(|name| (*name, self.folder()));
+        let as_root = AS_ROOT.iter().filter(|_| self.user == 0).map(|name| (*name, "1".to_owned()));
+        TOLD.iter().map(|(name, value)| (*name, (*value).to_owned())).chain(folders).chain(as_root)
+    }
+
+    /// Kills what has the socket's name in its environment: the launcher's processes, and what they started. A launcher
+    /// that was killed leaves those that its own processes had started.
+    pub(super) fn end_all(&self) {
+        let mark = [SOCKET_VARIABLE.as_bytes(), b"=", self.socket().as_os_str().as_encoded_bytes()].concat();
+        let is_ours = |pid: Pid| {
+            let environment = std::fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|variable| variable == mark)
+        };
+        // One that forks meanwhile is found by the next look.
+        for _ in 0..LOOKS_MAX {
+            let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+            let all = entries.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
+            let mut found = false;
+            for pid in all {
+                // The number is the process's as long as there is a descriptor of it and it is alive.
+                let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
+                if is_ours(pid) {
+                    found |= pidfd_send_signal(&process, Signal::KILL).is_ok();
+                }
+            }
+            if !found {
+                return;
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// The connection that the first process has made, and which that is; `None` while it has not. Another user's is none.
+    pub(super) fn accept(&self) -> Result<Option<(OwnedFd, Pid)>> {
+        let failed = |error| Error::system("take the connection of MPI's first process", error);
+        loop {
+            let stream = match self.listener.accept() {
+                Ok((stream, _)) => stream,
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Ok(None),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(failed(error)),
+            };
+            let peer = rustix::net::sockopt::socket_peercred(&stream).map_err(|errno| failed(errno.into()))?;
+            if peer.uid.as_raw() == self.user {
+                stream.set_nonblocking(false).map_err(failed)?;
+                return Ok(Some((stream.into(), peer.pid)));
+            }
+        }
+    }
+}
+
+impl AsFd for Meeting {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+}
+
+impl Drop for Meeting {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+        if let Some(program) = &self.program {
+            let _ = std::fs::remove_file(program);
+        }
+    }
+}
+
+/// Into a folder of another user's: nothing that lies there is followed or written over.
+fn copy_program(from: &Path, to: &Path) -> std::io::Result<()> {
+    let mut from = std::fs::File::open(from)?;
+    let mut to = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o755).open(to)?;
+    std::io::copy(&mut from, &mut to).map(drop)
+}
+
+/// The folder that a launcher of this name, or path, is installed in.
+fn installed(launcher: &str) -> Result<String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).map(|folder| folder.join(launcher)).find(|file| file.is_file());
+    let found = found.and_then(|file| file.canonicalize().ok()).ok_or_else(|| {
+        Error::new(ErrorKind::Unavailable, "start an executable", format!("there is no \"{launcher}\" on this machine"))
+            .fix(
+                "routines with Backend \"MPI\" are started by an MPI: install one (Debian: `apt install openmpi-bin`; on a \
+                 cluster: `module load` it before the server starts), or name its launcher in mpi_command of farcall.toml",
+            )
+    })?;
+    let folder = found.parent().and_then(Path::parent).filter(|folder| folder.parent().is_some());
+    Ok(folder.unwrap_or(&found).display().to_string())
+}
+
+fn new_folder() -> std::io::Result<PathBuf> {
+    let mut number = [0; 16];
+    getrandom(&mut number, GetRandomFlags::empty())?;
+    let name = format!("{PREFIX}{:032x}", u128::from_ne_bytes(number));
+    let make = |place: &Path| {
+        let folder = place.join(&name);
+        std::fs::DirBuilder::new().mode(0o700).create(&folder).map(|()| folder)
+    };
+    make(Path::new(MEMORY)).or_else(|_| make(&std::env::temp_dir()))
+}
+
+/// The folder stays locked as long as this process uses it: others must not take it for left behind.
+fn listen(folder: &Path, user: Option<(u32, u32)>) -> std::io::Result<(UnixListener, OwnedFd)> {
+    let lock = OwnedFd::from(std::fs::File::open(folder)?);
+    flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+    let socket = folder.join(SOCKET);
+    let listener = UnixListener::bind(&socket)?;
+    listener.set_nonblocking(true)?;
+    if let Some((user, group)) = user {
+        std::os::unix::fs::chown(&socket, Some(user), Some(group))?;
+        std::os::unix::fs::chown(folder, Some(user), Some(group))?;
+    }
+    Ok((listener, lock))
+}
+
+/// Removes what servers of ours left behind that were killed.
+fn sweep() {
+    let own = geteuid();
+    let entries = [PathBuf::from(MEMORY), std::env::temp_dir()].into_iter().flat_map(std::fs::read_dir);
+    for entry in entries.flatten().flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX)) {
+        let ours = entry.metadata().is_ok_and(|data| data.is_dir() && (own.is_root() || data.uid() == own.as_raw()));
+        if ours
+            && std::fs::File::open(entry.path())
+                .is_ok_and(|folder| flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok())
+        {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! How processes end: what signals are called, and what an MPI's launcher says of the rank that ended all. Pure.
+
+use farcall_interfaces::spawner::ExitHow;
+
+/// The signals that end processes; the numbers differ between systems, the names do not.
+pub(crate) fn signal_name(number: i32) -> &'static str {
+    const NAMES: [(i32, &str); 21] = [
+        (libc::SIGHUP, "SIGHUP"),
+        (libc::SIGINT, "SIGINT"),
+        (libc::SIGQUIT, "SIGQUIT"),
+        (libc::SIGILL, "SIGILL"),
+        (libc::SIGTRAP, "SIGTRAP"),
+        (libc::SIGABRT, "SIGABRT"),
+        (libc::SIGBUS, "SIGBUS"),
+        (libc::SIGFPE, "SIGFPE"),
+        (libc::SIGKILL, "SIGKILL"),
+        (libc::SIGUSR1, "SIGUSR1"),
+        (libc::SIGSEGV, "SIGSEGV"),
+        (libc::SIGUSR2, "SIGUSR2"),
+        (libc::SIGPIPE, "SIGPIPE"),
+        (libc::SIGALRM, "SIGALRM"),
+        (libc::SIGTERM, "SIGTERM"),
+        (libc::SIGXCPU, "SIGXCPU"),
+        (libc::SIGXFSZ, "SIGXFSZ"),
+        (libc::SIGVTALRM, "SIGVTALRM"),
+        (libc::SIGPROF, "SIGPROF"),
+        (libc::SIGIO, "SIGIO"),
+        (libc::SIGSYS, "SIGSYS"),
+    ];
+    NAMES.iter().find(|(known, _)| *known == number).map_or("signal", |(_, name)| name)
+}
+
+/// How launchers begin to say which rank ended all: Open MPI of one that a signal ended, of one that called MPI_Abort (which
+/// programs of ours say themselves), and of one that called exit; MPICH.
+const RANK_WORDS: [&str; 4] = ["process rank ", "was invoked on rank ", "Process name: [[", "   RANK "];
+
+/// What a shell, and so a launcher, adds to the number of a signal.
+const BY_SIGNAL: i32 = 128;
+
+/// How the rank ended that ended all, and which it was, if that was said: the launcher's status tells of a signal, and its
+/// words of the rank.
+pub(crate) fn of_ranks(how: ExitHow, stderr: &str) -> (ExitHow, Option<u32>) {
+    let how = match how {
+        ExitHow::Status(status) => match status.checked_sub(BY_SIGNAL).map(|number| (number, signal_name(number))) {
+            Some((number, name)) if name.starts_with("SIG") => ExitHow::Signal { number, name, core: false },
+            _ => how,
+        },
+        ExitHow::Signal { .. } => how,
+    };
+    (how, stderr.lines().rev().find_map(rank))
+}
+
+/// The rank that a launcher's line names.
+fn rank(line: &str) -> Option<u32> {
+    let (word, rest) = RANK_WORDS.iter().find_map(|word| Some((*word, line.split_once(word)?.1)))?;
+    // A process is named [[JOB],RANK].
+    let rest = if word.ends_with('[') { rest.split_once("],")?.1 } else { rest };
+    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launchers_say_which_rank_ended_all() {
+        let cases = [
+            (
+                139,
+                "mpirun noticed that process rank 1 with PID 7 on node a exited on signal 11 (Segmentation fault).",
+                1,
+            ),
+            (3, "MPI_ABORT was invoked on rank 12 in communicator MPI_COMM_WORLD\nwith errorcode 3.\n\nNOTE: x", 12),
+            (1, "mpirun has exited due to process rank 4 with PID 0 on\nnode a exiting improperly. There are three", 4),
+            (5, "  Process name: [[51234,1],2]\n  Exit code:    5\n-----", 2),
+            (9, "=   RANK 3 PID 77 RUNNING AT a\n=   KILLED BY SIGNAL: 9 (Killed)", 3),
+        ];
+        for (status, words, expected) in cases {
+            assert_eq!(of_ranks(ExitHow::Status(status), words).1, Some(expected), "{words}");
+        }
+        let signal = |status| of_ranks(ExitHow::Status(status), "").0;
+        assert_eq!(signal(139), ExitHow::Signal { number: libc::SIGSEGV, name: "SIGSEGV", core: false });
+        // No signal has this number, and none at all.
+        assert_eq!((signal(255), signal(3)), (ExitHow::Status(255), ExitHow::Status(3)));
+        for words in ["", "rank 1", "process rank one", "Process name: [[1,2", "process rank 99999999999"] {
+            assert_eq!(of_ranks(ExitHow::Status(1), words), (ExitHow::Status(1), None), "{words}");
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! Routines that MPI starts several processes for: real ones, of the machine's own MPI.
+//!
+//! tests/routines/ranks.idl has what they call. Processes are looked for by a mark in the server's environment, which all
+//! that come from it inherit: what is left behind is seen whoever its parent is.
+
+#![allow(clippy::unwrap_used)]
+
+use std::os::unix::fs::MetadataExt;
+use std::process::Command;
+use std::time::Duration;
+
+use farcall_client::{Argument, Array, CallOptions, Client, Error, ErrorKind, HoldOptions, News, Outputs, PendingCall};
+use farcall_tests::{Directory, Server, Transport, alive, eventually, manifest_of, root};
+
+/// Whether the machine has an MPI; tests say so and pass where it has none.
+fn has_mpi() -> bool {
+    let found = ["mpirun", "mpicc"].iter().all(|program| Command::new(program).arg("--version").output().is_ok());
+    if !found {
+        eprintln!("skipped: no MPI on this machine");
+    }
+    found
+}
+
+/// A server of ranks.idl and a client of it.
+struct Ranks {
+    server: Server,
+    client: Client,
+    _folder: Directory,
+}
+
+impl Ranks {
+    /// With these options of its spawner. Executables of several numbers of ranks live side by side.
+    fn new(transport: Transport, limits: &str) -> Ranks {
+        let folder = Directory::new();
+        let manifest = folder.write("farcall.toml", &manifest_of("executables_max = 4", limits));
+        let arguments = ["--manifest", manifest.to_str().unwrap()];
+        let server = Server::start(transport, &[root().join("tests/routines/ranks.idl")], &arguments);
+        let client = server.client();
+        Ranks { server, client, _folder: folder }
+    }
+
+    /// Calls a routine in so many ranks; 0 asks for none.
+    fn call<const N: usize>(&self, name: &str, ranks: u32, given: [(&str, Argument<'_>); N]) -> Result<Outputs, Error> {
+        self.client.routine(name)?.call_with(given, &CallOptions { ranks, ..CallOptions::default() })
+    }
+
+    /// What every rank sees of arrays of n elements.
+    fn look(&self, ranks: u32, n: usize) -> Result<Outputs, Error> {
+        let (spread, own) = (vec![0.5; n], vec![1.0; n]);
+        let given = [
+            ("spread", Array::vector(&spread).into()),
+            ("own", Array::vector(&own).into()),
+            ("most", 8.into()),
+            ("words", Argument::from("seven")),
+        ];
+        self.call("look", ranks, given)
+    }
+
+    /// The processes that run a call, by rank.
+    fn pids(&self, ranks: u32) -> Vec<i32> {
+        self.look(ranks, 4).unwrap().array::<i32>("pids").unwrap().to_vec()
+    }
+
+    /// How a call of three ranks fails in which one of them does something.
+    fn fall(&self, who: i32, how: &str) -> Error {
+        self.call("fall", 3, [("who", who.into()), ("how", Argument::from(how))]).err().unwrap()
+    }
+
+    /// Nothing runs but what the server starts when it is asked.
+    fn nothing_runs(&self) {
+        eventually(|| self.server.processes().is_empty());
+    }
+}
+
+/// The error has all these words somewhere.
+fn says(error: &Error, words: &[&str]) {
+    let text = error.to_string();
+    assert!(words.iter().all(|word| text.contains(word)), "{text}");
+}
+
+#[test]
+fn all_ranks_see_what_they_are_to_see() {
+    if !has_mpi() {
+        return;
+    }
+    for transport in [Transport::Unix, Transport::Tcp] {
+        let ranks = Ranks::new(transport, "");
+        // Small arrays come with the call's message, large ones by shared memory or as blocks.
+        for (size, n) in [(3, 4), (3, 200_000), (2, 0), (1, 1000)] {
+            let outputs = ranks.look(size, n).unwrap();
+            let number = |name: &str| outputs.scalar::<i32>(name).unwrap();
+            assert_eq!(number("size"), size as i32);
+            assert_eq!(outputs.scalar::<f64>("sum").unwrap(), 0.5 * (n as f64) * f64::from(size), "{n}");
+            assert_eq!(outputs.scalar::<i64>("letters").unwrap(), 5 * i64::from(size));
+            // An array without elements is NULL to code of Ninf-G, wherever it is.
+            let empty = if n == 0 { size as i32 } else { size as i32 - 1 };
+            let made = if n == 0 { size as i32 } else { 0 };
+            let without = (number("without_own"), number("without_made"), number("without_pids"));
+            assert_eq!(without, (empty, made, size as i32 - 1), "{n}");
+            assert!(outputs.array::<f64>("made").unwrap().iter().all(|one| *one == 0.0), "rank 0's are the results");
+        }
+    }
+}
+
+#[test]
+fn processes_serve_again_and_end_with_their_server() {
+    if !has_mpi() {
+        return;
+    }
+    let ranks = Ranks::new(Transport::Unix, "");
+    // The second call finds the processes of the first, and what they have kept in their static variables.
+    let first = ranks.pids(3);
+    assert_eq!(first.len(), 3);
+    assert_eq!(ranks.pids(3), first);
+    assert_eq!(ranks.look(3, 4).unwrap().scalar::<i32>("calls_of_each").unwrap(), 3);
+    // Another number of ranks has processes of its own, and a routine of one process is no business of MPI's.
+    let others = ranks.pids(2);
+    assert!(others.len() == 2 && others.iter().all(|pid| !first.contains(pid)));
+    let alone = ranks.call("alone", 4, []).unwrap().scalar::<i32>("pid").unwrap();
+    assert_eq!(ranks.pids(3), first);
+    // A server that ends in order leaves none of them.
+    ranks.server.signal("-TERM");
+    let all = first.iter().chain(&others).chain([&alone]);
+    for pid in all {
+        eventually(|| !alive(*pid as u32));
+    }
+}
+
+#[test]
+fn somebody_says_how_many_ranks_there_are() {
+    if !has_mpi() {
+        return;
+    }
+    let ranks = Ranks::new(Transport::Unix, "limits.ranks_max = 3");
+    // Nobody says it: an error, as it was with Ninf-G.
+    let error = ranks.look(0, 4).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    says(&error, &["how many processes", "ranks=4", "mpi_runNoOfCPUs", "limits.ranks"]);
+    let error = ranks.look(4, 4).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::LimitExceeded);
+    says(&error, &["4 processes", "limits.ranks_max: 3"]);
+    // The interface may say it, and the caller knows better.
+    let size =
+        |asked, n: i32| ranks.call("chosen", asked, [("n", n.into())]).map(|it| it.scalar::<i32>("size").unwrap());
+    assert_eq!((size(0, 2).unwrap(), size(1, 2).unwrap()), (2, 1));
+    says(&size(0, -1).err().unwrap(), &["Processors: -1"]);
+    drop(ranks);
+    let ranks = Ranks::new(Transport::Unix, "modules.ranks.ranks = 2");
+    assert_eq!(ranks.look(0, 4).unwrap().scalar::<i32>("size").unwrap(), 2);
+}
+
+#[test]
+fn a_rank_that_falls_fails_its_call_alone() {
+    if !has_mpi() {
+        return;
+    }
+    let ranks = Ranks::new(Transport::Unix, "");
+    // Rank 0 is the server's own executable: its end is seen at once, and what the launcher says of it comes later.
+    let crashed = ErrorKind::RoutineCrashed;
+    let cases = [
+        ("segv", 1, crashed, "rank 1 was killed by signal 11 (SIGSEGV)"),
+        ("segv", 0, crashed, "rank 0 was killed by signal 11 (SIGSEGV)"),
+        ("kill", 2, crashed, "rank 2 was killed by signal 9 (SIGKILL)"),
+        ("abort", 1, ErrorKind::RoutineExited, "rank 1 exited with status 3"),
+        ("abort", 0, ErrorKind::RoutineExited, "rank 0 exited with status 3"),
+        ("exit", 2, ErrorKind::RoutineExited, "rank 2 exited with status 5"),
+        ("exit", 0, ErrorKind::RoutineExited, "rank 0 exited with status 5"),
+    ];
+    for (how, who, kind, words) in cases {
+        let error = ranks.fall(who, how);
+        assert_eq!(error.kind(), kind, "{how} {who}: {error}");
+        says(&error, &[words]);
+        ranks.nothing_runs();
+    }
+    // The next call finds new processes.
+    assert_eq!(ranks.pids(3).len(), 3);
+}
+
+#[test]
+fn a_call_that_cannot_end_is_ended_with_all_its_ranks() {
+    if !has_mpi() {
+        return;
+    }
+    let ranks = Ranks::new(Transport::Unix, "");
+    // One rank never comes to the barrier at which the others wait; whoever else is called must not notice.
+    let neighbour = ranks.pids(2);
+    let fall = ranks.client.routine("fall").unwrap();
+    for who in [1, 0] {
+        let timeout = Some(Duration::from_secs(3));
+        let options = CallOptions { ranks: 3, timeout, ..CallOptions::default() };
+        let error = fall.call_with([("who", who.into()), ("how", Argument::from("sleep"))], &options).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
+        // Two processes of its neighbour's, and their launcher.
+        eventually(|| ranks.server.processes().len() == 3);
+    }
+    assert_eq!(ranks.pids(2), neighbour);
+    drop(ranks);
+    let ranks = Ranks::new(Transport::Unix, "modules.ranks.call_seconds_max = 2");
+    let error = ranks.fall(1, "sleep");
+    assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
+    ranks.nothing_runs();
+}
+
+#[test]
+fn ranks_that_write_without_end_are_read() {
+    if !has_mpi() {
+        return;
+    }
+    let ranks = Ranks::new(Transport::Unix, "");
+    // A launcher forwards it; a pipe that nobody empties would hold all of them up.
+    let outputs = ranks.call("shout", 2, [("bytes", 50_000_000_i64.into())]).unwrap();
+    assert_eq!(outputs.scalar::<i64>("said").unwrap(), 100_000_000);
+    assert_eq!(ranks.pids(2).len(), 2);
+}
+
+#[test]
+fn an_object_is_all_its_ranks() {
+    if !has_mpi() {
+        return;
+    }
+    let ranks = Ranks::new(Transport::Unix, "");
+    let hold = ranks.client.hold("ranks/Sum", 1, &HoldOptions { ranks: 3, ..HoldOptions::default() }).unwrap();
+    let on = hold.ids().next();
+    let options = CallOptions { on, ..CallOptions::default() };
+    let (add, total) = (ranks.client.routine("Sum.add").unwrap(), ranks.client.routine("Sum.total").unwrap());
+    add.call_with([("x", 1.0.into())], &options).unwrap();
+    add.call_with([("x", 2.0.into())], &options).unwrap();
+    // Rank r has kept x*(r + 1) of each call.
+    let sum = total.call_with([], &options).unwrap().scalar::<f64>("sum").unwrap();
+    assert_eq!(sum, 3.0 * (1.0 + 2.0 + 3.0));
+    drop(hold);
+    ranks.nothing_runs();
+}
+
+#[test]
+fn the_module_may_have_a_user_of_its_own() {
+    if !has_mpi() || !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: only root can start modules as others");
+        return;
+    }
+    // Who is not root: what is built lies where nobody else can enter.
+    let ranks = Ranks::new(Transport::Unix, "modules.ranks.user = \"65534:65534\"");
+    let pids = ranks.pids(2);
+    let owner = |pid: &i32| std::fs::metadata(format!("/proc/{pid}")).unwrap().uid();
+    assert_eq!(pids.iter().map(owner).collect::<Vec<_>>(), [65534, 65534]);
+    says(&ranks.fall(1, "segv"), &["rank 1 was killed by signal 11 (SIGSEGV)"]);
+}
+
+#[test]
+fn what_ranks_print_is_shown() {
+    if !has_mpi() {
+        return;
+    }
+    let ranks = Ranks::new(Transport::Unix, "");
+    let options = CallOptions { ranks: 2, output: true, ..CallOptions::default() };
+    // It comes by way of the launcher, and all the same before the call is over.
+    let (mut said, shout) = (0, ranks.client.routine("shout").unwrap());
+    let watch = |_: &PendingCall, news: Option<News>| {
+        if let Some(News::Stdout(bytes)) = news {
+            said += bytes.len();
+        }
+    };
+    shout.call_watched([("bytes", 3000_i64.into())], &options, None, watch).unwrap();
+    assert_eq!(said, 6000);
+}
+
+#[test]
+fn a_server_without_an_mpi_says_so() {
+    if !has_mpi() {
+        return;
+    }
+    let ranks = Ranks::new(Transport::Unix, "mpi_command = [\"no-such-mpirun\"]");
+    let error = ranks.look(2, 4).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    says(&error, &["there is no \"no-such-mpirun\"", "openmpi-bin", "mpi_command"]);
+    drop(ranks);
+    // One that ends at once.
+    let ranks = Ranks::new(Transport::Unix, "mpi_command = [\"false\"]");
+    says(&ranks.look(2, 4).err().unwrap(), &["launcher exited with status 1 before the first process had come"]);
+    drop(ranks);
+    let ranks = Ranks::new(Transport::Unix, "mpi_command = []");
+    says(&ranks.look(2, 4).err().unwrap(), &["starts no routines of MPI"]);
+}
