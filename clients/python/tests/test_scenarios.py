@@ -142,7 +142,7 @@ def test_a_routine_shows_itself(server):
     assert repr(dgesv) == "dgesv(a, b, *, n=None, nrhs=None, lda=None, ldb=None) -> (a, ipiv, b, info)"
     assert dgesv.__name__ == "dgesv" and dgesv.name == "lapack/dgesv" and dgesv.interface["module"] == "lapack"
     signature = inspect.signature(dgesv)
-    options = ["timeout", "out", "inplace", "on_output", "progress", "keep"]
+    options = ["timeout", "out", "inplace", "on_output", "progress", "keep", "ranks"]
     assert list(signature.parameters) == ["a", "b", "n", "nrhs", "lda", "ldb", *options]
     assert inspect.signature(server.dlange).parameters["norm"].default == "F"
     assert "lambda_" in inspect.signature(server.clash).parameters

@@ -80,7 +80,7 @@ def test_classes_have_methods_and_functions_are_functions(farcall, tmp_path):
     typed = names["Server"].__annotations__
     assert typed["Rod"] is names["_rod_"].__annotations__["Rod"] and "Callable" in str(inspect.signature(names["_integrate_trapezoid"].__call__).parameters["f"])
     made = inspect.signature(typed["Rod"].__call__)
-    assert list(made.parameters) == ["self", "n", "hot", "lease", "timeout", "detached"]
+    assert list(made.parameters) == ["self", "n", "hot", "lease", "timeout", "detached", "ranks"]
     methods = made.return_annotation.__annotations__
     assert set(methods) == {"step", "get"} <= known and methods["step"] is names["_rod_Rod_step"]
 
