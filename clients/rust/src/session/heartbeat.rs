@@ -15,6 +15,9 @@ pub const VARIABLE: &str = "FARCALL_HEARTBEAT";
 const DEFAULT: Duration = Duration::from_secs(30);
 /// The sign of life is asked for after this part of the time.
 const PART: u32 = 3;
+/// The answer is waited for in so many steps. One that takes much longer than it should is no silence of the server's: this
+/// process stood still, or its machine, and perhaps the server with it.
+const STEPS: u32 = 8;
 
 /// What to do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +40,8 @@ pub struct Heartbeat {
     since: Option<Instant>,
     /// When the sign of life was asked for, or the network came closer to delivering the question.
     asked: Option<Instant>,
+    /// When the wait that goes on is over.
+    until: Option<Instant>,
     /// Bytes that were on their way then, the question last.
     in_transit: u64,
 }
@@ -60,7 +65,7 @@ impl Heartbeat {
     /// With the time limit of `$FARCALL_HEARTBEAT`.
     pub fn of_environment() -> Result<Heartbeat> {
         let text = std::env::var_os(VARIABLE);
-        let mut heart = Heartbeat { limit: None, moved: 0, since: None, asked: None, in_transit: 0 };
+        let mut heart = Heartbeat { limit: None, moved: 0, since: None, asked: None, until: None, in_transit: 0 };
         heart.limit(given(text.as_deref().map(|text| text.to_string_lossy()).as_deref())?);
         Ok(heart)
     }
@@ -87,16 +92,33 @@ impl Heartbeat {
             (self.moved, self.since, self.asked) = (moved, None, None);
         }
         // Time in which nobody waited counts, but for the answer: that is waited for from the question on.
-        let (begun, limit) = match self.asked {
-            None => (*self.since.get_or_insert(now), limit / PART),
-            Some(asked) => (asked, limit - limit / PART),
+        let (begun, limit, step) = match self.asked {
+            None => (*self.since.get_or_insert(now), limit / PART, limit),
+            Some(_) => {
+                let (limit, step) = (limit - limit / PART, (limit - limit / PART) / STEPS);
+                (self.asked_but_for_standstills(now, step), limit, step)
+            }
         };
         let silent = now.saturating_duration_since(begun);
         match limit.checked_sub(silent).filter(|left| !left.is_zero()) {
-            Some(left) => Pulse::Wait(Some(left)),
+            Some(left) => Pulse::Wait(Some(left.min(step))),
             None if self.asked.is_none() => Pulse::Ask,
             None => Pulse::Gone,
         }
+    }
+
+    /// When the question would have been asked if no wait since had taken longer than it should.
+    fn asked_but_for_standstills(&mut self, now: Instant, step: Duration) -> Instant {
+        let late = self.until.take().map_or(Duration::ZERO, |until| now.saturating_duration_since(until));
+        let stood = if late > step { late } else { Duration::ZERO };
+        let asked = self.asked.unwrap_or(now) + stood;
+        self.asked = Some(asked);
+        asked
+    }
+
+    /// Whoever looked waits for so long at most, if it waits at all.
+    pub fn waits(&mut self, pause: Option<Duration>, now: Instant) {
+        self.until = pause.filter(|pause| !pause.is_zero()).map(|pause| now + pause);
     }
 
     /// The question is on its way, and counts among what moved; so many bytes are before the other end, it among them.
@@ -152,7 +174,11 @@ impl Core {
             pulse = self.heartbeat.look(self.moved(), now);
         }
         match pulse {
-            Pulse::Wait(pause) => return Some(pause.into_iter().chain(left).min()),
+            Pulse::Wait(pause) => {
+                let pause = pause.into_iter().chain(left).min();
+                self.heartbeat.waits(pause, now);
+                return Some(pause);
+            }
             _ => self.broke(self.heartbeat.silence()),
         }
         None
@@ -176,7 +202,10 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(30);
 
     fn beating() -> (Heartbeat, Instant) {
-        (Heartbeat { limit: Some(LIMIT), moved: 0, since: None, asked: None, in_transit: 0 }, Instant::now())
+        (
+            Heartbeat { limit: Some(LIMIT), moved: 0, since: None, asked: None, until: None, in_transit: 0 },
+            Instant::now(),
+        )
     }
 
     #[test]
@@ -187,8 +216,29 @@ mod tests {
         assert_eq!(heart.look(5, at(4)), Pulse::Wait(Some(Duration::from_secs(6))));
         assert_eq!(heart.look(5, at(10)), Pulse::Ask);
         heart.asked(29, 0, at(10));
-        assert_eq!(heart.look(29, at(11)), Pulse::Wait(Some(Duration::from_secs(19))));
+        for second in (10..30).step_by(2) {
+            let step = Duration::from_millis(2500);
+            let left = Duration::from_secs(30 - second);
+            assert_eq!(heart.look(29, at(second)), Pulse::Wait(Some(left.min(step))), "{second}");
+        }
         assert_eq!(heart.look(29, at(30)), Pulse::Gone);
+    }
+
+    #[test]
+    fn a_machine_that_stood_still_is_no_silence() {
+        let (mut heart, start) = beating();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        heart.look(5, start);
+        assert_eq!(heart.look(5, at(10)), Pulse::Ask);
+        heart.asked(29, 0, at(10));
+        let pause = Some(Duration::from_millis(2500));
+        assert_eq!(heart.look(29, at(10)), Pulse::Wait(pause));
+        // A wait of 2.5 s took an hour: it counts as what it should have taken.
+        heart.waits(pause, at(10));
+        assert_eq!(heart.look(29, at(3610)), Pulse::Wait(pause));
+        // Whoever does something else meanwhile and only looks now and then does not wait.
+        heart.waits(Some(Duration::ZERO), at(3610));
+        assert_eq!(heart.look(29, at(3700)), Pulse::Gone);
     }
 
     #[test]
@@ -210,7 +260,7 @@ mod tests {
         for (seconds, in_transit) in [(30, 3000), (50, 1), (70, 0)] {
             assert_eq!(heart.look(29, at(seconds)), Pulse::Gone);
             heart.delivering(in_transit, at(seconds));
-            assert_eq!(heart.look(29, at(seconds)), Pulse::Wait(Some(Duration::from_secs(20))));
+            assert!(matches!(heart.look(29, at(seconds)), Pulse::Wait(_)));
         }
         // It has come there; nothing else that the network delivers is an answer.
         heart.delivering(0, at(90));
@@ -224,7 +274,7 @@ mod tests {
         let much_later = start + Duration::from_secs(3600);
         assert_eq!(heart.look(5, much_later), Pulse::Ask);
         heart.asked(29, 0, much_later);
-        assert_eq!(heart.look(29, much_later), Pulse::Wait(Some(Duration::from_secs(20))));
+        assert!(matches!(heart.look(29, much_later), Pulse::Wait(_)));
     }
 
     #[test]
