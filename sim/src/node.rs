@@ -43,6 +43,10 @@ impl Surroundings for Memory {
         self.allocate(ConnectionId(0), bytes)
     }
 
+    fn map(&mut self, _: ConnectionId, _: u32, _: u64) -> Result<MemoryId> {
+        Err(Error::internal("share memory", "links of a simulation carry none"))
+    }
+
     /// Links of the simulation carry no descriptors, and peers there share no memory.
     fn announce(&mut self, _: ConnectionId, _: u32, _: SharedSource) -> Result<()> {
         Err(Error::internal("share memory", "links of a simulation carry none"))

@@ -37,6 +37,13 @@ impl Surroundings for Memory {
         self.allocate(ConnectionId(0), bytes)
     }
 
+    fn map(&mut self, _: ConnectionId, segment: u32, bytes: u64) -> Result<MemoryId> {
+        self.next += 1;
+        self.taken.insert(MemoryId(self.next), bytes);
+        self.said.push(format!("map segment {segment} as memory {}: {bytes} bytes", self.next));
+        Ok(MemoryId(self.next))
+    }
+
     fn announce(&mut self, executable: ConnectionId, segment: u32, source: MemorySource) -> Result<()> {
         if let MemorySource::Own(identity) = source {
             assert!(self.taken.contains_key(&MemoryId(identity)), "memory is announced that was given back");

@@ -75,7 +75,8 @@ fn call_memory(call: &Call, place: &Place) -> Option<SlotMemory> {
     if let Some(file) = files::memory_of(call, place) {
         return Some(file);
     }
-    array_in(call.memory.as_ref()?, &call.layout, place.slot)
+    let mut memories = call.memory.iter().chain(&call.mapped);
+    memories.find_map(|memory| array_in(memory, &call.layout, place.slot))
 }
 
 /// Where a result lies whose call is over.

@@ -8,7 +8,7 @@ use farcall_idl::interface::{ElementType, Parameter};
 use farcall_idl::layout::{CallLayout, ParameterLayout};
 use farcall_wire::{Argument, CallResult, CallTimes, InlineBytes, Open};
 
-use crate::state::{Call, CallKey, MemorySource, PeerKind};
+use crate::state::{Call, CallKey, MemorySource, OwnMemory, PeerKind};
 use crate::step::{Server, Surroundings, files};
 
 /// Where an array lies: memory, its size, and the array's part of it.
@@ -41,12 +41,23 @@ impl Server {
                     let segment = self.share_with(surroundings, executable, source, bytes)?;
                     Some(Argument::Shared(segment, offset, length))
                 }
-                Some(Lies { source: MemorySource::Client(..), .. }) => return Err(shares_nothing()),
+                Some(Lies { source: MemorySource::Client(client, segment), bytes, offset, .. }) => {
+                    self.map(surroundings, key, slot, (client, segment, bytes, offset))?;
+                    None
+                }
                 _ => None,
             };
             let call = self.state.calls.get(&key).ok_or_else(gone)?;
             // The client's stay as they are: a call that has not begun may be passed to another executable.
-            let argument = call.open.arguments[slot].clone();
+            let argument = match (&call.open.arguments[slot], &call.layout.parameters[slot]) {
+                (Argument::Shared(..), ParameterLayout::Array(array)) if place.is_none() => {
+                    match array.transfer_bytes {
+                        0 => Argument::Inline(InlineBytes::new()),
+                        bytes => Argument::Blocks(Some(bytes)),
+                    }
+                }
+                (argument, _) => argument.clone(),
+            };
             let (argument, want) = in_executables_terms(parameter, argument, want(call, slot), place);
             arguments.push(argument);
             wanted.push(want);
@@ -65,6 +76,23 @@ impl Server {
             trace: call.open.trace.clone(),
             attributes: call.wants.of_executable(),
         })
+    }
+
+    /// Maps where a client has an argument or its result, unless that was done for an executable before.
+    fn map(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        key: CallKey,
+        slot: usize,
+        (client, segment, bytes, offset): (ConnectionId, u32, u64, u64),
+    ) -> Result<()> {
+        let call = self.state.calls.get_mut(&key).ok_or_else(gone)?;
+        if !is_mapped(call, slot) {
+            let id = surroundings.map(client, segment, bytes)?;
+            let offsets = [(slot as u16, offset)].into();
+            call.mapped.push(OwnMemory { id, identity: 0, bytes, offsets });
+        }
+        Ok(())
     }
 
     /// The memory of an argument or its result, ours or the client's; `None` for what needs none.
@@ -134,9 +162,8 @@ fn gone() -> Error {
     Error::internal("pass a call on", "the call or its executable is gone")
 }
 
-fn shares_nothing() -> Error {
-    Error::new(ErrorKind::Unavailable, "pass a call on", "this executable shares no memory")
-        .fix("call this server over TCP")
+fn is_mapped(call: &Call, slot: usize) -> bool {
+    call.mapped.iter().any(|memory| memory.offsets.contains_key(&(slot as u16)))
 }
 
 /// Refuses bytes that nobody waits for, before they come: an executable that announces them may never send them, and one
@@ -175,7 +202,7 @@ fn is_wanted_file(call: &Call, slot: usize) -> bool {
 /// Whether a result has a place of ours to come to.
 fn comes_in_blocks(call: &Call, slot: usize) -> bool {
     let has_memory = call.memory.as_ref().is_some_and(|memory| memory.offsets.contains_key(&(slot as u16)));
-    has_memory && call.routine.routine.interface.parameters[slot].mode.is_output()
+    (has_memory || is_mapped(call, slot)) && call.routine.routine.interface.parameters[slot].mode.is_output()
 }
 
 /// The executable's results in the client's terms.
