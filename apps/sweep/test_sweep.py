@@ -14,6 +14,7 @@ import pytest
 HERE = pathlib.Path(__file__).resolve().parent
 STAGE = pathlib.Path(os.environ.get("FARCALL_STAGE", HERE.parents[1] / "build"))
 PROGRAM = STAGE / "bin/farcall"
+SLURM = HERE.parents[1] / "tools/slurm.sh"
 TIME_MAX = 120
 
 
@@ -31,12 +32,13 @@ def sweep(request, tmp_path_factory):
 class Server:
     """A server that can be killed and started anew at the same address."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, *options):
         self.address = f"unix:{folder}/socket"
+        self.options = options
         self.start()
 
     def start(self):
-        self.process = subprocess.Popen([PROGRAM, "serve", "--listen", self.address, HERE / "sweep.idl"],
+        self.process = subprocess.Popen([PROGRAM, "serve", *self.options, "--listen", self.address, HERE / "sweep.idl"],
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         assert self.process.stdout.readline().strip() == self.address
 
@@ -111,6 +113,50 @@ def test_what_must_not_run_twice_is_reported(sweep, server):
     counts, status, complaints = ended(process)
     assert counts["repeated"] == 0 and 1 <= counts["failed"] <= 2 and counts["done"] + counts["failed"] == 40, (counts, complaints)
     assert status == 1 and len(re.findall(r"call \d+ failed", complaints)) == counts["failed"], complaints
+
+
+@pytest.fixture(scope="module")
+def slurm(tmp_path_factory):
+    """A real Slurm of four nodes with four processors each: its folder."""
+    folder = tmp_path_factory.mktemp("slurm")
+    started = subprocess.run([SLURM, "start", folder, "4", "4"], stdout=subprocess.PIPE, text=True, check=True, timeout=TIME_MAX)
+    if not started.stdout.strip():
+        pytest.skip("there is no Slurm to be had")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", f"{started.stdout.strip()}:{os.environ['PATH']}")
+        yield folder
+        subprocess.run([SLURM, "stop", folder], check=True, timeout=TIME_MAX)
+
+
+def queue(wanted):
+    """Nodes of each job in the queue, when that is so."""
+    until = time.monotonic() + TIME_MAX
+    while time.monotonic() < until:
+        nodes = subprocess.run(["squeue", "-h", "-o", "%N"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+        if wanted(nodes):
+            return nodes
+        time.sleep(0.1)
+    raise AssertionError(nodes)
+
+
+@pytest.mark.parametrize("once", [False, True])
+def test_a_node_of_slurm_that_dies_loses_no_idempotent_call(sweep, slurm, once, tmp_path, monkeypatch):
+    monkeypatch.setenv("FARCALL_JOBS", str(tmp_path / "jobs"))
+    server = Server(tmp_path, "--launcher", "slurm")
+    options = ["--once"] if once else []
+    process = begun(sweep, server, "--calls", 60, "--handles", 8, "--seconds", 0.5, *options)
+    server.busy(8)
+    assert queue(lambda nodes: len(nodes) == 1) == ["n[1-2]"], "an array is one job"
+    subprocess.run([SLURM, "kill", slurm, "n2"], check=True, timeout=TIME_MAX)
+    counts, status, complaints = ended(process)
+    assert counts["done"] + counts["failed"] == 60 and counts["lost"] == 4, (counts, complaints)
+    # Of those that must not run twice, each is reported that had begun there.
+    assert (counts["failed"], counts["repeated"]) == ((4, 0) if once else (0, 4)), (counts, complaints)
+    assert len(re.findall(r"call \d+ failed", complaints)) == counts["failed"] and status == int(once), complaints
+    subprocess.run([SLURM, "revive", slurm, "n2"], check=True, timeout=TIME_MAX)
+    server.end()
+    queue(lambda nodes: not nodes)
+    assert not (tmp_path / "jobs").exists(), "nothing is left"
 
 
 def test_a_server_that_does_not_come_back_costs_the_patience(sweep, server):

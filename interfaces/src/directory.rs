@@ -141,6 +141,8 @@ pub struct ExecutableImage {
     pub backend: String,
     /// Processes that run each call, of an image that MPI starts; 0 for as many as the spawner's settings say.
     pub ranks: u32,
+    /// What starts it elsewhere: a launcher's name, as `slurm`; empty: this host itself.
+    pub launcher: String,
     /// The module's routines, encoded for the executable, which reads them from its connection.
     pub module_text: Arc<[u8]>,
 }

@@ -5,6 +5,7 @@ pub mod content;
 pub mod contents;
 pub mod directory;
 pub mod fetcher;
+pub mod jobs;
 pub mod link;
 pub mod mailbox;
 pub mod memory;

@@ -10,15 +10,20 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use farcall_base::{Bytes, ExecutableId};
+use rustix::process::Signal;
 
 use crate::directory::ExecutableImage;
 use crate::mailbox::{Port, Reply};
+use crate::stream::ByteStream;
 
 pub use listening::{Listener, Output, Said};
 pub use output::OutputTail;
 
-/// The slot that a spawner fills.
+/// The slot that the spawner of this host fills.
 pub const SLOT: &str = "spawner";
+
+/// The slot of the spawner that has launchers start executables elsewhere.
+pub const JOBS_SLOT: &str = "jobs";
 
 /// The environment variable that tells an executable which inherited descriptor is its connection.
 pub const SOCKET_VARIABLE: &str = "FARCALL_SOCKET";
@@ -32,7 +37,7 @@ pub fn files_folder(process: u32) -> String {
 /// What can be asked of a spawner.
 pub enum Request {
     /// Start an executable.
-    Start(Start),
+    Start(Box<Start>),
     /// End an executable: politely, and after `grace` by force. Its end is reported to the start's `exited`. One that
     /// is unknown has ended already: nothing happens.
     Stop {
@@ -83,15 +88,32 @@ pub struct ExecutableLimits {
     pub call_seconds_max: Option<u64>,
 }
 
+/// The connection to an executable.
+pub enum Line {
+    /// Our end of a Unix stream socket pair or of a TCP connection, blocking and close-on-exec; the executable has the
+    /// other end as descriptor 0.
+    Inherited(OwnedFd),
+    /// What leads to another host.
+    Stream(Box<dyn ByteStream>),
+}
+
+impl fmt::Debug for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Line::Inherited(descriptor) => f.debug_tuple("Inherited").field(descriptor).finish(),
+            Line::Stream(stream) => f.debug_tuple("Stream").field(stream.peer()).finish(),
+        }
+    }
+}
+
 /// An executable runs.
 #[derive(Debug)]
 pub struct Started {
     /// Which one.
     pub executable: ExecutableId,
-    /// Our end of a Unix stream socket pair or of a TCP connection, blocking and close-on-exec; the executable has the
-    /// other end as descriptor 0.
-    pub stream: OwnedFd,
-    /// Its process id, for people and logs.
+    /// What leads to it.
+    pub line: Line,
+    /// Its process id, on the host where it runs, for people and logs.
     pub pid: u32,
     /// What it may use.
     pub limits: ExecutableLimits,
@@ -128,6 +150,39 @@ pub enum ExitHow {
         /// Whether a core file was written.
         core: bool,
     },
+    /// Nobody can say: the host that it ran on is out of reach, or gone.
+    Lost,
+}
+
+impl ExitHow {
+    /// A signal ended it: the signals that end processes have names; their numbers differ between systems.
+    pub fn of_signal(number: i32, core: bool) -> ExitHow {
+        const NAMES: [(Signal, &str); 21] = [
+            (Signal::HUP, "SIGHUP"),
+            (Signal::INT, "SIGINT"),
+            (Signal::QUIT, "SIGQUIT"),
+            (Signal::ILL, "SIGILL"),
+            (Signal::TRAP, "SIGTRAP"),
+            (Signal::ABORT, "SIGABRT"),
+            (Signal::BUS, "SIGBUS"),
+            (Signal::FPE, "SIGFPE"),
+            (Signal::KILL, "SIGKILL"),
+            (Signal::USR1, "SIGUSR1"),
+            (Signal::SEGV, "SIGSEGV"),
+            (Signal::USR2, "SIGUSR2"),
+            (Signal::PIPE, "SIGPIPE"),
+            (Signal::ALARM, "SIGALRM"),
+            (Signal::TERM, "SIGTERM"),
+            (Signal::XCPU, "SIGXCPU"),
+            (Signal::XFSZ, "SIGXFSZ"),
+            (Signal::VTALARM, "SIGVTALRM"),
+            (Signal::PROF, "SIGPROF"),
+            (Signal::IO, "SIGIO"),
+            (Signal::SYS, "SIGSYS"),
+        ];
+        let name = NAMES.iter().find(|(known, _)| known.as_raw() == number).map_or("signal", |(_, name)| name);
+        ExitHow::Signal { number, name, core }
+    }
 }
 
 impl fmt::Display for ExitHow {
@@ -137,6 +192,7 @@ impl fmt::Display for ExitHow {
             ExitHow::Signal { number, name, core } => {
                 write!(f, "killed by signal {number} ({name}){}", if *core { ", core dumped" } else { "" })
             }
+            ExitHow::Lost => f.write_str("lost with its host"),
         }
     }
 }
@@ -155,7 +211,7 @@ impl SpawnerHandle {
 
     /// Starts an executable; whatever happens, also a spawner that is busy or gone, arrives at `start.started`.
     pub fn start(&self, start: Start) {
-        let Err(refused) = self.port.try_send(Request::Start(start)) else { return };
+        let Err(refused) = self.port.try_send(Request::Start(Box::new(start))) else { return };
         if let Request::Start(start) = refused.message {
             start.exited.withdraw();
             start.started.answer(Err(refused.refusal.error("start an executable")));

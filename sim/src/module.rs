@@ -21,6 +21,7 @@ pub fn routine(index: usize) -> Result<Arc<PublishedRoutine>> {
         environment: Vec::new(),
         backend: String::new(),
         ranks: 0,
+        launcher: String::new(),
         module_text: encode_module(&compiled).into(),
     };
     let generation = 1 + index as u64;

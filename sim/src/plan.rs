@@ -135,6 +135,8 @@ impl Plan {
             calls_max: self.calls_max,
             executables_max: self.executables_max,
             executable_idle: Duration::from_micros(self.executable_idle_us),
+            launched_max: 0,
+            launched_idle: Duration::from_secs(60),
             call_bytes_max: Bytes(1 << 30),
             routines_max: 64,
             stop_grace: Duration::from_millis(5),

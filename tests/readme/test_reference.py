@@ -102,6 +102,7 @@ def test_c_kinds():
 PLUGINS = (
     ("directory", "directory"),
     ("spawner-local", "spawner"),
+    ("spawner-jobs", "jobs"),
     ("rpc-server", "rpc"),
     ("fetcher", "fetcher"),
     ("metrics", "metrics"),
@@ -130,7 +131,7 @@ def test_manifest_keys():
 # ---- The command line ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", ["ls", "show", "call", "submit", "fetch", "kept", "check", "fmt", "scan", "completions", "man", "serve", "publish", "withdraw", "reload", "drain", "top", "launch", "doctor", "service", "ng gen", "ng cc", "ng gen-nrf", "ng gen-dif", "ng config", "ng version", *(f"ca {verb}" for verb in "init server user renew revoke list".split())])
+@pytest.mark.parametrize("command", ["ls", "show", "call", "submit", "fetch", "kept", "check", "fmt", "scan", "completions", "man", "serve", "publish", "withdraw", "reload", "drain", "top", "jobs", "launch", "doctor", "service", "ng gen", "ng cc", "ng gen-nrf", "ng gen-dif", "ng config", "ng version", *(f"ca {verb}" for verb in "init server user renew revoke list".split())])
 def test_command_line_options(command):
     shown = subprocess.run([STAGE / "bin/farcall", *command.split(), "--help"], capture_output=True, text=True, check=True)
     options = set(re.findall(r"^ +(?:-\w, )?(--[\w-]+)", shown.stdout, flags=re.M)) - {"--help"}
@@ -138,7 +139,7 @@ def test_command_line_options(command):
 
 
 def test_environment_variables():
-    sources = [file for room in ("bins", "clients/rust/src", "clients/python/src", "transports/tls/src") for file in (ROOT / room).rglob("*")]
+    sources = [file for room in ("bins", "clients/rust/src", "clients/python/src", "transports/tls/src", "plugins/spawner-jobs/src") for file in (ROOT / room).rglob("*")]
     text = "".join(file.read_text() for file in sources if file.suffix in (".rs", ".py"))
     read = set(re.findall(r'"(FARCALL_[A-Z_]+|XDG_[A-Z_]+)"', text, flags=re.M))
     assert set(re.findall(r"^\| `\$(\w+)`", page("cli.md"), flags=re.M)) == read

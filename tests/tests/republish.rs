@@ -67,6 +67,7 @@ fn publication(folder: &Path, version: u32) -> Publication {
         environment: Vec::new(),
         backend: String::new(),
         ranks: 0,
+        launcher: String::new(),
         module_text: encode_module(&module).into(),
     };
     let routines = module.routines.into_iter().map(|routine| RoutineData {

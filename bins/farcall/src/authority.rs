@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use folder::Folder;
 pub use folder::{REVOKED_FILE, SERVER_FILE, authority_folder};
-use sign::Signer;
+pub use sign::Signer;
 
 /// The list of what was given: ten thousands of certificates.
 const ISSUED_BYTES_MAX: u64 = 64 << 20;

@@ -7,11 +7,13 @@ mod check;
 mod connect;
 mod doctor;
 mod fmt;
+mod jobs;
 mod keep;
 mod launch;
 mod ls;
 mod ng;
 mod objects;
+mod pilot;
 mod relay;
 mod scan;
 mod service;
@@ -62,6 +64,11 @@ pub enum Command {
     Top(top::TopArguments),
     /// List the objects that a server holds, or end some of them
     Objects(objects::ObjectsArguments),
+    /// List the jobs that run a server's routines elsewhere, or end one
+    Jobs(jobs::JobsArguments),
+    /// Run executables for a server elsewhere, as the program of a job; started by launchers only
+    #[command(hide = true)]
+    Pilot(pilot::PilotArguments),
     /// Pass the bytes of standard input and output on to a server of this host; started by `ssh`
     #[command(hide = true)]
     Relay(relay::RelayArguments),
@@ -135,6 +142,8 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Relay(arguments) => relay::relay(&arguments).map(success),
         Command::Objects(arguments) => objects::objects(&arguments).map(success),
         Command::Launch(arguments) => launch::launch(&arguments),
+        Command::Jobs(arguments) => jobs::jobs(&arguments).map(success),
+        Command::Pilot(arguments) => pilot::pilot(&arguments).map(success),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Service(arguments) => service::service(&arguments).map(success),
         Command::Ca(arguments) => ca::ca(&arguments).map(success),

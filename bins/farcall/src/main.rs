@@ -5,6 +5,7 @@ mod commands;
 mod connection;
 mod exposed;
 mod files;
+mod gate;
 mod inherited;
 mod inspection;
 mod output;

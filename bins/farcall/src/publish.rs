@@ -159,6 +159,7 @@ pub fn part(module: Module, kind: ImageKind) -> Part {
         environment: Vec::new(),
         backend,
         ranks: 0,
+        launcher: String::new(),
         module_text: encode_module(&module).into(),
     };
     // What begins and ends an object is called by no client.

@@ -21,10 +21,12 @@ use farcall_interfaces::directory::{self, DirectoryHandle};
 use farcall_kernel::{Manifest, Node, PluginDescription};
 use farcall_metrics::MetricsHandle;
 use farcall_rpc_server::RpcHandle;
+use farcall_spawner_jobs::Launchers;
 use farcall_spawner_local::Inspector;
 use rustix::process::{Resource, Rlimit};
 
 use crate::exposed::own_files;
+use crate::gate;
 use crate::output::{notice, print, speak_as};
 use crate::publish::publication;
 use crate::python::Interpreters;
@@ -54,6 +56,10 @@ pub struct ServeArguments {
     /// Where Prometheus asks for metrics over HTTP, such as 127.0.0.1:9464
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<String>,
+    /// Run routines in jobs that this launcher starts (slurm, ssh, or one of the manifest) instead of on this host; of one
+    /// module alone: MODULE=LAUNCHER; may be repeated
+    #[arg(long, value_name = "LAUNCHER")]
+    launcher: Vec<String>,
     /// Interpreter of Python files beside which there is no .venv [default: $FARCALL_PYTHON, or python3]
     #[arg(long, value_name = "PATH")]
     python: Option<PathBuf>,
@@ -84,10 +90,11 @@ pub struct ServeArguments {
 }
 
 /// The plugins in this binary; the manifest picks among them.
-pub fn plugins() -> [PluginDescription; 5] {
+pub fn plugins() -> [PluginDescription; 6] {
     [
         farcall_directory::plugin(),
         farcall_spawner_local::plugin(),
+        farcall_spawner_jobs::plugin(|options| farcall_spawner_jobs::construct(options, gate::open)),
         farcall_rpc_server::plugin(|options| farcall_rpc_server::construct(options, TRANSPORTS)),
         farcall_fetcher::plugin(),
         farcall_metrics::plugin(),
@@ -115,16 +122,18 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     override_options(&mut manifest, arguments, folder.as_ref())?;
     // Before modules are checked under limits that make no sense.
     Node::check(&manifest, &plugins)?;
+    hold_pilots_to_the_same(&mut manifest)?;
     let options = server_options(&manifest)?;
     speak_as(options.log_format);
     let interpreters = interpreters(&manifest, arguments)?;
+    let launchers = launchers(&manifest, &arguments.launcher)?;
     let publications = while_wanted(&signals, arguments.private, |giver| {
         compile_all(arguments, &Interpreters { giver, ..interpreters.clone() })
     })?;
     let drain_max = Duration::from_millis(options.drain_ms);
     let node = Node::start(&manifest, &plugins)?;
     let own = own_files(&options, arguments.manifest.as_deref());
-    let mut publisher = Publisher::new(node.service::<DirectoryHandle>(directory::SLOT)?, interpreters, own);
+    let mut publisher = Publisher::new(node.service::<DirectoryHandle>(directory::SLOT)?, interpreters, launchers, own);
     // Whoever starts a server for itself alone is its admin and its only user.
     let warnings = if arguments.private { Vec::new() } else { exposed_by(&publisher, &publications) };
     let published = publish_all(&mut publisher, publications)?;
@@ -234,6 +243,34 @@ fn interpreters(manifest: &Manifest, arguments: &ServeArguments) -> Result<Inter
     let entry = manifest.plugins.iter().find(|entry| entry.slot == farcall_interfaces::spawner::SLOT);
     let inspector = entry.map_or_else(|| Ok(Inspector::default()), |entry| Inspector::new(&entry.options))?;
     Ok(Interpreters { inspector, python: arguments.python.clone(), giver: None })
+}
+
+/// Programs of jobs let modules use and do what this server's own spawner does, unless the manifest says otherwise.
+fn hold_pilots_to_the_same(manifest: &mut Manifest) -> Result<()> {
+    let options = |slot: &str| manifest.plugins.iter().find(|entry| entry.slot == slot).map(|entry| &entry.options);
+    let (Some(own), Some(jobs)) =
+        (options(farcall_interfaces::spawner::SLOT), options(farcall_interfaces::spawner::JOBS_SLOT))
+    else {
+        return Ok(());
+    };
+    if Launchers::read(jobs)?.have_own_pilot_options() {
+        return Ok(());
+    }
+    let text = format!("pilot_options = {}", toml_text(&own.text()?));
+    manifest.override_options("spawner-jobs", "the server's own options", &text)
+}
+
+/// Which launcher starts which module's executables: as the manifest says, and then the command line.
+fn launchers(manifest: &Manifest, chosen: &[String]) -> Result<Launchers> {
+    let entry = manifest.plugins.iter().find(|entry| entry.slot == farcall_interfaces::spawner::JOBS_SLOT);
+    let mut launchers = entry.map_or_else(|| Ok(Launchers::default()), |entry| Launchers::read(&entry.options))?;
+    for words in chosen {
+        match words.split_once('=') {
+            Some((module, launcher)) => launchers.choose(Some(module), launcher)?,
+            None => launchers.choose(None, words)?,
+        }
+    }
+    Ok(launchers)
 }
 
 fn toml_text(text: &str) -> String {

@@ -1,6 +1,7 @@
 //! The last lines of an executable's output: bounded, however much is written, and safe to show on a terminal.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use farcall_base::Instant;
 
@@ -44,6 +45,17 @@ impl OutputTail {
         if kept.len() < bytes.len() {
             self.dropped_at = Some(at);
         }
+    }
+
+    /// What is kept, by pieces with their age at `now`: for a process with another clock.
+    pub fn aged(&self, now: Instant) -> Vec<(Duration, Vec<u8>)> {
+        let ends = self.pieces.iter().skip(1).map(|(begin, _)| *begin).chain([u64::MAX]);
+        let piece = |((begin, taken), end): (&(u64, Instant), u64)| {
+            let at = |position: u64| usize::try_from(position.saturating_sub(self.dropped)).unwrap_or(usize::MAX);
+            let bytes = self.bytes.iter().take(at(end)).skip(at(*begin)).copied().collect();
+            (now.since(*taken), bytes)
+        };
+        self.pieces.iter().zip(ends).map(piece).collect()
     }
 
     /// The last lines as text. Bytes that are no UTF-8 and control characters (which would move a terminal's cursor)

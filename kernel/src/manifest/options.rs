@@ -40,6 +40,15 @@ impl Options {
         Ok(())
     }
 
+    /// All that was said, as the text of one table: for a plugin of the same kind on another host.
+    ///
+    /// # Errors
+    /// `InvalidSource` when it is not TOML.
+    pub fn text(&self) -> Result<String> {
+        let table = self.read::<toml::Table>()?;
+        toml::to_string(&table).map_err(|error| Error::internal("pass options on", error.to_string()))
+    }
+
     /// Reads the options into the plugin's struct, which derives `Deserialize` with `deny_unknown_fields` and a default
     /// for every key.
     ///

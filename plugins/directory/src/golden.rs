@@ -88,6 +88,7 @@ pub(crate) fn publication(module: &str, routines: &[&str]) -> Publication {
         environment: Vec::new(),
         backend: String::new(),
         ranks: 0,
+        launcher: String::new(),
         module_text: Arc::from([]),
     };
     let parts = routines.split(|text| *text == "|").map(|texts| Part {

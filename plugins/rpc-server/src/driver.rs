@@ -19,13 +19,14 @@ use std::time::Duration;
 
 use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_call::Transmit;
-use farcall_interfaces::directory::{DirectoryHandle, Response};
+use farcall_interfaces::directory::{DirectoryHandle, ExecutableImage, Response};
 use farcall_interfaces::fetcher::{Fetched, FetcherHandle};
+use farcall_interfaces::jobs::JobsHandle;
 use farcall_interfaces::link::{Link, QUEUE_BYTES, Received};
 use farcall_interfaces::mailbox::{Receiver, Reply, Sender};
 use farcall_interfaces::spawner::{Exited, Said, SpawnerHandle, Started};
 use farcall_interfaces::stream::{ByteStream, Listener};
-use farcall_wire::{COMPRESSION, ModuleReport, Status};
+use farcall_wire::{COMPRESSION, JobStatus, ModuleReport, Status};
 use rustix::event::epoll;
 
 use crate::state::{CallKey, HoldNumber, Limits, State};
@@ -58,7 +59,15 @@ const FIRST_CONNECTION: u64 = 1 << 16;
 pub struct Services {
     pub directory: DirectoryHandle,
     pub spawner: SpawnerHandle,
+    pub jobs: JobsHandle,
     pub fetcher: FetcherHandle,
+}
+
+impl Services {
+    /// Whoever starts what an image says.
+    fn spawner_of_image(&self, image: &ExecutableImage) -> &SpawnerHandle {
+        if image.launcher.is_empty() { &self.spawner } else { self.jobs.spawner() }
+    }
 }
 
 /// What arrives from other plugins.
@@ -73,6 +82,8 @@ pub enum Message {
     /// What became of an order.
     Obeyed(ConnectionId, farcall_base::ChannelId, Result<Vec<ModuleReport>>),
     Control(Control),
+    /// Jobs that launchers hold for us, as they are now.
+    Jobs(Vec<JobStatus>),
     /// Another plugin wants to know what is going on.
     Watched(Reply<Box<Status>>),
     Started(ExecutableId, Result<Started>),
@@ -202,6 +213,7 @@ impl Driver {
     pub fn run(mut self) -> Result<()> {
         let mut events = Vec::with_capacity(256);
         self.watch_directory();
+        self.services.jobs.watch(self.sender.port(Message::Jobs));
         loop {
             events.clear();
             let timeout = self.patience().and_then(|left| rustix::event::Timespec::try_from(left).ok());
@@ -265,6 +277,7 @@ impl Driver {
                 }
                 Message::Obeyed(connection, channel, outcome) => self.server.obeyed(connection, channel, outcome),
                 Message::Control(control) => self.control(control),
+                Message::Jobs(jobs) => self.server.jobs(jobs),
                 Message::Watched(reply) => reply.answer(Ok(self.server.status(&self.world))),
                 Message::Changed(answer) => self.directory_changed(answer),
                 Message::Started(executable, Ok(started)) => self.started(executable, started),

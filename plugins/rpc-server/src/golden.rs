@@ -48,6 +48,7 @@ fn published_from(text: &str, generation: u64) -> Vec<Arc<PublishedRoutine>> {
         environment: Vec::new(),
         backend: String::new(),
         ranks: 0,
+        launcher: String::new(),
         module_text: encode_module(&compiled).into(),
     };
     let name = compiled.name.clone();
@@ -72,6 +73,8 @@ fn limits(script: &str) -> Limits {
         calls_max: 8,
         executables_max: 2,
         executable_idle: Duration::from_millis(100),
+        launched_max: 16,
+        launched_idle: Duration::from_secs(60),
         call_bytes_max: Bytes(1 << 20),
         routines_max: 16,
         stop_grace: Duration::from_millis(500),

@@ -21,6 +21,7 @@ use std::time::Duration;
 use farcall_base::Result;
 use farcall_interfaces::directory::{self, DirectoryHandle};
 use farcall_interfaces::fetcher::{self, FetcherHandle};
+use farcall_interfaces::jobs::JobsHandle;
 use farcall_interfaces::mailbox::{Port, Reply};
 use farcall_interfaces::memory::MemorySource;
 use farcall_interfaces::spawner::{self, SpawnerHandle};
@@ -156,7 +157,7 @@ impl Plugin for RpcServer {
     }
 
     fn needs(&self) -> &'static [SlotName] {
-        &[directory::SLOT, spawner::SLOT, fetcher::SLOT]
+        &[directory::SLOT, spawner::SLOT, spawner::JOBS_SLOT, fetcher::SLOT]
     }
 
     fn start(self: Box<Self>, context: PluginContext) -> Result<RunningPlugin> {
@@ -168,6 +169,7 @@ impl Plugin for RpcServer {
         let services = driver::Services {
             directory: context.service::<DirectoryHandle>(directory::SLOT)?,
             spawner: context.service::<SpawnerHandle>(spawner::SLOT)?,
+            jobs: context.service::<JobsHandle>(spawner::JOBS_SLOT)?,
             fetcher: context.service::<FetcherHandle>(fetcher::SLOT)?,
         };
         let control = sender.port(driver::Message::Control);

@@ -18,6 +18,7 @@ mod callbacks;
 mod calls;
 mod keeping;
 mod known;
+mod launched;
 mod memory;
 mod nesting;
 mod objects;
@@ -36,7 +37,7 @@ use farcall_call::{Channels, Connection};
 use farcall_idl::layout::CallLayout;
 use farcall_interfaces::directory::ExecutableImage;
 use farcall_interfaces::spawner::ExecutableLimits;
-use farcall_wire::{HelloLimits, Keep, Open};
+use farcall_wire::{HelloLimits, JobStatus, Keep, Open};
 
 use crate::access::Rights;
 use crate::counters::{Counters, NameNumber, RowNumber};
@@ -45,6 +46,7 @@ pub use callbacks::{Callback, Callbacks};
 pub use calls::{CallKey, Calls};
 pub use keeping::{Finished, KeepLimits, Kept, KeptCalls, OVERHEAD, Outcome, ResultsOrder, Resuming, Written};
 pub use known::Known;
+pub use launched::Launched;
 pub use memory::{MemoryId, MemorySource, OwnMemory, ResultFiles};
 pub use nesting::{Nest, Nesting};
 pub use objects::{Due, Hold, HoldNumber, Object, Objects, Release, ReleaseNumber, Standing};
@@ -67,6 +69,10 @@ pub struct Limits {
     pub call_bytes_max: Bytes,
     /// Time that an idle executable stays while calls wait for further executables of other modules.
     pub executable_idle: Duration,
+    /// Executables of pools that launchers start elsewhere, at a time.
+    pub launched_max: usize,
+    /// Time without a call after which such a one ends.
+    pub launched_idle: Duration,
     /// Routines whose interfaces are kept at hand.
     pub routines_max: usize,
     /// Time that an executable has to end politely when its call is cancelled.
@@ -243,6 +249,8 @@ pub struct Executable {
     pub limits: ExecutableLimits,
     /// Whether it is held, and in no pool.
     pub held: bool,
+    /// Whether a launcher starts it elsewhere.
+    pub launched: bool,
     /// Its process, once it runs.
     pub pid: Option<u32>,
 }
@@ -298,6 +306,8 @@ pub struct Call {
     pub layout: Arc<CallLayout>,
     /// Memory of ours.
     pub memory: Option<OwnMemory>,
+    /// Memory of its client's that we have mapped, by parameter: its executable shares none.
+    pub mapped: Vec<OwnMemory>,
     /// That for files that come back: how long they are is known only then.
     pub files: Option<Box<ResultFiles>>,
     /// Segments of the client's that it names.
@@ -351,7 +361,7 @@ impl Call {
 
     /// All of our memory that it uses.
     pub fn memories(&self) -> impl Iterator<Item = &OwnMemory> {
-        self.memory.iter().chain(self.files.as_deref().map(|files| &files.memory))
+        self.memory.iter().chain(&self.mapped).chain(self.files.as_deref().map(|files| &files.memory))
     }
 }
 
@@ -397,6 +407,9 @@ pub struct State {
     /// What tells this run of the server from others.
     pub(crate) instance: Option<[u8; 16]>,
     pub(crate) objects: Objects,
+    pub(crate) launched: Launched,
+    /// Jobs of launchers, as they last told.
+    pub(crate) jobs: Vec<JobStatus>,
 }
 
 impl State {
@@ -431,6 +444,8 @@ impl State {
             kept: KeptCalls::default(),
             instance: None,
             objects: Objects::default(),
+            launched: Launched::default(),
+            jobs: Vec::new(),
         }
     }
 
@@ -472,33 +487,38 @@ impl State {
     /// Waiting calls that neither an executable comes for nor one that ends makes room for.
     pub fn calls_unserved(&self) -> usize {
         let ending = self.pooled_ending();
-        let waiting: usize = self.pools.values().map(|pool| pool.waiting.len().saturating_sub(pool.coming)).sum();
+        let here = self.pools.values().filter(|pool| pool.image.launcher.is_empty());
+        let waiting: usize = here.map(|pool| pool.waiting.len().saturating_sub(pool.coming)).sum();
         waiting.saturating_sub(ending)
     }
 
-    /// The executable that has been idle longest, and since when.
+    /// The executable of this host that has been idle longest, and since when.
     pub fn longest_idle(&self) -> Option<(Instant, ExecutableId)> {
         let idle = self.executables.iter().filter_map(|(executable, record)| match record.phase {
-            Phase::Idle { since } if !record.held => Some((since, *executable)),
+            Phase::Idle { since } if !record.held && !record.launched => Some((since, *executable)),
             _ => None,
         });
         idle.min()
     }
 
-    /// Executables that were started and have not ended, but for those that are held.
+    /// Executables of this host that were started and have not ended, but for those that are held.
     pub fn executables_alive(&self) -> usize {
-        self.executables.len() - self.objects.processes()
+        self.executables.len() - self.objects.processes() - self.launched.count()
     }
 
     /// Of them, those that end.
     pub(crate) fn pooled_ending(&self) -> usize {
-        self.executables.values().filter(|record| !record.held && record.phase == Phase::Ending).count()
+        self.executables
+            .values()
+            .filter(|record| !record.held && !record.launched && record.phase == Phase::Ending)
+            .count()
     }
 
     /// An executable is gone.
     pub(crate) fn remove_executable(&mut self, executable: ExecutableId) -> Option<Executable> {
         let record = self.executables.remove(&executable)?;
         self.objects.process_ended(executable);
+        self.launched.end(executable);
         Some(record)
     }
 

@@ -61,6 +61,12 @@ pub trait Surroundings {
     /// As for [`Surroundings::allocate`].
     fn allocate_for(&mut self, principal: &str, bytes: u64) -> Result<(MemoryId, u64, u64)>;
 
+    /// Maps memory that a client shared, for the bytes of a call that go to an executable which shares none: its name.
+    ///
+    /// # Errors
+    /// `Internal` when the memory is gone, `LimitExceeded` or `System` where there is no room for it.
+    fn map(&mut self, client: ConnectionId, segment: u32, bytes: u64) -> Result<MemoryId>;
+
     /// Keeps what goes with the frame that announces memory to an executable, until that frame leaves: calls may end, and
     /// their client take the memory back, before an executable that works for long reads of it.
     ///
@@ -335,7 +341,7 @@ impl Server {
         let patience = self.state.patience.first().map(|(at, _)| *at);
         let deadline = self.state.deadlines.first().map(|(at, _)| *at);
         let look = self.next_look();
-        let place = self.state.next_to_leave().map(|(at, _)| at);
+        let place = self.state.next_to_leave().into_iter().chain(self.state.next_launched_to_leave()).map(|(at, _)| at);
         let start = self.state.starts.next().into_iter().chain(self.state.kept.next_due());
         let object = self.state.objects.next();
         let all = patience.into_iter().chain(deadline).chain(look).chain(place).chain(start).chain(object);
@@ -354,6 +360,7 @@ impl Server {
         self.look_after_lines(now);
         self.look_after_objects(surroundings);
         self.end_slow_starts(now);
+        self.end_idle_launched(now);
         self.end_graces(surroundings, now);
         self.start_executables(now);
         if self.next_stall_check().is_some_and(|at| at <= now) {

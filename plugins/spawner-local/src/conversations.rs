@@ -53,8 +53,14 @@ impl World {
 
 fn start(request: u64, executable: ExecutableId) -> Event {
     let kind = ImageKind::Linked { path: "/x".to_string() };
-    let image =
-        ExecutableImage { kind, environment: Vec::new(), backend: String::new(), ranks: 0, module_text: Arc::from([]) };
+    let image = ExecutableImage {
+        kind,
+        environment: Vec::new(),
+        backend: String::new(),
+        ranks: 0,
+        launcher: String::new(),
+        module_text: Arc::from([]),
+    };
     Event::Start { request, executable, module: String::new(), image }
 }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use farcall_base::{Clock, Error, ExecutableId, Instant, Result, SystemClock};
 use farcall_interfaces::mailbox::{NoMessage, Port, Receiver, Reply};
-use farcall_interfaces::spawner::{ExitHow, Exited, Listener, Output, Request, Said, Start, Started};
+use farcall_interfaces::spawner::{ExitHow, Exited, Line, Listener, Output, Request, Said, Start, Started};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::state::{Settings, State};
@@ -217,7 +217,7 @@ impl Driver {
 
     fn collect_request(&mut self, request: Request) {
         match request {
-            Request::Start(start) => self.collect_start(start),
+            Request::Start(start) => self.collect_start(*start),
             Request::Stop { executable, grace } => self.events.push_back(Event::Stop { executable, grace }),
             Request::Listen { executable, listener, done } => {
                 self.listen(executable, listener);
@@ -371,7 +371,7 @@ impl Driver {
         let (Some(reports), Some(process)) = (reports, process) else { return };
         let (Some(started), Some(stream)) = (reports.started.take(), process.take_stream()) else { return };
         let (pid, limits) = (process.pid(), process.limits());
-        started.answer(Ok(Started { executable, stream, pid, limits }));
+        started.answer(Ok(Started { executable, line: Line::Inherited(stream), pid, limits }));
     }
 
     fn report_exited(&mut self, exited: Exited) {

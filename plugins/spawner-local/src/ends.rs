@@ -1,34 +1,6 @@
-//! How processes end: what signals are called, and what an MPI's launcher says of the rank that ended all. Pure.
+//! How processes end: what an MPI's launcher says of the rank that ended all. Pure.
 
 use farcall_interfaces::spawner::ExitHow;
-
-/// The signals that end processes; the numbers differ between systems, the names do not.
-pub(crate) fn signal_name(number: i32) -> &'static str {
-    const NAMES: [(i32, &str); 21] = [
-        (libc::SIGHUP, "SIGHUP"),
-        (libc::SIGINT, "SIGINT"),
-        (libc::SIGQUIT, "SIGQUIT"),
-        (libc::SIGILL, "SIGILL"),
-        (libc::SIGTRAP, "SIGTRAP"),
-        (libc::SIGABRT, "SIGABRT"),
-        (libc::SIGBUS, "SIGBUS"),
-        (libc::SIGFPE, "SIGFPE"),
-        (libc::SIGKILL, "SIGKILL"),
-        (libc::SIGUSR1, "SIGUSR1"),
-        (libc::SIGSEGV, "SIGSEGV"),
-        (libc::SIGUSR2, "SIGUSR2"),
-        (libc::SIGPIPE, "SIGPIPE"),
-        (libc::SIGALRM, "SIGALRM"),
-        (libc::SIGTERM, "SIGTERM"),
-        (libc::SIGXCPU, "SIGXCPU"),
-        (libc::SIGXFSZ, "SIGXFSZ"),
-        (libc::SIGVTALRM, "SIGVTALRM"),
-        (libc::SIGPROF, "SIGPROF"),
-        (libc::SIGIO, "SIGIO"),
-        (libc::SIGSYS, "SIGSYS"),
-    ];
-    NAMES.iter().find(|(known, _)| *known == number).map_or("signal", |(_, name)| name)
-}
 
 /// How launchers begin to say which rank ended all: Open MPI of one that a signal ended, of one that called MPI_Abort (which
 /// programs of ours say themselves), and of one that called exit; MPICH.
@@ -41,11 +13,13 @@ const BY_SIGNAL: i32 = 128;
 /// words of the rank.
 pub(crate) fn of_ranks(how: ExitHow, stderr: &str) -> (ExitHow, Option<u32>) {
     let how = match how {
-        ExitHow::Status(status) => match status.checked_sub(BY_SIGNAL).map(|number| (number, signal_name(number))) {
-            Some((number, name)) if name.starts_with("SIG") => ExitHow::Signal { number, name, core: false },
-            _ => how,
-        },
-        ExitHow::Signal { .. } => how,
+        ExitHow::Status(status) => {
+            match status.checked_sub(BY_SIGNAL).map(|number| ExitHow::of_signal(number, false)) {
+                Some(signal @ ExitHow::Signal { name, .. }) if name.starts_with("SIG") => signal,
+                _ => how,
+            }
+        }
+        ExitHow::Signal { .. } | ExitHow::Lost => how,
     };
     (how, stderr.lines().rev().find_map(rank))
 }

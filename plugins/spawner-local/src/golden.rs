@@ -79,8 +79,14 @@ fn image(words: &[&str]) -> ExecutableImage {
         "host" => ImageKind::GenericHost { libraries: Vec::new() },
         path => ImageKind::Linked { path: path.to_string() },
     };
-    let mut image =
-        ExecutableImage { kind, environment: Vec::new(), backend: String::new(), ranks: 0, module_text: Arc::from([]) };
+    let mut image = ExecutableImage {
+        kind,
+        environment: Vec::new(),
+        backend: String::new(),
+        ranks: 0,
+        launcher: String::new(),
+        module_text: Arc::from([]),
+    };
     for (name, value) in words[1..].iter().map(|word| word.split_once('=').unwrap()) {
         match name {
             "backend" => image.backend = value.to_string(),

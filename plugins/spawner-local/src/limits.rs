@@ -295,6 +295,7 @@ mod tests {
             environment: Vec::new(),
             backend: String::new(),
             ranks: 0,
+            launcher: String::new(),
             module_text: std::sync::Arc::new([]),
         };
         let linked = image(ImageKind::Linked { path: "/home/anna/stubs/_stub_heat".into() });

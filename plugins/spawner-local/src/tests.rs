@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use farcall_base::{ErrorKind, ExecutableId};
 use farcall_interfaces::directory::{ExecutableImage, ImageKind};
 use farcall_interfaces::mailbox::{Answer, question};
-use farcall_interfaces::spawner::{ExitHow, Exited, Start, Started};
+use farcall_interfaces::spawner::{ExitHow, Exited, Line, Start, Started};
 use farcall_kernel::{Manifest, Node};
 
 use super::*;
@@ -36,7 +36,14 @@ impl Shell {
 
     fn ask(&self, number: u64, kind: ImageKind) -> (Answer<Started>, Answer<Exited>) {
         let environment = vec![("FROM_MODULE".to_string(), "2".to_string())];
-        let image = ExecutableImage { kind, environment, backend: String::new(), ranks: 0, module_text: Arc::from([]) };
+        let image = ExecutableImage {
+            kind,
+            environment,
+            backend: String::new(),
+            ranks: 0,
+            launcher: String::new(),
+            module_text: Arc::from([]),
+        };
         let ((started, is_started), (exited, has_exited)) = (question().unwrap(), question().unwrap());
         self.spawner.start(Start { executable: ExecutableId(number), module: "ep".into(), image, started, exited });
         (is_started, has_exited)
@@ -89,6 +96,13 @@ fn options_text_says_the_defaults_and_names_every_key() {
     }
 }
 
+fn stream_of(started: Started) -> UnixStream {
+    match started.line {
+        Line::Inherited(descriptor) => UnixStream::from(descriptor),
+        Line::Stream(_) => panic!("it runs on this host"),
+    }
+}
+
 #[test]
 fn an_exit_status_comes_with_the_last_lines() {
     let exited = run("echo to-out; echo to-err >&2; exit 3");
@@ -121,7 +135,7 @@ const LIST_DESCRIPTORS: &str = "cd /proc/$$/fd; echo *";
 fn the_connection_is_descriptor_0() {
     let shell = Shell::new("read line; echo \"$line|$FARCALL_SOCKET|$FROM_MANIFEST|$FROM_MODULE\" >&0");
     let (started, _exited) = shell.start(1);
-    let mut stream = UnixStream::from(started.stream);
+    let mut stream = stream_of(started);
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.write_all(b"hello\n").unwrap();
     let mut answer = String::new();
@@ -152,7 +166,7 @@ fn one_that_never_ends_is_stopped_and_one_that_ignores_it_is_killed() {
 
     let shell = Shell::new("trap '' TERM; echo ready >&0; while true; do sleep 1; done");
     let (started, exited) = shell.start(1);
-    UnixStream::from(started.stream).read_exact(&mut [0; 6]).unwrap();
+    stream_of(started).read_exact(&mut [0; 6]).unwrap();
     shell.spawner.stop(ExecutableId(1), Duration::from_millis(50)).unwrap();
     assert_eq!(exited.wait(PATIENCE).unwrap().how, ExitHow::Signal { number: 9, name: "SIGKILL", core: false });
 }
@@ -179,6 +193,7 @@ fn a_node_that_stops_takes_its_executables_with_it() {
         environment: Vec::new(),
         backend: String::new(),
         ranks: 0,
+        launcher: String::new(),
         module_text: Arc::from([]),
     };
     shell.spawner.start(Start { executable: ExecutableId(2), module: String::new(), image, started: reply, exited });

@@ -7,6 +7,7 @@ mod executables;
 pub mod frame;
 pub mod kept;
 pub mod message;
+mod pilot;
 mod reader;
 mod request;
 mod status;
@@ -19,8 +20,14 @@ pub use message::{
     Argument, Attribute, ByteOrder, CallResult, CallTimes, Failure, Goodbye, Hello, HelloLimits, InlineBytes, NOTICES,
     Notice, ON, Open, RANKS, Role, Share, Window, wants,
 };
+pub use pilot::{
+    FromPilot, PILOT_GREETING_BYTES_MAX, PILOT_MESSAGE_BYTES_MAX, PILOT_VERSION, PilotExecutable, PilotExited,
+    PilotGreeting, PilotHello, PilotPiece, PilotProgram, PilotStart, ToPilot, encode_pilot, take_pilot,
+};
 pub use reader::{FrameReader, Step};
 pub use request::{
     HoldRequest, InterfaceReply, ModuleReport, NESTED_CALLS, OBJECTS, Order, Publication, Reply, Request, URLS,
 };
-pub use status::{DURATIONS_NS, ModuleStatus, ObjectState, ObjectStatus, OpenCall, STATUS, Stage, Status, Totals, Use};
+pub use status::{
+    DURATIONS_NS, JobStatus, ModuleStatus, ObjectState, ObjectStatus, OpenCall, STATUS, Stage, Status, Totals, Use,
+};

@@ -104,6 +104,9 @@ pub enum Order {
     /// End these objects, whosever they are, and the calls on them.
     #[n(4)]
     Delete(#[cbor(n(0), with = "object_ids")] Vec<ObjectId>),
+    /// End a job that a launcher holds for the server, with all that runs in it, by the server's number for it.
+    #[n(5)]
+    EndJob(#[n(0)] u64),
 }
 
 /// What became of a module that was to be published.

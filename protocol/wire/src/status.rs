@@ -71,6 +71,42 @@ pub struct Status {
     /// Calls that are kept, oldest first; of many, the oldest. Only administrators see them here.
     #[n(11)]
     pub kept: Option<Vec<KeptCall>>,
+    /// Jobs that launchers hold for the server, oldest first. Only administrators see them.
+    #[n(13)]
+    pub jobs: Option<Vec<JobStatus>>,
+}
+
+/// A job of a batch system, or of another launcher.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct JobStatus {
+    /// The server's number for it.
+    #[n(1)]
+    pub number: u64,
+    /// Its launcher.
+    #[n(2)]
+    pub launcher: String,
+    /// What its launcher calls it; empty until it does.
+    #[n(3)]
+    pub id: String,
+    /// `submitting`, `pending`, `active` or `ending`.
+    #[n(4)]
+    pub state: String,
+    /// What its launcher says of it: its place in a queue, and why it waits.
+    #[n(5)]
+    pub text: String,
+    /// Executables that it is for.
+    #[n(6)]
+    pub slots: u32,
+    /// Executables that run in it.
+    #[n(7)]
+    pub running: u32,
+    /// Where.
+    #[n(8)]
+    pub hosts: Vec<String>,
+    /// Time since it was asked for, in microseconds.
+    #[n(9)]
+    pub age_us: u64,
 }
 
 /// Counts of the server as a whole.

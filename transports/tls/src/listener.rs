@@ -24,6 +24,7 @@ use crate::revocation::{Guard, Revocations, ServerFiles};
 use crate::socket;
 use crate::stream::TlsByteStream;
 
+const QUEUE_MAX: i32 = 4096;
 const OPERATION: &str = "listen";
 /// Marks of what became ready; handshakes' are their numbers, which begin above.
 const SOCKET: u64 = 0;
@@ -79,6 +80,8 @@ impl Listener {
         let explain = |error| explain(host, port, error);
         let socket = TcpListener::bind((host, port)).map_err(explain)?;
         socket.set_nonblocking(true).map_err(explain)?;
+        // Hundreds of programs of one job dial in at once; whoever finds no place tries again a second later.
+        rustix::net::listen(&socket, QUEUE_MAX).map_err(|errno| explain(errno.into()))?;
         let address = socket.local_addr().map_err(explain)?;
         let system = |errno: rustix::io::Errno| explain(errno.into());
         let poller = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(system)?;

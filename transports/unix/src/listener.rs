@@ -23,6 +23,17 @@ const QUEUE_MAX: i32 = 128;
 /// Connections that vanished while they waited and are passed over in one accept.
 const VANISHED_MAX: usize = 16;
 
+/// Who connects.
+#[derive(Clone, Copy)]
+enum Streams {
+    /// Clients of this host.
+    Direct,
+    /// Relays, for clients elsewhere: they hand over what leads to these.
+    Handed,
+    /// Programs that pass bytes on.
+    Bytes,
+}
+
 /// A socket file and the socket behind it.
 ///
 /// Every stream it accepts reports the other end's user; whether that user is welcome is the server's to decide, so
@@ -32,8 +43,7 @@ pub struct Listener {
     path: PathBuf,
     /// Device and inode of our file: when we go, we remove it and no other.
     file: (u64, u64),
-    /// Whether relays connect there, for clients elsewhere.
-    for_relays: bool,
+    streams: Streams,
 }
 
 impl Listener {
@@ -44,7 +54,7 @@ impl Listener {
     /// `Unreachable` when a server listens there already, `PermissionDenied` for an unsafe directory,
     /// `InvalidArgument` when the path is too long or names something that is no socket.
     pub fn bind(path: &Path) -> Result<Listener> {
-        Listener::bind_for(path, false)
+        Listener::bind_for(path, Streams::Direct)
     }
 
     /// The same for relays, which hand over what leads to their clients ([`crate::hand_over`]): nothing but bytes comes from
@@ -53,10 +63,18 @@ impl Listener {
     /// # Errors
     /// As [`Listener::bind`].
     pub fn bind_for_relays(path: &Path) -> Result<Listener> {
-        Listener::bind_for(path, true)
+        Listener::bind_for(path, Streams::Handed)
     }
 
-    fn bind_for(path: &Path, for_relays: bool) -> Result<Listener> {
+    /// The same for programs that pass bytes on between us and somebody elsewhere.
+    ///
+    /// # Errors
+    /// As [`Listener::bind`].
+    pub fn bind_for_bytes(path: &Path) -> Result<Listener> {
+        Listener::bind_for(path, Streams::Bytes)
+    }
+
+    fn bind_for(path: &Path, streams: Streams) -> Result<Listener> {
         let path = std::path::absolute(path).map_err(|error| Error::system(OPERATION, error))?;
         // Bound under a short name and renamed, a socket with a long one would exist, and nobody could reach it.
         SocketAddrUnix::new(&path).map_err(|errno| explain(&path, errno.into()))?;
@@ -70,7 +88,7 @@ impl Listener {
         let bound = listen_at(&fresh).and_then(|socket| {
             fs::rename(&fresh, &path)?;
             let file = fs::symlink_metadata(&path)?;
-            Ok(Listener { socket, path: path.clone(), file: (file.dev(), file.ino()), for_relays })
+            Ok(Listener { socket, path: path.clone(), file: (file.dev(), file.ino()), streams })
         });
         if bound.is_err() {
             // It may not even exist; the first error is the one to tell.
@@ -146,9 +164,10 @@ impl stream::Listener for Listener {
             };
             let proof = credentials::of_peer(socket.as_fd())?;
             let peer = Peer { address: self.address(), proof };
-            return Ok(Some(match self.for_relays {
-                true => Box::new(HandedStream::new(socket, peer)?),
-                false => Box::new(UnixStream::new(socket, peer)),
+            return Ok(Some(match self.streams {
+                Streams::Direct => Box::new(UnixStream::new(socket, peer)),
+                Streams::Handed => Box::new(HandedStream::new(socket, peer)?),
+                Streams::Bytes => Box::new(UnixStream::relayed(socket, peer)),
             }));
         }
         Ok(None)

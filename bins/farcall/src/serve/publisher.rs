@@ -11,6 +11,7 @@ use farcall_interfaces::mailbox::{NoMessage, Port, Receiver, mailbox};
 use farcall_kernel::{Manifest, Node};
 use farcall_rpc_server::access::{self, Entry};
 use farcall_rpc_server::{Instruction, RpcHandle};
+use farcall_spawner_jobs::Launchers;
 use farcall_wire::{Failure, ModuleReport, Order};
 
 use super::{plugins, server_options};
@@ -32,6 +33,7 @@ pub struct Publisher {
     directory: DirectoryHandle,
     files: BTreeMap<String, PathBuf>,
     interpreters: Interpreters,
+    launchers: Launchers,
     /// What is not for modules.
     own: Vec<OwnFile>,
     followed: Option<Followed>,
@@ -47,8 +49,13 @@ struct Followed {
 
 impl Publisher {
     /// One that has published nothing.
-    pub fn new(directory: DirectoryHandle, interpreters: Interpreters, own: Vec<OwnFile>) -> Publisher {
-        Publisher { directory, files: BTreeMap::new(), interpreters, own, followed: None }
+    pub fn new(
+        directory: DirectoryHandle,
+        interpreters: Interpreters,
+        launchers: Launchers,
+        own: Vec<OwnFile>,
+    ) -> Publisher {
+        Publisher { directory, files: BTreeMap::new(), interpreters, launchers, own, followed: None }
     }
 
     /// Reads who may do what from the manifest again when all is reloaded; `table` is what it says now.
@@ -91,8 +98,11 @@ impl Publisher {
     }
 
     /// Publishes a module that was made from `file`.
-    pub fn publish(&mut self, file: &Path, publication: Publication) -> Result<()> {
+    pub fn publish(&mut self, file: &Path, mut publication: Publication) -> Result<()> {
         let module = publication.module.clone();
+        for part in &mut publication.parts {
+            self.launchers.of(&module).clone_into(&mut part.executable.launcher);
+        }
         self.ask(Request::Publish(publication))?;
         let file = std::path::absolute(file).map_err(|error| Error::system("publish a module", error))?;
         self.files.insert(module, file);
@@ -132,7 +142,9 @@ impl Publisher {
                 }
                 Ok(reports)
             }
-            Order::Drain(_) | Order::Delete(_) => Err(Error::internal("carry out an order", "it is not about modules")),
+            Order::Drain(_) | Order::Delete(_) | Order::EndJob(_) => {
+                Err(Error::internal("carry out an order", "it is not about modules"))
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Result};
 use farcall_interfaces::directory::ExecutableImage;
-use farcall_interfaces::spawner::{Exited, Start, Started};
+use farcall_interfaces::spawner::{Exited, Line, SpawnerHandle, Start, Started};
 use farcall_interfaces::stream::Proof;
 use farcall_interfaces::turnstile::Turnstile;
 
@@ -29,7 +29,7 @@ impl Driver {
         let exited = self.sender.reply(|answer: Result<Exited>| Message::Exited(answer.map(Box::new)));
         match (started, exited) {
             (Ok(started), Ok(exited)) => {
-                self.services.spawner.start(Start { executable, module, image, started, exited });
+                self.services.spawner_of_image(&image).start(Start { executable, module, image, started, exited });
             }
             (Err(error), _) | (_, Err(error)) => self.server.executable_failed(&mut self.world, executable, &error),
         }
@@ -42,7 +42,10 @@ impl Driver {
             ..Life::default()
         });
         let (pid, limits) = (started.pid, started.limits);
-        let stream = (self.transports.adopt)(started.stream, Proof::Inherited);
+        let (stream, launched) = match started.line {
+            Line::Inherited(descriptor) => ((self.transports.adopt)(descriptor, Proof::Inherited), false),
+            Line::Stream(stream) => (Ok(stream), true),
+        };
         let added = stream.and_then(|stream| {
             let (shares, ahead) = (stream.passes_descriptors(), stream.turnstile().is_some());
             let refused = || Error::new(ErrorKind::System, "start an executable", "its connection cannot be watched");
@@ -50,6 +53,10 @@ impl Driver {
         });
         match added {
             Ok((connection, shares, ahead)) => {
+                if launched {
+                    // It may hold bytes that its socket no longer knows of.
+                    self.again.push(connection);
+                }
                 let now = self.world.now();
                 self.server.executable_limited(executable, pid, limits);
                 self.server.executable_started(executable, connection, shares, ahead, now);
@@ -87,14 +94,14 @@ impl Driver {
     pub(super) fn listen(&mut self, executable: ExecutableId) {
         let said = self.sender.port(Message::Said);
         match self.sender.reply(move |outcome| Message::Listening(executable, outcome)) {
-            Ok(done) => self.services.spawner.listen(executable, said, done),
+            Ok(done) => self.spawner_of(executable).listen(executable, said, done),
             Err(error) => self.server.listening(&mut self.world, executable, Err(error)),
         }
     }
 
     pub(super) fn hush(&mut self, executable: ExecutableId) {
         match self.sender.reply(move |outcome| Message::HeardOut(executable, outcome)) {
-            Ok(done) => self.services.spawner.hush(executable, done),
+            Ok(done) => self.spawner_of(executable).hush(executable, done),
             Err(_) => self.server.heard_out(&mut self.world, executable),
         }
     }
@@ -157,10 +164,16 @@ impl Driver {
         self.close(connection);
     }
 
+    /// Whoever started an executable, or is to.
+    fn spawner_of(&self, executable: ExecutableId) -> &SpawnerHandle {
+        let record = self.server.state().executables.get(&executable);
+        if record.is_some_and(|record| record.launched) { self.services.jobs.spawner() } else { &self.services.spawner }
+    }
+
     /// Tells the spawner to end an executable; one that is too busy to listen is told again. One that is gone has ended
     /// its executables itself.
     pub(super) fn stop(&mut self, executable: ExecutableId, grace: Duration) {
-        if self.services.spawner.stop(executable, grace).is_err_and(|error| error.is_retryable()) {
+        if self.spawner_of(executable).stop(executable, grace).is_err_and(|error| error.is_retryable()) {
             self.postpone(Untold::Stop(executable, grace));
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, Instant};
+use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, Instant, Result};
 use farcall_interfaces::mailbox::{Port, Reply};
 use farcall_wire::Order;
 
@@ -92,6 +92,13 @@ impl Driver {
 
     /// Hands a client's order to the binary.
     pub(super) fn pass_on(&mut self, connection: ConnectionId, channel: ChannelId, order: Order) {
+        if let Order::EndJob(number) = order {
+            let told = move |outcome: Result<()>| Message::Obeyed(connection, channel, outcome.map(|()| Vec::new()));
+            return match self.sender.reply(told) {
+                Ok(done) => self.services.jobs.cancel(number, done),
+                Err(error) => self.server.obeyed(connection, channel, Err(error)),
+            };
+        }
         let nobody = || Error::new(ErrorKind::Unavailable, "carry out an order", "this server takes no orders");
         let sent = match &self.orders.port {
             None => Err(nobody()),

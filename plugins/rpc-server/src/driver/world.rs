@@ -137,6 +137,13 @@ impl Surroundings for World {
         self.allocate_from(&*source, bytes)
     }
 
+    fn map(&mut self, client: ConnectionId, segment: u32, bytes: u64) -> Result<MemoryId> {
+        let descriptor = self.segments.get(&(client, segment)).ok_or_else(gone)?.try_clone();
+        let descriptor = descriptor.map_err(|error| Error::system("map a client's memory", error))?;
+        let region = self.source(client).adopt(descriptor, usize::try_from(bytes).unwrap_or(usize::MAX))?;
+        Ok(self.transfers.keep(region))
+    }
+
     fn announce(&mut self, executable: ConnectionId, segment: u32, source: SharedSource) -> Result<()> {
         let descriptor = match source {
             SharedSource::Client(client, segment) => self.segments.get(&(client, segment)).cloned(),

@@ -46,7 +46,7 @@ impl Server {
         let Some(rights) = self.rights(connection) else { return Ok(()) };
         match order {
             Order::Publish(_) | Order::Withdraw(_) => rights.publish(),
-            Order::Reload(_) | Order::Drain(_) | Order::Delete(_) => rights.administer(),
+            Order::Reload(_) | Order::Drain(_) | Order::Delete(_) | Order::EndJob(_) => rights.administer(),
         }
     }
 
@@ -130,6 +130,7 @@ fn words(order: &Order) -> String {
             let ids: Vec<String> = ids.iter().take(WORDS_IDS_MAX).map(ObjectId::to_string).collect();
             format!("delete {}", ids.join(" "))
         }
+        Order::EndJob(number) => format!("end job {number}"),
         Order::Drain(None) => "drain".to_owned(),
         Order::Drain(Some(milliseconds)) => format!("drain within {milliseconds} ms"),
     }

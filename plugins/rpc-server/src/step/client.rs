@@ -242,6 +242,7 @@ impl Server {
             open,
             layout,
             memory,
+            mapped: Vec::new(),
             files: None,
             segments,
             fetching: 0,

@@ -30,6 +30,9 @@ impl Server {
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
         record.connection = Some(connection);
         record.takes_ahead = takes_ahead;
+        if record.launched {
+            self.state.starts.begin(now + self.state.limits.loading_max, executable);
+        }
         let address = format!("executable {executable} of module {}", record.module.0);
         let mut hello = self.hello(None);
         hello.features.push(POLLED_CANCEL.to_owned());
@@ -171,6 +174,13 @@ impl Server {
         }
     }
 
+    /// Executables that a launcher started elsewhere end when they were idle: what they run in is others' to use.
+    pub(super) fn end_idle_launched(&mut self, now: Instant) {
+        while let Some((_, executable)) = self.state.next_launched_to_leave().filter(|(at, _)| *at <= now) {
+            self.stop_executable(executable);
+        }
+    }
+
     /// Tells an executable to end. Calls that it has not begun are taken back; the one that it works on fails as it was
     /// said to, or with the report of the end.
     pub(super) fn stop_executable(&mut self, executable: ExecutableId) {
@@ -225,6 +235,11 @@ impl Server {
         self.state.counters.crashed += 1;
         if record.held {
             return self.object_lost(surroundings, executable, error, None);
+        }
+        if record.phase == Phase::Ending {
+            // It was to end before it was there.
+            self.forget(&record.module);
+            return self.serve_pool(surroundings, &record.module);
         }
         self.could_not_start(surroundings, &record.module, error);
         self.start_executables(surroundings.now());
@@ -336,6 +351,7 @@ pub(super) fn end_words(exited: &Exited) -> String {
         (ExitHow::Status(_), None) => exited.how.to_string(),
         (ExitHow::Signal { .. }, Some(rank)) => format!("ended: its rank {rank} was {}", exited.how),
         (ExitHow::Status(_), Some(rank)) => format!("ended: its rank {rank} {}", exited.how),
+        (ExitHow::Lost, _) => format!("was {}", exited.how),
     }
 }
 
@@ -347,6 +363,7 @@ fn with_stderr(error: Error, said: &str) -> Error {
 /// this caller's.
 pub(super) fn end_of_routine(exited: &Exited, began: Instant, limits: ExecutableLimits) -> Error {
     let (kind, message) = match exited.how {
+        ExitHow::Lost => (ErrorKind::RoutineCrashed, format!("the routine {}", end_words(exited))),
         // Nobody asked it to end but we, and we only because its connection was closed while it lived.
         _ if exited.was_stopped => {
             (ErrorKind::RoutineCrashed, "the routine closed its connection to the server".to_owned())
@@ -369,6 +386,7 @@ pub(super) fn end_of_routine(exited: &Exited, began: Instant, limits: Executable
 /// Where to look, as far as the end tells.
 fn advice(exited: &Exited) -> Option<&'static str> {
     let name = match exited.how {
+        ExitHow::Lost => return Some("call again: other hosts take the call"),
         _ if exited.was_stopped => {
             return Some("it closes descriptors that are not its own: let it close only what it opened");
         }

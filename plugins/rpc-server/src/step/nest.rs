@@ -270,6 +270,7 @@ impl State {
     /// Whether a module's calls wait for an executable that only another module's can make room for.
     pub(super) fn is_starving(&self, pool: &Pool) -> bool {
         let first = pool.waiting.iter().nth(pool.coming);
-        first.is_some_and(|key| pool.alive == 0 || self.depth_of(key) > 0)
+        let here = pool.image.launcher.is_empty();
+        here && first.is_some_and(|key| pool.alive == 0 || self.depth_of(key) > 0)
     }
 }

@@ -28,6 +28,15 @@ pub(super) enum Place {
     Held,
 }
 
+/// Where the executables of a module run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Where {
+    /// On this host.
+    Here,
+    /// Where a launcher starts them.
+    Elsewhere,
+}
+
 /// Which of the calls that wait for a module.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Waiting {
@@ -182,13 +191,23 @@ impl Server {
 
     /// The first call of those whose module has no executable.
     fn oldest_starving(&self) -> Option<CallKey> {
-        self.state.pools.values().filter(|pool| pool.alive == 0).filter_map(|pool| pool.waiting.front()).min()
+        self.state
+            .pools
+            .values()
+            .filter(|pool| pool.alive == 0 && pool.image.launcher.is_empty())
+            .filter_map(|pool| pool.waiting.front())
+            .min()
     }
 
     /// Starts executables until as many come as calls wait, as far as there are places. The deepest calls come first, then
     /// modules that have none, then those whose call has waited longest.
     pub(super) fn start_executables(&mut self, now: Instant) {
-        while let Some((module, depth)) = self.state.most_wanting() {
+        while self.state.launched.count() < self.state.limits.launched_max
+            && let Some((module, _)) = self.state.most_wanting(Where::Elsewhere)
+        {
+            self.start_executable(&module, now);
+        }
+        while let Some((module, depth)) = self.state.most_wanting(Where::Here) {
             if !self.state.has_place(depth) {
                 while self.make_a_place(now) {}
                 return;
@@ -216,7 +235,13 @@ impl Server {
         now: Instant,
         place: Place,
     ) {
-        self.state.starts.begin(now + self.state.limits.loading_max, executable);
+        let launched = !image.launcher.is_empty();
+        match place {
+            // Its job may wait in a queue for a day: the time begins when it is there.
+            _ if !launched => self.state.starts.begin(now + self.state.limits.loading_max, executable),
+            Place::Pool => self.state.launched.begin(executable),
+            Place::Held => {}
+        }
         self.state.actions.push_back(Action::Start { executable, module: module.0.clone(), image });
         self.state.counters.started += 1;
         let record = Executable {
@@ -238,6 +263,7 @@ impl Server {
             next_segment: 1,
             limits: Default::default(),
             held: place == Place::Held,
+            launched,
             pid: None,
         };
         self.state.executables.insert(executable, record);
@@ -297,8 +323,11 @@ impl Server {
 
 impl State {
     /// The module that gets the next executable, if a call waits that none comes for; and how deep that call stands.
-    fn most_wanting(&self) -> Option<(ModuleKey, u32)> {
+    fn most_wanting(&self, at: Where) -> Option<(ModuleKey, u32)> {
         let wanting = self.pools.iter().filter_map(|(module, pool)| {
+            if pool.image.launcher.is_empty() != (at == Where::Here) {
+                return None;
+            }
             let call = pool.waiting.iter().nth(pool.coming)?;
             let depth = self.depth_of(call);
             // Those that live may all wait for this call.

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use farcall_base::{ChannelId, ConnectionId, Error, ExecutableId, Instant};
-use farcall_wire::{CallResult, ModuleStatus, ObjectState, ObjectStatus, OpenCall, Reply, Stage, Status, Totals};
+use farcall_wire::{
+    CallResult, JobStatus, ModuleStatus, ObjectState, ObjectStatus, OpenCall, Reply, Stage, Status, Totals,
+};
 
 use crate::access::Rights;
 use crate::counters::Ended;
@@ -92,7 +94,13 @@ impl Server {
                 .collect(),
             objects_held: objects.len() as u64,
             kept: view.sees_all().then(|| self.kept_calls(now, None)),
+            jobs: view.sees_all().then(|| self.state.jobs.clone()),
         })
+    }
+
+    /// What launchers tell of their jobs.
+    pub fn jobs(&mut self, jobs: Vec<JobStatus>) {
+        self.state.jobs = jobs;
     }
 
     fn object(&self, executable: ExecutableId, object: &Object, now: Instant) -> ObjectStatus {

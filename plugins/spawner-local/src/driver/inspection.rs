@@ -82,5 +82,12 @@ impl Inspector {
 }
 
 fn image(kind: ImageKind) -> ExecutableImage {
-    ExecutableImage { kind, environment: Vec::new(), backend: String::new(), ranks: 0, module_text: Arc::new([]) }
+    ExecutableImage {
+        kind,
+        environment: Vec::new(),
+        backend: String::new(),
+        ranks: 0,
+        launcher: String::new(),
+        module_text: Arc::new([]),
+    }
 }

@@ -20,7 +20,6 @@ use super::environment::prepare;
 use super::meeting::Meeting;
 use super::rooms::Room;
 use super::zygotes::{Wanted, ZygoteId};
-use crate::ends::signal_name;
 use crate::limits::Limits;
 use crate::state::{ConnectionKind, Settings};
 use crate::step::Signal;
@@ -402,7 +401,7 @@ pub(super) fn exit_how(status: ExitStatus) -> ExitHow {
         (Some(status), _) => ExitHow::Status(status),
         (None, number) => {
             let number = number.unwrap_or(0);
-            ExitHow::Signal { number, name: signal_name(number), core: status.core_dumped() }
+            ExitHow::of_signal(number, status.core_dumped())
         }
     }
 }

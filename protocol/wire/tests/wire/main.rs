@@ -4,6 +4,7 @@
 mod body;
 mod fuzz;
 mod malformed;
+mod pilot;
 mod random;
 mod reader;
 mod round_trip;

@@ -166,8 +166,23 @@ impl Draw {
         }
     }
 
+    fn job(&mut self) -> JobStatus {
+        JobStatus {
+            number: self.number(),
+            launcher: self.text(),
+            id: self.text(),
+            state: self.text(),
+            text: self.text(),
+            slots: self.number32(),
+            running: self.number32(),
+            hosts: self.some(3, Draw::text),
+            age_us: self.number(),
+        }
+    }
+
     fn order(&mut self) -> Order {
-        match self.below(5) {
+        match self.below(6) {
+            5 => Order::EndJob(self.number()),
             0 => Order::Publish(self.text()),
             1 => Order::Withdraw(self.text()),
             2 => Order::Reload(self.maybe(Draw::text)),
@@ -210,6 +225,7 @@ impl Draw {
             totals: self.maybe(|draw| Totals { clients: draw.number(), stopped: draw.number(), ..Totals::default() }),
             clock_us: self.maybe(Draw::number),
             kept: self.maybe(|draw| draw.some(3, Draw::kept_call)),
+            jobs: self.maybe(|draw| draw.some(3, Draw::job)),
             objects: self.some(3, Draw::object),
             objects_held: self.number(),
         }

@@ -186,6 +186,7 @@ fn status() -> Status {
         objects: vec![held],
         objects_held: 1,
         kept: None,
+        jobs: None,
     }
 }
 

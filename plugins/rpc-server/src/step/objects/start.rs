@@ -7,7 +7,7 @@ use farcall_base::{Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_interfaces::directory::{ExecutableImage, PublishedRoutine};
 use farcall_wire::Reply;
 
-use crate::state::{HoldNumber, Standing};
+use crate::state::{HoldNumber, Standing, State};
 use crate::step::pool::Place;
 use crate::step::{Server, Surroundings};
 
@@ -53,7 +53,12 @@ impl Server {
 
     /// Starts executables of objects, as many as may come at a time.
     pub(in crate::step) fn start_held(&mut self, now: Instant) {
-        while self.state.objects.starting.len() < STARTS_MAX
+        // What a launcher starts does not slow this host down, and comes in one job.
+        let elsewhere = |state: &State| {
+            let next = state.objects.queue.front().and_then(|executable| state.objects.hold_of(*executable));
+            next.and_then(|hold| hold.image.as_ref()).is_some_and(|(_, image)| !image.launcher.is_empty())
+        };
+        while (self.state.objects.starting.len() < STARTS_MAX || elsewhere(&self.state))
             && let Some(executable) = self.state.objects.queue.pop_front()
         {
             let is_wanted = self.state.objects.all.get(&executable).is_some_and(|one| !one.standing.is_ending());

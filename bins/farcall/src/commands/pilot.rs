@@ -1,0 +1,371 @@
+//! `farcall pilot`: the program of a job. It dials back to the server that asked for the job, by the ticket that this left for
+//! it, and starts executables where it is, as a server does on its own host.
+
+mod carry;
+mod ticket;
+
+use std::collections::BTreeMap;
+use std::io::{ErrorKind as IoErrorKind, IoSlice, IoSliceMut};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use farcall_base::{Clock, Error, ErrorKind, ExecutableId, Result, SystemClock};
+use farcall_interfaces::directory::{ExecutableImage, ImageKind};
+use farcall_interfaces::mailbox::{NoMessage, Receiver, Sender, mailbox};
+use farcall_interfaces::spawner::{
+    self, ExitHow, Exited, Line, Output, OutputTail, Said, SpawnerHandle, Start, Started,
+};
+use farcall_interfaces::stream::ByteStream;
+use farcall_kernel::{Manifest, Node};
+use farcall_wire::{
+    Failure, FromPilot, PILOT_MESSAGE_BYTES_MAX, PILOT_VERSION, PilotExecutable, PilotExited, PilotGreeting,
+    PilotHello, PilotPiece, PilotProgram, PilotStart, ToPilot, encode_pilot, take_pilot,
+};
+use rustix::event::{PollFd, PollFlags, poll};
+
+use carry::carry;
+use ticket::Ticket;
+
+/// How many executables this host is to run at a time, where its launcher knows.
+const SLOTS_VARIABLE: &str = "FARCALL_SLOTS";
+/// Messages between this program's threads.
+const MESSAGES_MAX: usize = 1 << 16;
+const PIECE_BYTES: usize = 64 << 10;
+/// What waits to be told to the server.
+const OUTBOX_BYTES_MAX: usize = 64 << 20;
+
+#[derive(Args)]
+pub struct PilotArguments {
+    /// The file that tells how to reach the server
+    #[arg(long, value_name = "FILE")]
+    ticket: PathBuf,
+}
+
+/// What happens to executables.
+enum News {
+    Started(ExecutableId, Result<Started>),
+    Exited(Result<Exited>),
+    /// Everything that an executable and its server had to say was passed on.
+    Carried(ExecutableId, Result<()>),
+    Said(Said),
+    Listening(ExecutableId, Result<()>),
+    Hushed(ExecutableId, Result<()>),
+}
+
+/// An executable, until both its process and its connection are over.
+#[derive(Default)]
+struct Running {
+    carried: bool,
+    exited: Option<Exited>,
+}
+
+struct Pilot {
+    ticket: Arc<Ticket>,
+    line: Box<dyn ByteStream>,
+    inbox: Vec<u8>,
+    outbox: Vec<u8>,
+    spawner: SpawnerHandle,
+    sender: Sender<News>,
+    news: Receiver<News>,
+    running: BTreeMap<ExecutableId, Running>,
+    texts: BTreeMap<u64, Arc<[u8]>>,
+    clock: SystemClock,
+    ends: bool,
+}
+
+/// Serves until the server says that it is enough, or is gone.
+pub fn pilot(arguments: &PilotArguments) -> Result<()> {
+    let ticket = Arc::new(Ticket::read(&arguments.ticket)?);
+    let slots = slots()?;
+    let mut line = ticket.dial()?;
+    let hello = PilotHello {
+        version: PILOT_VERSION,
+        job: ticket.job.clone(),
+        slots,
+        host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        pid: std::process::id(),
+        product: concat!("farcall ", env!("CARGO_PKG_VERSION")).to_owned(),
+    };
+    greet(&mut *line, &PilotGreeting::Pilot(hello))?;
+    let plugins = [farcall_spawner_local::plugin()];
+    let mut manifest = Manifest::of(&plugins)?;
+    manifest.override_options("spawner-local", "the ticket", &ticket.options)?;
+    let options = format!("connection = \"tcp\"\nexecutables_max = {}", slots.saturating_mul(2).max(16));
+    manifest.override_options("spawner-local", "farcall pilot", &options)?;
+    let node = Node::start(&manifest, &plugins)?;
+    let (sender, news) = mailbox(MESSAGES_MAX)?;
+    let mut pilot = Pilot {
+        ticket,
+        line,
+        inbox: Vec::new(),
+        outbox: Vec::new(),
+        spawner: node.service::<SpawnerHandle>(spawner::SLOT)?,
+        sender,
+        news,
+        running: BTreeMap::new(),
+        texts: BTreeMap::new(),
+        clock: SystemClock::new(),
+        ends: false,
+    };
+    let outcome = pilot.serve();
+    // Executables end with it, whatever they do.
+    let stopped = node.stop();
+    outcome.and(stopped)
+}
+
+fn slots() -> Result<u32> {
+    let Some(text) = std::env::var_os(SLOTS_VARIABLE).filter(|text| !text.is_empty()) else { return Ok(1) };
+    let text = text.to_string_lossy();
+    text.trim().parse().ok().filter(|slots| (1..=16_384).contains(slots)).ok_or_else(|| {
+        Error::new(ErrorKind::InvalidArgument, "begin a job", format!("{text:?} is no number of executables"))
+            .with("variable", SLOTS_VARIABLE)
+            .fix("its launcher sets it to how many this host is to run, or not at all")
+    })
+}
+
+/// Sends the first message of a connection.
+fn greet(line: &mut dyn ByteStream, greeting: &PilotGreeting) -> Result<()> {
+    let mut bytes = encode_pilot(greeting)?;
+    while !bytes.is_empty() {
+        match line.send(&[IoSlice::new(&bytes)], &[]) {
+            Ok(count) => drop(bytes.drain(..count)),
+            Err(error) if error.kind() == IoErrorKind::WouldBlock => {
+                let descriptor = line.readiness().ok_or_else(|| Error::internal("dial back", "nothing to wait on"))?;
+                let _ = poll(&mut [PollFd::from_borrowed_fd(descriptor, PollFlags::OUT)], None);
+            }
+            Err(error) if error.kind() == IoErrorKind::Interrupted => {}
+            Err(error) => return Err(lost(error)),
+        }
+    }
+    Ok(())
+}
+
+fn lost(error: std::io::Error) -> Error {
+    Error::new(ErrorKind::ConnectionLost, "serve a job", format!("the server is gone: {error}")).source(error)
+}
+
+impl Pilot {
+    fn serve(&mut self) -> Result<()> {
+        self.receive()?;
+        while !self.ends {
+            self.send()?;
+            self.wait()?;
+            self.receive()?;
+            self.take_news();
+        }
+        Ok(())
+    }
+
+    fn wait(&self) -> Result<()> {
+        let descriptor = self.line.readiness().ok_or_else(|| Error::internal("serve a job", "nothing to wait on"))?;
+        let room = if self.outbox.is_empty() { PollFlags::empty() } else { PollFlags::OUT };
+        let waiting = PollFd::from_borrowed_fd(descriptor, PollFlags::IN | room);
+        match poll(&mut [waiting, PollFd::new(&self.news, PollFlags::IN)], None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(errno) => Err(Error::system("wait for the server", errno.into())),
+        }
+    }
+
+    fn send(&mut self) -> Result<()> {
+        while !self.outbox.is_empty() {
+            match self.line.send(&[IoSlice::new(&self.outbox)], &[]) {
+                Ok(count) => drop(self.outbox.drain(..count)),
+                Err(error) if error.kind() == IoErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == IoErrorKind::Interrupted => {}
+                Err(error) => return Err(lost(error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self) -> Result<()> {
+        let mut piece = vec![0; PIECE_BYTES];
+        loop {
+            match self.line.receive(&mut [IoSliceMut::new(&mut piece)], &mut Vec::new()) {
+                Ok(0) => {
+                    self.ends = true;
+                    return Ok(());
+                }
+                Ok(count) => self.inbox.extend(&piece[..count]),
+                Err(error) if error.kind() == IoErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == IoErrorKind::Interrupted => {}
+                Err(error) => return Err(lost(error)),
+            }
+        }
+        while let Some(message) = take_pilot(&mut self.inbox, PILOT_MESSAGE_BYTES_MAX)? {
+            self.obey(message)?;
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, message: &FromPilot) {
+        match encode_pilot(message) {
+            Ok(bytes) if self.outbox.len() + bytes.len() <= OUTBOX_BYTES_MAX => self.outbox.extend(bytes),
+            // A server that takes nothing is as good as gone.
+            _ => self.ends = true,
+        }
+    }
+
+    fn obey(&mut self, message: ToPilot) -> Result<()> {
+        match message {
+            ToPilot::Start(start) => self.start(start),
+            ToPilot::Stop { executable, grace_ms } => {
+                // One that is too busy to listen ends it when this program ends.
+                let _ = self.spawner.stop(ExecutableId(executable), Duration::from_millis(grace_ms));
+                Ok(())
+            }
+            ToPilot::Listen { executable } => {
+                let executable = ExecutableId(executable);
+                let said = self.sender.port(News::Said);
+                let done = self.sender.reply(move |outcome| News::Listening(executable, outcome))?;
+                self.spawner.listen(executable, said, done);
+                Ok(())
+            }
+            ToPilot::Hush { executable } => {
+                let executable = ExecutableId(executable);
+                let done = self.sender.reply(move |outcome| News::Hushed(executable, outcome))?;
+                self.spawner.hush(executable, done);
+                Ok(())
+            }
+            ToPilot::End => {
+                self.ends = true;
+                Ok(())
+            }
+            ToPilot::Ping => {
+                self.tell(&FromPilot::Pong);
+                Ok(())
+            }
+        }
+    }
+
+    fn start(&mut self, start: PilotStart) -> Result<()> {
+        let executable = ExecutableId(start.executable);
+        if !start.module_text.is_empty() {
+            self.texts.insert(start.text, start.module_text.into());
+        }
+        let text = self.texts.get(&start.text).cloned().unwrap_or_else(|| Arc::from([]));
+        let kind = match start.program {
+            PilotProgram::Host { libraries } => ImageKind::GenericHost { libraries },
+            PilotProgram::Linked { path } => ImageKind::Linked { path },
+            PilotProgram::Interpreted { program, arguments, readable } => {
+                ImageKind::Interpreted { program, arguments, readable }
+            }
+        };
+        let (environment, backend, launcher) = (start.environment, start.backend, String::new());
+        let ranks = start.ranks;
+        let image = ExecutableImage { kind, environment, backend, ranks, launcher, module_text: text };
+        let started = self.sender.reply(move |answer| News::Started(executable, answer))?;
+        let exited = self.sender.reply(News::Exited)?;
+        self.running.insert(executable, Running::default());
+        self.spawner.start(Start { executable, module: start.module, image, started, exited });
+        Ok(())
+    }
+
+    fn take_news(&mut self) {
+        loop {
+            match self.news.try_receive() {
+                Ok(News::Started(executable, Ok(started))) => self.carry(executable, started),
+                Ok(News::Started(executable, Err(error))) => {
+                    self.running.remove(&executable);
+                    self.tell(&FromPilot::Failed { executable: executable.0, failure: Failure::from(&error) });
+                }
+                Ok(News::Carried(executable, outcome)) => self.carried(executable, outcome),
+                Ok(News::Exited(Ok(exited))) => self.exited(exited),
+                Ok(News::Exited(Err(_))) => self.ends = true,
+                Ok(News::Said(said)) => self.said(said),
+                Ok(News::Listening(executable, outcome)) => {
+                    let failure = outcome.err().map(|error| Failure::from(&error));
+                    self.tell(&FromPilot::Listening { executable: executable.0, failure });
+                }
+                Ok(News::Hushed(executable, outcome)) => {
+                    let failure = outcome.err().map(|error| Failure::from(&error));
+                    self.tell(&FromPilot::Hushed { executable: executable.0, failure });
+                }
+                Err(NoMessage::Empty | NoMessage::Closed) => return,
+            }
+        }
+    }
+
+    /// Gives an executable a connection of its own to the server.
+    fn carry(&mut self, executable: ExecutableId, started: Started) {
+        let Line::Inherited(near) = started.line else { return };
+        let greeting = PilotGreeting::Executable(PilotExecutable {
+            job: self.ticket.job.clone(),
+            executable: executable.0,
+            pid: started.pid,
+            memory_max: started.limits.memory_max.map(|memory| memory.0),
+            call_seconds_max: started.limits.call_seconds_max,
+        });
+        let ticket = self.ticket.clone();
+        let Ok(done) = self.sender.reply(move |outcome| News::Carried(executable, outcome)) else { return };
+        let work = move || {
+            let dialled = ticket.dial().and_then(|mut far| greet(&mut *far, &greeting).map(|()| far));
+            done.answer(dialled.and_then(|far| carry(&near, far)));
+        };
+        let thread = std::thread::Builder::new().name("carry".to_owned()).stack_size(256 << 10).spawn(work);
+        if thread.is_err() {
+            // The answer that was dropped says so.
+            let _ = self.spawner.stop(executable, Duration::ZERO);
+        }
+    }
+
+    fn carried(&mut self, executable: ExecutableId, outcome: Result<()>) {
+        if outcome.is_err() {
+            // Nothing leads to it any more.
+            let _ = self.spawner.stop(executable, Duration::ZERO);
+        }
+        if let Some(running) = self.running.get_mut(&executable) {
+            running.carried = true;
+        }
+        self.report_if_over(executable);
+    }
+
+    fn exited(&mut self, exited: Exited) {
+        let executable = exited.executable;
+        if let Some(running) = self.running.get_mut(&executable) {
+            running.exited = Some(exited);
+        }
+        self.report_if_over(executable);
+    }
+
+    /// The last words of an executable come before the report of its end.
+    fn report_if_over(&mut self, executable: ExecutableId) {
+        let over = self.running.get(&executable).is_some_and(|running| running.carried && running.exited.is_some());
+        let exited = if over { self.running.remove(&executable).and_then(|running| running.exited) } else { None };
+        let Some(exited) = exited else { return };
+        let now = self.clock.now();
+        let pieces = |tail: &OutputTail| {
+            let piece = |(age, bytes): (Duration, Vec<u8>)| PilotPiece {
+                age_us: u64::try_from(age.as_micros()).unwrap_or(u64::MAX),
+                bytes,
+            };
+            tail.aged(now).into_iter().map(piece).collect()
+        };
+        let (status, signal, core) = match exited.how {
+            ExitHow::Status(status) => (Some(status), None, false),
+            ExitHow::Signal { number, core, .. } => (None, Some(number), core),
+            ExitHow::Lost => (None, None, false),
+        };
+        self.tell(&FromPilot::Exited(PilotExited {
+            executable: executable.0,
+            status,
+            signal,
+            core,
+            was_stopped: exited.was_stopped,
+            stdout: pieces(&exited.stdout),
+            stderr: pieces(&exited.stderr),
+            rank: exited.rank,
+        }));
+    }
+
+    fn said(&mut self, said: Said) {
+        let output = match said.output {
+            Output::Stdout => 1,
+            Output::Stderr => 2,
+        };
+        let (executable, bytes, lost) = (said.executable.0, said.bytes, said.lost);
+        self.tell(&FromPilot::Said { executable, output, bytes, lost });
+    }
+}

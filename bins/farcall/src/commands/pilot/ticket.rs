@@ -1,0 +1,89 @@
+//! A job's ticket: how to reach its server, and the certificate for that (spec/pilot.md).
+
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use farcall_base::{Error, ErrorKind, Result};
+use farcall_interfaces::plain_file;
+use farcall_interfaces::stream::{ByteStream, Proof};
+
+const BYTES_MAX: u64 = 64 << 10;
+const HEAD: &str = "farcall-ticket 1";
+/// Time that each address has.
+const DIAL_MAX: Duration = Duration::from_secs(20);
+/// Times that all of them are tried: a network may be slow to learn of a node.
+const ROUNDS_MAX: u32 = 3;
+
+pub struct Ticket {
+    /// What the server calls this job.
+    pub job: String,
+    /// What it lets modules use and do: options of the spawner.
+    pub options: String,
+    path: PathBuf,
+    addresses: Vec<String>,
+}
+
+impl Ticket {
+    /// Reads one.
+    ///
+    /// # Errors
+    /// `NotFound` when the job is over, and its folder gone; `InvalidSource`.
+    pub fn read(path: &Path) -> Result<Ticket> {
+        let wrong = |kind, message: String| {
+            Error::new(kind, "read the ticket", message)
+                .with("path", path.display())
+                .fix("a server writes it for its job and removes it afterwards: nobody waits for this one any more")
+        };
+        let text =
+            plain_file::read_text(path, BYTES_MAX).map_err(|error| wrong(ErrorKind::NotFound, error.to_string()))?;
+        let mut lines = text.lines();
+        if lines.next() != Some(HEAD) {
+            return Err(wrong(ErrorKind::InvalidSource, "it is none of this version of Farcall".to_owned()));
+        }
+        let said = |word: &str| -> Vec<String> {
+            let lines = text.lines().filter_map(|line| line.split_once(' '));
+            lines.filter(|(name, _)| *name == word).map(|(_, value)| value.to_owned()).collect()
+        };
+        let (job, addresses, options) = (said("job").pop(), said("dial"), said("option").join("\n"));
+        match job.filter(|_| !addresses.is_empty()) {
+            Some(job) => Ok(Ticket { job, options, path: path.to_owned(), addresses }),
+            None => {
+                Err(wrong(ErrorKind::InvalidSource, "it does not say which job, or how to reach the server".to_owned()))
+            }
+        }
+    }
+
+    /// A connection to the server.
+    ///
+    /// # Errors
+    /// Why the last address could not be reached.
+    pub fn dial(&self) -> Result<Box<dyn ByteStream>> {
+        let mut last = Error::internal("dial back", "no address was tried");
+        for round in 0..ROUNDS_MAX {
+            if round > 0 {
+                std::thread::sleep(Duration::from_secs(1));
+            }
+            for address in &self.addresses {
+                match self.dial_at(address) {
+                    Ok(line) => return Ok(line),
+                    Err(error) => last = error.with("address", address),
+                }
+            }
+        }
+        Err(last)
+    }
+
+    fn dial_at(&self, address: &str) -> Result<Box<dyn ByteStream>> {
+        if let Some(path) = address.strip_prefix("unix:") {
+            let socket = UnixStream::connect(path).map_err(|error| Error::system("dial back", error))?;
+            // It is passed on as it is: nothing but bytes goes either way.
+            return Ok(farcall_transport_unix::relayed(socket.into(), address.to_owned(), Proof::Inherited));
+        }
+        let place = address.strip_prefix("tls://").and_then(|rest| rest.rsplit_once(':'));
+        let (host, port) = place.and_then(|(host, port)| Some((host, port.parse().ok()?))).ok_or_else(|| {
+            Error::new(ErrorKind::InvalidSource, "dial back", "this is no address").with("address", address)
+        })?;
+        farcall_transport_tls::connect(host, port, Some(&self.path), DIAL_MAX)
+    }
+}

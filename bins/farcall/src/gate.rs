@@ -1,0 +1,114 @@
+//! Where programs of jobs dial in: over TLS with certificates that are made for each job, or by a socket of this host.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::Write;
+use std::os::fd::BorrowedFd;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use farcall_base::{Error, Result};
+use farcall_interfaces::stream::Listener;
+use farcall_spawner_jobs::{Gate, GateWish};
+use farcall_transport_tls::{ListenerLimits, ServerFiles};
+
+use crate::authority::{Kind, Order, Signer};
+
+/// Programs of a large job dial in at once.
+const HANDSHAKES_MAX: usize = 4096;
+const HANDSHAKE_MAX: Duration = Duration::from_secs(30);
+/// Time after which a host that answers nothing is given up.
+const SILENCE_MAX: Duration = Duration::from_secs(60);
+/// Longer than any job; a certificate is of no use once its job is over.
+const DAYS: u32 = 400;
+
+static NUMBERS: AtomicU64 = AtomicU64::new(0);
+
+/// Opens a gate as `wish` says.
+///
+/// # Errors
+/// When it cannot listen, or the folder cannot be written.
+pub fn open(wish: &GateWish<'_>) -> Result<Box<dyn Gate>> {
+    let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+    let folder = Own(wish.folder.join(format!("gate-{}-{number}", std::process::id())));
+    DirBuilder::new().recursive(true).mode(0o700).create(&folder.0).map_err(system)?;
+    match wish.network {
+        true => Ok(Box::new(network(wish, folder)?)),
+        false => {
+            let path = folder.0.join("s");
+            let listener = farcall_transport_unix::Listener::bind_for_bytes(&path)?;
+            let dial = vec![format!("unix:{}", path.display())];
+            Ok(Box::new(JobGate { listener: Box::new(listener), dial, signer: None, _folder: folder }))
+        }
+    }
+}
+
+fn system(error: std::io::Error) -> Error {
+    Error::system("await jobs", error)
+}
+
+/// A folder that goes with the gate.
+struct Own(PathBuf);
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+struct JobGate {
+    listener: Box<dyn Listener>,
+    dial: Vec<String>,
+    /// Signs jobs' certificates; lives in memory alone, and no longer than the gate.
+    signer: Option<Signer>,
+    _folder: Own,
+}
+
+/// An authority for this gate alone: both ends trust nobody else.
+fn network(wish: &GateWish<'_>, folder: Own) -> Result<JobGate> {
+    let (signer, _) = Signer::create()?;
+    let hosts = if wish.reached_at.is_empty() { vec![own_name()] } else { wish.reached_at.to_vec() };
+    let files = ServerFiles { credentials: folder.0.join("server.pem"), revocations: folder.0.join("revoked.crl") };
+    let order = order(Kind::Server, "server", hosts.clone());
+    write_private(&files.credentials, &signer.sign(&order)?.0)?;
+    write_private(&files.revocations, &signer.revocations(std::iter::empty())?)?;
+    let limits =
+        ListenerLimits { handshakes_max: HANDSHAKES_MAX, handshake_max: HANDSHAKE_MAX, silence_max: SILENCE_MAX };
+    let listener = farcall_transport_tls::Listener::bind(wish.listen, 0, files, limits)?;
+    let port = listener.port();
+    let bracketed = |host: &String| if host.contains(':') { format!("[{host}]") } else { host.clone() };
+    let dial = hosts.iter().map(|host| format!("tls://{}:{port}", bracketed(host))).collect();
+    Ok(JobGate { listener: Box::new(listener), dial, signer: Some(signer), _folder: folder })
+}
+
+fn own_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+fn order(kind: Kind, name: &str, hosts: Vec<String>) -> Order {
+    Order { kind, name: name.to_owned(), hosts, days: DAYS, file: PathBuf::new() }
+}
+
+fn write_private(path: &Path, text: &str) -> Result<()> {
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(system)
+}
+
+impl Gate for JobGate {
+    fn listener(&mut self) -> &mut dyn Listener {
+        &mut *self.listener
+    }
+
+    fn readiness(&self) -> Option<BorrowedFd<'_>> {
+        self.listener.readiness()
+    }
+
+    fn ticket(&mut self, job: &str) -> Result<String> {
+        let mut text: String = self.dial.iter().map(|address| format!("dial {address}\n")).collect();
+        if let Some(signer) = &self.signer {
+            text.push_str(&signer.sign(&order(Kind::User, job, Vec::new()))?.0);
+        }
+        Ok(text)
+    }
+}

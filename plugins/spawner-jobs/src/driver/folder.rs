@@ -1,0 +1,97 @@
+//! Where jobs find their tickets: one folder each, which nobody but this user looks into.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use farcall_base::{Error, Result};
+
+/// Names the folder.
+const VARIABLE: &str = "FARCALL_JOBS";
+/// What is shown of a job's output.
+const WORDS_BYTES_MAX: u64 = 1000;
+
+pub(super) struct Folder {
+    base: PathBuf,
+}
+
+impl Folder {
+    /// The one that the manifest names, or the user's.
+    pub(super) fn new(named: &str) -> Folder {
+        let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let home = || variable("HOME").unwrap_or_else(std::env::temp_dir).join(".farcall").join("jobs");
+        let base = match named {
+            "" => variable(VARIABLE).unwrap_or_else(home),
+            named => PathBuf::from(named),
+        };
+        Folder { base: std::path::absolute(&base).unwrap_or(base) }
+    }
+
+    /// Makes it where there is none.
+    pub(super) fn prepare(&self) -> Result<PathBuf> {
+        private(&self.base)?;
+        Ok(self.base.clone())
+    }
+
+    pub(super) fn of(&self, job: &str) -> PathBuf {
+        self.base.join(job)
+    }
+
+    pub(super) fn ticket_of(&self, job: &str) -> PathBuf {
+        self.of(job).join("ticket")
+    }
+
+    pub(super) fn output_file_of(&self, job: &str) -> PathBuf {
+        self.of(job).join("output")
+    }
+
+    /// Makes a job's, with its ticket.
+    pub(super) fn make(&self, job: &str, ticket: &str) -> Result<()> {
+        private(&self.of(job))?;
+        write_private(&self.ticket_of(job), ticket)
+    }
+
+    /// Removes a job's.
+    pub(super) fn remove(&self, job: &str) {
+        // What cannot be removed is this user's to see.
+        let _ = fs::remove_dir_all(self.of(job));
+    }
+
+    /// Removes the whole, unless another server has something in it.
+    pub(super) fn leave(&self) {
+        let _ = fs::remove_dir(&self.base);
+    }
+
+    /// The end of what a job wrote, in one line.
+    pub(super) fn output_of(&self, job: &str) -> String {
+        let read = || -> std::io::Result<Vec<u8>> {
+            let mut file = File::open(self.output_file_of(job))?;
+            let length = file.metadata()?.len();
+            file.seek(SeekFrom::Start(length.saturating_sub(WORDS_BYTES_MAX)))?;
+            let mut bytes = Vec::new();
+            file.take(WORDS_BYTES_MAX).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        let text = String::from_utf8_lossy(&read().unwrap_or_default()).trim().replace('\n', "; ");
+        text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    }
+}
+
+fn private(path: &Path) -> Result<()> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(|error| {
+        Error::system("prepare a job", error)
+            .with("path", path.display())
+            .fix("say another folder that the jobs' hosts see: FARCALL_JOBS, or folder of spawner-jobs in farcall.toml")
+    })
+}
+
+fn write_private(path: &Path, text: &str) -> Result<()> {
+    let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        // Other hosts are to see it.
+        file.sync_all()
+    });
+    written.map_err(|error| Error::system("prepare a job", error).with("path", path.display()))
+}

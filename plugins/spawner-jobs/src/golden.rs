@@ -1,0 +1,140 @@
+//! Plays the conversations of tests/golden against `step`.
+//!
+//! Each event is `> TIME_MS EVENT …`; `event` shows how each is written. A `<` line is one action; the last of each
+//! event gives the next deadline, if there is one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use farcall_base::{Error, ErrorKind, ExecutableId, Instant};
+use farcall_golden::Conversation;
+use farcall_interfaces::directory::{ExecutableImage, ImageKind};
+use farcall_interfaces::spawner::{ExitHow, Exited, OutputTail};
+use farcall_kernel::Options;
+use farcall_wire::{PILOT_VERSION, PilotHello};
+
+use crate::state::{LauncherSettings, Settings, State};
+use crate::step::{Action, Event, step};
+
+#[test]
+fn golden_conversations() {
+    farcall_golden::play_all::<Play>(env!("CARGO_MANIFEST_DIR"), 6);
+}
+
+#[test]
+fn options_text_says_the_defaults() {
+    let options = Options::from_text("options.toml", include_str!("options.toml")).unwrap();
+    assert_eq!(options.read::<Settings>().unwrap(), Settings::default());
+    let wrong = [
+        ("jobs_max = 0", "jobs_max is 0"),
+        ("default = \"pbs\"", "there is no launcher \"pbs\""),
+        ("modules.heat = \"slurn\"", "there is no launcher \"slurn\""),
+        ("launchers.pbs = {}", "it is missing: the launcher's program"),
+        ("launchers.slurm.queue = \"a\\nb\"", "it has a line's end inside"),
+        ("launchers.slurm.environment = { \"A=B\" = \"C\" }", "write { NAME"),
+        ("launchers.\"my slurm\" = { command = [\"x\"] }", "a launcher's name has letters"),
+        ("launchers.slurm.minute = 5", "minutes"),
+    ];
+    for (text, reason) in wrong {
+        let open = |_: &crate::GateWish<'_>| unreachable!("nothing is started");
+        let error = crate::construct(&Options::from_text("farcall.toml", text).unwrap(), open).err().unwrap();
+        assert!(error.to_string().contains(reason) && error.to_string().contains("line: 1"), "{text}: {error}");
+    }
+}
+
+struct Play {
+    state: State,
+}
+
+impl Conversation for Play {
+    fn begin(_: &str) -> Play {
+        let slots_max = Some(4);
+        let launchers = [("slurm".to_owned(), LauncherSettings { slots_max, ..LauncherSettings::default() })].into();
+        let settings = Settings { launchers, jobs_max: 3, ..Settings::default() };
+        Play { state: State::new(settings, "mark".to_owned()) }
+    }
+
+    fn event(&mut self, event: &str) -> Vec<String> {
+        let (time, event) = event.split_once(' ').unwrap();
+        let now = Instant(time.parse::<u64>().unwrap() * 1_000_000);
+        let shown: Vec<String> = step(&mut self.state, now, self::event(event)).into_iter().map(show).collect();
+        let deadline = self.state.next_deadline().map(|at| format!("deadline {}", at.0 / 1_000_000));
+        shown.into_iter().chain(deadline).collect()
+    }
+
+    fn end(self) {
+        let State { waiting, executables, pilots, .. } = &self.state;
+        let waiting: usize = waiting.values().map(std::collections::VecDeque::len).sum();
+        let at_pilots: usize = pilots.values().map(|pilot| pilot.running.len()).sum();
+        assert_eq!(waiting + at_pilots, executables.len(), "each waits, or is at a pilot");
+    }
+}
+
+fn event(text: &str) -> Event {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let number = || words[1].parse::<u64>().unwrap();
+    let rest = |from: usize| words[from..].join(" ");
+    let executable = || ExecutableId(words[words.len().min(3) - 1].parse().unwrap());
+    match words[0] {
+        "start" => {
+            let backend = words.get(3).map_or(String::new(), |backend| (*backend).to_owned());
+            let (kind, environment) = (ImageKind::GenericHost { libraries: Vec::new() }, Vec::new());
+            let launcher = words[2].to_owned();
+            let image = ExecutableImage { kind, environment, backend, ranks: 0, launcher, module_text: Arc::from([]) };
+            Event::Start { executable: ExecutableId(number()), module: "m".to_owned(), image }
+        }
+        "stop" => Event::Stop { executable: ExecutableId(number()), grace: Duration::from_millis(100) },
+        "cancel" => Event::Cancel { number: number() },
+        "prepared" => Event::Prepared { job: number() },
+        "unprepared" => {
+            let error = Error::new(ErrorKind::System, "prepare a job", "No space left on device");
+            Event::Unprepared { job: number(), error }
+        }
+        "answered" => Event::Answered { launcher: words[1].to_owned(), line: rest(2) },
+        "noticed" => Event::Noticed { launcher: words[1].to_owned(), line: rest(2) },
+        "launcher-ended" => Event::LauncherEnded { launcher: words[1].to_owned(), how: rest(2) },
+        "pilot" => {
+            let version = if words.contains(&"old") { 0 } else { PILOT_VERSION };
+            let (slots, host) = (words[3].parse().unwrap(), format!("n{}", words[1]));
+            let hello = PilotHello { version, job: words[2].to_owned(), slots, host, pid: 7, product: String::new() };
+            Event::PilotCame { pilot: number(), hello }
+        }
+        "failed" => {
+            let error = Error::new(ErrorKind::Unavailable, "start an executable", "its library is missing");
+            Event::PilotFailed { pilot: number(), executable: executable(), error }
+        }
+        "exited" => {
+            let (how, executable) = (ExitHow::of_signal(11, false), executable());
+            let (stdout, stderr) = (OutputTail::default(), OutputTail::default());
+            let exited = Exited { executable, how, rank: None, was_stopped: false, stderr, stdout };
+            Event::PilotReaped { pilot: number(), exited }
+        }
+        "line" => Event::LineCame { job: words[1].to_owned(), executable: executable() },
+        "lost" => Event::PilotLost { pilot: number(), why: rest(2) },
+        "tick" => Event::Tick,
+        "shutdown" => Event::Shutdown,
+        _ => panic!("no such event: {text}"),
+    }
+}
+
+fn show(action: Action) -> String {
+    match action {
+        Action::ReportFailed { executable, error } => format!("report {executable} failed: {error}"),
+        Action::ReportStarted { executable } => format!("report {executable} started"),
+        Action::DropLine { executable } => format!("drop the line of {executable}"),
+        Action::ReportExited(exited) => {
+            format!("report {} {}; stderr {:?}", exited.executable, exited.how, exited.stderr.text())
+        }
+        Action::StartLauncher { launcher } => format!("start launcher {launcher}"),
+        Action::EndLauncher { launcher } => format!("end launcher {launcher}"),
+        Action::Prepare { job } => format!("prepare job {job}"),
+        Action::Remove { job } => format!("remove the folder of {job}"),
+        Action::Create { job } => format!("create job {job}"),
+        Action::Tell { launcher, line } => format!("tell {launcher}: {line}"),
+        Action::StartAt { pilot, executable } => format!("have pilot {pilot} start {executable}"),
+        Action::StopAt { pilot, executable, .. } => format!("have pilot {pilot} stop {executable}"),
+        Action::EndPilot { pilot } => format!("end pilot {pilot}"),
+        Action::DropPilot { pilot } => format!("drop pilot {pilot}"),
+        Action::Finish => "finish".to_owned(),
+    }
+}

@@ -1,0 +1,342 @@
+//! The tables of launchers, jobs, pilots and executables, and the settings of the manifest. Pure.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use farcall_base::{ExecutableId, Instant};
+use farcall_interfaces::directory::ExecutableImage;
+use farcall_wire::JobStatus;
+use serde::Deserialize;
+
+/// Starts of one executable, at most: pilots that end before it is there.
+pub(crate) const TRIES_MAX: u32 = 3;
+
+/// How jobs reach the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Dial {
+    /// Over the network, with certificates for this job alone.
+    Tls,
+    /// By a socket of this host.
+    Unix,
+}
+
+/// What the manifest says of a launcher; options.toml says what each means.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct LauncherSettings {
+    pub(crate) command: Vec<String>,
+    pub(crate) program: String,
+    pub(crate) dial: Option<Dial>,
+    pub(crate) listen: Option<String>,
+    pub(crate) reached_at: Vec<String>,
+    pub(crate) queue: String,
+    pub(crate) project: String,
+    pub(crate) minutes: Option<u64>,
+    pub(crate) memory_mb: Option<u64>,
+    pub(crate) options: Vec<String>,
+    pub(crate) environment: BTreeMap<String, String>,
+    pub(crate) slots_max: Option<u32>,
+    pub(crate) idle_seconds: Option<u64>,
+    pub(crate) staging: bool,
+}
+
+/// The options of the manifest.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Settings {
+    pub(crate) launchers: BTreeMap<String, LauncherSettings>,
+    pub(crate) modules: BTreeMap<String, String>,
+    pub(crate) default: String,
+    pub(crate) folder: String,
+    pub(crate) pilot_options: String,
+    pub(crate) gather_ms: u64,
+    pub(crate) answer_ms: u64,
+    pub(crate) submit_ms: u64,
+    pub(crate) greeting_ms: u64,
+    pub(crate) jobs_max: usize,
+    pub(crate) pilots_max: usize,
+    pub(crate) requests_max: usize,
+}
+
+/// Launchers that come with Farcall.
+pub(crate) const SHIPPED: [&str; 3] = ["local", "ssh", "slurm"];
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            launchers: BTreeMap::new(),
+            modules: BTreeMap::new(),
+            default: String::new(),
+            folder: String::new(),
+            pilot_options: String::new(),
+            gather_ms: 20,
+            answer_ms: 60_000,
+            submit_ms: 300_000,
+            greeting_ms: 10_000,
+            jobs_max: 256,
+            pilots_max: 4096,
+            requests_max: 4096,
+        }
+    }
+}
+
+impl Settings {
+    /// What holds for a launcher; `None` for one that nobody knows.
+    pub(crate) fn launcher(&self, name: &str) -> Option<LauncherSettings> {
+        let shipped = SHIPPED.contains(&name);
+        let mut settings = match self.launchers.get(name) {
+            Some(settings) => settings.clone(),
+            None if shipped => LauncherSettings::default(),
+            None => return None,
+        };
+        if settings.command.is_empty() && shipped {
+            settings.command = ["/proc/self/exe", "launch", name].map(str::to_owned).to_vec();
+        }
+        Some(settings).filter(|settings| !settings.command.is_empty())
+    }
+
+    /// All names, for people.
+    pub(crate) fn names(&self) -> BTreeSet<&str> {
+        SHIPPED.into_iter().chain(self.launchers.keys().map(String::as_str)).collect()
+    }
+
+    pub(crate) fn dial(&self, launcher: &str) -> Dial {
+        let default = if launcher == "local" { Dial::Unix } else { Dial::Tls };
+        self.launchers.get(launcher).and_then(|settings| settings.dial).unwrap_or(default)
+    }
+
+    pub(crate) fn slots_max(&self, launcher: &str) -> u32 {
+        self.launchers.get(launcher).and_then(|settings| settings.slots_max).unwrap_or(1024).max(1)
+    }
+
+    pub(crate) fn idle(&self, launcher: &str) -> Duration {
+        Duration::from_secs(self.launchers.get(launcher).and_then(|settings| settings.idle_seconds).unwrap_or(60))
+    }
+}
+
+/// Executables of one launcher and backend share jobs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Kind {
+    pub(crate) launcher: String,
+    /// Empty for routines of one process.
+    pub(crate) backend: String,
+    /// Processes that run each call; 0: what the manifest says, or one.
+    pub(crate) ranks: u32,
+}
+
+/// A number of ours: of a job, or of a pilot's connection.
+pub(crate) type Number = u64;
+
+/// All that is known.
+///
+/// Invariants: an executable is in `executables` from its start until its end was reported; it waits in exactly one of
+/// `waiting`, or is among the `running` of exactly one pilot. A pilot's job is in `jobs`.
+pub(crate) struct State {
+    pub(crate) settings: Settings,
+    /// What tells this server's jobs from those of others.
+    pub(crate) mark: String,
+    pub(crate) launchers: BTreeMap<String, Launcher>,
+    /// Executables that no pilot has yet.
+    pub(crate) waiting: BTreeMap<Kind, VecDeque<ExecutableId>>,
+    /// When jobs are asked for those.
+    pub(crate) gathering: BTreeMap<Kind, Instant>,
+    pub(crate) jobs: BTreeMap<Number, Job>,
+    pub(crate) pilots: BTreeMap<Number, Pilot>,
+    pub(crate) executables: BTreeMap<ExecutableId, Executable>,
+    pub(crate) numbers: Number,
+    /// When the node stops: nothing begins any more, and nothing is waited for beyond this.
+    pub(crate) closing: Option<Instant>,
+    /// Something about jobs is not what was last told.
+    pub(crate) changed: bool,
+}
+
+/// A launcher that runs.
+#[derive(Debug, Default)]
+pub(crate) struct Launcher {
+    /// What it has not answered yet, and until when it must.
+    pub(crate) asked: VecDeque<(Asked, Instant)>,
+    /// It was told to end.
+    pub(crate) leaving: bool,
+}
+
+/// What a launcher was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// What it is; whether it has begun to say so.
+    Features {
+        begun: bool,
+    },
+    Create(Number),
+    Destroy,
+    Exit,
+}
+
+/// A job.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) kind: Kind,
+    /// How its pilots call it.
+    pub(crate) name: String,
+    /// What its launcher calls it.
+    pub(crate) id: Option<String>,
+    pub(crate) standing: Standing,
+    pub(crate) text: String,
+    /// The end of what its program wrote before it was there.
+    pub(crate) said: String,
+    /// Slots that it was asked for, but for those that were lost.
+    pub(crate) wanted: u32,
+    /// Slots whose pilots have come.
+    pub(crate) came: u32,
+    /// Whether any came.
+    pub(crate) served: bool,
+    /// Its launcher was told to end it, or will be when it has a name for it.
+    pub(crate) unwanted: bool,
+    pub(crate) since: Instant,
+}
+
+/// How far a job has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Its launcher was asked, and has until then to say what it is called.
+    Submitting {
+        until: Instant,
+    },
+    Pending,
+    Active,
+    /// Its launcher says that it is over; pilots of it may still say goodbye.
+    Over,
+}
+
+impl Standing {
+    fn word(self) -> &'static str {
+        match self {
+            Standing::Submitting { .. } => "submitting",
+            Standing::Pending => "pending",
+            Standing::Active => "active",
+            Standing::Over => "ending",
+        }
+    }
+}
+
+/// A program of a job, which starts executables where it is.
+#[derive(Debug)]
+pub(crate) struct Pilot {
+    pub(crate) job: Number,
+    pub(crate) slots: u32,
+    pub(crate) host: String,
+    pub(crate) running: BTreeSet<ExecutableId>,
+    pub(crate) idle_since: Option<Instant>,
+    /// It was told to end.
+    pub(crate) leaving: bool,
+}
+
+impl Pilot {
+    pub(crate) fn has_room(&self) -> bool {
+        !self.leaving && self.running.len() < self.slots as usize
+    }
+}
+
+/// An executable.
+pub(crate) struct Executable {
+    pub(crate) kind: Kind,
+    pub(crate) module: String,
+    pub(crate) image: Arc<ExecutableImage>,
+    pub(crate) place: Place,
+    pub(crate) tries: u32,
+}
+
+/// Where an executable is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Waiting,
+    /// A pilot was told to start it.
+    Starting(Number),
+    /// There is a connection to it.
+    Running(Number),
+}
+
+impl State {
+    pub(crate) fn new(settings: Settings, mark: String) -> State {
+        State {
+            settings,
+            mark,
+            launchers: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            gathering: BTreeMap::new(),
+            jobs: BTreeMap::new(),
+            pilots: BTreeMap::new(),
+            executables: BTreeMap::new(),
+            numbers: 0,
+            closing: None,
+            changed: false,
+        }
+    }
+
+    pub(crate) fn number(&mut self) -> Number {
+        self.numbers += 1;
+        self.numbers
+    }
+
+    /// Slots that jobs of this kind may still bring.
+    pub(crate) fn expected(&self, kind: &Kind) -> usize {
+        let coming = |job: &&Job| job.kind == *kind && job.standing != Standing::Over && !job.unwanted;
+        self.jobs.values().filter(coming).map(|job| job.wanted.saturating_sub(job.came) as usize).sum()
+    }
+
+    pub(crate) fn waiting_of(&self, kind: &Kind) -> usize {
+        self.waiting.get(kind).map_or(0, VecDeque::len)
+    }
+
+    pub(crate) fn job_named(&self, name: &str) -> Option<Number> {
+        self.jobs.iter().find(|(_, job)| job.name == name).map(|(number, _)| *number)
+    }
+
+    pub(crate) fn has_pilots(&self, job: Number) -> bool {
+        self.pilots.values().any(|pilot| pilot.job == job)
+    }
+
+    /// Whether anybody of a launcher's jobs may dial in.
+    pub(crate) fn is_awaiting(&self, launcher: &str) -> bool {
+        let jobs = self.jobs.values().filter(|job| job.standing != Standing::Over);
+        let piloted = self.pilots.values().filter_map(|pilot| self.jobs.get(&pilot.job));
+        jobs.chain(piloted).any(|job| job.kind.launcher == launcher)
+    }
+
+    /// When something is due.
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        let asked = self.launchers.values().filter_map(|launcher| launcher.asked.front().map(|(_, until)| *until));
+        let submitting = self.jobs.values().filter_map(|job| match job.standing {
+            Standing::Submitting { until } => Some(until),
+            _ => None,
+        });
+        let idle = self.pilots.values().filter(|pilot| !pilot.leaving).filter_map(|pilot| {
+            let launcher = &self.jobs.get(&pilot.job)?.kind.launcher;
+            Some(pilot.idle_since? + self.settings.idle(launcher))
+        });
+        let all = asked.chain(submitting).chain(idle).chain(self.gathering.values().copied());
+        all.chain(self.closing).min()
+    }
+
+    /// What people see.
+    pub(crate) fn told(&self, now: Instant) -> Vec<JobStatus> {
+        self.jobs.iter().map(|(number, job)| self.told_of(*number, job, now)).collect()
+    }
+
+    fn told_of(&self, number: Number, job: &Job, now: Instant) -> JobStatus {
+        let pilots = || self.pilots.values().filter(move |pilot| pilot.job == number);
+        let hosts: BTreeSet<String> = pilots().map(|pilot| pilot.host.clone()).collect();
+        JobStatus {
+            number,
+            launcher: job.kind.launcher.clone(),
+            id: job.id.clone().unwrap_or_default(),
+            state: if job.unwanted { "ending" } else { job.standing.word() }.to_owned(),
+            text: job.text.clone(),
+            slots: job.wanted,
+            running: pilots().map(|pilot| pilot.running.len() as u32).sum(),
+            hosts: hosts.into_iter().collect(),
+            age_us: u64::try_from(now.since(job.since).as_micros()).unwrap_or(u64::MAX),
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Jobs: asked for, named by their launcher, over.
+
+use std::time::Duration;
+
+use farcall_base::{Error, ErrorKind, ExecutableId};
+use farcall_wire::Failure;
+
+use super::{Action, Turn};
+use crate::state::{Asked, Job, Kind, Number, Place, Standing};
+
+impl Turn<'_> {
+    /// Asks for as many slots as executables wait that none comes for.
+    pub(super) fn ask_for_jobs(&mut self, kind: &Kind) {
+        let missing = self.state.waiting_of(kind).saturating_sub(self.state.expected(kind));
+        let most = if kind.backend.is_empty() { self.state.settings.slots_max(&kind.launcher) } else { 1 };
+        let mut missing = u32::try_from(missing).unwrap_or(u32::MAX);
+        while missing > 0 {
+            if self.state.jobs.len() >= self.state.settings.jobs_max {
+                let limit = self.state.settings.jobs_max;
+                let error =
+                    Error::new(ErrorKind::LimitExceeded, "start an executable", format!("there are {limit} jobs"))
+                        .fix("wait until one is over, or raise jobs_max of spawner-jobs in farcall.toml")
+                        .retryable();
+                return self.fail_excess(kind, missing, &error);
+            }
+            let wanted = missing.min(most);
+            missing -= wanted;
+            let number = self.state.number();
+            let job = Job {
+                kind: kind.clone(),
+                name: format!("{}-{number}", self.state.mark),
+                id: None,
+                standing: Standing::Submitting {
+                    until: self.now + Duration::from_millis(self.state.settings.submit_ms),
+                },
+                text: String::new(),
+                said: String::new(),
+                wanted,
+                came: 0,
+                served: false,
+                unwanted: false,
+                since: self.now,
+            };
+            self.state.jobs.insert(number, job);
+            self.state.changed = true;
+            self.act(Action::Prepare { job: number });
+        }
+    }
+
+    /// Its folder and ticket are there.
+    pub(super) fn prepared(&mut self, number: Number) {
+        let Some(job) = self.state.jobs.get(&number) else { return };
+        if job.unwanted {
+            return self.forget_job(number);
+        }
+        let launcher = job.kind.launcher.clone();
+        self.need_launcher(&launcher);
+        self.await_answer(&launcher, Asked::Create(number));
+        self.act(Action::Create { job: number });
+    }
+
+    /// It will never run: those that it was for fail.
+    pub(super) fn job_failed(&mut self, number: Number, error: &Error) {
+        let Some(job) = self.state.jobs.get_mut(&number) else { return };
+        job.standing = Standing::Over;
+        let (kind, wanted) = (job.kind.clone(), job.wanted.saturating_sub(job.came));
+        self.fail_excess(&kind, wanted, error);
+        self.forget_unless_piloted(number);
+    }
+
+    /// Fails as many of those that wait as no job comes for, `most` at most.
+    pub(super) fn fail_excess(&mut self, kind: &Kind, most: u32, error: &Error) {
+        let excess = self.state.waiting_of(kind).saturating_sub(self.state.expected(kind)).min(most as usize);
+        let failing: Vec<ExecutableId> =
+            self.state.waiting.get_mut(kind).map_or_else(Vec::new, |line| line.drain(..excess).collect());
+        for executable in failing {
+            self.fail(executable, Error::from(Failure::from(error)));
+        }
+    }
+
+    /// Its launcher says how it stands.
+    pub(super) fn job_stands(&mut self, number: Number, standing: &str, text: &str) {
+        let Some(job) = self.state.jobs.get_mut(&number) else { return };
+        self.state.changed = true;
+        job.text = text.to_owned();
+        match standing {
+            "PENDING" => job.standing = Standing::Pending,
+            "ACTIVE" => job.standing = Standing::Active,
+            "DONE" | "FAILED" => self.job_over(number),
+            // A later version may know more.
+            _ => {}
+        }
+    }
+
+    fn job_over(&mut self, number: Number) {
+        let Some(job) = self.state.jobs.get_mut(&number) else { return };
+        if job.standing == Standing::Over {
+            return;
+        }
+        job.standing = Standing::Over;
+        let (kind, wanted, served, unwanted) = (job.kind.clone(), job.wanted, job.served, job.unwanted);
+        if !served && !unwanted {
+            let said = if job.text.is_empty() { String::new() } else { format!(": {}", job.text) };
+            let message = format!("its job ended before its program could say a word{said}");
+            let error = Error::new(ErrorKind::Unavailable, "start an executable", message)
+                .with("launcher", &kind.launcher)
+                .with("job", job.id.as_deref().unwrap_or("?"));
+            let error = if job.said.is_empty() { error } else { error.with("output", &job.said) };
+            self.fail_excess(&kind, wanted, &error);
+        }
+        self.forget_unless_piloted(number);
+        // Others come for those that it leaves.
+        self.serve(&kind);
+    }
+
+    /// An administrator wants it to end.
+    pub(super) fn cancel(&mut self, number: Number) {
+        let pilots: Vec<Number> =
+            self.state.pilots.iter().filter(|(_, pilot)| pilot.job == number).map(|(n, _)| *n).collect();
+        let kind = self.state.jobs.get(&number).map(|job| job.kind.clone());
+        self.end_job(number);
+        for pilot in pilots {
+            self.end_pilot(pilot);
+        }
+        if let Some(kind) = kind {
+            let error = Error::new(ErrorKind::Cancelled, "start an executable", "an administrator ended its job");
+            self.fail_excess(&kind, u32::MAX, &error);
+        }
+    }
+
+    /// Tells its launcher to end it; one whose name it has not said yet is ended when it does.
+    pub(super) fn end_job(&mut self, number: Number) {
+        let Some(job) = self.state.jobs.get_mut(&number) else { return };
+        let told = std::mem::replace(&mut job.unwanted, true);
+        self.state.changed = true;
+        let (launcher, id, over) = (job.kind.launcher.clone(), job.id.clone(), job.standing == Standing::Over);
+        if let Some(id) = id.filter(|_| !told && !over) {
+            self.ask(&launcher, Asked::Destroy, format!("JOB_DESTROY {id}"));
+        }
+    }
+
+    /// Ends jobs that have not begun and that nobody waits for any more.
+    pub(super) fn end_surplus(&mut self, kind: &Kind) {
+        let (waiting, mut expected) = (self.state.waiting_of(kind), self.state.expected(kind));
+        let idle = |number: &Number| !self.state.has_pilots(*number);
+        let jobs: Vec<Number> =
+            self.state.jobs.iter().filter(|(_, job)| job.kind == *kind && !job.unwanted).map(|(n, _)| *n).collect();
+        let jobs: Vec<Number> = jobs.into_iter().rev().filter(idle).collect();
+        for number in jobs {
+            let Some(job) = self.state.jobs.get(&number).filter(|job| job.standing != Standing::Over) else { continue };
+            let coming = job.wanted.saturating_sub(job.came) as usize;
+            if expected >= waiting + coming {
+                expected -= coming;
+                self.end_job(number);
+            }
+        }
+    }
+
+    pub(super) fn fail_late_jobs(&mut self) {
+        let late: Vec<Number> = self
+            .state
+            .jobs
+            .iter()
+            .filter(|(_, job)| matches!(job.standing, Standing::Submitting { until } if until <= self.now))
+            .map(|(number, _)| *number)
+            .collect();
+        for number in late {
+            let launcher = self.state.jobs.get(&number).map_or(String::new(), |job| job.kind.launcher.clone());
+            let seconds = self.state.settings.submit_ms / 1000;
+            let message = format!("its launcher did not say within {seconds} s what became of the job");
+            let error = Error::new(ErrorKind::TimedOut, "start an executable", message)
+                .with("launcher", launcher)
+                .fix("look whether the batch system answers, or raise submit_ms of spawner-jobs in farcall.toml");
+            self.job_failed(number, &error);
+        }
+    }
+
+    pub(super) fn forget_unless_piloted(&mut self, number: Number) {
+        let over = self.state.jobs.get(&number).is_some_and(|job| job.standing == Standing::Over);
+        if over && !self.state.has_pilots(number) {
+            self.forget_job(number);
+        }
+    }
+
+    pub(super) fn forget_job(&mut self, number: Number) {
+        if let Some(job) = self.state.jobs.remove(&number) {
+            self.state.changed = true;
+            self.act(Action::Remove { job: job.name });
+        }
+    }
+
+    /// Executables that were to be started by a pilot wait again.
+    pub(super) fn wait_again(&mut self, executable: ExecutableId, error: Error) {
+        let Some(entry) = self.state.executables.get_mut(&executable) else { return };
+        entry.tries += 1;
+        if entry.tries >= crate::state::TRIES_MAX || self.state.closing.is_some() {
+            return self.fail(executable, error);
+        }
+        entry.place = Place::Waiting;
+        let kind = entry.kind.clone();
+        self.state.waiting.entry(kind).or_default().push_front(executable);
+    }
+}

@@ -1,0 +1,163 @@
+//! Pilots: the programs of jobs, which start executables where they are.
+
+use std::time::Duration;
+
+use farcall_base::{Error, ErrorKind, ExecutableId};
+use farcall_interfaces::spawner::Exited;
+use farcall_wire::{PILOT_VERSION, PilotHello};
+
+use super::{Action, Turn};
+use crate::state::{Number, Pilot, Place, Standing};
+
+/// Slots of one pilot: more than any host has processors.
+const SLOTS_MAX: u32 = 16_384;
+
+impl Turn<'_> {
+    /// One said who it is. One of a job that is over, or that speaks another version, is sent away.
+    pub(super) fn pilot_came(&mut self, number: Number, hello: PilotHello) {
+        let job = self.state.job_named(&hello.job);
+        let open =
+            |job: &Number| self.state.jobs.get(job).is_some_and(|job| job.standing != Standing::Over && !job.unwanted);
+        let room = self.state.pilots.len() < self.state.settings.pilots_max && self.state.closing.is_none();
+        let Some(job) = job.filter(open).filter(|_| room && hello.version == PILOT_VERSION) else {
+            return self.act(Action::DropPilot { pilot: number });
+        };
+        let slots = hello.slots.clamp(1, SLOTS_MAX);
+        if let Some(job) = self.state.jobs.get_mut(&job) {
+            job.came = job.came.saturating_add(slots);
+            // One that began anew after a fault brings what was lost, or more.
+            job.wanted = job.wanted.max(job.came);
+            job.served = true;
+            job.standing = Standing::Active;
+        }
+        self.state.changed = true;
+        let host = hello.host.chars().filter(|c| !c.is_control()).take(64).collect();
+        let pilot = Pilot { job, slots, host, running: Default::default(), idle_since: Some(self.now), leaving: false };
+        self.state.pilots.insert(number, pilot);
+        self.fill(number);
+    }
+
+    /// Gives a pilot as many of those that wait as it has room for.
+    pub(super) fn fill(&mut self, number: Number) {
+        let Some(pilot) = self.state.pilots.get_mut(&number) else { return };
+        let Some(job) = self.state.jobs.get(&pilot.job).filter(|job| !job.unwanted) else { return };
+        let Some(line) = self.state.waiting.get_mut(&job.kind) else { return };
+        while pilot.has_room()
+            && let Some(executable) = line.pop_front()
+        {
+            pilot.running.insert(executable);
+            pilot.idle_since = None;
+            if let Some(entry) = self.state.executables.get_mut(&executable) {
+                entry.place = Place::Starting(number);
+            }
+            self.actions.push(Action::StartAt { pilot: number, executable });
+            self.state.changed = true;
+        }
+    }
+
+    /// An executable is no longer at a pilot.
+    fn leave_pilot(&mut self, number: Number, executable: ExecutableId) {
+        let Some(pilot) = self.state.pilots.get_mut(&number) else { return };
+        pilot.running.remove(&executable);
+        if pilot.running.is_empty() {
+            pilot.idle_since = Some(self.now);
+        }
+        self.state.changed = true;
+        self.fill(number);
+    }
+
+    fn is_at(&self, executable: ExecutableId, number: Number) -> bool {
+        let place = self.state.executables.get(&executable).map(|entry| entry.place);
+        matches!(place, Some(Place::Starting(pilot) | Place::Running(pilot)) if pilot == number)
+    }
+
+    pub(super) fn pilot_failed(&mut self, number: Number, executable: ExecutableId, error: Error) {
+        if self.is_at(executable, number) {
+            self.fail(executable, error);
+            self.leave_pilot(number, executable);
+        }
+    }
+
+    pub(super) fn pilot_reaped(&mut self, number: Number, exited: Exited) {
+        let executable = exited.executable;
+        if !self.is_at(executable, number) {
+            return;
+        }
+        let Some(entry) = self.state.executables.remove(&executable) else { return };
+        match entry.place {
+            Place::Running(_) => self.act(Action::ReportExited(Box::new(exited))),
+            _ => {
+                let message = format!("its executable {} before there was a connection to it", exited.how);
+                let error = Error::new(ErrorKind::Unavailable, "start an executable", message);
+                let said = exited.stderr.text();
+                let error = if said.trim().is_empty() { error } else { error.with("stderr", said.trim_end()) };
+                self.act(Action::ReportFailed { executable, error });
+            }
+        }
+        self.leave_pilot(number, executable);
+    }
+
+    /// The connection to an executable came, by whoever has its job's certificate.
+    pub(super) fn line_came(&mut self, job: &str, executable: ExecutableId) {
+        let place = self.state.executables.get(&executable).map(|entry| entry.place);
+        let pilot = match place {
+            Some(Place::Starting(pilot)) => Some(pilot),
+            _ => None,
+        };
+        let of_job = |pilot: &Number| {
+            let job_of = self.state.pilots.get(pilot).and_then(|pilot| self.state.jobs.get(&pilot.job));
+            job_of.is_some_and(|known| known.name == job)
+        };
+        match (pilot.filter(of_job), self.state.executables.get_mut(&executable)) {
+            (Some(pilot), Some(entry)) => {
+                entry.place = Place::Running(pilot);
+                self.act(Action::ReportStarted { executable });
+            }
+            _ => self.act(Action::DropLine { executable }),
+        }
+    }
+
+    /// A pilot is gone, with its host or without.
+    pub(super) fn pilot_lost(&mut self, number: Number, why: &str) {
+        let Some(pilot) = self.state.pilots.remove(&number) else { return };
+        self.state.changed = true;
+        let lost = format!("the program of the job on {} is gone: {why}", pilot.host);
+        for executable in pilot.running {
+            match self.state.executables.get(&executable).map(|entry| entry.place) {
+                Some(Place::Running(_)) => self.lose(executable, &lost),
+                _ => {
+                    let error = Error::new(ErrorKind::Unavailable, "start an executable", lost.clone());
+                    self.wait_again(executable, error);
+                }
+            }
+        }
+        let Some(job) = self.state.jobs.get_mut(&pilot.job) else { return };
+        // Its slots are lost, unless its batch system begins it anew.
+        job.came = job.came.saturating_sub(pilot.slots);
+        job.wanted = job.wanted.saturating_sub(pilot.slots);
+        let kind = job.kind.clone();
+        self.forget_unless_piloted(pilot.job);
+        self.serve(&kind);
+    }
+
+    pub(super) fn end_pilot(&mut self, number: Number) {
+        let Some(pilot) = self.state.pilots.get_mut(&number) else { return };
+        if !std::mem::replace(&mut pilot.leaving, true) {
+            self.act(Action::EndPilot { pilot: number });
+        }
+    }
+
+    /// Pilots without executables end after a while: what they run in is others' to use.
+    pub(super) fn end_idle_pilots(&mut self) {
+        let is_due = |pilot: &Pilot| {
+            let launcher = self.state.jobs.get(&pilot.job).map_or("", |job| &job.kind.launcher);
+            let idle: Duration = self.state.settings.idle(launcher);
+            !pilot.leaving && pilot.idle_since.is_some_and(|since| since + idle <= self.now)
+        };
+        let due: Vec<Number> =
+            self.state.pilots.iter().filter(|(_, pilot)| is_due(pilot)).map(|(number, _)| *number).collect();
+        for pilot in due {
+            self.end_pilot(pilot);
+        }
+    }
+}
