@@ -87,8 +87,9 @@ impl End {
                 if self.until.is_some() || count > 1 {
                     return Err(self.cut_short("another signal came"));
                 }
-                notice("ending when all calls are over; another signal ends it at once");
                 self.drain(self.drain_max)?;
+                // Whoever reads that finds no call taken any more.
+                notice("ending when all calls are over; another signal ends it at once");
             }
             if woken.plugin
                 && let Some(error) = self.node.wait(Duration::ZERO)
