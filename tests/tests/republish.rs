@@ -47,6 +47,9 @@ fn node(folder: &Path) -> Node {
         farcall_directory::plugin(),
         farcall_fetcher::plugin(),
         farcall_spawner_local::plugin(),
+        farcall_spawner_jobs::plugin(|options| {
+            farcall_spawner_jobs::construct(options, |_| unreachable!("no job runs"))
+        }),
         farcall_rpc_server::plugin(|options| farcall_rpc_server::construct(options, TRANSPORTS)),
     ];
     let mut manifest = Manifest::of(&plugins).unwrap();
