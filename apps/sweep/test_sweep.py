@@ -4,9 +4,11 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 import pytest
@@ -137,6 +139,62 @@ def queue(wanted):
             return nodes
         time.sleep(0.1)
     raise AssertionError(nodes)
+
+
+CLUSTER = """
+ln -s {stage} build
+. {root}/tests/readme/cluster.sh
+{farcall} connect cluster/slurm >&2 && {farcall} publish {idl} --server ssh://cluster/slurm >&2
+echo $FARCALL_SSH $!
+cat >/dev/null
+kill $!
+"""
+
+
+@pytest.fixture
+def login_node(slurm, monkeypatch):
+    """The process numbers that belong to connections to a login node of Slurm behind a real sshd."""
+    # A socket's path is short.
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="site"))
+    script = CLUSTER.format(stage=STAGE, root=HERE.parents[1], farcall=PROGRAM, idl=HERE / "sweep.idl")
+    path = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"
+    there = f"PATH={os.environ['PATH']} FARCALL_LIBRARY_DIRECTORY={STAGE}/lib"
+    environment = {**os.environ, "PATH": path, "CLUSTER_ENVIRONMENT": there, "FARCALL_NAME": f"sweep-{os.getpid()}"}
+    shell = subprocess.Popen(["bash", "-c", script], cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    ssh, sshd = shell.stdout.readline().split()
+    for name, value in {"FARCALL_SSH": ssh, "FARCALL_SSH_SHARE": "0", "FARCALL_LINGER": "10", "FARCALL_NAME": environment["FARCALL_NAME"]}.items():
+        monkeypatch.setenv(name, value)
+    yield lambda: subprocess.run(["pgrep", "-P", sshd], stdout=subprocess.PIPE, text=True).stdout.split()
+    shell.communicate(timeout=TIME_MAX)
+    queue(lambda nodes: not nodes)
+    assert not list(folder.glob("cluster/home/.farcall/*/*")), "nothing is left there"
+    shutil.rmtree(folder)
+
+
+class LoginNode(Server):
+    """The server behind it."""
+
+    address = "ssh://cluster/slurm"
+
+    def __init__(self):
+        pass
+
+
+def test_a_connection_by_ssh_and_a_node_that_are_killed_lose_no_idempotent_call(sweep, slurm, login_node):
+    # One of each: either is tested with both without ssh.
+    server, once = LoginNode(), sweep[0] == sys.executable
+    process = begun(sweep, server, "--calls", 80, "--handles", 8, "--seconds", 0.5, *(["--once"] if once else []))
+    server.busy(8)
+    for connection in login_node():
+        os.kill(int(connection), signal.SIGKILL)
+    server.busy(8)
+    subprocess.run([SLURM, "kill", slurm, "n2"], check=True, timeout=TIME_MAX)
+    counts, status, complaints = ended(process)
+    # What the connection costs beside the node depends on what was on its way.
+    assert counts["done"] + counts["failed"] == 80 and counts["lost"] >= 4, (counts, complaints)
+    assert counts["repeated"] == 0 and counts["failed"] >= 4 if once else counts["failed"] == 0, (counts, complaints)
+    assert len(re.findall(r"call \d+ failed", complaints)) == counts["failed"] and status == int(once), complaints
+    subprocess.run([SLURM, "revive", slurm, "n2"], check=True, timeout=TIME_MAX)
 
 
 @pytest.mark.parametrize("once", [False, True])

@@ -3,7 +3,8 @@
 root=$(cd -P build/.. && pwd)
 mkdir -p -m 700 cluster cluster/home cluster/run
 place=$PWD/cluster
-far="HOME=$place/home XDG_RUNTIME_DIR=$place/run"
+# CLUSTER_ENVIRONMENT: more variables there, NAME=VALUE with blanks between.
+far="HOME=$place/home XDG_RUNTIME_DIR=$place/run ${CLUSTER_ENVIRONMENT:-}"
 sshd=$("$root/tools/sshd.sh")
 if [ -n "$sshd" ]; then
     for name in host key; do

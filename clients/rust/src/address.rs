@@ -8,7 +8,7 @@ use farcall_base::{Error, ErrorKind, Result};
 
 use crate::ssh::SshAddress;
 
-/// A server's address: `unix:PATH`, `ssh://[USER@]HOST[:PORT]`, `tls://HOST:PORT`, `farcall://HOST:PORT` or `tcp:HOST:PORT`.
+/// A server's address: `unix:PATH`, `ssh://[USER@]HOST[:PORT][/LAUNCHER]`, `tls://HOST:PORT`, `farcall://HOST:PORT` or `tcp:HOST:PORT`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// A Unix socket of this host.

@@ -104,7 +104,9 @@ pub fn reach(address: &Address, options: &ConnectOptions, compression: Compressi
 /// By `ssh`, which may ask the user something the first time: then he waits for it.
 fn by_ssh(address: SshAddress, options: &ConnectOptions) -> Result<Dial> {
     let linger = options.linger.map_or_else(ssh::linger, Ok)?;
-    let ssh = Ssh { address, name: ssh::own_name(), linger, may_ask: false };
+    // A server whose routines run elsewhere is another one.
+    let name = address.launcher.iter().fold(ssh::own_name(), |name, launcher| format!("{name}.{launcher}"));
+    let ssh = Ssh { address, name, linger, may_ask: false };
     let (first, patience) = (AtomicBool::new(true), options.timeout.max(ASKING));
     Ok(Box::new(move |time| match first.swap(false, Ordering::Relaxed) {
         true => ssh::connect(&Ssh { may_ask: true, ..ssh.clone() }, patience),

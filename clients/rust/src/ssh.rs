@@ -49,12 +49,22 @@ pub struct SshAddress {
     pub destination: String,
     /// `None`: the configured one.
     pub port: Option<u16>,
+    /// What runs the routines there, such as `slurm`; `None`: the host itself.
+    pub launcher: Option<String>,
 }
+
+/// Longest name of a launcher.
+const LAUNCHER_MAX: usize = 16;
 
 impl SshAddress {
     /// What stands behind `ssh://`.
     pub fn parse(text: &str) -> Option<SshAddress> {
-        let text = text.trim_end_matches('/');
+        let (text, launcher) = text.split_once('/').map_or((text, ""), |(host, launcher)| (host, launcher));
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        if !launcher.chars().all(is_plain) || launcher.len() > LAUNCHER_MAX || launcher.starts_with('-') {
+            return None;
+        }
+        let launcher = (!launcher.is_empty()).then(|| launcher.to_owned());
         let (user, rest) = text.rsplit_once('@').map_or(("", text), |(user, rest)| (user, rest));
         let (host, port) = match rest.rsplit_once(':') {
             // All of it is a host of IPv6 where a bracket ends it.
@@ -65,14 +75,15 @@ impl SshAddress {
         let destination = if user.is_empty() { host.to_owned() } else { format!("{user}@{host}") };
         let is_word =
             !destination.starts_with('-') && !destination.chars().any(|c| c.is_whitespace() || c.is_control());
-        (!host.is_empty() && is_word && !text.starts_with('@')).then_some(SshAddress { destination, port })
+        (!host.is_empty() && is_word && !text.starts_with('@')).then_some(SshAddress { destination, port, launcher })
     }
 }
 
 impl fmt::Display for SshAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ssh://{}", self.destination)?;
-        self.port.map_or(Ok(()), |port| write!(f, ":{port}"))
+        self.port.map_or(Ok(()), |port| write!(f, ":{port}"))?;
+        self.launcher.as_ref().map_or(Ok(()), |launcher| write!(f, "/{launcher}"))
     }
 }
 

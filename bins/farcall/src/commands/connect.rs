@@ -14,7 +14,7 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 
 #[derive(Args)]
 pub struct ConnectArguments {
-    /// [USER@]HOST[:PORT], or a host of ssh's configuration
+    /// [USER@]HOST[:PORT], or a host of ssh's configuration; with /slurm behind it, routines run in jobs of Slurm there
     host: String,
     /// For how long the server stays when its last client is gone, in seconds; 0: not at all [default: $FARCALL_LINGER, or 600]
     #[arg(long, value_name = "SECONDS")]

@@ -32,6 +32,9 @@ pub struct RelayArguments {
     /// For how long it stays without a client, in seconds
     #[arg(long)]
     linger: u64,
+    /// What is to run its routines, if it is not that host itself
+    #[arg(long)]
+    launcher: Option<String>,
     /// Take a server that is there, and begin none: a relay of another host asks
     #[arg(long)]
     hopped: bool,
@@ -131,6 +134,9 @@ fn begin(socket: &Path, arguments: &RelayArguments) -> Result<()> {
     let mut command = Command::new(program);
     command.args(["serve", "--log-level", "warn", "--linger", &arguments.linger.to_string(), "--listen"]);
     command.arg(format!("relay:{}", socket.display())).arg("--own-log").arg(&log_path);
+    if let Some(launcher) = &arguments.launcher {
+        command.args(["--launcher", launcher]);
+    }
     // Where no home can be written to, other hosts do not learn of it.
     if let Some(record) = record::place(&arguments.name) {
         command.arg("--record").arg(record);

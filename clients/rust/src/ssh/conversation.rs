@@ -65,9 +65,11 @@ impl<'a> Conversation<'a> {
     /// A command that becomes a relay, or says why the program cannot run.
     fn start(&self) -> String {
         let (mark, name, linger) = (&self.mark, &self.ssh.name, self.ssh.linger.as_secs());
+        let launcher = self.ssh.address.launcher.as_ref();
+        let launcher = launcher.map_or(String::new(), |launcher| format!(" --launcher {launcher}"));
         format!(
             "if why=$(\"$farcall\" --version 2>&1); then exec \"$farcall\" relay --mark {mark} --name {name} \
-             --linger {linger}; else echo \"{mark} alien $(uname -s)-$(uname -m) $farcall:\" $why; exit 1; fi"
+             --linger {linger}{launcher}; else echo \"{mark} alien $(uname -s)-$(uname -m) $farcall:\" $why; exit 1; fi"
         )
     }
 
