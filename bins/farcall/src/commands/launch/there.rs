@@ -12,6 +12,7 @@ use farcall_launcher::{Ended, Job, far};
 use super::registry::Registry;
 
 /// The variable that names another `ssh`.
+const NO_CONNECTION: &str = "ssh gave no connection";
 const SSH_VARIABLE: &str = "FARCALL_SSH";
 /// Time until a job runs, with what is copied for it.
 const BEGIN: Duration = Duration::from_secs(120);
@@ -60,6 +61,8 @@ struct Talk<'a> {
     /// What `ssh` said on standard error, once it has ended.
     words: Receiver<String>,
     until: Instant,
+    /// The far side has said something.
+    heard: bool,
 }
 
 impl<'a> Talk<'a> {
@@ -84,7 +87,16 @@ impl<'a> Talk<'a> {
         std::thread::Builder::new().spawn(move || read_marked(output, &own, |line| sender.send(line).is_ok()))?;
         let (sender, words) = sync_channel(1);
         std::thread::Builder::new().spawn(move || drop(sender.send(last_words(errors))))?;
-        Ok(Talk { key, registry, mark: mark.to_owned(), child, lines, words, until: Instant::now() + BEGIN })
+        Ok(Talk {
+            key,
+            registry,
+            mark: mark.to_owned(),
+            child,
+            lines,
+            words,
+            until: Instant::now() + BEGIN,
+            heard: false,
+        })
     }
 
     fn hold(&mut self, job: &Job, begun: &dyn Fn()) -> std::io::Result<Ended> {
@@ -133,22 +145,27 @@ impl<'a> Talk<'a> {
 
     fn pass(&self, bytes: &[u8]) -> std::io::Result<()> {
         let mut input = self.registry.input(self.key).ok_or_else(|| other("cancelled"))?;
-        input.write_all(bytes).map_err(|error| other(format!("the connection was lost: {error}")))
+        input.write_all(bytes).map_err(|error| match self.heard {
+            true => other(format!("the connection was lost: {error}")),
+            // An ssh that ended at once is seen here or where its answer is read.
+            false => other(NO_CONNECTION),
+        })
     }
 
-    fn answer(&self, wanted: &str) -> std::io::Result<()> {
+    fn answer(&mut self, wanted: &str) -> std::io::Result<()> {
         self.answer_of(&[wanted]).map(drop)
     }
 
-    fn answer_of(&self, wanted: &[&str]) -> std::io::Result<String> {
+    fn answer_of(&mut self, wanted: &[&str]) -> std::io::Result<String> {
         let line = match self.lines.recv_timeout(self.until.saturating_duration_since(Instant::now())) {
             Ok(line) => line,
             Err(RecvTimeoutError::Timeout) => {
                 self.registry.kill(self.key);
                 return Err(other("the far side did not answer in time"));
             }
-            Err(RecvTimeoutError::Disconnected) => return Err(other("ssh gave no connection")),
+            Err(RecvTimeoutError::Disconnected) => return Err(other(NO_CONNECTION)),
         };
+        self.heard = true;
         let word = line.split(' ').next().unwrap_or_default();
         if wanted.contains(&word) { Ok(word.to_owned()) } else { Err(other(format!("the far side says: {line}"))) }
     }
