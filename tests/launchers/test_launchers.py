@@ -6,6 +6,7 @@ Needs what `make build` stages. Each wait has an end; no test depends on how fas
 import os
 import pathlib
 import re
+import shutil
 import signal
 import socket
 import stat
@@ -250,6 +251,23 @@ def test_a_far_job_ends_with_its_ssh(far, tmp_path):
     launcher.process.kill()
     launcher.process.wait()
     eventually(lambda: [one.name for one in far.iterdir()] == [".cache"])
+
+
+def test_a_far_job_that_has_hardly_begun_ends_too(far, tmp_path, monkeypatch):
+    """Its process leads no group yet: the host is slow between the two."""
+    (tmp_path / "slow").mkdir()
+    program = write_program(tmp_path / "program", f"#!/bin/sh\necho $$ >{tmp_path}/begun\nexec sleep 1000\n")
+    slow = f"#!/bin/sh\necho $$ >{tmp_path}/hardly\nsleep 1\nexec {shutil.which('setsid')} \"$@\"\n"
+    write_program(tmp_path / "slow/setsid", slow)
+    monkeypatch.setenv("PATH", f"{tmp_path}/slow:{os.environ['PATH']}")
+    launcher = conformance.Launcher([FARCALL, "launch", "ssh"], [], SECONDS)
+    launcher.create("a", "hostname far", f"executable_path {program}")
+    eventually(lambda: (tmp_path / "hardly").exists() and (tmp_path / "hardly").read_text())
+    launcher.process.stdin.close()
+    assert launcher.end() == 0
+    process = int((tmp_path / "hardly").read_text())
+    eventually(lambda: not conformance.runs(process))
+    assert not (tmp_path / "begun").exists()
 
 
 @pytest.mark.parametrize(

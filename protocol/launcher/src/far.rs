@@ -79,12 +79,14 @@ pub fn run(mark: &str, job: &Job) -> String {
     let file = |name: &Option<String>| quoted(name.as_deref().unwrap_or("/dev/null"));
     let (output, errors) = (file(&job.stdout_file), file(&job.stderr_file));
     // Job control gives the program a process group of its own: all that it starts can be ended with it. `setsid` does,
-    // too, where a shell has none without a terminal. Descriptor 3 is the stream to here.
+    // too, where a shell has none without a terminal. Descriptor 3 is the stream to here. A stream that ends at once finds
+    // no group yet, but the process that is about to lead it.
     line += &format!(
         "{{ exec 3<&0; own=; ! command -v setsid >/dev/null || own=setsid; \
          $own {words} </dev/null >>{output} 2>>{errors} 3<&- & child=$!; group=${{own:+-}}$child; \
-         {{ while read -r line <&3; do :; done; kill -TERM \"$group\"; n=0; \
-         while [ $n -lt 5 ] && kill -0 \"$group\"; do sleep 1; n=$((n + 1)); done; kill -KILL \"$group\"; \
+         {{ while read -r line <&3; do :; done; kill -TERM \"$group\" || kill -TERM $child; n=0; \
+         while [ $n -lt 5 ] && {{ kill -0 \"$group\" || kill -0 $child; }}; do sleep 1; n=$((n + 1)); done; \
+         kill -KILL \"$group\" || kill -KILL $child; \
          }} >/dev/null 2>&1 & watch=$!; echo \"{mark} started\"; wait $child; status=$?; \
          kill -KILL \"$group\" 2>/dev/null; kill $watch 2>/dev/null; \
          echo \"{mark} ended $status\"; exit 0; }}; \
