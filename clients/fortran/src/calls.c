@@ -316,10 +316,11 @@ void farcall_fortran_cancel(const int64_t *number, int *stat, CFI_cdesc_t *errms
 }
 
 /* Ends a call that is under way; its arrays are the caller's when this returns. */
-void farcall_fortran_close_future(int64_t *number)
+void farcall_fortran_close_future(int64_t *number, int *stat, CFI_cdesc_t *errmsg)
 {
     object_release(object_take(*number, FUTURE));
     *number = 0;
+    end_well((struct ending){stat, errmsg});
 }
 
 /* Nothing that the events of a connection do not tell takes longer to be noticed. */

@@ -84,9 +84,10 @@ void farcall_fortran_serve(int64_t *number, CFI_cdesc_t *file, int *stat, CFI_cd
 }
 
 /* Closing what is closed does nothing, as in a CLOSE statement. */
-void farcall_fortran_close_server(int64_t *number)
+void farcall_fortran_close_server(int64_t *number, int *stat, CFI_cdesc_t *errmsg)
 {
     close_server(number);
+    end_well((struct ending){stat, errmsg});
 }
 
 /* A server for the procedure `what`; NULL after the caller was told. */
@@ -279,10 +280,11 @@ void farcall_fortran_help(const int64_t *number, CFI_cdesc_t *text, int *stat, C
 }
 
 /* The server keeps what it has looked up: the next call of the name costs no more. */
-void farcall_fortran_close_routine(int64_t *number)
+void farcall_fortran_close_routine(int64_t *number, int *stat, CFI_cdesc_t *errmsg)
 {
     object_release(object_take(*number, ROUTINE));
     *number = 0;
+    end_well((struct ending){stat, errmsg});
 }
 
 /* ---- Objects ----------------------------------------------------------------------------------------------------- */

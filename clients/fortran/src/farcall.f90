@@ -190,17 +190,23 @@ module farcall
 
   ! Ends what a variable names: a connection, a routine, a call (its arrays are the program's again), objects.
   interface farcall_close
-    subroutine close_server(it) bind(C, name="farcall_fortran_close_server")
+    subroutine close_server(it, stat, errmsg) bind(C, name="farcall_fortran_close_server")
       import
       type(farcall_server), intent(inout) :: it
+      integer(c_int), intent(out), optional :: stat
+      character(kind=c_char, len=*), intent(inout), optional :: errmsg
     end subroutine
-    subroutine close_routine(it) bind(C, name="farcall_fortran_close_routine")
+    subroutine close_routine(it, stat, errmsg) bind(C, name="farcall_fortran_close_routine")
       import
       type(farcall_routine), intent(inout) :: it
+      integer(c_int), intent(out), optional :: stat
+      character(kind=c_char, len=*), intent(inout), optional :: errmsg
     end subroutine
-    subroutine close_future(it) bind(C, name="farcall_fortran_close_future")
+    subroutine close_future(it, stat, errmsg) bind(C, name="farcall_fortran_close_future")
       import
       type(farcall_future), intent(inout) :: it
+      integer(c_int), intent(out), optional :: stat
+      character(kind=c_char, len=*), intent(inout), optional :: errmsg
     end subroutine
     subroutine close_object(it, stat, errmsg) bind(C, name="farcall_fortran_close_object")
       import

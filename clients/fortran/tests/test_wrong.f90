@@ -126,6 +126,16 @@ contains
     same = none
     call farcall_call(same, 'fortran/scale', stat=stat, errmsg=errmsg)
     call refused(stat, errmsg, farcall_invalid_argument, 'not connected')
+    ! What is closed already stays so, and that is no error.
+    stat = 1
+    call farcall_close(none, stat=stat, errmsg=errmsg)
+    call that(stat == farcall_ok, 'a closed connection')
+    stat = 1
+    call farcall_close(routine, stat=stat)
+    call that(stat == farcall_ok, 'a closed routine')
+    stat = 1
+    call farcall_close(future, stat=stat)
+    call that(stat == farcall_ok, 'a closed call')
   end subroutine
 
   subroutine ends()

@@ -59,7 +59,7 @@ pub fn words(tokens: &[Token]) -> String {
         .iter()
         .map(|token| match token {
             Token::Word(text) | Token::Number(text) => text.as_str(),
-            Token::Text => "'…'",
+            Token::Text(_) => "'…'",
             Token::Sign(sign) => sign,
             Token::Other(_) => "?",
         })
@@ -165,6 +165,10 @@ pub fn attribute(tokens: &[Token], declared: &mut Declared, constants: &Constant
         "pointer" => declared.pointer = true,
         "external" => declared.external = true,
         "parameter" => declared.parameter = true,
+        "contiguous" => declared.others.push("contiguous"),
+        "target" => declared.others.push("target"),
+        "asynchronous" => declared.others.push("asynchronous"),
+        "volatile" => declared.others.push("volatile"),
         _ => return false,
     }
     true

@@ -1,10 +1,12 @@
 //! From declarations to an interface file: what can be decided is drafted, what cannot is said.
 
-use crate::expression::{Expression, Language};
+use crate::callback::{self, interface_of, needs_adapter};
+use crate::expression::Expression;
+use crate::interface::type_word;
 use crate::parse::parse;
 use crate::source::statements;
 use crate::unit::{Base, Bound, Declared, Intent, Length, Module, Procedure, TypeSpec};
-use crate::{Problem, Source, wrapper};
+use crate::{Includes, Problem, Source, wrapper};
 
 /// What was drafted of a source.
 #[derive(Clone, Debug, Default)]
@@ -23,19 +25,24 @@ pub struct Draft {
     pub notes: Vec<Problem>,
 }
 
-/// Reads a source, and the sources of modules that it uses, and drafts its interface.
+/// Reads a source, the sources of modules that it uses, and what they include, and drafts its interface.
 ///
 /// # Errors
 /// What keeps any of it from being read.
-pub fn draft(source: &Source<'_>, uses: &[Source<'_>], library: &str) -> Result<Draft, Problem> {
+pub fn draft(
+    source: &Source<'_>,
+    uses: &[Source<'_>],
+    includes: Includes<'_>,
+    library: &str,
+) -> Result<Draft, Problem> {
     let mut others: Vec<Module> = Vec::new();
     for one in uses {
-        let read = statements(one.text, one.form)
+        let read = statements(one.text, one.form, includes)
             .map_err(|problem| Problem { message: format!("{}: {}", one.name, problem.message), ..problem })?;
         let (modules, _) = parse(&read, &others);
         others.extend(modules.into_iter().filter(|module| !module.name.is_empty()));
     }
-    let statements = statements(source.text, source.form)?;
+    let statements = statements(source.text, source.form, includes)?;
     // Modules of the file itself may use one another: a second look knows them.
     let (first, _) = parse(&statements, &others);
     others.extend(first.into_iter().filter(|module| !module.name.is_empty()));
@@ -109,6 +116,7 @@ pub enum Style {
 }
 
 /// A routine in the making.
+#[derive(Clone, Debug)]
 pub struct Routine {
     pub name: String,
     /// Of a module procedure.
@@ -119,7 +127,10 @@ pub struct Routine {
     pub extents: Vec<(String, String)>,
     /// Index of the parameter that is a function's result.
     pub result: Option<usize>,
-    problems: Vec<Problem>,
+    pub is_pure: bool,
+    /// What the linker calls it, with `bind(C)`.
+    pub binding: Option<String>,
+    pub problems: Vec<Problem>,
     notes: Vec<Problem>,
 }
 
@@ -137,14 +148,18 @@ pub struct Parameter {
     pub extents: Vec<Option<Expression>>,
     /// How long a CHARACTER is; `None` for `*`.
     pub length: Option<Expression>,
-    /// Parameters of a procedure that is passed.
-    pub callback: Option<Vec<Parameter>>,
-    comment: String,
-    notes: Vec<String>,
+    /// The procedure that is passed.
+    pub callback: Option<Box<Routine>>,
+    /// What the source says.
+    pub declared: Declared,
+    pub notes: Vec<String>,
 }
 
+/// Letters of a name (Fortran 2018, section 6.2.2).
+const NAME_MAX: usize = 63;
+
 /// Words that the interface language keeps, in lower case.
-const RESERVED: [&str; 12] = [
+const RESERVED: [&str; 17] = [
     "char",
     "short",
     "int",
@@ -157,9 +172,14 @@ const RESERVED: [&str; 12] = [
     "filename",
     "allocate",
     "broadcast",
+    "const",
+    "mode_in",
+    "mode_out",
+    "mode_inout",
+    "mode_work",
 ];
 
-/// Names of arguments may be types of the interface language.
+/// Names of arguments may be words of the interface language.
 fn interface_name(dummy: &str) -> String {
     if RESERVED.contains(&dummy) { format!("{dummy}_") } else { dummy.to_owned() }
 }
@@ -180,13 +200,16 @@ impl Routine {
     /// Takes the arguments in order: extents may name those that come later, but sizes of arrays only earlier ones.
     fn of(module: &Module, procedure: &Procedure) -> Routine {
         let in_module = !module.name.is_empty();
+        let binding = procedure.binding.clone();
         let mut routine = Routine {
             name: procedure.name.clone(),
             module: in_module.then(|| module.name.clone()),
-            style: if in_module { Style::C } else { Style::Fortran },
+            style: if in_module || binding.is_some() { Style::C } else { Style::Fortran },
             parameters: Vec::new(),
             extents: Vec::new(),
             result: None,
+            is_pure: procedure.pure,
+            binding,
             problems: Vec::new(),
             notes: Vec::new(),
         };
@@ -198,13 +221,14 @@ impl Routine {
         }
         for dummy in procedure.dummies.iter().chain(&procedure.result) {
             let is_result = procedure.result.as_ref() == Some(dummy) && !procedure.dummies.contains(dummy);
-            let parameter = routine.parameter(procedure, dummy, is_result);
+            let parameter = routine.parameter(module, procedure, dummy, is_result);
             if is_result {
                 routine.result = Some(routine.parameters.len());
             }
             routine.parameters.push(parameter);
         }
         routine.check_result(procedure);
+        routine.note_intents(procedure);
         // Only numbers go by value, and as C lays them out.
         if routine
             .parameters
@@ -213,10 +237,52 @@ impl Routine {
         {
             routine.style = Style::Fortran;
         }
-        if in_module && routine.wrapper_name().len() > 63 {
+        if !in_module {
+            routine.check_passing(procedure);
+        } else if callback::longest_name(&routine) > NAME_MAX {
             routine.problem(procedure.line, "its name is too long for a wrapper of it: give it a shorter one");
         }
         routine
+    }
+
+    /// What is called without a wrapper takes its arguments by the rules of one language: by reference, but for numbers of C.
+    fn check_passing(&mut self, procedure: &Procedure) {
+        let by_name = |one: &Parameter| (one.dummy.clone(), one.declared.line);
+        let by_value = self.parameters.iter().find(|one| one.declared.by_value).map(by_name);
+        let by_reference = |one: &&Parameter| one.intent == Intent::In && !one.is_array() && !one.declared.by_value;
+        let by_reference = self.parameters.iter().find(by_reference).map(by_name);
+        let wrapper = format!("put {} into a module, of which a wrapper is made", self.name);
+        match (procedure.binding.is_some(), self.style, by_value, by_reference) {
+            (false, _, Some((dummy, line)), _) => {
+                self.problem(line, format!("argument {dummy} is VALUE outside of a module: {wrapper}"));
+            }
+            (true, Style::Fortran, ..) => {
+                self.problem(procedure.line, format!("it is bind(C) and takes more than numbers: {wrapper}"));
+            }
+            (true, Style::C, _, Some((dummy, line))) => {
+                self.problem(
+                    line,
+                    format!(
+                        "argument {dummy} is not VALUE, as numbers of bind(C) should be that are only read: {wrapper}"
+                    ),
+                );
+            }
+            _ => {}
+        }
+    }
+
+    /// One note for all arguments of which the source does not say whether they are written to.
+    fn note_intents(&mut self, procedure: &Procedure) {
+        let told = |one: &&Parameter| one.declared.intent.is_some() || one.declared.by_value || one.callback.is_some();
+        let dummies =
+            self.parameters.iter().enumerate().filter(|(index, _)| Some(*index) != self.result).map(|(_, one)| one);
+        let without: Vec<&str> =
+            dummies.filter(|one| !told(one) && !one.declared.external).map(|one| one.dummy.as_str()).collect();
+        if !without.is_empty() {
+            let message =
+                format!("{}: no INTENT for {}: drafted as INOUT; make them IN or OUT", self.name, without.join(", "));
+            self.notes.push(Problem::new(procedure.line, message));
+        }
     }
 
     /// What the library calls the wrapper.
@@ -231,7 +297,7 @@ impl Routine {
     }
 
     /// Everything about one argument. What cannot be decided leaves its default, which only the comment shows.
-    fn parameter(&mut self, procedure: &Procedure, dummy: &str, is_result: bool) -> Parameter {
+    fn parameter(&mut self, module: &Module, procedure: &Procedure, dummy: &str, is_result: bool) -> Parameter {
         let nothing = Declared { line: procedure.line, ..Declared::default() };
         let declared = procedure.declared.get(dummy).unwrap_or(&nothing);
         let mut parameter = Parameter {
@@ -243,15 +309,15 @@ impl Routine {
             extents: Vec::new(),
             length: None,
             callback: None,
-            comment: declared.comment.clone(),
+            declared: declared.clone(),
             notes: Vec::new(),
         };
         if is_result && dummy == self.name {
             parameter.name = "result".to_owned();
         }
-        if let Some(interface) = procedure.interfaces.iter().find(|one| one.name == dummy) {
+        if let Some(interface) = interface_of(module, procedure, dummy) {
             parameter.intent = Intent::In;
-            parameter.callback = self.callback(interface);
+            parameter.callback = self.callback(dummy, interface);
             return parameter;
         }
         self.refuse_attributes(dummy, declared);
@@ -259,14 +325,10 @@ impl Routine {
         self.take_intent(&mut parameter, declared, is_result);
         self.take_shape(procedure, &mut parameter, declared);
         if declared.optional {
-            parameter.notes.push("optional there; always passed here".to_owned());
+            let note = "optional there; always passed here";
+            parameter.notes.push(note.to_owned());
+            self.notes.push(Problem::new(declared.line, format!("{}: {dummy}: {note}", self.name)));
         }
-        let notes: Vec<_> = parameter
-            .notes
-            .iter()
-            .map(|note| Problem::new(declared.line, format!("{}: {dummy}: {note}", self.name)))
-            .collect();
-        self.notes.extend(notes);
         parameter
     }
 
@@ -276,7 +338,11 @@ impl Routine {
             (declared.allocatable, "is ALLOCATABLE: give it explicit or assumed shape"),
             (declared.pointer, "is a POINTER: give it explicit or assumed shape"),
             (declared.assumed_rank, "is of assumed rank: a routine's arrays have one rank"),
-            (declared.external, "is a procedure whose arguments are not declared: give it an interface block"),
+            (
+                declared.external && declared.interface.is_none(),
+                "is a procedure whose arguments are not declared: give it an interface block",
+            ),
+            (declared.interface.is_some(), "is a procedure whose interface is in another file: name that with --uses"),
         ];
         for (applies, why) in refused {
             if applies {
@@ -289,6 +355,12 @@ impl Routine {
     fn take_type(&mut self, procedure: &Procedure, parameter: &mut Parameter, declared: &Declared) {
         let dummy = parameter.dummy.clone();
         let spec = declared.type_spec.clone().or_else(|| implicit(procedure, &dummy));
+        if let (None, false, Some(unread)) = (&declared.type_spec, procedure.implicit.none, procedure.unread.first()) {
+            self.problem(
+                procedure.line,
+                format!("argument {dummy} may be declared in a file that INCLUDE names; {unread}"),
+            );
+        }
         let Some(spec) = spec.filter(|_| !declared.external) else {
             if !declared.external {
                 self.problem(declared.line, format!("argument {dummy} is not declared"));
@@ -338,7 +410,7 @@ impl Routine {
             Some(intent) => intent,
             None if declared.by_value => Intent::In,
             None => {
-                parameter.notes.push("no INTENT there: drafted as INOUT; make it IN or OUT".to_owned());
+                parameter.notes.push("no INTENT there: make it IN or OUT".to_owned());
                 Intent::InOut
             }
         };
@@ -350,7 +422,8 @@ impl Routine {
         for (index, bound) in declared.shape.iter().enumerate() {
             let extent = match bound {
                 Bound::Extent(expression) => self.resolved(procedure, expression).map(Some).unwrap_or_else(|name| {
-                    let message = format!("argument {dummy}: its extent {} names {name}, which is neither an argument that is given nor a constant", index + 1);
+                    let unread = procedure.unread.first().map_or_else(String::new, |unread| format!("; {unread}"));
+                    let message = format!("argument {dummy}: its extent {} names {name}, which is neither an argument that is given nor a constant{unread}", index + 1);
                     self.problem(declared.line, message);
                     None
                 }),
@@ -429,27 +502,44 @@ impl Routine {
         })
     }
 
-    /// The parameters of a procedure that is passed.
-    fn callback(&mut self, interface: &Procedure) -> Option<Vec<Parameter>> {
-        if interface.result.is_some() {
-            self.problem(
-                interface.line,
-                format!("argument {} is a function: routines call back subroutines alone", interface.name),
-            );
-            return None;
-        }
-        let mut inner = Routine::of(&Module::default(), interface);
+    /// A procedure that is passed. What is not called through a wrapper can take but what a server passes.
+    fn callback(&mut self, dummy: &str, interface: &Procedure) -> Option<Box<Routine>> {
+        let home = Module { name: self.module.clone().unwrap_or_default(), ..Module::default() };
+        let named = Procedure { name: dummy.to_owned(), ..interface.clone() };
+        let mut inner = Routine::of(&home, &named);
+        inner.style = Style::Fortran;
         self.problems.append(&mut inner.problems);
         self.notes.append(&mut inner.notes);
-        Some(inner.parameters)
+        if self.module.is_none() && needs_adapter(&inner) {
+            let what = if inner.result.is_some() { "a function" } else { "no plain subroutine" };
+            let message =
+                format!("argument {dummy} is {what}: put {} into a module, of which a wrapper is made", self.name);
+            self.problem(interface.line, message);
+        }
+        for one in &inner.parameters {
+            let refused = [
+                (one.callback.is_some(), "takes a procedure itself"),
+                (one.declared.optional, "has OPTIONAL arguments"),
+            ];
+            for (_, why) in refused.into_iter().filter(|(applies, _)| *applies) {
+                self.problem(interface.line, format!("argument {dummy} {why}, which a server cannot pass"));
+            }
+        }
+        if inner.result.is_some_and(|result| inner.parameters[result].is_array()) {
+            self.problem(
+                interface.line,
+                format!("argument {dummy} is a function that returns an array: make it a subroutine"),
+            );
+        }
+        Some(Box::new(inner))
     }
 
     /// What functions may return: numbers by value where they are called directly, anything that has a shape through a wrapper.
     fn check_result(&mut self, procedure: &Procedure) {
         let Some(result) = self.result.map(|index| &self.parameters[index]) else { return };
         let outside = self.module.is_none();
-        if result.base == Base::Character {
-            self.problem(procedure.line, "it is a function that returns characters: make it a subroutine");
+        if outside && result.base == Base::Character {
+            self.problem(procedure.line, "it is a function that returns characters: put it into a module");
         } else if outside && !result.extents.is_empty() {
             self.problem(procedure.line, "it is a function that returns an array: put it into a module");
         }
@@ -462,121 +552,4 @@ fn is_size(procedure: &Procedure, name: &str) -> bool {
     let spec = declared.and_then(|one| one.type_spec.clone()).or_else(|| implicit(procedure, name));
     let given = declared.is_none_or(|one| one.intent != Some(Intent::Out) && one.shape.is_empty());
     given && spec.is_some_and(|spec| spec.base == Base::Integer)
-}
-
-/// The interface language's word for a type.
-pub fn type_word(base: &Base, kind: i64) -> Option<&'static str> {
-    Some(match (base, kind) {
-        (Base::Integer, 1) | (Base::Logical, 1) => "int8",
-        (Base::Integer, 2) | (Base::Logical, 2) => "short",
-        (Base::Integer, 4) => "int",
-        (Base::Integer | Base::Logical, 8) => "int64",
-        (Base::Logical, 4) => "logical",
-        (Base::Real, 4) => "float",
-        (Base::Real, 8) => "double",
-        (Base::Complex, 4) => "scomplex",
-        (Base::Complex, 8) => "dcomplex",
-        (Base::Character, 1) => "char",
-        _ => return None,
-    })
-}
-
-impl Parameter {
-    /// Whether it has dimensions, a CHARACTER's length not among them.
-    pub fn is_array(&self) -> bool {
-        !self.extents.is_empty()
-    }
-
-    /// `INOUT double a[n][m] column "…"`
-    fn text(&self) -> String {
-        if let Some(parameters) = &self.callback {
-            let inner: Vec<_> = parameters.iter().map(Parameter::text).collect();
-            return format!("{}({})", self.name, inner.join(", "));
-        }
-        let mode = match self.intent {
-            Intent::In => "IN",
-            Intent::Out => "OUT",
-            Intent::InOut => "INOUT",
-        };
-        let is_text = self.base == Base::Character;
-        // Characters that are only read have any length; a single one is a char.
-        let single = self.length == Some(Expression::Number(1));
-        let word = match () {
-            () if is_text && self.intent == Intent::In && !single && !self.is_array() => "string",
-            () => type_word(&self.base, self.kind).unwrap_or("?"),
-        };
-        let mut text = format!("{mode} {word} {}", self.name);
-        if word == "char" && !(single && !self.is_array() && self.intent == Intent::In) && !(single && self.is_array())
-        {
-            text.push_str(&format!(
-                "[{}]",
-                self.length.as_ref().map_or_else(|| "?".to_owned(), |length| length.write(Language::Interface))
-            ));
-        }
-        for extent in &self.extents {
-            text.push_str(&format!(
-                "[{}]",
-                extent.as_ref().map_or_else(|| "?".to_owned(), |one| one.write(Language::Interface))
-            ));
-        }
-        if self.extents.len() > 1 || (self.is_array() && is_text && !single) {
-            text.push_str(" column");
-        }
-        if !self.comment.is_empty() {
-            let clean: String = self
-                .comment
-                .chars()
-                .filter(|one| !one.is_control())
-                .map(|one| if one == '"' || one == '\\' { '\'' } else { one })
-                .collect();
-            text.push_str(&format!(" \"{clean}\""));
-        }
-        text
-    }
-}
-
-impl Routine {
-    /// The definition; a comment where there are problems.
-    fn text(&self) -> String {
-        let mut lines = Vec::new();
-        let mut arguments: Vec<(String, &[String])> = Vec::new();
-        // Callbacks come last in a list, whatever their place in the call.
-        let (callbacks, plain): (Vec<_>, Vec<_>) = self.parameters.iter().partition(|one| one.callback.is_some());
-        arguments.extend(plain.iter().map(|one| (one.text(), one.notes.as_slice())));
-        arguments
-            .extend(self.extents.iter().map(|(name, doc)| (format!("IN int64 {name} \"{doc}\""), &[] as &[String])));
-        arguments.extend(callbacks.iter().map(|one| (one.text(), one.notes.as_slice())));
-        lines.push(format!("Define {}(", self.name));
-        let count = arguments.len();
-        for (index, (text, notes)) in arguments.into_iter().enumerate() {
-            for note in notes {
-                lines.push(format!("    /* {note} */"));
-            }
-            lines.push(format!("    {text}{}", if index + 1 < count { "," } else { "" }));
-        }
-        lines.push(")".to_owned());
-        lines.push(self.call());
-        if self.problems.is_empty() {
-            return lines.join("\n") + "\n";
-        }
-        let why = self.problems.iter().map(|problem| format!("// line {}: {}\n", problem.line, problem.message));
-        let body = lines.iter().map(|line| format!("// {line}\n"));
-        format!(
-            "// Not published until somebody has decided this and removed the slashes:\n{}{}",
-            why.collect::<String>(),
-            body.collect::<String>()
-        )
-    }
-
-    /// Which code it is, with the arguments in the procedure's own order.
-    fn call(&self) -> String {
-        let result = self.result.filter(|_| self.module.is_none());
-        let passed = self.parameters.iter().enumerate().filter(|(index, _)| Some(*index) != result);
-        let mut names: Vec<&str> = passed.map(|(_, one)| one.name.as_str()).collect();
-        names.extend(self.extents.iter().map(|(name, _)| name.as_str()));
-        let language = if self.style == Style::C { "C" } else { "Fortran" };
-        let function = if self.module.is_some() { self.wrapper_name() } else { self.name.clone() };
-        let value = result.map_or_else(String::new, |index| format!("{} = ", self.parameters[index].name));
-        format!("Calls \"{language}\" {value}{function}({});", names.join(", "))
-    }
 }

@@ -111,8 +111,10 @@ fn function(name: &str, inside: &[Token], depth: usize) -> Option<Expression> {
     let arguments = split_commas(inside);
     match (name, arguments.as_slice()) {
         ("size", [array]) => Some(Expression::Size(only_word(array)?, None)),
-        ("size" | "ubound", [array, dimension]) => match dimension {
-            [Token::Number(number)] => {
+        ("size" | "ubound", [array, dimension] | [array, dimension, _]) => match dimension {
+            [rest @ .., Token::Number(number)]
+                if rest.is_empty() || matches!(rest, [word, Token::Sign("=")] if word.is_word("dim")) =>
+            {
                 let number = number.parse().ok().filter(|number| (1..=15).contains(number))?;
                 Some(Expression::Size(only_word(array)?, Some(number)))
             }

@@ -5,10 +5,12 @@
 //! their compiler's making, and assumed-shape arguments its private descriptors, so they get wrappers with explicit shapes,
 //! which the site's own compiler compiles.
 
+mod callback;
 mod constant;
 mod declare;
 mod draft;
 mod expression;
+mod interface;
 mod kinds;
 mod parse;
 mod source;
@@ -17,10 +19,13 @@ mod unit;
 mod wrapper;
 
 pub use draft::{Draft, draft};
-pub use source::Form;
+pub use source::{Form, is_directive};
 
 /// A source of more bytes is refused.
 pub const FILE_BYTES_MAX: usize = 4 << 20;
+
+/// Gives the text of a file that a source includes; `Err` says why it does not.
+pub type Includes<'a> = &'a dyn Fn(&str) -> Result<String, String>;
 
 /// A source file.
 #[derive(Clone, Copy, Debug)]

@@ -1,5 +1,7 @@
 //! Program units: which modules and procedures a source has, and what they declare. Executable statements are passed over.
 
+use std::sync::Arc;
+
 use crate::Problem;
 use crate::constant::{Constants, value};
 use crate::declare::{self, attribute, entity, type_spec};
@@ -151,16 +153,24 @@ impl Parser<'_> {
         // Internal procedures are nobody else's, and interfaces of a module name what is defined elsewhere.
         let is_dummy = matches!(self.scopes.last(), Some(Scope::Interface))
             && matches!(self.scopes.iter().rev().nth(1), Some(Scope::Procedure(_)));
-        let elsewhere = matches!(self.scopes.last(), Some(Scope::Interface)) && !is_dummy;
-        if inside_procedure || elsewhere {
+        if inside_procedure {
             self.scopes.push(Scope::Other);
             return;
         }
         let in_module = !self.scopes.is_empty();
-        let home = if in_module { self.modules.last() } else { None };
-        let (constants, implicit) =
-            home.map_or_else(Default::default, |module| (module.constants.clone(), module.implicit.clone()));
-        let mut procedure = Procedure { line: statement.line, constants, implicit, ..Procedure::default() };
+        let mut procedure = Procedure { line: statement.line, ..Procedure::default() };
+        match (self.scopes.iter().rev().nth(1), self.modules.last()) {
+            (Some(Scope::Procedure(outer)), _) if is_dummy => procedure.constants = outer.constants.clone(),
+            (_, Some(home)) if in_module => {
+                procedure.constants = home.constants.clone();
+                procedure.implicit = home.implicit.clone();
+                procedure.unread = home.unread.clone();
+            }
+            _ => {}
+        }
+        procedure.is_separate = heading.prefix.iter().any(|token| token.is_word("module"));
+        procedure.pure = !heading.prefix.iter().any(|token| token.is_word("impure"))
+            && heading.prefix.iter().any(|token| token.is_word("pure") || token.is_word("elemental"));
         read_heading(&mut procedure, heading);
         self.scopes.push(Scope::Procedure(Box::new(procedure)));
     }
@@ -169,12 +179,13 @@ impl Parser<'_> {
     fn end(&mut self) {
         let Some(Scope::Procedure(procedure)) = self.scopes.pop() else { return };
         match self.scopes.last() {
-            Some(Scope::Interface) => {
-                let outer = self.scopes.iter_mut().rev().nth(1);
-                if let Some(Scope::Procedure(outer)) = outer {
-                    outer.interfaces.push(*procedure);
-                }
-            }
+            Some(Scope::Interface) => match (self.scopes.iter_mut().rev().nth(1), self.modules.last_mut()) {
+                (Some(Scope::Procedure(outer)), _) => outer.interfaces.push(Arc::new(*procedure)),
+                // The body is in a submodule; what it takes is said here.
+                (Some(Scope::Module), Some(module)) if procedure.is_separate => module.procedures.push(*procedure),
+                (Some(Scope::Module), Some(module)) => module.interfaces.push(Arc::new(*procedure)),
+                _ => {}
+            },
             Some(Scope::Module) => {
                 if let Some(module) = self.modules.last_mut() {
                     module.procedures.push(*procedure);
@@ -195,7 +206,11 @@ impl Parser<'_> {
             _ => return,
         };
         match all[0].word() {
-            Some("use") => place.use_module(all, self.others, statement.line),
+            Some("use") => place.use_module(all, self.others),
+            Some("include") if matches!(all.get(1), Some(Token::Text(_))) => place.include(all, statement),
+            Some("entry") if matches!(place, Place::Procedure(_)) && is_entry(all) => self
+                .problems
+                .push(Problem::new(statement.line, "an ENTRY is not drafted: make it a procedure of its own")),
             Some("implicit") => place.implicit(all),
             Some("parameter") => place.parameters(all),
             Some("private" | "public") => place.access(all),
@@ -222,6 +237,19 @@ fn is_type_definition(all: &[Token]) -> bool {
     }
 }
 
+/// `entry name` and `entry name(…)`, not an assignment to something of that name.
+fn is_entry(all: &[Token]) -> bool {
+    all.get(1).and_then(Token::word).is_some() && all.get(2).is_none_or(|third| third.is("("))
+}
+
+/// The name that `bind(C)` or `bind(C, name="…")` gives.
+fn binding(behind: &[Token], name: &str) -> Option<String> {
+    let at = behind.iter().position(|token| token.is_word("bind"))?;
+    let (inside, _) = parenthesised(&behind[at + 1..])?;
+    let given = inside.iter().find_map(|token| if let Token::Text(text) = token { Some(text.trim()) } else { None });
+    Some(given.unwrap_or(name).to_owned())
+}
+
 /// The name, the dummies, and what a function returns.
 fn read_heading(procedure: &mut Procedure, heading: &Heading<'_>) {
     let Some((name, rest)) = heading.rest.split_first() else { return };
@@ -238,6 +266,7 @@ fn read_heading(procedure: &mut Procedure, heading: &Heading<'_>) {
             _ => procedure.problems.push(Problem::new(procedure.line, "its list of arguments cannot be read")),
         }
     }
+    procedure.binding = binding(behind, &procedure.name);
     if !heading.is_function {
         return;
     }
@@ -250,6 +279,12 @@ fn read_heading(procedure: &mut Procedure, heading: &Heading<'_>) {
     let declared = Declared { line: procedure.line, type_spec: spec, ..Declared::default() };
     procedure.declared.insert(result.clone(), declared);
     procedure.result = Some(result);
+}
+
+/// What a module gives to those that use it.
+enum Named {
+    Constant(i64),
+    Interface(Arc<Procedure>),
 }
 
 /// Where declarations go.
@@ -268,13 +303,20 @@ impl Place<'_> {
     }
 
     /// `use, intrinsic :: module, only: here => there, name`
-    fn use_module(&mut self, all: &[Token], others: &[Module], _line: usize) {
+    fn use_module(&mut self, all: &[Token], others: &[Module]) {
         let begin = all.iter().position(|token| token.is("::")).map_or(1, |at| at + 1);
         let Some(name) = all.get(begin).and_then(Token::word) else { return };
-        let known: Vec<(String, i64)> = match kinds::intrinsic(name) {
-            Some(known) => known.map(|(name, kind)| (name.to_owned(), kind)).collect(),
+        let known: Vec<(String, Named)> = match kinds::intrinsic(name) {
+            Some(known) => known.map(|(name, kind)| (name.to_owned(), Named::Constant(kind))).collect(),
             None => match others.iter().find(|module| module.name == name) {
-                Some(module) => module.constants.iter().map(|(name, kind)| (name.clone(), *kind)).collect(),
+                Some(module) => {
+                    let constants = module.constants.iter();
+                    let interfaces = module.interfaces.iter();
+                    constants
+                        .map(|(name, value)| (name.clone(), Named::Constant(*value)))
+                        .chain(interfaces.map(|one| (one.name.clone(), Named::Interface(one.clone()))))
+                        .collect()
+                }
                 None => return,
             },
         };
@@ -288,14 +330,40 @@ impl Place<'_> {
                 _ => {}
             }
         }
-        for (there, kind) in known {
+        for (there, named) in known {
             let mut names: Vec<&str> = renamed.iter().filter(|(_, of)| *of == there).map(|(here, _)| *here).collect();
             if names.is_empty() && only.is_none() {
                 names.push(&there);
             }
             for name in names {
-                self.constants().insert(name.to_owned(), kind);
+                self.know(name, &named);
             }
+        }
+    }
+
+    /// Takes over what a module names.
+    fn know(&mut self, name: &str, named: &Named) {
+        let interfaces = match self {
+            Place::Procedure(procedure) => &mut procedure.interfaces,
+            Place::Module(module) => &mut module.interfaces,
+        };
+        match named {
+            Named::Constant(value) => drop(self.constants().insert(name.to_owned(), *value)),
+            Named::Interface(one) if one.name == name => interfaces.push(one.clone()),
+            Named::Interface(one) => {
+                interfaces.push(Arc::new(Procedure { name: name.to_owned(), ..one.as_ref().clone() }));
+            }
+        }
+    }
+
+    /// An INCLUDE of which there is no text, with the reason.
+    fn include(&mut self, all: &[Token], statement: &Statement) {
+        let unread = match self {
+            Place::Procedure(procedure) => &mut procedure.unread,
+            Place::Module(module) => &mut module.unread,
+        };
+        if let Some(Token::Text(name)) = all.get(1) {
+            unread.push(format!("'{name}' in line {} is not read: {}", statement.line, statement.comment));
         }
     }
 
@@ -364,6 +432,17 @@ impl Place<'_> {
                 return;
             }
             common.external |= is_procedure;
+            if is_procedure {
+                let named = parenthesised(&all[1..]);
+                common.interface = named
+                    .and_then(|(inside, _)| inside.first()?.word())
+                    .filter(|word| !is_prefix(word))
+                    .map(str::to_owned);
+                let attributes = named.map_or(&[][..], |(_, behind)| behind);
+                for one in split_commas(attributes.split(|token| token.is("::")).next().unwrap_or(&[])) {
+                    attribute(one, &mut common, &constants);
+                }
+            }
             // Behind the colons, or behind the word and its parentheses.
             names = colons.map_or_else(|| behind_word(all), |at| &rest[at + 1..]);
         } else if let Some(at) = colons {
@@ -439,6 +518,10 @@ fn merge(
     known.allocatable |= common.allocatable;
     known.pointer |= common.pointer;
     known.external |= common.external;
+    known.others.extend(&common.others);
+    if common.interface.is_some() {
+        known.interface.clone_from(&common.interface);
+    }
     if !comment.is_empty() {
         known.comment = comment.to_owned();
     }

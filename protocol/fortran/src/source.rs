@@ -1,6 +1,7 @@
-//! Statements of a source: comments and continuations of free and fixed form (Fortran 2018, section 6.3).
+//! Statements of a source: comments and continuations of free and fixed form, and what is included (Fortran 2018, sections 6.3
+//! and 6.4).
 
-use crate::{FILE_BYTES_MAX, Problem};
+use crate::{FILE_BYTES_MAX, Includes, Problem};
 
 /// How a source is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,36 +33,71 @@ pub struct Statement {
 /// Lines of one statement at most; the standard has 255, compilers more.
 const LINES_MAX: usize = 2000;
 
-/// Cuts a source into statements.
-pub fn statements(text: &str, form: Form) -> Result<Vec<Statement>, Problem> {
-    if text.len() > FILE_BYTES_MAX {
-        return Err(Problem::new(1, format!("the file has more than {FILE_BYTES_MAX} bytes")));
-    }
-    let mut reader = Reader { statements: Vec::new(), open: None, lines: 0 };
-    for (index, line) in text.lines().enumerate() {
-        let number = index + 1;
-        if line.starts_with('#') && !line.starts_with("# ") {
-            let advice = "run the preprocessor first: gfortran -E -cpp file.F90 > file.f90";
-            return Err(Problem::new(number, format!("a line for the preprocessor; {advice}")));
-        }
-        if line.starts_with('#') {
-            // A line mark that the preprocessor left.
-            continue;
-        }
-        match form {
-            Form::Free => reader.free(number, line)?,
-            Form::Fixed => reader.fixed(number, line)?,
-        }
-    }
-    reader.end();
+/// Files that include one another go at most so deep.
+const INCLUDES_MAX: usize = 20;
+
+/// Cuts a source into statements. An INCLUDE of which there is no text stays a statement, with the reason for its comment.
+pub fn statements(text: &str, form: Form, includes: Includes<'_>) -> Result<Vec<Statement>, Problem> {
+    let mut reader = Reader { form, includes, statements: Vec::new(), open: None, lines: 0, depth: 0, bytes: 0 };
+    reader.file(text)?;
     Ok(reader.statements)
 }
 
-struct Reader {
+/// Whether a line asks something of the preprocessor; marks that it left itself ask nothing.
+pub fn is_directive(line: &str) -> bool {
+    line.strip_prefix('#').is_some_and(|rest| line_mark(rest).is_none())
+}
+
+/// `# 12 "file.F90" 2`: the number and the file of the next line.
+fn line_mark(behind: &str) -> Option<(usize, &str)> {
+    let (number, rest) = behind.trim_start().split_once(' ').unwrap_or((behind.trim(), ""));
+    Some((number.parse().ok()?, rest.split('"').nth(1).unwrap_or("")))
+}
+
+/// Numbers of lines, as marks give them: what came from other files stands where those were included.
+#[derive(Default)]
+struct Numbers<'a> {
+    line: usize,
+    own_file: Option<&'a str>,
+    elsewhere: bool,
+}
+
+impl<'a> Numbers<'a> {
+    /// That of the next line.
+    fn next(&mut self) -> usize {
+        self.line += usize::from(!self.elsewhere);
+        self.line
+    }
+
+    /// Goes where a mark says. The first one names the file itself.
+    fn mark(&mut self, number: usize, file: &'a str) {
+        self.elsewhere = *self.own_file.get_or_insert(file) != file;
+        if !self.elsewhere {
+            self.line = number.saturating_sub(1);
+        }
+    }
+}
+
+struct Reader<'a> {
+    form: Form,
+    includes: Includes<'a>,
     statements: Vec<Statement>,
     /// A statement that may go on, and whether it must (free form).
     open: Option<(Statement, bool)>,
     lines: usize,
+    /// Of files that include one another.
+    depth: usize,
+    /// Of all that was read.
+    bytes: usize,
+}
+
+/// The file that an INCLUDE line names.
+fn included(statement: &str) -> Option<&str> {
+    let (word, rest) = statement.split_at_checked("include".len())?;
+    let name = rest.trim();
+    let quote =
+        name.chars().next().filter(|first| ['\'', '"'].contains(first) && word.eq_ignore_ascii_case("include"))?;
+    name[1..].strip_suffix(quote)
 }
 
 /// The code of a line, and its comment. A text that goes on over the line's end stays open.
@@ -81,7 +117,57 @@ fn split_comment(line: &str) -> (&str, &str) {
     (line, "")
 }
 
-impl Reader {
+impl Reader<'_> {
+    /// All lines of a file.
+    fn file(&mut self, text: &str) -> Result<(), Problem> {
+        self.bytes = self.bytes.saturating_add(text.len());
+        if self.bytes > FILE_BYTES_MAX {
+            return Err(Problem::new(
+                1,
+                format!("the file has more than {FILE_BYTES_MAX} bytes, with what it includes"),
+            ));
+        }
+        let mut numbers = Numbers::default();
+        for line in text.lines() {
+            let number = numbers.next();
+            if is_directive(line) {
+                let advice = "run the preprocessor first: gfortran -E -cpp file.F90 > file.f90";
+                return Err(Problem::new(number, format!("a line for the preprocessor; {advice}")));
+            }
+            match (line.strip_prefix('#').and_then(line_mark), self.form) {
+                (Some((number, file)), _) => numbers.mark(number, file),
+                (None, Form::Free) => self.free(number, line)?,
+                (None, Form::Fixed) => self.fixed(number, line)?,
+            }
+        }
+        self.end()
+    }
+
+    /// Puts the statements of another file in the place of an INCLUDE line, at whose number they stand.
+    fn include(&mut self, statement: &Statement, name: &str) -> Result<(), Problem> {
+        let text = match (self.includes)(name) {
+            Ok(text) => text,
+            Err(why) => {
+                self.statements.push(Statement { comment: why, ..statement.clone() });
+                return Ok(());
+            }
+        };
+        if self.depth == INCLUDES_MAX {
+            let message =
+                format!("{name} is included in {INCLUDES_MAX} files, one in the other; does it include itself?");
+            return Err(Problem::new(statement.line, message));
+        }
+        let begin = self.statements.len();
+        self.depth += 1;
+        let read = self.file(&text);
+        self.depth -= 1;
+        read.map_err(|problem| {
+            Problem::new(statement.line, format!("{name}, line {}: {}", problem.line, problem.message))
+        })?;
+        self.statements[begin..].iter_mut().for_each(|one| one.line = statement.line);
+        Ok(())
+    }
+
     /// A line of free form.
     fn free(&mut self, number: usize, line: &str) -> Result<(), Problem> {
         let (code, comment) = split_comment(line);
@@ -91,10 +177,14 @@ impl Reader {
             return Ok(());
         }
         let continues = self.open.as_ref().is_some_and(|(_, more)| *more);
-        if continues {
-            code = code.strip_prefix('&').unwrap_or(code);
-        } else {
-            self.end();
+        if !continues {
+            self.end()?;
+        } else if let Some(rest) = code.strip_prefix('&') {
+            // What is broken within a word goes on without a blank.
+            code = rest;
+            if let Some((statement, _)) = &mut self.open {
+                statement.text.pop();
+            }
         }
         let more = code.ends_with('&');
         let code = code.strip_suffix('&').unwrap_or(code);
@@ -110,7 +200,7 @@ impl Reader {
         let (continues, code) = fixed_columns(line);
         let (code, comment) = split_comment(code);
         if !continues {
-            self.end();
+            self.end()?;
         }
         if code.trim().is_empty() {
             return Ok(());
@@ -136,13 +226,17 @@ impl Reader {
     }
 
     /// Ends the statement that is open: one, or several between semicolons.
-    fn end(&mut self) {
-        let Some((statement, _)) = self.open.take() else { return };
+    fn end(&mut self) -> Result<(), Problem> {
+        let Some((statement, _)) = self.open.take() else { return Ok(()) };
         for part in split_semicolons(&statement.text) {
-            if !part.trim().is_empty() {
-                self.statements.push(Statement { text: part.trim().to_owned(), ..statement.clone() });
+            let part = Statement { text: part.trim().to_owned(), ..statement.clone() };
+            match included(&part.text) {
+                Some(name) => self.include(&part, name)?,
+                None if part.text.is_empty() => {}
+                None => self.statements.push(part),
             }
         }
+        Ok(())
     }
 }
 

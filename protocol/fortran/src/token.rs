@@ -5,7 +5,8 @@
 pub enum Token {
     Word(String),
     Number(String),
-    Text,
+    /// What stands between the quotes.
+    Text(String),
     Sign(&'static str),
     /// A character that no statement has.
     Other(char),
@@ -63,7 +64,7 @@ fn next(rest: &str, first: char) -> (Token, usize) {
     }
     if first == '\'' || first == '"' {
         let end = rest[1..].find(first).map_or(rest.len(), |index| index + 2);
-        return (Token::Text, end);
+        return (Token::Text(rest[1..end].trim_end_matches(first).to_owned()), end);
     }
     if first == '.' {
         // .true., .and.: a word of their own.

@@ -1,6 +1,7 @@
 //! What was read of a source: modules, procedures and their dummy arguments.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::Problem;
 use crate::constant::Constants;
@@ -69,7 +70,11 @@ pub struct Declared {
     pub allocatable: bool,
     pub pointer: bool,
     pub external: bool,
+    /// The interface that `procedure(interface)` names.
+    pub interface: Option<String>,
     pub parameter: bool,
+    /// Attributes that callers need not know.
+    pub others: Vec<&'static str>,
     /// `dimension(..)`.
     pub assumed_rank: bool,
     pub comment: String,
@@ -84,14 +89,20 @@ pub struct Procedure {
     /// Of a function: the name of its result.
     pub result: Option<String>,
     pub declared: HashMap<String, Declared>,
-    /// Interfaces of procedures that are dummies.
-    pub interfaces: Vec<Procedure>,
+    /// Interfaces of procedures that are dummies, and those that `procedure(interface)` names.
+    pub interfaces: Vec<Arc<Procedure>>,
+    pub pure: bool,
+    /// `module subroutine` in an interface block: its body is in a submodule.
+    pub is_separate: bool,
+    /// What the linker calls it, with `bind(C)`.
+    pub binding: Option<String>,
+    /// Files that it includes, and that could not be read: types may be declared there.
+    pub unread: Vec<String>,
     pub constants: Constants,
     /// Types by first letters; `None` for `implicit none`.
     pub implicit: Implicit,
     /// Statements that could not be read, and other reasons not to draft it.
     pub problems: Vec<Problem>,
-    /// A comment right before it.
     pub has_alternate_returns: bool,
 }
 
@@ -109,6 +120,10 @@ pub struct Module {
     pub name: String,
     pub procedures: Vec<Procedure>,
     pub constants: Constants,
+    /// Those of its own interface blocks, and of modules that it uses.
+    pub interfaces: Vec<Arc<Procedure>>,
+    /// Files that it includes, and that could not be read.
+    pub unread: Vec<String>,
     pub implicit: Implicit,
     pub private_by_default: bool,
     pub public: Vec<String>,

@@ -1,5 +1,6 @@
 //! Wrappers of module procedures: a name that every compiler makes alike, and explicit shapes.
 
+use crate::callback;
 use crate::draft::{Parameter, Routine, Style};
 use crate::expression::Language;
 use crate::unit::{Base, Intent};
@@ -17,27 +18,60 @@ pub fn write(routine: &Routine) -> String {
     let mut lines = vec![
         format!("subroutine {name}({}){bind}", dummies.join(", ")),
         format!("  use {module}, only: farcall_wrapped => {}", routine.name),
-        "  use, intrinsic :: iso_c_binding".to_owned(),
-        "  implicit none".to_owned(),
     ];
+    let exchange = callback::exchange(routine);
+    lines.extend(exchange.uses);
+    lines.extend(["  use, intrinsic :: iso_c_binding".to_owned(), "  implicit none".to_owned()]);
     // What extents name is declared before them.
     let by_value = if routine.style == Style::C { "value" } else { "intent(in)" };
     lines.extend(routine.extents.iter().map(|(name, _)| format!("  integer(c_int64_t), {by_value} :: {name}")));
     let (scalars, arrays): (Vec<_>, Vec<_>) =
         routine.parameters.iter().partition(|one| !one.is_array() && one.base != Base::Character);
     lines.extend(scalars.into_iter().chain(arrays).map(|one| declaration(routine, one)));
+    lines.extend(exchange.before);
     lines.push(call(routine));
+    lines.extend(exchange.behind);
     lines.push(format!("end subroutine {name}\n"));
-    lines.iter().map(|line| broken(line)).collect::<Vec<_>>().join("\n")
+    let wrapper = lines.iter().map(|line| broken(line)).collect::<Vec<_>>().join("\n");
+    callback::module(routine).map_or_else(|| wrapper.clone(), |adapters| format!("{adapters}\n{wrapper}"))
 }
 
 /// A dummy argument with explicit shape; in C's style, numbers that are only read come by value.
-fn declaration(routine: &Routine, parameter: &Parameter) -> String {
+pub fn declaration(routine: &Routine, parameter: &Parameter) -> String {
     let name = parameter.name.as_str();
-    if parameter.callback.is_some() {
-        return format!("  external :: {name}");
+    match &parameter.callback {
+        Some(passed) if callback::needs_adapter(passed) => {
+            return format!(
+                "  procedure(farcall_{name}) :: {name}\n  procedure(farcall_{name}), pointer :: farcall_before_{name}"
+            );
+        }
+        Some(_) => return format!("  external :: {name}"),
+        None => {}
     }
-    let spec = match (&parameter.base, parameter.kind) {
+    let spec = type_text(parameter);
+    let is_value = routine.style == Style::C && parameter.intent == Intent::In && !parameter.is_array();
+    let attribute = match parameter.intent {
+        Intent::In if is_value => "value",
+        Intent::In => "intent(in)",
+        Intent::Out => "intent(out)",
+        Intent::InOut => "intent(inout)",
+    };
+    format!("  {spec}, {attribute} :: {name}{}", shape_text(parameter, |_| false))
+}
+
+/// The dimensions of an array, those that are assumed as colons.
+pub fn shape_text(parameter: &Parameter, is_assumed: impl Fn(usize) -> bool) -> String {
+    let extents = parameter.extents.iter().enumerate().map(|(index, one)| match one {
+        Some(one) if !is_assumed(index) => one.write(Language::Fortran),
+        _ => ":".to_owned(),
+    });
+    let extents: Vec<String> = extents.collect();
+    if extents.is_empty() { String::new() } else { format!("({})", extents.join(", ")) }
+}
+
+/// The type and its kind, with a CHARACTER's length.
+pub fn type_text(parameter: &Parameter) -> String {
+    match (&parameter.base, parameter.kind) {
         (Base::Integer, kind) => format!("integer(c_int{}_t)", kind * 8),
         (Base::Real, 4) => "real(c_float)".to_owned(),
         (Base::Real, _) => "real(c_double)".to_owned(),
@@ -51,23 +85,16 @@ fn declaration(routine: &Routine, parameter: &Parameter) -> String {
             format!("character(len={})", if any { "*".to_owned() } else { length.unwrap_or_else(|| "*".to_owned()) })
         }
         (Base::Derived(name), _) => format!("type({name})"),
-    };
-    let is_value = routine.style == Style::C && parameter.intent == Intent::In && !parameter.is_array();
-    let attribute = match parameter.intent {
-        Intent::In if is_value => "value",
-        Intent::In => "intent(in)",
-        Intent::Out => "intent(out)",
-        Intent::InOut => "intent(inout)",
-    };
-    let extents: Vec<String> = parameter.extents.iter().flatten().map(|one| one.write(Language::Fortran)).collect();
-    let shape = if extents.is_empty() { String::new() } else { format!("({})", extents.join(", ")) };
-    format!("  {spec}, {attribute} :: {name}{shape}")
+    }
 }
 
 /// The call of the procedure itself, under another name: the wrapper's arguments may have its.
 fn call(routine: &Routine) -> String {
     let passed = |parameter: &Parameter| {
         let name = parameter.name.as_str();
+        if let Some(adapter) = callback::adapter_name(parameter) {
+            return adapter;
+        }
         // A CHARACTER of a length of its own takes one that is long enough: as an assignment, blanks fill it up.
         match (&parameter.length, parameter.base == Base::Character && parameter.intent == Intent::In) {
             (Some(length), true) if length.write(Language::Fortran) != "1" => {
@@ -91,7 +118,7 @@ fn call(routine: &Routine) -> String {
 }
 
 /// Breaks a line at commas.
-fn broken(line: &str) -> String {
+pub fn broken(line: &str) -> String {
     let mut text = String::new();
     let mut width = 0;
     for part in line.split_inclusive(", ") {

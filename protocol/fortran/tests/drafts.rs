@@ -11,10 +11,19 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
 }
 
+/// Files that sources include.
+fn included(name: &str) -> Result<String, String> {
+    match name {
+        "sizes.inc" => Ok("      INTEGER NMAX\n      PARAMETER (NMAX=100)\n".to_owned()),
+        "itself.inc" => Ok("      INCLUDE 'itself.inc'\n".to_owned()),
+        _ => Err("there is no such file".to_owned()),
+    }
+}
+
 /// All that is drafted of a source, as text.
 fn drafted(name: &str, text: &str) -> String {
     let source = Source { name, text, form: Form::of(name) };
-    let draft = match draft(&source, &[], "./lib.so") {
+    let draft = match draft(&source, &[], &included, "./lib.so") {
         Ok(draft) => draft,
         Err(problem) => return format!("{}: {}\n", problem.line, problem.message),
     };
@@ -110,6 +119,7 @@ fn hostile_sources_end_soon() {
     assert!(drafted("f.f90", &continued).contains("more than 2000 lines"));
     let long = " ".repeat(FILE_BYTES_MAX + 1);
     assert!(drafted("f.f90", &long).contains("more than"));
+    assert!(drafted("f.f90", "include 'itself.inc'\n").contains("does it include itself?"));
     let open = "interface\n".repeat(10_000);
     assert!(drafted("f.f90", &open).contains("an `end` is missing"));
 }
@@ -117,6 +127,13 @@ fn hostile_sources_end_soon() {
 #[test]
 fn preprocessor_lines_are_told() {
     assert!(drafted("f.F90", "#ifdef A\nend\n").contains("1: a line for the preprocessor"));
+    assert!(drafted("f.F90", "!\n#  ifdef A\nend\n").contains("2: a line for the preprocessor"));
+}
+
+#[test]
+fn lines_are_those_before_the_preprocessor() {
+    let text = "# 1 \"f.F90\"\n# 1 \"<built-in>\"\n# 1 \"f.F90\"\n\n# 1 \"a.h\" 1\n!\n!\n# 3 \"f.F90\" 2\nsubroutine f(x)\nreal :: x(*)\nend\n";
+    assert!(drafted("f.F90", text).starts_with("4: error: f: argument x"), "{}", drafted("f.F90", text));
 }
 
 #[test]
@@ -129,7 +146,7 @@ fn kinds_of_another_file_are_known() {
     let text =
         "module m\nuse kinds\ncontains\nsubroutine f(x)\nreal(dp), intent(in) :: x\nend subroutine\nend module\n";
     let source = Source { name: "m.f90", text, form: Form::Free };
-    assert!(draft(&source, &[kinds], "m.so").unwrap().interface.contains("IN double x"));
-    let alone = draft(&source, &[], "m.so").unwrap();
+    assert!(draft(&source, &[kinds], &included, "m.so").unwrap().interface.contains("IN double x"));
+    let alone = draft(&source, &[], &included, "m.so").unwrap();
     assert!(alone.problems[0].message.contains("nobody knows the kind `dp`"), "{:?}", alone.problems);
 }

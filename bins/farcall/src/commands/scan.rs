@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_fortran::{Draft, Form, Problem, Source, draft};
+use farcall_fortran::{Draft, Form, Problem, Source, draft, is_directive};
 use farcall_idl::format::format;
 
 use crate::output::{notice, print};
@@ -24,6 +24,9 @@ pub struct ScanArguments {
     /// A source of a module that it uses, for constants such as kinds; may be repeated, in order of use
     #[arg(long, value_name = "FILE.f90")]
     uses: Vec<PathBuf>,
+    /// A folder with files that it includes, beside its own; may be repeated
+    #[arg(short = 'I', long = "include", value_name = "FOLDER")]
+    includes: Vec<PathBuf>,
     /// Where the interface goes; the wrapper goes beside it [default: the source's name with .idl, in this folder]
     #[arg(short, long, value_name = "FILE.idl")]
     output: Option<PathBuf>,
@@ -99,16 +102,71 @@ fn drafted(arguments: &ScanArguments, places: &Places) -> Result<Draft> {
         .uses
         .iter()
         .chain([&arguments.file])
-        .map(|file| Ok((file.display().to_string(), read(file)?)))
+        .map(|file| Ok((file.display().to_string(), preprocessed(arguments, file, read(file)?)?)))
         .collect::<Result<_>>()?;
     let sources: Vec<Source<'_>> =
         texts.iter().map(|(name, text)| Source { name, text, form: Form::of(name) }).collect();
     let (last, uses) = sources.split_last().expect("the file itself is among them");
-    draft(last, uses, &places.library).map_err(|problem| {
+    let includes = |name: &str| included(arguments, name);
+    draft(last, uses, &includes, &places.library).map_err(|problem| {
         Error::new(ErrorKind::InvalidSource, OPERATION, problem.message)
             .with("file", arguments.file.display())
             .with("line", problem.line)
     })
+}
+
+/// The text of a file that a source includes: beside the source, or in one of the folders that were named.
+fn included(arguments: &ScanArguments, name: &str) -> std::result::Result<String, String> {
+    let beside = arguments.file.parent().unwrap_or(Path::new(""));
+    let folders = std::iter::once(beside).chain(arguments.includes.iter().map(PathBuf::as_path));
+    let found = folders.map(|folder| folder.join(name)).find(|file| file.is_file());
+    let file = found.ok_or("no such file beside the source; name its folder with --include")?;
+    read(&file).map_err(|error| error.to_string())
+}
+
+/// What the compiler makes of a source with lines for the preprocessor; any other source as it is.
+fn preprocessed(arguments: &ScanArguments, file: &Path, text: String) -> Result<String> {
+    let Some(line) = text.lines().position(is_directive) else { return Ok(text) };
+    let mut command = compiler();
+    command.extend(["-E", "-cpp"].map(str::to_owned));
+    command.extend(include_options(arguments)?);
+    let failed = |why: String| {
+        Error::new(ErrorKind::InvalidSource, OPERATION, why)
+            .with("file", file.display())
+            .with("line", line + 1)
+            .with("command", command.join(" "))
+            .fix("name a compiler in FC, with the macros that the source needs: FC='gfortran -DDOUBLE'")
+    };
+    let run = Command::new(&command[0]).args(&command[1..]).arg(file).output();
+    let run =
+        run.map_err(|error| failed(format!("it has lines for the preprocessor, which does not start: {error}")))?;
+    if !run.status.success() {
+        let words = String::from_utf8_lossy(&run.stderr);
+        return Err(failed(format!("the preprocessor refuses it: {}", first_lines(&words))));
+    }
+    // Comments may be of any encoding, and are not lost for that.
+    Ok(String::from_utf8_lossy(&run.stdout).into_owned())
+}
+
+/// `$FC` and its options, or gfortran.
+fn compiler() -> Vec<String> {
+    let compiler = std::env::var("FC").ok().filter(|compiler| !compiler.trim().is_empty());
+    compiler.unwrap_or_else(|| "gfortran".to_owned()).split_whitespace().map(str::to_owned).collect()
+}
+
+/// Folders of included files, for a compiler that runs elsewhere.
+fn include_options(arguments: &ScanArguments) -> Result<Vec<String>> {
+    let option = |folder: &PathBuf| {
+        let full = std::fs::canonicalize(folder)
+            .map_err(|error| Error::system(OPERATION, error).with("folder", folder.display()))?;
+        Ok(format!("-I{}", full.display()))
+    };
+    arguments.includes.iter().map(option).collect()
+}
+
+/// What a compiler says, as long as a person reads it.
+fn first_lines(words: &str) -> String {
+    words.lines().filter(|line| !line.trim().is_empty()).take(20).collect::<Vec<_>>().join("\n")
 }
 
 /// One line for a person, and for editors that jump to lines.
@@ -132,10 +190,9 @@ fn write(file: &Path, text: &str, force: bool) -> Result<()> {
 
 /// What makes the library, in the interface's folder.
 fn compile_command(arguments: &ScanArguments, places: &Places, has_wrapper: bool) -> Result<Vec<String>> {
-    let compiler = std::env::var("FC").ok().filter(|compiler| !compiler.trim().is_empty());
-    let compiler = compiler.unwrap_or_else(|| "gfortran".to_owned());
-    let mut command: Vec<String> = compiler.split_whitespace().map(str::to_owned).collect();
+    let mut command = compiler();
     command.extend(["-O2", "-shared", "-fPIC", "-o", &places.library].map(str::to_owned));
+    command.extend(include_options(arguments)?);
     let here = std::fs::canonicalize(places.folder()).map_err(|error| Error::system(OPERATION, error))?;
     for file in arguments.uses.iter().chain([&arguments.file]) {
         let full = std::fs::canonicalize(file).map_err(|error| Error::system(OPERATION, error))?;
@@ -193,6 +250,6 @@ fn build(places: &Places, command: &[String]) -> Result<()> {
         return Ok(());
     }
     let words = String::from_utf8_lossy(&run.stderr);
-    let words: String = words.lines().filter(|line| !line.trim().is_empty()).take(20).collect::<Vec<_>>().join("\n");
-    Err(Error::new(ErrorKind::InvalidSource, "compile the library", words).with("command", command.join(" ")))
+    Err(Error::new(ErrorKind::InvalidSource, "compile the library", first_lines(&words))
+        .with("command", command.join(" ")))
 }

@@ -42,6 +42,16 @@ contains
       real :: a
     end subroutine
   end subroutine
+  subroutine never(f, g, h)
+    procedure(elsewhere) :: f
+    procedure() :: g
+    interface
+      function h(x)
+        real, intent(in) :: x
+        real :: h(3)
+      end function
+    end interface
+  end subroutine
 end module
 subroutine outside(a)
   real :: a(:)
