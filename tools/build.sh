@@ -41,6 +41,10 @@ if [ "$stage/bin/farcall" -nt "$stage/libexec/farcall-lean" ]; then
     strip -o "$stage/libexec/farcall-lean.new" "$stage/bin/farcall"
     mv -f "$stage/libexec/farcall-lean.new" "$stage/libexec/farcall-lean"
 fi
+if [ "$stage/lib/libfarcall.so.0" -nt "$stage/libexec/libfarcall-lean.so" ]; then
+    strip -o "$stage/libexec/libfarcall-lean.new" "$stage/lib/libfarcall.so.0"
+    mv -f "$stage/libexec/libfarcall-lean.new" "$stage/libexec/libfarcall-lean.so"
+fi
 find clients/c/include clients/gridrpc/include -name '*.h' -exec install -C -m 644 {} "$stage/include/" \; 2>/dev/null || true
 tools/fortran.sh "$stage"
 # Libraries under the GPL are served when they are named, and not by default (docs/licences.md).

@@ -7,7 +7,7 @@ prefix=$2
 
 install -d "$prefix"/{bin,lib/pkgconfig,libexec,include,share/farcall/routines/by-name,share/farcall/fortran}
 install -m 755 "$stage/bin/farcall" "$prefix/bin/"
-install -m 755 "$stage/libexec/farcall-lean" "$prefix/libexec/"
+install -m 755 "$stage/libexec/farcall-lean" "$stage/libexec/libfarcall-lean.so" "$prefix/libexec/"
 install -m 755 "$stage/lib/libfarcall.so.0" "$prefix/lib/"
 ln -sfn libfarcall.so.0 "$prefix/lib/libfarcall.so"
 find "$stage/include" \( -name '*.h' -o -name '*.inc' -o -name '*.mod' \) -exec install -m 644 {} "$prefix/include/" \;

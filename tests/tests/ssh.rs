@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use far::{Far, children_of, kill};
-use farcall_tests::trouble;
+use farcall_tests::{library_directory, trouble};
 
 #[test]
 fn calls_go_through_a_real_sshd_and_outlive_its_end() {
@@ -92,4 +92,35 @@ fn a_call_outlives_its_ssh() {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     assert_ne!(far.pid(), pid, "another ssh came in its place");
     far.end();
+}
+
+#[test]
+fn code_in_an_interface_file_is_linked_with_a_library_that_is_brought_once() {
+    let far = Far::faked("unset FARCALL_LIBRARY_DIRECTORY", "/bin/sh");
+    let file = trouble(true);
+    let linked = file.to_str().unwrap();
+    far.printed(&["connect", "far"]);
+    let said = far.refused(&["publish", linked]);
+    assert!(said.contains("farcall connect HOST --library"), "{said}");
+    let bring = || {
+        let mut bring = far.command(&["connect", "far", "--library"]);
+        let done = bring.env("FARCALL_LIBRARY_DIRECTORY", library_directory()).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        far.files().into_iter().filter(|file| file.contains("/library-")).collect::<Vec<String>>()
+    };
+    let brought = bring();
+    assert!(brought.iter().any(|file| file.ends_with("/libfarcall.so.0")), "{brought:?}");
+    assert_eq!(bring(), brought, "once is enough");
+    far.printed(&["publish", linked]);
+    assert!(far.printed(&["ls"]).contains("trouble/fine"));
+    far.printed(&["call", "trouble/hold", "[1, 2]", "1"]);
+    far.end();
+}
+
+#[test]
+fn an_installation_without_the_library_says_so() {
+    let far = Far::faked("", "/bin/sh");
+    let said = far.refused(&["connect", "far", "--library"]);
+    assert!(said.contains("no libfarcall.so.0 to bring") && said.contains("FARCALL_LIBRARY_DIRECTORY"), "{said}");
+    assert!(far.files().iter().all(|file| !file.contains("/library-")), "{:?}", far.files());
 }

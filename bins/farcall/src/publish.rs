@@ -226,18 +226,32 @@ pub fn program_directory() -> PathBuf {
 fn library_directory() -> Result<PathBuf> {
     let named = std::env::var_os(LIBRARY_DIRECTORY_VARIABLE).map(PathBuf::from);
     let here = program_directory();
-    let places = [named, Some(here.join("../lib")), Some(here.clone())];
+    let places = [named, Some(here.join("../lib")), Some(here.clone()), brought_directory()];
     let found = places.into_iter().flatten().find(|place| place.join("libfarcall.so").exists());
     found.map(|place| std::fs::canonicalize(&place).unwrap_or(place)).ok_or_else(|| {
         Error::new(ErrorKind::Unavailable, "link an executable", "libfarcall.so is not beside the farcall program")
             .with("looked in", here.join("../lib").display())
-            .fix(format!("install Farcall whole, or name its folder in {LIBRARY_DIRECTORY_VARIABLE}"))
+            .fix(format!(
+                "install Farcall whole, or name its folder in {LIBRARY_DIRECTORY_VARIABLE}; to a host that ssh reaches, \
+                 `farcall connect HOST --library` brings it"
+            ))
     })
 }
 
+/// Where `farcall connect --library` puts them for a program that was brought: beside it, under its name.
+fn brought_directory() -> Option<PathBuf> {
+    let mut program = std::env::current_exe().ok()?.into_os_string();
+    program.push(".lib");
+    Some(PathBuf::from(program))
+}
+
 fn include_directories() -> Vec<PathBuf> {
-    let include = program_directory().join("../include");
-    if include.is_dir() { vec![include] } else { Vec::new() }
+    let brought = brought_directory().map(|folder| folder.join("include"));
+    [Some(program_directory().join("../include")), brought]
+        .into_iter()
+        .flatten()
+        .filter(|folder| folder.is_dir())
+        .collect()
 }
 
 fn cache_directory() -> Result<PathBuf> {

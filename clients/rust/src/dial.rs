@@ -44,11 +44,20 @@ pub struct ConnectOptions {
     /// Time for which a server that is reached by `ssh` stays when its last client is gone; where it runs already, it keeps
     /// its own. By default `$FARCALL_LINGER`, or ten minutes.
     pub linger: Option<Duration>,
+    /// Whether a host that is reached by `ssh` gets what code in interface files is linked with there, unless it has it.
+    pub brings_library: bool,
 }
 
 impl Default for ConnectOptions {
     fn default() -> ConnectOptions {
-        ConnectOptions { secret: None, timeout: TIMEOUT, heartbeat: None, reconnect: None, linger: None }
+        ConnectOptions {
+            secret: None,
+            timeout: TIMEOUT,
+            heartbeat: None,
+            reconnect: None,
+            linger: None,
+            brings_library: false,
+        }
     }
 }
 
@@ -106,10 +115,11 @@ fn by_ssh(address: SshAddress, options: &ConnectOptions) -> Result<Dial> {
     let linger = options.linger.map_or_else(ssh::linger, Ok)?;
     // A server whose routines run elsewhere is another one.
     let name = address.launcher.iter().fold(ssh::own_name(), |name, launcher| format!("{name}.{launcher}"));
-    let ssh = Ssh { address, name, linger, may_ask: false };
+    let ssh = Ssh { address, name, linger, may_ask: false, brings_library: false };
+    let brings_library = options.brings_library;
     let (first, patience) = (AtomicBool::new(true), options.timeout.max(ASKING));
     Ok(Box::new(move |time| match first.swap(false, Ordering::Relaxed) {
-        true => ssh::connect(&Ssh { may_ask: true, ..ssh.clone() }, patience),
+        true => ssh::connect(&Ssh { may_ask: true, brings_library, ..ssh.clone() }, patience),
         false => ssh::connect(&ssh, time),
     }))
 }

@@ -5,6 +5,7 @@
 //! stream to a server that lives there on its own.
 
 mod conversation;
+mod library;
 mod program;
 mod sharing;
 
@@ -98,6 +99,8 @@ pub struct Ssh {
     pub linger: Duration,
     /// Whether `ssh` may ask the user.
     pub may_ask: bool,
+    /// Whether to bring what code in interface files is linked with.
+    pub brings_library: bool,
 }
 
 /// The variable that names the server elsewhere which this user's programs share.

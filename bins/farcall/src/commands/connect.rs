@@ -19,6 +19,9 @@ pub struct ConnectArguments {
     /// For how long the server stays when its last client is gone, in seconds; 0: not at all [default: $FARCALL_LINGER, or 600]
     #[arg(long, value_name = "SECONDS")]
     linger: Option<u64>,
+    /// Also bring libfarcall.so, which code in interface files is linked with there, by that host's C compiler
+    #[arg(long)]
+    library: bool,
 }
 
 /// Reaches it, and says what is there.
@@ -32,7 +35,8 @@ pub fn connect(arguments: &ConnectArguments) -> Result<()> {
             .fix("write USER@HOST, HOST:PORT, or a host of ssh's configuration")
     })?;
     let linger = arguments.linger.map(Duration::from_secs);
-    let options = ConnectOptions { timeout: TIMEOUT, linger, ..ConnectOptions::default() };
+    let brings_library = arguments.library;
+    let options = ConnectOptions { timeout: TIMEOUT, linger, brings_library, ..ConnectOptions::default() };
     let client = Client::connect_with(&address, &options)?;
     let mut modules: BTreeMap<String, usize> = BTreeMap::new();
     for routine in client.routines()? {

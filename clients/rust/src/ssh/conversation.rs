@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use farcall_base::{Error, ErrorKind, Result};
 
+use super::library::Library;
 use super::program::Program;
 use super::{Limits, Ssh, readable};
 
@@ -45,21 +46,56 @@ impl<'a> Conversation<'a> {
         self.mark = format!("farcall-{hex}");
         let program = Program::own()?;
         let start = self.start();
+        // What else is brought goes before that, beside the program.
+        let found_so = if self.ssh.brings_library { format!("echo \"{} have\"", self.mark) } else { start.clone() };
         // Each attempt that fails leaves one folder fewer.
         for _ in 0..FOLDERS_MAX {
-            let found = self.ask(&program.search(&self.mark, &start))?;
+            let found = self.ask(&program.search(&self.mark, &found_so))?;
             match found.split_once(' ') {
                 Some(("need", machine)) => {
                     if self.bring(&program, machine)? {
-                        let started = self.ask(&start)?;
-                        return self.started(&started);
+                        return self.begin(&program, &start);
                     }
                 }
+                _ if found == "have" => return self.begin(&program, &start),
                 Some(("none", why)) => return Err(self.cannot_be_put(why)),
                 _ => return self.started(&found),
             }
         }
         Err(self.cannot_be_put("no folder holds it"))
+    }
+
+    /// Brings what else is wanted, and has the far side become a relay.
+    fn begin(&mut self, program: &Program, start: &str) -> Result<String> {
+        if self.ssh.brings_library {
+            self.bring_library(&Library::of(program)?)?;
+        }
+        let started = self.ask(start)?;
+        self.started(&started)
+    }
+
+    /// Brings what code in interface files is linked with, unless it is there.
+    fn bring_library(&mut self, library: &Library) -> Result<()> {
+        let no_room = |why: &str| {
+            Error::new(ErrorKind::Unavailable, "connect", "the library cannot be put there, beside the program")
+                .with("why", why)
+                .fix("free space there, or set FARCALL_CACHE there to a folder with room for it")
+        };
+        let found = self.ask(&library.search(&self.mark))?;
+        match found.split_once(' ').unwrap_or((&found, "")) {
+            ("have", _) => return Ok(()),
+            ("need", _) => {}
+            ("none", why) => return Err(no_room(why)),
+            _ => return Err(self.nonsense(&found)),
+        }
+        for file in &library.files {
+            self.send(format!("{}\n", Library::take(&self.mark, file)).as_bytes())?;
+            if !self.pass(&file.content)? {
+                return Err(no_room(&format!("no room for {} bytes", file.content.len())));
+            }
+        }
+        let finished = self.ask(&Library::finish(&self.mark))?;
+        if finished == "taken" { Ok(()) } else { Err(no_room("it cannot be moved to its place")) }
     }
 
     /// A command that becomes a relay, or says why the program cannot run.
@@ -138,7 +174,12 @@ impl<'a> Conversation<'a> {
     fn bring(&mut self, program: &Program, machine: &str) -> Result<bool> {
         program.check_machine(machine)?;
         self.send(format!("{}\n", program.take(&self.mark)).as_bytes())?;
-        let sent = program.content().chunks(PIECE_BYTES).try_for_each(|piece| self.send(piece));
+        self.pass(program.content())
+    }
+
+    /// Sends the bytes that a command takes; false where there is no room for them.
+    fn pass(&mut self, content: &[u8]) -> Result<bool> {
+        let sent = content.chunks(PIECE_BYTES).try_for_each(|piece| self.send(piece));
         // What could not be sent was not wanted any more: the answer says why.
         let done = self.answer().or_else(|error| sent.and(Err(error)))?;
         match done.as_str() {

@@ -12,6 +12,15 @@ const PROGRAM_VARIABLE: &str = "FARCALL_REMOTE_PROGRAM";
 /// The variable of the far side with the folder that is looked at first.
 const CACHE_VARIABLE: &str = "FARCALL_CACHE";
 
+/// A condition: that many bytes, which follow the command's line, are in the file now. All of them are read, wherever they
+/// go. `dd` reads what is there, which may be less than a block: without `head`, byte by byte.
+pub fn received(file: &str, bytes: usize) -> String {
+    format!(
+        "{{ {{ if head -c 0 </dev/null 2>/dev/null; then head -c {bytes}; else dd bs=1 count={bytes} 2>/dev/null; fi; }} \
+         | {{ cat >\"{file}\" 2>/dev/null; cat >/dev/null; }}; [ \"$(wc -c <\"{file}\")\" -eq {bytes} ]; }}"
+    )
+}
+
 pub struct Program {
     path: PathBuf,
     content: Vec<u8>,
@@ -40,6 +49,10 @@ impl Program {
         })?;
         let digest = format!("{:032x}", farcall_interfaces::content::digest(&content));
         Ok(Program { path, content, digest })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     pub fn content(&self) -> &[u8] {
@@ -75,14 +88,11 @@ impl Program {
     /// A command that takes the program's bytes behind it, and says `taken`; or `failed`, and that its folder is bad.
     pub fn take(&self, mark: &str) -> String {
         let bytes = self.content.len();
-        // All of them are read, wherever they go. `dd` reads what is there, which may be less than a block: without `head`,
-        // byte by byte.
         format!(
-            "{{ if head -c 0 </dev/null 2>/dev/null; then head -c {bytes}; else dd bs=1 count={bytes} 2>/dev/null; fi; }} \
-             | {{ cat >\"$farcall.$$\" 2>/dev/null; cat >/dev/null; }}; \
-             if [ \"$(wc -c <\"$farcall.$$\")\" -eq {bytes} ] && chmod 700 \"$farcall.$$\" \
+            "if {} && chmod 700 \"$farcall.$$\" \
              && mv \"$farcall.$$\" \"$farcall\"; then echo \"{mark} taken\"; else rm -f \"$farcall.$$\"; d=${{farcall%/*}}; \
-             why=\"$why; $d has no room for {bytes} bytes\"; bad=\"$bad|$d|\"; echo \"{mark} failed\"; fi"
+             why=\"$why; $d has no room for {bytes} bytes\"; bad=\"$bad|$d|\"; echo \"{mark} failed\"; fi",
+            received("$farcall.$$", bytes)
         )
     }
 
