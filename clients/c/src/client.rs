@@ -101,6 +101,7 @@ unsafe fn connect_with(given: &ConnectOptions) -> Result<Client> {
         heartbeat: heartbeat(given.heartbeat_seconds)?,
         reconnect: reconnect(given.reconnect_seconds)?,
         linger: None,
+        ..farcall_client::ConnectOptions::default()
     };
     Client::connect_with(&found, &options).map_err(|error| found.explain(error, address))
 }
