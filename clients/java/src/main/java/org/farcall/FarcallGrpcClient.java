@@ -232,7 +232,7 @@ public final class FarcallGrpcClient implements GrpcClient {
     public GrpcObjectHandle getObjectHandle(String name, Properties server) throws GrpcException {
         long began = System.nanoTime();
         Server on = server(server);
-        RemoteObject object = translated(CLASS_NOT_FOUND, () -> RemoteObject.bare(on, name));
+        RemoteObject object = translated(CLASS_NOT_FOUND, () -> RemoteObject.bare(on, name, 1)[0]);
         return new ObjectHandle(object, new long[] {began, began, System.nanoTime()});
     }
 
@@ -243,9 +243,13 @@ public final class FarcallGrpcClient implements GrpcClient {
 
     @Override
     public GrpcObjectHandle[] getObjectHandles(String name, Properties server, int count) throws GrpcException {
+        long began = System.nanoTime();
+        Server on = server(server);
+        RemoteObject[] objects = translated(CLASS_NOT_FOUND, () -> RemoteObject.bare(on, name, count));
+        long[] times = {began, began, System.nanoTime()};
         GrpcObjectHandle[] made = new GrpcObjectHandle[count];
         for (int i = 0; i < count; i++) {
-            made[i] = getObjectHandle(name, server);
+            made[i] = new ObjectHandle(objects[i], times);
         }
         return made;
     }

@@ -3,6 +3,7 @@ package org.farcall;
 
 import java.lang.ref.Cleaner;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** Executables that are held. They end when they are released, or without waiting for that when nobody refers to them. */
 final class Held {
@@ -13,9 +14,12 @@ final class Held {
     private final Handle handle;
     private final Cleaner.Cleanable cleanable;
     private final AtomicBoolean released = new AtomicBoolean();
+    /** How many of them somebody still wants. */
+    private final AtomicInteger wanted;
 
     Held(Connection connection, String name, int count, double leaseSeconds, boolean detached) {
         this.connection = connection;
+        wanted = new AtomicInteger(count);
         handle = connection.hold(name, count, leaseSeconds, detached);
         String full = connection.with(handle, Native::holdName);
         this.name = full == null ? name : full;
@@ -40,7 +44,7 @@ final class Held {
     /** The 16 bytes of the id of one of them. */
     byte[] id(int index) {
         if (released.get()) {
-            throw FarcallException.of(ErrorKind.NOT_FOUND, "call", "it was closed", "make another one", "object", name);
+            throw gone();
         }
         Scratch scratch = connection.memory.scratch();
         try {
@@ -50,6 +54,18 @@ final class Held {
             return Native.bytes(place, ID_BYTES);
         } finally {
             connection.memory.give(scratch, false);
+        }
+    }
+
+    /** What a call is told that comes too late. */
+    FarcallException gone() {
+        return FarcallException.of(ErrorKind.NOT_FOUND, "call", "it was closed", "make another one", "object", name);
+    }
+
+    /** One of them is not wanted any more; with the last of them they end. */
+    void leave() {
+        if (wanted.decrementAndGet() == 0) {
+            close();
         }
     }
 

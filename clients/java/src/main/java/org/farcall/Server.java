@@ -46,7 +46,7 @@ public final class Server implements AutoCloseable {
 
     /** Connects to "unix:PATH", "ssh://[USER@]HOST[:PORT]", "tls://HOST:PORT" or "farcall://HOST:PORT". */
     public static Server connect(String address) {
-        return options().address(java.util.Objects.requireNonNull(address)).connect();
+        return options().address(java.util.Objects.requireNonNull(address, "the address is null")).connect();
     }
 
     /** Starts a private server that publishes interface files, and ends with the connection. */
@@ -134,7 +134,12 @@ public final class Server implements AutoCloseable {
 
     /** Makes an object of a class: waits until it takes calls, and calls its `_initialize` with these arguments, if it has one. */
     public RemoteObject object(String name, Object... arguments) {
-        return RemoteObject.made(this, name, arguments);
+        return RemoteObject.made(this, name, 1, arguments)[0];
+    }
+
+    /** The same of so many objects, by one request; each has a process and a state of its own. */
+    public RemoteObjects objects(String name, int count, Object... arguments) {
+        return new RemoteObjects(RemoteObject.made(this, name, count, arguments));
     }
 
     /**

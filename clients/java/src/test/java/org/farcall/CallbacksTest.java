@@ -155,6 +155,29 @@ class CallbacksTest {
         assertThrows(FarcallException.class, () -> server.object("Rod", "hot"));
     }
 
+    /** Each has a state of its own, and they end with the last of them. */
+    @Test
+    void objectsThatAreMadeTogether() {
+        RemoteObject last;
+        try (RemoteObjects rods = server.objects("Rod", 3, 5)) {
+            assertEquals(3, rods.size());
+            assertEquals(3, java.util.stream.StreamSupport.stream(rods.spliterator(), false).map(RemoteObject::id).distinct().count());
+            rods.get(1).call("step", 1);
+            assertArrayEquals(new double[] {0, 0, 100, 0, 0}, middle(rods.get(0)));
+            assertArrayEquals(new double[] {0, 25, 50, 25, 0}, middle(rods.get(1)));
+            rods.get(0).close();
+            rods.get(0).close();
+            assertEquals(ErrorKind.NOT_FOUND, assertThrows(FarcallException.class, () -> rods.get(0).call("step", 1)).kind());
+            last = rods.get(2);
+            assertArrayEquals(new double[] {0, 0, 100, 0, 0}, middle(last));
+        }
+        assertEquals(ErrorKind.NOT_FOUND, assertThrows(FarcallException.class, () -> last.call("step", 1)).kind());
+        FarcallException none = assertThrows(FarcallException.class, () -> server.objects("Rod", 0, 5));
+        assertEquals(ErrorKind.INVALID_ARGUMENT, none.kind());
+        assertThrows(FarcallException.class, () -> server.objects("Rod", 2, "hot"));
+        assertThrows(FarcallException.class, () -> server.objects("Nothing", 2));
+    }
+
     private static double[] middle(RemoteObject rod) {
         return rod.with("get").set("n", 5).call().doubles("t");
     }

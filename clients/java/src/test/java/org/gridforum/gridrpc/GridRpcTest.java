@@ -120,7 +120,17 @@ class GridRpcTest {
         assertArrayEquals(new double[] {0, 100, 0}, t);
         rod.dispose();
         fails(6, () -> rod.invoke("get", 3, t));
-        assertEquals(2, client.getObjectHandles("rod/Rod", 2).length);
+        GrpcObjectHandle[] rods = client.getObjectHandles("rod/Rod", 2);
+        assertEquals(2, rods.length);
+        rods[0].invoke("_initialize", 3, 50.0);
+        rods[1].invoke("_initialize", 3, 70.0);
+        rods[0].dispose();
+        rods[1].invoke("get", 3, t);
+        assertArrayEquals(new double[] {0, 70, 0}, t);
+        rods[1].dispose();
+        fails(6, () -> rods[0].invoke("get", 3, t));
+        fails(6, () -> rods[1].invoke("get", 3, t));
+        assertThrows(GrpcException.class, () -> client.getObjectHandles("rod/Rod", -1));
     }
 
     /** From every way to fail. */
