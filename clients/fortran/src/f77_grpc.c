@@ -1,27 +1,6 @@
 /* The FORTRAN 77 names of GridRPC (Ninf-G 5.1, Fortran API): functions of fixed arguments, all by reference, lengths of
  * CHARACTERs behind them. Handles are INTEGER*8: the number that the struct of C begins with. */
-#define GRPC_NO_COUNT
-#include "grpc_fortran.h"
-
-#include "f77.h"
-
-/* The struct of C that a number stands for: all else in it is zero (spec/c-abi.md, section 10). */
-static grpc_function_handle_t function_of(const int64_t *handle)
-{
-    grpc_function_handle_t function;
-    memset(&function, 0, sizeof function);
-    memcpy(&function, handle, sizeof *handle);
-    return function;
-}
-
-/* The same of an object's. */
-static grpc_object_handle_t_np object_of(const int64_t *handle)
-{
-    grpc_object_handle_t_np object;
-    memset(&object, 0, sizeof object);
-    memcpy(&object, handle, sizeof *handle);
-    return object;
-}
+#include "f77_handles.h"
 
 /* ---- The begin and the end --------------------------------------------------------------------------------------- */
 
@@ -88,6 +67,20 @@ F77(int, grpc_function_handle_get_error_np, int64_t *handle)
     return grpc_function_handle_get_error_np(&function);
 }
 
+/* IERR = GRPC_OBJECT_HANDLE_IS_READY_NP(HANDLE) */
+F77(int, grpc_object_handle_is_ready_np, int64_t *handle)
+{
+    grpc_object_handle_t_np object = object_of(handle);
+    return grpc_object_handle_is_ready_np(&object);
+}
+
+/* IERR = GRPC_OBJECT_HANDLE_GET_ERROR_NP(HANDLE) */
+F77(int, grpc_object_handle_get_error_np, int64_t *handle)
+{
+    grpc_object_handle_t_np object = object_of(handle);
+    return grpc_object_handle_get_error_np(&object);
+}
+
 /* IERR = GRPC_OBJECT_HANDLE_DEFAULT_NP(HANDLE, NAME) */
 F77(int, grpc_object_handle_default_np, int64_t *handle, const char *name, size_t length)
 {
@@ -114,18 +107,6 @@ F77(int, grpc_object_handle_destruct_np, int64_t *handle)
     grpc_object_handle_t_np object = object_of(handle);
     return grpc_object_handle_destruct_np(&object);
 }
-
-/* Has `make` fill so many handles of C, whose numbers go to those of FORTRAN. */
-#define MAKE_ARRAY(type, make) \
-    size_t number = *count > 0 ? (size_t)*count : 0; \
-    type *all = calloc(number + 1, sizeof *all); \
-    if (!all) \
-        return GRPC_OTHER_ERROR_CODE; \
-    int status = (make); \
-    for (size_t index = 0; index < number; index++) \
-        memcpy(&handles[index], &all[index], sizeof *handles); \
-    free(all); \
-    return status
 
 /* Hands so many over to `end`. */
 #define END_ARRAY(type, of, end) \

@@ -13,6 +13,7 @@
       CALL CALLS(PLACE)
       CALL OBJECT
       CALL BACK
+      CALL ATTRIB(PLACE)
       CALL INFORM
       CALL NINF(PLACE)
       CALL FINISH(OWN)
@@ -150,6 +151,89 @@
       INTEGER I, TOTAL
       CHARACTER*(*) WORD
       TOTAL = TOTAL + I + LEN(WORD)
+      END
+
+!     Attributes: texts and numbers of handles, numbers of sessions.
+      SUBROUTINE ATTRIB(PLACE)
+      USE CHECK
+      INCLUDE 'grpc.inc'
+      CHARACTER*(*) PLACE
+      CHARACTER*200 TEXT
+      INTEGER*8 ATTR, SATTR, MORE, H, HS(2), OBJ
+      INTEGER*4 I, ID, N, DONE
+      COMMON /ATTRS/ DONE
+      I = GRPC_HANDLE_ATTR_INITIALIZE_NP(ATTR)
+      CALL THAT(I .EQ. GRPC_NO_ERROR, 'attributes')
+      I = GRPC_HANDLE_ATTR_SET_NP(ATTR, GRPC_HANDLE_ATTR_HOSTNAME,
+     $                            PLACE)
+      I = GRPC_HANDLE_ATTR_SET_NP(ATTR, GRPC_HANDLE_ATTR_FUNCNAME,
+     $                            'fortran/pause()   ')
+      CALL THAT(I .EQ. GRPC_NO_ERROR, 'a text')
+      I = GRPC_HANDLE_ATTR_SET_NP(ATTR,
+     $                            GRPC_HANDLE_ATTR_JOBSTARTTIMEOUT, 77)
+      CALL THAT(I .EQ. GRPC_NO_ERROR, 'a number')
+      I = GRPC_HANDLE_ATTR_GET_NP(ATTR, GRPC_HANDLE_ATTR_FUNCNAME,
+     $                            TEXT)
+      CALL THAT(I .EQ. GRPC_NO_ERROR .AND. TEXT .EQ. 'fortran/pause',
+     $          'a text comes back')
+      N = -5
+      I = GRPC_HANDLE_ATTR_GET_NP(ATTR,
+     $                            GRPC_HANDLE_ATTR_JOBSTARTTIMEOUT, N)
+      CALL THAT(I .EQ. GRPC_NO_ERROR .AND. N .EQ. 77,
+     $          'a number comes back')
+      TEXT = 'as it was'
+      I = GRPC_HANDLE_ATTR_GET_NP(ATTR, GRPC_HANDLE_ATTR_QUEUENAME,
+     $                            TEXT)
+      CALL THAT(I .EQ. GRPC_NO_ERROR .AND. TEXT .EQ. 'as it was',
+     $          'nothing was set')
+      I = GRPC_HANDLE_ATTR_SET_NP(ATTR, 99, N)
+      CALL THAT(I .EQ. GRPC_OTHER_ERROR_CODE, 'no such attribute')
+      I = GRPC_FUNCTION_HANDLE_INIT_WITH_ATTR_NP(H, ATTR)
+      CALL THAT(I .EQ. GRPC_NO_ERROR, 'a handle with attributes')
+      I = GRPC_FUNCTION_HANDLE_GET_ATTR_NP(H, MORE)
+      I = GRPC_HANDLE_ATTR_GET_NP(MORE, GRPC_HANDLE_ATTR_FUNCNAME,
+     $                            TEXT)
+      CALL THAT(INDEX(TEXT, 'pause') .GT. 0, 'attributes of a handle')
+      I = GRPC_HANDLE_ATTR_DESTRUCT_NP(MORE)
+      I = GRPC_FUNCTION_HANDLE_ARRAY_INIT_WITH_ATTR_NP(HS, 2, ATTR)
+      CALL THAT(I .EQ. GRPC_NO_ERROR, 'handles with attributes')
+      I = GRPC_CALL(HS(2), 0D0, DONE)
+      CALL THAT(I .EQ. GRPC_NO_ERROR, 'they take calls')
+      I = GRPC_FUNCTION_HANDLE_ARRAY_DESTRUCT_NP(HS, 2)
+
+      I = GRPC_SESSION_ATTR_INITIALIZE_NP(H, SATTR)
+      I = GRPC_CALL_WITH_ATTR_NP(H, SATTR, 0D0, DONE)
+      CALL THAT(I .EQ. GRPC_NO_ERROR, 'a call with attributes')
+      I = GRPC_SESSION_ATTR_SET_NP(SATTR,
+     $                             GRPC_SESSION_ATTR_SESSION_TIMEOUT, 1)
+      I = GRPC_SESSION_ATTR_GET_NP(SATTR,
+     $                             GRPC_SESSION_ATTR_SESSION_TIMEOUT, N)
+      CALL THAT(I .EQ. GRPC_NO_ERROR .AND. N .EQ. 1, 'its time')
+      I = GRPC_CALL_ASYNC_WITH_ATTR_NP(H, ID, SATTR, 60D0, DONE)
+      CALL THAT(I .EQ. GRPC_NO_ERROR, 'a session with attributes')
+      I = GRPC_WAIT(ID)
+      CALL THAT(I .EQ. GRPC_TIMEOUT_NP, 'it is over')
+      I = GRPC_SESSION_ATTR_DESTRUCT_NP(SATTR)
+      I = GRPC_FUNCTION_HANDLE_DESTRUCT(H)
+      I = GRPC_FUNCTION_HANDLE_INIT_WITH_ATTR_NP(H, ATTR)
+      I = GRPC_CALL_WITH_ATTR_NP(H, SATTR, 0D0, DONE)
+      CALL THAT(I .EQ. GRPC_OTHER_ERROR_CODE, 'none any more')
+
+      I = GRPC_HANDLE_ATTR_SET_NP(ATTR, GRPC_HANDLE_ATTR_FUNCNAME,
+     $                            'fortran/Counter')
+      I = GRPC_OBJECT_HANDLE_INIT_WITH_ATTR_NP(OBJ, ATTR)
+      CALL THAT(I .EQ. GRPC_NO_ERROR, 'an object with attributes')
+      I = GRPC_SESSION_ATTR_INITIALIZE_WITH_OBJECT_HANDLE_NP(OBJ, SATTR)
+      I = GRPC_INVOKE_WITH_ATTR_NP(OBJ, 'add()', SATTR, 3, DONE)
+      I = GRPC_INVOKE_ASYNC_WITH_ATTR_NP(OBJ, 'add()', ID, SATTR, 4,
+     $                                   DONE)
+      I = GRPC_WAIT(ID)
+      CALL THAT(I .EQ. GRPC_NO_ERROR .AND. DONE .EQ. 7, 'its methods')
+      I = GRPC_SESSION_ATTR_DESTRUCT_NP(SATTR)
+      I = GRPC_OBJECT_HANDLE_DESTRUCT_NP(OBJ)
+      I = GRPC_FUNCTION_HANDLE_DESTRUCT(H)
+      I = GRPC_HANDLE_ATTR_DESTRUCT_NP(ATTR)
+      CALL THAT(I .EQ. GRPC_NO_ERROR, 'no attributes any more')
       END
 
 !     What a session took.

@@ -21,6 +21,7 @@ typedef struct farcall_fortran_request {
     void *const *words;               /* the arguments, and then the lengths of those that are CHARACTERs, as size_t */
     size_t count;                     /* of words that may be looked at; the interface says how many there are */
     size_t before;                    /* lengths that stand before those of the arguments */
+    grpc_session_attr_t_np *attributes; /* NULL: the handle's */
 } farcall_fortran_request;
 
 grpc_error_t farcall_grpc_fortran(const farcall_fortran_request *request);

@@ -35,6 +35,8 @@ pub struct RawFortran {
     count: usize,
     /// Lengths that come before those of the arguments.
     before: usize,
+    /// Of the session; NULL: the handle's.
+    attributes: *const RawHandle,
 }
 
 /// The arguments of a call, in the order in which they are asked for.
@@ -168,7 +170,12 @@ unsafe fn call_gridrpc(request: &RawFortran) -> Outcome<()> {
     let interface = handle.routine(method)?.0.interface().clone();
     // SAFETY: as above.
     let passed = unsafe { request.passed(&interface) }?;
-    let (given, attributes, count) = (request.variable, None, None);
+    let attributes = match request.attributes.is_null() {
+        true => None,
+        // SAFETY: as above.
+        false => Some(unsafe { context.session_attributes.find(request.attributes) }?),
+    };
+    let (given, count) = (request.variable, None);
     let wanted =
         Wanted { context, handle, given, method, attributes, count, by_address: false, classic: false, fortran: true };
     // SAFETY: as above.
