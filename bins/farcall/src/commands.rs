@@ -1,6 +1,7 @@
 //! The subcommands and what they exit with.
 
 mod administer;
+mod bridge;
 mod ca;
 mod call;
 mod check;
@@ -69,6 +70,9 @@ pub enum Command {
     /// Run executables for a server elsewhere, as the program of a job; started by launchers only
     #[command(hide = true)]
     Pilot(pilot::PilotArguments),
+    /// Lead the connections of a pilot's standard streams to a server of this host; started by launchers only
+    #[command(hide = true)]
+    Bridge(bridge::BridgeArguments),
     /// Pass the bytes of standard input and output on to a server of this host; started by `ssh`
     #[command(hide = true)]
     Relay(relay::RelayArguments),
@@ -144,6 +148,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Launch(arguments) => launch::launch(&arguments),
         Command::Jobs(arguments) => jobs::jobs(&arguments).map(success),
         Command::Pilot(arguments) => pilot::pilot(&arguments).map(success),
+        Command::Bridge(arguments) => bridge::bridge(&arguments).map(success),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Service(arguments) => service::service(&arguments).map(success),
         Command::Ca(arguments) => ca::ca(&arguments).map(success),

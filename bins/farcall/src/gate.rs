@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use farcall_base::{Error, Result};
 use farcall_interfaces::stream::Listener;
-use farcall_spawner_jobs::{Gate, GateWish};
+use farcall_spawner_jobs::{Dial, Gate, GateWish};
 use farcall_transport_tls::{ListenerLimits, ServerFiles};
 
 use crate::authority::{Kind, Order, Signer};
@@ -20,6 +20,8 @@ const HANDSHAKES_MAX: usize = 4096;
 const HANDSHAKE_MAX: Duration = Duration::from_secs(30);
 /// Time after which a host that answers nothing is given up.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
+/// Where launchers of this host reach the server.
+const LOOPBACK: &str = "127.0.0.1";
 /// Longer than any job; a certificate is of no use once its job is over.
 const DAYS: u32 = 400;
 
@@ -33,13 +35,13 @@ pub fn open(wish: &GateWish<'_>) -> Result<Box<dyn Gate>> {
     let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
     let folder = Own(wish.folder.join(format!("gate-{}-{number}", std::process::id())));
     DirBuilder::new().recursive(true).mode(0o700).create(&folder.0).map_err(system)?;
-    match wish.network {
-        true => Ok(Box::new(network(wish, folder)?)),
-        false => {
+    match wish.dial {
+        Dial::Tls | Dial::Stdio => Ok(Box::new(certified(wish, folder)?)),
+        Dial::Unix => {
             let path = folder.0.join("s");
             let listener = farcall_transport_unix::Listener::bind_for_bytes(&path)?;
             let dial = vec![format!("unix:{}", path.display())];
-            Ok(Box::new(JobGate { listener: Box::new(listener), dial, signer: None, _folder: folder }))
+            Ok(Box::new(JobGate { listener: Box::new(listener), dial, bridge: None, signer: None, _folder: folder }))
         }
     }
 }
@@ -60,26 +62,39 @@ impl Drop for Own {
 struct JobGate {
     listener: Box<dyn Listener>,
     dial: Vec<String>,
+    bridge: Option<String>,
     /// Signs jobs' certificates; lives in memory alone, and no longer than the gate.
     signer: Option<Signer>,
     _folder: Own,
 }
 
 /// An authority for this gate alone: both ends trust nobody else.
-fn network(wish: &GateWish<'_>, folder: Own) -> Result<JobGate> {
+fn certified(wish: &GateWish<'_>, folder: Own) -> Result<JobGate> {
     let (signer, _) = Signer::create()?;
-    let hosts = if wish.reached_at.is_empty() { vec![own_name()] } else { wish.reached_at.to_vec() };
+    let through_launcher = wish.dial == Dial::Stdio;
+    let own = through_launcher || wish.reached_at.is_empty();
+    let hosts = if own { vec![own_name()] } else { wish.reached_at.to_vec() };
     let files = ServerFiles { credentials: folder.0.join("server.pem"), revocations: folder.0.join("revoked.crl") };
     let order = order(Kind::Server, "server", hosts.clone());
     write_private(&files.credentials, &signer.sign(&order)?.0)?;
     write_private(&files.revocations, &signer.revocations(std::iter::empty())?)?;
     let limits =
         ListenerLimits { handshakes_max: HANDSHAKES_MAX, handshake_max: HANDSHAKE_MAX, silence_max: SILENCE_MAX };
-    let listener = farcall_transport_tls::Listener::bind(wish.listen, 0, files, limits)?;
+    let listen = if through_launcher { LOOPBACK } else { wish.listen };
+    let listener = farcall_transport_tls::Listener::bind(listen, 0, files, limits)?;
     let port = listener.port();
     let bracketed = |host: &String| if host.contains(':') { format!("[{host}]") } else { host.clone() };
-    let dial = hosts.iter().map(|host| format!("tls://{}:{port}", bracketed(host))).collect();
-    Ok(JobGate { listener: Box::new(listener), dial, signer: Some(signer), _folder: folder })
+    let (dial, bridge) = match through_launcher {
+        true => (vec![format!("stdio:{}", own_name())], Some(bridge(port)?)),
+        false => (hosts.iter().map(|host| format!("tls://{}:{port}", bracketed(host))).collect(), None),
+    };
+    Ok(JobGate { listener: Box::new(listener), dial, bridge, signer: Some(signer), _folder: folder })
+}
+
+/// What leads from a launcher to the port.
+fn bridge(port: u16) -> Result<String> {
+    let program = std::env::current_exe().map_err(system)?;
+    Ok(format!("{} bridge {LOOPBACK}:{port}", farcall_launcher::quoted(&program.to_string_lossy())))
 }
 
 fn own_name() -> String {
@@ -110,5 +125,9 @@ impl Gate for JobGate {
             text.push_str(&signer.sign(&order(Kind::User, job, Vec::new()))?.0);
         }
         Ok(text)
+    }
+
+    fn bridge(&self) -> Option<String> {
+        self.bridge.clone()
     }
 }

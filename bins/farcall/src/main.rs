@@ -14,6 +14,7 @@ mod python;
 mod record;
 mod serve;
 mod shipped;
+mod streams;
 mod stubs;
 mod transports;
 mod values;

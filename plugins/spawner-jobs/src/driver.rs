@@ -19,7 +19,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::gate::{Gate, GateWish, OpenGate};
 use crate::request;
-use crate::state::{Dial, Number, Settings, State};
+use crate::state::{Number, Settings, State};
 use crate::step::{Action, Event, step};
 use folder::Folder;
 use lines::{Greeting, Newborn, PilotLine};
@@ -307,6 +307,9 @@ impl Driver {
     fn hear_pilot(&mut self, pilot: Number) {
         let Some(line) = self.pilots.get_mut(&pilot) else { return };
         let (messages, end) = line.exchange();
+        if !messages.is_empty() {
+            self.events.push_back(Event::PilotSaid { pilot });
+        }
         for message in messages {
             self.pilot_said(pilot, message);
         }
@@ -454,6 +457,7 @@ impl Driver {
                 let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
                 self.tell_pilot(pilot, &ToPilot::Stop { executable: executable.0, grace_ms });
             }
+            Action::AskPilot { pilot } => self.tell_pilot(pilot, &ToPilot::Ping),
             Action::EndPilot { pilot } => self.tell_pilot(pilot, &ToPilot::End),
             Action::DropPilot { pilot } => drop(self.pilots.remove(&pilot)),
             Action::Finish => self.finished = true,
@@ -500,7 +504,7 @@ impl Driver {
             let folder = self.folder.prepare()?;
             let wish = GateWish {
                 folder: &folder,
-                network: self.state.settings.dial(&launcher) == Dial::Tls,
+                dial: self.state.settings.dial(&launcher),
                 listen: settings.listen.as_deref().unwrap_or("0.0.0.0"),
                 reached_at: &settings.reached_at,
             };
@@ -520,13 +524,15 @@ impl Driver {
             "" => std::env::current_exe().unwrap_or_else(|_| "farcall".into()),
             program => program.into(),
         };
-        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let own = || rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let host = if settings.host.is_empty() { own() } else { settings.host.clone() };
         let files = request::Files {
             program: &program,
             folder: &self.folder.of(&job.name),
             ticket: &self.folder.ticket_of(&job.name),
             output: &self.folder.output_file_of(&job.name),
             host: &host,
+            bridge: self.gates.get(&job.kind.launcher).and_then(|gate| gate.bridge()),
         };
         let lines = request::create(number, job, &settings, &files);
         let launcher = job.kind.launcher.clone();

@@ -5,14 +5,27 @@ use std::path::Path;
 
 use farcall_base::Result;
 use farcall_interfaces::stream::Listener;
+use serde::Deserialize;
+
+/// How jobs reach the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Dial {
+    /// Over the network, with certificates for this job alone.
+    Tls,
+    /// By a socket of this host.
+    Unix,
+    /// Not by themselves: their launcher passes bytes on. With certificates all the same.
+    Stdio,
+}
 
 /// How jobs are to reach this server.
 #[derive(Clone, Debug)]
 pub struct GateWish<'a> {
     /// A folder of ours that nobody else looks into.
     pub folder: &'a Path,
-    /// Over the network, or by a socket of this host.
-    pub network: bool,
+    /// The way.
+    pub dial: Dial,
     /// The address to listen at.
     pub listen: &'a str,
     /// Names and addresses of this host, as jobs see it; none: its own name.
@@ -32,6 +45,10 @@ pub trait Gate: Send {
     /// # Errors
     /// When it cannot be signed.
     fn ticket(&mut self, job: &str) -> Result<String>;
+
+    /// The command, for a shell of this host, that launchers are to connect the standard streams of their programs with;
+    /// `None` where these reach this server by themselves.
+    fn bridge(&self) -> Option<String>;
 }
 
 /// Opens gates.

@@ -33,6 +33,7 @@ fn options_text_says_the_defaults() {
         ("launchers.slurm.queue = \"a\\nb\"", "it has a line's end inside"),
         ("launchers.slurm.environment = { \"A=B\" = \"C\" }", "write { NAME"),
         ("launchers.\"my slurm\" = { command = [\"x\"] }", "a launcher's name has letters"),
+        ("launchers.ssh.host = \"two words\"", "no name of a host"),
         ("launchers.slurm.minute = 5", "minutes"),
     ];
     for (text, reason) in wrong {
@@ -109,6 +110,7 @@ fn event(text: &str) -> Event {
             let exited = Exited { executable, how, rank: None, was_stopped: false, stderr, stdout };
             Event::PilotReaped { pilot: number(), exited }
         }
+        "said" => Event::PilotSaid { pilot: number() },
         "line" => Event::LineCame { job: words[1].to_owned(), executable: executable() },
         "lost" => Event::PilotLost { pilot: number(), why: rest(2) },
         "tick" => Event::Tick,
@@ -133,6 +135,7 @@ fn show(action: Action) -> String {
         Action::Tell { launcher, line } => format!("tell {launcher}: {line}"),
         Action::StartAt { pilot, executable } => format!("have pilot {pilot} start {executable}"),
         Action::StopAt { pilot, executable, .. } => format!("have pilot {pilot} stop {executable}"),
+        Action::AskPilot { pilot } => format!("ask pilot {pilot} whether it is there"),
         Action::EndPilot { pilot } => format!("end pilot {pilot}"),
         Action::DropPilot { pilot } => format!("drop pilot {pilot}"),
         Action::Finish => "finish".to_owned(),

@@ -11,7 +11,7 @@ use farcall_interfaces::jobs::JobsHandle;
 use farcall_interfaces::spawner::{JOBS_SLOT, SpawnerHandle};
 use farcall_kernel::{Options, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox};
 
-pub use gate::{Gate, GateWish, OpenGate};
+pub use gate::{Dial, Gate, GateWish, OpenGate};
 use state::Settings;
 
 const NAME: &str = "spawner-jobs";
@@ -31,6 +31,7 @@ pub fn construct(options: &Options, open_gate: OpenGate) -> Result<Box<dyn Plugi
         ("answer_ms", settings.answer_ms, 1),
         ("submit_ms", settings.submit_ms, 1),
         ("greeting_ms", settings.greeting_ms, 1),
+        ("silence_ms", settings.silence_ms, 1),
         ("jobs_max", settings.jobs_max as u64, 1),
         ("pilots_max", settings.pilots_max as u64, 1),
         ("requests_max", settings.requests_max as u64, 1),

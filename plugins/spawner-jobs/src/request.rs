@@ -14,6 +14,8 @@ pub(crate) struct Files<'a> {
     pub(crate) ticket: &'a Path,
     pub(crate) output: &'a Path,
     pub(crate) host: &'a str,
+    /// See `Gate::bridge`.
+    pub(crate) bridge: Option<String>,
 }
 
 /// The lines of a JOB_CREATE.
@@ -21,7 +23,7 @@ pub(crate) fn create(number: u64, job: &Job, settings: &LauncherSettings, files:
     let mut lines = vec![format!("JOB_CREATE {number}")];
     let mut say = |name: &str, value: &dyn std::fmt::Display| lines.push(format!("{name} {value}"));
     say("hostname", &files.host);
-    say("port", &0);
+    say("port", &settings.port);
     say("client_name", &"farcall");
     say("executable_path", &files.program.display());
     say("backend", if job.kind.backend.is_empty() { &"normal" } else { &job.kind.backend });
@@ -34,12 +36,18 @@ pub(crate) fn create(number: u64, job: &Job, settings: &LauncherSettings, files:
         say("argument", &argument);
     }
     say("argument", &files.ticket.display());
+    if let Some(bridge) = &files.bridge {
+        say("bridge", bridge);
+    }
     say("redirect_enable", &false);
     say("status_polling", &0);
     say("refresh_credential", &0);
-    say("work_directory", &files.folder.display());
-    say("stdout_file", &files.output.display());
-    say("stderr_file", &files.output.display());
+    // Where none of this host's files are, there is no such folder.
+    if !settings.staging {
+        say("work_directory", &files.folder.display());
+        say("stdout_file", &files.output.display());
+        say("stderr_file", &files.output.display());
+    }
     for (name, value) in &settings.environment {
         say("environment", &format_args!("{name}={value}"));
     }
@@ -62,6 +70,9 @@ pub(crate) fn create(number: u64, job: &Job, settings: &LauncherSettings, files:
 
 /// What cannot be said in a line, by its key.
 pub(crate) fn check(name: &str, settings: &LauncherSettings) -> Result<(), (&'static str, String)> {
+    if settings.host.contains(char::is_whitespace) || settings.host.starts_with('-') {
+        return Err(("host", "it is no name of a host".to_owned()));
+    }
     let texts = [("queue", &settings.queue), ("project", &settings.project), ("program", &settings.program)];
     let options = settings.options.iter().map(|option| ("options", option));
     let values = settings.environment.values().map(|value| ("environment", value));

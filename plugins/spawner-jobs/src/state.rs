@@ -9,18 +9,12 @@ use farcall_interfaces::directory::ExecutableImage;
 use farcall_wire::JobStatus;
 use serde::Deserialize;
 
+use crate::gate::Dial;
+
 /// Starts of one executable, at most: pilots that end before it is there.
 pub(crate) const TRIES_MAX: u32 = 3;
-
-/// How jobs reach the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Dial {
-    /// Over the network, with certificates for this job alone.
-    Tls,
-    /// By a socket of this host.
-    Unix,
-}
+/// Questions to a pilot without an answer: more than one, as this host may have stood still itself.
+pub(crate) const UNANSWERED_MAX: u32 = 3;
 
 /// What the manifest says of a launcher; options.toml says what each means.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -28,6 +22,8 @@ pub(crate) enum Dial {
 pub(crate) struct LauncherSettings {
     pub(crate) command: Vec<String>,
     pub(crate) program: String,
+    pub(crate) host: String,
+    pub(crate) port: u16,
     pub(crate) dial: Option<Dial>,
     pub(crate) listen: Option<String>,
     pub(crate) reached_at: Vec<String>,
@@ -55,6 +51,7 @@ pub(crate) struct Settings {
     pub(crate) answer_ms: u64,
     pub(crate) submit_ms: u64,
     pub(crate) greeting_ms: u64,
+    pub(crate) silence_ms: u64,
     pub(crate) jobs_max: usize,
     pub(crate) pilots_max: usize,
     pub(crate) requests_max: usize,
@@ -75,6 +72,7 @@ impl Default for Settings {
             answer_ms: 60_000,
             submit_ms: 300_000,
             greeting_ms: 10_000,
+            silence_ms: 60_000,
             jobs_max: 256,
             pilots_max: 4096,
             requests_max: 4096,
@@ -109,6 +107,11 @@ impl Settings {
 
     pub(crate) fn slots_max(&self, launcher: &str) -> u32 {
         self.launchers.get(launcher).and_then(|settings| settings.slots_max).unwrap_or(1024).max(1)
+    }
+
+    /// Time between two questions to a pilot whether it is there.
+    pub(crate) fn ask_every(&self) -> Duration {
+        Duration::from_millis(self.silence_ms / u64::from(UNANSWERED_MAX + 1)).max(Duration::from_millis(1))
     }
 
     pub(crate) fn idle(&self, launcher: &str) -> Duration {
@@ -230,6 +233,9 @@ pub(crate) struct Pilot {
     pub(crate) idle_since: Option<Instant>,
     /// It was told to end.
     pub(crate) leaving: bool,
+    /// When it is asked next whether it is there, and how often it was since it last said anything.
+    pub(crate) asked_next: Instant,
+    pub(crate) unanswered: u32,
 }
 
 impl Pilot {
@@ -315,7 +321,8 @@ impl State {
             let launcher = &self.jobs.get(&pilot.job)?.kind.launcher;
             Some(pilot.idle_since? + self.settings.idle(launcher))
         });
-        let all = asked.chain(submitting).chain(idle).chain(self.gathering.values().copied());
+        let silent = self.pilots.values().map(|pilot| pilot.asked_next);
+        let all = asked.chain(submitting).chain(idle).chain(silent).chain(self.gathering.values().copied());
         all.chain(self.closing).min()
     }
 

@@ -37,6 +37,8 @@ pub(crate) enum Event {
     LauncherEnded { launcher: String, how: String },
     /// A pilot said who it is.
     PilotCame { pilot: Number, hello: PilotHello },
+    /// It said something, whatever that is.
+    PilotSaid { pilot: Number },
     /// A pilot could not start an executable.
     PilotFailed { pilot: Number, executable: ExecutableId, error: Error },
     /// An executable has ended.
@@ -78,6 +80,8 @@ pub(crate) enum Action {
     StartAt { pilot: Number, executable: ExecutableId },
     /// Have it end one.
     StopAt { pilot: Number, executable: ExecutableId, grace: Duration },
+    /// Ask it whether it is there.
+    AskPilot { pilot: Number },
     /// Have it end.
     EndPilot { pilot: Number },
     /// Close its connection.
@@ -99,6 +103,7 @@ pub(crate) fn step(state: &mut State, now: Instant, event: Event) -> Vec<Action>
         Event::Noticed { launcher, line } => turn.noticed(&launcher, &line),
         Event::LauncherEnded { launcher, how } => turn.launcher_ended(&launcher, &how),
         Event::PilotCame { pilot, hello } => turn.pilot_came(pilot, hello),
+        Event::PilotSaid { pilot } => turn.pilot_said(pilot),
         Event::PilotFailed { pilot, executable, error } => turn.pilot_failed(pilot, executable, error),
         Event::PilotReaped { pilot, exited } => turn.pilot_reaped(pilot, exited),
         Event::LineCame { job, executable } => turn.line_came(&job, executable),
@@ -217,6 +222,7 @@ impl Turn<'_> {
         self.end_late_launchers();
         self.fail_late_jobs();
         self.end_idle_pilots();
+        self.ask_pilots();
         if self.state.closing.is_some_and(|until| until <= self.now) {
             self.give_up();
         }

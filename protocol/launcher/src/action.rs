@@ -37,14 +37,32 @@ pub enum Start {
     /// On the host that the job names, by `ssh`.
     There(Box<Job>),
     /// A command here, the output of which is the input of another (given to the shell), and the other way round.
-    Bridged {
-        /// The command.
-        words: Vec<String>,
-        /// Its variables, beside those of this launcher.
-        environment: Vec<(String, String)>,
-        /// The other.
-        bridge: String,
-    },
+    Bridged(Box<Bridged>),
+}
+
+/// See [`Start::Bridged`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bridged {
+    /// The command.
+    pub words: Vec<String>,
+    /// Its variables, beside those of this launcher.
+    pub environment: Vec<(String, String)>,
+    /// The other.
+    pub bridge: String,
+    /// What the standard error of both is added to.
+    pub stderr_file: Option<String>,
+    /// Where the command runs.
+    pub work_directory: Option<String>,
+}
+
+impl Bridged {
+    /// The command that starts the program of `job`, for as many slots, and what the job says of it.
+    pub(crate) fn new(job: &Job, bridge: &str, words: Vec<String>, slots: u32) -> Bridged {
+        let mut environment = job.environment.clone();
+        environment.push(("FARCALL_SLOTS".to_owned(), slots.to_string()));
+        let (stderr_file, work_directory) = (job.stderr_file.clone(), job.work_directory.clone());
+        Bridged { words, environment, bridge: bridge.to_owned(), stderr_file, work_directory }
+    }
 }
 
 /// How a [`Start`] ended, or that it could not begin.

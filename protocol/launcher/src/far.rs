@@ -7,6 +7,10 @@ use crate::shell::quoted;
 /// What `ssh` runs, whatever the user's shell is: one that reads its commands line by line, and no byte beyond a line.
 pub const SHELL: &str = "exec /bin/sh -c 'while IFS= read -r line; do eval \"$line\"; done'";
 
+/// See `has_own_errors`, and the end of that in one line.
+const OWN_ERRORS: &str = "\"$folder/errors\"";
+const OWN_LAST_WORDS: &str = "$(tail -c 1000 \"$folder/errors\" 2>/dev/null | tr '\\n' ' ')";
+
 /// A file that is copied to the other host.
 #[derive(Clone, Copy, Debug)]
 pub struct Staged<'a> {
@@ -59,8 +63,8 @@ pub fn make_folder(mark: &str) -> String {
     )
 }
 
-/// Runs the job: `started`, and `ended` with its status. It ends with the stream to here, and all it started with it.
-pub fn run(mark: &str, job: &Job) -> String {
+/// Enters the job's folder, with its variables; what runs there, and the files that its output is added to.
+fn begin(job: &Job) -> (String, String, [String; 2]) {
     let mut line = String::new();
     for (name, value) in &job.environment {
         line += &format!("export {name}={}; ", quoted(value));
@@ -75,9 +79,32 @@ pub fn run(mark: &str, job: &Job) -> String {
     let argument =
         |(at, text): (usize, &String)| if is_ticket(at) { "\"$folder/ticket\"".to_owned() } else { quoted(text) };
     words.extend(job.arguments.iter().enumerate().map(argument));
-    let words = words.join(" ");
     let file = |name: &Option<String>| quoted(name.as_deref().unwrap_or("/dev/null"));
-    let (output, errors) = (file(&job.stdout_file), file(&job.stderr_file));
+    let errors = if has_own_errors(job) { OWN_ERRORS.to_owned() } else { file(&job.stderr_file) };
+    (line, words.join(" "), [file(&job.stdout_file), errors])
+}
+
+/// Whether what the program complains of is kept for the end: it has a folder there, and no other place for it.
+fn has_own_errors(job: &Job) -> bool {
+    job.staging && job.stderr_file.is_none() && job.arguments.iter().any(|argument| argument == "--ticket")
+}
+
+/// Runs the job with the stream to here as its standard input and output: `started`, and behind it its own bytes. It is to
+/// end with its input by itself; the shell ends with it, and with its status.
+pub fn run_bridged(mark: &str, job: &Job) -> String {
+    let (mut line, words, [_, errors]) = begin(job);
+    let told = if has_own_errors(job) { format!("echo \"{OWN_LAST_WORDS}\" >&2") } else { ":".to_owned() };
+    line += &format!(
+        "{{ echo \"{mark} started\"; {words} 2>>{errors}; status=$?; [ $status -eq 0 ] || {told}; exit $status; }}; \
+         echo \"{mark} failed the work directory cannot be entered\"; exit 1"
+    );
+    line
+}
+
+/// Runs the job: `started`, and `ended` with its status. It ends with the stream to here, and all it started with it.
+pub fn run(mark: &str, job: &Job) -> String {
+    let (mut line, words, [output, errors]) = begin(job);
+    let told = if has_own_errors(job) { OWN_LAST_WORDS } else { "" };
     // Job control gives the program a process group of its own: all that it starts can be ended with it. `setsid` does,
     // too, where a shell has none without a terminal. Descriptor 3 is the stream to here. A stream that ends at once finds
     // no group yet, but the process that is about to lead it.
@@ -89,7 +116,7 @@ pub fn run(mark: &str, job: &Job) -> String {
          kill -KILL \"$group\" || kill -KILL $child; \
          }} >/dev/null 2>&1 & watch=$!; echo \"{mark} started\"; wait $child; status=$?; \
          kill -KILL \"$group\" 2>/dev/null; kill $watch 2>/dev/null; \
-         echo \"{mark} ended $status\"; exit 0; }}; \
+         if [ $status -eq 0 ]; then echo \"{mark} ended 0\"; else echo \"{mark} ended $status {told}\"; fi; exit 0; }}; \
          echo \"{mark} failed the work directory cannot be entered\"; exit 1"
     );
     line

@@ -117,8 +117,8 @@ fn show(action: Action) -> String {
         Action::Run(number, command) => format!("run {number} ({:?}) {}", command.limit, line(&command.words)),
         Action::Start(key, Start::Here(job)) => format!("start {key} here {}", quoted(&job.executable_path)),
         Action::Start(key, Start::There(job)) => format!("start {key} at {} {}", job.hostname, job.executable_path),
-        Action::Start(key, Start::Bridged { words, environment, bridge }) => {
-            format!("start {key} {environment:?} {} <-> {bridge}", line(&words))
+        Action::Start(key, Start::Bridged(start)) => {
+            format!("start {key} {:?} {} <-> {}", start.environment, line(&start.words), start.bridge)
         }
         Action::Stop(key) => format!("stop {key}"),
         Action::Kill(key) => format!("kill {key}"),

@@ -2,6 +2,8 @@
 
 /// Most slots of one job.
 pub const COUNT_MAX: u32 = 100_000;
+/// Tells a program that its standard streams are connected with those of a bridge.
+const STDIO: &str = "--stdio";
 /// Longest time of a job, in minutes: ten years.
 const MINUTES_MAX: u32 = 5_256_000;
 
@@ -125,7 +127,11 @@ impl Job {
     }
 
     /// All attributes are there.
-    pub(crate) fn check(self) -> Result<Job, String> {
+    pub(crate) fn check(mut self) -> Result<Job, String> {
+        // So its program knows that its standard streams lead to the server.
+        if self.bridge.is_some() && !self.arguments.iter().any(|argument| argument == STDIO) {
+            self.arguments.push(STDIO.to_owned());
+        }
         if !self.executable_path.starts_with('/') {
             return Err("executable_path: the program's absolute path is wanted".to_owned());
         }
@@ -138,6 +144,11 @@ impl Job {
     /// Processes that it takes altogether.
     pub fn tasks(&self) -> u32 {
         if self.backend == Backend::Mpi { self.count * self.ranks } else { self.count }
+    }
+
+    /// The program and its arguments.
+    pub fn words(&self) -> Vec<String> {
+        std::iter::once(&self.executable_path).chain(&self.arguments).cloned().collect()
     }
 
     /// What each copy is told of its slots, where there is one copy.

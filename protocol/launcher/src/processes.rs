@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use farcall_base::Instant;
 
-use crate::action::{Action, Ended, Event, Launcher, Start};
+use crate::action::{Action, Bridged, Ended, Event, Launcher, Start};
 use crate::job::Job;
 use crate::jobs::{Jobs, Status};
 use crate::request::Request;
@@ -74,18 +74,19 @@ impl Processes {
         if self.running.len() >= PROCESSES_MAX {
             return self.jobs.reply(format!("F there are {PROCESSES_MAX} jobs already: end some of them"));
         }
-        if job.bridge.is_some() {
-            let why = "bridge: this launcher starts programs where they reach the server by themselves";
-            return self.jobs.reply(format!("F {why}"));
-        }
         self.created += 1;
         let id = format!("{}", self.created);
         let time = job.minutes_max.map(|minutes| Duration::from_secs(60 * u64::from(minutes)));
         let running = Running { request, is_there: false, time, until: None, why: None, kill: None };
         self.running.insert(id.clone(), running);
         self.jobs.reply("S".to_owned());
-        let job = Box::new(job);
-        let start = if self.place == Where::Here { Start::Here(job) } else { Start::There(job) };
+        let start = match (self.place, job.bridge.clone()) {
+            (Where::There, _) => Start::There(Box::new(job)),
+            (Where::Here, None) => Start::Here(Box::new(job)),
+            (Where::Here, Some(bridge)) => {
+                Start::Bridged(Box::new(Bridged::new(&job, &bridge, job.words(), job.slots())))
+            }
+        };
         self.jobs.actions.push_back(Action::Start(id, start));
     }
 
@@ -157,7 +158,7 @@ impl Launcher for Processes {
         if self.closing.is_some() {
             return self.jobs.reply("F this launcher ends".to_owned());
         }
-        match self.jobs.answer(request, &["slots", "mpi"]) {
+        match self.jobs.answer(request, &["slots", "mpi", "bridge"]) {
             Some(Request::JobCreate(id, job)) => {
                 if let Ok(job) = *job {
                     self.create(id, job);

@@ -11,6 +11,7 @@ mod pilot;
 mod reader;
 mod request;
 mod status;
+mod streams;
 
 pub use compressed::{COMPRESSION, CompressedHead};
 pub use executables::{CALLBACK, CALLBACKS, Loaded, POLLED_CANCEL, callback_attribute, callback_slot};
@@ -30,4 +31,8 @@ pub use request::{
 };
 pub use status::{
     DURATIONS_NS, JobStatus, ModuleStatus, ObjectState, ObjectStatus, OpenCall, STATUS, Stage, Status, Totals, Use,
+};
+pub use streams::{
+    STREAM_CREDIT_BYTES, STREAM_FRAME_BYTES_MAX, STREAMS_MARK, STREAMS_MAX, STREAMS_NOISE_BYTES_MAX, StreamNumber,
+    Streams, StreamsNews, StreamsSide,
 };

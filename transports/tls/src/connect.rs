@@ -34,26 +34,55 @@ pub fn connect(host: &str, port: u16, credentials: Option<&Path>, timeout: Durat
     connect_as(&Credentials::read(&path, Whose::User)?, host, port, timeout)
 }
 
+/// The same over a stream socket behind which somebody passes bytes on to the server called `host`; `address` says to
+/// people where they go.
+///
+/// # Errors
+/// As [`connect`], but for what has to do with reaching a host.
+pub fn connect_over(
+    socket: OwnedFd,
+    (host, address): (&str, String),
+    credentials: &Path,
+    timeout: Duration,
+) -> Result<Box<dyn ByteStream>> {
+    let credentials = Credentials::read(credentials, Whose::User)?;
+    prove(&credentials, host, Instant::now() + timeout, |_| Ok((socket, address)))
+}
+
 pub(crate) fn connect_as(
     credentials: &Credentials,
     host: &str,
     port: u16,
     timeout: Duration,
 ) -> Result<Box<dyn ByteStream>> {
-    let at = |error: Error| error.with("host", host).with("port", port);
+    let deadline = Instant::now() + timeout;
+    let reached = prove(credentials, host, deadline, |host| {
+        let (socket, peer) = reach(host, port, deadline)?;
+        Ok((socket, format!("{peer}")))
+    });
+    reached.map_err(|error| error.with("port", port))
+}
+
+/// Both ends show their certificates over what `reach` leads to.
+fn prove(
+    credentials: &Credentials,
+    host: &str,
+    deadline: Instant,
+    reach: impl FnOnce(&str) -> Result<(OwnedFd, String)>,
+) -> Result<Box<dyn ByteStream>> {
+    let at = |error: Error| error.with("host", host);
     let config = config::client(credentials)?;
     // Brackets are how a URL writes an IPv6 address.
     let host = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
     let name = ServerName::try_from(host.to_owned()).map_err(|_| {
         at(Error::new(ErrorKind::InvalidArgument, OPERATION, "this is no name of a host").fix("check its spelling"))
     })?;
-    let deadline = Instant::now() + timeout;
-    let (socket, peer) = reach(host, port, deadline).map_err(at)?;
+    let (socket, address) = reach(host).map_err(at)?;
     let engine = UnbufferedClientConnection::new(config, name)
         .map_err(|error| at(Error::internal(OPERATION, error.to_string())))?;
     let mut handshake = Handshake::new(engine);
     shake_hands(&mut handshake, &socket, host, deadline).map_err(at)?;
-    let peer = Peer { address: format!("{peer}"), proof: Proof::Address };
+    let peer = Peer { address, proof: Proof::Address };
     Ok(Box::new(TlsByteStream::new(handshake.into_records(), socket, peer, None)))
 }
 

@@ -19,7 +19,7 @@ mod socket;
 mod stream;
 
 pub use certificate::{Certificate, date, is_host, is_name};
-pub use connect::connect;
+pub use connect::{connect, connect_over};
 pub use credentials::{AuthorityFile, Credentials, Whose, default_credentials};
 pub use listener::{Listener, ListenerLimits};
 pub use revocation::ServerFiles;

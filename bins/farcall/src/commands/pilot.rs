@@ -5,13 +5,15 @@ mod carry;
 mod ticket;
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::{ErrorKind as IoErrorKind, IoSlice, IoSliceMut};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use farcall_base::{Clock, Error, ErrorKind, ExecutableId, Result, SystemClock};
+use farcall_base::{Clock, Error, ErrorKind, ExecutableId, Instant, Result, SystemClock};
 use farcall_interfaces::directory::{ExecutableImage, ImageKind};
 use farcall_interfaces::mailbox::{NoMessage, Receiver, Sender, mailbox};
 use farcall_interfaces::spawner::{
@@ -23,8 +25,10 @@ use farcall_wire::{
     Failure, FromPilot, PILOT_MESSAGE_BYTES_MAX, PILOT_VERSION, PilotExecutable, PilotExited, PilotGreeting,
     PilotHello, PilotPiece, PilotProgram, PilotStart, ToPilot, encode_pilot, take_pilot,
 };
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::explain;
+use crate::streams::{Ends, pass_on};
 use carry::carry;
 use ticket::Ticket;
 
@@ -33,6 +37,9 @@ const SLOTS_VARIABLE: &str = "FARCALL_SLOTS";
 /// Messages between this program's threads.
 const MESSAGES_MAX: usize = 1 << 16;
 const PIECE_BYTES: usize = 64 << 10;
+/// Time after which a server behind a launcher is gone that asks nothing: what lies between may not tell. It asks every few
+/// seconds; and a laptop that slept for a while finds its jobs again.
+const SILENCE_MAX: Duration = Duration::from_secs(1800);
 /// What waits to be told to the server.
 const OUTBOX_BYTES_MAX: usize = 64 << 20;
 
@@ -41,6 +48,9 @@ pub struct PilotArguments {
     /// The file that tells how to reach the server
     #[arg(long, value_name = "FILE")]
     ticket: PathBuf,
+    /// Reach the server through standard input and output, which the launcher passes on
+    #[arg(long)]
+    stdio: bool,
 }
 
 /// What happens to executables.
@@ -72,12 +82,15 @@ struct Pilot {
     running: BTreeMap<ExecutableId, Running>,
     texts: BTreeMap<u64, Arc<[u8]>>,
     clock: SystemClock,
+    /// When it is gone, unless it says something before.
+    silent_until: Option<Instant>,
     ends: bool,
 }
 
 /// Serves until the server says that it is enough, or is gone.
 pub fn pilot(arguments: &PilotArguments) -> Result<()> {
-    let ticket = Arc::new(Ticket::read(&arguments.ticket)?);
+    let streams = if arguments.stdio { Some(streams()?) } else { None };
+    let ticket = Arc::new(Ticket::read(&arguments.ticket, streams)?);
     let slots = slots()?;
     let mut line = ticket.dial()?;
     let hello = PilotHello {
@@ -106,13 +119,33 @@ pub fn pilot(arguments: &PilotArguments) -> Result<()> {
         news,
         running: BTreeMap::new(),
         texts: BTreeMap::new(),
+        silent_until: None,
         clock: SystemClock::new(),
         ends: false,
     };
+    pilot.silent_until = pilot.ticket.is_through_launcher().then(|| pilot.clock.now() + SILENCE_MAX);
     let outcome = pilot.serve();
     // Executables end with it, whatever they do.
     let stopped = node.stop();
     outcome.and(stopped)
+}
+
+/// Takes standard input and output for the connections of this program. Whoever prints something does so to standard error.
+fn streams() -> Result<Sender<OwnedFd>> {
+    let system = |error: std::io::Error| Error::system("begin a job", error);
+    let input = rustix::stdio::stdin().try_clone_to_owned().map_err(system)?;
+    let output = rustix::stdio::stdout().try_clone_to_owned().map_err(system)?;
+    let null = File::open("/dev/null").map_err(system)?;
+    rustix::stdio::dup2_stdin(&null).map_err(|errno| system(errno.into()))?;
+    rustix::stdio::dup2_stdout(rustix::stdio::stderr()).map_err(|errno| system(errno.into()))?;
+    let (sender, asked) = mailbox(MESSAGES_MAX)?;
+    let work = move || {
+        if let Err(error) = pass_on(input, output, Ends::Opened(asked)) {
+            explain(&error);
+        }
+    };
+    std::thread::Builder::new().name("streams".to_owned()).spawn(work).map_err(system)?;
+    Ok(sender)
 }
 
 fn slots() -> Result<u32> {
@@ -162,7 +195,13 @@ impl Pilot {
         let descriptor = self.line.readiness().ok_or_else(|| Error::internal("serve a job", "nothing to wait on"))?;
         let room = if self.outbox.is_empty() { PollFlags::empty() } else { PollFlags::OUT };
         let waiting = PollFd::from_borrowed_fd(descriptor, PollFlags::IN | room);
-        match poll(&mut [waiting, PollFd::new(&self.news, PollFlags::IN)], None) {
+        let left = self.silent_until.map(|until| until.since(self.clock.now()));
+        let left = left.and_then(|left| Timespec::try_from(left).ok());
+        match poll(&mut [waiting, PollFd::new(&self.news, PollFlags::IN)], left.as_ref()) {
+            Ok(0) => {
+                let message = format!("the server asked nothing for {} s", SILENCE_MAX.as_secs());
+                Err(Error::new(ErrorKind::ConnectionLost, "serve a job", message))
+            }
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(errno) => Err(Error::system("wait for the server", errno.into())),
         }
@@ -188,7 +227,10 @@ impl Pilot {
                     self.ends = true;
                     return Ok(());
                 }
-                Ok(count) => self.inbox.extend(&piece[..count]),
+                Ok(count) => {
+                    self.inbox.extend(&piece[..count]);
+                    self.silent_until = self.silent_until.map(|_| self.clock.now() + SILENCE_MAX);
+                }
                 Err(error) if error.kind() == IoErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == IoErrorKind::Interrupted => {}
                 Err(error) => return Err(lost(error)),

@@ -7,7 +7,7 @@ use farcall_interfaces::spawner::Exited;
 use farcall_wire::{PILOT_VERSION, PilotHello};
 
 use super::{Action, Turn};
-use crate::state::{Number, Pilot, Place, Standing};
+use crate::state::{Number, Pilot, Place, Standing, UNANSWERED_MAX};
 
 /// Slots of one pilot: more than any host has processors.
 const SLOTS_MAX: u32 = 16_384;
@@ -32,7 +32,9 @@ impl Turn<'_> {
         }
         self.state.changed = true;
         let host = hello.host.chars().filter(|c| !c.is_control()).take(64).collect();
-        let pilot = Pilot { job, slots, host, running: Default::default(), idle_since: Some(self.now), leaving: false };
+        let (running, idle_since, leaving) = (Default::default(), Some(self.now), false);
+        let asked_next = self.now + self.state.settings.ask_every();
+        let pilot = Pilot { job, slots, host, running, idle_since, leaving, asked_next, unanswered: 0 };
         self.state.pilots.insert(number, pilot);
         self.fill(number);
     }
@@ -144,6 +146,39 @@ impl Turn<'_> {
         let Some(pilot) = self.state.pilots.get_mut(&number) else { return };
         if !std::mem::replace(&mut pilot.leaving, true) {
             self.act(Action::EndPilot { pilot: number });
+        }
+    }
+
+    /// Whoever says anything is there.
+    pub(super) fn pilot_said(&mut self, number: Number) {
+        let asked_next = self.now + self.state.settings.ask_every();
+        if let Some(pilot) = self.state.pilots.get_mut(&number) {
+            pilot.unanswered = 0;
+            pilot.asked_next = asked_next;
+        }
+    }
+
+    /// A host that loses its power, or a program that hangs, does not end its connection.
+    pub(super) fn ask_pilots(&mut self) {
+        let asked_next = self.now + self.state.settings.ask_every();
+        let mut silent = Vec::new();
+        for (number, pilot) in self.state.pilots.iter_mut().filter(|(_, pilot)| pilot.asked_next <= self.now) {
+            if pilot.unanswered >= UNANSWERED_MAX {
+                silent.push((*number, pilot.job));
+                continue;
+            }
+            pilot.unanswered += 1;
+            pilot.asked_next = asked_next;
+            self.actions.push(Action::AskPilot { pilot: *number });
+        }
+        for (pilot, job) in silent {
+            let seconds = self.state.settings.silence_ms / 1000;
+            self.act(Action::DropPilot { pilot });
+            self.pilot_lost(pilot, &format!("it answered nothing for {seconds} s"));
+            // What hangs does not end by itself.
+            if !self.state.has_pilots(job) {
+                self.end_job(job);
+            }
         }
     }
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use farcall_base::Instant;
 
-use crate::action::{Action, Outcome, Start};
+use crate::action::{Action, Bridged, Outcome, Start};
+use crate::job::Backend;
 use crate::jobs::Status;
 
 use super::answers::{self, Row, State};
@@ -168,13 +169,14 @@ impl Slurm {
         if row.state != State::Runs || submission.bridges.is_some() || row.tasks.is_empty() {
             return;
         }
-        let nodes = row.tasks.len();
+        // One copy starts the ranks of all nodes.
+        let is_mpi = submission.job.backend == Backend::Mpi;
+        let copies = if is_mpi { &[submission.job.slots()][..] } else { &row.tasks[..] };
+        let nodes = copies.len();
         submission.bridges = Some(Bridges { nodes, running: nodes, is_success: true });
-        for (node, slots) in row.tasks.iter().enumerate() {
-            let mut environment = submission.job.environment.clone();
-            environment.push(("FARCALL_SLOTS".to_owned(), slots.to_string()));
+        for (node, slots) in copies.iter().enumerate() {
             let words = step(&submission.job, &row.id, node);
-            let start = Start::Bridged { words, environment, bridge: bridge.clone() };
+            let start = Start::Bridged(Box::new(Bridged::new(&submission.job, &bridge, words, *slots)));
             self.jobs.actions.push_back(Action::Start(format!("{}/{node}", row.id), start));
         }
     }

@@ -41,8 +41,7 @@ pub fn script(job: &Job, number: u64) -> String {
     for (name, value) in &job.environment {
         let _ = writeln!(text, "export {name}={}", quoted(value));
     }
-    let words: Vec<String> = program(job).map(quoted).collect();
-    let words = words.join(" ");
+    let words = job.words().iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
     if job.backend == Backend::Mpi {
         let _ = writeln!(text, "export FARCALL_SLOTS=1\nexec {words}");
         return text;
@@ -61,13 +60,6 @@ pub fn script(job: &Job, number: u64) -> String {
 pub fn step(job: &Job, id: &str, node: usize) -> Vec<String> {
     let mut words: Vec<String> = vec!["srun".to_owned(), format!("--jobid={id}"), format!("--relative={node}")];
     words.extend("--overlap --nodes=1 --ntasks=1 --no-kill --unbuffered --quiet".split(' ').map(str::to_owned));
-    words.extend(program(job).map(str::to_owned));
-    if !job.arguments.iter().any(|argument| argument == "--stdio") {
-        words.push("--stdio".to_owned());
-    }
+    words.extend(job.words());
     words
-}
-
-fn program(job: &Job) -> impl Iterator<Item = &str> {
-    std::iter::once(job.executable_path.as_str()).chain(job.arguments.iter().map(String::as_str))
 }

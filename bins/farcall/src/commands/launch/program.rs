@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use farcall_launcher::{Ended, Event, Job, Outcome, Start};
+use farcall_launcher::{Bridged, Ended, Event, Job, Outcome, Start};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::Input;
@@ -141,9 +141,7 @@ pub fn start(key: String, start: Start, sender: &SyncSender<Input>, registry: &R
         let ended = match &start {
             Start::Here(job) => here(&key, job, &registry, &begun),
             Start::There(job) => there::run(&key, job, &registry, &begun),
-            Start::Bridged { words, environment, bridge } => {
-                bridged(&key, words, environment, bridge, &registry, &begun)
-            }
+            Start::Bridged(start) => bridged(&key, start, &registry, &begun),
         };
         registry.forget(&key);
         let ended = ended.unwrap_or_else(|error| Ended { is_success: false, text: error.to_string() });
@@ -191,53 +189,52 @@ pub fn how(status: ExitStatus) -> Ended {
 }
 
 /// A step, and a command here that reads what it prints and prints what it reads.
-fn bridged(
-    key: &str,
-    words: &[String],
-    environment: &[(String, String)],
-    bridge: &str,
-    registry: &Registry,
-    begun: &dyn Fn(),
-) -> std::io::Result<Ended> {
-    let (program, rest) = words.split_first().ok_or(std::io::ErrorKind::NotFound)?;
+fn bridged(key: &str, start: &Bridged, registry: &Registry, begun: &dyn Fn()) -> std::io::Result<Ended> {
+    let (program, rest) = start.words.split_first().ok_or(std::io::ErrorKind::NotFound)?;
     let (from_step, to_bridge) = std::io::pipe()?;
     let (from_bridge, to_step) = std::io::pipe()?;
     let mut step = Command::new(program);
     without_slurm(&mut step);
-    step.args(rest).envs(environment.iter().map(|(name, value)| (name, value))).process_group(0);
-    let child = step.stdin(from_bridge).stdout(to_bridge).spawn().map_err(|error| about(program, &error))?;
+    step.args(rest).envs(start.environment.iter().map(|(name, value)| (name, value))).process_group(0);
+    step.stderr(file(start.stderr_file.as_deref())?);
+    if let Some(folder) = &start.work_directory {
+        step.current_dir(folder);
+    }
+    let mut child = step.stdin(from_bridge).stdout(to_bridge).spawn().map_err(|error| about(program, &error))?;
     // A command holds our ends of the pipes: as long as it is there, neither program sees the other's end.
     drop(step);
     let group = i32::try_from(child.id()).unwrap_or(0);
     registry.add(key, &child);
-    let mut other = Command::new("/bin/sh");
-    other.args(["-c", &format!("exec {bridge}")]).process_group(group).stdin(from_step).stdout(to_step);
-    let begun_other = other.spawn();
-    drop(other);
-    let other = begun_other;
-    if other.is_err() {
-        registry.kill(key);
-    } else {
-        begun();
-    }
-    let status = wait_with(key, child, other, registry)?;
-    Ok(how(status))
-}
-
-/// Waits for the step; when either has ended, the other soon does.
-fn wait_with(
-    key: &str,
-    mut step: Child,
-    other: std::io::Result<Child>,
-    registry: &Registry,
-) -> std::io::Result<ExitStatus> {
+    let other = start_bridge((&start.bridge, group), [from_step.into(), to_step.into()], start.stderr_file.as_deref());
     let mut other = match other {
         Ok(other) => other,
         Err(error) => {
-            registry.wait(key, step)?;
+            registry.kill(key);
+            registry.wait(key, child)?;
             return Err(about("the bridge", &error));
         }
     };
+    begun();
+    wait_for_both(key, &mut child, &mut other, registry)?;
+    let status = registry.wait(key, child);
+    let _ = other.wait();
+    status.map(how)
+}
+
+/// Starts the command that a program's streams are connected with, in the program's process group. What it is given is
+/// closed here: as long as it is open, neither sees the other's end.
+pub fn start_bridge(
+    (bridge, group): (&str, i32),
+    [from_program, to_program]: [Stdio; 2],
+    stderr_file: Option<&str>,
+) -> std::io::Result<Child> {
+    let mut other = Command::new("/bin/sh");
+    other.args(["-c", &format!("exec {bridge}")]).process_group(group);
+    other.stdin(from_program).stdout(to_program).stderr(file(stderr_file)?).spawn()
+}
+
+/// Waits until the program has ended; when either has, the other soon does.
+pub fn wait_for_both(key: &str, step: &mut Child, other: &mut Child, registry: &Registry) -> std::io::Result<()> {
     let mut late = None;
     while step.try_wait()?.is_none() {
         if other.try_wait()?.is_some() {
@@ -253,7 +250,5 @@ fn wait_with(
     while other.try_wait()?.is_none() && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(20));
     }
-    let status = registry.wait(key, step);
-    let _ = other.wait();
-    status
+    Ok(())
 }

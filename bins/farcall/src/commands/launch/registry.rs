@@ -59,6 +59,16 @@ impl Registry {
         }
     }
 
+    /// That input, which somebody else writes to from now on: to end the program, it is signalled to.
+    pub fn take_input(&self, key: &str) -> Option<std::process::ChildStdin> {
+        let mut table = self.table();
+        let entry = table.get_mut(key)?;
+        let Entry::Far { group, input } = entry else { return None };
+        let (group, input) = (*group, input.take()?);
+        *entry = Entry::Group(group);
+        Some(input)
+    }
+
     /// Has a program end by itself; one that has not begun, when it does.
     pub fn stop(&self, key: &str) {
         match self.table().entry(key.to_owned()).or_insert(Entry::Unwanted) {

@@ -2,13 +2,14 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 use farcall_base::Error;
 use farcall_launcher::{Ended, Job, far};
 
+use super::program::{how, start_bridge, wait_for_both};
 use super::registry::Registry;
 
 /// The variable that names another `ssh`.
@@ -18,6 +19,8 @@ const SSH_VARIABLE: &str = "FARCALL_SSH";
 const BEGIN: Duration = Duration::from_secs(120);
 /// What may come before the first mark, and how long a line may be.
 const NOISE_BYTES_MAX: u64 = 1 << 20;
+/// Read of its output at a time.
+const LINES_BYTES: usize = 8 << 10;
 /// What is kept of the last words of an `ssh`.
 const WORDS_BYTES_MAX: usize = 4096;
 /// Time that its last words have to come when it has ended.
@@ -39,16 +42,25 @@ fn other(text: impl Into<String>) -> std::io::Error {
 pub fn run(key: &str, job: &Job, registry: &Registry, begun: &dyn Fn()) -> std::io::Result<Ended> {
     let mark = random_hex().map_err(|error| other(error.to_string()))?;
     let mut talk = Talk::begin(key, job, &format!("farcall-{mark}"), registry)?;
-    let ended = talk.hold(job, begun);
+    let ended = match &job.bridge {
+        Some(bridge) => talk.join(job, bridge, begun).map(|()| None),
+        None => talk.hold(job, begun).map(Some),
+    };
     // Its input ends with the entry of the registry; then so does what runs there.
     registry.stop(key);
     let words = talk.words;
     let status = registry.wait(key, talk.child)?;
-    ended.map_err(|error| {
-        let said = words.recv_timeout(WORDS).unwrap_or_default();
-        let how = super::program::how(status).text;
-        if said.is_empty() { other(format!("{error} (ssh: {how})")) } else { other(format!("{error} (ssh: {said})")) }
-    })
+    let said = || words.recv_timeout(WORDS).ok().filter(|said| !said.is_empty());
+    match ended {
+        Ok(Some(ended)) => Ok(ended),
+        // An ssh ends as the program did that it ran.
+        Ok(None) => {
+            let mut ended = how(status);
+            said().filter(|_| !ended.is_success).iter().for_each(|said| ended.text += &format!(": {said}"));
+            Ok(ended)
+        }
+        Err(error) => Err(other(format!("{error} (ssh: {})", said().unwrap_or_else(|| how(status).text)))),
+    }
 }
 
 /// A shell on the far side.
@@ -60,6 +72,8 @@ struct Talk<'a> {
     lines: Receiver<String>,
     /// What `ssh` said on standard error, once it has ended.
     words: Receiver<String>,
+    /// Its standard output, when the program's own bytes follow.
+    output: Receiver<BufReader<ChildStdout>>,
     until: Instant,
     /// The far side has said something.
     heard: bool,
@@ -83,8 +97,21 @@ impl<'a> Talk<'a> {
         };
         registry.add_far(key, &child, input);
         let (sender, lines) = sync_channel(64);
-        let own = mark.to_owned();
-        std::thread::Builder::new().spawn(move || read_marked(output, &own, |line| sender.send(line).is_ok()))?;
+        let (own, is_bridged) = (mark.to_owned(), job.bridge.is_some());
+        let (rest, output_after) = sync_channel(1);
+        // What is read behind the last line would be missing in the program's own bytes.
+        let output = BufReader::with_capacity(if is_bridged { 1 } else { LINES_BYTES }, output);
+        std::thread::Builder::new().spawn(move || {
+            let mut is_last = false;
+            let output = read_marked(output, &own, |line| {
+                is_last = is_bridged && line.starts_with("started");
+                sender.send(line).is_ok() && !is_last
+            });
+            // Otherwise it is closed here: whoever talks without end hears so.
+            if is_last {
+                let _ = rest.send(output);
+            }
+        })?;
         let (sender, words) = sync_channel(1);
         std::thread::Builder::new().spawn(move || drop(sender.send(last_words(errors))))?;
         Ok(Talk {
@@ -94,6 +121,7 @@ impl<'a> Talk<'a> {
             child,
             lines,
             words,
+            output: output_after,
             until: Instant::now() + BEGIN,
             heard: false,
         })
@@ -108,12 +136,35 @@ impl<'a> Talk<'a> {
         begun();
         // As long as the job takes.
         let Ok(line) = self.lines.recv() else { return Err(other("the connection was lost")) };
-        let status: Option<i32> = line.strip_prefix("ended ").and_then(|status| status.trim().parse().ok());
-        match status {
-            Some(status @ 129..=192) => Ok(Ended { is_success: false, text: format!("signal {}", status - 128) }),
-            Some(status) => Ok(Ended { is_success: status == 0, text: format!("exit status {status}") }),
-            None => Err(other(line)),
+        let Some(ended) = line.strip_prefix("ended ") else { return Err(other(line)) };
+        let (status, words) = ended.split_once(' ').unwrap_or((ended, ""));
+        let Ok(status) = status.trim().parse::<i32>() else { return Err(other(line)) };
+        let how = if (129..=192).contains(&status) {
+            format!("signal {}", status - 128)
+        } else {
+            format!("exit status {status}")
+        };
+        let words = words.trim();
+        let text = if words.is_empty() { how } else { format!("{how}: {words}") };
+        Ok(Ended { is_success: status == 0, text })
+    }
+
+    /// Connects the program's streams with a command here, until both have ended.
+    fn join(&mut self, job: &Job, bridge: &str, begun: &dyn Fn()) -> std::io::Result<()> {
+        if job.staging {
+            self.stage(job)?;
         }
+        self.send(far::run_bridged(&self.mark, job).as_bytes())?;
+        self.answer("started")?;
+        let output = self.output.recv_timeout(WORDS).map_err(|_| other("the connection was lost"))?.into_inner();
+        let input = self.registry.take_input(self.key).ok_or_else(|| other("cancelled"))?;
+        let group = i32::try_from(self.child.id()).unwrap_or(0);
+        let mut bridge = start_bridge((bridge, group), [output.into(), input.into()], None)?;
+        begun();
+        let joined = wait_for_both(self.key, &mut self.child, &mut bridge, self.registry);
+        self.registry.kill(self.key);
+        let _ = bridge.wait();
+        joined
     }
 
     /// Copies the program, unless it is there, and the ticket.
@@ -176,19 +227,20 @@ fn read(path: &str) -> std::io::Result<Vec<u8>> {
 }
 
 /// Passes on what stands behind the mark in each line, until the stream ends or says too much.
-fn read_marked(output: impl Read, mark: &str, mut pass: impl FnMut(String) -> bool) {
-    let mut output = BufReader::new(output).take(NOISE_BYTES_MAX);
+fn read_marked<R: BufRead>(output: R, mark: &str, mut pass: impl FnMut(String) -> bool) -> R {
+    let mut output = output.take(NOISE_BYTES_MAX);
     let mut line = Vec::new();
     while let Ok(1..) = output.read_until(b'\n', &mut line) {
         let text = String::from_utf8_lossy(&line);
         if let Some(at) = text.find(mark) {
             if !pass(text[at + mark.len()..].trim().to_owned()) {
-                return;
+                break;
             }
             output.set_limit(NOISE_BYTES_MAX);
         }
         line.clear();
     }
+    output.into_inner()
 }
 
 /// The end of what it said, in one line.

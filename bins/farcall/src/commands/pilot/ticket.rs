@@ -1,10 +1,12 @@
 //! A job's ticket: how to reach its server, and the certificate for that (spec/pilot.md).
 
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, Result};
+use farcall_interfaces::mailbox::Sender;
 use farcall_interfaces::plain_file;
 use farcall_interfaces::stream::{ByteStream, Proof};
 
@@ -22,6 +24,8 @@ pub struct Ticket {
     pub options: String,
     path: PathBuf,
     addresses: Vec<String>,
+    /// Opens connections through the launcher.
+    streams: Option<Sender<OwnedFd>>,
 }
 
 impl Ticket {
@@ -29,7 +33,7 @@ impl Ticket {
     ///
     /// # Errors
     /// `NotFound` when the job is over, and its folder gone; `InvalidSource`.
-    pub fn read(path: &Path) -> Result<Ticket> {
+    pub fn read(path: &Path, streams: Option<Sender<OwnedFd>>) -> Result<Ticket> {
         let wrong = |kind, message: String| {
             Error::new(kind, "read the ticket", message)
                 .with("path", path.display())
@@ -47,11 +51,16 @@ impl Ticket {
         };
         let (job, addresses, options) = (said("job").pop(), said("dial"), said("option").join("\n"));
         match job.filter(|_| !addresses.is_empty()) {
-            Some(job) => Ok(Ticket { job, options, path: path.to_owned(), addresses }),
+            Some(job) => Ok(Ticket { job, options, path: path.to_owned(), addresses, streams }),
             None => {
                 Err(wrong(ErrorKind::InvalidSource, "it does not say which job, or how to reach the server".to_owned()))
             }
         }
+    }
+
+    /// Whether connections pass the launcher.
+    pub fn is_through_launcher(&self) -> bool {
+        self.streams.is_some()
     }
 
     /// A connection to the server.
@@ -71,7 +80,14 @@ impl Ticket {
                 }
             }
         }
-        Err(last)
+        if self.streams.is_some() {
+            return Err(last);
+        }
+        let message = format!("this host cannot reach the server: {last}");
+        Err(Error::new(last.kind(), "dial back", message).fix(
+            "say another reached_at of the launcher in the server's farcall.toml; or, where no address can be reached from \
+             here, dial = \"stdio\"",
+        ))
     }
 
     fn dial_at(&self, address: &str) -> Result<Box<dyn ByteStream>> {
@@ -80,10 +96,24 @@ impl Ticket {
             // It is passed on as it is: nothing but bytes goes either way.
             return Ok(farcall_transport_unix::relayed(socket.into(), address.to_owned(), Proof::Inherited));
         }
+        if let Some(host) = address.strip_prefix("stdio:") {
+            return self.dial_through_launcher(host);
+        }
         let place = address.strip_prefix("tls://").and_then(|rest| rest.rsplit_once(':'));
         let (host, port) = place.and_then(|(host, port)| Some((host, port.parse().ok()?))).ok_or_else(|| {
             Error::new(ErrorKind::InvalidSource, "dial back", "this is no address").with("address", address)
         })?;
         farcall_transport_tls::connect(host, port, Some(&self.path), DIAL_MAX)
+    }
+
+    fn dial_through_launcher(&self, host: &str) -> Result<Box<dyn ByteStream>> {
+        let streams = self.streams.as_ref().ok_or_else(|| {
+            Error::new(ErrorKind::Unreachable, "dial back", "the launcher passes nothing on")
+                .fix("use one that knows the attribute bridge (spec/launcher.md), or another dial in farcall.toml")
+        })?;
+        let (near, far) = std::os::unix::net::UnixStream::pair().map_err(|error| Error::system("dial back", error))?;
+        let gone = |_| Error::new(ErrorKind::ConnectionLost, "dial back", "the launcher is gone");
+        streams.try_send(far.into()).map_err(gone)?;
+        farcall_transport_tls::connect_over(near.into(), (host, format!("stdio:{host}")), &self.path, DIAL_MAX)
     }
 }
