@@ -6,6 +6,7 @@
 
 mod check;
 mod include;
+mod launch;
 mod mistake;
 mod sections;
 mod table;
@@ -24,6 +25,7 @@ use mistake::{Remarks, meant, shown};
 use table::SectionKind;
 use text::Section;
 
+pub use launch::Launch;
 pub use mistake::{Mistakes, Place, Remark};
 pub use sections::{
     ArgumentTransfer, Client, Compress, ConnectRetry, Debug, FunctionInfo, InterfaceFiles, LogFile, LogLevel,
@@ -178,6 +180,10 @@ impl Checked {
         let completed = |values: &Values| {
             let mut values = values.clone();
             values.complete(&default);
+            let mut launchers = self.all(&table::INVOKE_SERVER).iter();
+            if let Some(launcher) = launchers.find(|one| one.text("type") == values.text("invoke_server")) {
+                values.take("invoke_server_option", launcher, "option");
+            }
             values
         };
         self.all(&table::SERVER).iter().map(completed).collect()
@@ -266,17 +272,20 @@ impl Checked {
 
     /// Types of launchers, proxies and information sources: known, or with a program of their own. None is used but NRF.
     fn check_types(&self, remarks: &mut Remarks) {
-        const LAUNCHERS: [&str; 8] = ["GT4py", "GT2c", "SSH", "Condor", "NAREGISS", "GT4java", "UNICORE", "SSH_Condor"];
+        const LAUNCHERS: [&str; 10] =
+            ["GT4py", "GT2c", "SSH", "Condor", "NAREGISS", "GT4java", "UNICORE", "SSH_Condor", "Slurm", "SLURM"];
         let types = |kind, names: &[&'static str]| Types::of(self.all(kind), names);
         let launchers = types(&table::INVOKE_SERVER, &LAUNCHERS);
         let proxies = types(&table::PROXY, &["GT", "SSH"]);
         let sources = types(&table::INFORMATION_SOURCE, &["NRF", "MDS4"]);
-        launchers.check_sections(self.all(&table::INVOKE_SERVER), table::INVOKE_SERVER.unused, remarks);
+        for section in self.all(&table::INVOKE_SERVER) {
+            launchers.check_launcher(section, "type", "option", remarks);
+        }
         proxies.check_sections(self.all(&table::PROXY), table::PROXY.unused, remarks);
         let reason = "servers themselves are asked for interfaces, or files of type NRF";
         sources.check_sections(self.all(&table::INFORMATION_SOURCE), reason, remarks);
         for section in self.all(&table::SERVER).iter().chain(self.all(&table::SERVER_DEFAULT)) {
-            launchers.check_use(section, "invoke_server", table::INVOKE_SERVER.unused, remarks);
+            launchers.check_launcher(section, "invoke_server", "invoke_server_option", remarks);
             proxies.check_use(section, "communication_proxy", table::PROXY.unused, remarks);
         }
         for section in self.all(&table::MDS_SERVER) {
@@ -328,6 +337,14 @@ impl Types {
     /// Whether sections have types that exist; says of each type once that it has no effect.
     fn check_sections(&self, sections: &[Values], reason: &str, remarks: &mut Remarks) {
         sections.iter().for_each(|section| self.check_use(section, "type", reason, remarks));
+    }
+
+    /// The same of a launcher's type. What has a counterpart has an effect, and not every option of it.
+    fn check_launcher(&self, section: &Values, attribute: &'static str, options: &'static str, remarks: &mut Remarks) {
+        launch::check(section, attribute, options, remarks);
+        if !launch::is_known(section, attribute) {
+            self.check_use(section, attribute, table::INVOKE_SERVER.unused, remarks);
+        }
     }
 
     fn check_use(&self, section: &Values, attribute: &'static str, reason: &str, remarks: &mut Remarks) {

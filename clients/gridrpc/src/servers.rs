@@ -199,7 +199,7 @@ impl Servers {
         let place = match (section.hostname.parse::<Address>(), section.port) {
             (Ok(address), _) => Place::At(address),
             (_, Some(port)) => self.at(&section.hostname, port),
-            _ => self.host(&section.hostname),
+            _ => self.launched(section).unwrap_or_else(|| self.host(&section.hostname)),
         };
         let stubs = if place == Place::Here { self.stubs(config, section, function) } else { None };
         let around = self.around(&place);
@@ -235,6 +235,12 @@ impl Servers {
         let here = self.is_here(host);
         let host = if here && !LOOPBACK.contains(&host) { LOOPBACK[0] } else { host }.to_owned();
         Place::At(if here { Address::Tcp { host, port } } else { Address::Tls { host, port } })
+    }
+
+    /// Another host that the section says how to reach: no server waits there for connections.
+    fn launched(&self, section: &Section) -> Option<Place> {
+        let launch = section.launch.as_ref().filter(|_| !self.is_here(&section.hostname))?;
+        launch.address(&section.hostname).parse().ok().map(Place::At)
     }
 
     fn host(&self, host: &str) -> Place {

@@ -139,6 +139,11 @@ impl Values {
         }
     }
 
+    /// Takes another section's values of an attribute behind its own.
+    pub(crate) fn take(&mut self, name: &'static str, other: &Values, others: &'static str) {
+        self.found.entry(name).or_default().extend(other.all(others).iter().cloned());
+    }
+
     fn one(&self, name: &'static str) -> Option<Value> {
         let attribute = self.kind.attribute(name)?;
         match self.all(name).first() {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::check::Values;
 use super::include::beside;
+use super::launch::Launch;
 use super::mistake::Place;
 use super::value::Value;
 
@@ -159,6 +160,8 @@ pub struct Server {
     pub tag: Option<String>,
     /// Its port; `None` for the usual one.
     pub port: Option<u16>,
+    /// How its host is reached where no server waits for connections.
+    pub launch: Option<Launch>,
     /// Variables for its executables; one without a value is taken from this program's own.
     pub environment: Vec<(String, Option<String>)>,
     /// Processes that MPI is to start for a function's calls, or for those of all functions.
@@ -292,6 +295,7 @@ impl Server {
             hostname: String::new(),
             tag: values.text("tag"),
             port: values.number("port").and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0),
+            launch: Launch::of(values),
             environment: environment(values),
             ranks: ranks(values),
             work_directory: values.text("workDirectory").map(PathBuf::from),

@@ -88,6 +88,8 @@ const BACKEND: Kind = Kind::Choice(&["normal", "mpi", "blacs"]);
 
 const GLOBUS: &str = "Farcall uses no Globus; certificates are made by farcall ca";
 const LAUNCHERS: &str = "Farcall connects to servers by itself and runs no launcher";
+/// What is said of launchers that have no counterpart.
+const NO_LAUNCHER: &str = "a server that runs there is used; where ssh reaches the host, write invoke_server SSH, or Slurm for jobs of its nodes, and one is started";
 const BATCH: &str = "this version of Farcall submits no batch jobs";
 const INWARD: &str = "nobody connects to the client: one connection to the server carries everything";
 const BLOCKS: &str = "Farcall sends arrays in blocks as large as the other end takes";
@@ -152,7 +154,7 @@ pub(crate) const FUNCTION_INFO: SectionKind = SectionKind {
 pub(crate) const INVOKE_SERVER: SectionKind = SectionKind {
     name: "INVOKE_SERVER",
     many: true,
-    unused: LAUNCHERS,
+    unused: NO_LAUNCHER,
     attributes: &[
         one("type", Kind::Text, "").required(),
         one("path", Kind::Text, ""),
@@ -253,7 +255,7 @@ const SERVER_ATTRIBUTES: &[Attribute] = &[
     one("mds_hostname", Kind::Text, "").unused("servers themselves are asked for interfaces"),
     // How executables are launched.
     one("invoke_server", Kind::Text, ""),
-    many("invoke_server_option", Kind::Text).unused(LAUNCHERS),
+    many("invoke_server_option", Kind::Text),
     one("jobmanager", Kind::Text, "").unused(GLOBUS),
     one("subject", Kind::Text, "").unused(GLOBUS),
     many("mpi_runNoOfCPUs", Kind::Processors),

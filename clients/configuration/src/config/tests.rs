@@ -133,6 +133,7 @@ fn defaults_of_servers() {
         hostname: "a.example".into(),
         tag: None,
         port: None,
+        launch: None,
         environment: Vec::new(),
         ranks: Vec::new(),
         work_directory: None,
@@ -290,7 +291,7 @@ fn words_quotes_comments_and_line_ends() {
 }
 
 /// Attributes and types without effect: each must give one warning, with these words in it.
-const UNUSED: [(&str, &str, &str); 49] = [
+const UNUSED: [(&str, &str, &str); 47] = [
     ("CLIENT", "loglevel_globusToolkit 1", "Globus"),
     ("CLIENT", "refresh_credential 10", "certificates"),
     ("CLIENT", "invoke_server_log a", "launcher"),
@@ -306,10 +307,8 @@ const UNUSED: [(&str, &str, &str); 49] = [
     ("SERVER", "invoke_server GT4java", "the type GT4java"),
     ("SERVER", "invoke_server UNICORE", "the type UNICORE"),
     ("SERVER", "invoke_server NAREGISS", "the type NAREGISS"),
-    ("SERVER", "invoke_server SSH", "the type SSH"),
     ("SERVER", "invoke_server SSH_Condor", "the type SSH_Condor"),
     ("SERVER", "invoke_server Condor", "the type Condor"),
-    ("SERVER", "invoke_server_option \"ssh_user me\"", "launcher"),
     ("SERVER", "jobmanager jobmanager-pbs", "Globus"),
     ("SERVER", "subject \"/C=JP/CN=x\"", "Globus"),
     ("SERVER", "coreDumpSize -1", "manifest"),
@@ -381,6 +380,28 @@ fn what_has_no_effect_is_said_once() {
 }
 
 #[test]
+fn launchers_that_have_a_counterpart_are_addresses() {
+    let config = read(
+        "<SERVER>\nhostname a b\ninvoke_server SSH\ninvoke_server_option \"ssh_user me\"\n</SERVER>\n\
+         <SERVER>\nhostname c\ninvoke_server Slurm\n</SERVER>\n<SERVER>\nhostname d\n</SERVER>\n\
+         <SERVER>\nhostname e\ninvoke_server GT2c\n</SERVER>\n\
+         <INVOKE_SERVER>\ntype Slurm\noption \"ssh_user you\"\n</INVOKE_SERVER>\n<SERVER_DEFAULT>\ninvoke_server SSH\n\
+         </SERVER_DEFAULT>",
+    );
+    let address = |server: &Server| server.launch.as_ref().map(|launch| launch.address(&server.hostname));
+    let all: Vec<_> = config.servers.iter().map(address).collect();
+    let expected = ["ssh://me@a", "ssh://me@b", "ssh://you@c/slurm", "ssh://d"].map(|one| Some(one.to_owned()));
+    assert_eq!(all, [&expected[..], &[None]].concat());
+    let said: Vec<String> = config.warnings.iter().map(|warning| warning.message.clone()).collect();
+    assert!(
+        said.len() == 1 && said[0].contains("the type GT2c") && said[0].contains("write invoke_server SSH"),
+        "{said:?}"
+    );
+    let options = read("<SERVER>\nhostname a\ninvoke_server SSH\ninvoke_server_option \"ssh_option -p 22\"\n</SERVER>");
+    assert!(options.warnings[0].message.contains("~/.ssh/config"), "{:?}", options.warnings);
+}
+
+#[test]
 fn sections_without_effect_are_checked_all_the_same() {
     let launcher = "type SSH\npath /p\nmax_jobs 3\nlog_filePath l\nstatus_polling 1 m\noption a\noption b\n";
     let own = "type Slurm\npath /p/slurm\n";
@@ -396,7 +417,7 @@ fn sections_without_effect_are_checked_all_the_same() {
          <SERVER>\nhostname a\ninvoke_server Slurm\ninformation_source_tag m\n</SERVER>"
     ));
     let said: Vec<String> = config.warnings.iter().map(|warning| warning.message.clone()).collect();
-    for words in ["type SSH", "type Slurm", "type GT", "type MDS4", "MDS_SERVER"] {
+    for words in ["type SSH", "type Slurm", "option a ", "type GT", "type MDS4", "MDS_SERVER"] {
         assert_eq!(said.iter().filter(|message| message.contains(words)).count(), 1, "{words}: {said:#?}");
     }
     assert_eq!(config.interface_files.len(), 1, "only local files are read");

@@ -1,10 +1,11 @@
 //! What is said to the shell on the far side, until it becomes a relay. Each line of ours is one command; what it says
 //! counts from a random mark on, so that whatever the user's own start-up files print goes by.
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 
 use farcall_base::{Error, ErrorKind, Result};
+use rustix::net::SendFlags;
 
 use super::library::Library;
 use super::program::Program;
@@ -129,10 +130,17 @@ impl<'a> Conversation<'a> {
         self.answer()
     }
 
-    fn send(&self, bytes: &[u8]) -> Result<()> {
-        // A blocking socket: whoever stops reading ends with ssh.
-        let mut file = std::fs::File::from(self.socket.try_clone().map_err(|error| Error::system("connect", error))?);
-        file.write_all(bytes).map_err(|error| self.lost(&error.to_string()))
+    /// On a blocking socket: whoever stops reading ends with ssh. An `ssh` that has ended is an error, and no SIGPIPE, of which
+    /// programs die that are not written in Rust.
+    fn send(&self, mut bytes: &[u8]) -> Result<()> {
+        while !bytes.is_empty() {
+            match rustix::net::send(self.socket, bytes, SendFlags::NOSIGNAL) {
+                Ok(count) => bytes = &bytes[count..],
+                Err(rustix::io::Errno::INTR) => {}
+                Err(errno) => return Err(self.lost(&std::io::Error::from(errno).to_string())),
+            }
+        }
+        Ok(())
     }
 
     /// The next line that begins with the mark, without it.

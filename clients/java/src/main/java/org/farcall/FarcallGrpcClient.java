@@ -41,6 +41,7 @@ public final class FarcallGrpcClient implements GrpcClient {
     private static final int CANCELED = 20;
     /** Where servers of other hosts listen if nothing else is said. */
     private static final String PORT = "7000";
+    private static final String SSH_USER = "ssh_user";
 
     /** SERVER sections, in order; null when it is not active. */
     private List<Properties> sections;
@@ -92,7 +93,9 @@ public final class FarcallGrpcClient implements GrpcClient {
             } else if (!line.isEmpty() && "server".equals(section)) {
                 String[] words = line.split("\\s+", 2);
                 String value = words.length > 1 ? words[1].replaceAll("^\"|\"$", "") : "";
-                found.get(found.size() - 1).setProperty(words[0].toLowerCase(Locale.ROOT), value);
+                // Of a launcher's options, of which there may be several, this one counts.
+                String name = value.startsWith(SSH_USER + " ") ? SSH_USER : words[0].toLowerCase(Locale.ROOT);
+                found.get(found.size() - 1).setProperty(name, value.substring(name.equals(SSH_USER) ? SSH_USER.length() : 0).strip());
             }
         }
         if (section != null) {
@@ -143,7 +146,7 @@ public final class FarcallGrpcClient implements GrpcClient {
             section = sections.stream().filter(one -> name.equals(one.getProperty("tag"))).findFirst()
                 .or(() -> sections.stream().filter(one -> name.equals(one.getProperty("hostname"))).findFirst()).orElse(named);
         }
-        String address = address(section.getProperty("hostname"), section.getProperty("port"));
+        String address = address(section);
         Server known = servers.get(address);
         if (known != null) {
             return known;
@@ -154,11 +157,30 @@ public final class FarcallGrpcClient implements GrpcClient {
     }
 
     /** An address as it is; another host by TLS; "" for this host without a port, whose default server is meant. */
-    private static String address(String host, String port) {
+    private static String address(Properties section) {
+        String host = section.getProperty("hostname");
+        String port = section.getProperty("port");
         if (host == null || host.isEmpty() || host.contains(":")) {
             return host == null ? "" : host;
         }
-        return port == null && isThisHost(host) ? "" : "tls://" + host + ":" + (port == null ? PORT : port);
+        if (port == null && isThisHost(host)) {
+            return "";
+        }
+        String launched = port == null ? launched(section.getProperty("invoke_server", "")) : null;
+        if (launched != null) {
+            String user = section.getProperty(SSH_USER);
+            return "ssh://" + (user == null ? "" : user + "@") + host + launched;
+        }
+        return "tls://" + host + ":" + (port == null ? PORT : port);
+    }
+
+    /** What stands behind a host that ssh reaches, for launchers of Ninf-G that have a counterpart; otherwise null. */
+    private static String launched(String launcher) {
+        return switch (launcher) {
+            case "SSH" -> "";
+            case "Slurm", "SLURM" -> "/slurm";
+            default -> null;
+        };
     }
 
     /** Whether a name means this host. */
