@@ -173,18 +173,24 @@ def test_launchers_do_as_the_protocol_says(launcher, check, request):
 
 
 BROKEN = {
-    "prints garbage": ("features_are_told", r"features begin with", 'say(1, "SM', 'say(1, "garbage'),
-    "replies nonsense": ("failures_are_told", r"neither S nor F", 'say(1, "S")\n    say', 'say(1, "maybe")\n    say'),
-    "stalls": ("features_are_told", r"does not reply", 'if name == "QUERY', 'if threading.Event().wait(9) or name == "QUERY'),
-    "dies": ("features_are_told", r"ended instead of a reply", 'if name == "QUERY', 'if os._exit(3) or name == "QUERY'),
+    "prints garbage": ("features_are_told", r"features begin with", 'rest: "SM', 'rest: "garbage'),
+    "replies nonsense": ("failures_are_told", r"neither S nor F", '"JOB_CREATE_END"))) or "S"', '"JOB_CREATE_END"))) or "maybe"'),
+    "stalls": ("features_are_told", r"does not reply", "name and say(1", "threading.Event().wait(9) or say(1"),
+    "dies": ("features_are_told", r"ended instead of a reply", "name and say(1", "os._exit(3) or say(1"),
     "takes anything": ("mistakes_are_refused_and_the_next_request_is_heard", r"count 0 is not refused", "not 1 <= count", "not 0 <= count"),
-    "quotes nothing": ("a_job_runs_with_what_it_was_given", r"arguments differ", '*named("argument", [])]', '*" ".join(named("argument", [])).split()]'),
-    "forgets slots": ("many_slots_are_one_job", r"of 200 slots there are 1", '"FARCALL_SLOTS": str(count)', '"OTHER": ""'),
+    "quotes nothing": ("a_job_runs_with_what_it_was_given", r"arguments differ", '*named("argument")]', '*" ".join(named("argument")).split()]'),
+    "forgets slots": ("many_slots_are_one_job", r"of 200 slots there are 1", "FARCALL_SLOTS=", "OTHER="),
     "says it twice": ("failures_are_told", r"a notice of a job that is over", "{status(copy.wait())}\"", "{status(copy.wait())}\\r\\nSTATUS_NOTIFY {job} DONE\""),
     "knows no failure": ("failures_are_told", r"status 7 is not FAILED", 'FAILED exit status {code}"', 'DONE exit status {code}"'),
-    "leaves jobs": ("it_ends_with_its_input", r"does not end|processes of its jobs", "finally:\n    for copy in jobs.values():\n        destroy(copy)\n        copy.wait()", "finally:\n    os._exit(0)"),
-    "keeps jobs": ("a_job_is_destroyed", r"there is no end of job", "destroy(jobs[rest])", "jobs[rest]"),
+    "leaves jobs": ("it_ends_with_its_input", r"does not end|processes of its jobs", "ends.callback(destroy, copy)", "ends.callback(os._exit, 0)"),
+    "keeps jobs": ("a_job_is_destroyed", r"there is no end of job", "destroy(jobs[job]) or", "jobs[job] and"),
 }
+
+
+def test_the_launcher_of_the_docs_fits_on_a_page(example):
+    """Its page and the specification say how long it is."""
+    lines = pathlib.Path(example).read_text().splitlines()
+    assert len(lines) <= 40 and max(map(len, lines)) <= 120
 
 
 @pytest.mark.parametrize("broken", BROKEN)

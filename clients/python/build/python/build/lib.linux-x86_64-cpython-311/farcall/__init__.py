@@ -1,0 +1,99 @@
+"""Farcall: call numerical routines on another machine as if they were local.
+
+    import farcall
+    server = farcall.connect()          # a private server; or "unix:PATH", "tls://host:port"
+    r = server.dgesv(A, b)              # IN and INOUT arrays in interface order; the rest is inferred, or by name
+    r.b, r.ipiv                         # results; A and b stay as they are
+    help(server.dgesv)                  # the routine's page
+    f = server.dgesv.submit(A, b)       # a concurrent.futures.Future
+    server.call("lapack/dgesv", A, b, timeout=5)
+"""
+
+from ._arguments import URL
+from ._errors import (
+    Ambiguous,
+    Cancelled,
+    ConnectionLost,
+    Damaged,
+    Error,
+    InterfaceChanged,
+    InternalError,
+    InvalidArgument,
+    InvalidSource,
+    LimitExceeded,
+    NotFound,
+    PermissionDenied,
+    ProtocolError,
+    RoutineCrashed,
+    RoutineExited,
+    RoutineFailed,
+    ShuttingDown,
+    SystemFailure,
+    TimedOut,
+    Unavailable,
+    Unreachable,
+    VersionMismatch,
+    WrongType,
+)
+from ._executor import Executor
+from ._future import CallFuture
+from ._keeping import KeptCall
+from ._library import lib, text
+from ._memory import empty, empty_like, zeros
+from ._news import Printed, Progress
+from ._results import Results, Times
+from ._objects import Class, Handles, Object
+from ._routine import Routine
+from ._running import is_cancelled, progress
+from ._server import Module, Server, connect, running_server
+from ._source import routine
+
+__version__: str = text(lib.farcall_version()) or "unknown"
+
+__all__ = [
+    "Ambiguous",
+    "CallFuture",
+    "Cancelled",
+    "Class",
+    "ConnectionLost",
+    "Damaged",
+    "Error",
+    "Executor",
+    "Handles",
+    "InterfaceChanged",
+    "InternalError",
+    "InvalidArgument",
+    "InvalidSource",
+    "KeptCall",
+    "LimitExceeded",
+    "Module",
+    "NotFound",
+    "Object",
+    "PermissionDenied",
+    "Printed",
+    "Progress",
+    "ProtocolError",
+    "Results",
+    "Routine",
+    "RoutineCrashed",
+    "RoutineExited",
+    "RoutineFailed",
+    "Server",
+    "ShuttingDown",
+    "SystemFailure",
+    "TimedOut",
+    "URL",
+    "Times",
+    "Unavailable",
+    "Unreachable",
+    "VersionMismatch",
+    "WrongType",
+    "connect",
+    "empty",
+    "empty_like",
+    "is_cancelled",
+    "progress",
+    "routine",
+    "running_server",
+    "zeros",
+]

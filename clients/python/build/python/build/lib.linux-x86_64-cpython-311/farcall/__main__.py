@@ -1,0 +1,5 @@
+"""`python -m farcall`: the `farcall` command."""
+
+from ._program import main
+
+main()

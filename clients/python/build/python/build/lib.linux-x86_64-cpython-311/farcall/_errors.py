@@ -1,0 +1,206 @@
+"""What can go wrong: one exception class per kind of error of the core, each also a builtin one that fits."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Optional, Tuple, Type
+
+
+class Error(Exception):
+    """Any failure of Farcall. Its text says what was tried, what happened, where, and what to do about it.
+
+    Attributes:
+        kind: what went wrong, from a closed set: "invalid-argument", "timed-out", ...
+        operation: what was tried: "call", "connect", ...
+        advice: what to do about it, or None.
+        retryable: nothing ran, and the same request may succeed later.
+    """
+
+    kind = "error"
+
+    def __init__(
+        self, message: str, *, operation: str = "", advice: Optional[str] = None, retryable: bool = False
+    ) -> None:
+        super().__init__(message)
+        self.operation = operation
+        self.advice = advice
+        self.retryable = retryable
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        # Errors cross process boundaries in pools; the keyword arguments would be lost by the default.
+        return (_rebuild, (type(self), str(self), self.operation, self.advice, self.retryable))
+
+
+def _rebuild(kind: Type[Error], message: str, operation: str, advice: Optional[str], retryable: bool) -> Error:
+    return kind(message, operation=operation, advice=advice, retryable=retryable)
+
+
+class InvalidArgument(Error, ValueError):
+    """An argument does not fit the interface: count, type, rank, size, order or value."""
+
+    kind = "invalid-argument"
+
+
+class WrongType(InvalidArgument, TypeError):
+    """An argument is of a type that does not fit: an `InvalidArgument` that is also a `TypeError`."""
+
+
+class NotFound(Error, AttributeError, LookupError):
+    """No such routine, module, parameter or file. An `AttributeError`, so that `hasattr` answers."""
+
+    kind = "not-found"
+
+
+class Ambiguous(Error, AttributeError, LookupError):
+    """Several modules publish the name."""
+
+    kind = "ambiguous"
+
+
+class PermissionDenied(Error, PermissionError):
+    """Another user's server, or a wrong token."""
+
+    kind = "permission-denied"
+
+
+class Unreachable(Error, ConnectionError):
+    """Nobody listens at the address."""
+
+    kind = "unreachable"
+
+
+class ConnectionLost(Error, ConnectionError):
+    """The connection ended while something was under way, or was closed before."""
+
+    kind = "connection-lost"
+
+
+class ProtocolError(Error):
+    """The server broke the wire protocol."""
+
+    kind = "protocol"
+
+
+class VersionMismatch(Error):
+    """The server speaks another version."""
+
+    kind = "version"
+
+
+class LimitExceeded(Error):
+    """A named limit of the server or of the interface would be exceeded."""
+
+    kind = "limit-exceeded"
+
+
+class TimedOut(Error, TimeoutError):
+    """The time for the call was over."""
+
+    kind = "timed-out"
+
+
+class Cancelled(Error):
+    """The call was cancelled."""
+
+    kind = "cancelled"
+
+
+class RoutineCrashed(Error, RuntimeError):
+    """The routine ended by a signal; the text has the last lines that it wrote to stderr."""
+
+    kind = "routine-crashed"
+
+
+class RoutineExited(Error, RuntimeError):
+    """The routine called exit(); the text has the status and the last lines that it wrote to stderr."""
+
+    kind = "routine-exited"
+
+
+class RoutineFailed(Error, RuntimeError):
+    """The routine ran and reported failure itself."""
+
+    kind = "routine-failed"
+
+
+class InterfaceChanged(Error):
+    """The routine was published anew: look it up again."""
+
+    kind = "interface-changed"
+
+
+class InvalidSource(Error):
+    """An interface file or a manifest with mistakes in it."""
+
+    kind = "invalid-source"
+
+
+class Unavailable(Error):
+    """A library, symbol, compiler or program is missing."""
+
+    kind = "unavailable"
+
+
+class ShuttingDown(Error, ConnectionError):
+    """The server is going away."""
+
+    kind = "shutting-down"
+
+
+class SystemFailure(Error, OSError):
+    """A system call failed."""
+
+    kind = "system"
+
+
+class InternalError(Error):
+    """A broken invariant of Farcall itself: please report it."""
+
+    kind = "internal"
+
+
+class Damaged(Error):
+    """A file changed while it was sent, or did not arrive as it was sent: its checksum differs."""
+
+    kind = "damaged"
+
+
+# In the order of the numbers of enum farcall_status, from 1.
+KINDS: Tuple[Type[Error], ...] = (
+    InvalidArgument,
+    NotFound,
+    Ambiguous,
+    PermissionDenied,
+    Unreachable,
+    ConnectionLost,
+    ProtocolError,
+    VersionMismatch,
+    LimitExceeded,
+    TimedOut,
+    Cancelled,
+    RoutineCrashed,
+    RoutineExited,
+    RoutineFailed,
+    InterfaceChanged,
+    InvalidSource,
+    Unavailable,
+    ShuttingDown,
+    SystemFailure,
+    InternalError,
+    Damaged,
+)
+
+
+def class_of(number: int) -> Type[Error]:
+    """The class for a number of enum farcall_status; `Error` itself for one that a later library has."""
+    return KINDS[number - 1] if 1 <= number <= len(KINDS) else Error
+
+
+def make(kind: Type[Error], operation: str, message: str, advice: str = "", **context: object) -> Error:
+    """An error met on this side, in the words of the core: `operation: message (key: value); advice`."""
+    facts: Dict[str, object] = {key: value for key, value in context.items() if value is not None}
+    text = f"{operation}: {message}"
+    if facts:
+        text += " (" + ", ".join(f"{key}: {value}" for key, value in facts.items()) + ")"
+    if advice:
+        text += "; " + advice
+    return kind(text, operation=operation, advice=advice or None)

@@ -1,0 +1,514 @@
+"""Calls that run while the program goes on: futures, and the one thread per connection that completes them."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import heapq
+import logging
+import operator
+import os
+import queue
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Dict, List, NoReturn, Optional, Set, Tuple
+
+from . import _errors, _pages
+from ._library import OK, PENDING, check, error_place, ffi, handle_place, lib, taken, text
+
+if TYPE_CHECKING:
+    from ._results import Results
+    from ._routine import Prepared
+
+# A thread without calls to wait for ends after this many seconds, so that it keeps no connection alive.
+_IDLE_SECONDS = 0.5
+# The longest that the thread waits without looking whether it is to stop.
+_SLICE_SECONDS = 0.25
+# Time for a server to answer when its calls are cancelled because the connection is closed.
+_CANCEL_SECONDS = 10.0
+# Deadlines of calls that are over are thrown away where there are so many more than calls.
+_STALE_MAX = 1000
+# Closing waits no longer than this for the thread, whose callbacks may never end.
+_STOP_SECONDS = 30.0
+# What becomes of a call: results, or what is raised; neither for one that was given up.
+_Outcome = Tuple[Optional["Results"], Optional[BaseException]]
+# Where the standard library says what callbacks of futures raise.
+_LOG = logging.getLogger("concurrent.futures")
+
+
+class _Condition(threading.Condition):
+    """A condition whose lock is taken and given back by C alone.
+
+    In `Condition.__enter__`, which is Python, an interrupt may come when the lock is taken and no `with` knows of it:
+    nobody could complete the future any more.
+    """
+
+    __enter__: Any = property(operator.attrgetter("_lock.__enter__"))
+    __exit__: Any = property(operator.attrgetter("_lock.__exit__"))
+
+
+class CallFuture(concurrent.futures.Future["Results"]):
+    """The future of a call. Its arrays must not be changed until it is done; its `result()` is a `farcall.Results`.
+
+    `cancel()` succeeds until the call is done: the future is cancelled at once, the server is asked to end the call, and
+    the arrays are the caller's again. Callbacks run in the connection's thread, so they should be short; one that waits for another call has
+    another thread take over.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._condition = _Condition()
+        # The place of the call; with it goes everything that the call uses.
+        self._call: Any = None
+        self._prepared: Optional[Prepared] = None
+        self._waiter: Optional[Waiter] = None
+        self._deadline: Optional[float] = None
+        self._closing = False
+        # Whether a thread of its own runs its functions, and completes it.
+        self._attended = False
+        self._id: Optional[str] = None
+        # Known once the call was sent.
+        self._routine = ""
+        self._pid = os.getpid()
+
+    def started(self, call: Any, prepared: Prepared, waiter: Waiter) -> None:
+        """The call is under way."""
+        self._prepared, self._waiter, self._call = prepared, waiter, call
+        self._routine = prepared.routine.name
+        digits = ffi.new("char[33]")
+        if lib.farcall_call_id(call[0], digits):
+            self._id = text(digits)
+        self._deadline = prepared.deadline
+        waiter.add(self, self.number)
+        if prepared.calls_back:
+            self._attended = True
+            attend = threading.Thread(target=self._attend, args=(call, prepared), name="farcall callbacks", daemon=True)
+            attend.start()
+        # Who cancelled it meanwhile found nothing to end.
+        if self.cancelled():
+            self._give_up()
+
+    def fail(self, error: _errors.Error) -> None:
+        """The call could not be started."""
+        if not self.cancelled() and self._announce():
+            self.set_exception(error)
+
+    @property
+    def id(self) -> Optional[str]:
+        """What `Server.fetch` finds the call by, from any process of the same user; None for a call that ends with this
+        program."""
+        return self._id
+
+    def wait_kept(self) -> None:
+        """Waits until the server has said that the call goes on without this program, or it is over."""
+        while not self.done():
+            call, error = self._call, error_place()
+            if call is None or check(lib.farcall_call_wait_kept(call[0], _SLICE_SECONDS, error), error) == OK:
+                return
+
+    @property
+    def sent(self) -> bool:
+        """Whether the server has been told of the call."""
+        return self._waiter is not None
+
+    @property
+    def number(self) -> int:
+        """The call's number in its connection; 0 when none is under way."""
+        call = self._call
+        return 0 if call is None else int(lib.farcall_call_number(call[0]))
+
+    def __reduce__(self) -> NoReturn:
+        message = "a call belongs to the connection of this process"
+        raise _errors.make(_errors.WrongType, "pickle", message, "send its result() to the other process")
+
+    def _repr_html_(self) -> str:
+        """How the call is doing, in notebooks."""
+        if self.cancelled():
+            return _pages.of_future(self._routine, "cancelled", "")
+        if not self.done():
+            return _pages.of_future(self._routine, "under way" if self.sent else "waits to be sent", "")
+        raised = super().exception()
+        if raised is not None:
+            return _pages.of_future(self._routine, f"failed: {type(raised).__name__}", str(raised))
+        return _pages.of_future(self._routine, "done", repr(super().result()))
+
+    def running(self) -> bool:
+        """Whether the server has the call, which is not over: it is in the server's queue, or its routine runs. Not so of
+        what waits here for room; `cancel()` succeeds in both cases."""
+        return self.sent and not self.done()
+
+    def result(self, timeout: Optional[float] = None) -> Results:
+        """Waits for the end of the call, for at most `timeout` seconds: its results, or what went wrong, raised."""
+        self._hand_over()
+        return super().result(timeout)
+
+    def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
+        """Waits for the end of the call, for at most `timeout` seconds: what went wrong, or None."""
+        self._hand_over()
+        return super().exception(timeout)
+
+    def _hand_over(self) -> None:
+        if self._pid != os.getpid() and not self.done():
+            message, advice = "this call belongs to the process that this one was forked from", "call again"
+            raise _errors.make(_errors.ConnectionLost, "wait for a call", message, advice)
+        if self._waiter is not None and not self.done():
+            self._waiter.hand_over()
+
+    def cancel(self) -> bool:
+        """Asks the server to end the call. False if it is done already."""
+        if self.cancelled():
+            return True
+        if not super().cancel():
+            return False
+        self._give_up()
+        self._announce()
+        return True
+
+    def _give_up(self) -> None:
+        """Has the server end the call, and waits for nothing: its arrays are its caller's again."""
+        number = self.number
+        if self._waiter is not None and number:
+            self._waiter.forget(number)
+        if self._attended:
+            # The thread that runs its functions has a reference.
+            self.end_call()
+        # The call ends with its last reference; whoever collects it at this moment has one.
+        self._call = self._prepared = None
+
+    def end_call(self) -> None:
+        """Asks the server to end the call, if it is under way."""
+        call = self._call
+        if call is not None:
+            lib.farcall_call_cancel(call[0], ffi.NULL)
+
+    def _attend(self, call: Any, prepared: Prepared) -> None:
+        """Runs the functions that it passes, in a thread of its own: one that blocks holds up no other call."""
+        place, error = handle_place("farcall_results **", lib.farcall_results_free), error_place()
+        status = PENDING
+        while status == PENDING and not self.done():
+            if prepared.listener.wanted:
+                self._pass_news_on(call, prepared, _SLICE_SECONDS)
+            status = lib.farcall_call_wait(call[0], 0.0 if prepared.listener.wanted else _SLICE_SECONDS, place, error)
+        if status == PENDING:
+            return
+        number = self.number
+        if self._waiter is not None and number:
+            self._waiter.forget(number)
+        results: Optional[Results] = None
+        raised: Optional[BaseException] = None
+        try:
+            results = self._taken_outcome(status, place, error, prepared)
+        except BaseException as failed:
+            raised = prepared.explained(failed)
+        del call, prepared
+        try:
+            if not self.done():
+                self._complete(results, raised)
+        except BaseException:
+            _LOG.exception("exception calling callback for %r", self)
+
+    def _announce(self) -> bool:
+        """Tells those who wait for several futures of a cancellation; whether a result is wanted still."""
+        try:
+            return self.set_running_or_notify_cancel()
+        except (concurrent.futures.InvalidStateError, RuntimeError):
+            return False
+
+    def hear(self) -> bool:
+        """Passes news of the call on; whether it is over. What its functions raise is logged, and they hear no more."""
+        call, prepared = self._call, self._prepared
+        if call is None or prepared is None or not prepared.listener.wanted:
+            return True
+        return self._pass_news_on(call, prepared, 0.0)
+
+    def _pass_news_on(self, call: Any, prepared: Prepared, seconds: float) -> bool:
+        over: Optional[bool] = False
+        while over is False:
+            try:
+                over = prepared.listener.take(call, seconds)
+            except BaseException:
+                _LOG.exception("exception calling on_output or progress of a call of %s", self._routine)
+                prepared.listener.deafen()
+        return bool(over)
+
+    def collect(self) -> None:
+        """Takes the outcome of a call that is over, or whose time is. Its callbacks run, and may raise anything."""
+        call, prepared = self._call, self._prepared
+        if self._attended and not (prepared is not None and self._is_overdue()):
+            return
+        if self._attended:
+            # The functions that it passes may block for ever.
+            self.end_call()
+        outcome = self._tried(call, prepared)
+        del call, prepared
+        self._complete(*outcome)
+
+    def _is_overdue(self) -> bool:
+        return self._deadline is not None and self._deadline <= time.monotonic()
+
+    def _tried(self, call: Any, prepared: Optional[Prepared]) -> _Outcome:
+        """Results, or what is to be raised."""
+        try:
+            if call is None or prepared is None:
+                return None, None
+            if self._attended:
+                return None, self._given_up(prepared)
+            return self._outcome(call, prepared), None
+        except BaseException as error:
+            return None, error
+
+    def _complete(self, results: Optional[Results], raised: Optional[BaseException]) -> None:
+        listener = None if self._prepared is None else self._prepared.listener
+        # From here on nobody writes to the caller's arrays.
+        self._call = self._prepared = None
+        if listener is not None:
+            listener.close(results is not None)
+        if self.cancelled() or not self._announce():
+            return
+        if results is not None:
+            self.set_result(results)
+        else:
+            self.set_exception(raised)
+
+    def _outcome(self, call: Any, prepared: Prepared) -> Results:
+        place, error = handle_place("farcall_results **", lib.farcall_results_free), error_place()
+        status = lib.farcall_call_wait(call[0], 0.0, place, error)
+        return self._taken_outcome(status, place, error, prepared)
+
+    def _taken_outcome(self, status: int, place: Any, error: Any, prepared: Prepared) -> Results:
+        if status == OK:
+            prepared.check_functions()
+            return prepared.collect(place)
+        raised = taken(status, error) if status != PENDING else self._given_up(prepared)
+        if isinstance(raised, _errors.InterfaceChanged):
+            prepared.forget_routine()
+        raise raised
+
+    def _given_up(self, prepared: Prepared) -> _errors.Error:
+        if not self._closing:
+            return prepared.timed_out()
+        message = "the connection was closed, and the server did not end the call"
+        return _errors.make(_errors.Cancelled, "call", message, routine=prepared.routine.name)
+
+    def close(self) -> None:
+        """Asks the server to end the call, which is given up if that takes long."""
+        self._closing = True
+        if self._id is not None:
+            self._leave()
+            return
+        deadline = time.monotonic() + _CANCEL_SECONDS
+        self._deadline = deadline if self._deadline is None else min(self._deadline, deadline)
+        self.end_call()
+
+    def _leave(self) -> None:
+        """The connection is closed, and the server goes on with the call."""
+        number = self.number
+        if self._waiter is not None and number:
+            self._waiter.forget(number)
+        self._call = self._prepared = None
+        if not self.done() and self._announce():
+            message, advice = "the connection was closed, and the call goes on without it", f"fetch it by its id, {self._id}"
+            self.set_exception(_errors.make(_errors.Cancelled, "wait for a call", message, advice))
+
+    @property
+    def deadline(self) -> Optional[float]:
+        """When its time is over."""
+        return self._deadline
+
+
+class Waiter:
+    """Completes the futures of a connection, in one daemon thread that runs while there are any.
+
+    An interrupt may come between any two steps of Python's in the main thread, which therefore takes only what C takes
+    and gives back in one: an `RLock`, and no `Condition`. It is re-entrant because garbage may be collected, and a
+    connection closed with it, while it is held.
+    """
+
+    def __init__(self, handles: Any) -> None:
+        self._handles = handles
+        self._lock = threading.RLock()
+        self._bell: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._pending: Dict[int, CallFuture] = {}
+        # When the time of which call is over, the first in front; also of calls that are over already.
+        self._deadlines: List[Tuple[float, int]] = []
+        # Told of before their future was added, and collected before they were told of.
+        self._early: Set[int] = set()
+        self._overdue: Set[int] = set()
+        self._thread: Optional[threading.Thread] = None
+        self._idle = False
+        self._stopping = False
+
+    def add(self, future: CallFuture, number: int) -> None:
+        """Watches a call that was started with `announced`."""
+        with self._lock:
+            early = number in self._early
+            self._early.discard(number)
+            # Cancelled is what nobody will be told of.
+            if not early and not future.cancelled():
+                self._watch(number, future)
+                self._have_thread()
+        if early:
+            self._hear(number, future)
+        elif self._stopping:
+            # It was started while the connection was being closed.
+            self._close(number, future)
+
+    def _watch(self, number: int, future: CallFuture) -> None:
+        self._pending[number] = future
+        if future.deadline is not None:
+            heapq.heappush(self._deadlines, (future.deadline, number))
+
+    def forget(self, number: int) -> None:
+        """The call is given up."""
+        with self._lock:
+            self._pending.pop(number, None)
+            self._early.discard(number)
+
+    def hand_over(self) -> None:
+        """Has another thread do the work of this one, if this is it: a callback is about to wait for a call."""
+        with self._lock:
+            if self._thread is threading.current_thread():
+                self._have_thread()
+
+    def _have_thread(self) -> None:
+        """Starts a thread unless there is one, other than this, that takes care of what is pending."""
+        thread = self._thread
+        # One whose start was interrupted is not alive.
+        if thread is None or not thread.is_alive() or thread is threading.current_thread():
+            client = self._handles.client()
+            thread = threading.Thread(target=self._run, args=(client,), name="farcall futures", daemon=True)
+            self._thread = thread
+            thread.start()
+        self._ring()
+
+    def _ring(self) -> None:
+        if self._idle:
+            self._idle = False
+            self._bell.put(None)
+
+    def stop(self) -> None:
+        """Cancels what is under way and waits until it is over, but not for ever."""
+        with self._lock:
+            self._stopping = True
+            pending, thread = list(self._pending.items()), self._thread
+            self._ring()
+        for number, future in pending:
+            self._close(number, future)
+        # A callback may close the connection: its thread cannot wait for itself.
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(_STOP_SECONDS)
+
+    def _close(self, number: int, future: CallFuture) -> None:
+        future.close()
+        with self._lock:
+            if number in self._pending:
+                self._watch(number, future)
+
+    def _run(self, client: Any) -> None:
+        number = ffi.new("uint64_t *")
+        while self._wait_for_work():
+            error = error_place()
+            status = lib.farcall_next_finished(client[0], self._patience(), number, error)
+            if status == OK:
+                self._told(number[0])
+            elif status != PENDING:
+                # The connection is gone, and each call knows why.
+                taken(status, error)
+                self._collect_all()
+            self._collect_overdue()
+
+    def _wait_for_work(self) -> bool:
+        """False if there has been nothing to do for a while, or another thread does it by now."""
+        with self._lock:
+            self._idle = not self._pending and not self._stopping and self._is_mine()
+        if self._idle:
+            try:
+                self._bell.get(timeout=_IDLE_SECONDS)
+            except queue.Empty:
+                pass
+        with self._lock:
+            if not self._is_mine():
+                return False
+            self._idle = False
+            if not self._pending:
+                self._thread = None
+            return bool(self._pending)
+
+    def _is_mine(self) -> bool:
+        return self._thread is threading.current_thread()
+
+    def _patience(self) -> float:
+        with self._lock:
+            if not self._pending:
+                return 0.0
+            at = self._next_deadline()
+        return _SLICE_SECONDS if at is None else min(max(at - time.monotonic(), 0.0), _SLICE_SECONDS)
+
+    def _next_deadline(self) -> Optional[float]:
+        if len(self._deadlines) > 2 * len(self._pending) + _STALE_MAX:
+            self._deadlines = [(one.deadline, number) for number, one in self._pending.items() if one.deadline is not None]
+            heapq.heapify(self._deadlines)
+        while self._deadlines:
+            at, number = self._deadlines[0]
+            future = self._pending.get(number)
+            if future is not None and future.deadline == at:
+                return at
+            heapq.heappop(self._deadlines)
+        return None
+
+    def _told(self, number: int) -> None:
+        with self._lock:
+            future = self._pending.pop(number, None)
+            if future is None and number in self._overdue:
+                self._overdue.discard(number)
+            elif future is None:
+                self._early.add(number)
+        if future is not None:
+            self._hear(number, future)
+
+    def _hear(self, number: int, future: CallFuture) -> None:
+        """A call is over, or there are news of it, which nobody else takes meanwhile."""
+        while not future.hear():
+            with self._lock:
+                # It was told of again meanwhile.
+                if number in self._early:
+                    self._early.discard(number)
+                    continue
+                if not future.cancelled():
+                    self._watch(number, future)
+                return
+        with self._lock:
+            self._early.discard(number)
+        self._collect(future)
+
+    def _collect_all(self) -> None:
+        with self._lock:
+            numbers = list(self._pending)
+        for number in numbers:
+            self._collect_untold(number)
+
+    def _collect_overdue(self) -> None:
+        while True:
+            with self._lock:
+                at = self._next_deadline()
+                if at is None or at > time.monotonic():
+                    return
+                number = self._deadlines[0][1]
+            self._collect_untold(number)
+
+    def _collect_untold(self, number: int) -> None:
+        """One at a time: while a callback waits for one of the others, another thread can take that."""
+        with self._lock:
+            future = self._pending.pop(number, None)
+            if future is not None:
+                self._overdue.add(number)
+        if future is not None:
+            self._collect(future)
+
+    @staticmethod
+    def _collect(future: CallFuture) -> None:
+        try:
+            future.collect()
+        except BaseException:
+            # The standard library lets pass what is no Exception, such as that of sys.exit(). Others wait for this
+            # thread, too.
+            _LOG.exception("exception calling callback for %r", future)

@@ -1,0 +1,332 @@
+"""Interfaces from type hints: what a Python function takes and gives, as a line of the interface language."""
+
+from __future__ import annotations
+
+import collections.abc
+import inspect
+import keyword
+import pathlib
+import re
+import types
+import typing
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+# The interface language's names of NumPy's types, by kind and bytes of an element.
+_ELEMENTS = {
+    "f4": "float", "f8": "double", "c8": "scomplex", "c16": "dcomplex",
+    "i1": "int8", "i2": "int16", "i4": "int32", "i8": "int64",
+    "u1": "uint8", "u2": "uint16", "u4": "uint32", "u8": "uint64",
+}  # fmt: skip
+# Python's own scalars. A truth value travels as 0 or 1, of a path the content of its file.
+_SCALARS = {
+    int: "int64", float: "double", complex: "dcomplex", str: "string", bool: "logical", pathlib.Path: "filename",
+}  # fmt: skip
+# What stands for the type of a function of the caller's.
+_FUNCTION = "function"
+# Aliases of aliases that are followed.
+_ALIASES_MAX = 16
+# What expressions of extents may call.
+_FUNCTIONS = {"min", "max", "abs"}
+_EXAMPLE = 'Annotated[NDArray[np.float64], "n, m"]'
+
+
+class Mistake(Exception):
+    """What is wrong with a function as a routine: in which one, and what to do."""
+
+    def __init__(self, message: str, fix: str, line: Optional[int] = None) -> None:
+        super().__init__(message)
+        self.fix = fix
+        self.line = line
+
+
+class Value(NamedTuple):
+    """A parameter or result: of a scalar the rank is -1."""
+
+    name: str
+    element: str
+    rank: int
+    extents: Tuple[str, ...] = ()
+    # Of a result, for each dimension: the name of what comes with it, where the extent is only a bound.
+    found: Tuple[Optional[str], ...] = ()
+    default: Optional[str] = None
+    # Of a function of the caller's: what it takes and gives.
+    function: Optional[Hinted] = None
+
+    @property
+    def is_truth(self) -> bool:
+        """Whether it is True or False."""
+        return self.element == _SCALARS[bool]
+
+
+class Hinted(NamedTuple):
+    """A function as its hints describe it."""
+
+    arguments: Tuple[Value, ...]
+    results: Tuple[Value, ...]
+
+
+def has_hints(function: Callable[..., Any]) -> bool:
+    """Whether somebody meant it to have an interface."""
+    return bool(getattr(function, "__annotations__", None))
+
+
+def read(function: Callable[..., Any]) -> Hinted:
+    """What the hints of a function say.
+
+    Raises:
+        Mistake: a hint is missing, or says nothing that can travel.
+    """
+    name = function.__name__
+    try:
+        hints = typing.get_type_hints(function, include_extras=True)
+    except Exception as error:
+        raise Mistake(f"the hints of {name} cannot be read: {error}", "import what they name", _line(function)) from error
+    try:
+        if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+            raise Mistake("it does not return its results when it is called", "make it an ordinary function")
+        arguments = tuple(_argument(one, hints) for one in inspect.signature(function).parameters.values())
+        if "return" not in hints:
+            raise Mistake("it does not say what it returns", f"write `-> {_EXAMPLE}`, or `-> None`")
+        results = _results(hints["return"])
+        _check_names(arguments, results)
+    except Mistake as mistake:
+        raise Mistake(f"{name}: {mistake}", mistake.fix, _line(function)) from None
+    return Hinted(arguments, results)
+
+
+def _line(function: Callable[..., Any]) -> int:
+    return int(function.__code__.co_firstlineno)
+
+
+def _argument(parameter: inspect.Parameter, hints: Dict[str, Any]) -> Value:
+    name = parameter.name
+    if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
+        raise Mistake(f"{parameter} takes any number of arguments", "name each, with its type")
+    if name not in hints:
+        raise Mistake(f"the argument {name} has no type", f"write `{name}: float`, or `{name}: {_EXAMPLE}`")
+    hint = _expanded(hints[name])
+    if typing.get_origin(hint) is collections.abc.Callable:
+        if parameter.default is not inspect.Parameter.empty:
+            raise Mistake(f"{name} is a function, which callers cannot leave out", "drop the default")
+        return _function(name, *typing.get_args(hint))
+    value = _value(name, hints[name])
+    if parameter.default is inspect.Parameter.empty:
+        return value
+    return value._replace(default=_default(value, parameter.default))
+
+
+def _function(name: str, takes: Any = ..., gives: Any = None) -> Value:
+    """A function of the caller's, by its hint."""
+    if not isinstance(takes, (list, tuple)):
+        raise Mistake(f"{name} does not say what the function takes", f"write `{name}: Callable[[float], float]`")
+    arguments = tuple(_value(f"argument{number}", hint) for number, hint in enumerate(takes, 1))
+    results = _results(gives)
+    for value in arguments + results:
+        if value.element == "filename":
+            raise Mistake(f"{name} takes or gives a file, which callbacks do not", "pass its content: NDArray[np.uint8]")
+    _check_names(arguments, results)
+    return Value(name, _FUNCTION, -1, function=Hinted(arguments, results))
+
+
+def _default(value: Value, default: Any) -> str:
+    whole = isinstance(default, (int, np.integer))
+    if value.rank < 0 and value.element not in ("string", "filename", "dcomplex", "scomplex") and (
+        whole or (value.element in ("double", "float") and isinstance(default, (float, np.floating)))
+    ):
+        number = int(default) if whole else float(default)
+        if abs(number) < 2**63 if whole else np.isfinite(number):
+            return repr(number) if whole or value.element in ("double", "float") else str(number)
+    raise Mistake(
+        f"{value.name} = {default!r} cannot be left out by callers: only whole numbers of 64 bits and real ones can have a "
+        "default",
+        "drop the default, or make it such a number",
+    )
+
+
+def _results(hint: Any) -> Tuple[Value, ...]:
+    if hint is None or hint is type(None):
+        return ()
+    if isinstance(hint, type) and issubclass(hint, tuple) and hasattr(hint, "_fields"):
+        fields = typing.get_type_hints(hint, include_extras=True)
+        return tuple(_with_bounds(_value(name, fields.get(name))) for name in hint._fields)
+    if typing.get_origin(hint) is tuple:
+        items = typing.get_args(hint)
+        if Ellipsis in items:
+            raise Mistake("it returns any number of results", "write each: `tuple[float, int]`")
+        return tuple(_with_bounds(_value(f"result{number}", item)) for number, item in enumerate(items, 1))
+    return (_with_bounds(_value("result", hint)),)
+
+
+def _check_names(arguments: Tuple[Value, ...], results: Tuple[Value, ...]) -> None:
+    names = [value.name for value in arguments + results] + found_names(results)
+    for name in names:
+        if names.count(name) > 1:
+            raise Mistake(f"{name} is an argument and a result", "give one of them another name")
+        if not re.fullmatch(r"[A-Za-z_]\w*", name, flags=re.ASCII):
+            raise Mistake(f"{name} is no name that other languages know", "use letters from a to z, digits and _")
+
+
+def _value(name: str, hint: Any) -> Value:
+    notes: List[Any] = []
+    hint = _expanded(hint)
+    if typing.get_origin(hint) is typing.Annotated:
+        hint, *notes = typing.get_args(hint)
+        hint = _expanded(hint)
+    if hint in _SCALARS:
+        return Value(name, _SCALARS[hint], -1)
+    if isinstance(hint, type) and issubclass(hint, np.generic):
+        return Value(name, _element(name, hint), -1)
+    if typing.get_origin(hint) is np.ndarray:
+        shape, dtype = typing.get_args(hint)
+        rank = _rank_of_type(shape)
+        return _array(name, _element(name, *typing.get_args(dtype)), rank, notes)
+    advice = f"write int, float, complex, bool, str, pathlib.Path, {_EXAMPLE}, or of a function Callable[[float], float]"
+    raise Mistake(f"{name} has the type {_shown(hint)}, which does not travel", advice)
+
+
+def _expanded(hint: Any) -> Any:
+    """What an alias stands for: those of a `type` statement, which NumPy's NDArray is in newer versions, are objects."""
+    for _ in range(_ALIASES_MAX):
+        # With arguments it passes for the alias itself, whose value does not have them.
+        if hasattr(typing.get_origin(hint), "__value__"):
+            hint = typing.get_origin(hint).__value__[typing.get_args(hint)]
+        elif hasattr(hint, "__value__"):
+            hint = hint.__value__
+        else:
+            break
+    return hint
+
+
+def _shown(hint: Any) -> str:
+    return hint.__name__ if isinstance(hint, type) and not isinstance(hint, types.GenericAlias) else str(hint)
+
+
+def _element(name: str, scalar: Any) -> str:
+    try:
+        dtype = np.dtype(scalar)
+        return _ELEMENTS[f"{dtype.kind}{dtype.itemsize}"]
+    except (KeyError, TypeError):
+        known = "float64, complex128, int64, int32, uint8 or another number"
+        raise Mistake(f"{name} has elements of type {_shown(scalar)}, which do not travel", f"use np.{known}") from None
+
+
+def _rank_of_type(shape: Any) -> Optional[int]:
+    """The rank of np.ndarray[tuple[int, int], …]; None where the type leaves it open, as NDArray does."""
+    items = typing.get_args(shape)
+    return len(items) if typing.get_origin(shape) is tuple and items and all(item is int for item in items) else None
+
+
+def _array(name: str, element: str, rank: Optional[int], notes: List[Any]) -> Value:
+    extents: Tuple[str, ...] = ()
+    for note in notes:
+        if isinstance(note, str):
+            extents = tuple(extent.strip() for extent in note.split(","))
+            break
+        if isinstance(note, int):
+            extents = (":",) * note
+            break
+    if not extents:
+        if rank is None:
+            raise Mistake(f"{name} does not say how many dimensions it has", f"write {_EXAMPLE}; an argument may say their number alone: {_EXAMPLE[:-7]}2]")
+        extents = (":",) * rank
+    if rank is not None and rank != len(extents):
+        raise Mistake(f"{name} has {rank} dimensions by its type, and {len(extents)} extents", "make them agree")
+    for extent in extents:
+        if not extent or not re.fullmatch(r"[\w\s+\-*/%()?:<>=!&|,^]*", extent, flags=re.ASCII):
+            raise Mistake(f"{name} has the extent {extent!r}", 'write a name, a number or "2*n+1"; `:` for any')
+    return Value(name, element, len(extents), extents)
+
+
+def _with_bounds(value: Value) -> Value:
+    """A result with `found <= n` as an extent has at most n elements; found comes with it."""
+    found: List[Optional[str]] = []
+    bounds = []
+    for extent in value.extents:
+        name, _, bound = extent.rpartition("<=")
+        if name and not re.fullmatch(r"[A-Za-z_]\w*", name.strip(), flags=re.ASCII):
+            raise Mistake(f"{value.name} has the extent {extent!r}", 'write "found <= n": a name, and the most that it can be')
+        found.append(name.strip() or None)
+        bounds.append(bound.strip())
+    return value._replace(extents=tuple(bounds), found=tuple(found))
+
+
+def _names_in(extent: str) -> List[str]:
+    return [name for name in re.findall(r"[A-Za-z_]\w*", extent) if name not in _FUNCTIONS]
+
+
+def define(function: Callable[..., Any], hinted: Hinted) -> str:
+    """The line of the interface language for a function."""
+    name = function.__name__
+    return f"Define {name}({', '.join(_lines(function, hinted))}) {described(function)} Calls \"C\" {name}();"
+
+
+def _lines(function: Callable[..., Any], hinted: Hinted) -> List[str]:
+    """The parameters of a function, or of one that it is given; those come last."""
+    values = [value for value in hinted.arguments if value.function is None]
+    declared = {value.name: value for value in values}
+    extents: List[str] = []
+    arguments = [_numbered(value) for value in values]
+    for value in arguments:
+        for name in (name for extent in value.extents for name in _names_in(extent)):
+            if name in declared and (declared[name].rank >= 0 or declared[name].element != "int64"):
+                raise _wrong(function, f"{value.name} has the extent {name}, which is an argument, but no int")
+            if name not in declared and name not in extents:
+                extents.append(name)
+    for result in hinted.results:
+        _check_result(function, result, set(extents) | set(declared))
+    lines = [f"IN int64 {name}" for name in extents]
+    lines += [_declared(value, "IN") for value in arguments]
+    lines += [f"OUT int64 {name}" for name in found_names(hinted.results)]
+    lines += [_declared(value, "OUT") for value in hinted.results]
+    passed = [(value.name, value.function) for value in hinted.arguments if value.function is not None]
+    return lines + [f"{name}({', '.join(_lines(function, of))})" for name, of in passed]
+
+
+def _wrong(function: Callable[..., Any], message: str, fix: str = "use another name") -> Mistake:
+    return Mistake(f"{function.__name__}: {message}", fix, _line(function))
+
+
+def _numbered(value: Value) -> Value:
+    """An argument's open extents get names of their own."""
+    extents = tuple(f"{value.name}_{number}" if extent == ":" else extent for number, extent in enumerate(value.extents, 1))
+    return value._replace(extents=extents)
+
+
+def _check_result(function: Callable[..., Any], result: Value, known: "set[str]") -> None:
+    for extent in result.extents:
+        if extent == ":":
+            raise _wrong(
+                function,
+                f"{result.name} does not say how large it is",
+                f'name its extents by those of the arguments, or give the most: {_EXAMPLE[:-7]}"found <= n"]',
+            )
+        missing = [name for name in _names_in(extent) if name not in known]
+        if missing:
+            raise _wrong(function, f"{result.name} has the extent {extent}, and no argument says what {missing[0]} is")
+
+
+def _declared(value: Value, mode: str) -> str:
+    found = value.found or (None,) * len(value.extents)
+    extents = "".join(f"[{extent}:{name}]" if name else f"[{extent}]" for extent, name in zip(value.extents, found))
+    constant = "const " if extents and mode == "IN" else ""
+    default = f" = {value.default}" if value.default is not None else ""
+    return f"{constant}{mode} {value.element} {value.name}{extents}{default}"
+
+
+def found_names(results: Tuple[Value, ...]) -> List[str]:
+    """What comes with results and says how large they are, each once."""
+    return list(dict.fromkeys(name for result in results for name in result.found if name))
+
+
+def described(function: Callable[..., Any]) -> str:
+    """The first line of the docstring, as a description."""
+    line = (inspect.getdoc(function) or "").partition("\n")[0].strip()
+    text = line.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"' if text else ""
+
+
+def is_name(stem: str) -> bool:
+    """Whether a file of this stem can be a module."""
+    return bool(re.fullmatch(r"[A-Za-z_]\w*", stem, flags=re.ASCII)) and not keyword.iskeyword(stem)

@@ -1,0 +1,206 @@
+"""A routine's interface, as the core describes it in JSON: parameters, their types as NumPy's, and Python's signature."""
+
+from __future__ import annotations
+
+import inspect
+import keyword
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+import numpy as np
+
+# Numbers of enum farcall_element.
+CHAR, STRUCT = 1, 14
+# IDL type -> number of enum farcall_element, NumPy type (native byte order).
+ELEMENTS: Dict[str, Tuple[int, Any]] = {
+    "char": (CHAR, np.dtype("S1")),
+    "int8": (2, np.dtype(np.int8)),
+    "uint8": (3, np.dtype(np.uint8)),
+    "short": (4, np.dtype(np.int16)),
+    "uint16": (5, np.dtype(np.uint16)),
+    "int": (6, np.dtype(np.int32)),
+    "uint32": (7, np.dtype(np.uint32)),
+    "long": (8, np.dtype(np.int64)),
+    "uint64": (9, np.dtype(np.uint64)),
+    "float": (10, np.dtype(np.float32)),
+    "double": (11, np.dtype(np.float64)),
+    "scomplex": (12, np.dtype(np.complex64)),
+    "dcomplex": (13, np.dtype(np.complex128)),
+}
+TEXT_TYPES = ("string", "filename")
+# What every routine understands beside its parameters.
+OPTIONS = ("timeout", "out", "inplace", "on_output", "progress", "keep", "ranks")
+
+
+def struct_dtype(structure: Dict[str, Any]) -> Any:
+    """A struct as a NumPy type with the offsets that C gives its fields."""
+    fields = structure["fields"]
+
+    def of(field: Dict[str, Any]) -> Any:
+        base = ELEMENTS[field["type"]][1]
+        return base if field["count"] == 1 else (base, (field["count"],))
+
+    return np.dtype(
+        {
+            "names": [field["name"] for field in fields],
+            "formats": [of(field) for field in fields],
+            "offsets": [field["offset"] for field in fields],
+            "itemsize": structure["bytes"],
+        }
+    )
+
+
+class Parameter:
+    """One parameter: where it stands, which way it goes, what it is."""
+
+    __slots__ = (
+        "index", "name", "mode", "type", "doc", "unit", "default", "is_callback", "is_array", "is_text", "is_file",
+        "is_files", "is_single", "is_conditional", "is_column", "rank", "element", "dtype", "is_input", "is_output", "idl",
+        "callback", "open_ends",
+    )  # fmt: skip
+
+    def __init__(self, index: int, described: Dict[str, Any], structs: Dict[str, Any]) -> None:
+        self.index = index
+        self.element: int = 0
+        # None for text and callbacks, which no array is of.
+        self.dtype: Any = None
+        self.name: str = described["name"]
+        self.idl: str = described.get("idl", "")
+        self.type: str = described.get("type", "function")
+        self.doc: str = described.get("doc", "")
+        self.unit: str = described.get("unit", "")
+        self.default: Optional[str] = described.get("default")
+        self.mode: str = described.get("mode", "in")
+        self.is_callback = described["shape"] == "callback"
+        self.is_array = described["shape"] == "array"
+        self.is_text = self.type in TEXT_TYPES
+        self.is_file = self.type == "filename" and not self.is_array
+        self.is_files = self.type == "filename" and self.is_array
+        self.is_input = self.mode in ("in", "inout")
+        self.is_output = self.mode in ("out", "inout")
+        # There is none of it unless its condition holds.
+        self.is_conditional = "when" in described
+        self.is_column = described.get("order") == "column"
+        # Of callbacks: what they are called with.
+        self.callback: Any = Callback(self.name, described, structs) if self.is_callback else None
+        # Which of its extents are bounds, and may turn out smaller.
+        self.open_ends = ["end" in dimension for dimension in described.get("dimensions", ())]
+        sizes = [dimension["size"] for dimension in described.get("dimensions", ())]
+        self.rank = len(sizes)
+        # What is declared as one value comes back as a Python number, and not as an array of one.
+        self.is_single = not self.is_array or all(size == "1" for size in sizes)
+        if self.type in ELEMENTS:
+            self.element, self.dtype = ELEMENTS[self.type]
+        elif self.type in structs:
+            self.element, self.dtype = STRUCT, structs[self.type]
+
+    def fits(self, shape: Sequence[int], declared: Sequence[int]) -> bool:
+        """Whether a result of this shape fits the declared one."""
+        pairs = zip(shape, declared, self.open_ends)
+        return all(own <= most if is_open else own == most for own, most, is_open in pairs)
+
+
+class Callback:
+    """What a function of the caller's is called with, and gives back."""
+
+    def __init__(self, name: str, described: Dict[str, Any], structs: Dict[str, Any]) -> None:
+        self.name = name
+        self.parameters = [Parameter(index, one, structs) for index, one in enumerate(described["parameters"])]
+        self.inputs = [one for one in self.parameters if one.is_input]
+        # Without the scalars that follow from the extents of arrays.
+        brief = set(described.get("positional", ()))
+        self.brief = [one for one in self.inputs if one.name in brief]
+        # INOUT arrays, which it writes to in place; all else that comes back is returned.
+        self.written = [one for one in self.inputs if one.is_output and one.is_array and not one.is_single and not one.is_text]
+        self.returned = [one for one in self.parameters if one.is_output and one not in self.written]
+
+    def example(self) -> str:
+        """How such a function looks."""
+        forms = list(dict.fromkeys(", ".join(python_name(one.name) for one in given) for given in (self.inputs, self.brief)))
+        results = ", ".join(one.name for one in self.returned)
+        gives = f"that returns {results}" if results else "that returns nothing"
+        return " or ".join(f"a function of ({form})" for form in forms) + f" {gives}"
+
+
+class Interface:
+    """All of a routine's parameters, and how Python names them."""
+
+    def __init__(self, described: Dict[str, Any]) -> None:
+        structs = {structure["name"]: struct_dtype(structure) for structure in described.get("structs", ())}
+        self.name: str = described["name"]
+        self.full_name: str = described["full_name"]
+        self.doc: str = described.get("doc", "")
+        self.parameters: List[Parameter] = [
+            Parameter(index, one, structs) for index, one in enumerate(described["parameters"])
+        ]
+        # WORK parameters exist only on the server.
+        self.visible = [one for one in self.parameters if one.mode != "work"]
+        by_name = {one.name: one for one in self.visible}
+        self.positional = [by_name[name] for name in described.get("positional", ())]
+        self.by_keyword = [one for one in self.visible if one.is_input and one not in self.positional]
+        self.outputs = [one for one in self.visible if one.is_output]
+        self.array_outputs = [one for one in self.outputs if not one.is_single and not one.is_text]
+        self.names = Names([one.name for one in self.visible])
+        self._by_name = by_name
+
+    def find(self, given: str) -> Optional[Parameter]:
+        """The parameter that a keyword means."""
+        name = self.names.find(given)
+        return None if name is None else self._by_name[name]
+
+    def signature(self) -> inspect.Signature:
+        """Arguments by position, then those by name; `None` stands for what is inferred or computed."""
+        kinds = inspect.Parameter
+        arguments = [kinds(python_name(one.name), kinds.POSITIONAL_OR_KEYWORD) for one in self.positional]
+        for one in self.by_keyword:
+            default = constant(one.default, one.type)
+            arguments.append(kinds(python_name(one.name), kinds.KEYWORD_ONLY, default=default))
+        for option in OPTIONS:
+            default = False if option == "inplace" else None
+            arguments.append(kinds(option_name(option, self.names), kinds.KEYWORD_ONLY, default=default))
+        return inspect.Signature(arguments)
+
+
+class Names:
+    """Names that are found exactly, or in another case where that is unique, or with the underscore of keywords."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.exact = set(names)
+        self.folded: Dict[str, Optional[str]] = {}
+        for name in names:
+            fold = name.casefold()
+            self.folded[fold] = None if fold in self.folded else name
+
+    def find(self, given: str) -> Optional[str]:
+        """The name that is meant, or None."""
+        if given in self.exact:
+            return given
+        if not isinstance(given, str):
+            return None
+        found = self.folded.get(given.casefold())
+        if found is None and given.endswith("_"):
+            return self.find(given[:-1])
+        return found
+
+
+def python_name(name: str) -> str:
+    """A name that may stand in Python source: `lambda_` for `lambda`."""
+    return name + "_" if keyword.iskeyword(name) else name
+
+
+def option_name(option: str, names: Names) -> str:
+    """How an option of calls is spelled: a parameter of the same name has precedence, and the option an underscore."""
+    return option + "_" if option in names.exact else option
+
+
+def constant(written: Optional[str], kind: str) -> Any:
+    """A default that is a constant, as Python's; None for what is computed when the call is made."""
+    if written is None:
+        return None
+    try:
+        return chr(int(written)) if kind == "char" else int(written)
+    except ValueError:
+        pass
+    try:
+        return float(written)
+    except ValueError:
+        return None

@@ -1,0 +1,202 @@
+"""What a call gave back: one value per OUT and INOUT parameter, in interface order.
+
+Arrays lie in the memory that the core received them in, on one host memory shared with the server: nothing is copied
+to make them NumPy's, and the memory is freed with the last array that uses it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
+
+import numpy as np
+
+from . import _errors
+from ._interface import CHAR, STRUCT, Interface, Names, Parameter
+from ._library import check, error_place, ffi, handle_place, kept_buffer, lib
+
+# enum farcall_result_kind.
+_ARRAY, _WRITTEN, _TEXT, _TEXTS = 2, 3, 4, 5
+# Arrays up to this many elements are shown by `repr`.
+_SHOWN_MAX = 6
+
+
+class Times(NamedTuple):
+    """Seconds since the server accepted the call."""
+
+    queued: float
+    started: float
+    finished: float
+
+
+class Results:
+    """The results of a call, always in this form, however many there are.
+
+    By attribute (`r.ipiv`), by name (`r["ipiv"]`), by position (`r[0]`), or unpacked (`a, ipiv, b, info = r`), in the
+    interface's order; names are found in any case where that is unique. `dict(r)` makes a dictionary. Where there is
+    just one result, it is `r.value` too. `r.times` are the server's. A result called like one of these names or a
+    method has precedence over it, except for `keys`, which `dict` calls: such a result is `r["keys"]`.
+
+    What is declared as a scalar or as `[1]` is a Python number (or str for char), a char vector is bytes, a string is
+    str (bytes if it is not UTF-8). A file is its path if it was written to one, and its content as bytes otherwise. A result that the routine did not refer to is None.
+    """
+
+    _names: Names
+    _values: Dict[str, Any]
+    value: Any
+    times: Times
+
+    def __init__(self, values: Dict[str, Any], times: Times) -> None:
+        # Through __dict__, so that a result called `times` or `items` wins over ours.
+        state = self.__dict__
+        state["times"] = times
+        if len(values) == 1:
+            state["value"] = next(iter(values.values()))
+        state.update((name, value) for name, value in values.items() if name != "keys")
+        state["_values"] = values
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "_values":
+            raise AttributeError(name)
+        return self[name]
+
+    def __setattr__(self, name: str, _: Any) -> None:
+        raise AttributeError(f"results cannot be assigned to: {name!r} is what the routine gave")
+
+    def __getitem__(self, key: Union[str, int, slice]) -> Any:
+        if not isinstance(key, str):
+            return tuple(self._values.values())[key]
+        name = Names(list(self._values)).find(key)
+        if name is None:
+            names = ", ".join(self._values) or "no results"
+            raise _errors.make(_errors.NotFound, "read a result", f'no result is called "{key}"', f"there are {names}")
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._values.values())
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and Names(list(self._values)).find(name) is not None
+
+    def keys(self) -> List[str]:
+        """The names, in interface order."""
+        return list(self._values)
+
+    def values(self) -> List[Any]:
+        """The values, in interface order."""
+        return list(self._values.values())
+
+    def items(self) -> List[Tuple[str, Any]]:
+        """Names and values, in interface order."""
+        return list(self._values.items())
+
+    def __dir__(self) -> List[str]:
+        return sorted({*self._values, "keys", "values", "items", "times"})
+
+    def __repr__(self) -> str:
+        return "Results(" + ", ".join(f"{name}={_shown(value)}" for name, value in self._values.items()) + ")"
+
+
+def _shown(value: Any) -> str:
+    if not isinstance(value, np.ndarray):
+        return repr(value)
+    if value.ndim == 1 and value.size <= _SHOWN_MAX:
+        return np.array2string(value, separator=", ", precision=6)
+    return f"{value.dtype}[{', '.join(map(str, value.shape))}]"
+
+
+def collect(interface: Interface, results: Any, places: Dict[int, Any]) -> Results:
+    """Takes over the core's results, and frees what is left of them. `places` are arrays that the caller gave."""
+    handle = results[0]
+    try:
+        values = {one.name: _value(one, handle, places) for one in interface.outputs}
+        times = ffi.new("farcall_times *")
+        lib.farcall_results_times(handle, times)
+        return Results(values, Times(times.queued / 1e9, times.started / 1e9, times.finished / 1e9))
+    finally:
+        ffi.release(results)
+
+
+def _value(parameter: Parameter, results: Any, places: Dict[int, Any]) -> Any:
+    kind = lib.farcall_results_kind(results, parameter.index)
+    if kind == _ARRAY:
+        return _array(parameter, results)
+    if kind == _WRITTEN:
+        # The routine may have left no file: then its kind is another.
+        if parameter.is_file or parameter.is_files:
+            return places[parameter.index]
+        return _written(places[parameter.index], _view(results, parameter.index))
+    if kind == _TEXT and parameter.is_file:
+        return _bytes(results, parameter.index, 0)
+    if kind == _TEXT:
+        return _text(results, parameter.index, 0)
+    if kind == _TEXTS:
+        count = lib.farcall_results_text_count(results, parameter.index)
+        read = _bytes if parameter.is_files else _text
+        texts = [read(results, parameter.index, index) for index in range(count)]
+        return texts[0] if parameter.is_single and count == 1 else texts
+    return None
+
+
+def _view(results: Any, index: int) -> Any:
+    view, error = ffi.new("farcall_array_view *"), error_place()
+    check(lib.farcall_results_array(results, index, view, error), error)
+    return view
+
+
+def _written(array: Any, view: Any) -> Any:
+    """The caller's array, or the part of it that has results where the routine says how many there are."""
+    # It may have fewer dimensions than declared: the missing ones count as 1.
+    shape = tuple(view.shape[axis] for axis in range(min(view.rank, array.ndim)))
+    return array if shape == array.shape else array[tuple(slice(count) for count in shape)]
+
+
+def _array(parameter: Parameter, results: Any) -> Any:
+    view = _view(results, parameter.index)
+    single = (parameter.is_single or view.rank == 0) and all(view.shape[axis] == 1 for axis in range(view.rank))
+    if single:
+        return _single(parameter, view)
+    if parameter.element == CHAR and view.rank == 1 and view.strides[0] == 1:
+        return bytes(ffi.buffer(ffi.cast("char *", view.data), view.shape[0]))
+    return _taken(parameter, results)
+
+
+def _single(parameter: Parameter, view: Any) -> Any:
+    memory = ffi.buffer(ffi.cast("char *", view.data), parameter.dtype.itemsize)
+    # A copy: the memory goes with the results.
+    one = np.frombuffer(bytes(memory), parameter.dtype)[0]
+    if parameter.element == CHAR:
+        return bytes(memory).decode("latin-1")
+    return one if parameter.element == STRUCT else one.item()
+
+
+def _taken(parameter: Parameter, results: Any) -> Any:
+    """The array where it lies. Its base keeps the handle of the memory, whose end frees it."""
+    view, error = ffi.new("farcall_array_view *"), error_place()
+    place = handle_place("farcall_memory **", lib.farcall_memory_free)
+    check(lib.farcall_results_take(results, parameter.index, view, place, error), error)
+    shape = tuple(view.shape[axis] for axis in range(view.rank))
+    strides = tuple(view.strides[axis] for axis in range(view.rank))
+    if 0 in shape:
+        return np.empty(shape, parameter.dtype)
+    last = sum((count - 1) * stride for count, stride in zip(shape, strides))
+    buffer = kept_buffer(view.data, last + parameter.dtype.itemsize, place)
+    return np.ndarray(shape, parameter.dtype, buffer, 0, strides)
+
+
+def _bytes(results: Any, parameter: int, index: int) -> Optional[bytes]:
+    length = ffi.new("size_t *")
+    pointer = lib.farcall_results_text(results, parameter, index, length)
+    return bytes(ffi.buffer(pointer, length[0])) if pointer else None
+
+
+def _text(results: Any, parameter: int, index: int) -> Union[str, bytes, None]:
+    data = _bytes(results, parameter, index)
+    if data is None:
+        return None
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data

@@ -1,0 +1,340 @@
+"""Servers and their modules, as objects with routines for attributes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Dict, Generic, Iterator, List, NoReturn, Optional, Sequence, TypeVar, Union
+
+from . import _errors, _keeping, _pages
+from ._connection import SERVER_VARIABLE, Connection, not_portable, open_connection, open_private, open_running
+from ._executor import Executor
+from ._future import CallFuture
+from ._keeping import KeptCall
+from ._objects import Class
+from ._results import Results
+from ._routine import Routine
+
+# What routines have and modules have not.
+_OF_ROUTINES = ("submit", "aio", "interface", "name", "hold")
+PathLike = Union[str, "os.PathLike[str]"]
+# What the names of a server or a module stand for.
+_Named = TypeVar("_Named")
+
+
+def connect(
+    address: Optional[str] = None,
+    *,
+    files: Sequence[PathLike] = (),
+    token_file: Optional[PathLike] = None,
+    timeout: float = 30.0,
+    heartbeat: Optional[float] = None,
+    reconnect: Optional[float] = None,
+    program: Optional[PathLike] = None,
+    arguments: Sequence[str] = (),
+) -> Server:
+    """Connects to a server.
+
+    Without an address to the one that $FARCALL_SERVER names. If there is none, or with `files`, a private server is
+    started: a `farcall serve` child that ends with the connection.
+
+    Args:
+        address: "unix:PATH", "tls://HOST:PORT" or "farcall://HOST:PORT".
+        files: interface files and Python files for a private server to publish; without any, what Farcall comes with.
+        token_file: the file with the token of a TCP server, $FARCALL_TOKEN_FILE by default; over TLS the file with
+            your certificate, $FARCALL_CREDENTIALS by default.
+        timeout: seconds that connecting may take, a private server may take to listen, and each look-up of a routine
+            later on.
+        heartbeat: seconds without a sign of life, while somebody waits, after which the server is taken for lost: at
+            least 1, $FARCALL_HEARTBEAT or 30 by default; 0: never. Whatever moves is such a sign.
+        reconnect: seconds for which calls wait when a connection over TCP or TLS is lost and is made again: then they go
+            on, and none runs twice. $FARCALL_RECONNECT or 30 by default; 0: they end at once.
+        program: the `farcall` program for a private server.
+        arguments: more arguments of `farcall serve` for a private server.
+
+    Raises:
+        Unreachable, PermissionDenied, VersionMismatch, TimedOut: the server cannot be used.
+        InvalidSource, Unavailable: a private server cannot start; the message has what it said.
+    """
+    if isinstance(files, (str, os.PathLike)):
+        files = [files]
+    named = bool(os.environ.get(SERVER_VARIABLE)) and not files
+    if address is not None or named:
+        if files or program or arguments:
+            message = "files, program and arguments are for a private server, and an address names another"
+            advice = f"unset {SERVER_VARIABLE}, or leave them out" if address is None else "leave out the address, or them"
+            raise _errors.make(_errors.InvalidArgument, "connect", message, advice)
+        # The core takes the variable's by itself, and says so when it cannot connect.
+        given = None if address is None else str(address)
+        return Server(open_connection(given, _path(token_file), timeout, heartbeat, reconnect))
+    paths = [os.fspath(one) for one in files]
+    if any(path.endswith(".py") for path in paths) and "--python" not in arguments:
+        # This interpreter has farcall, for one.
+        arguments = ["--python", sys.executable, *arguments]
+    return Server(open_private(paths, _path(program), arguments, _path(token_file), timeout, heartbeat, reconnect))
+
+
+def running_server() -> Server:
+    """In a routine that Farcall runs: its own server, to call other routines.
+
+    The calls are part of the one that runs: they are made with its caller's rights, in what is left of its time, and end
+    with it. Ask anew in each call; `with farcall.running_server() as server:` frees it at once.
+
+    Raises:
+        Unavailable: no call runs in this process, or its server lets routines call no others.
+    """
+    return Server(open_running())
+
+
+def _path(given: Optional[PathLike]) -> Optional[str]:
+    return None if given is None else os.fspath(given)
+
+
+def _checked(name: object) -> str:
+    if isinstance(name, str):
+        return name
+    message = f"a routine is named by a str, not by {name!r}"
+    raise _errors.make(_errors.WrongType, "find a routine", message)
+
+
+def _methods(name: str, names: List[str]) -> List[str]:
+    """The methods of a class among a module's names; none of what is no class."""
+    return [one[len(name) + 1 :] for one in names if one.startswith(f"{name}.")]
+
+
+def _shown(names: List[str]) -> List[str]:
+    """A module's names, with a class in place of its methods."""
+    return sorted({one.partition(".")[0] for one in names})
+
+
+class _Namespace(Generic[_Named]):
+    """What servers and modules have in common: names that become routines when they are asked for."""
+
+    _connection: Connection
+
+    def _found(self, name: str) -> _Named:
+        raise NotImplementedError
+
+    def _names(self) -> List[str]:
+        raise NotImplementedError
+
+    def __getattr__(self, name: str) -> _Named:
+        # Python and IPython probe objects for such names; no routine is asked for like this.
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return self._found(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # It would hide a routine.
+        if not name.startswith("_"):
+            raise AttributeError(f"{name!r} of a {type(self).__name__} cannot be assigned to: routines are published")
+        super().__setattr__(name, value)
+
+    def __getitem__(self, name: str) -> _Named:
+        """Any routine or module, whatever it is called."""
+        return self._found(_checked(name))
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            return isinstance(name, str) and self._found(name) is not None
+        except LookupError:
+            return False
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names())
+
+    def __reduce__(self) -> NoReturn:
+        raise not_portable(f"a {type(self).__name__.lower()}")
+
+    def __dir__(self) -> List[str]:
+        try:
+            names = [name for name in self._names() if name.isidentifier()]
+        except _errors.Error:
+            # Completion must not raise when the server is gone.
+            names = []
+        return sorted({*super().__dir__(), *names})
+
+    def _ipython_key_completions_(self) -> List[str]:
+        return self._names()
+
+
+class Server(_Namespace["Found"]):
+    """A connection to a server. Routines are attributes: `server.dgesv(A, b)`, or `server.lapack.dgesv` in full.
+
+    A bare name works where it is unique; where a module and a routine share a name, the attribute is the module, which
+    can be called too. `server["map"]` reaches any name, those of methods too. It may be used by any number of threads,
+    ends with `close()`, a `with` block, its last reference or the interpreter; after a fork the child has its own.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        closed = ", closed" if self._connection.handles.closed else ""
+        return f"<farcall.Server at {self._connection.address}{closed}>"
+
+    def _repr_html_(self) -> str:
+        """The catalogue, in notebooks; of a server that cannot be asked, who it is."""
+        try:
+            return _pages.of_server(f"Farcall server at {self.address}", self._connection.listed())
+        except _errors.Error:
+            return _pages.of_server(repr(self), ())
+
+    @property
+    def address(self) -> str:
+        """Where it is: "unix:PATH", "tls://HOST:PORT" or "farcall://HOST:PORT"."""
+        return self._connection.address
+
+    def close(self) -> None:
+        """Ends calls under way and the connection, and a private server too. Results stay valid.
+
+        Other threads that wait for a call hear of it at once: `farcall.ConnectionLost`; futures raise `farcall.Cancelled`.
+        """
+        self._connection.close()
+
+    def call(self, name: str, /, *arguments: Any, **named: Any) -> Results:
+        """Calls the routine `name`, "module/routine" or a unique bare name; see `farcall.Routine`."""
+        return self._routine(_checked(name))(*arguments, **named)
+
+    def executor(self) -> Executor:
+        """The server as a `concurrent.futures.Executor` whose functions are routines."""
+        return Executor(self)
+
+    def fetch(self, call: str, *, timeout: Optional[float] = None) -> CallFuture:
+        """Takes up a call that was submitted with `keep`, by its id, from this process or another of the same user.
+
+        Its `result()` has the results as ever, with memory of their own; files are their contents. They stay with the
+        server until their time is over, or `forget`. `timeout` is for waiting.
+
+        Raises:
+            NotFound: it was never accepted, is forgotten, or is another user's.
+        """
+        return _keeping.fetch(self._connection, call, timeout, lambda place: Routine(self._connection, place))
+
+    def kept(self) -> List[KeptCall]:
+        """Your calls that the server keeps, or will: those that are forgotten next first, at most 1000."""
+        return _keeping.kept(self._connection)
+
+    def forget(self, call: str) -> None:
+        """Has the server forget a kept call by its id. One that still runs ends as if cancelled."""
+        _keeping.forget(self._connection, call)
+
+    def routines(self) -> List[str]:
+        """Full names of all routines, asked of the server anew."""
+        return [one["full_name"] for one in self._connection.listed(fresh=True)]
+
+    def _routine(self, name: str) -> Routine:
+        routines: Dict[str, Routine] = self._connection.routines
+        known = routines.get(name)
+        if known is None:
+            known = routines[name] = Routine(self._connection, self._connection.lookup(name))
+        return known
+
+    def _routine_of(self, function: object) -> Routine:
+        """The routine that an executor is given: itself, its name, or the module of its name."""
+        if isinstance(function, Routine):
+            return function
+        if isinstance(function, Module):
+            return function._own_routine()
+        if isinstance(function, str):
+            return self._routine(function)
+        message = f"{function!r} is no routine of a server"
+        advice = "pass a routine, such as server.dgesv, or its name; Python functions run where Python is"
+        raise _errors.make(_errors.WrongType, "submit", message, advice)
+
+    def _class(self, name: str, modules: Dict[str, List[str]]) -> Optional[Class]:
+        """The class of this name, where one module alone has one."""
+        having = [module for module, names in modules.items() if _methods(name, names)]
+        if len(having) != 1:
+            return None
+        module = having[0]
+        return Class(self, f"{module}/{name}" if module else name, _methods(name, modules[module]))
+
+    def _found(self, name: str) -> Any:
+        if "/" in name:
+            module, bare = name.split("/", 1)
+            methods = _methods(bare, self._connection.modules().get(module, []))
+            return Class(self, name, methods) if methods else self._routine(name)
+        modules = self._connection.modules()
+        if name in modules:
+            return Module(self, name)
+        found = self._class(name, modules)
+        if found is not None:
+            return found
+        try:
+            return self._routine(name)
+        except _errors.NotFound as error:
+            # Perhaps a module or class that was published since.
+            modules = self._connection.modules(fresh=True)
+            if name in modules:
+                return Module(self, name)
+            found = self._class(name, modules)
+            if found is not None:
+                return found
+            nearest = get_close_matches(name, modules, 1)
+            if not nearest or error.advice:
+                raise
+            advice = f"did you mean the module {nearest[0]}?"
+            raise _errors.NotFound(f"{error}; {advice}", operation=error.operation, advice=advice) from None
+
+    def _names(self) -> List[str]:
+        modules = self._connection.modules()
+        bare = [name for names in modules.values() for name in _shown(names)]
+        return sorted({*modules, *(name for name in bare if bare.count(name) == 1)})
+
+
+class Module(_Namespace[Routine]):
+    """A module of a server: `server.lapack.dgesv`."""
+
+    def __init__(self, server: Server, name: str) -> None:
+        self._server = server
+        self._connection = server._connection
+        self.__name__ = name
+
+    def __repr__(self) -> str:
+        return f"<farcall.Module {self.__name__} at {self._connection.address}: {', '.join(self._names())}>"
+
+    def _repr_html_(self) -> str:
+        """Its routines, in notebooks."""
+        try:
+            listed = [one for one in self._connection.listed() if one.get("module", "") == self.__name__]
+        except _errors.Error:
+            listed = []
+        return _pages.of_module(f"{self.__name__} at {self._connection.address}", listed)
+
+    def __call__(self, /, *arguments: Any, **named: Any) -> Results:
+        """Calls the routine of the same name, where there is one."""
+        return self._own_routine()(*arguments, **named)
+
+    def _own_routine(self) -> Routine:
+        if self.__name__ in self._names():
+            return self._server._routine(f"{self.__name__}/{self.__name__}")
+        message = f'the module "{self.__name__}" is no routine'
+        advice = "it has " + ", ".join(self._names())
+        raise _errors.make(_errors.WrongType, "call", message, advice, server=self._connection.address)
+
+    def _found(self, name: str) -> Any:
+        names = self._names()
+        if name in _OF_ROUTINES and name not in names and self.__name__ in names:
+            # Of the routine of the same name, which nothing else stands for.
+            return getattr(self._own_routine(), name)
+        methods = _methods(name, self._connection.modules().get(self.__name__, []))
+        if methods:
+            return Class(self._server, f"{self.__name__}/{name}", methods)
+        return self._server._routine(f"{self.__name__}/{name}")
+
+    def _names(self) -> List[str]:
+        return _shown(self._connection.modules().get(self.__name__, []))
+
+
+if TYPE_CHECKING:
+
+    class Found(Routine, Module):
+        """What type checkers take an attribute of a server for: it is one of both."""
