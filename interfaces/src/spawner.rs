@@ -2,6 +2,7 @@
 
 mod listening;
 mod output;
+mod ranks;
 pub mod rules;
 pub mod zygote;
 
@@ -18,6 +19,7 @@ use crate::stream::ByteStream;
 
 pub use listening::{Listener, Output, Said};
 pub use output::OutputTail;
+pub use ranks::{RANKS_MAX, ranks};
 
 /// The slot that the spawner of this host fills.
 pub const SLOT: &str = "spawner";

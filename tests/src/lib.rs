@@ -6,6 +6,7 @@ mod proxy;
 mod raw;
 mod relay;
 mod server;
+mod slurm;
 
 use std::path::PathBuf;
 
@@ -18,6 +19,7 @@ pub use fixture::{
 pub use proxy::{Proxy, Way};
 pub use raw::{Raw, failure_of};
 pub use server::{Server, Transport, alive, authority, eventually, library_directory};
+pub use slurm::Slurm;
 
 /// Each test over each transport: functions that take one.
 #[macro_export]

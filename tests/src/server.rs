@@ -115,6 +115,14 @@ impl Server {
         Self::try_spawn(command, files, token, directory)
     }
 
+    /// Starts a server on a Unix socket by a command of the test's own, such as [`Server::command`] with more variables.
+    ///
+    /// # Panics
+    /// As [`Server::start`].
+    pub fn start_as(command: Command, files: &[PathBuf]) -> Server {
+        Self::spawn(command, files, None, Directory::new())
+    }
+
     fn spawn(command: Command, files: &[PathBuf], token: Option<PathBuf>, directory: Directory) -> Server {
         Self::try_spawn(command, files, token, directory).unwrap_or_else(|said| panic!("farcall serve: {said}"))
     }

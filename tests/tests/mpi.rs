@@ -9,8 +9,10 @@ use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 use std::time::Duration;
 
-use farcall_client::{Argument, Array, CallOptions, Client, Error, ErrorKind, HoldOptions, News, Outputs, PendingCall};
-use farcall_tests::{Directory, Server, Transport, alive, eventually, manifest_of, root};
+use farcall_client::{
+    Argument, Array, CallOptions, Client, Error, ErrorKind, HoldOptions, News, Outputs, PendingCall, Stage,
+};
+use farcall_tests::{Directory, Server, Slurm, Transport, alive, eventually, manifest_of, root};
 
 /// Whether the machine has an MPI; tests say so and pass where it has none.
 fn has_mpi() -> bool {
@@ -31,10 +33,14 @@ struct Ranks {
 impl Ranks {
     /// With these options of its spawner. Executables of several numbers of ranks live side by side.
     fn new(transport: Transport, limits: &str) -> Ranks {
+        Ranks::of("tests/routines/ranks.idl", transport, limits)
+    }
+
+    fn of(file: &str, transport: Transport, limits: &str) -> Ranks {
         let folder = Directory::new();
         let manifest = folder.write("farcall.toml", &manifest_of("executables_max = 4", limits));
         let arguments = ["--manifest", manifest.to_str().unwrap()];
-        let server = Server::start(transport, &[root().join("tests/routines/ranks.idl")], &arguments);
+        let server = Server::start(transport, &[root().join(file)], &arguments);
         let client = server.client();
         Ranks { server, client, _folder: folder }
     }
@@ -280,4 +286,139 @@ fn a_server_without_an_mpi_says_so() {
     drop(ranks);
     let ranks = Ranks::new(Transport::Unix, "mpi_command = []");
     says(&ranks.look(2, 4).err().unwrap(), &["starts no routines of MPI"]);
+}
+
+/// A server whose routines run in jobs of a real Slurm: four nodes of two processors each.
+struct InJobs {
+    // First to end: its jobs go with it, and Slurm last.
+    ranks: Ranks,
+    slurm: Slurm,
+}
+
+impl InJobs {
+    fn new() -> Option<InJobs> {
+        let slurm = if has_mpi() { Slurm::start(4, 2, "")? } else { return None };
+        let folder = Directory::new();
+        // The nodes are one host, so what they share must not be its memory: they would take one another's.
+        let spawner = format!("environment = {{ OMPI_MCA_btl = \"tcp,self\" }}\n{}\n", slurm.readable());
+        let jobs = format!(
+            "[[plugin]]\nname = \"spawner-jobs\"\nslot = \"jobs\"\n[plugin.options]\nfolder = {:?}\n\
+             launchers.slurm = {{ idle_seconds = 2, environment = {{ PATH = {:?} }} }}\n",
+            folder.0.join("jobs"),
+            slurm.path()
+        );
+        let limits = format!("{spawner}limits.ranks = 3\n");
+        let manifest = folder.write("farcall.toml", &(manifest_of("launched_idle_ms = 1500", &limits) + &jobs));
+        let files = ["tests/routines/ranks.idl", "examples/mpi/scalapack.idl"].map(|file| root().join(file));
+        let mut command = Server::command();
+        command.env("PATH", slurm.path()).args(["--manifest", manifest.to_str().unwrap(), "--launcher", "slurm"]);
+        let server = Server::start_as(command, &files);
+        let client = server.client();
+        Some(InJobs { ranks: Ranks { server, client, _folder: folder }, slurm })
+    }
+
+    /// How many of a call's processes run on which node.
+    fn nodes_of(&self, pids: &[i32]) -> Vec<usize> {
+        let of = |pid: &i32| {
+            let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap();
+            let text = String::from_utf8_lossy(&environment).into_owned();
+            text.split('\0').find_map(|variable| variable.strip_prefix("SLURMD_NODENAME=")).unwrap().to_owned()
+        };
+        let nodes: Vec<String> = pids.iter().map(of).collect();
+        let mut counts: Vec<usize> = ["n1", "n2", "n3", "n4"]
+            .iter()
+            .map(|node| nodes.iter().filter(|other| other == node).count())
+            .filter(|count| *count > 0)
+            .collect();
+        counts.sort_unstable();
+        counts
+    }
+
+    /// No process of a job, and no job: its nodes are others' again.
+    fn nothing_is_left(&self) {
+        assert!(self.slurm.brings(|| self.slurm.ask(&["squeue", "-h"]).is_empty()));
+        let ours = |pid: &u32| {
+            let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            !String::from_utf8_lossy(&words).contains("launch\0slurm")
+        };
+        assert!(self.slurm.brings(|| !self.ranks.server.processes().iter().any(ours)));
+    }
+}
+
+#[test]
+fn ranks_run_on_the_nodes_that_slurm_gave() {
+    let Some(site) = InJobs::new() else { return };
+    // Five do not fit on two nodes; three are what the manifest says where nobody does.
+    for (asked, ranks, nodes) in [(5, 5, vec![1, 2, 2]), (0, 3, vec![1, 2])] {
+        let outputs = site.ranks.look(asked, 4).unwrap();
+        assert_eq!(outputs.scalar::<i32>("size").unwrap(), ranks);
+        let pids = outputs.array::<i32>("pids").unwrap()[..ranks as usize].to_vec();
+        assert_eq!(site.nodes_of(&pids), nodes);
+        assert!(site.slurm.ask(&["squeue", "-h", "-o", "%C"]).contains(&ranks.to_string()));
+    }
+    let error = site.ranks.look(65, 4).err().unwrap();
+    assert!(error.kind() == ErrorKind::LimitExceeded && error.to_string().contains("ranks_max"), "{error}");
+    assert_eq!(site.slurm.ask(&["squeue", "-h", "-o", "%i"]).len(), 2, "no job is asked for what cannot be");
+    site.nothing_is_left();
+}
+
+#[test]
+fn the_same_bytes_come_from_a_job_as_from_here() {
+    let Some(site) = InJobs::new() else { return };
+    let here = Ranks::of("examples/mpi/scalapack.idl", Transport::Unix, "");
+    let n = 130_usize;
+    let a: Vec<f64> =
+        (0..n * n).map(|i| ((i * 7919) % 1009) as f64 - 504.0 + if i % (n + 1) == 0 { 9000.0 } else { 0.0 }).collect();
+    let b: Vec<f64> = (0..2 * n).map(|i| i as f64).collect();
+    let solve = |ranks: &Ranks| {
+        let given =
+            [("a", Array::columns(&a, &[n as u64, n as u64]).into()), ("b", Array::columns(&b, &[n as u64, 2]).into())];
+        let outputs = ranks.call("pdgesv", 4, given).unwrap();
+        let bits = |x: &f64| x.to_bits();
+        outputs.array::<f64>("x").unwrap().iter().map(bits).collect::<Vec<u64>>()
+    };
+    assert_eq!(solve(&site.ranks), solve(&here));
+}
+
+#[test]
+fn a_rank_of_a_job_that_falls_or_is_cancelled_takes_all_with_it() {
+    let Some(site) = InJobs::new() else { return };
+    // The third is on the second node.
+    for (how, who, words) in
+        [("abort", 2, "rank 2 exited with status 3"), ("segv", 2, "rank 2 was killed by signal 11")]
+    {
+        says(&site.ranks.fall(who, how), &[words]);
+    }
+    let options = CallOptions { ranks: 3, ..CallOptions::default() };
+    let given = [("who", 2.into()), ("how", Argument::from("sleep"))];
+    let call = site.ranks.client.routine("fall").unwrap().start(given, &options).unwrap();
+    let processes = || site.ranks.server.processes().iter().filter(|pid| is_ranks(**pid)).count();
+    assert!(site.slurm.brings(|| processes() >= 3));
+    call.cancel().unwrap();
+    assert_eq!(call.wait().err().unwrap().kind(), ErrorKind::Cancelled);
+    assert!(site.slurm.brings(|| processes() == 0));
+    site.nothing_is_left();
+}
+
+fn is_ranks(pid: u32) -> bool {
+    std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|program| program.to_string_lossy().contains("/ranks-"))
+}
+
+#[test]
+fn a_node_that_dies_fails_the_call_of_its_rank_and_no_other() {
+    let Some(site) = InJobs::new() else { return };
+    let options = CallOptions { ranks: 3, ..CallOptions::default() };
+    let given = [("who", 0.into()), ("how", Argument::from("sleep"))];
+    let call = site.ranks.client.routine("fall").unwrap().start(given, &options).unwrap();
+    let status = || site.ranks.client.status(Duration::from_secs(60)).unwrap();
+    assert!(site.slurm.brings(|| status().calls.iter().any(|call| call.stage == Stage::Running)));
+    let nodes = site.slurm.ask(&["squeue", "-h", "-o", "%N"]);
+    let nodes = site.slurm.ask(&["scontrol", "show", "hostnames", &nodes[0]]);
+    site.slurm.node("kill", nodes.last().unwrap());
+    let error = call.wait().err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::RoutineCrashed, "{error}");
+    // Slurm gives others, as soon as it knows.
+    assert_eq!(site.ranks.pids(4).len(), 4);
+    site.slurm.node("revive", nodes.last().unwrap());
+    site.nothing_is_left();
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 /* Routines whose threads call MPI ask for more: CompileOptions "-DFARCALL_MPI_THREADS=MPI_THREAD_MULTIPLE". */
 #ifndef FARCALL_MPI_THREADS
@@ -30,9 +31,19 @@ void farcall_executable_ranks(const struct farcall_ranks *ranks);
 /* Messages of ours never meet those of a routine. */
 static MPI_Comm farcall_ranks_own;
 
+/* Only the first node has the spawner's folders: on the others nothing may name them. */
+static void farcall_ranks_forget(const char *variable)
+{
+    const char *folder = getenv(variable);
+    if (folder && access(folder, F_OK)) unsetenv(variable);
+}
+
 static int farcall_ranks_begin(int *rank, int *count)
 {
     int level, failed;
+    farcall_ranks_forget("TMPDIR");
+    farcall_ranks_forget("OMPI_MCA_btl_vader_backing_directory");
+    farcall_ranks_forget("OMPI_MCA_btl_sm_backing_directory");
     failed = MPI_Init_thread(0, 0, FARCALL_MPI_THREADS, &level);
     if (failed) return failed;
     if (level < FARCALL_MPI_THREADS) return MPI_ERR_OTHER;

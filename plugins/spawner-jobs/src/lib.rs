@@ -2,6 +2,7 @@
 
 mod driver;
 mod gate;
+mod ranks;
 mod request;
 mod state;
 mod step;
@@ -26,7 +27,8 @@ pub fn plugin(construct: fn(&Options) -> Result<Box<dyn Plugin>>) -> PluginDescr
 /// # Errors
 /// `InvalidSource` for wrong options.
 pub fn construct(options: &Options, open_gate: OpenGate) -> Result<Box<dyn Plugin>> {
-    let settings: Settings = options.read()?;
+    let mut settings: Settings = options.read()?;
+    settings.ranks = Options::from_text("pilot_options", &settings.pilot_options)?.read()?;
     let least = [
         ("answer_ms", settings.answer_ms, 1),
         ("submit_ms", settings.submit_ms, 1),

@@ -10,6 +10,7 @@ use farcall_wire::JobStatus;
 use serde::Deserialize;
 
 use crate::gate::Dial;
+use crate::ranks::RanksRules;
 
 /// Starts of one executable, at most: pilots that end before it is there.
 pub(crate) const TRIES_MAX: u32 = 3;
@@ -47,6 +48,9 @@ pub(crate) struct Settings {
     pub(crate) default: String,
     pub(crate) folder: String,
     pub(crate) pilot_options: String,
+    /// What those say of ranks.
+    #[serde(skip)]
+    pub(crate) ranks: RanksRules,
     pub(crate) gather_ms: u64,
     pub(crate) answer_ms: u64,
     pub(crate) submit_ms: u64,
@@ -68,6 +72,7 @@ impl Default for Settings {
             default: String::new(),
             folder: String::new(),
             pilot_options: String::new(),
+            ranks: RanksRules::default(),
             gather_ms: 20,
             answer_ms: 60_000,
             submit_ms: 300_000,
@@ -125,7 +130,7 @@ pub(crate) struct Kind {
     pub(crate) launcher: String,
     /// Empty for routines of one process.
     pub(crate) backend: String,
-    /// Processes that run each call; 0: what the manifest says, or one.
+    /// Processes that run each call; 0: one, without MPI.
     pub(crate) ranks: u32,
 }
 

@@ -128,10 +128,12 @@ impl Turn<'_> {
     }
 
     fn start(&mut self, executable: ExecutableId, module: String, image: ExecutableImage) {
-        if let Err(error) = self.check_start(executable, &image.launcher) {
-            return self.act(Action::ReportFailed { executable, error });
-        }
-        let kind = kind_of(&image);
+        let checked = self.check_start(executable, &image.launcher);
+        let kind = match checked.and_then(|()| kind_of(&self.state.settings, &module, &image)) {
+            Ok(kind) => kind,
+            Err(error) => return self.act(Action::ReportFailed { executable, error }),
+        };
+        let image = ExecutableImage { ranks: kind.ranks, ..image };
         let image = Arc::new(image);
         let entry = Executable { kind: kind.clone(), module, image, place: Place::Waiting, tries: 0 };
         self.state.executables.insert(executable, entry);
@@ -287,10 +289,12 @@ impl Turn<'_> {
     }
 }
 
-fn kind_of(image: &ExecutableImage) -> Kind {
-    let normal = image.backend.is_empty() || image.backend.eq_ignore_ascii_case("normal");
-    let backend = if normal { String::new() } else { image.backend.to_ascii_lowercase() };
-    Kind { launcher: image.launcher.clone(), backend, ranks: image.ranks }
+fn kind_of(settings: &Settings, module: &str, image: &ExecutableImage) -> Result<Kind> {
+    let launcher = image.launcher.clone();
+    if image.backend.is_empty() || image.backend.eq_ignore_ascii_case("normal") {
+        return Ok(Kind { launcher, backend: String::new(), ranks: 0 });
+    }
+    Ok(Kind { launcher, backend: image.backend.to_ascii_lowercase(), ranks: settings.ranks.of(module, image.ranks)? })
 }
 
 /// There is no launcher of that name.

@@ -6,6 +6,9 @@ use farcall_interfaces::spawner::ExitHow;
 /// programs of ours say themselves), and of one that called exit; MPICH.
 const RANK_WORDS: [&str; 4] = ["process rank ", "was invoked on rank ", "Process name: [[", "   RANK "];
 
+/// What Open MPI (4 and 5) says where a node of its is gone.
+const NODE_WORDS: &str = "has lost communication with a remote daemon";
+
 /// What a shell, and so a launcher, adds to the number of a signal.
 const BY_SIGNAL: i32 = 128;
 
@@ -13,6 +16,7 @@ const BY_SIGNAL: i32 = 128;
 /// words of the rank.
 pub(crate) fn of_ranks(how: ExitHow, stderr: &str) -> (ExitHow, Option<u32>) {
     let how = match how {
+        ExitHow::Status(_) if stderr.contains(NODE_WORDS) => ExitHow::Lost,
         ExitHow::Status(status) => {
             match status.checked_sub(BY_SIGNAL).map(|number| ExitHow::of_signal(number, false)) {
                 Some(signal @ ExitHow::Signal { name, .. }) if name.starts_with("SIG") => signal,
@@ -57,6 +61,8 @@ mod tests {
         assert_eq!(signal(139), ExitHow::Signal { number: libc::SIGSEGV, name: "SIGSEGV", core: false });
         // No signal has this number, and none at all.
         assert_eq!((signal(255), signal(3)), (ExitHow::Status(255), ExitHow::Status(3)));
+        let lost = "ORTE has lost communication with a remote daemon.\n\n  Remote daemon: [[21839,0],2] on node n2\n";
+        assert_eq!(of_ranks(ExitHow::Status(205), lost), (ExitHow::Lost, None));
         for words in ["", "rank 1", "process rank one", "Process name: [[1,2", "process rank 99999999999"] {
             assert_eq!(of_ranks(ExitHow::Status(1), words), (ExitHow::Status(1), None), "{words}");
         }

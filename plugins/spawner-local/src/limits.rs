@@ -5,8 +5,8 @@ use std::path::Path;
 use farcall_base::{Bytes, Error, ErrorKind, Result};
 use farcall_idl::interface::is_parallel;
 use farcall_interfaces::directory::{ExecutableImage, ImageKind};
-use farcall_interfaces::spawner::ExecutableLimits;
 use farcall_interfaces::spawner::rules::{Files, Missing, Network, Rules};
+use farcall_interfaces::spawner::{ExecutableLimits, RANKS_MAX, ranks};
 use serde::Deserialize;
 
 /// What a process needs to start at all (tests/tests/limits.rs starts one with each): its own heap, stack and what the
@@ -75,7 +75,7 @@ impl Limits {
             user: Some(String::new()),
             threads: Some(0),
             ranks: Some(0),
-            ranks_max: Some(64),
+            ranks_max: Some(RANKS_MAX),
             pin: Some(false),
             required: Some(false),
             python: Some(String::new()),
@@ -192,21 +192,8 @@ impl Limits {
 
     /// Processes that run a call of MPI's, of which its caller or its interface asks for `asked`; 0 if they do not.
     pub(crate) fn ranks(&self, asked: u32) -> Result<u32> {
-        let refused = |kind, message: String| Error::new(kind, "start an executable", message);
-        let ranks = if asked == 0 { self.ranks.unwrap_or(0) } else { asked };
         let most = self.ranks_max.filter(|most| *most > 0).unwrap_or(u32::MAX);
-        if ranks == 0 {
-            let message = "nobody says how many processes MPI is to start".to_owned();
-            return Err(refused(ErrorKind::InvalidArgument, message).fix(
-                "ask for some: ranks=4 in Python, options.ranks in C, mpi_runNoOfCPUs in the client's configuration file; \
-                 or write Processors in the interface file, or limits.ranks in farcall.toml",
-            ));
-        }
-        if ranks > most {
-            let error = refused(ErrorKind::LimitExceeded, format!("{ranks} processes of MPI were asked for"));
-            return Err(error.with("limits.ranks_max", most).fix("ask for fewer, or raise that in farcall.toml"));
-        }
-        Ok(ranks)
+        ranks(asked, self.ranks.unwrap_or(0), most)
     }
 
     /// The interpreter of its Python source, if one is named.

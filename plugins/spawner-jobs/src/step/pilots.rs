@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, ExecutableId};
-use farcall_interfaces::spawner::Exited;
+use farcall_interfaces::spawner::{ExitHow, Exited};
 use farcall_wire::{PILOT_VERSION, PilotHello};
 
 use super::{Action, Turn};
@@ -86,6 +86,13 @@ impl Turn<'_> {
             return;
         }
         let Some(entry) = self.state.executables.remove(&executable) else { return };
+        if exited.how == ExitHow::Lost {
+            // A node of MPI's is gone: what is left of the job can start no more processes.
+            self.end_pilot(number);
+            if let Some(job) = self.state.pilots.get(&number).map(|pilot| pilot.job) {
+                self.end_job(job);
+            }
+        }
         match entry.place {
             Place::Running(_) => self.act(Action::ReportExited(Box::new(exited))),
             _ => {

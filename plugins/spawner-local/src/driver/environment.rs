@@ -10,6 +10,7 @@ use farcall_interfaces::spawner::SOCKET_VARIABLE;
 use farcall_interfaces::spawner::rules::RULES_VARIABLE;
 
 use super::library;
+use super::meeting::Meeting;
 use super::process::shown_name;
 use super::zygotes::Wanted;
 use crate::limits::Limits;
@@ -83,6 +84,7 @@ pub(super) fn prepare(command: &mut Command, wanted: &Wanted, settings: &Setting
         command.envs(meeting.environment());
         rules.writable.push(meeting.folder());
         rules.readable.push(meeting.launcher().to_owned());
+        rules.readable.extend(Meeting::batch_system());
     }
     // What the administrator gave the server is worth more than what we work out, and less than the manifest.
     let told = |name: &OsString| line.limits.threads_are_set() && THREADS.iter().any(|known| name == known);

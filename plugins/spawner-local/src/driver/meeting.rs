@@ -26,7 +26,7 @@ const PREFIX: &str = "farcall-ranks-";
 const SOCKET: &str = "server";
 /// Variables by which Open MPI (4, then 5 and its launcher) is told what a server's launches are: several at a time, none
 /// of which may take the same processors as another, and of any number of processes. Others know none of them.
-const TOLD: [(&str, &str); 7] = [
+const TOLD: [(&str, &str); 8] = [
     ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
     ("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"),
     ("OMPI_MCA_hwloc_base_binding_policy", "none"),
@@ -36,8 +36,11 @@ const TOLD: [(&str, &str); 7] = [
     ("OMPI_MCA_opal_signal", ""),
     // Processes under a module's rules read no other's memory.
     ("OMPI_MCA_btl_vader_single_copy_mechanism", "none"),
+    // What starts the processes on other nodes of Slurm's: they need these variables, whatever the job was given.
+    ("SLURM_EXPORT_ENV", "ALL"),
 ];
-/// Variables that name the folder for what its processes share.
+/// Variables that name the folder for what its processes share. On other nodes of an allocation, Open MPI makes it, and leaves
+/// it empty at the end.
 const FOLDERS: [&str; 3] =
     ["OMPI_MCA_orte_tmpdir_base", "OMPI_MCA_btl_vader_backing_directory", "OMPI_MCA_btl_sm_backing_directory"];
 /// Times that processes are looked for which were killed, and the time between.
@@ -99,6 +102,17 @@ impl Meeting {
 
     pub(super) fn socket(&self) -> PathBuf {
         self.folder.join(SOCKET)
+    }
+
+    /// What a batch system's own launcher reads, by which an MPI reaches the other nodes of an allocation.
+    pub(super) fn batch_system() -> impl Iterator<Item = String> {
+        let within = std::env::var_os("SLURM_JOB_ID").is_some();
+        let own = || installed("srun").ok();
+        let settings = || {
+            let file = PathBuf::from(std::env::var_os("SLURM_CONF")?).canonicalize().ok()?;
+            file.parent().map(|folder| folder.display().to_string())
+        };
+        within.then(|| own().into_iter().chain(settings())).into_iter().flatten()
     }
 
     /// What its processes may write.
@@ -232,7 +246,9 @@ fn sweep() {
     let entries = [PathBuf::from(MEMORY), std::env::temp_dir()].into_iter().flat_map(std::fs::read_dir);
     for entry in entries.flatten().flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX)) {
         let ours = entry.metadata().is_ok_and(|data| data.is_dir() && (own.is_root() || data.uid() == own.as_raw()));
-        if ours
+        // One without a socket is of processes that were started from another node: it goes when they have emptied it.
+        let is_left = ours && std::fs::remove_dir(entry.path()).is_err() && entry.path().join(SOCKET).exists();
+        if is_left
             && std::fs::File::open(entry.path())
                 .is_ok_and(|folder| flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok())
         {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::action::Command;
-use crate::job::Job;
+use crate::job::{Backend, Job};
 
 use super::script::script;
 
@@ -25,8 +25,11 @@ pub fn is_ours(option: &str) -> bool {
 
 /// Submits a job. What the user adds stands first, so that it cannot undo how we find the job again.
 pub fn sbatch(job: &Job, name: &str, number: u64) -> Command {
-    // A node that dies takes what runs on it, and not the job; and tickets are good once.
-    let mut words: Vec<String> = ["sbatch", "--no-kill", "--no-requeue"].map(str::to_owned).to_vec();
+    // Tickets are good once. A node that dies takes what runs on it, and not the job; but MPI's processes are nothing
+    // without one of them, and cannot be started again on what is left.
+    let kept = (job.backend == Backend::Normal).then_some("--no-kill");
+    let mut words: Vec<String> =
+        ["sbatch"].into_iter().chain(kept).chain(["--no-requeue"]).map(str::to_owned).collect();
     words.extend(job.options.iter().cloned());
     let mut option = |name: &str, value: &dyn std::fmt::Display| words.push(format!("--{name}={value}"));
     option("job-name", &name);
