@@ -178,6 +178,13 @@ class GridRpcTest {
         configured.getFunctionHandle("square", tag).call(y[0], y);
         assertEquals(81, y[0]);
         configured.deactivate();
+        // Launchers that have a counterpart: no such host is there, but that is what was looked for, and how.
+        Path launched = Files.writeString(folder.resolve("launched.conf"), "<SERVER>\n hostname far.invalid\n invoke_server Slurm\n"
+            + " invoke_server_option \"ssh_user me\"\n invoke_server_option \"ssh_option -q\"\n</SERVER>\n");
+        configured.activate(launched.toString());
+        GrpcException unreached = assertThrows(GrpcException.class, () -> configured.getFunctionHandle("square"));
+        assertTrue(unreached.getErrorCode() == 4 && unreached.getMessage().contains("ssh://me@far.invalid/slurm"), unreached.getMessage());
+        configured.deactivate();
         fails(2, () -> configured.activate(folder.resolve("none").toString()));
         for (String wrong : new String[] {"<SERVER>\n", "</SERVER>\n", "<SERVER>\n<SERVER>\n", "<SERVER>\n</CLIENT>\n"}) {
             Path broken = Files.writeString(folder.resolve("broken.conf"), wrong);
