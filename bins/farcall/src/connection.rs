@@ -127,13 +127,14 @@ impl ServerArguments {
             Address::Unix(path) => path.parent().is_some_and(Path::is_dir),
             Address::Tcp { .. } | Address::Tls { .. } | Address::Ssh(_) => false,
         };
-        let begin = Instant::now();
+        let (begin, mut left) = (Instant::now(), time);
         loop {
-            match self.connect_to(address, time.saturating_sub(begin.elapsed())) {
+            match self.connect_to(address, left) {
                 Err(error)
                     if error.kind() == ErrorKind::Unreachable && coming && begin.elapsed() < START_MAX.min(time) =>
                 {
                     std::thread::sleep(START_PAUSE);
+                    left = time.saturating_sub(begin.elapsed());
                 }
                 outcome => return outcome,
             }

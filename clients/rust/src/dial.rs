@@ -117,7 +117,9 @@ fn by_ssh(address: SshAddress, options: &ConnectOptions) -> Result<Dial> {
     let name = address.launcher.iter().fold(ssh::own_name(), |name, launcher| format!("{name}.{launcher}"));
     let ssh = Ssh { address, name, linger, may_ask: false, brings_library: false };
     let brings_library = options.brings_library;
-    let (first, patience) = (AtomicBool::new(true), options.timeout.max(ASKING));
+    // Whoever says less than there is by default means it.
+    let patience = if options.timeout < TIMEOUT { options.timeout } else { options.timeout.max(ASKING) };
+    let first = AtomicBool::new(true);
     Ok(Box::new(move |time| match first.swap(false, Ordering::Relaxed) {
         true => ssh::connect(&Ssh { may_ask: true, brings_library, ..ssh.clone() }, patience),
         false => ssh::connect(&ssh, time),

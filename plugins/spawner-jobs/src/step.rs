@@ -301,7 +301,10 @@ fn kind_of(settings: &Settings, module: &str, image: &ExecutableImage) -> Result
 pub(crate) fn no_launcher(settings: &Settings, launcher: &str) -> Error {
     let near = nearest(launcher, settings.names(), 1);
     let near = near.first().map_or(String::new(), |near| format!("did you mean \"{near}\"? "));
-    let fix = format!("{near}say launchers.{launcher}.command in the options of spawner-jobs (farcall.toml)");
+    let names = settings.names().into_iter().collect::<Vec<_>>().join(", ");
+    let fix = format!(
+        "{near}there are {names}; for another, say launchers.{launcher}.command in the options of spawner-jobs (farcall.toml there)"
+    );
     let message = format!("there is no launcher \"{launcher}\"");
     Error::new(ErrorKind::NotFound, "start an executable", message).fix(fix)
 }

@@ -22,6 +22,33 @@ fn an_ssh_that_fails_is_told_with_its_words() {
     assert!(said.contains("/nonexistent/ssh") && said.contains("FARCALL_SSH"), "{said}");
 }
 
+#[test]
+fn an_ssh_that_hangs_is_waited_for_as_long_as_was_said() {
+    let far = Far::faked("sleep 60", "/bin/sh");
+    let begun = Instant::now();
+    let said = far.refused(&["call", "dgesv", "[[1]]", "[1]", "--timeout", "2"]);
+    assert!(said.contains("did not answer in time") && said.contains("ssh://far"), "{said}");
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn files_of_this_host_and_launchers_that_are_not_there_are_told() {
+    let far = Far::faked("cd home", "/bin/sh");
+    let said = far.refused(&["connect", "far/pbs"]);
+    assert!(said.contains("there is no launcher \"pbs\"") && said.contains("there are local, slurm, ssh"), "{said}");
+    let own = Directory::new();
+    let file = own.write("own.idl", "Module own;\n");
+    let inside = file.to_str().unwrap().to_owned();
+    // Of another root, as it were.
+    let hidden = Far::mounted(&format!("mount -t tmpfs none {}", own.0.display()));
+    if has_namespaces() {
+        let said = hidden.refused(&["publish", &inside]);
+        assert!(said.contains("copy it there"), "{said}");
+    }
+    far.is_left();
+    hidden.is_left();
+}
+
 /// A host whose `ssh` asks: the key has a passphrase, which a program of the user's is asked for.
 fn asking() -> Option<Far> {
     let far = Far::real()?;

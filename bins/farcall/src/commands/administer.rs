@@ -80,7 +80,8 @@ pub fn publish(arguments: &PublishArguments) -> Result<()> {
     let client = arguments.server.connect()?;
     let mut published = Vec::new();
     let done = arguments.files.iter().try_for_each(|file| {
-        let reports = client.administer(Order::Publish(named(file)?), BUILD_MAX)?;
+        let reports = client.administer(Order::Publish(named(file)?), BUILD_MAX);
+        let reports = reports.map_err(|error| missing_there(error, client.address(), file))?;
         match arguments.json {
             true => published.extend(reports.iter().map(value)),
             false => tell(&reports)?,
@@ -92,6 +93,18 @@ pub fn publish(arguments: &PublishArguments) -> Result<()> {
         print_json(&published.into())?;
     }
     done
+}
+
+/// A file is read where the server is, which is easily forgotten where that is another host.
+fn missing_there(error: Error, server: &str, file: &Path) -> Error {
+    let is_elsewhere = ["ssh://", "tls://"].iter().any(|begin| server.starts_with(begin));
+    if error.kind() == ErrorKind::NotFound && is_elsewhere && file.exists() {
+        error.fix(
+            "that is a file of this host, and the server reads its own: copy it there, and say its whole path there",
+        )
+    } else {
+        error
+    }
 }
 
 /// Withdraws each module.
