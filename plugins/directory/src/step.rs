@@ -273,7 +273,7 @@ fn near_full_names(state: &State, module: &str, bare: &str) -> Vec<String> {
 
 fn advise(error: Error, near: &[&str]) -> Error {
     match near {
-        [] => error,
+        [] => error.fix("`farcall ls` lists what there is"),
         _ => error.fix(format!("did you mean {}?", near.join(" or "))),
     }
 }
