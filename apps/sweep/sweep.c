@@ -138,9 +138,10 @@ static void start(worker *one)
 /* Whether every number of a result is as sweep.idl says. */
 static int is_right(const worker *one)
 {
-    for (int k = 0; k < FIELDS; k++)
-        if (one->fields[k] != one->parameters[k % PARAMETERS] + k)
-            return 0;
+    for (int k = 0; k < FIELDS;)
+        for (int i = 0; i < PARAMETERS && k < FIELDS; i++, k++)
+            if (one->fields[k] != one->parameters[i] + k)
+                return 0;
     return 1;
 }
 

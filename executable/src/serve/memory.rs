@@ -76,30 +76,41 @@ const SMALL_BYTES: usize = 1024;
 /// As many are kept as calls may wait here.
 const KEPT_MAX: usize = super::CHANNELS_MAX as usize;
 
+/// A single one of up to this size does, too, for calls that need about as much: a process often runs one routine over and over.
+const LARGE_BYTES_MAX: usize = 4 << 20;
+
 /// Makes the arenas of calls.
 #[derive(Default)]
 pub struct Arenas {
     /// Small ones that no call uses, zeroed.
     kept: Vec<Arc<HeapRegion>>,
+    /// The last larger one, zeroed.
+    large: Option<Arc<HeapRegion>>,
 }
 
 impl Arenas {
     /// The memory of a plan, zeroed: an OUT array that the routine leaves alone must not show another call's data.
     pub fn make(&mut self, plan: &ArenaPlan) -> Result<Arc<HeapRegion>> {
         if plan.bytes > SMALL_BYTES {
-            return Ok(Arc::new(HeapRegion::new(plan.bytes)?));
+            let fits = |arena: &mut Arc<HeapRegion>| (arena.bytes() / 2..=arena.bytes()).contains(&plan.bytes);
+            return self.large.take_if(fits).map_or_else(|| HeapRegion::new(plan.bytes).map(Arc::new), Ok);
         }
         self.kept.pop().map_or_else(|| HeapRegion::new(SMALL_BYTES).map(Arc::new), Ok)
     }
 
-    /// Keeps a small arena for another call, cleared, unless somebody holds it.
+    /// Keeps an arena for another call, cleared, unless somebody holds it.
     pub fn take_back(&mut self, mut arena: Arc<HeapRegion>) {
-        if self.kept.len() < KEPT_MAX
-            && let Some(region) = Arc::get_mut(&mut arena)
-            && region.bytes() == SMALL_BYTES
-        {
-            region.clear();
-            self.kept.push(arena);
+        let Some(region) = Arc::get_mut(&mut arena) else { return };
+        match region.bytes() {
+            SMALL_BYTES if self.kept.len() < KEPT_MAX => {
+                region.clear();
+                self.kept.push(arena);
+            }
+            bytes if (SMALL_BYTES + 1..=LARGE_BYTES_MAX).contains(&bytes) => {
+                region.clear();
+                self.large = Some(arena);
+            }
+            _ => {}
         }
     }
 }
@@ -131,11 +142,28 @@ mod tests {
     }
 
     #[test]
-    fn keeps_neither_large_arenas_nor_those_in_use_nor_too_many() {
+    fn one_larger_arena_serves_again_for_about_as_much() {
         let mut arenas = Arenas::default();
-        let large = arenas.make(&plan(SMALL_BYTES as u64 + 1)).unwrap();
-        assert!(large.bytes() > SMALL_BYTES);
-        arenas.take_back(large);
+        let arena = arenas.make(&plan(100_000)).unwrap();
+        let base = arena.base();
+        Space::of(&*arena, 0, 100_000).unwrap().bytes().fill(7);
+        arenas.take_back(arena);
+        for wanted in [49_999, 100_001] {
+            assert_ne!(arenas.make(&plan(wanted)).unwrap().base(), base);
+        }
+        let again: Arc<dyn Region> = arenas.make(&plan(60_000)).unwrap();
+        assert_eq!(again.base(), base);
+        assert!(Block::of(&again, 0, 100_000).unwrap().bytes().iter().all(|byte| *byte == 0));
+    }
+
+    #[test]
+    fn keeps_neither_huge_arenas_nor_those_in_use_nor_too_many() {
+        let mut arenas = Arenas::default();
+        let huge = arenas.make(&plan(LARGE_BYTES_MAX as u64 + 1)).unwrap();
+        arenas.take_back(huge);
+        let large = arenas.make(&plan(100_000)).unwrap();
+        arenas.take_back(large.clone());
+        assert!(arenas.large.is_none());
         let used = arenas.make(&plan(1)).unwrap();
         arenas.take_back(used.clone());
         assert!(arenas.kept.is_empty());

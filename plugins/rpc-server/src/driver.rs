@@ -47,6 +47,9 @@ use world::{Taking, World};
 const RECEIVE_BUDGET: usize = 8 << 20;
 /// Time after which a busy spawner or directory is asked again.
 const RETRY_AFTER: Duration = Duration::from_millis(20);
+/// Time after which what was received is acted upon, though other connections have something, too: when hundreds of results come
+/// at once, the first ones' clients are not to wait for the last one.
+const SETTLE_AFTER: Duration = Duration::from_micros(500);
 /// Connections accepted in one turn.
 const ACCEPT_BUDGET: usize = 64;
 /// Time that listeners rest when connections cannot be accepted, for want of descriptors or memory.
@@ -226,11 +229,16 @@ impl Driver {
             if !self.take_messages() {
                 return Ok(());
             }
+            let mut settled = self.world.now();
             for event in events.drain(..) {
                 match event.data.u64() {
                     INBOX => {}
                     mark if mark < FIRST_CONNECTION => self.accept(mark as usize - 1),
                     mark => self.receive(ConnectionId(mark)),
+                }
+                if self.world.now().since(settled) >= SETTLE_AFTER {
+                    self.settle();
+                    settled = self.world.now();
                 }
             }
             for connection in std::mem::take(&mut self.again) {

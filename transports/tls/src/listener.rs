@@ -68,6 +68,8 @@ pub struct Listener {
     next: u64,
     known: VecDeque<Box<dyn ByteStream>>,
     refused: VecDeque<Error>,
+    /// The clock was set to ring at once.
+    rings: bool,
 }
 
 impl Listener {
@@ -103,6 +105,7 @@ impl Listener {
             next: FIRST,
             known,
             refused,
+            rings: false,
         })
     }
 
@@ -116,7 +119,12 @@ impl Listener {
         self.strangers.len()
     }
 
-    fn look(&mut self) -> io::Result<()> {
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> usize {
+        self.known.len()
+    }
+
+    pub(crate) fn look(&mut self) -> io::Result<()> {
         let mut events = Vec::with_capacity(EVENTS_MAX);
         let nothing = Timespec { tv_sec: 0, tv_nsec: 0 };
         epoll::wait(&self.poller, rustix::buffer::spare_capacity(&mut events), Some(&nothing))?;
@@ -219,6 +227,7 @@ impl Listener {
     fn end_late(&mut self) {
         let mut ticks = [0; 8];
         let _ = rustix::io::read(&self.clock, &mut ticks);
+        self.rings = false;
         let now = Instant::now();
         let late: Vec<u64> =
             self.strangers.iter().filter(|(_, stranger)| stranger.until <= now).map(|(number, _)| *number).collect();
@@ -231,19 +240,32 @@ impl Listener {
         self.set_clock();
     }
 
+    /// Who takes a few at a time comes back for those that are left: the sockets alone would not tell of them.
+    fn ring_for_the_rest(&mut self) {
+        if self.rings || (self.known.is_empty() && self.refused.is_empty()) {
+            return;
+        }
+        self.rings = true;
+        self.set_clock_to(Timespec { tv_sec: 0, tv_nsec: 1 });
+    }
+
     /// Wakes us when the next time is over.
     fn set_clock(&self) {
+        if self.rings {
+            return;
+        }
         let next = self.strangers.values().map(|stranger| stranger.until).min();
         // Zero would stop the clock.
         let left = next.map(|at| at.saturating_duration_since(Instant::now()).max(Duration::from_millis(1)));
-        let none = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let value = left.and_then(|left| Timespec::try_from(left).ok()).unwrap_or(none);
+        let never = Timespec { tv_sec: 0, tv_nsec: 0 };
+        self.set_clock_to(left.and_then(|left| Timespec::try_from(left).ok()).unwrap_or(never));
+    }
+
+    fn set_clock_to(&self, left: Timespec) {
+        let once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let time = Itimerspec { it_interval: once, it_value: left };
         // Cannot fail for a clock of ours and a time of normal size.
-        let _ = timerfd_settime(
-            &self.clock,
-            TimerfdTimerFlags::empty(),
-            &Itimerspec { it_interval: none, it_value: value },
-        );
+        let _ = timerfd_settime(&self.clock, TimerfdTimerFlags::empty(), &time);
     }
 }
 
@@ -288,10 +310,10 @@ impl stream::Listener for Listener {
         if self.known.is_empty() && self.refused.is_empty() {
             self.look()?;
         }
-        if let Some(error) = self.refused.pop_front() {
-            return Err(io::Error::new(io::ErrorKind::ConnectionAborted, error));
-        }
-        Ok(self.known.pop_front())
+        let refused = self.refused.pop_front();
+        let known = if refused.is_none() { self.known.pop_front() } else { None };
+        self.ring_for_the_rest();
+        refused.map_or(Ok(known), |error| Err(io::Error::new(io::ErrorKind::ConnectionAborted, error)))
     }
 
     fn readiness(&self) -> Option<BorrowedFd<'_>> {

@@ -19,7 +19,7 @@ use farcall_interfaces::mailbox::{NoMessage, Receiver, Sender, mailbox};
 use farcall_interfaces::spawner::{
     self, ExitHow, Exited, Line, Output, OutputTail, Said, SpawnerHandle, Start, Started,
 };
-use farcall_interfaces::stream::ByteStream;
+use farcall_interfaces::stream::{ByteStream, Proof};
 use farcall_kernel::{Manifest, Node};
 use farcall_wire::{
     Failure, FromPilot, PILOT_MESSAGE_BYTES_MAX, PILOT_VERSION, PilotExecutable, PilotExited, PilotGreeting,
@@ -29,7 +29,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::explain;
 use crate::streams::{Ends, pass_on};
-use carry::carry;
+use carry::Carriers;
 use ticket::Ticket;
 
 /// How many executables this host is to run at a time, where its launcher knows.
@@ -81,6 +81,7 @@ struct Pilot {
     news: Receiver<News>,
     running: BTreeMap<ExecutableId, Running>,
     texts: BTreeMap<u64, Arc<[u8]>>,
+    carriers: Arc<Carriers>,
     clock: SystemClock,
     /// When it is gone, unless it says something before.
     silent_until: Option<Instant>,
@@ -105,7 +106,7 @@ pub fn pilot(arguments: &PilotArguments) -> Result<()> {
     let plugins = [farcall_spawner_local::plugin()];
     let mut manifest = Manifest::of(&plugins)?;
     manifest.override_options("spawner-local", "the ticket", &ticket.options)?;
-    let options = format!("connection = \"tcp\"\nexecutables_max = {}", slots.saturating_mul(2).max(16));
+    let options = format!("executables_max = {}", slots.saturating_mul(2).max(16));
     manifest.override_options("spawner-local", "farcall pilot", &options)?;
     let node = Node::start(&manifest, &plugins)?;
     let (sender, news) = mailbox(MESSAGES_MAX)?;
@@ -119,6 +120,7 @@ pub fn pilot(arguments: &PilotArguments) -> Result<()> {
         news,
         running: BTreeMap::new(),
         texts: BTreeMap::new(),
+        carriers: Arc::new(Carriers::begin(MESSAGES_MAX)?),
         silent_until: None,
         clock: SystemClock::new(),
         ends: false,
@@ -342,11 +344,20 @@ impl Pilot {
         });
         let ticket = self.ticket.clone();
         let Ok(done) = self.sender.reply(move |outcome| News::Carried(executable, outcome)) else { return };
+        let carriers = self.carriers.clone();
         let work = move || {
-            let dialled = ticket.dial().and_then(|mut far| greet(&mut *far, &greeting).map(|()| far));
-            done.answer(dialled.and_then(|far| carry(&near, far)));
+            let near = farcall_transport_unix::from_descriptor(near, Proof::Inherited);
+            let joined = near.and_then(|near| {
+                let mut far = ticket.dial()?;
+                greet(&mut *far, &greeting)?;
+                Ok((near, far))
+            });
+            match joined {
+                Ok((near, far)) => carriers.carry(near, far, done),
+                Err(error) => done.answer(Err(error)),
+            }
         };
-        let thread = std::thread::Builder::new().name("carry".to_owned()).stack_size(256 << 10).spawn(work);
+        let thread = std::thread::Builder::new().name("dial".to_owned()).stack_size(256 << 10).spawn(work);
         if thread.is_err() {
             // The answer that was dropped says so.
             let _ = self.spawner.stop(executable, Duration::ZERO);

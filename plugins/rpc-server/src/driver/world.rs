@@ -18,6 +18,14 @@ use crate::step::{Server, SlotMemory, Surroundings};
 use crate::transfers::Transfers;
 use crate::{Options, Transports};
 
+/// Memory that a client shares.
+struct Segment {
+    descriptor: Arc<OwnedFd>,
+    /// Where it is mapped, once a call's data passes through here. It stays so: to map it and touch its pages for every call costs
+    /// more than the data's way from the executable.
+    mapped: Option<Arc<dyn Region>>,
+}
+
 /// Clock, memory and descriptors.
 pub struct World {
     clock: SystemClock,
@@ -27,7 +35,7 @@ pub struct World {
     options: Options,
     sources: BTreeMap<String, Arc<dyn MemorySource>>,
     principals: BTreeMap<ConnectionId, String>,
-    segments: BTreeMap<(ConnectionId, u32), Arc<OwnedFd>>,
+    segments: BTreeMap<(ConnectionId, u32), Segment>,
     /// What goes with Share frames to executables that have not left yet.
     announced: BTreeMap<(ConnectionId, u32), Arc<OwnedFd>>,
     transfers: Transfers,
@@ -138,15 +146,19 @@ impl Surroundings for World {
     }
 
     fn map(&mut self, client: ConnectionId, segment: u32, bytes: u64) -> Result<MemoryId> {
-        let descriptor = self.segments.get(&(client, segment)).ok_or_else(gone)?.try_clone();
-        let descriptor = descriptor.map_err(|error| Error::system("map a client's memory", error))?;
-        let region = self.source(client).adopt(descriptor, usize::try_from(bytes).unwrap_or(usize::MAX))?;
+        let known = self.segments.get(&(client, segment)).ok_or_else(gone)?;
+        let region = match &known.mapped {
+            Some(region) => region.clone(),
+            None => self.adopt(client, segment, usize::try_from(bytes).unwrap_or(usize::MAX))?,
+        };
         Ok(self.transfers.keep(region))
     }
 
     fn announce(&mut self, executable: ConnectionId, segment: u32, source: SharedSource) -> Result<()> {
         let descriptor = match source {
-            SharedSource::Client(client, segment) => self.segments.get(&(client, segment)).cloned(),
+            SharedSource::Client(client, segment) => {
+                self.segments.get(&(client, segment)).map(|known| known.descriptor.clone())
+            }
             SharedSource::Own(identity) => self.transfers.by_identity(identity).and_then(|region| region.descriptor()),
         };
         self.announced.insert((executable, segment), descriptor.ok_or_else(gone)?);
@@ -163,6 +175,26 @@ impl Surroundings for World {
 }
 
 impl World {
+    fn adopt(&mut self, client: ConnectionId, segment: u32, bytes: usize) -> Result<Arc<dyn Region>> {
+        let descriptor = self.segments.get(&(client, segment)).ok_or_else(gone)?.descriptor.clone();
+        let source = self.source(client).clone();
+        let adopt = || {
+            let copy = descriptor.try_clone().map_err(|error| Error::system("map a client's memory", error))?;
+            source.adopt(copy, bytes)
+        };
+        let mut region = adopt();
+        if region.as_ref().is_err_and(|error| error.kind() == ErrorKind::LimitExceeded) {
+            // What stays mapped for calls to come must not refuse one that is here.
+            self.segments.values_mut().for_each(|known| known.mapped = None);
+            region = adopt();
+        }
+        let region = region?;
+        if let Some(known) = self.segments.get_mut(&(client, segment)) {
+            known.mapped = Some(region.clone());
+        }
+        Ok(region)
+    }
+
     fn allocate_from(&mut self, source: &dyn MemorySource, bytes: u64) -> Result<(MemoryId, u64, u64)> {
         let bytes = usize::try_from(bytes).map_err(|_| {
             Error::new(ErrorKind::LimitExceeded, "accept a call", "its arrays exceed the address space")
@@ -214,7 +246,8 @@ impl Taking<'_> {
     fn take_segment(&mut self, segment: u32, checked: Result<OwnedFd>) -> Result<()> {
         match checked {
             Ok(descriptor) => {
-                self.world.segments.insert((self.connection, segment), Arc::new(descriptor));
+                let known = Segment { descriptor: Arc::new(descriptor), mapped: None };
+                self.world.segments.insert((self.connection, segment), known);
                 Ok(())
             }
             Err(error) if matches!(error.kind(), ErrorKind::System | ErrorKind::LimitExceeded) => {

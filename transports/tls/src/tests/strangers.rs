@@ -7,6 +7,8 @@ use std::os::fd::AsRawFd;
 use farcall_base::{ErrorKind, Random, SeededRandom};
 
 use super::authority::Authority;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 use super::*;
 
 fn listener(authority: &Authority, handshakes_max: usize, handshake_max: Duration) -> Listener {
@@ -139,4 +141,35 @@ fn a_peer_that_vanished_without_a_word_is_noticed() {
     };
     assert!(ended.is_err(), "it did not say that it ends: {ended:?}");
     assert!(begun.elapsed() < Duration::from_secs(6), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn those_who_came_together_can_be_taken_one_by_one() {
+    let authority = Authority::new();
+    let mut listener = Listener::bind("127.0.0.1", 0, authority.files(), LIMITS).unwrap();
+    let port = listener.port();
+    let user = authority.user("anna");
+    let connect = |_| {
+        let user = user.clone();
+        std::thread::spawn(move || connect("localhost", port, Some(&user), PATIENCE).unwrap())
+    };
+    let near: Vec<_> = (0..4).map(connect).collect();
+    let begin = Instant::now();
+    while listener.waiting() < near.len() && begin.elapsed() < PATIENCE {
+        listener.look().unwrap();
+        rest();
+    }
+    let is_ready = |listener: &Listener| {
+        let mut waited = [PollFd::from_borrowed_fd(listener.readiness().unwrap(), PollFlags::IN)];
+        let nothing = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+        poll(&mut waited, Some(&nothing)).unwrap() == 1
+    };
+    for _ in 1..near.len() {
+        assert!(listener.accept().unwrap().is_some());
+        assert!(is_ready(&listener), "somebody is left, and nothing says so");
+    }
+    assert!(listener.accept().unwrap().is_some());
+    assert!(listener.accept().unwrap().is_none());
+    assert!(!is_ready(&listener), "nobody is left");
+    near.into_iter().for_each(|thread| drop(thread.join().unwrap()));
 }
