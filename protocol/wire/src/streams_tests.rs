@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use farcall_base::{Random, SeededRandom};
+use farcall_golden::fuzz_rounds;
 
 use super::*;
 
@@ -162,8 +163,8 @@ impl End {
 }
 
 #[test]
-fn whatever_the_order_all_bytes_come_once() {
-    for seed in 0..20 {
+fn fuzz_of_orders_brings_all_bytes_once() {
+    for seed in 0..fuzz_rounds(20) {
         let mut random = SeededRandom::new(seed);
         let (mut near, mut far) = (End::new(StreamsSide::Opens), End::new(StreamsSide::Takes));
         let wanted = (random.next() % 3_000_000) as usize;
@@ -187,8 +188,8 @@ fn whatever_the_order_all_bytes_come_once() {
 }
 
 #[test]
-fn hostile_bytes_are_refused_or_bounded() {
-    for seed in 0..500 {
+fn fuzz_of_hostile_bytes_is_refused_or_bounded() {
+    for seed in 0..fuzz_rounds(500) {
         let mut random = SeededRandom::new(seed);
         let mut far = Streams::new(if seed % 2 == 0 { StreamsSide::Takes } else { StreamsSide::Opens });
         far.handle_bytes(STREAMS_MARK).unwrap();
