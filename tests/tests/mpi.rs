@@ -297,13 +297,18 @@ struct InJobs {
 
 impl InJobs {
     fn new() -> Option<InJobs> {
+        InJobs::by("tls")
+    }
+
+    /// Reached so.
+    fn by(dial: &str) -> Option<InJobs> {
         let slurm = if has_mpi() { Slurm::start(4, 2, "")? } else { return None };
         let folder = Directory::new();
         // The nodes are one host, so what they share must not be its memory: they would take one another's.
         let spawner = format!("environment = {{ OMPI_MCA_btl = \"tcp,self\" }}\n{}\n", slurm.readable());
         let jobs = format!(
             "[[plugin]]\nname = \"spawner-jobs\"\nslot = \"jobs\"\n[plugin.options]\nfolder = {:?}\n\
-             launchers.slurm = {{ idle_seconds = 2, environment = {{ PATH = {:?} }} }}\n",
+             launchers.slurm = {{ dial = {dial:?}, idle_seconds = 2, environment = {{ PATH = {:?} }} }}\n",
             folder.0.join("jobs"),
             slurm.path()
         );
@@ -359,6 +364,16 @@ fn ranks_run_on_the_nodes_that_slurm_gave() {
     let error = site.ranks.look(65, 4).err().unwrap();
     assert!(error.kind() == ErrorKind::LimitExceeded && error.to_string().contains("ranks_max"), "{error}");
     assert_eq!(site.slurm.ask(&["squeue", "-h", "-o", "%i"]).len(), 2, "no job is asked for what cannot be");
+    site.nothing_is_left();
+}
+
+/// One step on the first node starts the ranks on all of them.
+#[test]
+fn ranks_run_on_nodes_that_reach_no_server() {
+    let Some(site) = InJobs::by("stdio") else { return };
+    let outputs = site.ranks.look(5, 4).unwrap();
+    let pids = outputs.array::<i32>("pids").unwrap()[..5].to_vec();
+    assert_eq!(site.nodes_of(&pids), [1, 2, 2]);
     site.nothing_is_left();
 }
 

@@ -175,7 +175,7 @@ impl Slurm {
         let nodes = copies.len();
         submission.bridges = Some(Bridges { nodes, running: nodes, is_success: true });
         for (node, slots) in copies.iter().enumerate() {
-            let words = step(&submission.job, &row.id, node);
+            let words = step(&submission.job, &row.id, node, &row.tasks);
             let start = Start::Bridged(Box::new(Bridged::new(&submission.job, &bridge, words, *slots)));
             self.jobs.actions.push_back(Action::Start(format!("{}/{node}", row.id), start));
         }

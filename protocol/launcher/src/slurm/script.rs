@@ -56,10 +56,21 @@ pub fn script(job: &Job, number: u64) -> String {
     text
 }
 
-/// One step on one node of a job that holds them.
-pub fn step(job: &Job, id: &str, node: usize) -> Vec<String> {
+/// Within a step on the first node of a job, what the job's own script sees of all of them: so `mpirun` finds them. A step's
+/// own node is the job's there; what the whole has is called otherwise.
+const WHOLE: &str = "export SLURM_JOB_NODELIST=\"$SLURM_NODELIST\" SLURM_TASKS_PER_NODE=\"$1\" SLURM_NTASKS=\"$2\" \
+    SLURM_NPROCS=\"$2\" SLURM_NNODES=\"$3\" SLURM_JOB_NUM_NODES=\"$3\"; shift 3; \
+    for name in $(env | sed -n 's/^\\(SLURM_STEP[A-Z_]*\\)=.*/\\1/p'); do unset \"$name\"; done; exec \"$@\"";
+
+/// One step on one node of a job that holds them; `tasks` are those of each node.
+pub fn step(job: &Job, id: &str, node: usize, tasks: &[u32]) -> Vec<String> {
     let mut words: Vec<String> = vec!["srun".to_owned(), format!("--jobid={id}"), format!("--relative={node}")];
     words.extend("--overlap --nodes=1 --ntasks=1 --no-kill --unbuffered --quiet".split(' ').map(str::to_owned));
+    if job.backend == Backend::Mpi {
+        let each = tasks.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+        let (all, nodes) = (tasks.iter().sum::<u32>().to_string(), tasks.len().to_string());
+        words.extend(["/bin/sh", "-c", WHOLE, "farcall", &each, &all, &nodes].map(str::to_owned));
+    }
     words.extend(job.words());
     words
 }
