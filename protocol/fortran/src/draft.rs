@@ -376,7 +376,12 @@ impl Routine {
                 return;
             }
         }
-        if let Base::Derived(name) = &spec.base {
+        if spec.base == Base::Derived("*".to_owned()) {
+            self.problem(
+                declared.line,
+                format!("argument {dummy} is of any type: a routine's arguments have one each"),
+            );
+        } else if let Base::Derived(name) = &spec.base {
             self.problem(declared.line, format!("argument {dummy} is of the derived type {name}: pass its components"));
         } else if type_word(&spec.base, parameter.kind).is_none() {
             self.problem(
@@ -421,6 +426,8 @@ impl Routine {
         let dummy = parameter.dummy.clone();
         for (index, bound) in declared.shape.iter().enumerate() {
             let extent = match bound {
+                // It was refused already.
+                _ if declared.assumed_rank => None,
                 Bound::Extent(expression) => self.resolved(procedure, expression).map(Some).unwrap_or_else(|name| {
                     let unread = procedure.unread.first().map_or_else(String::new, |unread| format!("; {unread}"));
                     let message = format!("argument {dummy}: its extent {} names {name}, which is neither an argument that is given nor a constant{unread}", index + 1);

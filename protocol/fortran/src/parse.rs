@@ -126,7 +126,10 @@ impl Parser<'_> {
             ("module", Some(name)) if all.len() == 2 => self.begin_module(name),
             ("program" | "submodule", _) if !all.iter().any(|token| token.is("=")) => self.scopes.push(Scope::Other),
             ("block", Some("data")) => self.scopes.push(Scope::Other),
-            ("interface", _) | ("abstract", Some("interface")) if !all.iter().any(|token| token.is("=")) => {
+            // `interface assignment(=)` is none of an assignment to something of that name.
+            ("interface", _) | ("abstract", Some("interface"))
+                if !all.get(1).is_some_and(|second| second.is("=") || second.is("(")) =>
+            {
                 self.scopes.push(Scope::Interface);
             }
             ("type", _) if is_type_definition(all) => self.scopes.push(Scope::Type),

@@ -250,6 +250,9 @@ fn build(places: &Places, command: &[String]) -> Result<()> {
         return Ok(());
     }
     let words = String::from_utf8_lossy(&run.stderr);
-    Err(Error::new(ErrorKind::InvalidSource, "compile the library", first_lines(&words))
-        .with("command", command.join(" ")))
+    let error = Error::new(ErrorKind::InvalidSource, "compile the library", first_lines(&words))
+        .with("command", command.join(" "));
+    // As gfortran and flang say it.
+    let lacks_module = ["Cannot open module file", "Cannot parse module file"].iter().any(|said| words.contains(said));
+    Err(if lacks_module { error.fix("name the file of that module with --uses") } else { error })
 }

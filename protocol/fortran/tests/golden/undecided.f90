@@ -6,6 +6,9 @@ module undecided
   interface either
     module procedure one, two
   end interface
+  interface assignment(=)
+    module procedure six
+  end interface
 contains
   subroutine one(x)
     real(dp), intent(in) :: x
@@ -13,6 +16,9 @@ contains
   subroutine two(x, more)
     real(16), intent(in) :: x
     integer, intent(in) :: more(far)
+  end subroutine
+  subroutine anything(x)
+    type(*), intent(in) :: x(..)
   end subroutine
   subroutine three(a, p, r, f, names, *)
     real, allocatable, intent(inout) :: a(:)
