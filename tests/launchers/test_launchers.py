@@ -45,6 +45,19 @@ def example(tmp_path):
 
 
 @pytest.fixture
+def pbs(tmp_path, monkeypatch):
+    """The launcher for PBS of the docs, beside commands that do as PBS's: its path."""
+    folder = tmp_path / "pbs"
+    (folder / "bin").mkdir(parents=True)
+    for command in ("qsub", "qstat", "qdel"):
+        (folder / "bin" / command).symlink_to(HERE / "fake_pbs.py")
+    for name, value in {"PATH": f"{folder}/bin:{os.environ['PATH']}", "FAKE_PBS": folder, "PBS_LOOK_SECONDS": "0.2"}.items():
+        monkeypatch.setenv(name, str(value))
+    page = (ROOT / "docs/how-to/other-batch-systems.md").read_text()
+    return write_program(folder / "pbs-launcher", re.search(r"```python name=pbs-launcher\n(.*?)```", page, flags=re.S)[1])
+
+
+@pytest.fixture
 def far(tmp_path, monkeypatch):
     """A host behind an `ssh` that is a script: noisy, with a home of its own."""
     home = tmp_path / "home"
@@ -160,11 +173,11 @@ def eventually(condition):
 
 
 @pytest.mark.parametrize("check", conformance.CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("launcher", ["local", "ssh", "slurm", "fake", "example"])
+@pytest.mark.parametrize("launcher", ["local", "ssh", "slurm", "fake", "example", "pbs"])
 def test_launchers_do_as_the_protocol_says(launcher, check, request):
     """The same checks for all: that is what a protocol is for."""
-    if launcher == "example":
-        return conformance.run(check, [request.getfixturevalue("example")], seconds=SECONDS)
+    if launcher in ("example", "pbs"):
+        return conformance.run(check, [request.getfixturevalue(launcher)], seconds=SECONDS)
     fixture = {"ssh": "far", "slurm": "slurm", "fake": "fake"}.get(launcher)
     if fixture:
         request.getfixturevalue(fixture)
