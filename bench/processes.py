@@ -243,6 +243,7 @@ def build_raw(folder):
     """The raw C programs, compiled into this folder."""
     flags = ["-O2", "-Wall", "-I", ROOT / "bench/raw"]
     programs = (("rawserver.c", "rawserver", []), ("rawstdio.c", "rawstdio", []), ("rawcrowd.c", "rawcrowd", []),
+                ("rawdial.c", "rawdial", []),
                 ("rawclient.c", "librawclient.so", ["-shared", "-fPIC"]),
                 ("linpack.c", "liblinpack.so", ["-shared", "-fPIC"]))
     for source, output, extra in programs:

@@ -20,7 +20,7 @@ import figures
 import peer_programs
 import turns
 from processes import CONGESTION, FULL, QUICK, ROOT, SMOKE, Bench, build_raw, client_command
-from rows import arrays, calls, compression, crowds, fortran, gridrpc, java, objects, peers, solving, ssh
+from rows import arrays, calls, compression, crowds, fortran, gridrpc, java, jobs, objects, peers, solving, ssh
 
 # In the order in which they run. Those that need the Rust client are left out where it was not built.
 PARTS = {
@@ -39,6 +39,7 @@ PARTS = {
     "sessions": gridrpc.sessions,
     "handles": objects.handles,
     "state": objects.state,
+    "jobs": jobs.jobs,
     "crowd": crowds.crowd,
     "audience": crowds.audience,
     "figures": figures.figures,

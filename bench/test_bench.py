@@ -22,7 +22,7 @@ ROWS = (
     "small call, tcp, c, one core", "64 small calls under way, tcp", "fresh result over raw's malloc",
     "array of farcall.empty", "dgesv n = 50", "smooth, loopback tcp: auto over off", "100 Mbit/s and 20 ms",
     "small grpc_call, tcp, one core: time over farcall_call", "small call from Fortran, one core: time over C's", "300 sessions of one thread", "an array of 5 function handles",
-    "an array of 5 object handles", "a method on 1 MB kept in an object", "5 executables with OpenBLAS", "5 idle clients", "figures 3 and 4", "figure3.svg", "figure4.svg", "figure5.svg",
+    "an array of 5 object handles", "a method on 1 MB kept in an object", "5 executables with OpenBLAS", "5 handles of one submission", "10 handles: efficiency", "5 idle clients", "figures 3 and 4", "figure3.svg", "figure4.svg", "figure5.svg",
 )
 
 JAVA = "small call, unix, java, one core: time over c" if processes.java_home(STAGE) else "java: not measured"
