@@ -306,3 +306,7 @@ impl Carrier {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
