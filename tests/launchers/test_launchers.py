@@ -306,6 +306,33 @@ def test_an_ssh_that_fails_makes_no_job(script, words, tmp_path, monkeypatch):
     assert launcher.end() == 0
 
 
+def test_modules_run_on_the_hosts_that_the_page_gives_them(far, tmp_path, monkeypatch):
+    """The configuration of docs/how-to/hosts-without-a-batch-system.md, as a reader would save it."""
+    page = (ROOT / "docs/how-to/hosts-without-a-batch-system.md").read_text()
+    manifest = tmp_path / "workstations.toml"
+    manifest.write_text(re.search(r"```toml name=workstations.toml\n(.*?)```", page, flags=re.S)[1])
+    for module in ("heat", "train"):
+        code = f"Module {module}; Define twice_{module}(IN double x, OUT double y[1]) {{ y[0] = 2 * x; }}\n"
+        (tmp_path / f"{module}.idl").write_text(code)
+    monkeypatch.setenv("PATH", f"{pathlib.Path(FARCALL).parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("FARCALL_JOBS", str(tmp_path / "jobs"))
+    address = f"unix:{tmp_path}/s"
+    command = [FARCALL, "serve", "--manifest", manifest, "--listen", address, tmp_path / "heat.idl", tmp_path / "train.idl"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        assert server.stdout.readline().strip() == address
+        for module in ("heat", "train"):
+            words = [FARCALL, "call", f"{module}/twice_{module}", "21", "--server", address]
+            assert "42" in subprocess.run(words, capture_output=True, text=True, check=True, timeout=SECONDS).stdout
+        words = [FARCALL, "jobs", "--server", address]
+        jobs = subprocess.run(words, capture_output=True, text=True, check=True, timeout=SECONDS).stdout
+        assert "ada" in jobs and "gpubox" in jobs
+    finally:
+        server.terminate()
+        server.wait(SECONDS)
+        server.stdout.close()
+
+
 # ---- Slurm -----------------------------------------------------------------------------------------------------------
 
 
