@@ -155,7 +155,7 @@ def starting(bench, slurm, sweep, dialled):
         with JobServer(bench, slurm, sweep) as server:
             return server.sweeps(count, 0, 0)[0]
 
-    rounds = ROUNDS if bench.sizes.rounds > 2 else 1
+    rounds = ROUNDS if bench.sizes.rounds > 2 else bench.sizes.rounds
     turns = Turns(rounds, lambda: dialled.seconds(1, count), {"ours": ours}, warm=1)
     row(f"{count} handles of one submission, ready: time over C programs' in one job", turns.over_anchor("ours"), turns.null(),
         "<= 1.3")

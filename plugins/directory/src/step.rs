@@ -251,6 +251,11 @@ fn unknown(state: &State, name: &str) -> Error {
     if let Some(routine) = state.names_in(name).next().filter(|_| !name.is_empty()) {
         return error.fix(format!("it is a module: name a routine of it, such as {}/{routine}", shown(name)));
     }
+    if near.is_empty()
+        && let [module] = nearest(name, state.module_names().filter(|module| !module.is_empty()), 1).as_slice()
+    {
+        return error.fix(format!("did you mean the module {module}?"));
+    }
     advise(error, &near.iter().map(String::as_str).collect::<Vec<_>>())
 }
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Dict, Generic, Iterator, List, NoReturn, Optional, Sequence, TypeVar, Union
 
 from . import _errors, _keeping, _pages
@@ -270,7 +269,7 @@ class Server(_Namespace["Found"]):
             return found
         try:
             return self._routine(name)
-        except _errors.NotFound as error:
+        except _errors.NotFound:
             # Perhaps a module or class that was published since.
             modules = self._connection.modules(fresh=True)
             if name in modules:
@@ -278,11 +277,7 @@ class Server(_Namespace["Found"]):
             found = self._class(name, modules)
             if found is not None:
                 return found
-            nearest = get_close_matches(name, modules, 1)
-            if not nearest or error.advice:
-                raise
-            advice = f"did you mean the module {nearest[0]}?"
-            raise _errors.NotFound(f"{error}; {advice}", operation=error.operation, advice=advice) from None
+            raise
 
     def _names(self) -> List[str]:
         modules = self._connection.modules()
