@@ -1,5 +1,0 @@
-"""`python -m farcall`: the `farcall` command."""
-
-from ._program import main
-
-main()
