@@ -1,3 +1,5 @@
+//! What a pilot passes on: both ways at once, beside those that hear nothing, and the ends of either side.
+
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
@@ -68,10 +70,6 @@ fn an_executable_that_hears_nothing_stops_no_other() {
     deaf.iter().for_each(|(_, server, _)| say(server.try_clone().unwrap(), vec![1; 4_000_000]));
     let (executable, server, _answer) = carried(&carriers);
     say(executable, vec![2; 1_000_000]);
-    assert_eq!(hear(server).join().unwrap().len(), 1_000_000);
-    // What it had to say is passed on though it hears nothing.
-    let (executable, server, _answer) = deaf.into_iter().next().unwrap();
-    say(executable, vec![3; 1_000_000]);
     assert_eq!(hear(server).join().unwrap().len(), 1_000_000);
 }
 
