@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pathlib
 import queue
@@ -9,6 +10,7 @@ import threading
 from typing import Any, Callable, Iterator, NoReturn, Optional
 
 import cffi
+import numpy as np
 
 from . import _errors
 
@@ -131,10 +133,29 @@ def handle_place(kind: str, free: Any, used: Any = None) -> Any:
     The place and not the handle, because an interrupt may come as soon as the core has filled it. No Python runs at its
     end: what an interrupt raised there would be printed, and forgotten. After a fork the child has copies of the
     handles, but not the threads and locks that their objects rely on, and frees none.
+
+    The collector of cycles calls destructors before anything else, in any order, and finalizers of the program that use
+    the place may follow. An array is what it does not look into: the destructor behind it waits for the last reference.
     """
     owner = ffi.new("farcall_place *")
-    owner.free, owner.process = ffi.cast("void (*)(void *)", free), os.getpid()
-    return ffi.gc(kept(ffi.cast(kind, owner), owner, used), lib.farcall_place_clear)
+    owner.free, owner.process = _freeing(free), os.getpid()
+    clear = lib.farcall_place_clear
+    if used is not None:
+        clear = functools.partial(clear)
+        clear.used = used
+    hidden = np.frombuffer(ffi.buffer(ffi.gc(owner, clear)), np.uint8)
+    return ffi.from_buffer(_array_of(kind), hidden)
+
+
+@functools.lru_cache(maxsize=None)
+def _freeing(function: Any) -> Any:
+    return ffi.cast("void (*)(void *)", function)
+
+
+@functools.lru_cache(maxsize=None)
+def _array_of(kind: str) -> Any:
+    """The type of an array, for the type of a pointer to its elements."""
+    return ffi.typeof(f"{kind[:-1]}[]")
 
 
 def kept(pointer: Any, *objects: Any) -> Any:
