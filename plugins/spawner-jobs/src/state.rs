@@ -140,7 +140,7 @@ pub(crate) type Number = u64;
 /// All that is known.
 ///
 /// Invariants: an executable is in `executables` from its start until its end was reported; it waits in exactly one of
-/// `waiting`, or is among the `running` of exactly one pilot. A pilot's job is in `jobs`.
+/// `waiting`, or is among the `running` of exactly one pilot, or among the `lost` of exactly one job. A pilot's job is in `jobs`.
 pub(crate) struct State {
     pub(crate) settings: Settings,
     /// What tells this server's jobs from those of others.
@@ -167,6 +167,8 @@ pub(crate) struct Launcher {
     pub(crate) asked: VecDeque<(Asked, Instant)>,
     /// It was told to end.
     pub(crate) leaving: bool,
+    /// It has made a job.
+    pub(crate) works: bool,
 }
 
 /// What a launcher was asked.
@@ -178,6 +180,7 @@ pub(crate) enum Asked {
     },
     Create(Number),
     Destroy,
+    Status,
     Exit,
 }
 
@@ -195,6 +198,12 @@ pub(crate) struct Job {
     pub(crate) said: String,
     /// Slots that it was asked for, but for those that were lost.
     pub(crate) wanted: u32,
+    /// Slots that it was asked for.
+    pub(crate) asked: u32,
+    /// Executables whose pilot is gone, and in which words, until it is known what became of the job, ...
+    pub(crate) lost: Vec<(ExecutableId, String)>,
+    /// ... or until then.
+    pub(crate) lost_until: Option<Instant>,
     /// Slots whose pilots have come.
     pub(crate) came: u32,
     /// Whether any came.
@@ -328,7 +337,8 @@ impl State {
         });
         let silent = self.pilots.values().map(|pilot| pilot.asked_next);
         let all = asked.chain(submitting).chain(idle).chain(silent).chain(self.gathering.values().copied());
-        all.chain(self.closing).min()
+        let lost = self.jobs.values().filter_map(|job| job.lost_until);
+        all.chain(lost).chain(self.closing).min()
     }
 
     /// What people see.

@@ -2,6 +2,7 @@
 
 mod jobs;
 mod launchers;
+mod lost;
 mod pilots;
 
 use std::sync::Arc;
@@ -223,6 +224,7 @@ impl Turn<'_> {
         }
         self.end_late_launchers();
         self.fail_late_jobs();
+        self.tell_late();
         self.end_idle_pilots();
         self.ask_pilots();
         if self.state.closing.is_some_and(|until| until <= self.now) {

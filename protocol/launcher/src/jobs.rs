@@ -116,6 +116,13 @@ impl Jobs {
         }
     }
 
+    /// Whatever is said of it next is said, changed or not.
+    pub fn say_again(&mut self, id: &str) {
+        if let Some((_, text)) = self.table.get_mut(id) {
+            text.clear();
+        }
+    }
+
     pub fn status(&self, id: &str) -> Option<Status> {
         self.table.get(id).map(|(status, _)| *status)
     }

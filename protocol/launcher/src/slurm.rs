@@ -80,6 +80,8 @@ struct Submission {
     was_active: bool,
     /// Looks without garbage in which it was not there.
     misses: u32,
+    /// Somebody wants to know how it is.
+    is_asked: bool,
     /// What it is asked about already.
     is_inquired: bool,
     /// The words for its end, while its exit status is asked for.
@@ -174,6 +176,7 @@ impl Slurm {
             was_seen: false,
             was_active: false,
             misses: 0,
+            is_asked: false,
             is_inquired: false,
             end: None,
             is_unwanted: false,
@@ -278,6 +281,9 @@ impl Launcher for Slurm {
     fn handle_request(&mut self, now: Instant, request: Request) {
         if self.closing.is_some() {
             return self.jobs.reply("F this launcher ends".to_owned());
+        }
+        if let Request::JobStatus(id) = &request {
+            self.look_again(now, id);
         }
         match self.jobs.answer(request, &["slots", "mpi", "bridge", "queue"]) {
             Some(Request::JobCreate(id, job)) => {

@@ -36,7 +36,10 @@ impl Turn<'_> {
                 text: String::new(),
                 said: String::new(),
                 wanted,
+                asked: wanted,
                 came: 0,
+                lost: Vec::new(),
+                lost_until: None,
                 served: false,
                 unwanted: false,
                 since: self.now,
@@ -64,6 +67,7 @@ impl Turn<'_> {
         let Some(job) = self.state.jobs.get_mut(&number) else { return };
         job.standing = Standing::Over;
         let (kind, wanted) = (job.kind.clone(), job.wanted.saturating_sub(job.came));
+        self.tell_why(number);
         self.fail_excess(&kind, wanted, error);
         self.forget_unless_piloted(number);
     }
@@ -84,8 +88,16 @@ impl Turn<'_> {
         self.state.changed = true;
         job.text = text.to_owned();
         match standing {
-            "PENDING" => job.standing = Standing::Pending,
-            "ACTIVE" => job.standing = Standing::Active,
+            "PENDING" => {
+                job.standing = Standing::Pending;
+                // One that waits again brings all that it was asked for.
+                job.wanted = if job.came == 0 { job.asked } else { job.wanted };
+                self.tell_why(number);
+            }
+            "ACTIVE" => {
+                job.standing = Standing::Active;
+                self.tell_why(number);
+            }
             "DONE" | "FAILED" => self.job_over(number),
             // A later version may know more.
             _ => {}
@@ -99,7 +111,9 @@ impl Turn<'_> {
         }
         job.standing = Standing::Over;
         let (kind, wanted, served, unwanted) = (job.kind.clone(), job.wanted, job.served, job.unwanted);
-        if !served && !unwanted {
+        if !job.lost.is_empty() {
+            self.tell_why(number);
+        } else if !served && !unwanted {
             let said = if job.text.is_empty() { String::new() } else { format!(": {}", job.text) };
             let message = format!("its job ended before its program could say a word{said}");
             let error = Error::new(ErrorKind::Unavailable, "start an executable", message)
@@ -176,7 +190,8 @@ impl Turn<'_> {
     }
 
     pub(super) fn forget_unless_piloted(&mut self, number: Number) {
-        let over = self.state.jobs.get(&number).is_some_and(|job| job.standing == Standing::Over);
+        let is_over = |job: &Job| job.standing == Standing::Over && job.lost.is_empty();
+        let over = self.state.jobs.get(&number).is_some_and(is_over);
         if over && !self.state.has_pilots(number) {
             self.forget_job(number);
         }

@@ -52,7 +52,7 @@ impl Turn<'_> {
         entry.asked.pop_front();
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match (word, asked) {
-            ("S", _) | ("F", Asked::Destroy | Asked::Exit) => {}
+            ("S", _) | ("F", Asked::Destroy | Asked::Status | Asked::Exit) => {}
             ("F", Asked::Create(job)) => self.refused(job, launcher, rest),
             _ => self.broke(launcher, &format!("it answered with something that is neither S nor F: {}", shown(line))),
         }
@@ -113,6 +113,9 @@ impl Turn<'_> {
     }
 
     fn created(&mut self, launcher: &str, request: &str, id: &str) {
+        if let Some(entry) = self.state.launchers.get_mut(launcher) {
+            entry.works = true;
+        }
         let Some(number) = self.submitted(launcher, request) else {
             // It was given up: nobody waits for it any more.
             return self.ask(launcher, Asked::Destroy, format!("JOB_DESTROY {id}"));
@@ -154,6 +157,9 @@ impl Turn<'_> {
                 Error::new(ErrorKind::Unavailable, "start a job", format!("the launcher failed: {}", shown(how)))
                     .with("launcher", launcher)
                     .fix("see what it says when it is run by hand: spec/launcher.md tells what it is asked");
+            if entry.works && self.state.closing.is_none() {
+                return self.begin_anew(launcher, &error);
+            }
             let jobs: Vec<Number> =
                 self.state.jobs.iter().filter(|(_, job)| job.kind.launcher == launcher).map(|(n, _)| *n).collect();
             for number in jobs {

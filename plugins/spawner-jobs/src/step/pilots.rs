@@ -131,9 +131,10 @@ impl Turn<'_> {
         let Some(pilot) = self.state.pilots.remove(&number) else { return };
         self.state.changed = true;
         let lost = format!("the program of the job on {} is gone: {why}", pilot.host);
+        let mut ran = Vec::new();
         for executable in pilot.running {
             match self.state.executables.get(&executable).map(|entry| entry.place) {
-                Some(Place::Running(_)) => self.lose(executable, &lost),
+                Some(Place::Running(_)) => ran.push(executable),
                 _ => {
                     let error = Error::new(ErrorKind::Unavailable, "start an executable", lost.clone());
                     self.wait_again(executable, error);
@@ -141,10 +142,13 @@ impl Turn<'_> {
             }
         }
         let Some(job) = self.state.jobs.get_mut(&pilot.job) else { return };
-        // Its slots are lost, unless its batch system begins it anew.
         job.came = job.came.saturating_sub(pilot.slots);
-        job.wanted = job.wanted.saturating_sub(pilot.slots);
+        // Its slots are lost, unless its batch system begins it anew.
+        if job.standing != Standing::Pending {
+            job.wanted = job.wanted.saturating_sub(pilot.slots);
+        }
         let kind = job.kind.clone();
+        self.ask_why(pilot.job, ran, &lost);
         self.forget_unless_piloted(pilot.job);
         self.serve(&kind);
     }

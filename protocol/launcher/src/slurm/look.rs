@@ -81,6 +81,15 @@ impl Slurm {
         }
     }
 
+    /// Somebody asks for a job, perhaps because it does no more what it should: what the queue says of it next is told,
+    /// changed or not. While it is ending, that is nothing yet.
+    pub(super) fn look_again(&mut self, now: Instant, id: &str) {
+        if let Some(submission) = self.number_of(id).and_then(|number| self.submissions.get_mut(&number)) {
+            submission.is_asked = true;
+            self.looks.next = Some(now);
+        }
+    }
+
     /// The longest time between two looks that all jobs are content with.
     fn interval_max(&self) -> Duration {
         let wanted = self.submissions.values().filter_map(|submission| submission.job.status_polling);
@@ -104,7 +113,8 @@ impl Slurm {
         // Where nothing happens, look less often.
         let is_quiet = self.jobs.actions.len() == before;
         let longer = if is_quiet { self.looks.interval.mul_f64(1.5) } else { self.settings.interval_min };
-        self.looks.interval = longer.min(self.interval_max());
+        let is_awaited = self.submissions.values().any(|submission| submission.is_asked);
+        self.looks.interval = if is_awaited { self.settings.interval_min } else { longer.min(self.interval_max()) };
         self.looks.next = Some(now + self.looks.interval);
     }
 
@@ -144,7 +154,11 @@ impl Slurm {
         let submission = self.submissions.get_mut(&number)?;
         submission.was_seen = true;
         submission.misses = 0;
-        match news(submission, row, place) {
+        let news = news(submission, row, place);
+        if matches!(news, News::Is(..)) && std::mem::take(&mut submission.is_asked) {
+            self.jobs.say_again(&row.id);
+        }
+        match news {
             News::Nothing => {}
             News::Is(status, text) => self.is_now(number, &row.id, status, &text),
             News::Ended(text) => self.inquire(number, &row.id, Some(text)),

@@ -1,0 +1,83 @@
+//! Executables whose pilot is gone. Why is known to whoever looks at the queue: it is asked before they are reported.
+
+use std::time::Duration;
+
+use farcall_base::{Error, ExecutableId, Instant};
+use farcall_wire::Failure;
+
+use super::Turn;
+use crate::state::{Asked, Number, Standing, TRIES_MAX};
+
+/// How long the answer is waited for: calls that run again elsewhere wait, too.
+const ANSWER_MAX: Duration = Duration::from_secs(5);
+
+impl Turn<'_> {
+    /// These were running: their launcher is asked what became of their job.
+    pub(super) fn ask_why(&mut self, number: Number, executables: Vec<ExecutableId>, how: &str) {
+        let Some(job) = self.state.jobs.get_mut(&number).filter(|_| !executables.is_empty()) else { return };
+        let is_asked = !job.lost.is_empty();
+        job.lost.extend(executables.into_iter().map(|executable| (executable, how.to_owned())));
+        let launcher = job.kind.launcher.clone();
+        let may_know = matches!(job.standing, Standing::Pending | Standing::Active) && !job.unwanted;
+        let id = job.id.clone().filter(|_| may_know && self.state.closing.is_none());
+        let Some(id) = id.filter(|_| self.state.launchers.contains_key(&launcher)) else {
+            return self.tell_why(number);
+        };
+        if !is_asked {
+            job.lost_until = Some(self.now + ANSWER_MAX);
+            self.ask(&launcher, Asked::Status, format!("JOB_STATUS {id}"));
+        }
+    }
+
+    /// Reports them, with what is known of their job.
+    pub(super) fn tell_why(&mut self, number: Number) {
+        let Some(job) = self.state.jobs.get_mut(&number) else { return };
+        job.lost_until = None;
+        let lost = std::mem::take(&mut job.lost);
+        let id = job.id.as_deref().unwrap_or("?");
+        let why = match job.standing {
+            Standing::Over if !job.text.is_empty() => format!("its job {id} is over: {}; ", job.text),
+            Standing::Pending if !job.text.is_empty() => format!("its job {id} waits again: {}; ", job.text),
+            _ => String::new(),
+        };
+        for (executable, how) in lost {
+            self.lose(executable, &format!("{why}{how}"));
+        }
+    }
+
+    /// Those that nobody has answered for.
+    pub(super) fn tell_late(&mut self) {
+        let is_late = |until: Option<Instant>| until.is_some_and(|until| until <= self.now);
+        let late: Vec<Number> =
+            self.state.jobs.iter().filter(|(_, job)| is_late(job.lost_until)).map(|(number, _)| *number).collect();
+        for number in late {
+            self.tell_why(number);
+            self.forget_unless_piloted(number);
+        }
+    }
+
+    /// A launcher that had worked is gone: what had not begun is asked for again, of a new one.
+    pub(super) fn begin_anew(&mut self, launcher: &str, error: &Error) {
+        let of_it = self.state.jobs.iter().filter(|(_, job)| job.kind.launcher == launcher);
+        for number in of_it.map(|(number, _)| *number).collect::<Vec<_>>() {
+            if let Some(job) = self.state.jobs.get_mut(&number) {
+                job.standing = Standing::Over;
+            }
+            self.tell_why(number);
+            self.forget_unless_piloted(number);
+        }
+        let kinds = self.state.waiting.keys().filter(|kind| kind.launcher == launcher);
+        for kind in kinds.cloned().collect::<Vec<_>>() {
+            let waiting = self.state.waiting.get(&kind).cloned().unwrap_or_default();
+            for executable in waiting {
+                let Some(entry) = self.state.executables.get_mut(&executable) else { continue };
+                entry.tries += 1;
+                if entry.tries >= TRIES_MAX {
+                    self.leave_line(&kind, executable);
+                    self.fail(executable, Error::from(Failure::from(error)));
+                }
+            }
+            self.serve(&kind);
+        }
+    }
+}
