@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum mode { IN, OUT, INOUT, WORK };
 /* enum farcall_parameter_kind of farcall-executable.h. */
@@ -33,6 +34,10 @@ struct pair {
 /* What a descriptor says of the type, without its kind. */
 static enum class class_of(const CFI_cdesc_t *actual)
 {
+#ifdef CFI_type_ucs4_char /* gfortran's CHARACTERs of four bytes each */
+    if (actual->type == CFI_type_ucs4_char)
+        return UNKNOWN;
+#endif
     switch (actual->type & CFI_type_mask) {
     case CFI_type_Integer:
         return WHOLE;
@@ -104,6 +109,9 @@ static int wrong_type(const struct pair *pair, struct ending ending)
 {
     char wanted[80], advice[200];
     enum class class = class_wanted(pair->declared->element);
+    /* To an interface, LOGICALs are integers. */
+    if (class == WHOLE && pair->class == LOGICAL)
+        class = LOGICAL;
     write_type(wanted, sizeof wanted, class, pair->declared->element_bytes);
     if (class == pair->class)
         snprintf(advice, sizeof advice,
@@ -343,14 +351,18 @@ static void list_names(const struct routine *routine, char *words, size_t room)
     }
 }
 
-/* The parameter of the name; NULL after the call has been ended. */
+/* The parameter of the name, in any case, as Fortran's are; NULL after the call has been ended. */
 static const farcall_declared *find(const struct routine *routine, const char *name, size_t length, struct ending ending)
 {
+    const farcall_declared *found = NULL;
     for (size_t index = 0; index < routine->count; index++) {
         const farcall_declared *declared = &routine->declared[index];
-        if (strlen(declared->name) == length && !memcmp(declared->name, name, length) && declared->mode != WORK)
-            return declared;
+        if (strlen(declared->name) == length && !strncasecmp(declared->name, name, length) && declared->mode != WORK &&
+            (!found || !memcmp(declared->name, name, length)))
+            found = declared;
     }
+    if (found)
+        return found;
     char names[400];
     list_names(routine, names, sizeof names);
     end_saying(ending, FARCALL_INVALID_ARGUMENT, "call %s: it has no argument \"%.*s\"; its arguments are %s",
@@ -392,7 +404,8 @@ static int order_by_names(const struct routine *routine, const char *names, cons
     }
     if (found == count)
         return 1;
-    end_saying(ending, FARCALL_INVALID_ARGUMENT, "call %s: %zu arguments for %zu names (%s)", routine->name, count, found, names);
+    end_saying(ending, FARCALL_INVALID_ARGUMENT,
+               "call %s: %zu arguments for %zu names (%s); pass one for each, and none that is absent", routine->name, count, found, names);
     return 0;
 }
 

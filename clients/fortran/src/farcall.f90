@@ -138,8 +138,7 @@ module farcall
       character(kind=c_char, len=*), intent(inout), optional :: errmsg
     end subroutine
 
-    ! Whether farcall_wait would wait no more.
-    function farcall_probe(future) result(over) bind(C, name="farcall_fortran_probe")
+    function probe(future) result(over) bind(C, name="farcall_fortran_probe")
       import
       type(farcall_future), intent(in) :: future
       logical(c_bool) :: over
@@ -331,6 +330,13 @@ contains
     external :: procedure
     type(farcall_callback) :: callback
     callback%address = c_funloc(procedure)
+  end function
+
+  ! Whether farcall_wait would wait no more.
+  function farcall_probe(future) result(over)
+    type(farcall_future), intent(in) :: future
+    logical :: over
+    over = probe(future)
   end function
 
   ! What the library calls where an error has no `stat`: units are flushed, and the exit status is 1.

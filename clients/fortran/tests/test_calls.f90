@@ -148,6 +148,8 @@ contains
     call that(all(a == 2), 'empty parentheses, as in GridRPC')
     call farcall_call(server, 'scale', 3, 2, a)
     call that(all(a == 4), 'without the module')
+    call farcall_call(server, 'FORTRAN/Scale(A, BY)', a, 0.5d0)
+    call that(all(a == 2), 'names in any case')
     call farcall_call(server, 'fortran/many', 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, &
       24, 25, 26, 27, 28, 29, 30, 31, m)
     call that(m == 496, '32 arguments')

@@ -62,6 +62,11 @@ def test_procedures_of_submodules_and_of_c_and_texts_and_kept_words(modern):
     assert list(modern.words(1, 2, np.ones(2)).half) == [1.5, 1.5]
 
 
+def test_constants_rest_on_others_of_the_same_statement(modern):
+    done = modern.powers(np.ones((3, 8), np.float32, order="F"))
+    assert np.all(done.x == 2) and done.counts.dtype == np.int64 and list(done.counts) == [8, 8, 8]
+
+
 def test_the_preprocessor_and_included_files(tmp_path):
     (tmp_path / "own").mkdir()
     (tmp_path / "own/sizes.inc").write_text("  integer, parameter :: most = 3\n")

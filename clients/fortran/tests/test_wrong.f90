@@ -23,7 +23,11 @@ contains
     real(real32) :: e(3)
     real(real64) :: f(3), x(2, 2)
     logical :: t
+    logical(1) :: small(3)
+    character(kind=selected_char_kind('ISO_10646'), len=4) :: wide(2)
     l = 1
+    small = .true.
+    wide = ''
     e = 1
     f = 1
     call farcall_call(server, 'fortran/scale(a)', e, stat=stat, errmsg=errmsg)
@@ -49,6 +53,10 @@ contains
     call refused(stat, errmsg, farcall_invalid_argument, 'argument 5 (f) is integer(4), the interface wants a procedure')
     call farcall_call(server, 'fortran/scalars(c)', 'no', stat=stat, errmsg=errmsg)
     call refused(stat, errmsg, farcall_invalid_argument, 'wants one character')
+    call farcall_call(server, 'fortran/arrays(t)', small, stat=stat, errmsg=errmsg)
+    call refused(stat, errmsg, farcall_invalid_argument, 'is logical(1) of rank 1, the interface wants logical(4)')
+    call farcall_call(server, 'fortran/join', 2, wide, i, stat=stat, errmsg=errmsg)
+    call refused(stat, errmsg, farcall_invalid_argument, 'argument 2 (words) is of a type that cannot be passed')
     call that(all(l == 1) .and. all(e == 1) .and. all(f == 1), 'nothing was written')
   end subroutine
 
@@ -86,7 +94,7 @@ contains
     call farcall_call(server, 'fortran/scale(a, b)', a, 1d0, stat=stat, errmsg=errmsg)
     call refused(stat, errmsg, farcall_invalid_argument, 'it has no argument "b"; its arguments are m, n, a, by')
     call farcall_call(server, 'fortran/scale(a, by)', a, stat=stat, errmsg=errmsg)
-    call refused(stat, errmsg, farcall_invalid_argument, '1 arguments for 2 names (a, by)')
+    call refused(stat, errmsg, farcall_invalid_argument, '1 arguments for 2 names (a, by); pass one for each')
     call farcall_call(server, 'fortran/scale(a, a)', a, a, stat=stat, errmsg=errmsg)
     call refused(stat, errmsg, farcall_invalid_argument, 'argument "a" is named twice')
     call farcall_call(server, 'fortran/scale(a', a, stat=stat, errmsg=errmsg)

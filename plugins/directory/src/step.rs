@@ -186,19 +186,32 @@ fn withdraw(state: &mut State, module: &str) -> Result<Response> {
 }
 
 /// A full name leads to one routine or none. A bare name leads to the routine without a module, if there is one, and
-/// else to the only module that has it.
+/// else to the only module that has it. Letters of another case do where nothing else can be meant.
 fn resolve(state: &State, name: &str) -> Result<Arc<PublishedRoutine>> {
     if let Some((module, bare)) = name.split_once('/') {
-        return state.routine(module, bare).cloned().ok_or_else(|| unknown(state, name));
+        let found = state.routine(module, bare).cloned().or_else(|| in_other_case(state, Some(module), bare));
+        return found.ok_or_else(|| unknown(state, name));
     }
     if let Some(routine) = state.routine("", name) {
         return Ok(routine.clone());
     }
     match state.routines_called(name).as_slice() {
-        [] => Err(unknown(state, name)),
+        [] => in_other_case(state, None, name).ok_or_else(|| unknown(state, name)),
         [routine] => Ok((*routine).clone()),
         several => Err(ambiguous(name, several)),
     }
+}
+
+/// The only routine whose name differs in the case of letters and in nothing else: Fortran writes `DGESV` and means `dgesv`.
+fn in_other_case(state: &State, module: Option<&str>, bare: &str) -> Option<Arc<PublishedRoutine>> {
+    let modules = state.module_names().filter(|known| module.is_none_or(|named| known.eq_ignore_ascii_case(named)));
+    let mut found = modules.flat_map(|module| {
+        let names = state.names_in(module).filter(|known| known.eq_ignore_ascii_case(bare));
+        names.filter_map(move |name| state.routine(module, name))
+    });
+    let first = found.next()?;
+    // Its aliases may be such names, too.
+    found.all(|other| Arc::ptr_eq(first, other)).then(|| first.clone())
 }
 
 /// What an executable can be held for: the name of a class leads to all of its methods.

@@ -229,6 +229,7 @@ impl Routine {
         }
         routine.check_result(procedure);
         routine.note_intents(procedure);
+        routine.note_order(procedure);
         // Only numbers go by value, and as C lays them out.
         if routine
             .parameters
@@ -281,6 +282,19 @@ impl Routine {
         if !without.is_empty() {
             let message =
                 format!("{}: no INTENT for {}: drafted as INOUT; make them IN or OUT", self.name, without.join(", "));
+            self.notes.push(Problem::new(procedure.line, message));
+        }
+    }
+
+    /// A note where the interface's order is another than the procedure's: it has callbacks last.
+    fn note_order(&mut self, procedure: &Procedure) {
+        let dummies =
+            self.parameters.iter().enumerate().filter(|(index, _)| Some(*index) != self.result).map(|(_, one)| one);
+        let (passed, plain): (Vec<_>, Vec<_>) = dummies.clone().partition(|one| one.callback.is_some());
+        let ordered = || plain.iter().chain(&passed).map(|one| one.dummy.as_str());
+        if dummies.map(|one| one.dummy.as_str()).ne(ordered()) {
+            let order = ordered().collect::<Vec<_>>().join(", ");
+            let message = format!("{}: procedures come last in a call: {order}", self.name);
             self.notes.push(Problem::new(procedure.line, message));
         }
     }

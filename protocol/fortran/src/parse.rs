@@ -423,7 +423,7 @@ impl Place<'_> {
 
     /// A type declaration, or an attribute as a statement of its own.
     fn declare(&mut self, statement: &Statement, all: &[Token]) {
-        let constants = self.constants().clone();
+        let mut constants = self.constants().clone();
         let typed = type_spec(all, &constants);
         let (spec, rest) = typed.map_or((None, all), |(spec, rest)| (Some(spec), rest));
         let mut common = Declared { line: statement.line, ..Declared::default() };
@@ -467,6 +467,8 @@ impl Place<'_> {
                 && spec.as_ref().is_some_and(|spec| spec.base == Base::Integer)
                 && let Some(value) = value(initial, &constants)
             {
+                // Known to the rest of the statement, too: `integer, parameter :: dp = kind(1d0), wp = dp`.
+                constants.insert(one.name.to_owned(), value);
                 self.constants().insert(one.name.to_owned(), value);
             }
             if let Place::Procedure(procedure) = self {

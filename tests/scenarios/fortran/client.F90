@@ -395,7 +395,7 @@ contains
       call start(words(1), words(2), copy_of(pending))
     case ('probe')
       slot => slot_of(words(1))
-      call say(trim(scenario)//': '//trim(words(1))//merge(' done', ' open', logical(farcall_probe(slot%future)))//new_line('a'))
+      call say(trim(scenario)//': '//trim(words(1))//merge(' done', ' open', farcall_probe(slot%future))//new_line('a'))
     case ('cancel')
       slot => slot_of(words(1))
       call farcall_cancel(slot%future)

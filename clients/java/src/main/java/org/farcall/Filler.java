@@ -60,6 +60,8 @@ final class Filler {
     List<Passed> functions = List.of();
     /** Where results go, by parameter; null where nobody gave a place. */
     final Place[] places;
+    /** Native memory that the call uses where it lies: the collector must not free it before the call's end. */
+    private List<Operand> lent = List.of();
     /** Files that results are written to, by parameter: a Path, or an array of them; null if there are none. */
     private Object[] files;
 
@@ -297,7 +299,7 @@ final class Filler {
             return;
         }
         Operand operand = operand(parameter, value, inPlace);
-        long address = operand.isNative() ? operand.address() : copied(operand);
+        long address = operand.isNative() ? lent(operand) : copied(operand);
         lay(slot, parameter, operand, address);
         if (inPlace) {
             MEMORY.set(JAVA_INT, slot + DESTINATION, IN_PLACE);
@@ -328,6 +330,15 @@ final class Filler {
         return operand;
     }
 
+    /** Where native memory lies. It is kept: `Arena.ofAuto` frees what nothing refers to. */
+    private long lent(Operand operand) {
+        if (lent.isEmpty()) {
+            lent = new ArrayList<>();
+        }
+        lent.add(operand);
+        return operand.address();
+    }
+
     /** Copies it, so that the collector may move the original. */
     private long copied(Operand operand) {
         long address = scratch.allocate(operand.bytes());
@@ -351,7 +362,7 @@ final class Filler {
     /** Where the result of an OUT array goes, or that of an INOUT one that is not to go over its argument. */
     void destination(Parameter parameter, Object value) {
         Operand operand = operand(parameter, value, true);
-        long address = operand.isNative() ? operand.address() : operand.hasGaps() ? copied(operand) : scratch.allocate(operand.bytes());
+        long address = operand.isNative() ? lent(operand) : operand.hasGaps() ? copied(operand) : scratch.allocate(operand.bytes());
         long slot = slot(parameter);
         if (!parameter.isInput()) {
             lay(slot, parameter, operand, address);

@@ -75,9 +75,11 @@ final class Scalars {
         }
     }
 
-    /** A whole number in the range of the parameter's type; of uint64 its bits. */
+    /** A whole number in the range of the parameter's type; of uint64 its bits. What is logical is 1 or 0. */
     static long whole(String routine, Parameter parameter, Object value) {
-        if (value instanceof BigInteger big) {
+        if (value instanceof Boolean logical) {
+            return logical ? 1 : 0;
+        } else if (value instanceof BigInteger big) {
             boolean fits = parameter.element == Element.UINT64 ? big.signum() >= 0 && big.bitLength() <= 64
                 : big.bitLength() <= 63 && Widening.fits(big.longValue(), parameter.element);
             if (fits) {

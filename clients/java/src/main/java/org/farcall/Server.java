@@ -4,7 +4,6 @@ package org.farcall;
 import java.lang.ref.Cleaner;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -98,23 +97,7 @@ public final class Server implements AutoCloseable {
         if (name.indexOf('\0') >= 0) {
             throw FarcallException.of(ErrorKind.NOT_FOUND, "find a routine", "no routine's name has a NUL inside", null);
         }
-        try {
-            return connection.lookup(name);
-        } catch (FarcallException error) {
-            String other = error.kind() == ErrorKind.NOT_FOUND ? inOtherCase(name) : null;
-            if (other == null) {
-                throw error;
-            }
-            return connection.lookup(other);
-        }
-    }
-
-    /** The one routine whose name differs in the case of letters alone, or null. */
-    private String inOtherCase(String name) {
-        String fold = name.toLowerCase(Locale.ROOT);
-        List<String> found = connection.list().stream().map(one -> one.get(name.indexOf('/') >= 0 ? "full_name" : "name"))
-            .map(String.class::cast).filter(one -> one.toLowerCase(Locale.ROOT).equals(fold)).toList();
-        return found.size() == 1 && !found.get(0).equals(name) ? found.get(0) : null;
+        return connection.lookup(name);
     }
 
     /** It is another one by now. */

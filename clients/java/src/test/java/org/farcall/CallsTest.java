@@ -4,6 +4,7 @@ package org.farcall;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
@@ -13,6 +14,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.ref.WeakReference;
 import java.lang.reflect.Array;
 import java.math.BigInteger;
 import java.nio.ByteBuffer;
@@ -187,6 +189,24 @@ class CallsTest {
         }
     }
 
+    /** `Arena.ofAuto` frees what nothing refers to; a call under way does. */
+    @Test
+    void nativeMemoryIsKeptDuringACall() {
+        CallFuture[] call = new CallFuture[1];
+        WeakReference<MemorySegment> kept = lent(call);
+        System.gc();
+        assertNotNull(kept.get());
+        assertEquals(42, call[0].join().doubles("x")[9]);
+    }
+
+    /** Starts a call with memory that nobody else knows. */
+    private WeakReference<MemorySegment> lent(CallFuture[] call) {
+        MemorySegment x = Arena.ofAuto().allocate(ValueLayout.JAVA_DOUBLE, 10);
+        x.setAtIndex(ValueLayout.JAVA_DOUBLE, 9, 21);
+        call[0] = server.submit("slow_double", 0.5, x);
+        return new WeakReference<>(x);
+    }
+
     /** Afterwards they throw, and crash nothing. */
     @Test
     void resultsInNativeMemoryEndWhenTheyAreClosed() {
@@ -278,6 +298,7 @@ class CallsTest {
     void inoutScalars() {
         Results r = server.call("grow", 41, 0.5);
         assertEquals(42, r.integer("n"));
+        assertEquals(2, server.call("grow", true, 0.5).integer("n"), "what is logical");
         assertEquals(1.5, r.real("x"));
     }
 
