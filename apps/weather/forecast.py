@@ -99,6 +99,8 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     if min(options.members, options.days, options.truncation) < 1:
         parser.error("--members, --days and --truncation are at least 1")
+    if options.map and (options.map.suffix != ".png" or not options.map.parent.is_dir()):
+        parser.error(f"--map wants a file .png in a folder that exists, not {options.map}")
     with farcall.connect(options.server) as server:
         mean, spread = ensemble(server, options)
     if options.map:

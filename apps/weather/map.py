@@ -61,5 +61,7 @@ def draw(mean, spread, path, words):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit("usage: map.py PREFIX FILE.png")
     prefix, target = sys.argv[1:]
     draw(np.load(f"{prefix}-mean.npy"), np.load(f"{prefix}-spread.npy"), target, "ensemble mean and spread")

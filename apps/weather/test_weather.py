@@ -151,6 +151,10 @@ def test_the_mean_is_better_than_one_forecast(server):
 
 
 def test_wrong_options_are_named(program):
+    # Before anything is computed: there is no such server, either.
+    words = ["--server", "unix:/nonexistent/socket", "--map"]
+    assert "--map wants a file .png" in ran(sys.executable, HERE / "forecast.py", *words, "/nonexistent/map.png", status=2)
+    assert "usage" in ran(sys.executable, HERE / "map.py", status=1)
     assert "--members" in ran(program, "--members", "0", status=2)
     assert "--members" in ran(sys.executable, HERE / "forecast.py", "--members", "0", status=2)
     for command in ([program], [sys.executable, HERE / "forecast.py"]):
