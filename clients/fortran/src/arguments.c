@@ -1,7 +1,10 @@
 /* Binds actual arguments, as their descriptors say what they are, to the parameters of an interface: type, rank and order are
  * checked here, extents by the library. See arguments.h. */
+#define _GNU_SOURCE /* dl_iterate_phdr */
 #include "arguments.h"
 
+#include <link.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,6 +122,49 @@ static int wrong_type(const struct pair *pair, struct ending ending)
     else
         snprintf(advice, sizeof advice, "declare it as %s, or convert it", wanted);
     return wrong(pair, ending, wanted, advice);
+}
+
+/* ---- Constants --------------------------------------------------------------------------------------------------- */
+
+/* What the program may read and not write: its code and its constants, in few segments. */
+#define SEGMENTS_MAX 8
+static struct {
+    uintptr_t begin, end;
+} constant[SEGMENTS_MAX];
+static size_t constant_count;
+
+/* The first object that the linker lists is the program; others may be unloaded, and writable memory come in their place. */
+static int list_constants(struct dl_phdr_info *object, size_t size, void *context)
+{
+    (void)size;
+    (void)context;
+    for (int index = 0; index < object->dlpi_phnum && constant_count < SEGMENTS_MAX; index++) {
+        const ElfW(Phdr) *segment = &object->dlpi_phdr[index];
+        if (segment->p_type != PT_LOAD || (segment->p_flags & PF_W))
+            continue;
+        constant[constant_count].begin = object->dlpi_addr + segment->p_vaddr;
+        constant[constant_count].end = object->dlpi_addr + segment->p_vaddr + segment->p_memsz;
+        constant_count++;
+    }
+    return 1;
+}
+
+static void find_constants(void)
+{
+    dl_iterate_phdr(list_constants, NULL);
+}
+
+/* Whether a result would go over a constant (PARAMETER), which ends a program by a signal. */
+static int is_constant(const CFI_cdesc_t *actual)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find_constants);
+    uintptr_t address = (uintptr_t)actual->base_addr;
+    for (size_t index = 0; index < constant_count; index++) {
+        if (constant[index].begin <= address && address < constant[index].end)
+            return 1;
+    }
+    return 0;
 }
 
 /* ---- Scalars ----------------------------------------------------------------------------------------------------- */
@@ -466,6 +512,9 @@ int binding_make(struct binding *binding, const struct routine *routine, const c
         }
         if (!bind(&pair, binding, ending))
             return 0;
+        int is_result = order[index]->mode != IN && order[index]->kind != FILENAME;
+        if (is_result && is_constant(actual[index]))
+            return wrong(&pair, ending, "a place for the result", "pass a variable, no constant or expression");
     }
     return 1;
 }

@@ -24,6 +24,7 @@ contains
     real(real64) :: f(3), x(2, 2)
     logical :: t
     logical(1) :: small(3)
+    real(real64), parameter :: fixed(2) = [3d0, 5d0]
     character(kind=selected_char_kind('ISO_10646'), len=4) :: wide(2)
     l = 1
     small = .true.
@@ -49,6 +50,11 @@ contains
     call refused(stat, errmsg, farcall_invalid_argument, 'm')
     call farcall_call(server, 'fortran/greet', 5, errmsg, stat=stat, errmsg=errmsg)
     call refused(stat, errmsg, farcall_invalid_argument, 'argument 1 (name) is integer(4), the interface wants a text')
+    call farcall_call(server, 'fortran/scale(a)', fixed, stat=stat, errmsg=errmsg)
+    call refused(stat, errmsg, farcall_invalid_argument, 'pass a variable, no constant')
+    call farcall_call(server, 'fortran/big', 2, fixed, f(1:2), stat=stat, errmsg=errmsg)
+    call that(stat == farcall_ok .and. all(f(1:2) == 2 * fixed), 'a constant as an argument')
+    f = 1
     call farcall_call(server, 'fortran/integrate', 0d0, 1d0, 10, f(1), 7, stat=stat, errmsg=errmsg)
     call refused(stat, errmsg, farcall_invalid_argument, 'argument 5 (f) is integer(4), the interface wants a procedure')
     call farcall_call(server, 'fortran/scalars(c)', 'no', stat=stat, errmsg=errmsg)
