@@ -6,6 +6,7 @@
 #[allow(dead_code)]
 mod far;
 #[path = "bridge/site.rs"]
+#[allow(dead_code)]
 mod site;
 #[path = "bridge/slurm.rs"]
 mod slurm;

@@ -2,93 +2,28 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "bridge/site.rs"]
+#[allow(dead_code)]
+mod site;
+
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
 
-use farcall_client::{
-    Array, CallOptions, Client, ErrorKind, HoldOptions, JobStatus, News, ObjectId, Order, PendingCall, Stage,
-};
-use farcall_tests::{Directory, Server, Transport, alive, eventually, manifest};
+use farcall_client::{Array, CallOptions, ErrorKind, HoldOptions, News, Order};
+use farcall_tests::{Directory, Server, Transport, alive, eventually};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+use site::{PATIENCE, Site, kill};
 
-/// A server whose routines all run in jobs.
-struct Site {
-    server: Server,
-    client: Client,
-    folder: Directory,
-}
-
-impl Site {
-    fn new() -> Site {
-        Site::with("launchers.local = { dial = \"tls\", reached_at = [\"localhost\"], idle_seconds = 2 }")
-    }
-
-    fn with(options: &str) -> Site {
-        let folder = Directory::new();
-        let jobs = folder.0.join("jobs");
-        let own = format!("folder = {jobs:?}\ndefault = \"local\"\n{options}\n");
-        let jobs = format!("[[plugin]]\nname = \"spawner-jobs\"\nslot = \"jobs\"\n[plugin.options]\n{own}");
-        let file = folder.write("farcall.toml", &(manifest("launched_idle_ms = 1500") + &jobs));
-        let idl = Path::new(env!("CARGO_MANIFEST_DIR")).join("routines/far.idl");
-        let server = Server::start(Transport::Unix, &[idl], &["--manifest", file.to_str().unwrap()]);
-        let client = server.client();
-        Site { server, client, folder }
-    }
-
-    fn jobs(&self) -> Vec<JobStatus> {
-        self.client.status(PATIENCE).unwrap().jobs.unwrap()
-    }
-
-    /// Calls that executables work on.
-    fn running(&self) -> usize {
-        let calls = self.client.status(PATIENCE).unwrap().calls;
-        calls.iter().filter(|call| call.stage == Stage::Running).count()
-    }
-
-    /// The process that runs a routine, and the pilot that started it.
-    fn place(&self, on: Option<ObjectId>) -> (u32, u32) {
-        let options = CallOptions { on, timeout: Some(PATIENCE), ..CallOptions::default() };
-        let outputs = self.client.routine("place").unwrap().call_with([], &options).unwrap();
-        let number = |name: &str| u32::try_from(outputs.scalar::<i32>(name).unwrap()).unwrap();
-        (number("pid"), number("parent"))
-    }
-
-    fn pilots(&self) -> Vec<u32> {
-        let folder = self.jobs_folder();
-        let has = |pid: &u32| {
-            let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            let words = String::from_utf8_lossy(&words).into_owned();
-            words.contains("\0pilot\0") && words.contains(folder.to_str().unwrap())
-        };
-        let all = std::fs::read_dir("/proc").unwrap().flatten();
-        all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(has).collect()
-    }
-
-    fn jobs_folder(&self) -> PathBuf {
-        self.folder.0.join("jobs")
-    }
-
-    fn start(&self, routine: &str, milliseconds: i32) -> PendingCall {
-        let options = CallOptions { timeout: Some(PATIENCE), ..CallOptions::default() };
-        self.client.routine(routine).unwrap().start([("milliseconds", milliseconds.into())], &options).unwrap()
-    }
-}
-
-fn kill(pid: u32) {
-    let pid = rustix::process::Pid::from_raw(pid as i32).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-}
+const LOCAL: &str = "launchers.local = { dial = \"tls\", reached_at = [\"localhost\"], idle_seconds = 2 }";
 
 #[test]
 fn calls_run_in_a_job_that_others_share_until_it_is_idle() {
-    let site = Site::new();
+    let site = Site::new(LOCAL);
     let x: Vec<f64> = (0..300_000).map(f64::from).collect();
     let flipped = site.client.routine("flip").unwrap().call([("x", Array::vector(&x).into())]).unwrap();
     assert!(flipped.array::<f64>("x").unwrap().iter().zip(&x).all(|(flipped, x)| *flipped == -x));
-    let (first, _) = site.place(None);
-    assert_eq!(site.place(None).0, first, "the executable stays");
+    let first = site.place(None).pid;
+    assert_eq!(site.place(None).pid, first, "the executable stays");
     let jobs = site.jobs();
     assert_eq!((jobs.len(), &*jobs[0].state, jobs[0].slots, jobs[0].running), (1, "active", 1, 1), "{jobs:?}");
     assert_eq!(jobs[0].hosts.len(), 1);
@@ -101,12 +36,12 @@ fn calls_run_in_a_job_that_others_share_until_it_is_idle() {
 
 #[test]
 fn an_array_of_handles_is_one_job() {
-    let site = Site::new();
+    let site = Site::new(LOCAL);
     let hold = site.client.hold("place", 12, &HoldOptions::default()).unwrap();
     assert!(hold.ready(Some(PATIENCE)).unwrap());
     let jobs = site.jobs();
     assert_eq!(jobs.iter().map(|job| (job.slots, job.running)).collect::<Vec<_>>(), [(12, 12)], "{jobs:?}");
-    let mut places: Vec<u32> = hold.ids().map(|id| site.place(Some(id)).0).collect();
+    let mut places: Vec<u32> = hold.ids().map(|id| site.place(Some(id)).pid).collect();
     places.sort_unstable();
     places.dedup();
     assert_eq!(places.len(), 12);
@@ -117,7 +52,7 @@ fn an_array_of_handles_is_one_job() {
 
 #[test]
 fn a_routine_that_crashes_costs_its_call_and_not_the_place_in_the_queue() {
-    let site = Site::new();
+    let site = Site::new(LOCAL);
     let crash = |status: i32| site.client.routine("crash").unwrap().call([("status", status.into())]).err().unwrap();
     let error = crash(3);
     assert_eq!(error.kind(), ErrorKind::RoutineExited, "{error}");
@@ -132,7 +67,7 @@ fn a_routine_that_crashes_costs_its_call_and_not_the_place_in_the_queue() {
 /// A node that is lost takes its calls with it: those that may run again do, the others are reported.
 #[test]
 fn a_lost_pilot_loses_no_idempotent_call() {
-    let site = Site::new();
+    let site = Site::new(LOCAL);
     let (again, once) = (site.start("rest", 3000), site.start("rest_once", 3000));
     assert!(eventually(|| site.running() == 2));
     site.pilots().into_iter().for_each(kill);
@@ -144,20 +79,16 @@ fn a_lost_pilot_loses_no_idempotent_call() {
 
 #[test]
 fn a_server_that_is_killed_leaves_nothing_behind() {
-    let Site { server, client, folder } = Site::new();
-    let site = Site { server, client, folder };
-    let (executable, _) = site.place(None);
-    let pilots = site.pilots();
+    let mut site = Site::new(LOCAL);
+    let (executable, pilots) = (site.place(None).pid, site.pilots());
     assert_eq!(pilots.len(), 1);
-    let Site { server, folder, .. } = site;
-    server.kill();
+    site.kill_server();
     assert!(eventually(|| !alive(executable) && !alive(pilots[0])));
-    drop(folder);
 }
 
 #[test]
 fn what_proves_a_job_is_in_its_folder_alone() {
-    let site = Site::new();
+    let site = Site::new(LOCAL);
     site.place(None);
     let job = std::fs::read_dir(site.jobs_folder()).unwrap().flatten();
     let job = job.map(|entry| entry.path()).find(|path| path.join("ticket").exists()).unwrap();
@@ -175,7 +106,7 @@ fn what_proves_a_job_is_in_its_folder_alone() {
 
 #[test]
 fn what_a_routine_prints_comes_to_its_caller() {
-    let site = Site::new();
+    let site = Site::new(LOCAL);
     let options = CallOptions { output: true, timeout: Some(PATIENCE), ..CallOptions::default() };
     let mut call = site.client.routine("speak").unwrap().start([("lines", 3.into())], &options).unwrap();
     let mut said = String::new();
@@ -192,7 +123,7 @@ fn what_a_routine_prints_comes_to_its_caller() {
 
 #[test]
 fn an_administrator_ends_a_job() {
-    let site = Site::new();
+    let site = Site::new(LOCAL);
     let call = site.start("rest_once", 30_000);
     assert!(eventually(|| site.running() == 1));
     let number = site.jobs()[0].number;
@@ -201,7 +132,7 @@ fn an_administrator_ends_a_job() {
     assert!(eventually(|| site.jobs().is_empty()));
     let error = site.client.administer(Order::EndJob(99), PATIENCE).unwrap_err();
     assert!(error.kind() == ErrorKind::NotFound && error.to_string().contains("no job 99"), "{error}");
-    let shown = site.server.run(&["jobs"]);
+    let shown = site.server().run(&["jobs"]);
     assert_eq!(String::from_utf8_lossy(&shown.stdout), "no jobs\n");
 }
 
@@ -224,7 +155,7 @@ fn jobs_keep_to_the_servers_limits() {
 #[test]
 fn launchers_that_fail_are_named_with_what_they_say() {
     let site = |command: &str| {
-        Site::with(&format!("modules.far = \"mine\"\nlaunchers.mine = {{ command = [\"sh\", \"-c\", {command:?}] }}"))
+        Site::new(&format!("modules.far = \"mine\"\nlaunchers.mine = {{ command = [\"sh\", \"-c\", {command:?}] }}"))
     };
     for (command, words) in [
         ("echo 'no licence today' >&2; exit 3", "no licence today"),

@@ -79,13 +79,17 @@ impl Site {
             let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             String::from_utf8_lossy(&words).trim_end_matches('\0').rsplit_once(':').map(|(_, port)| port.to_owned())
         };
-        let own = self.server.as_ref().map(|server| server.pid()).unwrap_or_default();
+        let own = self.server.as_ref().map(Server::pid).unwrap_or_default();
         let ours = |pid: &u32| port(*pid).is_some_and(|port| listens(own, &port));
         processes(|words| words.contains("\0bridge\x00127.0.0.1:")).into_iter().filter(ours).collect()
     }
 
     pub fn jobs_folder(&self) -> PathBuf {
         self.folder.0.join("jobs")
+    }
+
+    pub fn server(&self) -> &Server {
+        self.server.as_ref().expect("it is there until it is killed")
     }
 
     pub fn kill_server(&mut self) {
