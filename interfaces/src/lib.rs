@@ -15,4 +15,5 @@ pub mod spawner;
 pub mod status;
 pub mod stream;
 pub mod strided;
+pub mod temporary;
 pub mod turnstile;

@@ -17,21 +17,28 @@ use crate::{credentials, own_uid};
 /// How long a server whose queue of new connections is full is asked again.
 const BUSY_MAX: Duration = Duration::from_secs(5);
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
+/// Longest path of a socket (unix(7)).
+const PATH_BYTES_MAX: usize = 107;
 
 /// Where a user's server listens by default: `$XDG_RUNTIME_DIR/farcall/server.sock`, or
 /// `/tmp/farcall-<uid>/server.sock` where there is no such directory: without a login manager, after `su`, in containers.
 ///
 /// The path is only computed; [`crate::Listener::bind`] makes and judges the directory, [`connect`] judges the server.
 pub fn default_socket_path() -> PathBuf {
-    socket_path_in(std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from))
+    own_socket_path("server.sock")
 }
 
-pub(crate) fn socket_path_in(runtime_directory: Option<PathBuf>) -> PathBuf {
-    match runtime_directory {
-        // A relative path is to be ignored, says the XDG base directory specification.
-        Some(directory) if directory.is_absolute() && directory.is_dir() => directory.join("farcall/server.sock"),
-        _ => PathBuf::from(format!("/tmp/farcall-{}/server.sock", own_uid())),
-    }
+/// A socket of that name beside it: `/tmp/farcall-<uid>/NAME`, too, where the runtime directory's name is too long for it.
+pub fn own_socket_path(name: &str) -> PathBuf {
+    socket_path_in(std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from), name)
+}
+
+pub(crate) fn socket_path_in(runtime_directory: Option<PathBuf>, name: &str) -> PathBuf {
+    // A relative path is to be ignored, says the XDG base directory specification.
+    let usable = runtime_directory.filter(|directory| directory.is_absolute() && directory.is_dir());
+    let path = usable.map(|directory| directory.join("farcall").join(name));
+    path.filter(|path| path.as_os_str().len() <= PATH_BYTES_MAX)
+        .unwrap_or_else(|| PathBuf::from(format!("/tmp/farcall-{}/{name}", own_uid())))
 }
 
 /// Connects to the server that listens on `path`; it must run as this user or as root.

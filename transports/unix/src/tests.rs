@@ -229,9 +229,14 @@ fn only_a_unix_stream_socket_is_taken_over() {
 #[test]
 fn the_default_path_is_the_users_own() {
     let here = std::env::temp_dir();
-    assert_eq!(connect::socket_path_in(Some(here.clone())), here.join("farcall/server.sock"));
+    let path_in = |directory| connect::socket_path_in(directory, "server.sock");
+    assert_eq!(path_in(Some(here.clone())), here.join("farcall/server.sock"));
     let fallback = PathBuf::from(format!("/tmp/farcall-{}/server.sock", own_uid()));
-    assert_eq!(connect::socket_path_in(None), fallback);
-    assert_eq!(connect::socket_path_in(Some("relative".into())), fallback, "as the XDG specification says");
-    assert_eq!(connect::socket_path_in(Some(here.join("missing"))), fallback);
+    assert_eq!(path_in(None), fallback);
+    assert_eq!(path_in(Some("relative".into())), fallback, "as the XDG specification says");
+    assert_eq!(path_in(Some(here.join("missing"))), fallback);
+    let long = here.join(format!("farcall-{}-{}", std::process::id(), "x".repeat(80)));
+    std::fs::create_dir(&long).unwrap();
+    assert_eq!(path_in(Some(long.clone())), fallback, "no socket can have such a path");
+    std::fs::remove_dir(long).unwrap();
 }

@@ -9,6 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt}
 use std::path::{Path, PathBuf};
 
 use farcall_base::{Error, ErrorKind, Result};
+use farcall_interfaces::temporary;
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
 
 /// Names tried for one process before it gives up.
@@ -36,7 +37,7 @@ impl PrivateFolder {
     /// `System` when no folder can be made.
     pub fn new() -> Result<PrivateFolder> {
         let base = std::env::var_os("XDG_RUNTIME_DIR").filter(|value| !value.is_empty()).map(PathBuf::from);
-        let base = base.filter(|base| base.is_dir()).unwrap_or_else(std::env::temp_dir);
+        let base = base.filter(|base| base.is_dir()).unwrap_or_else(temporary::folder);
         remove_dead(&base);
         PrivateFolder::make(&base)
     }

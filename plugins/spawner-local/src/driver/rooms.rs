@@ -12,6 +12,7 @@ use std::sync::{Arc, Weak};
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_interfaces::spawner::rules::{Missing, Rules};
+use farcall_interfaces::temporary;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, getpid, kill_process, test_kill_process};
 
@@ -134,11 +135,11 @@ fn new_name() -> String {
 
 /// A folder that nobody else may enter, and its name.
 fn make_folder() -> Result<(String, PathBuf)> {
-    let mut outcome = Ok(());
+    let (base, mut outcome) = (temporary::folder(), Ok(()));
     // Somebody who takes names in advance gets tired of it, or does not know which come.
     for _ in 0..NAMES_MAX {
         let name = new_name();
-        let folder = std::env::temp_dir().join(&name);
+        let folder = base.join(&name);
         outcome = std::fs::DirBuilder::new().mode(0o700).create(&folder);
         match &outcome {
             Ok(()) => return Ok((name, folder)),
@@ -147,7 +148,7 @@ fn make_folder() -> Result<(String, PathBuf)> {
         }
     }
     let error = outcome.expect_err("the loop ends at success");
-    Err(Error::system("make a working folder", error).with("in", std::env::temp_dir().display()))
+    Err(Error::system("make a working folder", error).with("in", base.display()))
 }
 
 /// How the processes of a module are counted on this host, for people.
@@ -216,7 +217,7 @@ fn remove_cgroup(cgroup: &Path) {
 
 /// Removes what servers of ours left behind that were killed.
 fn sweep() {
-    let places = bases().into_iter().chain([std::env::temp_dir()]);
+    let places = bases().into_iter().chain([temporary::folder()]);
     let entries = places.flat_map(std::fs::read_dir).flatten().flatten();
     let own = rustix::process::geteuid().as_raw();
     for entry in entries.filter(|entry| entry.metadata().is_ok_and(|data| data.is_dir() && data.uid() == own)) {
