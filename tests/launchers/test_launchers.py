@@ -246,6 +246,17 @@ def test_program_and_ticket_are_copied_where_nothing_is_shared(far, tmp_path):
     assert [one.name for one in far.iterdir()] == [".cache"], "the ticket's folder is left"
 
 
+def test_a_host_whose_start_up_files_become_another_shell_and_whose_home_is_full(far, tmp_path, monkeypatch):
+    ssh = tmp_path / "ssh"
+    write_program(ssh, ssh.read_text().replace('exec sh -c "$command"', f"export HOME=/proc/none TMPDIR=/nowhere FARCALL_CACHE={far}/cache\nexec sh"))
+    launcher = conformance.Launcher([FARCALL, "launch", "ssh"], [], SECONDS)
+    output, job = far_job(tmp_path, "environment mark=mine", "environment program=mine")
+    assert launcher.over(launcher.create("a", *job)) == "DONE"
+    launcher.process.stdin.close()
+    assert launcher.end() == 0
+    assert "secret" in output.read_text() and f"{far}/cache/farcall-" in output.read_text()
+
+
 def test_a_real_sshd_runs_jobs_and_leaves_nothing(real_far, tmp_path):
     """Both ends of a job: by itself, and by the end of its launcher."""
     launcher = conformance.Launcher([FARCALL, "launch", "ssh"], [], SECONDS)

@@ -71,6 +71,47 @@ fn what_start_up_files_print_goes_by() {
     assert!(said.contains("prints without end") && begun.elapsed() < Duration::from_secs(20), "{said}");
 }
 
+/// What the user's own start-up files do before the shell that they are to become.
+#[test]
+fn start_up_files_may_read_and_become_another_shell() {
+    for before in [
+        "sleep 1",
+        // What is echoed has our commands in it, and is no answer to them.
+        "read line; echo \"$line\"",
+        "printf 'no end of line'; exec /bin/sh",
+        "head -c 1500000 /dev/zero | tr '\\0' x",
+        "export TMPDIR=/nowhere",
+        "umask 777",
+        "set -x; exec 2>&1",
+        "export HOME=\"$HOME/it's \\\"here\\\" \\$x\"",
+    ] {
+        let far = Far::faked(before, "/bin/sh");
+        let solved = far.printed(&["call", "dgesv", "[[4, 1], [1, 3]]", "[1, 2]"]);
+        assert!(solved.contains("0.0909"), "{before}: {solved}");
+    }
+    let hasty = |before: &str| {
+        let done = Far::faked(before, "/bin/sh").command(&["call", "dgesv", "[[1]]", "[1]", "--timeout", "7"]).output();
+        String::from_utf8_lossy(&done.unwrap().stderr).into_owned()
+    };
+    for (before, words) in [
+        ("exec cat", "did not answer in time: no shell there ran a command (it printed: exec"),
+        ("echo 'this account is closed'; exit 1", "ran no command: it ended (it printed: this account is closed"),
+    ] {
+        let said = hasty(before);
+        assert!(said.contains(words) && said.contains("`ssh HOST echo yes`"), "{before}: {said}");
+    }
+}
+
+#[test]
+fn a_runtime_folder_with_a_long_name_is_gone_round() {
+    let name = "x".repeat(90);
+    let far = Far::faked(&format!("mkdir -p run/{name}; export XDG_RUNTIME_DIR=$PWD/run/{name}"), "/bin/sh");
+    let mut list = far.command(&["ls"]);
+    let own = format!("long-{}", std::process::id());
+    assert!(list.env("FARCALL_NAME", own).env("FARCALL_LINGER", "0").output().unwrap().status.success());
+    far.is_left();
+}
+
 #[test]
 fn any_shell_will_do() {
     for shell in ["/bin/bash", "/bin/dash", "/bin/csh", "/usr/bin/fish", "/bin/zsh"] {

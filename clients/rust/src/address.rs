@@ -127,7 +127,22 @@ mod tests {
         let tls = |host: &str, port| Address::Tls { host: host.to_owned(), port };
         assert_eq!("tls://cluster.example:4711".parse::<Address>().unwrap(), tls("cluster.example", 4711));
         assert_eq!("tls://[::1]:7000/".parse::<Address>().unwrap(), tls("::1", 7000));
+        let ssh = |text: &str| match text.parse::<Address>() {
+            Ok(Address::Ssh(ssh)) => (ssh.destination, ssh.port, ssh.launcher.unwrap_or_default()),
+            other => panic!("{text}: {other:?}"),
+        };
+        assert_eq!(ssh("ssh://me@[fe80::1]:22/slurm"), ("me@fe80::1".to_owned(), Some(22), "slurm".to_owned()));
+        assert_eq!(ssh("ssh://[::1]"), ("::1".to_owned(), None, String::new()));
+        assert_eq!(ssh("ssh://me@work@host"), ("me@work@host".to_owned(), None, String::new()));
         for wrong in [
+            "ssh://",
+            "ssh://me@",
+            "ssh://me@::1",
+            "ssh://host:0",
+            "ssh://host:/home",
+            "ssh://-oProxyCommand=x",
+            "ssh://two words",
+            "ssh://host/home/me",
             "",
             "unix:",
             "tls:",

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_interfaces::stream::{ByteStream, Peer, Proof};
+use farcall_launcher::far;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use conversation::Conversation;
@@ -29,13 +30,16 @@ use sharing::Sharing;
 const SSH_VARIABLE: &str = "FARCALL_SSH";
 /// Has `ssh` not end when the user interrupts this program: a call ends then, and the connection stays. Its questions for
 /// a password can be interrupted all the same.
-const UNINTERRUPTED: &str = "trap '' INT; exec \"$@\"";
+const UNINTERRUPTED: &str = "trap '' INT; command -v \"$1\" >/dev/null || { echo \"there is no program $1\" >&2; exit 254; }; \
+                             exec \"$@\"";
 /// Time that `ssh` has to end when its stream has ended.
 const END_GRACE: Duration = Duration::from_secs(5);
 /// What `ssh` says where trying again would end the same way.
 const REFUSALS: [&str; 3] = ["Permission denied", "Host key verification failed", "Too many authentication failures"];
 /// Time in which a shared connection that is open already gives a sign of life.
 const OPEN_MAX: Duration = Duration::from_secs(15);
+/// What it ends with where there is no such program.
+const NO_SSH: i32 = 254;
 /// What `ssh` ends with for a reason of its own, and not the far side's.
 const SSH_FAILED: i32 = 255;
 /// Time that its last words have to come when it has ended.
@@ -72,7 +76,9 @@ impl SshAddress {
             Some((host, port)) if !port.ends_with(']') => (host, Some(port.parse().ok().filter(|port| *port != 0)?)),
             _ => (rest, None),
         };
-        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        let bracketed = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+        // Where an address of IPv6 ends, and a port begins, brackets tell.
+        let host = bracketed.or_else(|| (!host.contains(':')).then_some(host))?;
         let destination = if user.is_empty() { host.to_owned() } else { format!("{user}@{host}") };
         let is_word =
             !destination.starts_with('-') && !destination.chars().any(|c| c.is_whitespace() || c.is_control());
@@ -175,11 +181,21 @@ struct Limits {
 }
 
 fn reach(ssh: &Ssh, program: &OsStr, sharing: Option<&Sharing>, limits: Limits) -> Result<Box<dyn ByteStream>> {
-    let running = Running::start(ssh, program, sharing)?;
-    match Conversation::new(&running.socket, ssh, limits).hold() {
+    let mark = mark()?;
+    let running = Running::start(ssh, program, sharing, &mark)?;
+    match Conversation::new(&running.socket, ssh, limits, mark).hold() {
         Ok(host) => Ok(running.stream(ssh, &host)),
         Err(error) => Err(running.failed(ssh, error)),
     }
+}
+
+/// What nobody there can have printed before.
+fn mark() -> Result<String> {
+    let mut random = [0; 12];
+    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())
+        .map_err(|error| Error::system("connect", error.into()))?;
+    let hex: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(format!("farcall-{hex}"))
 }
 
 /// An `ssh` that runs, and our end of its standard input and output.
@@ -190,7 +206,7 @@ struct Running {
 }
 
 impl Running {
-    fn start(ssh: &Ssh, program: &OsStr, sharing: Option<&Sharing>) -> Result<Running> {
+    fn start(ssh: &Ssh, program: &OsStr, sharing: Option<&Sharing>, mark: &str) -> Result<Running> {
         let system = |errno: rustix::io::Errno| Error::system("make a pair of sockets", errno.into());
         let pair = rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None);
         let (socket, theirs) = pair.map_err(system)?;
@@ -200,7 +216,7 @@ impl Running {
         if !ssh.may_ask {
             command.args(["-o", "BatchMode=yes"]);
         }
-        command.args(sharing.into_iter().flat_map(Sharing::options)).args(ssh.to()).arg(conversation::command());
+        command.args(sharing.into_iter().flat_map(Sharing::options)).args(ssh.to()).arg(far::shell(mark));
         command.stdin(theirs).stdout(also_theirs).stderr(Stdio::piped());
         let mut child = command
             .spawn()
@@ -223,7 +239,8 @@ impl Running {
         let is_failure = error.kind() == ErrorKind::Unreachable;
         let status = ended.and_then(|status| status.code());
         let error = match status {
-            Some(127) if is_failure => error.fix("install ssh, or name it in FARCALL_SSH"),
+            Some(NO_SSH) if is_failure => Error::new(ErrorKind::Unreachable, "connect", "ssh cannot be started")
+                .fix("install ssh, or name it in FARCALL_SSH"),
             // To try again would ask for nothing else, and a host may shut out who does.
             _ if is_failure && REFUSALS.iter().any(|words| said.contains(words)) => {
                 Error::new(ErrorKind::PermissionDenied, "connect", "ssh is not let in")

@@ -179,9 +179,9 @@ fn late(message: &'static str, timeout: Option<Duration>) -> Error {
 }
 
 fn in_time(error: Error, timeout: Duration) -> Error {
-    error
-        .with("timeout", format!("{} s", timeout.as_secs_f64()))
-        .fix("see whether the server is alive (`farcall doctor`), or give more time with --timeout")
+    let known = error.advice().map(|known| format!("{known}, or "));
+    let known = known.unwrap_or_else(|| "see whether the server is alive (`farcall doctor`), or ".to_owned());
+    error.with("timeout", format!("{} s", timeout.as_secs_f64())).fix(format!("{known}give more time with --timeout"))
 }
 
 /// Makes the call and waits for its end.

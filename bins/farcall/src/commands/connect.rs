@@ -32,7 +32,7 @@ pub fn connect(arguments: &ConnectArguments) -> Result<()> {
     };
     let address: Address = text.parse().map_err(|_| {
         Error::new(ErrorKind::InvalidArgument, "connect", format!("\"{}\" is no host", arguments.host))
-            .fix("write USER@HOST, HOST:PORT, or a host of ssh's configuration")
+            .fix("write USER@HOST, HOST:PORT, [ADDRESS OF IPV6]:PORT, or a host of ssh's configuration")
     })?;
     let linger = arguments.linger.map(Duration::from_secs);
     let brings_library = arguments.library;

@@ -118,9 +118,9 @@ fn socket_of(name: &str) -> Result<PathBuf> {
             .with("name", name)
             .fix("use letters, digits, '.', '-' and '_'"));
     }
-    let default = farcall_transport_unix::default_socket_path();
-    farcall_transport_unix::prepare_directory(&default)?;
-    Ok(default.with_file_name(format!("for-{name}.sock")))
+    let socket = farcall_transport_unix::own_socket_path(&format!("for-{name}.sock"));
+    farcall_transport_unix::prepare_directory(&socket)?;
+    Ok(socket)
 }
 
 /// Starts a server, and waits until it listens.
@@ -158,7 +158,15 @@ fn begin(socket: &Path, arguments: &RelayArguments) -> Result<()> {
     let mut said = String::new();
     let _ = File::open(&log_path).and_then(|log| log.take(WORDS_BYTES_MAX).read_to_string(&mut said));
     let _ = std::fs::remove_file(&log_path);
-    Err(Error::new(ErrorKind::Unavailable, "start a server", said.trim().replace('\n', "; ")))
+    Err(did_not_come_up(&said))
+}
+
+/// What it said last is why; before that it may have told of files that it leaves out.
+fn did_not_come_up(said: &str) -> Error {
+    let (before, last) = said.trim().rsplit_once('\n').unwrap_or(("", said.trim()));
+    let last = last.strip_prefix("farcall: ").unwrap_or(last);
+    let error = Error::new(ErrorKind::Unavailable, "start a server", if last.is_empty() { "it ended" } else { last });
+    if before.is_empty() { error } else { error.with("it said before", before.replace('\n', "; ")) }
 }
 
 /// Hands our standard input and output over to the server, which passes us by from then on; until either side is over.

@@ -1,57 +1,53 @@
 //! What is said to the shell on the far side, until it becomes a relay. Each line of ours is one command; what it says
 //! counts from a random mark on, so that whatever the user's own start-up files print goes by.
 
-use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
-use rustix::net::SendFlags;
+use farcall_launcher::far::{self, NOISE_BYTES_MAX};
+use rustix::net::{RecvFlags, SendFlags};
 
 use super::library::Library;
 use super::program::Program;
 use super::{Limits, Ssh, readable};
 
-/// What may come before the first mark: more is a far side that talks without end.
-const NOISE_BYTES_MAX: usize = 1 << 20;
-/// Folders in which the program may lie.
-const FOLDERS_MAX: usize = 5;
 /// Bytes sent at a time of a program that is brought.
 const PIECE_BYTES: usize = 256 << 10;
-
-/// The command that `ssh` is given: whatever the user's shell is, it becomes one that reads its commands line by line.
-/// `read` takes no byte beyond a line, so that what follows one is for the command itself.
-pub fn command() -> String {
-    "exec /bin/sh -c 'while IFS= read -r line; do eval \"$line\"; done'".to_owned()
-}
+/// Looked at, at a time, of what comes back.
+const LOOK_BYTES: usize = 16 << 10;
+/// Longest answer; of a longer line the end counts.
+const LINE_BYTES_MAX: usize = 16 << 10;
+/// What is told of what start-up files print.
+const NOISE_BYTES_TOLD: usize = 300;
 
 pub struct Conversation<'a> {
     socket: &'a OwnedFd,
     ssh: &'a Ssh,
     limits: Limits,
     mark: String,
-    /// What came behind the last answer.
-    rest: Vec<u8>,
+    /// What came of the line that has not ended.
+    line: Vec<u8>,
+    /// The end of what was printed and is no answer.
+    noise: Vec<u8>,
+    /// A shell runs our commands there.
+    is_met: bool,
 }
 
 impl<'a> Conversation<'a> {
-    pub fn new(socket: &'a OwnedFd, ssh: &'a Ssh, limits: Limits) -> Conversation<'a> {
-        Conversation { socket, ssh, limits, mark: String::new(), rest: Vec::new() }
+    pub fn new(socket: &'a OwnedFd, ssh: &'a Ssh, limits: Limits, mark: String) -> Conversation<'a> {
+        Conversation { socket, ssh, limits, mark, line: Vec::new(), noise: Vec::new(), is_met: false }
     }
 
     /// Holds it, until the far side is a relay: on which host.
     pub fn hold(mut self) -> Result<String> {
-        let mut random = [0; 12];
-        rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())
-            .map_err(|error| Error::system("connect", error.into()))?;
-        let hex: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-        self.mark = format!("farcall-{hex}");
+        self.meet()?;
         let program = Program::own()?;
         let start = self.start();
         // What else is brought goes before that, beside the program.
-        let found_so = if self.ssh.brings_library { format!("echo \"{} have\"", self.mark) } else { start.clone() };
-        // Each attempt that fails leaves one folder fewer.
-        for _ in 0..FOLDERS_MAX {
-            let found = self.ask(&program.search(&self.mark, &found_so))?;
+        let found_so = if self.ssh.brings_library { far::HAVE } else { &start };
+        for _ in 0..far::ATTEMPTS_MAX {
+            let found = self.ask(&far::find_program(program.digest(), found_so))?;
             match found.split_once(' ') {
                 Some(("need", machine)) => {
                     if self.bring(&program, machine)? {
@@ -64,6 +60,21 @@ impl<'a> Conversation<'a> {
             }
         }
         Err(self.cannot_be_put("no folder holds it"))
+    }
+
+    /// Waits for the shell, which start-up files may have replaced by another.
+    fn meet(&mut self) -> Result<()> {
+        let soon = Instant::now() + Duration::from_secs(far::NUDGE_SECONDS);
+        let mut line = self.next_line(soon.min(self.limits.sign))?;
+        if line.is_none() {
+            self.send(format!("{}\n", far::shell(&self.mark)).as_bytes())?;
+            line = self.next_line(self.limits.sign)?;
+        }
+        let line = line.ok_or_else(|| {
+            self.not_met(ErrorKind::TimedOut, "the far side did not answer in time: no shell there ran a command")
+        })?;
+        self.is_met = true;
+        if line == far::READY { Ok(()) } else { Err(self.nonsense(&line)) }
     }
 
     /// Brings what else is wanted, and has the far side become a relay.
@@ -82,7 +93,7 @@ impl<'a> Conversation<'a> {
                 .with("why", why)
                 .fix("free space there, or set FARCALL_CACHE there to a folder with room for it")
         };
-        let found = self.ask(&library.search(&self.mark))?;
+        let found = self.ask(&library.search())?;
         match found.split_once(' ').unwrap_or((&found, "")) {
             ("have", _) => return Ok(()),
             ("need", _) => {}
@@ -90,23 +101,23 @@ impl<'a> Conversation<'a> {
             _ => return Err(self.nonsense(&found)),
         }
         for file in &library.files {
-            self.send(format!("{}\n", Library::take(&self.mark, file)).as_bytes())?;
+            self.send(format!("{}\n", Library::take(file)).as_bytes())?;
             if !self.pass(&file.content)? {
                 return Err(no_room(&format!("no room for {} bytes", file.content.len())));
             }
         }
-        let finished = self.ask(&Library::finish(&self.mark))?;
+        let finished = self.ask(&Library::finish())?;
         if finished == "taken" { Ok(()) } else { Err(no_room("it cannot be moved to its place")) }
     }
 
     /// A command that becomes a relay, or says why the program cannot run.
     fn start(&self) -> String {
-        let (mark, name, linger) = (&self.mark, &self.ssh.name, self.ssh.linger.as_secs());
+        let (name, linger) = (&self.ssh.name, self.ssh.linger.as_secs());
         let launcher = self.ssh.address.launcher.as_ref();
         let launcher = launcher.map_or(String::new(), |launcher| format!(" --launcher {launcher}"));
         format!(
-            "if why=$(\"$farcall\" --version 2>&1); then exec \"$farcall\" relay --mark {mark} --name {name} \
-             --linger {linger}{launcher}; else echo \"{mark} alien $(uname -s)-$(uname -m) $farcall:\" $why; exit 1; fi"
+            "if why=$(\"$program\" --version 2>&1); then exec \"$program\" relay --mark \"$mark\" --name {name} \
+             --linger {linger}{launcher}; else echo \"$mark alien $(uname -s)-$(uname -m) $program:\" $why; exit 1; fi"
         )
     }
 
@@ -143,45 +154,86 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    /// The next line that begins with the mark, without it.
     fn answer(&mut self) -> Result<String> {
-        let mut file = std::fs::File::from(self.socket.try_clone().map_err(|error| Error::system("connect", error))?);
-        let mut noise = 0;
         loop {
-            while let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = self.rest.drain(..=end).collect();
-                let line = String::from_utf8_lossy(&line);
-                // A start-up file may have printed something without a line's end before it.
-                if let Some(at) = line.find(&self.mark) {
-                    self.limits.sign = self.limits.until;
-                    return Ok(line[at + self.mark.len()..].trim().to_owned());
+            match self.next_line(self.limits.sign)? {
+                // One that was asked twice may say so twice.
+                Some(line) if line == far::READY => {}
+                Some(line) => return Ok(line),
+                None => {
+                    return Err(Error::new(ErrorKind::TimedOut, "connect", "the far side did not answer in time")
+                        .fix("see whether `ssh` alone works there"));
                 }
             }
-            if !readable(self.socket.as_fd(), self.limits.sign) {
-                return Err(Error::new(ErrorKind::TimedOut, "connect", "the far side did not answer in time")
-                    .fix("see whether `ssh` alone works there, or give it more time"));
-            }
-            // Byte by byte: what follows the relay's mark is the stream's.
-            let mut byte = [0];
-            match file.read(&mut byte) {
-                Ok(1..) => self.rest.push(byte[0]),
-                Ok(0) => return Err(self.lost("it ended")),
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(self.lost(&error.to_string())),
-            }
-            noise += 1;
-            if noise > NOISE_BYTES_MAX {
-                let message = "the far side prints without end before its shell begins";
-                return Err(Error::new(ErrorKind::Unavailable, "connect", message)
-                    .fix("have its start-up files print nothing where there is no terminal"));
-            }
         }
+    }
+
+    /// What stands behind the mark in the next line that has it; `None` when the time is over.
+    fn next_line(&mut self, until: Instant) -> Result<Option<String>> {
+        let mut noise = 0;
+        while noise <= NOISE_BYTES_MAX {
+            if !readable(self.socket.as_fd(), until) {
+                return Ok(None);
+            }
+            noise += self.take_bytes()?;
+            if self.line.last() != Some(&b'\n') {
+                let surplus = self.line.len().saturating_sub(LINE_BYTES_MAX);
+                self.line.drain(..surplus);
+                continue;
+            }
+            let line = String::from_utf8_lossy(&self.line);
+            // A start-up file may have printed something without a line's end before it.
+            let said = line.find(&self.mark).map(|at| line[at + self.mark.len()..].trim().to_owned());
+            if said.is_some() {
+                self.limits.sign = self.limits.until;
+                self.line.clear();
+                return Ok(said);
+            }
+            self.keep_noise();
+        }
+        let message = "the far side prints without end before its shell begins";
+        Err(Error::new(ErrorKind::Unavailable, "connect", message)
+            .fix("have its start-up files print nothing where there is no terminal"))
+    }
+
+    /// Takes what is there, and how many bytes that is: whole lines without a mark, or up to the end of one that has it. What
+    /// follows the relay's line is the stream's.
+    fn take_bytes(&mut self) -> Result<usize> {
+        let mut buffer = [0; LOOK_BYTES];
+        let failed = |errno: rustix::io::Errno| std::io::Error::from(errno).to_string();
+        let came = match rustix::net::recv(self.socket, &mut buffer, RecvFlags::PEEK) {
+            Ok((0, _)) => return Err(self.ended()),
+            Ok((count, _)) => &buffer[..count],
+            Err(rustix::io::Errno::INTR) => return Ok(0),
+            Err(errno) => return Err(self.lost(&failed(errno))),
+        };
+        let had = self.line.len();
+        self.line.extend_from_slice(came);
+        let mark = self.line.windows(self.mark.len()).position(|bytes| bytes == self.mark.as_bytes());
+        let is_end = |byte: &u8| *byte == b'\n';
+        let end = match mark {
+            Some(at) => self.line[at..].iter().position(is_end).map(|end| at + end),
+            None => self.line.iter().rposition(is_end),
+        };
+        let count = end.map_or(self.line.len(), |end| end + 1) - had;
+        self.line.truncate(had + count);
+        // They are there: it takes as many.
+        rustix::net::recv(self.socket, &mut buffer[..count], RecvFlags::WAITALL)
+            .map(|_| count)
+            .map_err(|errno| self.lost(&failed(errno)))
+    }
+
+    /// Keeps the end of what was printed: where nothing else comes, it may be the reason.
+    fn keep_noise(&mut self) {
+        self.noise.append(&mut self.line);
+        let surplus = self.noise.len().saturating_sub(NOISE_BYTES_TOLD);
+        self.noise.drain(..surplus);
     }
 
     /// Sends the program there; false where there is no room for it.
     fn bring(&mut self, program: &Program, machine: &str) -> Result<bool> {
         program.check_machine(machine)?;
-        self.send(format!("{}\n", program.take(&self.mark)).as_bytes())?;
+        self.send(format!("{}\n", far::take_program(program.content().len())).as_bytes())?;
         self.pass(program.content())
     }
 
@@ -206,6 +258,27 @@ impl<'a> Conversation<'a> {
     fn nonsense(&self, answer: &str) -> Error {
         Error::new(ErrorKind::Protocol, "connect", "the far side answers something else")
             .with("answer", answer.chars().take(200).collect::<String>())
+    }
+
+    /// Its output has ended.
+    fn ended(&mut self) -> Error {
+        self.keep_noise();
+        if self.is_met {
+            self.lost("it ended")
+        } else {
+            self.not_met(ErrorKind::Unreachable, "the far side ran no command: it ended")
+        }
+    }
+
+    /// There is no shell that runs commands.
+    fn not_met(&self, kind: ErrorKind, why: &str) -> Error {
+        let error = Error::new(kind, "connect", why).fix(
+            "`ssh HOST echo yes` has to print yes and to end: where it does not, see what the start-up files there \
+             (.bashrc, .cshrc, ...) read, run or become without a terminal, or whether that account may run commands",
+        );
+        let printed = String::from_utf8_lossy(&self.noise);
+        let lines: Vec<&str> = printed.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        if lines.is_empty() { error } else { error.with("it printed", lines.join("; ").replace(char::is_control, "")) }
     }
 
     fn lost(&self, why: &str) -> Error {

@@ -4,8 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use farcall_base::{Error, ErrorKind, Result};
+use farcall_launcher::far::received;
 
-use super::program::{Program, received};
+use super::program::Program;
 
 /// The variable that names the folder with the library, where it is not beside the program.
 const LIBRARY_VARIABLE: &str = "FARCALL_LIBRARY_DIRECTORY";
@@ -62,35 +63,35 @@ impl Library {
         Ok(Library { files, digest })
     }
 
-    /// A command that looks for the folder beside `$farcall`: `have`, or `need` where a new one is begun, or `none`. The
+    /// A command that looks for the folder beside `$program`: `have`, or `need` where a new one is begun, or `none`. The
     /// program finds it by a link with its own name.
-    pub fn search(&self, mark: &str) -> String {
+    pub fn search(&self) -> String {
         format!(
-            "umask 077; library=${{farcall%/*}}/library-{}; \
-             if [ -d \"$library\" ] && [ -O \"$library\" ] && {}; then echo \"{mark} have\"; \
-             elif mkdir -p \"$library.$$/include\" 2>/dev/null; then echo \"{mark} need\"; \
-             else echo \"{mark} none ${{farcall%/*}} cannot be written to\"; fi",
+            "umask 077; library=${{program%/*}}/library-{}; \
+             if [ -d \"$library\" ] && [ -O \"$library\" ] && {}; then echo \"$mark have\"; \
+             elif mkdir -p \"$library.$mark/include\" 2>/dev/null; then echo \"$mark need\"; \
+             else echo \"$mark none ${{program%/*}} cannot be written to\"; fi",
             self.digest,
             linked()
         )
     }
 
     /// A command that takes a file's bytes behind it: `taken`, or `failed`.
-    pub fn take(mark: &str, file: &File) -> String {
+    pub fn take(file: &File) -> String {
         let bytes = file.content.len();
         format!(
-            "file=\"$library.$$/{}\"; if {}; then echo \"{mark} taken\"; else rm -rf \"$library.$$\"; \
-             echo \"{mark} failed\"; fi",
+            "file=\"$library.$mark/{}\"; if {}; then echo \"$mark taken\"; else rm -rf \"$library.$mark\"; \
+             echo \"$mark failed\"; fi",
             file.name,
             received("$file", bytes)
         )
     }
 
     /// A command that puts the folder in its place, unless another has done so: `taken`, or `failed`.
-    pub fn finish(mark: &str) -> String {
+    pub fn finish() -> String {
         format!(
-            "if ln -s {NAME} \"$library.$$/libfarcall.so\" && {{ [ -d \"$library\" ] || mv \"$library.$$\" \"$library\"; }} \
-             && {}; then echo \"{mark} taken\"; else echo \"{mark} failed\"; fi; rm -rf \"$library.$$\"",
+            "if ln -s {NAME} \"$library.$mark/libfarcall.so\" && {{ [ -d \"$library\" ] || mv \"$library.$mark\" \"$library\"; }} \
+             && {}; then echo \"$mark taken\"; else echo \"$mark failed\"; fi; rm -rf \"$library.$mark\"",
             linked()
         )
     }
@@ -98,5 +99,5 @@ impl Library {
 
 /// Whether the program's link could be made.
 fn linked() -> &'static str {
-    "{ rm -f \"$farcall.lib\" && ln -s \"${library##*/}\" \"$farcall.lib\"; } 2>/dev/null"
+    "{ rm -f \"$program.lib\" && ln -s \"${library##*/}\" \"$program.lib\"; } 2>/dev/null"
 }

@@ -17,8 +17,8 @@ const NO_CONNECTION: &str = "ssh gave no connection";
 const SSH_VARIABLE: &str = "FARCALL_SSH";
 /// Time until a job runs, with what is copied for it.
 const BEGIN: Duration = Duration::from_secs(120);
-/// What may come before the first mark, and how long a line may be.
-const NOISE_BYTES_MAX: u64 = 1 << 20;
+/// What may be printed before an answer.
+const NOISE_BYTES_MAX: u64 = far::NOISE_BYTES_MAX as u64;
 /// Read of its output at a time.
 const LINES_BYTES: usize = 8 << 10;
 /// What is kept of the last words of an `ssh`.
@@ -42,10 +42,10 @@ fn other(text: impl Into<String>) -> std::io::Error {
 pub fn run(key: &str, job: &Job, registry: &Registry, begun: &dyn Fn()) -> std::io::Result<Ended> {
     let mark = random_hex().map_err(|error| other(error.to_string()))?;
     let mut talk = Talk::begin(key, job, &format!("farcall-{mark}"), registry)?;
-    let ended = match &job.bridge {
+    let ended = talk.meet().and_then(|()| match &job.bridge {
         Some(bridge) => talk.join(job, bridge, begun).map(|()| None),
         None => talk.hold(job, begun).map(Some),
-    };
+    });
     // Its input ends with the entry of the registry; then so does what runs there.
     registry.stop(key);
     let words = talk.words;
@@ -88,7 +88,7 @@ impl<'a> Talk<'a> {
         if job.port > 0 {
             command.args(["-p", &job.port.to_string()]);
         }
-        command.args(["--", &job.hostname, far::SHELL]).process_group(0);
+        command.args(["--", &job.hostname, &far::shell(mark)]).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| other(format!("ssh cannot be started: {error}")))?;
         let (Some(input), Some(output), Some(errors)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
@@ -131,8 +131,7 @@ impl<'a> Talk<'a> {
         if job.staging {
             self.stage(job)?;
         }
-        self.send(far::run(&self.mark, job).as_bytes())?;
-        self.answer("started")?;
+        self.say(&far::run(job), &["started"])?;
         begun();
         // As long as the job takes.
         let Ok(line) = self.lines.recv() else { return Err(other("the connection was lost")) };
@@ -154,8 +153,7 @@ impl<'a> Talk<'a> {
         if job.staging {
             self.stage(job)?;
         }
-        self.send(far::run_bridged(&self.mark, job).as_bytes())?;
-        self.answer("started")?;
+        self.say(&far::run_bridged(job), &["started"])?;
         let output = self.output.recv_timeout(WORDS).map_err(|_| other("the connection was lost"))?.into_inner();
         let input = self.registry.take_input(self.key).ok_or_else(|| other("cancelled"))?;
         let group = i32::try_from(self.child.id()).unwrap_or(0);
@@ -171,22 +169,42 @@ impl<'a> Talk<'a> {
     fn stage(&mut self, job: &Job) -> std::io::Result<()> {
         let content = read(&job.executable_path)?;
         let digest = format!("{:032x}", farcall_interfaces::content::digest(&content));
-        let program = far::Staged { digest: &digest, bytes: content.len() };
-        self.send(far::find_program(&self.mark, program).as_bytes())?;
-        if self.answer_of(&["have", "need"])? == "need" {
-            self.send(far::take(&self.mark, program, true).as_bytes())?;
-            self.pass(&content)?;
-            self.answer("taken")?;
+        let mut attempts = 0;
+        while self.say(&far::find_program(&digest, far::HAVE), &["have", "need"])? == "need" {
+            if self.take(&far::take_program(content.len()), &content, &["taken", "failed"])? == "taken" {
+                break;
+            }
+            attempts += 1;
+            if attempts == far::ATTEMPTS_MAX {
+                return Err(other("no folder there holds the program"));
+            }
         }
         let ticket = job.arguments.iter().skip_while(|argument| *argument != "--ticket").nth(1);
         let Some(ticket) = ticket else { return Ok(()) };
         let content = read(ticket)?;
-        self.send(far::make_folder(&self.mark).as_bytes())?;
-        self.answer("made")?;
-        let file = far::Staged { digest: "", bytes: content.len() };
-        self.send(far::take(&self.mark, file, false).as_bytes())?;
-        self.pass(&content)?;
-        self.answer("taken")
+        self.say(&far::make_folder(), &["made"])?;
+        self.take(&far::take_ticket(content.len()), &content, &["taken"]).map(drop)
+    }
+
+    /// Waits for the shell, which start-up files may have replaced by another (see [`far::NUDGE_SECONDS`]).
+    fn meet(&mut self) -> std::io::Result<()> {
+        let soon = Instant::now() + Duration::from_secs(far::NUDGE_SECONDS);
+        match self.line(soon)? {
+            Some(line) => self.check(&line, &[far::READY]).map(drop),
+            None => self.say(&far::shell(&self.mark), &[far::READY]).map(drop),
+        }
+    }
+
+    /// Sends a command, and waits for one of these answers.
+    fn say(&mut self, command: &str, wanted: &[&str]) -> std::io::Result<String> {
+        self.take(command, b"", wanted)
+    }
+
+    /// Sends a command with the bytes that it takes, and waits for one of these answers.
+    fn take(&mut self, command: &str, content: &[u8], wanted: &[&str]) -> std::io::Result<String> {
+        self.send(command.as_bytes())?;
+        self.pass(content)?;
+        self.answer(wanted)
     }
 
     fn send(&self, line: &[u8]) -> std::io::Result<()> {
@@ -203,20 +221,31 @@ impl<'a> Talk<'a> {
         })
     }
 
-    fn answer(&mut self, wanted: &str) -> std::io::Result<()> {
-        self.answer_of(&[wanted]).map(drop)
-    }
-
-    fn answer_of(&mut self, wanted: &[&str]) -> std::io::Result<String> {
-        let line = match self.lines.recv_timeout(self.until.saturating_duration_since(Instant::now())) {
-            Ok(line) => line,
-            Err(RecvTimeoutError::Timeout) => {
+    fn answer(&mut self, wanted: &[&str]) -> std::io::Result<String> {
+        loop {
+            let Some(line) = self.line(self.until)? else {
                 self.registry.kill(self.key);
                 return Err(other("the far side did not answer in time"));
+            };
+            // One that was asked twice may say so twice.
+            if line != far::READY || wanted.contains(&far::READY) {
+                return self.check(&line, wanted);
             }
+        }
+    }
+
+    /// What is said next behind the mark; `None` when the time is over.
+    fn line(&mut self, until: Instant) -> std::io::Result<Option<String>> {
+        let line = match self.lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(line) => line,
+            Err(RecvTimeoutError::Timeout) => return Ok(None),
             Err(RecvTimeoutError::Disconnected) => return Err(other(NO_CONNECTION)),
         };
         self.heard = true;
+        Ok(Some(line))
+    }
+
+    fn check(&self, line: &str, wanted: &[&str]) -> std::io::Result<String> {
         let word = line.split(' ').next().unwrap_or_default();
         if wanted.contains(&word) { Ok(word.to_owned()) } else { Err(other(format!("the far side says: {line}"))) }
     }
