@@ -190,9 +190,9 @@ def test_a_connection_by_ssh_and_a_node_that_are_killed_lose_no_idempotent_call(
     server.busy(8)
     subprocess.run([SLURM, "kill", slurm, "n2"], check=True, timeout=TIME_MAX)
     counts, status, complaints = ended(process)
-    # What the connection costs beside the node depends on what was on its way.
-    assert counts["done"] + counts["failed"] == 80 and counts["lost"] >= 4, (counts, complaints)
-    assert counts["repeated"] == 0 and counts["failed"] >= 4 if once else counts["failed"] == 0, (counts, complaints)
+    # The connection costs nothing: calls and handles go on over the next one. Half of the handles were on the node.
+    assert counts["done"] + counts["failed"] == 80 and counts["lost"] == 4, (counts, complaints)
+    assert (counts["failed"], counts["repeated"]) == ((4, 0) if once else (0, 4)), (counts, complaints)
     assert len(re.findall(r"call \d+ failed", complaints)) == counts["failed"] and status == int(once), complaints
     subprocess.run([SLURM, "revive", slurm, "n2"], check=True, timeout=TIME_MAX)
 

@@ -369,7 +369,7 @@ impl Server {
     pub fn reach(&self, timeout: Duration) -> farcall_client::Result<Client> {
         let to = |address: &Address, text: Option<&str>| {
             let secret = token_of_ninf_server(address);
-            let (reconnect, heartbeat) = (reconnect(), self.silence());
+            let (reconnect, heartbeat) = (reconnect(address), self.silence());
             let options = ConnectOptions { timeout, reconnect, secret, heartbeat, ..ConnectOptions::default() };
             Client::connect_with(address, &options).map_err(|error| address.explain(error, text))
         };
@@ -492,7 +492,9 @@ impl Server {
 }
 
 /// How long calls wait for a connection that is lost: programs for GridRPC look for `GRPC_COMMUNICATION_FAILED` and make the call
-/// again, at another server maybe. So they hear of a loss at once, unless the environment says that they are to wait.
-fn reconnect() -> Option<Duration> {
-    std::env::var_os("FARCALL_RECONNECT").is_none().then_some(Duration::ZERO)
+/// again, at another server maybe. So they hear of a loss at once, unless the environment says that they are to wait, or `ssh` leads
+/// there: what a laptop loses often is the way, and the server keeps handles and sessions meanwhile.
+fn reconnect(address: &Address) -> Option<Duration> {
+    let is_told_at_once = std::env::var_os("FARCALL_RECONNECT").is_none() && !matches!(address, Address::Ssh(_));
+    is_told_at_once.then_some(Duration::ZERO)
 }
