@@ -76,7 +76,8 @@ public final class FarcallGrpcClient implements GrpcClient {
         try {
             lines = Files.readAllLines(file);
         } catch (IOException error) {
-            throw new GrpcException(CONFIGFILE_NOT_FOUND, "activate: " + file + " cannot be read: " + error.getMessage(), error);
+            // NoSuchFileException and its like say the file alone.
+            throw new GrpcException(CONFIGFILE_NOT_FOUND, "activate: the file cannot be read: " + error, error);
         }
         List<Properties> found = new ArrayList<>();
         String section = null;

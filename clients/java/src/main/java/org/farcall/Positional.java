@@ -2,6 +2,7 @@
 package org.farcall;
 
 import java.lang.reflect.Array;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -16,7 +17,8 @@ final class Positional {
     /** What was given, by parameter. */
     private final Map<Parameter, Object> given = new HashMap<>();
 
-    Positional(Arguments call, List<?> arguments) {
+    Positional(Arguments call, List<?> list) {
+        List<?> arguments = list == null ? List.of() : list;
         this.call = call;
         described = call.routine.described;
         List<Parameter> visible = described.visible();
@@ -104,6 +106,10 @@ final class Positional {
         if (value == null || Element.memoryOf(value) == null || one.struct() != null) {
             return value;
         }
+        if (value.getClass().componentType() != one.element.component) {
+            String given = value.getClass().getSimpleName() + ", and the interface wants " + one.type() + " elements";
+            throw wrong(one, given, "pass " + one.element.javaType());
+        }
         int rank = one.extents().size();
         long[] shape = new long[rank];
         long[] strides = new long[rank];
@@ -120,7 +126,12 @@ final class Positional {
             offset += start * step;
             step = Math.multiplyExact(step, Math.max(size, 1));
         }
-        return NdArray.stored(value, one.element.bytes, offset, shape, strides);
+        NdArray stored = NdArray.stored(value, one.element.bytes, offset, shape, strides);
+        if (stored == null) {
+            String message = "an array of " + Array.getLength(value) + " items has no room for a shape of " + Arrays.toString(shape);
+            throw wrong(one, message, "pass one that is as long as the interface says");
+        }
+        return stored;
     }
 
     /** A number of a dimension. What a bound depends on may be known only to the routine: then all there is room for. */

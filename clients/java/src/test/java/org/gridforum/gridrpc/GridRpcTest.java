@@ -162,6 +162,17 @@ class GridRpcTest {
         fails(1, () -> idle.getFunctionHandle("square"));
         fails(1, idle::deactivate);
         fails(13, () -> GrpcClientFactory.getClient("java.lang.String"));
+        GrpcFunctionHandle prefix = client.getFunctionHandle("prefix");
+        refused("parameter: x", () -> prefix.call(3, new double[2], new int[1], new double[3]));
+        refused("has no room for a shape of [3]", () -> prefix.call(3, new double[2], new int[1], new double[3]));
+        refused("float[], and the interface wants double elements", () -> prefix.call(3, new float[3], new int[1], new double[3]));
+        refused("not 0", () -> prefix.callWith(null));
+        refused("no.such.Client is no class of a client", () -> GrpcClientFactory.getClient("no.such.Client"));
+    }
+
+    private static void refused(String words, Executable action) {
+        GrpcException error = assertThrows(GrpcException.class, action);
+        assertTrue(error.getErrorCode() == 13 && error.getMessage().contains(words), error.getMessage());
     }
 
     /** Sections by tag, and mistakes in files. */
