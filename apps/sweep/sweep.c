@@ -265,9 +265,10 @@ int main(int count, char **arguments)
     }
     begin = now();
     if ((error = grpc_initialize(NULL)) == GRPC_NO_ERROR)
-        /* A server may still be ending the handles of the program before. */
-        while ((error = bind(workers, options.handles)) == GRPC_RPC_REFUSED && now() - begin < options.patience)
-            usleep(RETRY_MS * 1000);
+        /* A server may still be ending the handles of the program before; what it refuses for good, the log says each time. */
+        for (unsigned pause = RETRY_MS;
+             (error = bind(workers, options.handles)) == GRPC_RPC_REFUSED && now() - begin < options.patience; pause *= 2)
+            usleep(pause * 1000);
     if (error != GRPC_NO_ERROR) {
         fprintf(stderr, "sweep: %s: %s\n", options.server ? options.server : "the default server", grpc_error_string(error));
         return 1;

@@ -197,6 +197,11 @@ impl Space {
         self.length
     }
 
+    /// Address of the first.
+    pub fn address(&self) -> usize {
+        self.base.addr()
+    }
+
     /// The bytes, for one system call.
     pub fn bytes(&mut self) -> &mut [u8] {
         // SAFETY: whoever made the space keeps it valid and lets nobody else write during the call.

@@ -4,12 +4,21 @@
 //! written past it (non-temporal stores): a plain store would first fetch each line that it overwrites. One stream of
 //! such stores keeps one DRAM page busy and is slower than `memcpy`; four pages written in turn are twice as fast.
 //! (glibc has the same trick, but starts it at a size derived from the whole machine's cache, too late on a slice.)
+//!
+//! A destination whose pages nobody has touched yet, as memory fresh from `malloc`, is given them by one system call for
+//! many: a fault for each costs more than the copy does.
 
 use farcall_base::Result;
 use farcall_interfaces::memory::{Region, Space};
 
 /// From this size on, copies bypass the cache.
 pub const STREAM_MIN: usize = 4 << 20;
+/// From this size on, it pays to ask whether the destination has pages.
+const FRESH_MIN: usize = 64 << 10;
+/// So many bytes are given pages at once: they are still in the cache when they are written.
+const FRESH_STEP: usize = 1 << 20;
+/// Where pages are larger, the system refuses what is asked in these, and everything is as it would be without.
+const PAGE: usize = 4096;
 
 /// Copies an array into a region.
 ///
@@ -33,11 +42,31 @@ pub fn copy_out(destination: &mut [u8], region: &dyn Region, offset: usize) -> R
     Ok(())
 }
 
+/// Gives pages to the begin of memory that is about to be received into, if it has none.
+pub fn prepare(space: &mut Space) {
+    let (base, length) = (space.bytes().as_mut_ptr(), space.length());
+    // The first page may be its neighbour's.
+    if length >= FRESH_MIN && !fresh::has_page(base.wrapping_add(PAGE)) {
+        // SAFETY: whoever made the space lets it be written.
+        unsafe { fresh::make_pages(base, length.min(FRESH_STEP)) };
+    }
+}
+
 /// Copies `length` bytes.
 ///
 /// # Safety
 /// Both ranges must be valid for `length` bytes and must not overlap.
 pub unsafe fn copy_bytes(destination: *mut u8, source: *const u8, length: usize) {
+    if length >= FRESH_MIN && !fresh::has_page(destination.wrapping_add(length / 2)) {
+        // SAFETY: the caller's promise.
+        return unsafe { fresh::copy(destination, source, length) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { copy_known(destination, source, length) }
+}
+
+/// The same where the destination has pages.
+unsafe fn copy_known(destination: *mut u8, source: *const u8, length: usize) {
     #[cfg(target_arch = "x86_64")]
     if length >= STREAM_MIN && std::arch::is_x86_feature_detected!("avx2") {
         // SAFETY: the caller's promise, and the processor has the instructions.
@@ -113,6 +142,49 @@ unsafe fn copy_elements<const BYTES: usize>(
     }
 }
 
+mod fresh {
+    //! Destinations without pages.
+
+    use rustix::mm::{Advice, madvise};
+
+    use super::{FRESH_STEP, PAGE};
+
+    /// Whether the page of an address is there; true where the system does not say.
+    pub fn has_page(address: *mut u8) -> bool {
+        let page = address.map_addr(|address| address - address % PAGE);
+        let mut there = 1;
+        // SAFETY: it reads page tables alone, and writes one byte for one page.
+        unsafe { libc::mincore(page.cast(), 1, &mut there) != 0 || there & 1 == 1 }
+    }
+
+    /// Copies part by part: each is given its pages first.
+    ///
+    /// # Safety
+    /// As for [`super::copy_bytes`].
+    pub unsafe fn copy(destination: *mut u8, source: *const u8, length: usize) {
+        let mut done = 0;
+        while done < length {
+            let count = FRESH_STEP.min(length - done);
+            // SAFETY: the caller's promise: all of it lies within both.
+            unsafe {
+                make_pages(destination.add(done), count);
+                std::ptr::copy_nonoverlapping(source.add(done), destination.add(done), count);
+            }
+            done += count;
+        }
+    }
+
+    /// What the pages hold stays; where it cannot be done, the copy's faults do it.
+    ///
+    /// # Safety
+    /// The bytes may be written.
+    pub unsafe fn make_pages(base: *mut u8, bytes: usize) {
+        let before = base.addr() % PAGE;
+        // SAFETY: these are the pages of bytes that may be written, and whatever they hold stays as it is.
+        let _ = unsafe { madvise(base.wrapping_sub(before).cast(), before + bytes, Advice::LinuxPopulateWrite) };
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 mod streaming {
     //! The AVX2 copy.
@@ -120,7 +192,8 @@ mod streaming {
     use std::arch::x86_64::{__m256i, _mm_sfence, _mm256_loadu_si256, _mm256_stream_si256};
     use std::ptr::copy_nonoverlapping;
 
-    const PAGE: usize = 4096;
+    use super::PAGE;
+
     const LINE: usize = 64;
     const PAGES: usize = 4;
     const BLOCK: usize = PAGES * PAGE;

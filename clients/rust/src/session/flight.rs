@@ -9,6 +9,7 @@ use farcall_idl::interface::ElementType;
 use farcall_idl::layout::{CallLayout, ParameterLayout};
 use farcall_interfaces::memory::{Region, Space};
 use farcall_interfaces::packing::Packing;
+use farcall_transport_unix::copy::prepare;
 use farcall_wire::message::encode;
 use farcall_wire::{Argument as WireArgument, Attribute, CallResult, Failure, NOTICES, ON, Open, RANKS};
 
@@ -199,7 +200,11 @@ impl InFlight {
     /// Where the next bytes of a result go, at most `max`; `None`: nowhere.
     pub fn result_space(&mut self, slot: u16, max: usize) -> Option<Result<Space>> {
         match self.receiving.get_mut(&slot) {
-            Some((packing, _)) => Some(packing.space(max)),
+            Some((packing, _)) => {
+                let mut space = packing.space(max);
+                let _ = space.as_mut().map(prepare);
+                Some(space)
+            }
             None => self.files.sink(slot).map(|sink| sink.space(max)),
         }
     }

@@ -24,7 +24,13 @@ struct Segment {
     /// Where it is mapped, once a call's data passes through here. It stays so: to map it and touch its pages for every call costs
     /// more than the data's way from the executable.
     mapped: Option<Arc<dyn Region>>,
+    /// How many calls' data has passed through here.
+    passed: u32,
 }
+
+/// Data of so many calls is written to a segment before it goes through the mapping: a page that this process touches for the
+/// first time costs more than to write it twice.
+const WRITTEN_CALLS: u32 = 2;
 
 /// Clock, memory and descriptors.
 pub struct World {
@@ -151,7 +157,10 @@ impl Surroundings for World {
             Some(region) => region.clone(),
             None => self.adopt(client, segment, usize::try_from(bytes).unwrap_or(usize::MAX))?,
         };
-        Ok(self.transfers.keep(region))
+        let known = self.segments.get_mut(&(client, segment)).ok_or_else(gone)?;
+        let file = (known.passed < WRITTEN_CALLS).then(|| known.descriptor.clone());
+        known.passed += 1;
+        Ok(self.transfers.keep_file(region, file))
     }
 
     fn announce(&mut self, executable: ConnectionId, segment: u32, source: SharedSource) -> Result<()> {
@@ -246,7 +255,7 @@ impl Taking<'_> {
     fn take_segment(&mut self, segment: u32, checked: Result<OwnedFd>) -> Result<()> {
         match checked {
             Ok(descriptor) => {
-                let known = Segment { descriptor: Arc::new(descriptor), mapped: None };
+                let known = Segment { descriptor: Arc::new(descriptor), mapped: None, passed: 0 };
                 self.world.segments.insert((self.connection, segment), known);
                 Ok(())
             }

@@ -47,6 +47,26 @@ fn copies_of_every_size_are_exact() {
 }
 
 #[test]
+fn copies_to_pages_that_nobody_has_touched_are_exact() {
+    let source = pattern(3 * FRESH_STEP + 4711, 4);
+    for (offset, length) in [(0, FRESH_MIN), (1, 2 * FRESH_MIN), (4095, FRESH_STEP + 1), (33, 3 * FRESH_STEP + 4711)] {
+        let region = crate::memory::mapping::Mapping::private((offset + length).next_multiple_of(PAGE) + PAGE).unwrap();
+        // SAFETY: the whole mapping, which nobody else uses.
+        let mut space = unsafe { Space::borrowed(region.base(), region.bytes()) };
+        // SAFETY: the region has room for offset and length.
+        let to = unsafe { region.base().add(offset) };
+        assert!(!fresh::has_page(to.wrapping_add(length / 2)), "the region has pages already");
+        // SAFETY: as above.
+        unsafe { copy_bytes(to, source.as_ptr(), length) };
+        assert!(fresh::has_page(to.wrapping_add(length / 2)));
+        let (before, rest) = space.bytes().split_at(offset);
+        let (copied, behind) = rest.split_at(length);
+        assert!(copied == &source[..length], "offset {offset}, {length} bytes");
+        assert!(before.iter().chain(behind).all(|byte| *byte == 0), "bytes around the target changed");
+    }
+}
+
+#[test]
 fn what_goes_in_comes_out_and_bounds_hold() {
     let region = HeapRegion::new(1000).unwrap();
     let source = pattern(600, 3);
