@@ -161,10 +161,11 @@ def squeue(what):
 
 
 def scancel(what):
-    """By ids, or by the name of all jobs."""
+    """By ids, or by the name of all jobs, or of those in one state."""
     given, rest = options()
+    states = [given["state"]] if "state" in given else ["PENDING", "RUNNING"]
     for job, one in known(what).items():
-        if (job in rest or given.get("name") == one["name"]) and one["state"].split()[0] in ("PENDING", "RUNNING"):
+        if (job in rest or given.get("name") == one["name"]) and one["state"].split()[0] in states:
             say_state(job, "CANCELLED None")
             if (FOLDER / f"{job}.group").exists():
                 os.killpg(int((FOLDER / f"{job}.group").read_text()), signal.SIGKILL)

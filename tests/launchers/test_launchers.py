@@ -479,6 +479,21 @@ def test_a_launcher_that_ends_leaves_nothing_that_is_in_doubt(fake, driven, tmp_
     assert {(fake / f"{job}.state").read_text() for job in (1, 2)} == {"CANCELLED None"}
 
 
+def test_what_waits_for_a_launcher_that_is_killed_is_cancelled(fake, driven, tmp_path):
+    """What runs goes on without it; a controller that is away for a while is asked again."""
+    launcher = driven()
+    runs = launcher.create("a", *sleeper(tmp_path))
+    wait_for(launcher, runs, "^ACTIVE")
+    (fake / "waits").write_text("Resources")
+    waits = launcher.create("b", *sleeper(tmp_path))
+    wait_for(launcher, waits, "^PENDING waiting")
+    (fake / "faults").write_text("scancel fail 2\n")
+    launcher.process.kill()
+    eventually(lambda: (fake / f"{waits}.state").exists() and (fake / f"{waits}.state").read_text() == "CANCELLED None")
+    assert (fake / f"{runs}.state").read_text() == "RUNNING None"
+    os.killpg(int((fake / f"{runs}.group").read_text()), signal.SIGKILL)
+
+
 def test_without_slurm_a_job_is_refused(driven, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", "/nonexistent")
     launcher = driven()

@@ -77,6 +77,27 @@ fn a_lost_pilot_loses_no_idempotent_call() {
     assert_eq!(again.wait().unwrap().scalar::<i32>("rested").unwrap(), 3000);
 }
 
+/// What runs needs no launcher; whoever comes next has another.
+#[test]
+fn a_launcher_that_is_killed_loses_no_call() {
+    let site = Site::new(LOCAL);
+    let call = site.start("rest_once", 1500);
+    assert!(eventually(|| site.running() == 1));
+    let is_launcher = |pid: &u32| {
+        let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&words).contains("\0launch\0local")
+    };
+    let launchers: Vec<u32> = site.server().processes().into_iter().filter(is_launcher).collect();
+    assert_eq!(launchers.len(), 1);
+    kill(launchers[0]);
+    let hold = site.client.hold("place", 3, &HoldOptions::default()).unwrap();
+    assert!(hold.ready(Some(PATIENCE)).unwrap());
+    call.wait().unwrap();
+    hold.release(Some(PATIENCE)).unwrap();
+    assert!(eventually(|| site.jobs().is_empty()), "{:?}", site.jobs());
+    assert!(eventually(|| site.pilots().is_empty() && !site.jobs_folder().exists()), "nothing is left");
+}
+
 #[test]
 fn a_server_that_is_killed_leaves_nothing_behind() {
     let mut site = Site::new(LOCAL);

@@ -1,121 +1,268 @@
-//! Routines in jobs of a real Slurm that cancels and preempts them, does not answer, and whose launcher is killed.
+//! What becomes of calls when a real Slurm ends, requeues, preempts and forgets their jobs, and when its nodes, its
+//! controller, the launcher and the server are killed.
 
 #![allow(clippy::unwrap_used)]
 
-use std::path::Path;
-use std::time::Duration;
+#[path = "slurm/site.rs"]
+mod site;
 
-use farcall_client::{CallOptions, Client, ErrorKind, HoldOptions, PendingCall, Stage};
-use farcall_tests::{Directory, Server, Slurm, eventually, manifest};
-use rustix::process::{Pid, Signal, kill_process};
+use std::os::unix::fs::PermissionsExt;
 
-const PATIENCE: Duration = Duration::from_secs(120);
-/// Jobs of `low` make room for those of `high`.
+use farcall_client::{CallOptions, ErrorKind, HoldOptions, News, Order, PendingCall};
+use farcall_tests::{Directory, Slurm, alive};
+use rustix::process::Signal;
+use site::{PATIENCE, Site, says, signal};
+
+/// Jobs of the others make room for those of `high`.
 const PARTITIONS: &str = "PreemptType=preempt/partition_prio\nPreemptMode=CANCEL\n\
-    PartitionName=low Nodes=n[1-2] PriorityTier=1 State=UP\n\
-    PartitionName=high Nodes=n[1-2] PriorityTier=9 State=UP";
+    PartitionName=low Nodes=n[1-3] PriorityTier=1 State=UP\n\
+    PartitionName=high Nodes=n[1-3] PriorityTier=9 State=UP";
+const NODES: &str = "NodeName=n[1-3]";
 
-struct Site {
-    // Its jobs end before Slurm does.
-    server: Server,
-    client: Client,
-    slurm: Slurm,
+/// What happens, and what becomes of calls then.
+type Scene = (&'static str, fn(&Slurm));
+
+/// One Slurm for all: to start it takes longer than most of these. Some wait beside the others.
+#[test]
+fn what_becomes_of_jobs() {
+    let Some(slurm) = Slurm::start(3, 128, PARTITIONS) else { return };
+    let limited = Limited::begin(&slurm);
+    let absent = Absent::begin(&slurm);
+    let beside: [Scene; 5] = [
+        ("an administrator cancels a job", cancelled),
+        ("Slurm has a job wait again", requeued),
+        ("nodes are drained and come back", drained),
+        ("the launcher is killed", launcher_killed),
+        ("the server is killed", server_killed),
+    ];
+    play(&slurm, &beside);
+    println!("a job's program does not come");
+    absent.end();
+    println!("a job reaches its time limit");
+    limited.end();
+    let alone: [Scene; 2] = [("a job is preempted", preempted), ("the controller stands still", without_controller)];
+    play(&slurm, &alone);
+    assert!(slurm.brings(|| slurm.ask(&["squeue", "-h"]).is_empty()));
+}
+
+fn play(slurm: &Slurm, scenes: &[Scene]) {
+    for (what, scene) in scenes {
+        let begun = std::time::Instant::now();
+        println!("{what}");
+        scene(slurm);
+        println!("    {:.1} s", begun.elapsed().as_secs_f64());
+    }
+}
+
+fn rested(call: PendingCall, milliseconds: i32) {
+    assert_eq!(call.wait().unwrap().scalar::<i32>("rested").unwrap(), milliseconds);
+}
+
+/// A job with a minute. Slurm looks at clocks every half minute: meanwhile, others go on.
+struct Limited<'a> {
+    site: Site<'a>,
+    again: PendingCall,
+    once: PendingCall,
+}
+
+impl<'a> Limited<'a> {
+    fn begin(slurm: &'a Slurm) -> Limited<'a> {
+        let site = Site::new(slurm, "minutes = 1");
+        let (again, once, job) = site.pair(36_000, 170_000);
+        assert_eq!(slurm.ask(&["squeue", "-h", "-o", "%l", "-j", &job]), ["1:00"]);
+        // Most of the minute is over.
+        slurm.ask(&["scontrol", "update", &format!("JobId={job}"), "EndTime=now+1"]);
+        Limited { site, again, once }
+    }
+
+    fn end(self) {
+        says(self.once, "is over: timed out: it reached its time limit of 1 min");
+        rested(self.again, 36_000);
+        self.site.leaves_nothing();
+    }
+}
+
+/// A job whose program is there, and does not dial back.
+struct Absent<'a> {
+    site: Site<'a>,
+    call: PendingCall,
     _folder: Directory,
 }
 
-impl Site {
-    fn new() -> Option<Site> {
-        let slurm = Slurm::start(2, 4, PARTITIONS)?;
+impl<'a> Absent<'a> {
+    fn begin(slurm: &'a Slurm) -> Absent<'a> {
         let folder = Directory::new();
-        let jobs = format!(
-            "[[plugin]]\nname = \"spawner-jobs\"\nslot = \"jobs\"\n[plugin.options]\nfolder = {:?}\ndefault = \"slurm\"\n\
-             launchers.slurm = {{ idle_seconds = 2, queue = \"low\", reached_at = [\"localhost\"] }}\n",
-            folder.0.join("jobs")
+        let program = folder.write("program", "#!/bin/sh\nexec sleep 1000\n");
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let site = Site::new(slurm, &format!("program = {program:?}"));
+        let call = site.call("rest_once", 10);
+        Absent { site, call, _folder: folder }
+    }
+
+    fn end(self) {
+        let Absent { site, call, .. } = self;
+        site.wait_for("it is told", || site.shown().contains("running; its program has not come back for "));
+        assert!(
+            site.shown().contains("say another reached_at of the launcher, or dial = \"stdio\""),
+            "{}",
+            site.shown()
         );
-        let file = folder.write("farcall.toml", &(manifest("launched_idle_ms = 1500") + &jobs));
-        let mut command = Server::command();
-        command.env("PATH", slurm.path()).args(["--manifest", file.to_str().unwrap()]);
-        let server = Server::start_as(command, &[Path::new(env!("CARGO_MANIFEST_DIR")).join("routines/far.idl")]);
-        Some(Site { client: server.client(), server, slurm, _folder: folder })
-    }
-
-    fn call(&self, routine: &str, milliseconds: i32) -> PendingCall {
-        let options = CallOptions { timeout: Some(PATIENCE), ..CallOptions::default() };
-        self.client.routine(routine).unwrap().start([("milliseconds", milliseconds.into())], &options).unwrap()
-    }
-
-    /// A call that runs, for long enough to be seen.
-    fn start(&self, routine: &str, milliseconds: i32) -> PendingCall {
-        let before = self.running();
-        let call = self.call(routine, milliseconds);
-        assert!(self.slurm.brings(|| self.running() > before), "{}", self.server.log());
-        call
-    }
-
-    fn running(&self) -> usize {
-        let calls = self.client.status(PATIENCE).unwrap().calls;
-        calls.iter().filter(|call| call.stage == Stage::Running).count()
-    }
-
-    fn launchers(&self) -> Vec<u32> {
-        let is_launcher = |pid: &u32| {
-            let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            String::from_utf8_lossy(&words).contains("launch\0slurm")
-        };
-        self.server.processes().into_iter().filter(is_launcher).collect()
+        site.client.administer(Order::EndJob(1), PATIENCE).unwrap();
+        assert_eq!(call.wait().err().unwrap().kind(), ErrorKind::Cancelled);
+        site.leaves_nothing();
     }
 }
 
-fn signal(pid: u32, signal: Signal) {
-    kill_process(Pid::from_raw(pid as i32).unwrap(), signal).unwrap();
+fn cancelled(slurm: &Slurm) {
+    let site = Site::new(slurm, "");
+    let (again, once, job) = site.pair(1500, 170_000);
+    slurm.ask(&["scancel", &job]);
+    says(once, &format!("its job {job} is over: cancelled"));
+    rested(again, 1500);
+    site.leaves_nothing();
 }
 
-/// The caller reads what became of the job, and what may run again does.
-#[test]
-fn a_job_that_slurm_ends_says_why() {
-    let Some(site) = Site::new() else { return };
-    let (again, once) = (site.start("rest", 1500), site.start("rest_once", 60_000));
-    let jobs = site.slurm.ask(&["squeue", "--noheader", "--format=%i"]);
-    site.slurm.ask(&[&["scancel"], &*jobs.iter().map(String::as_str).collect::<Vec<_>>()].concat());
-    let error = once.wait().err().unwrap();
-    assert!(error.kind() == ErrorKind::RoutineCrashed && error.to_string().contains("is over: cancelled"), "{error}");
-    assert_eq!(again.wait().unwrap().scalar::<i32>("rested").unwrap(), 1500);
-    let once = site.start("rest_once", 60_000);
-    site.slurm.ask(&[
-        "sbatch",
-        "--partition=high",
-        "--nodes=2",
-        "--exclusive",
-        "--output=/dev/null",
-        "--wrap",
-        "sleep 1",
-    ]);
-    let error = once.wait().err().unwrap();
-    assert!(error.kind() == ErrorKind::RoutineCrashed && error.to_string().contains("is over: preempted"), "{error}");
+fn requeued(slurm: &Slurm) {
+    let site = Site::new(slurm, "options = [\"--requeue\"]");
+    let (again, once, job) = site.pair(1500, 170_000);
+    slurm.ask(&["scontrol", "requeue", &job]);
+    says(once, &format!("its job {job} waits again: "));
+    site.wait_for("it waits", || site.jobs().iter().all(|job| job.state == "pending"));
+    // Slurm lets two minutes pass.
+    slurm.ask(&["scontrol", "update", &format!("JobId={job}"), "StartTime=now"]);
+    rested(again, 1500);
+    site.leaves_nothing();
+}
+
+fn drain(slurm: &Slurm) {
+    slurm.ask(&["scontrol", "update", NODES, "State=DRAIN", "Reason=test"]);
+}
+
+fn resume(slurm: &Slurm) {
+    slurm.ask(&["scontrol", "update", NODES, "State=RESUME"]);
+}
+
+/// A call that waits for nodes, and the words for that.
+fn waits(site: &Site<'_>) -> PendingCall {
+    let call = site.call("rest_once", 10);
+    let is_waiting = || site.jobs().iter().any(|job| job.state == "pending" && job.text.starts_with("waiting: "));
+    site.wait_for("a job waits", is_waiting);
+    call
+}
+
+/// Whoever waits is told for what; what runs goes on.
+fn drained(slurm: &Slurm) {
+    let site = Site::new(slurm, "");
+    let runs = site.call("rest_once", 6000);
+    site.wait_for("it runs", || site.running() == 1);
+    drain(slurm);
+    let options = CallOptions { progress: true, timeout: Some(PATIENCE), ..CallOptions::default() };
+    let place = site.client.routine("place").unwrap();
+    let mut waits = place.start([], &options).unwrap();
+    let mut told = Vec::new();
+    while !told.last().is_some_and(|words: &String| words.contains("DRAINED")) {
+        match waits.next_news(Some(PATIENCE)).unwrap().expect("news come in time") {
+            News::Progress(done, words) => told.extend((done == 0.0).then_some(words)),
+            News::Started | News::Over => panic!("{told:?}"),
+            _ => {}
+        }
+    }
+    println!("    {told:?}");
+    assert!(told.iter().all(|words| words.starts_with("waits for ") && words.contains(" of slurm: ")), "{told:?}");
+    std::thread::scope(|scope| {
+        let called = scope.spawn(|| site.server().run(&["call", "far/place", "--json"]));
+        site.wait_for("another waits", || site.client.status(PATIENCE).unwrap().calls.len() == 3);
+        resume(slurm);
+        let called = called.join().unwrap();
+        let said = String::from_utf8_lossy(&called.stderr);
+        assert!(called.status.success() && said.contains("{\"waits\":\"waits for job "), "{said}");
+    });
+    waits.wait().unwrap();
+    rested(runs, 6000);
+    site.leaves_nothing();
+}
+
+/// What runs needs no launcher; what waits is asked for again, and the dead one's jobs leave the queue.
+fn launcher_killed(slurm: &Slurm) {
+    let site = Site::new(slurm, "");
+    let runs = site.call("rest_once", 8_000);
+    site.wait_for("it runs", || site.running() == 1);
+    drain(slurm);
+    let waits = waits(&site);
+    let ((launcher, guard), name) = (site.launcher(), site.name());
+    assert_eq!(site.queue(&name).len(), 2);
+    signal(launcher, Signal::KILL);
+    site.wait_for("the waiting job is cancelled", || site.queue(&name).len() == 1);
+    resume(slurm);
+    rested(waits, 10);
+    rested(runs, 8_000);
+    site.wait_for("its jobs end", || site.queue(&name).is_empty() && site.jobs().is_empty());
+    end(guard);
+}
+
+/// With its launcher, and with what looks after that: programs that start afterwards find nobody, and end.
+fn server_killed(slurm: &Slurm) {
+    for (who, is_left) in [("server", false), ("launcher", false), ("guard", true)] {
+        println!("  {who}");
+        let mut site = Site::new(slurm, "");
+        let runs = site.call("rest_once", 170_000);
+        site.wait_for("it runs", || site.running() == 1);
+        drain(slurm);
+        let _waits = waits(&site);
+        let ((launcher, guard), name) = (site.launcher(), site.name());
+        if who == "guard" {
+            signal(guard, Signal::KILL);
+        }
+        if who != "server" {
+            // So that it cannot see its input end.
+            signal(launcher, Signal::STOP);
+        }
+        site.kill_server();
+        if who != "server" {
+            signal(launcher, Signal::KILL);
+        }
+        site.wait_for("what ran ends", || site.pilots().is_empty());
+        if !is_left {
+            site.wait_for("nothing is in the queue", || site.queue(&name).is_empty());
+        }
+        resume(slurm);
+        site.wait_for("what waited ends", || site.queue(&name).is_empty() && site.pilots().is_empty());
+        site.wait_for("the launcher ends", || !alive(launcher));
+        drop(runs);
+        end(guard);
+    }
+}
+
+/// What looks after a dead launcher goes on for half a minute, and in this test nobody needs it any more.
+fn end(guard: u32) {
+    if alive(guard) {
+        signal(guard, Signal::KILL);
+    }
+}
+
+fn preempted(slurm: &Slurm) {
+    let site = Site::new(slurm, "queue = \"low\"");
+    let (again, once, job) = site.pair(1500, 170_000);
+    let others = ["sbatch", "--partition=high", "--nodes=3", "--exclusive", "--output=/dev/null", "--wrap", "sleep 1"];
+    slurm.ask(&others);
+    says(once, &format!("its job {job} is over: preempted"));
     // Its nodes come back, and with them calls.
-    site.call("rest", 10).wait().unwrap();
-    assert!(site.slurm.brings(|| site.slurm.ask(&["squeue", "-h"]).is_empty()));
+    rested(again, 1500);
+    site.leaves_nothing();
 }
 
-#[test]
-fn calls_go_on_without_controller_and_launcher() {
-    let Some(site) = Site::new() else { return };
-    let call = site.start("rest_once", 3000);
-    let controller = std::fs::read_to_string(site.slurm.folder().join("slurmctld.pid")).unwrap();
-    let controller = controller.trim().parse().unwrap();
+fn without_controller(slurm: &Slurm) {
+    let site = Site::new(slurm, "");
+    let call = site.call("rest_once", 4000);
+    site.wait_for("it runs", || site.running() == 1);
+    let controller = std::fs::read_to_string(slurm.folder().join("slurmctld.pid")).unwrap().trim().parse().unwrap();
     signal(controller, Signal::STOP);
+    // The job goes on, and takes others; one more cannot be had now, and waits.
+    let hold = site.client.hold("place", 2, &HoldOptions::default()).unwrap();
     let outcome = call.wait();
-    site.client.routine("place").unwrap().call([]).unwrap();
     signal(controller, Signal::CONT);
-    outcome.unwrap();
-    // A launcher that is killed is begun anew when it is needed: what runs needs none.
-    let call = site.start("rest_once", 3000);
-    let launchers = site.launchers();
-    launchers.iter().for_each(|pid| signal(*pid, Signal::KILL));
-    let hold = site.client.hold("place", 3, &HoldOptions::default()).unwrap();
+    assert_eq!(outcome.unwrap().scalar::<i32>("rested").unwrap(), 4000);
     assert!(hold.ready(Some(PATIENCE)).unwrap());
-    call.wait().unwrap();
-    assert!(launchers.len() == 1 && eventually(|| site.launchers().iter().all(|pid| !launchers.contains(pid))));
     hold.release(Some(PATIENCE)).unwrap();
-    assert!(site.slurm.brings(|| site.slurm.ask(&["squeue", "-h"]).is_empty()));
+    site.leaves_nothing();
 }

@@ -374,7 +374,7 @@ int farcall_call_poll(farcall_call *call, farcall_results **results, farcall_err
 enum farcall_news_kind {
     FARCALL_NEWS_QUEUED = 1,   /* `before` calls are before it */
     FARCALL_NEWS_STARTED = 2,  /* its routine began */
-    FARCALL_NEWS_PROGRESS = 3, /* `done`, from 0 to 1, and a word on it */
+    FARCALL_NEWS_PROGRESS = 3, /* `done`, from 0 to 1, and a word on it; before it began: 0, and what the call waits for */
     FARCALL_NEWS_STDOUT = 4,   /* bytes that the routine wrote to its standard output, cut anywhere */
     FARCALL_NEWS_STDERR = 5,   /* the same of its standard error */
     FARCALL_NEWS_OVER = 6,     /* its outcome is there for farcall_call_wait */

@@ -85,6 +85,23 @@ def test_a_notebook_has_a_bar_in_its_cell(anneal, monkeypatch):
     assert shown[-1][1].startswith('<progress value="1.0000" max="1"') and "step 1 of 10" in shown[0][1]
 
 
+def test_a_bar_says_what_a_call_waits_for_until_it_begins(farcall, monkeypatch):
+    from farcall import _bars
+
+    heard = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", heard)
+    monkeypatch.setattr(_bars, "_DRAW_EVERY_SECONDS", 0)
+    monkeypatch.setenv("FARCALL_PROGRESS", "1")
+    bar = _bars.Bar("far/rest")
+    bar(farcall.Progress("queued", before=3))
+    assert heard.getvalue() == ""
+    bar(farcall.Progress("queued", text="waits for job 7 of slurm"))
+    bar(farcall.Progress("running"))
+    bar(farcall.Progress("running", done=0.5, text="half"))
+    _, waits, begins, half = heard.getvalue().split("\r")
+    assert "waits for job 7 of slurm" in waits and "waits" not in begins and "half" in half
+
+
 def test_lines_never_wrap_and_words_are_words():
     from farcall._bars import line_of, page
 

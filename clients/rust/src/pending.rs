@@ -24,7 +24,8 @@ pub enum News {
     Queued(u32),
     /// Its routine began.
     Started,
-    /// What the routine says of its progress: the fraction that is done, 0 to 1, and a word on it.
+    /// What the routine says of its progress: the fraction that is done, 0 to 1, and a word on it. Before it began: 0, and
+    /// what the call waits for, where that is a job of a batch system.
     Progress(f64, String),
     /// What the routine wrote to its standard output: any bytes, cut anywhere.
     Stdout(Vec<u8>),

@@ -285,7 +285,7 @@ impl Driver {
                 }
                 Message::Obeyed(connection, channel, outcome) => self.server.obeyed(connection, channel, outcome),
                 Message::Control(control) => self.control(control),
-                Message::Jobs(jobs) => self.server.jobs(jobs),
+                Message::Jobs(jobs) => self.server.jobs(&self.world, jobs),
                 Message::Watched(reply) => reply.answer(Ok(self.server.status(&self.world))),
                 Message::Changed(answer) => self.directory_changed(answer),
                 Message::Started(executable, Ok(started)) => self.started(executable, started),

@@ -410,6 +410,8 @@ pub struct State {
     pub(crate) launched: Launched,
     /// Jobs of launchers, as they last told.
     pub(crate) jobs: Vec<JobStatus>,
+    /// When that was.
+    pub(crate) jobs_told: Instant,
 }
 
 impl State {
@@ -446,6 +448,7 @@ impl State {
             objects: Objects::default(),
             launched: Launched::default(),
             jobs: Vec::new(),
+            jobs_told: Instant::default(),
         }
     }
 

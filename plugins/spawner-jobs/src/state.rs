@@ -14,6 +14,11 @@ use crate::ranks::RanksRules;
 
 /// Starts of one executable, at most: pilots that end before it is there.
 pub(crate) const TRIES_MAX: u32 = 3;
+/// Time after which people are told that a job's program has not come, and between this and the next time.
+pub(crate) const ABSENT: Duration = Duration::from_secs(10);
+/// Time after which the other pilots of a job are not counted on when one has come: they are started together. One that comes
+/// later is welcome all the same.
+pub(crate) const TOGETHER: Duration = Duration::from_secs(60);
 /// Questions to a pilot without an answer: more than one, as this host may have stood still itself.
 pub(crate) const UNANSWERED_MAX: u32 = 3;
 
@@ -200,6 +205,9 @@ pub(crate) struct Job {
     pub(crate) wanted: u32,
     /// Slots that it was asked for.
     pub(crate) asked: u32,
+    /// Slots of these whose pilots have not come since it began, and until when they may.
+    pub(crate) missing: u32,
+    pub(crate) missing_until: Option<Instant>,
     /// Executables whose pilot is gone, and in which words, until it is known what became of the job, ...
     pub(crate) lost: Vec<(ExecutableId, String)>,
     /// ... or until then.
@@ -208,6 +216,10 @@ pub(crate) struct Job {
     pub(crate) came: u32,
     /// Whether any came.
     pub(crate) served: bool,
+    /// Since when it runs, as far as its launcher knows, ...
+    pub(crate) active_since: Option<Instant>,
+    /// ... and when people are told next that its program has not come.
+    pub(crate) absent_told: Option<Instant>,
     /// Its launcher was told to end it, or will be when it has a name for it.
     pub(crate) unwanted: bool,
     pub(crate) since: Instant,
@@ -338,7 +350,23 @@ impl State {
         let silent = self.pilots.values().map(|pilot| pilot.asked_next);
         let all = asked.chain(submitting).chain(idle).chain(silent).chain(self.gathering.values().copied());
         let lost = self.jobs.values().filter_map(|job| job.lost_until);
-        all.chain(lost).chain(self.closing).min()
+        let absent = self.jobs.values().flat_map(|job| [job.absent_told, job.missing_until]).flatten();
+        all.chain(lost).chain(absent).chain(self.closing).min()
+    }
+
+    /// What its launcher says of a job; and, once that is odd, that its program does not come.
+    fn text_of(&self, job: &Job, now: Instant) -> String {
+        let since = job.active_since.filter(|_| job.standing == Standing::Active && !job.served);
+        let absent = since.map(|since| now.since(since)).filter(|absent| *absent >= ABSENT);
+        let Some(absent) = absent else { return job.text.clone() };
+        let seconds = absent.as_secs();
+        let advice = match self.settings.dial(&job.kind.launcher) {
+            Dial::Tls => {
+                "; if its host cannot reach this one, say another reached_at of the launcher, or dial = \"stdio\""
+            }
+            Dial::Unix | Dial::Stdio => "",
+        };
+        format!("{}; its program has not come back for {seconds} s{advice}", job.text)
     }
 
     /// What people see.
@@ -354,7 +382,7 @@ impl State {
             launcher: job.kind.launcher.clone(),
             id: job.id.clone().unwrap_or_default(),
             state: if job.unwanted { "ending" } else { job.standing.word() }.to_owned(),
-            text: job.text.clone(),
+            text: self.text_of(job, now),
             slots: job.wanted,
             running: pilots().map(|pilot| pilot.running.len() as u32).sum(),
             hosts: hosts.into_iter().collect(),

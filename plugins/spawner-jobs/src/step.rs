@@ -225,6 +225,8 @@ impl Turn<'_> {
         self.end_late_launchers();
         self.fail_late_jobs();
         self.tell_late();
+        self.tell_of_absent();
+        self.give_up_missing();
         self.end_idle_pilots();
         self.ask_pilots();
         if self.state.closing.is_some_and(|until| until <= self.now) {

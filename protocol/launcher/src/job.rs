@@ -157,6 +157,12 @@ impl Job {
     }
 }
 
+/// The words for a job that ran for longer than it may.
+pub fn timed_out(minutes_max: Option<u32>) -> String {
+    let limit = minutes_max.map_or(String::new(), |minutes| format!(" of {minutes} min"));
+    format!("timed out: it reached its time limit{limit}")
+}
+
 fn number(name: &str, value: &str, least: u32, most: u32) -> Result<u32, String> {
     let number = value.trim().parse().ok().filter(|number| (least..=most).contains(number));
     number.ok_or_else(|| format!("{name}: a number from {least} to {most} is wanted"))

@@ -20,7 +20,7 @@ pub use job::{Backend, COUNT_MAX, Job};
 pub use processes::{Processes, Where};
 pub use request::{ATTRIBUTES_MAX, ID_BYTES_MAX, LINE_BYTES_MAX, REQUEST_BYTES_MAX, Request, Requests};
 pub use shell::quoted;
-pub use slurm::{Settings, Slurm};
+pub use slurm::{Settings, Slurm, cancel_waiting, list_waiting};
 
 #[cfg(test)]
 mod golden;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use farcall_base::Instant;
 
 use crate::action::{Action, Bridged, Ended, Event, Launcher, Start};
-use crate::job::Job;
+use crate::job::{Job, timed_out};
 use crate::jobs::{Jobs, Status};
 use crate::request::Request;
 
@@ -32,7 +32,7 @@ struct Running {
     /// It has begun.
     is_there: bool,
     /// For how long it may run from then on.
-    time: Option<Duration>,
+    minutes: Option<u32>,
     /// When its time is over.
     until: Option<Instant>,
     /// Why it was stopped.
@@ -76,8 +76,8 @@ impl Processes {
         }
         self.created += 1;
         let id = format!("{}", self.created);
-        let time = job.minutes_max.map(|minutes| Duration::from_secs(60 * u64::from(minutes)));
-        let running = Running { request, is_there: false, time, until: None, why: None, kill: None };
+        let running =
+            Running { request, is_there: false, minutes: job.minutes_max, until: None, why: None, kill: None };
         self.running.insert(id.clone(), running);
         self.jobs.reply("S".to_owned());
         let start = match (self.place, job.bridge.clone()) {
@@ -121,7 +121,7 @@ impl Processes {
     fn started(&mut self, now: Instant, id: &str) {
         let Some(running) = self.running.get_mut(id) else { return };
         running.is_there = true;
-        running.until = running.time.map(|time| now + time);
+        running.until = running.minutes.map(|minutes| now + Duration::from_secs(60 * u64::from(minutes)));
         let request = running.request.clone();
         self.jobs.created(&request, id);
         self.jobs.update(id, Status::Active, "running");
@@ -140,9 +140,9 @@ impl Processes {
     fn look(&mut self, now: Instant) {
         let is_due = |at: Option<Instant>| at.is_some_and(|at| now >= at);
         let late = self.running.iter().filter(|(_, running)| is_due(running.until));
-        let late: Vec<String> = late.map(|(id, _)| id.clone()).collect();
-        for id in late {
-            self.stop(now, &id, "timed out: its time was over");
+        let late: Vec<(String, String)> = late.map(|(id, running)| (id.clone(), timed_out(running.minutes))).collect();
+        for (id, why) in late {
+            self.stop(now, &id, &why);
         }
         for (id, running) in &mut self.running {
             if is_due(running.kill) {

@@ -20,6 +20,7 @@ use crate::job::Job;
 use crate::jobs::{JOBS_MAX, Jobs, Status};
 use crate::request::Request;
 
+pub use commands::{cancel_waiting, list_waiting};
 use end::Closing;
 use look::Looks;
 

@@ -201,6 +201,7 @@ fn invoke(
     let outcome = routine.call_watched(named, &options, pause, |call, news| match news {
         Some(News::Stdout(bytes) | News::Stderr(bytes)) => screen.show(&bytes),
         Some(News::Progress(done, words)) => screen.tell(done, words),
+        Some(News::Started) => screen.begin(),
         _ if screen.draws() => screen.draw(&call.transfer()),
         _ => {}
     });

@@ -1,6 +1,7 @@
 //! `farcall launch`: a launcher, which speaks the text protocol of spec/launcher.md on its standard streams. What is decided
 //! is decided in `farcall_launcher`; here are the streams, the processes and the clock.
 
+mod guard;
 mod program;
 mod registry;
 mod there;
@@ -16,6 +17,7 @@ use farcall_launcher::{Action, Event, Launcher, Processes, Requests, Settings, S
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use guard::Guard;
 use registry::Registry;
 
 /// Events that wait to be looked at; whoever has one more waits.
@@ -53,6 +55,9 @@ pub struct LaunchArguments {
     /// Slurm: for how long one of its commands may take, in seconds; half of that where it only looks
     #[arg(long, value_name = "SECONDS", default_value_t = 120.0, value_parser = seconds)]
     limit: f64,
+    /// Slurm: cancel the waiting jobs of this name when standard input ends
+    #[arg(long, value_name = "NAME", hide = true)]
+    guard: Option<String>,
 }
 
 fn seconds(text: &str) -> std::result::Result<f64, String> {
@@ -70,15 +75,24 @@ pub enum Input {
 
 /// Serves requests until standard input ends, a signal comes or `EXIT` is asked for.
 pub fn launch(arguments: &LaunchArguments) -> Result<ExitCode> {
+    if let Some(name) = &arguments.guard {
+        guard::guard(name);
+        return Ok(ExitCode::SUCCESS);
+    }
     let (sender, inputs) = sync_channel(EVENTS_MAX);
     listen(&sender)?;
+    let mut guard = None;
     let launcher: Box<dyn Launcher> = match arguments.kind {
         Kind::Local => Box::new(Processes::new(Where::Here)),
         Kind::Ssh => Box::new(Processes::new(Where::There)),
-        Kind::Slurm => Box::new(Slurm::new(slurm_settings(arguments)?)),
+        Kind::Slurm => {
+            let settings = slurm_settings(arguments)?;
+            guard = Some(Guard::begin(&settings.name)?);
+            Box::new(Slurm::new(settings))
+        }
     };
-    let desk =
-        Desk { launcher, requests: Requests::default(), clock: SystemClock::new(), sender, registry: Registry::new() };
+    let (requests, registry) = (Requests::default(), Registry::new());
+    let desk = Desk { launcher, requests, clock: SystemClock::new(), sender, registry, guard };
     Ok(if desk.serve(&inputs) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -129,6 +143,7 @@ struct Desk {
     clock: SystemClock,
     sender: SyncSender<Input>,
     registry: Registry,
+    guard: Option<Guard>,
 }
 
 impl Desk {
@@ -137,6 +152,8 @@ impl Desk {
         loop {
             if let Some(is_clean) = self.act() {
                 self.registry.kill_all();
+                // Where something may be left, it goes on trying.
+                self.guard.take().filter(|_| is_clean).into_iter().for_each(Guard::dismiss);
                 return is_clean;
             }
             let now = self.clock.now();

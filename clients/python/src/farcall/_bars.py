@@ -29,9 +29,12 @@ class Bar:
 
     def __call__(self, progress: Any) -> None:
         """What the server tells of the call."""
-        if progress.done is None or not self._draws:
+        waits = progress.state == "queued" and bool(progress.text)
+        # What it waited for is not what it does.
+        begins = progress.state == "running" and progress.done is None and self._last[1] != ""
+        if not (self._draws and (waits or begins or progress.done is not None)):
             return
-        self._last = (progress.done, progress.text)
+        self._last = (progress.done or 0.0, progress.text)
         now = time.monotonic()
         if self._drawn_at is None or now - self._drawn_at >= _DRAW_EVERY_SECONDS:
             self._drawn_at = now

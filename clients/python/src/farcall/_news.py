@@ -38,7 +38,7 @@ class Progress:
     done: Optional[float] = None
     """The part that is done, from 0 to 1, if the routine says so."""
     text: str = ""
-    """A word of the routine on it."""
+    """A word of the routine on it; while it is queued, what it waits for, such as a job of Slurm's, and where that stands."""
 
 
 class Listener:
@@ -52,6 +52,7 @@ class Listener:
         output = lib.FARCALL_WANT_OUTPUT if self._output is not None else 0
         # Bits of enum farcall_wanted; 0 if nobody wants anything.
         self.wanted = int(output | (lib.FARCALL_WANT_PROGRESS if self._progress is not None else 0))
+        self._state = "queued"
         # Bytes of a character may come in two pieces.
         decoder = codecs.getincrementaldecoder("utf-8")
         self._decoders = {kind: decoder("replace") for kind in _STREAMS}
@@ -84,10 +85,12 @@ class Listener:
         elif news.kind == lib.FARCALL_NEWS_QUEUED:
             self._tell(Progress("queued", before=news.before))
         elif news.kind == lib.FARCALL_NEWS_STARTED:
+            self._state = "running"
             self._tell(Progress("running"))
         elif news.kind == lib.FARCALL_NEWS_PROGRESS:
             text = bytes(ffi.buffer(news.text, news.bytes)).decode(errors="replace")
-            self._tell(Progress("running", done=news.done, text=text))
+            # Before a routine begins, its server says what the call waits for.
+            self._tell(Progress(self._state, done=news.done if self._state == "running" else None, text=text))
         elif news.kind == lib.FARCALL_NEWS_OVER:
             for kind in _STREAMS:
                 self._print(kind, b"", final=True)

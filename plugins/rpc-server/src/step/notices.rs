@@ -6,7 +6,7 @@
 
 use farcall_base::{ChannelId, Error, ExecutableId};
 use farcall_interfaces::spawner::{Output, Said};
-use farcall_wire::{Attribute, NOTICES, Notice, Open, wants};
+use farcall_wire::{Attribute, JobStatus, NOTICES, Notice, Open, wants};
 
 use crate::state::{Action, CallKey, Phase, Wants};
 use crate::step::pool::Rank;
@@ -46,6 +46,26 @@ impl Server {
         let before = call.on.map_or_else(in_pool, |executable| self.before_at_object(key, executable));
         let Some(before) = before else { return };
         self.notify(key, &Notice::Queued(u32::try_from(before).unwrap_or(u32::MAX)));
+        self.tell_wait(key);
+    }
+
+    /// A call waits for an executable that a launcher starts elsewhere: how far the job for that is.
+    pub(super) fn tell_wait(&mut self, key: CallKey) {
+        let Some(call) = self.state.calls.get(&key).filter(|call| call.wants.progress) else { return };
+        let Some(pool) = self.state.pools.get(&call.module_key()) else { return };
+        if let Some(words) = waited_for(&self.state.jobs, &pool.image.launcher) {
+            self.notify(key, &Notice::Progress(0.0, words));
+        }
+    }
+
+    /// Jobs are not as they were before.
+    pub(super) fn tell_waits(&mut self, before: &[JobStatus]) {
+        let is_news = |launcher: &str| waited_for(&self.state.jobs, launcher) != waited_for(before, launcher);
+        let pools = self.state.pools.values().filter(|pool| is_news(&pool.image.launcher));
+        let calls: Vec<CallKey> = pools.flat_map(|pool| pool.waiting.iter()).collect();
+        for key in calls {
+            self.tell_wait(key);
+        }
     }
 
     /// A call is passed on.
@@ -159,6 +179,15 @@ impl Server {
         self.state.touched.insert(connection);
         peer.connection.notice(channel, notice)
     }
+}
+
+/// The next job of a launcher that has not come, in words; `None` for calls that no launcher has to do with.
+fn waited_for(jobs: &[JobStatus], launcher: &str) -> Option<String> {
+    let has_come = |job: &JobStatus| job.state == "ending" || !job.hosts.is_empty();
+    let job = jobs.iter().find(|job| job.launcher == launcher && !has_come(job))?;
+    let which = if job.id.is_empty() { "a job".to_owned() } else { format!("job {}", job.id) };
+    let how = if job.text.is_empty() { &job.state } else { &job.text };
+    Some(format!("waits for {which} of {launcher}: {how}"))
 }
 
 fn left_out(lost: u64) -> Vec<u8> {

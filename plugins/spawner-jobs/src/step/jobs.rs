@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use farcall_base::{Error, ErrorKind, ExecutableId};
+use farcall_base::{Error, ErrorKind, ExecutableId, Instant};
 use farcall_wire::Failure;
 
 use super::{Action, Turn};
-use crate::state::{Asked, Job, Kind, Number, Place, Standing};
+use crate::state::{ABSENT, Asked, Job, Kind, Number, Place, Standing};
 
 impl Turn<'_> {
     /// Asks for as many slots as executables wait that none comes for.
@@ -37,10 +37,14 @@ impl Turn<'_> {
                 said: String::new(),
                 wanted,
                 asked: wanted,
+                missing: wanted,
+                missing_until: None,
                 came: 0,
                 lost: Vec::new(),
                 lost_until: None,
                 served: false,
+                active_since: None,
+                absent_told: None,
                 unwanted: false,
                 since: self.now,
             };
@@ -90,12 +94,19 @@ impl Turn<'_> {
         match standing {
             "PENDING" => {
                 job.standing = Standing::Pending;
+                (job.active_since, job.absent_told) = (None, None);
                 // One that waits again brings all that it was asked for.
-                job.wanted = if job.came == 0 { job.asked } else { job.wanted };
+                if job.came == 0 {
+                    (job.wanted, job.missing, job.missing_until) = (job.asked, job.asked, None);
+                }
                 self.tell_why(number);
             }
             "ACTIVE" => {
                 job.standing = Standing::Active;
+                if !job.served && job.active_since.is_none() {
+                    job.active_since = Some(self.now);
+                    job.absent_told = Some(self.now + ABSENT);
+                }
                 self.tell_why(number);
             }
             "DONE" | "FAILED" => self.job_over(number),
@@ -110,6 +121,7 @@ impl Turn<'_> {
             return;
         }
         job.standing = Standing::Over;
+        job.absent_told = None;
         let (kind, wanted, served, unwanted) = (job.kind.clone(), job.wanted, job.served, job.unwanted);
         if !job.lost.is_empty() {
             self.tell_why(number);
@@ -186,6 +198,43 @@ impl Turn<'_> {
                 .with("launcher", launcher)
                 .fix("look whether the batch system answers, or raise submit_ms of spawner-jobs in farcall.toml");
             self.job_failed(number, &error);
+        }
+    }
+
+    /// Jobs that run, and whose programs do not come.
+    pub(super) fn tell_of_absent(&mut self) {
+        for job in self.state.jobs.values_mut() {
+            let Some(at) = job.absent_told.filter(|at| *at <= self.now) else { continue };
+            job.absent_told = (!job.served && job.standing == Standing::Active).then(|| at.max(self.now) + ABSENT);
+            self.state.changed = true;
+        }
+    }
+
+    /// Pilots that have not come with the others may not come: their node died before they could. Its batch system may not know.
+    pub(super) fn give_up_missing(&mut self) {
+        let is_late = |until: Option<Instant>| until.is_some_and(|until| until <= self.now);
+        let jobs = self.state.jobs.iter_mut().filter(|(_, job)| is_late(job.missing_until));
+        let mut late = Vec::new();
+        for (number, job) in jobs {
+            job.wanted = job.wanted.saturating_sub(job.missing).max(job.came);
+            job.missing_until = None;
+            late.push((*number, job.kind.clone()));
+        }
+        for (number, kind) in late {
+            self.state.changed = true;
+            if !self.state.has_pilots(number) {
+                self.end_job(number);
+            }
+            self.serve(&kind);
+        }
+    }
+
+    /// A job whose last pilot left, while others never came, does not end by itself. Nobody needs it.
+    pub(super) fn end_if_left(&mut self, number: Number) {
+        let Some(job) = self.state.jobs.get(&number) else { return };
+        let is_left = job.standing == Standing::Active && job.missing > 0 && !self.state.has_pilots(number);
+        if is_left && self.state.waiting_of(&job.kind) == 0 {
+            self.end_job(number);
         }
     }
 

@@ -109,7 +109,7 @@ impl Turn<'_> {
     fn submitted(&self, launcher: &str, request: &str) -> Option<Number> {
         let number: Number = request.parse().ok()?;
         let job = self.state.jobs.get(&number)?;
-        (job.kind.launcher == launcher && job.id.is_none()).then_some(number)
+        (job.kind.launcher == launcher && job.id.is_none() && job.standing != Standing::Over).then_some(number)
     }
 
     fn created(&mut self, launcher: &str, request: &str, id: &str) {

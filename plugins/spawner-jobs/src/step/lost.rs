@@ -62,6 +62,9 @@ impl Turn<'_> {
         for number in of_it.map(|(number, _)| *number).collect::<Vec<_>>() {
             if let Some(job) = self.state.jobs.get_mut(&number) {
                 job.standing = Standing::Over;
+                // The next launcher may give its name to another job; and what it said last is of no worth.
+                job.id = None;
+                job.text.clear();
             }
             self.tell_why(number);
             self.forget_unless_piloted(number);

@@ -7,7 +7,7 @@ use farcall_interfaces::spawner::{ExitHow, Exited};
 use farcall_wire::{PILOT_VERSION, PilotHello};
 
 use super::{Action, Turn};
-use crate::state::{Number, Pilot, Place, Standing, UNANSWERED_MAX};
+use crate::state::{Number, Pilot, Place, Standing, TOGETHER, UNANSWERED_MAX};
 
 /// Slots of one pilot: more than any host has processors.
 const SLOTS_MAX: u32 = 16_384;
@@ -28,6 +28,9 @@ impl Turn<'_> {
             // One that began anew after a fault brings what was lost, or more.
             job.wanted = job.wanted.max(job.came);
             job.served = true;
+            job.absent_told = None;
+            job.missing = job.missing.saturating_sub(slots);
+            job.missing_until = if job.missing > 0 { job.missing_until.or(Some(self.now + TOGETHER)) } else { None };
             job.standing = Standing::Active;
         }
         self.state.changed = true;
@@ -148,7 +151,11 @@ impl Turn<'_> {
             job.wanted = job.wanted.saturating_sub(pilot.slots);
         }
         let kind = job.kind.clone();
+        let is_idle = ran.is_empty();
         self.ask_why(pilot.job, ran, &lost);
+        if is_idle {
+            self.end_if_left(pilot.job);
+        }
         self.forget_unless_piloted(pilot.job);
         self.serve(&kind);
     }

@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use crate::action::Outcome;
 use crate::jobs::Status;
 
+/// The words for an end by the clock; how long that was, Slurm does not say here.
+pub const TIMED_OUT: &str = "timed out";
+
 /// A state of Slurm, as far as it matters here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
@@ -38,7 +41,7 @@ impl State {
             "COMPLETED" => State::Over(Status::Done, "completed"),
             "CANCELLED" => failed("cancelled"),
             "FAILED" => failed("failed"),
-            "TIMEOUT" => failed("timed out: its time was over"),
+            "TIMEOUT" => failed(TIMED_OUT),
             "NODE_FAIL" => failed("a node failed"),
             "PREEMPTED" => failed("preempted"),
             "BOOT_FAIL" => failed("its nodes did not boot"),

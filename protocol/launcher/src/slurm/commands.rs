@@ -70,6 +70,23 @@ pub fn scancel_all(name: &str) -> Command {
     command(["scancel", &format!("--name={name}")])
 }
 
+/// Time of each command that follows a launcher that was killed.
+const AFTERWARDS: Duration = Duration::from_secs(60);
+
+/// Cancels what a launcher of this name submitted and Slurm has not begun.
+pub fn cancel_waiting(name: &str) -> Command {
+    Command { limit: AFTERWARDS, ..command(["scancel", "--state=PENDING", &format!("--name={name}")]) }
+}
+
+/// The ids of what [`cancel_waiting`] would cancel.
+pub fn list_waiting(name: &str) -> Command {
+    let name = format!("--name={name}");
+    Command {
+        limit: AFTERWARDS,
+        ..command(["squeue", "--noheader", "--all", "--states=PENDING", &name, "--format=%i"])
+    }
+}
+
 /// What the controller knows of a job.
 pub fn scontrol(id: &str) -> Command {
     command(["scontrol", "--oneliner", "show", "job", id])

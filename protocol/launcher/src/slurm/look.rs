@@ -6,7 +6,7 @@ use std::time::Duration;
 use farcall_base::Instant;
 
 use crate::action::{Action, Bridged, Outcome, Start};
-use crate::job::Backend;
+use crate::job::{Backend, Job, timed_out};
 use crate::jobs::Status;
 
 use super::answers::{self, Row, State};
@@ -279,7 +279,10 @@ impl Slurm {
 
     fn told_of_missing(&mut self, number: u64, id: &str, (state, code): (State, String)) {
         match state {
-            State::Over(status, words) => self.is_now(number, id, status, &joined(words, &code)),
+            State::Over(status, words) => {
+                let words = self.submissions.get(&number).map_or(words.to_owned(), |one| spelt_out(words, &one.job));
+                self.is_now(number, id, status, &joined(&words, &code));
+            }
             // It lives; the queue did not show it.
             _ => {
                 if let Some(submission) = self.submissions.get_mut(&number) {
@@ -303,6 +306,11 @@ impl Slurm {
 /// Words and what is behind them.
 fn joined(words: &str, code: &str) -> String {
     if code.is_empty() { words.to_owned() } else { format!("{words}: {code}") }
+}
+
+/// Says which limit a job reached.
+fn spelt_out(words: &str, job: &Job) -> String {
+    if words == answers::TIMED_OUT { timed_out(job.minutes_max) } else { words.to_owned() }
 }
 
 /// Reads a line as news of a job. What is not known is none.
@@ -333,7 +341,8 @@ fn news(submission: &mut Submission, row: &Row, place: Option<(usize, usize)>) -
         State::Over(_, words) => {
             // Some reasons say the same again, others are left from when it waited.
             let stale = ["NonZeroExitCode", "TimeLimit", "Resources", "Priority", "Dependency"];
-            let text = joined(words, reason.filter(|reason| !stale.contains(reason)).unwrap_or_default());
+            let words = spelt_out(words, &submission.job);
+            let text = joined(&words, reason.filter(|reason| !stale.contains(reason)).unwrap_or_default());
             if row.word == "FAILED" { News::Ended(text) } else { News::Is(Status::Failed, text) }
         }
     }

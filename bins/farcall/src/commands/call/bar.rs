@@ -78,9 +78,14 @@ fn going_on(transfer: &Transfer) -> Option<(Phase, u64, u64)> {
     }
 }
 
+/// What a call waits for, as a line of so many columns.
+pub fn waiting(words: &str, columns: usize) -> String {
+    words.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).take(columns).collect()
+}
+
 /// What a routine says of its progress, as a line of so many columns.
 pub fn told(done: f64, words: &str, columns: usize) -> String {
-    let words: String = words.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    let words = waiting(words, usize::MAX);
     let percent = format!("{:.0} %", done * 100.0);
     let said = if words.is_empty() { percent } else { format!("{percent}, {words}") };
     let room = columns.saturating_sub(said.chars().count() + 3);

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use farcall_client::Transfer;
 
-use super::bar::{Bar, told};
+use super::bar::{Bar, told, waiting};
 use crate::output::is_screen;
 
 /// Columns of a terminal that does not know.
@@ -23,6 +23,8 @@ pub struct Screen {
     inside_line: bool,
     /// What the routine said last of its progress: its arrays are all there then.
     told: Option<(f64, String)>,
+    /// Whether the routine began: before, it is told what the call waits for.
+    has_begun: bool,
     progress: ProgressForm,
 }
 
@@ -43,14 +45,32 @@ impl Screen {
     /// The screen of this process, if a person looks at it.
     pub fn new(wanted: bool, progress: ProgressForm) -> Screen {
         let draws = wanted && is_screen(&stderr());
-        Screen { draws, begun: Instant::now(), bar: Bar::default(), drawn: 0, inside_line: false, told: None, progress }
+        Screen {
+            draws,
+            begun: Instant::now(),
+            bar: Bar::default(),
+            drawn: 0,
+            inside_line: false,
+            told: None,
+            has_begun: false,
+            progress,
+        }
     }
 
-    /// Takes what the routine says of its progress.
+    /// The routine begins: what was said before is what the call waited for.
+    pub fn begin(&mut self) {
+        self.has_begun = true;
+        if self.told.take().is_some() {
+            self.clear();
+        }
+    }
+
+    /// Takes what the routine says of its progress; and before it begins, what the server says that it waits for.
     pub fn tell(&mut self, done: f64, words: String) {
         let line = match self.progress {
+            ProgressForm::Json if !self.has_begun => serde_json::json!({"waits": words}).to_string(),
             ProgressForm::Json => serde_json::json!({"progress": done, "words": words}).to_string(),
-            ProgressForm::Lines if !self.draws => told(done, &words, COLUMNS),
+            ProgressForm::Lines if !self.draws => self.line(done, &words, COLUMNS),
             _ => {
                 self.told = Some((done, words));
                 return self.draw_told();
@@ -60,13 +80,17 @@ impl Screen {
         let _ = writeln!(stderr().lock(), "{line}");
     }
 
+    fn line(&self, done: f64, words: &str, columns: usize) -> String {
+        if self.has_begun { told(done, words, columns) } else { waiting(words, columns) }
+    }
+
     fn draw_told(&mut self) {
         if let Some((done, words)) = self.told.clone()
             && self.draws
             && !self.inside_line
             && is_in_front()
         {
-            self.put(&told(done, &words, columns().saturating_sub(1)));
+            self.put(&self.line(done, &words, columns().saturating_sub(1)));
         }
     }
 

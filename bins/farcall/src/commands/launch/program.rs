@@ -62,7 +62,7 @@ fn cannot(command: &farcall_launcher::Command, error: &std::io::Error) -> Outcom
 }
 
 /// Runs a command to its end, or to its limit. Its output is read meanwhile: a pipe holds little.
-fn outcome(wanted: &farcall_launcher::Command) -> std::io::Result<Outcome> {
+pub fn outcome(wanted: &farcall_launcher::Command) -> std::io::Result<Outcome> {
     let (program, words) = wanted.words.split_first().ok_or(std::io::ErrorKind::NotFound)?;
     let mut command = Command::new(program);
     command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
