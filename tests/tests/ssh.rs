@@ -10,6 +10,7 @@ mod faults;
 mod nodes;
 
 use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use far::{Far, children_of, kill};
@@ -132,6 +133,22 @@ fn a_call_outlives_its_ssh() {
     let done = call.wait_with_output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     assert_ne!(far.pid(), pid, "another ssh came in its place");
+    far.end();
+}
+
+#[test]
+fn a_command_that_is_interrupted_ends_its_call() {
+    let far = Far::faked("", "/bin/sh");
+    far.printed(&["publish", trouble(false).to_str().unwrap()]);
+    for signal in ["-INT", "-TERM"] {
+        let mut call = far.command(&["call", "trouble/hold", "[1, 2]", "60000"]).spawn().unwrap();
+        far.is_calling();
+        assert!(Command::new("kill").args([signal, &call.id().to_string()]).status().unwrap().success());
+        assert!(call.wait().unwrap().code().is_none(), "it ends as the signal says");
+        assert!(!far.printed(&["top", "--once"]).contains("trouble/hold  running"), "{signal}: the call has ended");
+        let status: serde_json::Value = serde_json::from_str(&far.printed(&["top", "--once", "--json"])).unwrap();
+        assert_eq!(status["calls"].as_array().map(Vec::len), Some(0), "{status}");
+    }
     far.end();
 }
 

@@ -2,6 +2,7 @@
 
 mod bar;
 mod elements;
+mod interrupt;
 mod json;
 mod readable;
 mod screen;
@@ -21,9 +22,10 @@ use crate::files::{Pending, place_of};
 use crate::output::print;
 use crate::values::{Value, unmarked, value};
 use farcall_formats::Data;
+use interrupt::Interrupt;
 use screen::{ProgressForm, Screen};
 
-/// How often it is looked how far the call's arrays are.
+/// How often it is looked how far the call's arrays are, and whether it is to end.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Calls a routine.
@@ -197,15 +199,19 @@ fn invoke(
     let (ranks, told) = (arguments.ranks.unwrap_or(0), !arguments.quiet);
     let options = CallOptions { timeout, output: told, progress: told, ranks, ..CallOptions::default() };
     let mut screen = Screen::new(!arguments.quiet && !arguments.json, arguments.progress_form());
-    let pause = screen.draws().then_some(LOOK_EVERY);
-    let outcome = routine.call_watched(named, &options, pause, |call, news| match news {
-        Some(News::Stdout(bytes) | News::Stderr(bytes)) => screen.show(&bytes),
-        Some(News::Progress(done, words)) => screen.tell(done, words),
-        Some(News::Started) => screen.begin(),
-        _ if screen.draws() => screen.draw(&call.transfer()),
-        _ => {}
+    let mut interrupt = Interrupt::heard()?;
+    let outcome = routine.call_watched(named, &options, Some(LOOK_EVERY), |call, news| {
+        interrupt.look(call);
+        match news {
+            Some(News::Stdout(bytes) | News::Stderr(bytes)) => screen.show(&bytes),
+            Some(News::Progress(done, words)) => screen.tell(done, words),
+            Some(News::Started) => screen.begin(),
+            _ if screen.draws() => screen.draw(&call.transfer()),
+            _ => {}
+        }
     });
     screen.clear();
+    interrupt.end();
     outcome
 }
 
