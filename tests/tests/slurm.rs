@@ -40,7 +40,11 @@ fn what_becomes_of_jobs() {
     absent.end();
     println!("a job reaches its time limit");
     limited.end();
-    let alone: [Scene; 2] = [("a job is preempted", preempted), ("the controller stands still", without_controller)];
+    let alone: [Scene; 3] = [
+        ("a job is preempted", preempted),
+        ("the controller stands still", without_controller),
+        ("a node dies under 200 handles", node_dies_under_handles),
+    ];
     play(&slurm, &alone);
     assert!(slurm.brings(|| slurm.ask(&["squeue", "-h"]).is_empty()));
 }
@@ -264,5 +268,39 @@ fn without_controller(slurm: &Slurm) {
     assert_eq!(outcome.unwrap().scalar::<i32>("rested").unwrap(), 4000);
     assert!(hold.ready(Some(PATIENCE)).unwrap());
     hold.release(Some(PATIENCE)).unwrap();
+    site.leaves_nothing();
+}
+
+/// The node of the first job that runs, killed; and its name.
+fn kill_a_node(site: &Site<'_>) -> String {
+    let nodes = site.slurm.ask(&["squeue", "-h", "-t", "RUNNING", "-o", "%N"]);
+    let node = site.slurm.ask(&["scontrol", "show", "hostnames", &nodes[0]]).pop().unwrap();
+    site.slurm.node("kill", &node);
+    node
+}
+
+fn node_dies_under_handles(slurm: &Slurm) {
+    let site = Site::new(slurm, "");
+    let hold = site.client.hold("rest", 200, &HoldOptions::default()).unwrap();
+    assert!(hold.ready(Some(PATIENCE)).unwrap());
+    let rest = site.client.routine("rest").unwrap();
+    let start = |milliseconds: i32, on| {
+        let options = CallOptions { on, timeout: Some(PATIENCE), ..CallOptions::default() };
+        rest.start([("milliseconds", milliseconds.into())], &options).unwrap()
+    };
+    // Every other one runs when its node dies, or does not; some have just returned.
+    let milliseconds = |index: usize| if index.is_multiple_of(2) { 6000 } else { 10 * index as i32 };
+    let calls: Vec<_> = hold.ids().enumerate().map(|(index, id)| start(milliseconds(index), Some(id))).collect();
+    site.wait_for("half of them run", || site.running() <= 100);
+    let node = kill_a_node(&site);
+    let outcomes: Vec<_> = calls.into_iter().map(PendingCall::wait).collect();
+    let lost = outcomes.iter().filter_map(|outcome| outcome.as_ref().err()).collect::<Vec<_>>();
+    println!("    {} of 200 calls are lost: {:?}", lost.len(), lost.first().map(ToString::to_string));
+    // The half that lives serves on, each handle for itself.
+    assert!(!lost.is_empty() && lost.len() <= 100);
+    assert!(lost.iter().all(|error| error.kind() == ErrorKind::RoutineCrashed), "{lost:?}");
+    hold.release(Some(PATIENCE)).unwrap();
+    rested(start(10, None), 10);
+    slurm.node("revive", &node);
     site.leaves_nothing();
 }

@@ -216,6 +216,8 @@ pub(crate) struct Job {
     pub(crate) came: u32,
     /// Whether any came.
     pub(crate) served: bool,
+    /// Whether one is gone that was not told to end.
+    pub(crate) broken: bool,
     /// Since when it runs, as far as its launcher knows, ...
     pub(crate) active_since: Option<Instant>,
     /// ... and when people are told next that its program has not come.

@@ -43,6 +43,7 @@ impl Turn<'_> {
                 lost: Vec::new(),
                 lost_until: None,
                 served: false,
+                broken: false,
                 active_since: None,
                 absent_told: None,
                 unwanted: false,
@@ -229,10 +230,12 @@ impl Turn<'_> {
         }
     }
 
-    /// A job whose last pilot left, while others never came, does not end by itself. Nobody needs it.
+    /// A job whose last pilot left, while others never came or died with their node, does not end by itself until its batch
+    /// system finds that node dead, which takes minutes. Nobody needs it.
     pub(super) fn end_if_left(&mut self, number: Number) {
         let Some(job) = self.state.jobs.get(&number) else { return };
-        let is_left = job.standing == Standing::Active && job.missing > 0 && !self.state.has_pilots(number);
+        let waits_for_node = job.standing == Standing::Active && (job.missing > 0 || job.broken);
+        let is_left = waits_for_node && job.lost.is_empty() && !self.state.has_pilots(number);
         if is_left && self.state.waiting_of(&job.kind) == 0 {
             self.end_job(number);
         }

@@ -43,6 +43,7 @@ impl Turn<'_> {
         for (executable, how) in lost {
             self.lose(executable, &format!("{why}{how}"));
         }
+        self.end_if_left(number);
     }
 
     /// Those that nobody has answered for.

@@ -146,6 +146,7 @@ impl Turn<'_> {
         }
         let Some(job) = self.state.jobs.get_mut(&pilot.job) else { return };
         job.came = job.came.saturating_sub(pilot.slots);
+        job.broken |= !pilot.leaving;
         // Its slots are lost, unless its batch system begins it anew.
         if job.standing != Standing::Pending {
             job.wanted = job.wanted.saturating_sub(pilot.slots);
