@@ -12,6 +12,8 @@ use signal_hook::flag::{register_conditional_default, register_usize};
 /// Signals that came.
 pub struct Interrupt {
     signal: Arc<AtomicUsize>,
+    /// Whether the next one ends this process, as if nobody heard.
+    is_last: Arc<AtomicBool>,
     is_told: bool,
 }
 
@@ -19,16 +21,16 @@ impl Interrupt {
     /// Hears of signals from now on. The second one ends the command at once, whatever the server does.
     pub fn heard() -> Result<Interrupt> {
         let system = |error| Error::system("hear of signals", error);
-        let (signal, once) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        let (signal, is_last) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
         for (number, value) in [(SIGINT, 2), (SIGTERM, 15)] {
             // A shell's script has what it runs in the background hear of none.
             if !is_ignored(number) {
-                register_conditional_default(number, once.clone()).map_err(system)?;
-                signal_hook::flag::register(number, once.clone()).map_err(system)?;
+                register_conditional_default(number, is_last.clone()).map_err(system)?;
+                signal_hook::flag::register(number, is_last.clone()).map_err(system)?;
                 register_usize(number, signal.clone(), value).map_err(system)?;
             }
         }
-        Ok(Interrupt { signal, is_told: false })
+        Ok(Interrupt { signal, is_last, is_told: false })
     }
 
     /// Tells the server, when one came.
@@ -40,13 +42,14 @@ impl Interrupt {
             // Routines that look for it end at once; others have a time of grace.
             let _ = writeln!(
                 std::io::stderr(),
-                "farcall: the server was asked to end the call; another signal leaves it alone"
+                "farcall: the server was asked to end the call; a second Ctrl-C does not wait for that"
             );
         }
     }
 
-    /// Ends this process as the signal would have, if one came.
+    /// Ends this process as the signal would have, if one came; from now on, one does.
     pub fn end(&self) {
+        self.is_last.store(true, Ordering::Relaxed);
         let signal = i32::try_from(self.signal.load(Ordering::Relaxed)).unwrap_or(0);
         if signal != 0 {
             let _ = signal_hook::low_level::emulate_default_handler(signal);
