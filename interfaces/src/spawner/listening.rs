@@ -60,15 +60,31 @@ impl Listener {
             return;
         }
         let under_way = Arc::strong_count(&self.under_way) - 1;
-        let (bytes_lost, lost) = (self.lost + bytes.len() as u64, self.lost);
-        self.lost = bytes_lost;
-        if under_way < UNDER_WAY_MAX {
-            let (executable, bytes) = (self.executable, bytes.to_vec());
-            let said = Said { executable, output, bytes, lost, _under_way: self.under_way.clone() };
-            if self.port.try_send(said).is_ok() {
-                self.lost = 0;
-            }
+        if under_way >= UNDER_WAY_MAX || !self.send(output, bytes) {
+            self.miss(bytes.len() as u64);
         }
+    }
+
+    /// So many bytes more did not come as far as here.
+    pub fn miss(&mut self, bytes: u64) {
+        self.lost += bytes;
+    }
+
+    /// Nothing more will be told. What he missed at the end is told by a piece without bytes, however slow he is.
+    pub fn finish(mut self) {
+        if self.lost > 0 {
+            self.send(Output::Stderr, &[]);
+        }
+    }
+
+    fn send(&mut self, output: Output, bytes: &[u8]) -> bool {
+        let (executable, bytes, lost) = (self.executable, bytes.to_vec(), self.lost);
+        let said = Said { executable, output, bytes, lost, _under_way: self.under_way.clone() };
+        let is_sent = self.port.try_send(said).is_ok();
+        if is_sent {
+            self.lost = 0;
+        }
+        is_sent
     }
 }
 
@@ -93,6 +109,10 @@ mod tests {
         listener.tell(Output::Stderr, b"again");
         let said = receiver.try_receive().unwrap();
         assert_eq!((said.lost, said.output, &said.bytes[..]), (12, Output::Stderr, &b"again"[..]));
+        listener.miss(7);
+        listener.finish();
+        let said = receiver.try_receive().unwrap();
+        assert_eq!((said.lost, said.bytes.len()), (7, 0));
     }
 
     #[test]

@@ -328,10 +328,11 @@ impl Driver {
                 let exited = lines::exited(exited, self.clock.now());
                 self.events.push_back(Event::PilotReaped { pilot, exited });
             }
-            FromPilot::Said { executable, output, bytes, lost: _ } => {
+            FromPilot::Said { executable, output, bytes, lost } => {
                 let output = if output == 1 { Output::Stdout } else { Output::Stderr };
                 let reports = self.reports.get_mut(&ExecutableId(executable));
                 if let Some(listener) = reports.and_then(|reports| reports.listener.as_mut()) {
+                    listener.miss(lost);
                     listener.tell(output, &bytes);
                 }
             }
@@ -346,7 +347,9 @@ impl Driver {
                 if let Some(reports) = reports
                     && let Some(reply) = reports.hushing.pop_front()
                 {
-                    reports.listener = None;
+                    if let Some(listener) = reports.listener.take() {
+                        listener.finish();
+                    }
                     reply.answer(failure.map_or(Ok(()), |failure| Err(Error::from(failure))));
                 }
             }

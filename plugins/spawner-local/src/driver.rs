@@ -196,7 +196,13 @@ impl Driver {
 
     fn hush(&mut self, executable: ExecutableId) {
         self.collect_all_output(executable);
-        self.listeners.remove(&executable);
+        self.hear_out(executable);
+    }
+
+    fn hear_out(&mut self, executable: ExecutableId) {
+        if let Some(listener) = self.listeners.remove(&executable) {
+            listener.finish();
+        }
     }
 
     fn collect_messages(&mut self) {
@@ -260,7 +266,7 @@ impl Driver {
             let bytes = process.drain(output);
             self.wrote(executable, output, before, bytes);
         }
-        self.listeners.remove(&executable);
+        self.hear_out(executable);
         self.events.push_back(Event::Ended { executable, how, was_stopped });
     }
 

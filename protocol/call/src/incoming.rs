@@ -300,8 +300,13 @@ impl Connection {
     /// Tells the opener something about its running call. Notices may be lost: one that is longer than the peer accepts,
     /// or that finds the peer not reading, is dropped; then this is false.
     pub fn notice(&mut self, channel: ChannelId, notice: &Notice) -> bool {
+        !self.is_clogged() && self.last_notice(channel, notice)
+    }
+
+    /// As [`notice`](Self::notice), whether the peer reads or not: for one short word before an outcome.
+    pub fn last_notice(&mut self, channel: ChannelId, notice: &Notice) -> bool {
         let body = encode(notice);
-        if body.len() > self.body_bytes_max() || self.is_clogged() {
+        if body.len() > self.body_bytes_max() {
             return false;
         }
         if self.incoming.calls.get(channel).is_some_and(|call| !call.is_request && !call.resulted) {

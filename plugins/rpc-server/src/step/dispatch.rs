@@ -138,6 +138,7 @@ impl Server {
         outcome: Result<(Vec<Argument>, CallTimes)>,
     ) {
         self.end_inside(surroundings, key);
+        self.tell_missed(key);
         let Some(call) = self.state.calls.remove(&key) else { return };
         self.finish_inside(call.nesting.parent, key);
         self.state.coming.remove(&key);

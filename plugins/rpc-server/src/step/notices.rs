@@ -162,13 +162,19 @@ impl Server {
     pub fn heard_out(&mut self, surroundings: &mut dyn Surroundings, executable: ExecutableId) {
         let hushing = self.state.executables.get_mut(&executable).and_then(|record| record.hushing.take());
         let Some(channel) = hushing else { return };
-        if let Some(key) = self.in_line(executable, channel) {
-            let lost = self.state.calls.get(&key).map_or(0, |call| call.output_lost);
-            if lost > 0 {
-                self.notify(key, &Notice::Output(Output::Stderr as u8, left_out(lost)));
-            }
-        }
         self.call_over(surroundings, executable, channel);
+    }
+
+    /// A call is over: how much its client missed at the end is told even if he does not read, as the outcome is.
+    pub(super) fn tell_missed(&mut self, key: CallKey) {
+        let Some(call) = self.state.calls.get_mut(&key).filter(|call| call.output_lost > 0) else { return };
+        let note = Notice::Output(Output::Stderr as u8, left_out(std::mem::take(&mut call.output_lost)));
+        if let Some((connection, channel)) = call.client
+            && let Some(peer) = self.state.peers.get_mut(&connection)
+        {
+            self.state.touched.insert(connection);
+            peer.connection.last_notice(channel, &note);
+        }
     }
 
     /// False if the client does not read.
