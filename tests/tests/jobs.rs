@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use farcall_client::{Array, CallOptions, ErrorKind, HoldOptions, News, Order};
-use farcall_tests::{Directory, Server, Transport, alive, eventually};
+use farcall_tests::{Directory, Server, Transport, alive, eventually, told_and_missed};
 
 use site::{PATIENCE, Site, kill};
 
@@ -128,18 +128,27 @@ fn what_proves_a_job_is_in_its_folder_alone() {
 #[test]
 fn what_a_routine_prints_comes_to_its_caller() {
     let site = Site::new(LOCAL);
+    assert_eq!(said_by(&site, 3), "line 0\nline 1\nline 2\n");
+    // Much more than is told in time: what is left out on the way is counted wherever that was.
+    let lines = 500_000;
+    let (told, missed) = told_and_missed(&said_by(&site, lines));
+    let written: usize = (0..lines).map(|line| format!("line {line}\n").len()).sum();
+    assert_eq!(told + missed, written, "{told} bytes told, {missed} missed");
+}
+
+fn said_by(site: &Site, lines: i64) -> String {
     let options = CallOptions { output: true, timeout: Some(PATIENCE), ..CallOptions::default() };
-    let mut call = site.client.routine("speak").unwrap().start([("lines", 3.into())], &options).unwrap();
+    let mut call = site.client.routine("speak").unwrap().start([("lines", lines.into())], &options).unwrap();
     let mut said = String::new();
     loop {
         match call.next_news(Some(PATIENCE)).unwrap().expect("news come in time") {
-            News::Stdout(bytes) => said += &String::from_utf8(bytes).unwrap(),
+            News::Stdout(bytes) | News::Stderr(bytes) => said += &String::from_utf8(bytes).unwrap(),
             News::Over => break,
             _ => {}
         }
     }
     call.wait().unwrap();
-    assert_eq!(said, "line 0\nline 1\nline 2\n");
+    said
 }
 
 #[test]

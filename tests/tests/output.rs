@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use farcall_client::{CallOptions, Client, ErrorKind, News, PendingCall};
-use farcall_tests::{Directory, Server, Transport, fortran, manifest, trouble};
+use farcall_tests::{Directory, Server, Transport, fortran, manifest, told_and_missed, trouble};
 
 /// No test waits so long for one piece of news.
 const PATIENCE: Option<Duration> = Some(Duration::from_secs(20));
@@ -85,13 +85,7 @@ fn a_flood_is_bounded(transport: Transport) {
     let mut call = client.routine("flood").unwrap().start([("lines", lines.into())], &wanted()).unwrap();
     let heard = Heard::of(&mut call);
     assert_eq!(call.wait().unwrap().scalar::<i32>("done").unwrap(), 300_000);
-    let mut parts = heard.stderr.split("\n[farcall: ");
-    let (mut told, mut missed) = (parts.next().unwrap().len(), 0);
-    for part in parts {
-        let (note, rest) = part.split_once("]\n").unwrap();
-        missed += note.split(' ').next().unwrap().parse::<usize>().unwrap();
-        told += rest.len();
-    }
+    let (told, missed) = told_and_missed(&heard.stderr);
     let line = |line: i64| format!("warning {line}: the matrix is nearly singular, as far as anyone can tell\n").len();
     let written: usize = (0..lines).map(line).sum();
     assert_eq!(told + missed, written, "{told} bytes told, {missed} missed");
