@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_client::idl::interface::Order;
-use farcall_client::{Array, CallOptions, ErrorKind, HoldOptions};
-use farcall_tests::{alive, eventually, program};
+use farcall_client::{Array, CallOptions, ErrorKind, HoldOptions, News};
+use farcall_tests::{alive, eventually, program, told_and_missed};
 
 use far::Far;
 use rustix::process::Signal;
@@ -84,6 +84,42 @@ fn a_stream_that_ends_loses_no_idempotent_call() {
         assert_eq!(again.wait().unwrap().scalar::<i32>("rested").unwrap(), 2000);
         assert!(eventually(|| before.iter().all(|pid| !alive(*pid))), "the pilot is gone with its stream");
     }
+}
+
+/// Words that come faster than they are carried are left out, and counted; the node goes on.
+#[test]
+fn a_flood_ends_no_node() {
+    let site = Site::new(LOCAL);
+    let place = site.place(None);
+    let lines = 6_000_000;
+    let options = CallOptions { output: true, timeout: Some(PATIENCE), ..CallOptions::default() };
+    let mut call = site.client.routine("speak").unwrap().start([("lines", lines.into())], &options).unwrap();
+    let News::Stdout(bytes) = call.next_news(Some(PATIENCE)).unwrap().unwrap() else { panic!("it writes first") };
+    let mut said = String::from_utf8(bytes).unwrap();
+    let bridge = site.bridges()[0];
+    signal(bridge, Signal::STOP);
+    let expected: usize = (0..lines).map(|line| format!("line {line}\n").len()).sum();
+    let has_written = || written(place.pid) >= expected;
+    let is_held_up = eventually(has_written) || eventually(has_written);
+    signal(bridge, Signal::CONT);
+    assert!(is_held_up, "{} of {expected} bytes written", written(place.pid));
+    loop {
+        match call.next_news(Some(PATIENCE)).unwrap().expect("news come in time") {
+            News::Stdout(bytes) | News::Stderr(bytes) => said += &String::from_utf8(bytes).unwrap(),
+            News::Over => break,
+            _ => {}
+        }
+    }
+    call.wait().unwrap();
+    let (told, missed) = told_and_missed(&said);
+    assert_eq!(told + missed, expected, "{told} bytes told, {missed} missed");
+    assert_eq!(site.place(None), place, "the executable stays");
+}
+
+/// Bytes that a process has written so far.
+fn written(pid: u32) -> usize {
+    let io = std::fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
+    io.lines().find_map(|line| line.strip_prefix("wchar: ")?.parse().ok()).unwrap_or(0)
 }
 
 /// What neither answers nor ends its connection: a host that lost its power, and here a program that was stopped.

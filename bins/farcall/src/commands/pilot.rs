@@ -42,6 +42,9 @@ const PIECE_BYTES: usize = 64 << 10;
 const SILENCE_MAX: Duration = Duration::from_secs(1800);
 /// What waits to be told to the server.
 const OUTBOX_BYTES_MAX: usize = 64 << 20;
+/// While so much waits, no more news are taken: executables that write faster than the line carries miss being told, by
+/// their own small bound, and nothing else suffers.
+const CROWDED_BYTES: usize = 1 << 20;
 
 #[derive(Args)]
 pub struct PilotArguments {
@@ -199,7 +202,9 @@ impl Pilot {
         let waiting = PollFd::from_borrowed_fd(descriptor, PollFlags::IN | room);
         let left = self.silent_until.map(|until| until.since(self.clock.now()));
         let left = left.and_then(|left| Timespec::try_from(left).ok());
-        match poll(&mut [waiting, PollFd::new(&self.news, PollFlags::IN)], left.as_ref()) {
+        let mut watched = [waiting, PollFd::new(&self.news, PollFlags::IN)];
+        let count = if self.is_crowded() { 1 } else { 2 };
+        match poll(&mut watched[..count], left.as_ref()) {
             Ok(0) => {
                 let message = format!("the server asked nothing for {} s", SILENCE_MAX.as_secs());
                 Err(Error::new(ErrorKind::ConnectionLost, "serve a job", message))
@@ -307,8 +312,12 @@ impl Pilot {
         Ok(())
     }
 
+    fn is_crowded(&self) -> bool {
+        self.outbox.len() >= CROWDED_BYTES
+    }
+
     fn take_news(&mut self) {
-        loop {
+        while !self.is_crowded() {
             match self.news.try_receive() {
                 Ok(News::Started(executable, Ok(started))) => self.carry(executable, started),
                 Ok(News::Started(executable, Err(error))) => {
