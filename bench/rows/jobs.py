@@ -12,6 +12,7 @@ import socket
 import subprocess
 import time
 
+import farcall
 from processes import ROOT
 from turns import Turns, figure, row
 
@@ -19,6 +20,8 @@ NODES = 4
 ROUNDS = 7
 # No step of a measurement takes longer, unless something is wrong; in seconds.
 PATIENCE = 600
+# Handles that are made one after the other: more would take minutes and say the same.
+IN_SEQUENCE = 20
 
 
 class Slurm:
@@ -161,9 +164,20 @@ def starting(bench, slurm, sweep, dialled):
         "<= 1.3")
     with JobServer(bench, slurm, sweep, SINGLE) as server:
         singles = {"handles in a job each": server.sweeps(count, 0, 0)[0], "C programs in a job each": dialled.seconds(count, 1)}
+        few = min(count, IN_SEQUENCE)
+        singles[f"handles made one after the other ({few} measured)"] = one_after_the_other(server, few) * count / few
     for what, seconds in singles.items():
         row(f"{count} {what}: time over that of one submission", figure([seconds / value for value in turns.values["ours"]]),
             turns.null(), ">= 20" if "handles" in what else "")
+
+
+def one_after_the_other(server, count):
+    """As programs for the standard API make their handles (Ninf-G2, section 4.2): each is there before the next is asked for."""
+    with farcall.connect(server.address) as client, contextlib.ExitStack() as handles:
+        begin = time.monotonic()
+        for _ in range(count):
+            handles.enter_context(client.simulate.hold(1, timeout=PATIENCE))
+        return time.monotonic() - begin
 
 
 def sweeping(bench, slurm, sweep, most):
