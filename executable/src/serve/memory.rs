@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_interfaces::memory::{HeapRegion, MemorySource, Region};
+use farcall_wire::Failure;
 
-/// The segments that the server shares with this process.
+/// The segments that the server shares with this process. One that cannot be mapped, since its client sealed it in the meantime,
+/// costs the calls that name it.
 pub struct Segments {
     source: Arc<dyn MemorySource>,
-    mapped: BTreeMap<u32, Arc<dyn Region>>,
+    mapped: BTreeMap<u32, Result<Arc<dyn Region>>>,
 }
 
 impl Segments {
@@ -22,8 +24,7 @@ impl Segments {
         let bytes = usize::try_from(bytes).map_err(|_| {
             Error::new(ErrorKind::Protocol, "take shared memory", "a segment larger than the address space")
         })?;
-        let region = self.source.adopt(descriptor, bytes)?;
-        self.mapped.insert(segment, region);
+        self.mapped.insert(segment, self.source.adopt(descriptor, bytes));
         Ok(())
     }
 
@@ -41,6 +42,7 @@ impl Segments {
                 .with("needed", needed)
         };
         let region = self.mapped.get(&segment).ok_or_else(|| wrong("it lies in a segment that was never shared"))?;
+        let region = region.as_ref().map_err(|error| Error::from(Failure::from(error)))?;
         if length < needed {
             return Err(wrong("its memory is shorter than the array"));
         }

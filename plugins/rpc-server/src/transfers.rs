@@ -8,6 +8,7 @@ use farcall_base::{ChannelId, ConnectionId, Error, Result};
 use farcall_call::{Place, Side};
 use farcall_interfaces::memory::{HeapRegion, Region, Space};
 use farcall_interfaces::packing::Packing;
+use rustix::io::Errno;
 
 use crate::state::MemoryId;
 use crate::step::SlotMemory;
@@ -16,6 +17,9 @@ use crate::step::SlotMemory;
 const WRITE_BYTES: usize = 256 << 10;
 /// Fewer are put where the file is mapped.
 const WRITE_MIN: usize = 16 << 10;
+/// What a file that can be mapped may answer all the same: its owner sealed it against writing (which spares the mappings that
+/// are there), or the server has a limit on the size of files.
+const TAKEN_BY_MAPPINGS: [Errno; 2] = [Errno::PERM, Errno::FBIG];
 
 type Key = (ConnectionId, ChannelId, Side, u16);
 
@@ -140,15 +144,33 @@ impl Transfers {
     }
 
     /// `count` of them came.
+    ///
+    /// # Errors
+    /// `System` when there is no memory for them: that call cannot have its results.
     pub fn arrived(&mut self, key: Key, count: usize) -> Result<()> {
         if let Some(writing) = self.writing.take_if(|writing| writing.key == key) {
             let scratch = self.scratch.as_ref().expect("it was given as space");
-            write_all(&writing.file, Space::of(scratch, 0, count)?.bytes(), writing.offset)?;
+            let mut written = Space::of(scratch, 0, count)?;
+            match write_all(&writing.file, written.bytes(), writing.offset) {
+                Ok(()) => {}
+                Err(errno) if TAKEN_BY_MAPPINGS.contains(&errno) => self.by_mapping(&writing, written.bytes())?,
+                // To touch the page would be a SIGBUS, and every client's end.
+                Err(errno) => return Err(Error::system("write into a client's memory", errno.into())),
+            }
         }
         match self.packings.get_mut(&key) {
             Some((_, packing)) => packing.arrived(count),
             None => Ok(()),
         }
+    }
+
+    /// The file takes no more: what comes goes where it is mapped, as its seals leave that as it was.
+    fn by_mapping(&mut self, writing: &Writing, bytes: &[u8]) -> Result<()> {
+        let memory = self.packings.get(&writing.key).map(|(memory, _)| *memory);
+        let Some(kept) = memory.and_then(|memory| self.regions.get_mut(&memory)) else { return Ok(()) };
+        kept.file = None;
+        Space::of(&*kept.region, writing.offset as usize, bytes.len())?.bytes().copy_from_slice(bytes);
+        Ok(())
     }
 
     /// The array whose bytes at `place` are to be sent.
@@ -162,16 +184,16 @@ impl Transfers {
     }
 }
 
-fn write_all(file: &OwnedFd, mut bytes: &[u8], mut offset: u64) -> Result<()> {
+fn write_all(file: &OwnedFd, mut bytes: &[u8], mut offset: u64) -> std::result::Result<(), Errno> {
     while !bytes.is_empty() {
         match rustix::io::pwrite(file, bytes, offset) {
-            Ok(count) if count > 0 => {
+            Ok(0) => return Err(Errno::IO),
+            Ok(count) => {
                 bytes = &bytes[count..];
                 offset += count as u64;
             }
-            Err(rustix::io::Errno::INTR) => {}
-            Ok(_) => return Err(Error::internal("write into a client's memory", "nothing was taken")),
-            Err(errno) => return Err(Error::system("write into a client's memory", errno.into())),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
         }
     }
     Ok(())

@@ -300,7 +300,10 @@ impl FrameHandler for Taking<'_> {
 
     fn data_arrived(&mut self, header: &FrameHeader, count: u32, done: u32) -> Result<()> {
         let side = self.server.side_received(self.connection, header.channel);
-        self.world.transfers.arrived((self.connection, header.channel, side, header.slot), count as usize)?;
+        let place = (self.connection, header.channel, side, header.slot);
+        if let Err(error) = self.world.transfers.arrived(place, count as usize) {
+            self.server.memory_failed(self.connection, header.channel, error)?;
+        }
         self.server.data_arrived(self.world, self.connection, header, done)
     }
 }

@@ -1,6 +1,6 @@
 //! Where the bytes of data frames belong.
 
-use farcall_base::{ChannelId, ConnectionId, Result};
+use farcall_base::{ChannelId, ConnectionId, Error, Result};
 use farcall_call::{Place, Side};
 use farcall_idl::layout::{CallLayout, ParameterLayout};
 use farcall_interfaces::strided::Strided;
@@ -46,6 +46,17 @@ impl Server {
             return result_memory(finished, place);
         }
         call_memory(self.state.calls.get(&self.call_of(connection, place.channel)?)?, place)
+    }
+
+    /// The memory for an array takes nothing: its call fails, once its executable is done with it, and nobody else's.
+    ///
+    /// # Errors
+    /// `error`, where there is no such call: tell [`Server::broken`].
+    pub fn memory_failed(&mut self, connection: ConnectionId, channel: ChannelId, error: Error) -> Result<()> {
+        let key = self.call_of(connection, channel);
+        let Some(call) = key.and_then(|key| self.state.calls.get_mut(&key)) else { return Err(error) };
+        call.unwanted.get_or_insert(error);
+        Ok(())
     }
 
     /// Whose data come over a connection: we open the calls on executables' connections, clients those on theirs; callbacks

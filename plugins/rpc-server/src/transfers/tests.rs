@@ -93,6 +93,21 @@ fn short_runs_and_short_arrays_go_through_the_mapping() {
     assert!(rig.in_file().iter().all(|byte| *byte == 0));
 }
 
+/// Its owner may do that at any time; it spares the mapping.
+#[test]
+fn what_a_sealed_file_does_not_take_goes_through_the_mapping() {
+    let bytes = 3 * WRITE_BYTES;
+    let mut rig = Rig::new(BASE + bytes);
+    let file = rustix::fs::memfd_create(c"test", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+    rustix::fs::ftruncate(&file, (BASE + bytes) as u64).unwrap();
+    rustix::fs::fcntl_add_seals(&file, rustix::fs::SealFlags::FUTURE_WRITE).unwrap();
+    rig.memory = rig.transfers.keep_file(rig.region.clone(), Some(Arc::new(file)));
+    let data = pattern(bytes);
+    rig.receive(&Strided::contiguous(bytes as u64), &data, 70_001);
+    assert_eq!(rig.in_region()[BASE..], data);
+    assert!(rig.in_region()[..BASE].iter().all(|byte| *byte == 0));
+}
+
 #[test]
 fn a_file_that_takes_nothing_is_an_error() {
     let mut rig = Rig::new(1 << 20);

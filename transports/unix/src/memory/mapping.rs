@@ -15,6 +15,9 @@ use crate::stream::{give_back_stand_in, is_stand_in};
 /// Without these a peer could shrink the file, and our next access would be a SIGBUS.
 const SEALS_NEEDED: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
 
+/// What `statfs` says of memory in huge pages (linux/magic.h).
+const HUGETLBFS_MAGIC: rustix::fs::FsWord = 0x9584_58f6;
+
 /// Identities of mappings that are gone, for whoever told another process of them.
 pub type Obituaries = Arc<Mutex<Vec<u64>>>;
 
@@ -115,7 +118,7 @@ fn map_sealed(descriptor: &OwnedFd, bytes: usize) -> Result<*mut u8> {
     let refuse = |what: String| {
         Error::new(ErrorKind::Protocol, "map shared memory", format!("the peer shared {what}"))
             .with("announced", Bytes(bytes as u64))
-            .fix("the peer is broken, hostile or not Farcall; the connection is closed")
+            .fix("the peer is broken, hostile or not Farcall")
     };
     // Anything but a memfd (or a file on a tmpfs, which is the same thing) knows no seals and fails here.
     let seals = rustix::fs::fcntl_get_seals(descriptor).map_err(|_| refuse("no memory".into()))?;
@@ -126,6 +129,11 @@ fn map_sealed(descriptor: &OwnedFd, bytes: usize) -> Result<*mut u8> {
     let size = u64::try_from(status.st_size).unwrap_or(0);
     if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile || size != bytes as u64 || bytes == 0 {
         return Err(refuse(format!("memory of {}", Bytes(size))));
+    }
+    // Huge pages that were given back by their maker may be another's when they are touched again: a SIGBUS, too.
+    let system = rustix::fs::fstatfs(descriptor).map_err(|errno| Error::system("map shared memory", errno.into()))?;
+    if system.f_type == HUGETLBFS_MAGIC {
+        return Err(refuse("memory in huge pages of a pool (MFD_HUGETLB)".into()));
     }
     match map(descriptor, bytes) {
         Ok(base) => Ok(base),

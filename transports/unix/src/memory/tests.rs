@@ -147,6 +147,15 @@ fn hostile_descriptors_are_refused() {
         let error = source.adopt(descriptor, bytes).err().expect(what);
         assert_eq!(error.kind(), ErrorKind::Protocol, "{what}: {error}");
     }
+    // Where the system has none, there is nothing to be afraid of.
+    let huge = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | MemfdFlags::HUGETLB;
+    if let Ok(descriptor) = rustix::fs::memfd_create(c"huge", huge)
+        && rustix::fs::ftruncate(&descriptor, 2 << 20).is_ok()
+    {
+        rustix::fs::fcntl_add_seals(&descriptor, sealed).unwrap();
+        let error = source.adopt(descriptor, 2 << 20).err().unwrap();
+        assert!(error.kind() == ErrorKind::Protocol && error.to_string().contains("huge pages"), "{error}");
+    }
     // More than the limit: refused before anything is mapped. The refusals above must have given back what they took.
     let large = memfd(65 * MIB, sealed);
     assert_eq!(source.adopt(large, 65 * MIB).err().unwrap().kind(), ErrorKind::LimitExceeded);
