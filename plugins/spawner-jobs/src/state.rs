@@ -208,8 +208,10 @@ pub(crate) struct Job {
     /// Slots of these whose pilots have not come since it began, and until when they may.
     pub(crate) missing: u32,
     pub(crate) missing_until: Option<Instant>,
-    /// Executables whose pilot is gone, and in which words, until it is known what became of the job, ...
+    /// Executables whose pilot is gone, and in which words, and slots that may come again, until it is known what became of the
+    /// job, ...
     pub(crate) lost: Vec<(ExecutableId, String)>,
+    pub(crate) doubtful: u32,
     /// ... or until then.
     pub(crate) lost_until: Option<Instant>,
     /// Slots whose pilots have come.

@@ -81,8 +81,8 @@ struct Submission {
     was_active: bool,
     /// Looks without garbage in which it was not there.
     misses: u32,
-    /// Somebody wants to know how it is.
-    is_asked: bool,
+    /// Somebody wants to know how it is: by a look after this one, which may have begun before that was in doubt.
+    asked_after: Option<u64>,
     /// What it is asked about already.
     is_inquired: bool,
     /// The words for its end, while its exit status is asked for.
@@ -177,7 +177,7 @@ impl Slurm {
             was_seen: false,
             was_active: false,
             misses: 0,
-            is_asked: false,
+            asked_after: None,
             is_inquired: false,
             end: None,
             is_unwanted: false,

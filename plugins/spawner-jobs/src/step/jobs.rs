@@ -41,6 +41,7 @@ impl Turn<'_> {
                 missing_until: None,
                 came: 0,
                 lost: Vec::new(),
+                doubtful: 0,
                 lost_until: None,
                 served: false,
                 broken: false,
@@ -124,7 +125,7 @@ impl Turn<'_> {
         job.standing = Standing::Over;
         job.absent_told = None;
         let (kind, wanted, served, unwanted) = (job.kind.clone(), job.wanted, job.served, job.unwanted);
-        if !job.lost.is_empty() {
+        if job.lost_until.is_some() {
             self.tell_why(number);
         } else if !served && !unwanted {
             let said = if job.text.is_empty() { String::new() } else { format!(": {}", job.text) };

@@ -12,13 +12,16 @@ use crate::state::{Asked, Number, Standing, TRIES_MAX};
 const ANSWER_MAX: Duration = Duration::from_secs(5);
 
 impl Turn<'_> {
-    /// These were running: their launcher is asked what became of their job.
+    /// A pilot is gone, and these with it: the launcher is asked what became of their job, if anybody runs or waits.
     pub(super) fn ask_why(&mut self, number: Number, executables: Vec<ExecutableId>, how: &str) {
-        let Some(job) = self.state.jobs.get_mut(&number).filter(|_| !executables.is_empty()) else { return };
-        let is_asked = !job.lost.is_empty();
+        let Some(kind) = self.state.jobs.get(&number).map(|job| job.kind.clone()) else { return };
+        let waits = self.state.waiting_of(&kind) > 0;
+        let Some(job) = self.state.jobs.get_mut(&number) else { return };
+        let is_asked = job.lost_until.is_some();
+        let is_needed = is_asked || !executables.is_empty() || (waits && job.doubtful > 0);
         job.lost.extend(executables.into_iter().map(|executable| (executable, how.to_owned())));
-        let launcher = job.kind.launcher.clone();
-        let may_know = matches!(job.standing, Standing::Pending | Standing::Active) && !job.unwanted;
+        let launcher = kind.launcher;
+        let may_know = matches!(job.standing, Standing::Pending | Standing::Active) && !job.unwanted && is_needed;
         let id = job.id.clone().filter(|_| may_know && self.state.closing.is_none());
         let Some(id) = id.filter(|_| self.state.launchers.contains_key(&launcher)) else {
             return self.tell_why(number);
@@ -33,17 +36,24 @@ impl Turn<'_> {
     pub(super) fn tell_why(&mut self, number: Number) {
         let Some(job) = self.state.jobs.get_mut(&number) else { return };
         job.lost_until = None;
-        let lost = std::mem::take(&mut job.lost);
+        let (lost, doubtful) = (std::mem::take(&mut job.lost), std::mem::take(&mut job.doubtful));
+        if job.standing != Standing::Pending {
+            job.wanted = job.wanted.saturating_sub(doubtful);
+        }
         let id = job.id.as_deref().unwrap_or("?");
         let why = match job.standing {
             Standing::Over if !job.text.is_empty() => format!("its job {id} is over: {}; ", job.text),
             Standing::Pending if !job.text.is_empty() => format!("its job {id} waits again: {}; ", job.text),
             _ => String::new(),
         };
+        let kind = job.kind.clone();
         for (executable, how) in lost {
             self.lose(executable, &format!("{why}{how}"));
         }
         self.end_if_left(number);
+        if doubtful > 0 {
+            self.serve(&kind);
+        }
     }
 
     /// Those that nobody has answered for.

@@ -29,6 +29,7 @@ impl Turn<'_> {
             job.wanted = job.wanted.max(job.came);
             job.served = true;
             job.absent_told = None;
+            job.doubtful = job.doubtful.saturating_sub(slots);
             job.missing = job.missing.saturating_sub(slots);
             job.missing_until = if job.missing > 0 { job.missing_until.or(Some(self.now + TOGETHER)) } else { None };
             job.standing = Standing::Active;
@@ -147,16 +148,14 @@ impl Turn<'_> {
         let Some(job) = self.state.jobs.get_mut(&pilot.job) else { return };
         job.came = job.came.saturating_sub(pilot.slots);
         job.broken |= !pilot.leaving;
-        // Its slots are lost, unless its batch system begins it anew.
-        if job.standing != Standing::Pending {
-            job.wanted = job.wanted.saturating_sub(pilot.slots);
-        }
         let kind = job.kind.clone();
-        let is_idle = ran.is_empty();
-        self.ask_why(pilot.job, ran, &lost);
-        if is_idle {
-            self.end_if_left(pilot.job);
+        // Its slots are lost, unless its batch system begins it anew.
+        if pilot.leaving && job.standing != Standing::Pending {
+            job.wanted = job.wanted.saturating_sub(pilot.slots);
+        } else {
+            job.doubtful = job.doubtful.saturating_add(pilot.slots);
         }
+        self.ask_why(pilot.job, ran, &lost);
         self.forget_unless_piloted(pilot.job);
         self.serve(&kind);
     }

@@ -30,6 +30,8 @@ pub struct Looks {
     next: Option<Instant>,
     /// The time between this and the one after it.
     interval: Duration,
+    /// How many have begun.
+    begun: u64,
     failing_since: Option<Instant>,
     was_said: bool,
     pub places: BTreeMap<String, (usize, usize)>,
@@ -39,7 +41,7 @@ pub struct Looks {
 impl Looks {
     pub fn new(interval: Duration) -> Looks {
         let places = BTreeMap::new();
-        Looks { next: None, interval, failing_since: None, was_said: false, places, places_asked: None }
+        Looks { next: None, interval, begun: 0, failing_since: None, was_said: false, places, places_asked: None }
     }
 
     /// Something is about to change.
@@ -73,6 +75,7 @@ impl Slurm {
             return;
         }
         self.looks.next = None;
+        self.looks.begun += 1;
         self.run(Errand::Look, commands::squeue(&self.settings.name));
         let is_due = self.looks.places_asked.is_none_or(|at| now.since(at) >= PLACES);
         if is_due && self.submissions.values().any(|submission| submission.was_seen && !submission.was_active) {
@@ -82,10 +85,10 @@ impl Slurm {
     }
 
     /// Somebody asks for a job, perhaps because it does no more what it should: what the queue says of it next is told,
-    /// changed or not. While it is ending, that is nothing yet.
+    /// changed or not. While it is ending, that is nothing yet; nor is what a look says that had begun before.
     pub(super) fn look_again(&mut self, now: Instant, id: &str) {
         if let Some(submission) = self.number_of(id).and_then(|number| self.submissions.get_mut(&number)) {
-            submission.is_asked = true;
+            submission.asked_after = Some(self.looks.begun);
             self.looks.next = Some(now);
         }
     }
@@ -113,9 +116,12 @@ impl Slurm {
         // Where nothing happens, look less often.
         let is_quiet = self.jobs.actions.len() == before;
         let longer = if is_quiet { self.looks.interval.mul_f64(1.5) } else { self.settings.interval_min };
-        let is_awaited = self.submissions.values().any(|submission| submission.is_asked);
+        let is_awaited = self.submissions.values().any(|submission| submission.asked_after.is_some());
         self.looks.interval = if is_awaited { self.settings.interval_min } else { longer.min(self.interval_max()) };
-        self.looks.next = Some(now + self.looks.interval);
+        // Whoever asked during this look waits for the next one.
+        let begun = self.looks.begun;
+        let is_due = self.submissions.values().any(|submission| submission.asked_after == Some(begun));
+        self.looks.next = Some(if is_due { now } else { now + self.looks.interval });
     }
 
     /// No news: the jobs stay as they are, and after a while their users are told why they hear nothing.
@@ -151,12 +157,19 @@ impl Slurm {
             None => self.number_of(&row.id)?,
         };
         let place = self.looks.places.get(&row.id).copied();
+        let begun = self.looks.begun;
         let submission = self.submissions.get_mut(&number)?;
         submission.was_seen = true;
         submission.misses = 0;
-        let news = news(submission, row, place);
-        if matches!(news, News::Is(..)) && std::mem::take(&mut submission.is_asked) {
-            self.jobs.say_again(&row.id);
+        let mut news = news(submission, row, place);
+        match (submission.asked_after, &news) {
+            // What makes somebody ask may have come afterwards.
+            (Some(after), News::Is(Status::Pending | Status::Active, _)) if after >= begun => news = News::Nothing,
+            (Some(_), News::Is(..)) => {
+                submission.asked_after = None;
+                self.jobs.say_again(&row.id);
+            }
+            _ => {}
         }
         match news {
             News::Nothing => {}
