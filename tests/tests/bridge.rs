@@ -171,6 +171,21 @@ fn a_host_that_cannot_reach_its_server_says_so() {
     }
 }
 
+/// What is made for one job holds by any clock: a node's may be years off.
+#[test]
+fn a_node_whose_clock_is_years_off_runs_routines() {
+    let folder = farcall_tests::Directory::new();
+    let clock = folder.0.join("clock.so");
+    farcall_tests::compile("clock.c", &clock, &["-shared", "-fPIC"]);
+    for ahead in ["400000000", "-1700000000", "9000000000"] {
+        let words = format!("#!/bin/sh\nexec env LD_PRELOAD={clock:?} CLOCK_AHEAD={ahead} {:?} \"$@\"\n", program());
+        let node = site::script(&folder, "node", &words);
+        for dial in ["\"stdio\"", "\"tls\", reached_at = [\"localhost\"]"] {
+            Site::new(&format!("launchers.local = {{ dial = {dial}, program = {node:?} }}")).flip(10);
+        }
+    }
+}
+
 /// One that does not pass streams on starts programs that hear nothing.
 #[test]
 fn a_launcher_that_knows_no_bridge_is_named() {

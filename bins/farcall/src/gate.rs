@@ -22,8 +22,6 @@ const HANDSHAKE_MAX: Duration = Duration::from_secs(30);
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 /// Where launchers of this host reach the server.
 const LOOPBACK: &str = "127.0.0.1";
-/// Longer than any job; a certificate is of no use once its job is over.
-const DAYS: u32 = 400;
 
 static NUMBERS: AtomicU64 = AtomicU64::new(0);
 
@@ -70,7 +68,7 @@ struct JobGate {
 
 /// An authority for this gate alone: both ends trust nobody else.
 fn certified(wish: &GateWish<'_>, folder: Own) -> Result<JobGate> {
-    let (signer, _) = Signer::create()?;
+    let signer = Signer::for_once()?;
     let through_launcher = wish.dial == Dial::Stdio;
     let own = through_launcher || wish.reached_at.is_empty();
     let hosts = if own { vec![own_name()] } else { wish.reached_at.to_vec() };
@@ -101,8 +99,9 @@ fn own_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
+/// What is signed for once has no days.
 fn order(kind: Kind, name: &str, hosts: Vec<String>) -> Order {
-    Order { kind, name: name.to_owned(), hosts, days: DAYS, file: PathBuf::new() }
+    Order { kind, name: name.to_owned(), hosts, days: 0, file: PathBuf::new() }
 }
 
 fn write_private(path: &Path, text: &str) -> Result<()> {

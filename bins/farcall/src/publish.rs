@@ -91,7 +91,8 @@ pub fn read_bytes(file: &Path) -> Result<Vec<u8>> {
                 named(ErrorKind::NotFound, &error.to_string())
                     .fix(format!("name a file, or one of {}", shipped::names()))
             }
-            std::io::ErrorKind::NotFound => named(ErrorKind::NotFound, &error.to_string()),
+            std::io::ErrorKind::NotFound => named(ErrorKind::NotFound, &error.to_string())
+                .fix("look whether the path is right: a server reads the files of the host that it runs on"),
             std::io::ErrorKind::InvalidInput => {
                 named(ErrorKind::InvalidArgument, "it is no plain file").fix("save the text in a file, and name that")
             }

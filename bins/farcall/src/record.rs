@@ -11,6 +11,8 @@ use std::time::{Duration, SystemTime};
 pub const RENEWAL: Duration = Duration::from_secs(30);
 /// When one that has not said so is taken for dead: a home of the network's may stand still for minutes.
 const SILENCE_MAX: Duration = Duration::from_secs(600);
+/// What their names begin with.
+const PREFIX: &str = "server-";
 /// Longest record.
 const BYTES_MAX: u64 = 16 << 10;
 
@@ -50,28 +52,43 @@ fn folders() -> impl Iterator<Item = PathBuf> {
 }
 
 fn file_in(folder: &Path, name: &str) -> PathBuf {
-    folder.join(format!("server-{name}"))
+    folder.join(format!("{PREFIX}{name}"))
 }
 
 /// The record of the server of that name, if there is one.
 pub fn find(name: &str) -> Option<Found> {
-    folders().map(|folder| file_in(&folder, name)).find_map(|file| {
-        let status = fs::metadata(&file).ok().filter(|status| status.uid() == farcall_transport_unix::own_uid())?;
-        let record = Record::read(&file)?;
-        let silence = now_in(file.parent()?).duration_since(status.modified().ok()?).unwrap_or_default();
-        Some(Found { record, is_fresh: silence < SILENCE_MAX })
-    })
+    folders().find_map(|folder| found_in(&file_in(&folder, name)))
+}
+
+/// All records in a folder.
+pub fn all_in(folder: &Path) -> Vec<Found> {
+    let is_record = |file: &PathBuf| file.file_name().and_then(|name| name.to_str()?.strip_prefix(PREFIX)).is_some();
+    let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    files.filter(is_record).filter_map(|file| found_in(&file)).collect()
+}
+
+fn found_in(file: &Path) -> Option<Found> {
+    let status = fs::metadata(file).ok().filter(|status| status.uid() == farcall_transport_unix::own_uid())?;
+    let record = Record::read(file)?;
+    let silence = now_in(file.parent()?).duration_since(status.modified().ok()?).unwrap_or_default();
+    Some(Found { record, is_fresh: silence < SILENCE_MAX })
 }
 
 /// Where a record of that name can be kept: in the first folder that can be written to.
 pub fn place(name: &str) -> Option<PathBuf> {
-    let can_be_written = |folder: &PathBuf| {
-        let file = folder.join(format!(".try-{}", std::process::id()));
-        let written = fs::create_dir_all(folder).and_then(|()| fs::write(&file, "x"));
-        let _ = fs::remove_file(file);
-        written.is_ok()
-    };
+    let can_be_written = |folder: &PathBuf| fs::create_dir_all(folder).and_then(|()| check_written(folder)).is_ok();
     folders().find(can_be_written).map(|folder| file_in(&folder, name))
+}
+
+/// Fails where nothing can be written into a folder: a disk that is full lets files be made, and takes no byte.
+///
+/// # Errors
+/// What the system says.
+pub fn check_written(folder: &Path) -> std::io::Result<()> {
+    let file = folder.join(format!(".try-{}", std::process::id()));
+    let written = fs::write(&file, "x");
+    let _ = fs::remove_file(file);
+    written
 }
 
 /// The time as the folder's file system has it, which may be another host's.

@@ -1,6 +1,7 @@
 //! `farcall serve`: a node with directory, spawner, server and metrics, and the modules it publishes.
 
 mod begin;
+mod copies;
 mod end;
 mod folder;
 mod keeper;
@@ -37,6 +38,9 @@ use end::End;
 use folder::PrivateFolder;
 use keeper::Keeper;
 use publisher::Publisher;
+
+/// Open files that a server needs for itself and a call or two: some 40.
+const DESCRIPTORS_FEWEST: u64 = 64;
 
 /// Publishes routines and serves them.
 #[derive(Args)]
@@ -113,7 +117,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
         let _ = rustix::process::setsid();
     }
     let signals = signals()?;
-    raise_descriptors();
+    raise_descriptors()?;
     let mut manifest = match &arguments.manifest {
         Some(path) => Manifest::load(path)?.completed(&plugins),
         None => Manifest::of(&plugins)?,
@@ -170,11 +174,21 @@ fn kept(arguments: &ServeArguments) -> Keeper {
 }
 
 /// A server may have as many descriptors open as the system lets it: the usual soft limit, 1024, is there for programs
-/// that use select(2), and is far below `connections_max`.
-fn raise_descriptors() {
+/// that use select(2), and is far below `connections_max`. One that can take no client says so at once.
+fn raise_descriptors() -> Result<()> {
     let limit = rustix::process::getrlimit(Resource::Nofile);
     // It fails only where it is raised already.
     let _ = rustix::process::setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+    match limit.maximum {
+        Some(files) if files < DESCRIPTORS_FEWEST => {
+            Err(Error::new(ErrorKind::LimitExceeded, "serve", format!("a process here may have {files} open files"))
+                .fix(format!(
+                    "raise the hard limit (`ulimit -Hn`) to {DESCRIPTORS_FEWEST} at least, in the start-up file that lowers it or \
+                     in /etc/security/limits.conf"
+                )))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn say_where_metrics_are(address: SocketAddr) {

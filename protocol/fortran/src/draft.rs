@@ -385,7 +385,8 @@ impl Routine {
         match &spec.kind {
             Ok(kind) => parameter.kind = *kind,
             Err(words) => {
-                let advice = "name the file of the module that says it with --uses";
+                let uses = "name the file of the module that says it with --uses";
+                let advice = procedure.unread.first().map_or(uses, String::as_str);
                 self.problem(declared.line, format!("argument {dummy}: nobody knows the kind `{words}`; {advice}"));
                 return;
             }

@@ -120,6 +120,8 @@ fn hostile_sources_end_soon() {
     let long = " ".repeat(FILE_BYTES_MAX + 1);
     assert!(drafted("f.f90", &long).contains("more than"));
     assert!(drafted("f.f90", "include 'itself.inc'\n").contains("does it include itself?"));
+    let kind = drafted("f.f90", "subroutine f(x)\n  include 'missing.inc'\n  real(wp), intent(in) :: x\nend\n");
+    assert!(kind.contains("nobody knows the kind `wp`; 'missing.inc' in line 2 is not read"), "{kind}");
     let open = "interface\n".repeat(10_000);
     assert!(drafted("f.f90", &open).contains("an `end` is missing"));
 }

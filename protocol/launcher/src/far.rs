@@ -35,15 +35,17 @@ pub fn shell(mark: &str) -> String {
 
 /// Finds a copy of the program, under the name that says what is in it, and does `found` with `$program`. Where there is
 /// none, finds a folder for it, and says `need` with the machine's name; or `none` with what is wrong with each folder.
-/// Folders in `$bad` have failed before.
-pub fn find_program(digest: &str, found: &str) -> String {
+/// Folders in `$bad` have failed before. A copy of another size is none: a host that fell over, or a disk that was full after
+/// all, leaves such. One that is used is touched: those that are not are removed at last.
+pub fn find_program(digest: &str, bytes: usize, found: &str) -> String {
     // Absolute, and not known to be bad.
     let next = "case $d in /*) ;; *) continue ;; esac; case $bad in *\"|$d|\"*) continue ;; esac";
     let name = format!("farcall-{digest}");
     // A folder whose programs may not run is of no use: a script of one line tells.
     format!(
         "umask 077; program=; for d in {FOLDERS}; do {next}; \
-         if [ -x \"$d/{name}\" ] && [ -O \"$d/{name}\" ]; then program=$d/{name}; break; fi; done; \
+         if [ -x \"$d/{name}\" ] && [ -O \"$d/{name}\" ] && [ \"$(wc -c <\"$d/{name}\")\" -eq {bytes} ]; then \
+         program=$d/{name}; touch \"$program\" 2>/dev/null; break; fi; done; \
          if [ -n \"$program\" ]; then {found}; else for d in {FOLDERS}; do {next}; w=; \
          if ! mkdir -p \"$d\" 2>/dev/null; then w='cannot be made'; elif ! [ -O \"$d\" ]; then w='is not yours'; \
          elif ! {{ printf '#!/bin/sh\\nexit 0\\n' >\"$d/try-$mark\"; }} 2>/dev/null; then w='cannot be written to'; \

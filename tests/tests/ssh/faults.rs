@@ -186,6 +186,116 @@ fn a_home_that_is_full_or_cannot_be_used_is_gone_round() {
     assert!(said.contains("home/.cache/farcall lets no program run; ") && said.contains("FARCALL_CACHE"), "{said}");
 }
 
+/// A full disk, or a host that fell over, leaves copies that are not whole.
+#[test]
+fn a_copy_that_is_not_whole_is_brought_again() {
+    let far = Far::faked("", "/bin/sh");
+    far.printed(&["ls"]);
+    far.end();
+    let copy = |far: &Far| {
+        let mut files = far.files().into_iter();
+        let is_program = |file: &String| file.rsplit_once('/').is_some_and(|(_, name)| name.starts_with("farcall-"));
+        far.folder.0.join(files.find(|file| is_program(file) && !file.contains("-routines/")).unwrap())
+    };
+    let whole = std::fs::read(copy(&far)).unwrap();
+    for left in [0, whole.len() / 2] {
+        std::fs::write(copy(&far), &whole[..left]).unwrap();
+        far.printed(&["ls"]);
+        assert!(std::fs::read(copy(&far)).unwrap() == whole, "{left} bytes were left");
+        far.end();
+    }
+}
+
+#[test]
+fn a_runtime_folder_that_takes_nothing_is_gone_round() {
+    if !has_namespaces() {
+        return;
+    }
+    for (number, mount) in [
+        "mount -t tmpfs -o ro none \"$XDG_RUNTIME_DIR\"",
+        "mount -t tmpfs -o size=4k none \"$XDG_RUNTIME_DIR\"; head -c 1m /dev/zero >\"$XDG_RUNTIME_DIR/all\" 2>/dev/null",
+        "mount -t tmpfs -o nr_inodes=2 none \"$XDG_RUNTIME_DIR\"",
+    ]
+    .iter()
+    .enumerate()
+    {
+        let far = Far::mounted(mount);
+        let own = format!("full-{number}-{}", std::process::id());
+        let list = |arguments: &[&str]| {
+            let done = far.command(arguments).env("FARCALL_NAME", &own).output().unwrap();
+            assert!(done.status.success(), "{mount}: {}", String::from_utf8_lossy(&done.stderr));
+            String::from_utf8_lossy(&done.stdout).into_owned()
+        };
+        list(&["publish", trouble(false).to_str().unwrap()]);
+        assert!(list(&["ls"]).contains("trouble/fine"), "{mount}: the same server");
+        list(&["drain"]);
+        far.is_left();
+    }
+}
+
+#[test]
+fn a_host_that_allows_too_few_open_files_is_told() {
+    let said = Far::faked("ulimit -n 20", "/bin/sh").refused(&["ls"]);
+    assert!(said.contains("a process here may have 20 open files") && said.contains("ulimit -Hn"), "{said}");
+}
+
+#[test]
+fn old_copies_go_but_for_those_that_run() {
+    let far = Far::faked("", "/bin/sh");
+    let other = variant(&far, |content| content.extend_from_slice(b"another"));
+    let mut old = far.command(&["publish", trouble(false).to_str().unwrap()]);
+    old.env("FARCALL_REMOTE_PROGRAM", other).env("FARCALL_NAME", "other");
+    assert!(old.output().unwrap().status.success());
+    let cache = far.home().join(".cache/farcall");
+    let copies = || {
+        let names = std::fs::read_dir(&cache).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.filter(|name| !name.starts_with("server-")).collect();
+        names.sort();
+        names
+    };
+    let running: Vec<String> = copies();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs().cast_signed();
+    // By its path: a program that runs cannot be opened to be written to.
+    let touch = |name: &str, ago: i64| {
+        let then = rustix::fs::Timespec { tv_sec: now - 3600 * ago, tv_nsec: 0 };
+        let times = rustix::fs::Timestamps { last_access: then, last_modification: then };
+        rustix::fs::utimensat(rustix::fs::CWD, cache.join(name), &times, rustix::fs::AtFlags::empty()).unwrap();
+    };
+    let named = |digit: &str| format!("farcall-{}", digit.repeat(32));
+    // Used 1 to 6 hours ago; another host's server says that it runs the fifth.
+    for (ago, digit) in (1..).zip(["1", "2", "3", "4", "5", "6"]) {
+        std::fs::write(cache.join(named(digit)), digit).unwrap();
+        std::fs::create_dir(cache.join(format!("{}-routines", named(digit)))).unwrap();
+        std::fs::create_dir(cache.join(format!("library-{}", digit.repeat(32)))).unwrap();
+        std::os::unix::fs::symlink(
+            format!("library-{}", digit.repeat(32)),
+            cache.join(format!("{}.lib", named(digit))),
+        )
+        .unwrap();
+        touch(&named(digit), ago);
+    }
+    let program = cache.join(named("5"));
+    let record = format!("host elsewhere\nprocess 1\nsocket /nowhere\nprogram {}\n", program.display());
+    std::fs::write(cache.join("server-elsewhere"), record).unwrap();
+    running.iter().for_each(|name| touch(name, 100));
+    far.printed(&["ls"]);
+    // The newest three are the one that runs now, and two more.
+    eventually(|| copies().iter().all(|name| !name.contains("6666") && !name.contains("3333")));
+    let left = copies();
+    let is_there = |name: &str| left.iter().any(|left| left == name);
+    for digit in ["1", "2", "5"] {
+        for name in [named(digit), format!("{}-routines", named(digit)), format!("{}.lib", named(digit))] {
+            assert!(is_there(&name), "{name} of {left:?}");
+        }
+        assert!(is_there(&format!("library-{}", digit.repeat(32))), "{left:?}");
+    }
+    assert!(running.iter().all(|name| is_there(name)), "what runs stays: {running:?} of {left:?}");
+    assert!(!left.iter().any(|name| ["3333", "4444", "6666"].iter().any(|digits| name.contains(digits))), "{left:?}");
+    let mut drain = far.command(&["drain"]);
+    assert!(drain.env("FARCALL_NAME", "other").output().unwrap().status.success());
+    far.end();
+}
+
 /// Another program of the same kind, in the folder of a host.
 fn variant(far: &Far, change: impl FnOnce(&mut Vec<u8>)) -> PathBuf {
     let mut content = std::fs::read(lean()).unwrap();

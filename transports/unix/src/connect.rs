@@ -37,8 +37,12 @@ pub(crate) fn socket_path_in(runtime_directory: Option<PathBuf>, name: &str) -> 
     // A relative path is to be ignored, says the XDG base directory specification.
     let usable = runtime_directory.filter(|directory| directory.is_absolute() && directory.is_dir());
     let path = usable.map(|directory| directory.join("farcall").join(name));
-    path.filter(|path| path.as_os_str().len() <= PATH_BYTES_MAX)
-        .unwrap_or_else(|| PathBuf::from(format!("/tmp/farcall-{}/{name}", own_uid())))
+    path.filter(|path| path.as_os_str().len() <= PATH_BYTES_MAX).unwrap_or_else(|| common_socket_path(name))
+}
+
+/// A socket of that name where users have theirs who have no runtime directory: `/tmp/farcall-<uid>/NAME`.
+pub fn common_socket_path(name: &str) -> PathBuf {
+    PathBuf::from(format!("/tmp/farcall-{}/{name}", own_uid()))
 }
 
 /// Connects to the server that listens on `path`; it must run as this user or as root.

@@ -20,11 +20,24 @@ const KEY_BEGIN: &str = "-----BEGIN PRIVATE KEY";
 /// Clocks of other machines may be behind by so much.
 const CLOCKS_DIFFER: Duration = Duration::from_secs(300);
 
+/// The last second of a certificate that has no end of its own: 9999-12-31 23:59:59 (RFC 5280, 4.1.2.5).
+const NO_END: i64 = 253_402_300_799;
+
 /// The authority's key at work.
 pub struct Signer {
     issuer: Issuer<'static, KeyPair>,
     certificate: String,
     not_after: i64,
+    lasts: Lasts,
+}
+
+/// For how long what is signed is valid.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lasts {
+    /// As ordered, from now on.
+    AsOrdered,
+    /// By any clock: it ends with its authority, which is in memory alone.
+    Always,
 }
 
 fn failed(error: rcgen::Error) -> Error {
@@ -37,6 +50,19 @@ impl Signer {
     /// # Errors
     /// `System` when there is no randomness.
     pub fn create() -> Result<(Signer, String)> {
+        Signer::new(Lasts::AsOrdered)
+    }
+
+    /// One that nobody keeps, for ends that trust nobody else. What it signs is valid whatever their clocks say: a node's
+    /// may be years off, and what shows that such a certificate is over is that nobody listens any more.
+    ///
+    /// # Errors
+    /// `System` when there is no randomness.
+    pub fn for_once() -> Result<Signer> {
+        Signer::new(Lasts::Always).map(|(signer, _)| signer)
+    }
+
+    fn new(lasts: Lasts) -> Result<(Signer, String)> {
         let key = KeyPair::generate().map_err(failed)?;
         let mut parameters = CertificateParams::default();
         // Two authorities must not have one name: a foreign certificate could not be told from a forged one.
@@ -44,10 +70,10 @@ impl Signer {
         parameters.distinguished_name = named(&format!("farcall-{mark}"));
         parameters.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         parameters.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        let end = set_validity(&mut parameters, AUTHORITY_DAYS, i64::MAX);
+        let end = set_validity(&mut parameters, lasts, AUTHORITY_DAYS, i64::MAX);
         let certificate = parameters.self_signed(&key).map_err(failed)?.pem();
         let text = format!("{certificate}{}", key.serialize_pem());
-        Ok((Signer { issuer: Issuer::new(parameters, key), certificate, not_after: end }, text))
+        Ok((Signer { issuer: Issuer::new(parameters, key), certificate, not_after: end, lasts }, text))
     }
 
     /// The one in a file; refused if others can read its key.
@@ -69,7 +95,7 @@ impl Signer {
         if now() > not_after {
             return Err(damaged("the authority itself has expired"));
         }
-        Ok(Signer { issuer, certificate: certificate.to_owned(), not_after })
+        Ok(Signer { issuer, certificate: certificate.to_owned(), not_after, lasts: Lasts::AsOrdered })
     }
 
     /// The file for whoever ordered it, and the certificate in it.
@@ -89,7 +115,7 @@ impl Signer {
             Kind::Server => ExtendedKeyUsagePurpose::ServerAuth,
         }];
         parameters.use_authority_key_identifier_extension = true;
-        set_validity(&mut parameters, order.days, self.not_after);
+        set_validity(&mut parameters, self.lasts, order.days, self.not_after);
         let key = KeyPair::generate().map_err(failed)?;
         let certificate = parameters.signed_by(&key, &self.issuer).map_err(failed)?;
         let text = format!("{}{}{}", certificate.pem(), key.serialize_pem(), self.certificate);
@@ -134,10 +160,16 @@ fn named(name: &str) -> DistinguishedName {
     names
 }
 
-/// From a little before now for some days, but not beyond `most`; returns the last second.
-fn set_validity(parameters: &mut CertificateParams, days: u32, most: i64) -> i64 {
-    let end = now().saturating_add(i64::from(days) * 86_400).min(most);
-    parameters.not_before = (SystemTime::now() - CLOCKS_DIFFER).into();
+/// From a little before now for some days, but not beyond `most`, or always; returns the last second.
+fn set_validity(parameters: &mut CertificateParams, lasts: Lasts, days: u32, most: i64) -> i64 {
+    let (begin, end) = match lasts {
+        Lasts::AsOrdered => {
+            let end = now().saturating_add(i64::from(days) * 86_400).min(most);
+            (SystemTime::now() - CLOCKS_DIFFER, end)
+        }
+        Lasts::Always => (SystemTime::UNIX_EPOCH, NO_END),
+    };
+    parameters.not_before = begin.into();
     parameters.not_after = (SystemTime::UNIX_EPOCH + Duration::from_secs(end.unsigned_abs())).into();
     end
 }

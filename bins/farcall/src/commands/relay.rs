@@ -77,8 +77,11 @@ fn lost(error: std::io::Error) -> Error {
 
 /// The server of that name: of this host, or of the one that the record names; or one that is begun here.
 fn reach(arguments: &RelayArguments) -> Result<Found> {
-    let socket = socket_of(&arguments.name)?;
-    if let Ok(server) = UnixStream::connect(&socket) {
+    let sockets = sockets_of(&arguments.name)?;
+    // Nobody is spoken to in a folder that another user controls.
+    let is_own = |socket: &&PathBuf| socket.exists() && farcall_transport_unix::prepare_directory(socket).is_ok();
+    let listening = || sockets.iter().filter(is_own).find_map(|socket| UnixStream::connect(socket).ok());
+    if let Some(server) = listening() {
         return Ok(Found::Here(server));
     }
     let found = record::find(&arguments.name);
@@ -101,26 +104,44 @@ fn reach(arguments: &RelayArguments) -> Result<Found> {
             Err(error) => return Err(error),
         }
     }
-    let begun = begin(&socket, arguments);
+    let begun = first_of(&sockets).and_then(|socket| begin(socket, arguments));
     // Another relay may have begun one at the same time.
-    let server = UnixStream::connect(&socket).map_err(|error| {
-        let late = || Error::new(ErrorKind::Unreachable, "connect", "the server does not listen").source(error);
-        begun.err().unwrap_or_else(late)
-    });
+    let late = || Error::new(ErrorKind::Unreachable, "connect", "the server does not listen");
+    let server = listening().ok_or_else(|| begun.err().unwrap_or_else(late));
     server.map(Found::Here)
 }
 
-/// Where it listens: in the folder of this user's servers, on this host alone.
-fn socket_of(name: &str) -> Result<PathBuf> {
+/// Where it may listen, on this host alone: in the folder of this user's servers, or in the one of those who have no other.
+fn sockets_of(name: &str) -> Result<Vec<PathBuf>> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
     if name.is_empty() || name.len() > 64 || !name.chars().all(is_word) {
         return Err(Error::new(ErrorKind::InvalidArgument, "connect", "this is no name of a server")
             .with("name", name)
             .fix("use letters, digits, '.', '-' and '_'"));
     }
-    let socket = farcall_transport_unix::own_socket_path(&format!("for-{name}.sock"));
-    farcall_transport_unix::prepare_directory(&socket)?;
-    Ok(socket)
+    let file = format!("for-{name}.sock");
+    let mut sockets =
+        vec![farcall_transport_unix::own_socket_path(&file), farcall_transport_unix::common_socket_path(&file)];
+    sockets.dedup();
+    Ok(sockets)
+}
+
+/// The first of these places where a server can be: its folder is this user's, and takes what is written to it.
+fn first_of(sockets: &[PathBuf]) -> Result<&Path> {
+    let usable = |socket: &PathBuf| {
+        let folder = farcall_transport_unix::prepare_directory(socket)?;
+        record::check_written(&folder)
+            .map_err(|error| Error::system("start a server", error).with("directory", folder.display()))
+    };
+    let mut failed = Vec::new();
+    for socket in sockets {
+        match usable(socket) {
+            Ok(()) => return Ok(socket),
+            Err(error) => failed.push(error),
+        }
+    }
+    let first = failed.swap_remove(0);
+    Err(first.fix("free space in one of $XDG_RUNTIME_DIR and /tmp there"))
 }
 
 /// Starts a server, and waits until it listens.

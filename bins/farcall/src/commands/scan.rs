@@ -86,8 +86,10 @@ pub fn scan(arguments: &ScanArguments) -> Result<ExitCode> {
         write(&places.wrapper, wrapper, arguments.force)?;
     }
     let command = compile_command(arguments, &places, drafted.wrapper.is_some())?;
-    summarise(&drafted, &places, &command, arguments.build)?;
-    if arguments.build && drafted.routines > 0 {
+    // A library of nothing is not compiled.
+    let builds = arguments.build && drafted.routines > 0;
+    summarise(&drafted, &places, &command, builds)?;
+    if builds {
         build(&places, &command)?;
     }
     Ok(if drafted.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(2) })

@@ -1,4 +1,5 @@
-//! What a server that `ssh` began does beside serving: says where it is, keeps its log short, and leaves neither behind.
+//! What a server that `ssh` began does beside serving: says where it is, keeps its log short, and leaves neither behind; and
+//! removes the copies of other versions that nobody has used for long.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -7,6 +8,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::copies;
 use crate::output::notice;
 use crate::record::{RENEWAL, Record, own_host};
 
@@ -39,6 +41,7 @@ impl Keeper {
         let (ended, end) = channel::<()>();
         let (kept, length) = (record.clone(), log.clone());
         let work = move || {
+            copies::remove_old();
             let mut renewed = Instant::now();
             while end.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
                 if let Some(log) = &length {

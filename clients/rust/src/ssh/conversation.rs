@@ -47,7 +47,7 @@ impl<'a> Conversation<'a> {
         // What else is brought goes before that, beside the program.
         let found_so = if self.ssh.brings_library { far::HAVE } else { &start };
         for _ in 0..far::ATTEMPTS_MAX {
-            let found = self.ask(&far::find_program(program.digest(), found_so))?;
+            let found = self.ask(&far::find_program(program.digest(), program.content().len(), found_so))?;
             match found.split_once(' ') {
                 Some(("need", machine)) => {
                     if self.bring(&program, machine)? {

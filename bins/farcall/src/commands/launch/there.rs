@@ -170,7 +170,7 @@ impl<'a> Talk<'a> {
         let content = read(&job.executable_path)?;
         let digest = format!("{:032x}", farcall_interfaces::content::digest(&content));
         let mut attempts = 0;
-        while self.say(&far::find_program(&digest, far::HAVE), &["have", "need"])? == "need" {
+        while self.say(&far::find_program(&digest, content.len(), far::HAVE), &["have", "need"])? == "need" {
             if self.take(&far::take_program(content.len()), &content, &["taken", "failed"])? == "taken" {
                 break;
             }

@@ -200,7 +200,9 @@ fn private(path: &Path, flags: OFlags) -> std::io::Result<File> {
 pub fn disk_error(error: Error) -> Error {
     let full = error.to_string().contains("No space left") || error.to_string().contains("quota exceeded");
     if !full {
-        return error;
+        let is_unfixed = error.kind() == ErrorKind::System;
+        const FIX: &str = "see that its folder can be written to, or set results_dir in farcall.toml to another";
+        return if is_unfixed { error.fix(FIX) } else { error };
     }
     Error::new(ErrorKind::LimitExceeded, OPERATION, "the disk with the results folder is full")
         .fix("make room there, forget outcomes (`farcall kept`), or set results_dir in farcall.toml to another disk")
