@@ -171,6 +171,8 @@ fn a_rank_that_falls_fails_its_call_alone() {
         ("abort", 0, ErrorKind::RoutineExited, "rank 0 exited with status 3"),
         ("exit", 2, ErrorKind::RoutineExited, "rank 2 exited with status 5"),
         ("exit", 0, ErrorKind::RoutineExited, "rank 0 exited with status 5"),
+        ("finalize", 1, ErrorKind::RoutineExited, "the routine called MPI_Finalize on rank 1"),
+        ("finalize", 0, ErrorKind::RoutineExited, "the routine called MPI_Finalize on rank 0"),
     ];
     for (how, who, kind, words) in cases {
         let error = ranks.fall(who, how);

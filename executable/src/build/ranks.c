@@ -38,15 +38,33 @@ static void farcall_ranks_forget(const char *variable)
     if (folder && access(folder, F_OK)) unsetenv(variable);
 }
 
+/* A routine's own MPI_Finalize would leave the others waiting for this rank for ever. It calls this first, from C and Fortran
+ * alike: attributes of MPI_COMM_SELF are deleted before anything else (MPI 3.1, section 8.7.1). */
+static int farcall_ranks_ends;
+static int farcall_ranks_finalized(MPI_Comm own, int key, void *value, void *state)
+{
+    int rank = 0;
+    (void)own, (void)key, (void)value, (void)state;
+    if (farcall_ranks_ends) return MPI_SUCCESS;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    fprintf(stderr, "farcall: the routine called MPI_Finalize on rank %d: leave that to Farcall\n", rank);
+    fflush(stderr);
+    return PMPI_Abort(MPI_COMM_WORLD, 1);
+}
+
 static int farcall_ranks_begin(int *rank, int *count)
 {
-    int level, failed;
+    int level, failed, key;
     farcall_ranks_forget("TMPDIR");
     farcall_ranks_forget("OMPI_MCA_btl_vader_backing_directory");
     farcall_ranks_forget("OMPI_MCA_btl_sm_backing_directory");
     failed = MPI_Init_thread(0, 0, FARCALL_MPI_THREADS, &level);
     if (failed) return failed;
     if (level < FARCALL_MPI_THREADS) return MPI_ERR_OTHER;
+    failed = MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, farcall_ranks_finalized, &key, 0);
+    if (failed) return failed;
+    failed = MPI_Comm_set_attr(MPI_COMM_SELF, key, 0);
+    if (failed) return failed;
     failed = MPI_Comm_dup(MPI_COMM_WORLD, &farcall_ranks_own);
     if (failed) return failed;
     MPI_Comm_rank(farcall_ranks_own, rank);
@@ -99,6 +117,7 @@ static int farcall_ranks_agree(int *failed)
 /* All ranks come here together: MPI_Finalize waits for the last. */
 static int farcall_ranks_end(void)
 {
+    farcall_ranks_ends = 1;
     MPI_Comm_free(&farcall_ranks_own);
     return MPI_Finalize();
 }
