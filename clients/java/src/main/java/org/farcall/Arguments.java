@@ -15,7 +15,7 @@ import java.util.function.Consumer;
  * <p>By position go arrays and texts, and numbers that neither arrays nor defaults determine, in the order of the interface;
  * by name goes anything. Nothing is changed of the arguments unless {@link #inPlace} or {@link #into} says so. For one call
  * and one thread; arrays are read when the call is made, and are the caller's again when it is over. Segments of native
- * memory are used where they lie: their arena stays open until then.
+ * memory are used where they lie: their arena stays open until then, and who closes it before gets an IllegalStateException.
  */
 public final class Arguments {
     private static final Object UNSET = new Object();

@@ -2,6 +2,7 @@
 package org.farcall;
 
 import java.util.concurrent.ExecutionException;
+import java.util.function.Consumer;
 
 /** Makes calls. A platform thread waits in C; a virtual one never does, so that it never holds its carrier. */
 final class Calling {
@@ -33,7 +34,7 @@ final class Calling {
 
     /** The same for a virtual thread, which parks. */
     private static Results callParked(Arguments arguments) {
-        CallFuture future = submit(arguments);
+        CallFuture future = submit(arguments, prepared -> {});
         try {
             return future.get();
         } catch (InterruptedException error) {
@@ -47,10 +48,15 @@ final class Calling {
 
     /** Whatever goes wrong is the future's. */
     static CallFuture submit(Arguments arguments) {
+        return submit(arguments, Prepared::refuseConfined);
+    }
+
+    private static CallFuture submit(Arguments arguments, Consumer<Prepared> check) {
         CallFuture future = new CallFuture();
         try {
             Prepared prepared = new Prepared(arguments, true);
             future.prepared(prepared);
+            check.accept(prepared);
             start(future, prepared);
             if (arguments.keepSeconds > 0 && !future.isDone()) {
                 future.kept(prepared);

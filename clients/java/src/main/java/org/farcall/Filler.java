@@ -339,6 +339,11 @@ final class Filler {
         return operand.address();
     }
 
+    /** Memory of the caller's that the call uses where it lies. */
+    List<MemorySegment> lent() {
+        return lent.isEmpty() ? List.of() : lent.stream().map(Operand::memory).toList();
+    }
+
     /** Copies it, so that the collector may move the original. */
     private long copied(Operand operand) {
         long address = scratch.allocate(operand.bytes());

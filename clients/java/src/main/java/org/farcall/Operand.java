@@ -186,6 +186,11 @@ final class Operand {
         return flat.address();
     }
 
+    /** What lies there. */
+    MemorySegment memory() {
+        return flat;
+    }
+
     /** Copies all of it to memory outside the heap. */
     void copyTo(long address) {
         if (flat != null) {

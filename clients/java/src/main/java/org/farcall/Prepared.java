@@ -7,7 +7,10 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
 
 /** A call on its way: prepared, started, over. Its memory goes back when nobody uses the library's call any more. */
 final class Prepared {
@@ -29,6 +32,8 @@ final class Prepared {
     private final long place;
     private final long error;
     private final AtomicBoolean isOver = new AtomicBoolean();
+    /** They keep arenas open whose memory it uses; none once it is over. */
+    private final AtomicReference<List<Keeper>> keepers = new AtomicReference<>(List.of());
     /** Whether it ended by itself, so that its memory may serve other calls. */
     private volatile boolean endedWell;
     private volatile Handle call;
@@ -49,7 +54,9 @@ final class Prepared {
             filler = arguments.filled(scratch);
             // Who waits for it alone hears of its end, too.
             MEMORY.set(JAVA_INT, options + 16, announced && !needsThread() ? 1 : 0);
+            keepOpen();
         } catch (RuntimeException failed) {
+            release();
             connection.memory.give(scratch, false);
             throw failed;
         }
@@ -59,6 +66,42 @@ final class Prepared {
     Prepared(Arguments arguments, boolean announced, long started) {
         this(arguments, announced);
         call = new Handle(started, Native.FREE_CALL, this::giveBack);
+    }
+
+    /** Has arenas stay open that other threads could close meanwhile. */
+    private void keepOpen() {
+        List<MemorySegment> lent = filler.lent();
+        if (lent.isEmpty()) {
+            return;
+        }
+        List<Keeper> made = new ArrayList<>();
+        keepers.set(made);
+        for (MemorySegment memory : lent) {
+            if (Keeper.isNeeded(memory) && !Keeper.isConfined(memory)) {
+                Keeper keeper = Keeper.of(memory);
+                if (keeper == null) {
+                    throw unusable("the arena of a segment was closed", "keep it open until the call is over");
+                }
+                made.add(keeper);
+            }
+        }
+    }
+
+    /** Refuses memory that the thread which makes the call could free while it goes on, and which nobody else keeps. */
+    void refuseConfined() {
+        if (filler.lent().stream().anyMatch(Keeper::isConfined)) {
+            throw unusable("the arena of a segment is this thread's alone, which could close it while the call goes on",
+                "allocate it of Arena.ofShared() or Arena.ofAuto(), or wait: call() in place of submit()");
+        }
+    }
+
+    private FarcallException unusable(String message, String advice) {
+        return FarcallException.of(ErrorKind.INVALID_ARGUMENT, "call", message, advice, "routine", routine.name());
+    }
+
+    /** Arenas can be closed again. */
+    private void release() {
+        keepers.getAndSet(List.of()).forEach(Keeper::release);
     }
 
     private long options(Arguments arguments) {
@@ -116,10 +159,12 @@ final class Prepared {
         if (object == 0) {
             throw connection.closedError();
         }
+        boolean ended = true;
         try {
             // The place for the call is free by now.
             int status = Native.callWait(object, seconds, place, error);
             if (Native.check(status, error) == Native.PENDING) {
+                ended = false;
                 return null;
             }
             endedWell = true;
@@ -128,6 +173,10 @@ final class Prepared {
             throw explained(failed);
         } finally {
             call.done();
+            // Before anybody hears of the end, and closes them.
+            if (ended) {
+                release();
+            }
         }
     }
 
@@ -254,6 +303,7 @@ final class Prepared {
     /** Nobody uses the call any more: neither does anybody use its memory. */
     private void giveBack() {
         java.lang.ref.Reference.reachabilityFence(held);
+        release();
         filler.functions.forEach(Passed::forget);
         connection.memory.give(scratch, !endedWell);
     }

@@ -199,6 +199,44 @@ class CallsTest {
         assertEquals(42, call[0].join().doubles("x")[9]);
     }
 
+    /** Whoever closes it meanwhile is told; the call goes on. */
+    @Test
+    void anArenaThatACallUsesIsNotClosed() {
+        for (int round = 0; round < 100; round++) {
+            Arena arena = Arena.ofShared();
+            MemorySegment x = arena.allocate(ValueLayout.JAVA_DOUBLE, 100_000);
+            x.setAtIndex(ValueLayout.JAVA_DOUBLE, 99_999, 21);
+            double seconds = round == 0 ? 0.5 : 0;
+            Arguments inPlace = server.routine("slow_double").with(seconds, x).inPlace();
+            CallFuture call = inPlace.submit();
+            CallFuture other = server.submit("slow_double", seconds, x.asSlice(0, 80));
+            if (round == 0) {
+                assertThrows(IllegalStateException.class, arena::close);
+            }
+            other.join();
+            call.join();
+            assertEquals(42, x.getAtIndex(ValueLayout.JAVA_DOUBLE, 99_999));
+            // At once.
+            arena.close();
+        }
+    }
+
+    /** A call that fails or is cancelled lets go of it, too. */
+    @Test
+    void anArenaCanBeClosedWhenItsCallHasEndedSomehow() {
+        Arena arena = Arena.ofShared();
+        MemorySegment x = arena.allocate(ValueLayout.JAVA_DOUBLE, 10);
+        assertThrows(FarcallException.class, () -> server.call("slow_double", "no number", x));
+        CallFuture call = server.submit("slow_double", 30, x);
+        assertTrue(call.cancel(true));
+        arena.close();
+        try (Arena own = Arena.ofConfined()) {
+            MemorySegment y = own.allocate(ValueLayout.JAVA_DOUBLE, 10);
+            Throwable error = server.submit("slow_double", 0, y).exceptionNow();
+            assertTrue(error.getMessage().contains("this thread's alone"), error.getMessage());
+        }
+    }
+
     /** Starts a call with memory that nobody else knows. */
     private WeakReference<MemorySegment> lent(CallFuture[] call) {
         MemorySegment x = Arena.ofAuto().allocate(ValueLayout.JAVA_DOUBLE, 10);
