@@ -4,7 +4,6 @@
 #include "arguments.h"
 
 #include <link.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,45 +125,24 @@ static int wrong_type(const struct pair *pair, struct ending ending)
 
 /* ---- Constants --------------------------------------------------------------------------------------------------- */
 
-/* What the program may read and not write: its code and its constants, in few segments. */
-#define SEGMENTS_MAX 8
-static struct {
-    uintptr_t begin, end;
-} constant[SEGMENTS_MAX];
-static size_t constant_count;
-
-/* The first object that the linker lists is the program; others may be unloaded, and writable memory come in their place. */
-static int list_constants(struct dl_phdr_info *object, size_t size, void *context)
+/* Whether an object that is loaded now, the program or a library, has the address in memory that may only be read: its code
+ * and its constants. Asked anew each time: a library may be unloaded, and writable memory come in its place. */
+static int has_read_only(struct dl_phdr_info *object, size_t size, void *address)
 {
     (void)size;
-    (void)context;
-    for (int index = 0; index < object->dlpi_phnum && constant_count < SEGMENTS_MAX; index++) {
+    for (int index = 0; index < object->dlpi_phnum; index++) {
         const ElfW(Phdr) *segment = &object->dlpi_phdr[index];
-        if (segment->p_type != PT_LOAD || (segment->p_flags & PF_W))
-            continue;
-        constant[constant_count].begin = object->dlpi_addr + segment->p_vaddr;
-        constant[constant_count].end = object->dlpi_addr + segment->p_vaddr + segment->p_memsz;
-        constant_count++;
+        if (segment->p_type == PT_LOAD && !(segment->p_flags & PF_W) &&
+            (uintptr_t)address - (object->dlpi_addr + segment->p_vaddr) < segment->p_memsz)
+            return 1;
     }
-    return 1;
-}
-
-static void find_constants(void)
-{
-    dl_iterate_phdr(list_constants, NULL);
+    return 0;
 }
 
 /* Whether a result would go over a constant (PARAMETER), which ends a program by a signal. */
 static int is_constant(const CFI_cdesc_t *actual)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, find_constants);
-    uintptr_t address = (uintptr_t)actual->base_addr;
-    for (size_t index = 0; index < constant_count; index++) {
-        if (constant[index].begin <= address && address < constant[index].end)
-            return 1;
-    }
-    return 0;
+    return dl_iterate_phdr(has_read_only, actual->base_addr);
 }
 
 /* ---- Scalars ----------------------------------------------------------------------------------------------------- */

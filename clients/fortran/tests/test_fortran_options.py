@@ -80,3 +80,26 @@ def test_pkg_config_knows_the_options(tmp_path):
     done = compiled(tmp_path, program("call farcall_call(server, 'scale', n, 1, x)"), link=options)
     assert done.returncode == 0, done.stderr
     assert run(tmp_path).stdout == " 2.0 2.0 2.0 2.0\n"
+
+
+def test_a_constant_of_a_library_is_no_place_for_a_result(tmp_path):
+    library = """
+subroutine solve(server)
+  use farcall
+  implicit none
+  type(farcall_server), intent(inout) :: server
+  real(8), parameter :: fixed(4) = [1d0, 2d0, 3d0, 4d0]
+  integer :: stat
+  character(200) :: errmsg
+  call farcall_call(server, 'scale', 4, 1, fixed, 3d0, stat=stat, errmsg=errmsg)
+  print '(a)', trim(errmsg)
+end subroutine
+"""
+    (tmp_path / "solve.f90").write_text(library)
+    make = ["gfortran", "-shared", "-fPIC", "-o", "libsolve.so", "solve.f90", f"-I{STAGE}/include"]
+    subprocess.run(make, cwd=tmp_path, check=True, timeout=120)
+    linked = [f"-L{tmp_path}", f"-Wl,-rpath,{tmp_path}", "-lsolve", *LINK]
+    done = compiled(tmp_path, program("call solve(server)"), link=linked)
+    assert done.returncode == 0, done.stderr
+    ended = run(tmp_path)
+    assert "pass a variable, no constant" in ended.stdout, ended.stdout + ended.stderr
