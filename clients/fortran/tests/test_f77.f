@@ -82,6 +82,8 @@
       I = GRPC_CALL(H, 'first   ', 10, TEXT, BYTES, 'the second')
       CALL THAT(I .EQ. GRPC_NO_ERROR .AND. BYTES .EQ. 510 .AND.
      $          TEXT .EQ. 'LOWER', 'texts')
+      I = GRPC_CALL(H, 'first   ', 10, TEXT, 5, 'the second')
+      CALL THAT(I .EQ. GRPC_OTHER_ERROR_CODE, 'a constant')
       I = GRPC_FUNCTION_HANDLE_DEFAULT(H, 'fortran/greet')
       CALL THAT(GRPC_CALL(H, 'world', TEXT) .EQ. GRPC_OTHER_ERROR_CODE,
      $          'a string that is a result')

@@ -81,12 +81,20 @@ impl RawFortran {
         // SAFETY: the caller's promise.
         let words = unsafe { std::slice::from_raw_parts(self.words, self.count) };
         let asked = |one: &&Parameter| one.mode != Mode::Work || matches!(one.shape, Shape::Array { .. });
-        let kinds: Vec<Kind> = interface.parameters.iter().filter(asked).map(kind_of).collect::<Outcome<_>>()?;
+        let asked: Vec<&Parameter> = interface.parameters.iter().filter(asked).collect();
+        let kinds: Vec<Kind> = asked.iter().map(|one| kind_of(one)).collect::<Outcome<_>>()?;
         let mut length = kinds.len() + self.before;
         let lengths = kinds.iter().filter(|kind| !matches!(kind, Kind::Plain)).count();
         if length + lengths > words.len() {
             let most = words.len();
             return Err(Failure::other(format!("{}: more than {most} arguments and lengths", interface.full_name())));
+        }
+        for (one, address) in asked.iter().zip(words) {
+            let is_procedure = matches!(one.shape, Shape::Callback { .. });
+            if one.mode.is_output() && !is_procedure && is_constant(*address) {
+                let words = format!("{} is a result: pass a variable, no constant", one.name);
+                return Err(Failure::other(words));
+            }
         }
         let mut all = Vec::with_capacity(kinds.len());
         for (kind, address) in kinds.iter().zip(words) {
@@ -100,6 +108,24 @@ impl RawFortran {
         }
         Ok(Passed { all })
     }
+}
+
+/// Whether the address is in memory of the program, or of a library that is loaded now, that may only be read: to write a
+/// result there ends the program by a signal. FORTRAN passes a constant, such as `0`, by its address.
+fn is_constant(address: *mut u8) -> bool {
+    unsafe extern "C" fn look(object: *mut libc::dl_phdr_info, _size: usize, address: *mut libc::c_void) -> c_int {
+        // SAFETY: the linker's list, which it holds meanwhile.
+        let (base, segments) = unsafe {
+            let object = &*object;
+            (object.dlpi_addr, std::slice::from_raw_parts(object.dlpi_phdr, usize::from(object.dlpi_phnum)))
+        };
+        let is_within =
+            |one: &&libc::Elf64_Phdr| (address as u64).wrapping_sub(base.wrapping_add(one.p_vaddr)) < one.p_memsz;
+        let read_only = |one: &libc::Elf64_Phdr| one.p_type == libc::PT_LOAD && one.p_flags & libc::PF_W == 0;
+        c_int::from(segments.iter().filter(is_within).any(read_only))
+    }
+    // SAFETY: it looks at the list while it is called, and at nothing that the address names.
+    unsafe { libc::dl_iterate_phdr(Some(look), address.cast()) != 0 }
 }
 
 /// The text of a CHARACTER: up to a NUL, or without the blanks at its end.
