@@ -201,6 +201,69 @@ fn launchers_that_fail_are_named_with_what_they_say() {
     }
 }
 
+/// A queue in which nothing moves: what is asked of its launcher is noted.
+const QUEUE: &str = r#"
+end=$(printf '\r')
+while read -r line; do
+  line=${line%"$end"} word=${line%% *} rest=${line#* }
+  echo "$line" >> "$NOTES"
+  case $word in
+  QUERY_FEATURES) printf 'SM\nprotocol_version 2.0\nREPLY_END\n';;
+  JOB_CREATE) id=$rest;;
+  JOB_CREATE_END) echo S; printf 'CREATE_NOTIFY %s S q%s\nSTATUS_NOTIFY q%s PENDING waiting: Resources\n' $id $id $id >&2;;
+  JOB_STATUS) echo S PENDING;;
+  JOB_DESTROY) echo S; echo "STATUS_NOTIFY $rest FAILED cancelled" >&2;;
+  EXIT) echo S; exit;;
+  esac
+done"#;
+
+/// Jobs wait in line for those who want them, and no longer.
+#[test]
+fn a_job_that_nobody_waits_for_any_more_leaves_the_queue() {
+    let folder = Directory::new();
+    let notes = folder.0.join("notes");
+    let script = QUEUE.replace("$NOTES", notes.to_str().unwrap());
+    let site =
+        Site::new(&format!("modules.far = \"mine\"\nlaunchers.mine = {{ command = [\"sh\", \"-c\", {script:?}] }}"));
+    let noted = |what: &str| std::fs::read_to_string(&notes).unwrap_or_default().matches(what).count();
+    let waits = |count: usize| {
+        let jobs = site.jobs();
+        jobs.len() == count && jobs.iter().all(|job| job.state == "pending")
+    };
+    // It is cancelled; its client leaves; it runs out of time.
+    let cancelled = site.start("rest", 10);
+    assert!(eventually(|| waits(1)), "{:?}", site.jobs());
+    cancelled.cancel().unwrap();
+    assert_eq!(cancelled.wait().err().unwrap().kind(), ErrorKind::Cancelled);
+    assert!(eventually(|| site.jobs().is_empty() && noted("JOB_DESTROY") == 1), "{:?}", site.jobs());
+    let other = site.server().client();
+    let options = CallOptions { timeout: Some(PATIENCE), ..CallOptions::default() };
+    let left = other.routine("rest").unwrap().start([("milliseconds", 10.into())], &options).unwrap();
+    assert!(eventually(|| waits(1)));
+    drop((left, other));
+    assert!(eventually(|| site.jobs().is_empty() && noted("JOB_DESTROY") == 2), "{:?}", site.jobs());
+    let options = CallOptions { timeout: Some(std::time::Duration::from_millis(300)), ..CallOptions::default() };
+    let error = site.client.routine("place").unwrap().call_with([], &options).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
+    assert!(eventually(|| site.jobs().is_empty()), "{:?}", site.jobs());
+    // One that others wait for, or a handle, stays.
+    let destroyed = noted("JOB_DESTROY");
+    let hold = site.client.hold("place", 1, &HoldOptions::default()).unwrap();
+    assert!(eventually(|| waits(1)));
+    let (call, other) = (site.start("rest", 10), site.start("rest", 10));
+    let slots = || site.jobs().iter().map(|job| job.slots).sum::<u32>();
+    assert!(eventually(|| slots() == 3), "{:?}", site.jobs());
+    call.cancel().unwrap();
+    call.wait().err().unwrap();
+    assert!(slots() >= 2, "{:?}", site.jobs());
+    other.cancel().unwrap();
+    other.wait().err().unwrap();
+    assert!(eventually(|| waits(1)), "whichever has room for the handle: {:?}", site.jobs());
+    hold.release(Some(PATIENCE)).unwrap();
+    assert!(eventually(|| site.jobs().is_empty() && noted("JOB_DESTROY") > destroyed), "{:?}", site.jobs());
+    assert_eq!(noted("JOB_DESTROY"), noted("JOB_CREATE_END"), "{}", std::fs::read_to_string(&notes).unwrap());
+}
+
 #[test]
 fn a_launcher_that_nobody_knows_is_refused_at_the_start() {
     let idl = Path::new(env!("CARGO_MANIFEST_DIR")).join("routines/far.idl");

@@ -317,6 +317,9 @@ impl Server {
         if let (Some(pool), Some(turn)) = (self.state.pools.get_mut(&module), call.turn) {
             pool.waiting.remove(key, turn);
         }
+        while let Some(executable) = self.state.unneeded(&module) {
+            self.stop_executable(executable);
+        }
         self.drop_empty(&module);
     }
 }
