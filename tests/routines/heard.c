@@ -15,6 +15,8 @@ static void *ask_elsewhere(void *seen)
 void watch(int how, int *seen)
 {
     int error = 7;
+    printf("watching\n");
+    fflush(stdout);
     for (*seen = 0; !*seen; usleep(1000)) {
         if (how == 1) *seen = farcall_is_cancelled();
         if (how == 2) *seen = grpc_is_canceled_np(&error);

@@ -7,6 +7,7 @@ mod raw;
 mod relay;
 mod server;
 mod slurm;
+mod watched;
 
 use std::path::PathBuf;
 
@@ -20,6 +21,7 @@ pub use proxy::{Proxy, Way};
 pub use raw::{Raw, failure_of};
 pub use server::{Server, Transport, alive, authority, eventually, library_directory};
 pub use slurm::Slurm;
+pub use watched::{PATIENCE, first_news, until_begun, watched};
 
 /// Each test over each transport: functions that take one.
 #[macro_export]

@@ -30,6 +30,7 @@ pub struct Server {
     address: String,
     token: Option<PathBuf>,
     log: Arc<Mutex<String>>,
+    reader: Option<std::thread::JoinHandle<()>>,
     mark: String,
     /// Holds the token; removed after the server's end.
     _directory: Directory,
@@ -138,8 +139,15 @@ impl Server {
         command.env(MARK, &directory.0).args(["--private", "--"]).args(files);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        let mut server =
-            Server { child, address: String::new(), token, log: Arc::default(), mark, _directory: directory };
+        let mut server = Server {
+            child,
+            address: String::new(),
+            token,
+            log: Arc::default(),
+            reader: None,
+            mark,
+            _directory: directory,
+        };
         server.read_log();
         server.address = server.read_address();
         if server.address.is_empty() { Err(server.log()) } else { Ok(server) }
@@ -192,13 +200,13 @@ impl Server {
     /// Takes what the server says as it says it: a full pipe would stop it.
     fn read_log(&mut self) {
         let (stderr, log) = (self.child.stderr.take().expect("stderr is piped"), self.log.clone());
-        std::thread::spawn(move || {
+        self.reader = Some(std::thread::spawn(move || {
             for line in BufReader::new(stderr).lines().map_while(std::result::Result::ok) {
                 let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
                 log.push_str(&line);
                 log.push('\n');
             }
-        });
+        }));
     }
 
     fn read_address(&mut self) -> String {
@@ -206,9 +214,9 @@ impl Server {
         let stdout = self.child.stdout.as_mut().expect("stdout is piped");
         let _ = BufReader::new(stdout.take(4096)).read_line(&mut line);
         if line.is_empty() {
-            // It ended: what it said is on its way.
+            // It ended: what it said is on its way, unless a process that it left behind holds the pipe.
             let _ = self.child.wait();
-            std::thread::sleep(Duration::from_millis(100));
+            eventually(|| self.reader.as_ref().is_none_or(std::thread::JoinHandle::is_finished));
         }
         line.trim().to_owned()
     }
@@ -258,7 +266,7 @@ impl Server {
         assert!(sent.expect("kill can be run").success(), "the server is gone: {}", self.log());
     }
 
-    /// What it exits with, within five seconds.
+    /// What it exits with, within half a minute.
     pub fn exit_code(&mut self) -> Option<i32> {
         let child = &mut self.child;
         let mut status = None;
@@ -370,9 +378,9 @@ pub fn alive(pid: u32) -> bool {
     status.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
 }
 
-/// Waits until `done`, for at most five seconds; whether it came true.
+/// Waits until `done`, for at most half a minute, so that a busy machine comes to it; whether it came true.
 pub fn eventually(mut done: impl FnMut() -> bool) -> bool {
-    let deadline = Instant::now() + Duration::from_secs(5);
+    let deadline = Instant::now() + Duration::from_secs(30);
     while !done() {
         if Instant::now() > deadline {
             return false;

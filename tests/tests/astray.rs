@@ -5,8 +5,10 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use farcall_client::{Argument, CallOptions, Client, Error, ErrorKind};
-use farcall_tests::{Directory, Server, Transport, compile, eventually, program, root};
+use farcall_client::{Argument, CallOptions, Client, Error, ErrorKind, News};
+use farcall_tests::{
+    Directory, Server, Transport, compile, eventually, first_news, program, root, until_begun, watched,
+};
 
 /// astray.idl beside its library.
 fn astray(directory: &Directory) -> PathBuf {
@@ -64,11 +66,15 @@ fn a_signal_from_elsewhere_is_named() {
     // To the server it looks the same at first: a connection that ends while a call runs.
     let server = Server::start(Transport::Unix, &[farcall_tests::trouble(false)], &[]);
     let client = server.client();
-    let forever = client.routine("forever").unwrap();
+    let chat = client.routine("chat").unwrap();
     for _ in 0..5 {
-        let call = forever.start([("deaf", 0.into())], &CallOptions::default()).unwrap();
+        let options = CallOptions { output: true, ..watched() };
+        let arguments = [("steps", 1.into()), ("milliseconds", 1_200_000.into())];
+        let mut call = chat.start(arguments, &options).unwrap();
+        until_begun(&mut call);
+        // That it was passed on is told a moment before; what is killed before it begins runs in another process.
+        assert_eq!(first_news(&mut call), News::Stdout(b"step 1\n".to_vec()));
         assert!(eventually(|| server.children().len() == 1));
-        std::thread::sleep(std::time::Duration::from_millis(100));
         let pid = server.children()[0].to_string();
         assert!(Command::new("kill").arg(pid).status().unwrap().success());
         let error = call.wait().err().unwrap();

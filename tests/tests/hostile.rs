@@ -15,11 +15,11 @@ mod hostile {
 use std::os::fd::{AsFd, OwnedFd};
 
 use farcall_base::{CallId, ChannelId, Error, ErrorKind, Random, SeededRandom};
-use farcall_tests::{Raw, Server, Transport, battery, eventually, failure_of, trouble};
+use farcall_tests::{PATIENCE, Raw, Server, Transport, battery, eventually, failure_of, trouble};
 use farcall_wire::message::{decode, encode};
 use farcall_wire::{
     Argument, Attribute, CallResult, Flags, FrameHeader, FrameKind, Goodbye, Hello, HelloLimits, InterfaceReply, Open,
-    PREFACE, Reply, Request, Role, Share, Window,
+    PREFACE, Reply, Request, Role, Share, Stage, Window,
 };
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 
@@ -389,7 +389,8 @@ fn clients_that_vanish(transport: Transport) {
     let mut raw = Raw::greeted(&server);
     let reply = interface(&mut raw, "forever");
     raw.message(FrameKind::Open, 1, &open(&reply, vec![Argument::Inline(1_i32.to_ne_bytes().as_slice().into())]));
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    let runs = || server.client().status(PATIENCE).unwrap().calls.iter().any(|call| call.stage == Stage::Running);
+    assert!(eventually(runs), "the routine does not begin");
     let running = server.processes().len();
     drop(raw);
     assert!(eventually(|| server.processes().len() < running), "a routine runs on for nobody");

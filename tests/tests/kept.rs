@@ -190,8 +190,13 @@ fn a_damaged_outcome_is_refused() {
     let last = bytes.len() - 20;
     bytes[last] ^= 1;
     std::fs::write(&path, bytes).unwrap();
-    let error = client.fetch(id, &CallOptions::default()).and_then(PendingCall::wait).err().unwrap();
-    assert_eq!(error.kind(), ErrorKind::Damaged, "{error}");
+    // Until its folder is on the disk as well, the outcome is told from memory.
+    let mut error = None;
+    assert!(eventually(|| {
+        error = client.fetch(id, &CallOptions::default()).and_then(PendingCall::wait).err();
+        error.is_some()
+    }));
+    assert_eq!(error.unwrap().kind(), ErrorKind::Damaged);
 }
 
 /// What there is no room for is refused before it runs, and what is asked for too long.

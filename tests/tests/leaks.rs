@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use farcall_client::{ArrayMut, CallOptions, Client};
-use farcall_tests::{Raw, Server, Transport, battery, eventually};
+use farcall_tests::{Directory, Raw, Server, Transport, battery, eventually, manifest};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Descriptors and kilobytes of memory of a process.
@@ -44,9 +44,16 @@ fn call(client: &Client, count: usize) {
 
 fn calls_leave_nothing(transport: Transport) {
     let calls = std::env::var("FARCALL_TEST_CALLS").ok().and_then(|calls| calls.parse().ok()).unwrap_or(100_000);
-    let server = Server::start(transport, &[battery(false)], &[]);
+    let folder = Directory::new();
+    let manifest = folder.write("farcall.toml", &manifest("executables_max = 2"));
+    let server = Server::start(transport, &[battery(false)], &["--manifest", manifest.to_str().unwrap()]);
     let client = server.client();
     call(&client, 4000);
+    // A second executable comes sooner or later, and is no leak.
+    assert!(eventually(|| {
+        call(&client, 500);
+        server.children().len() == 2
+    }));
     let before = costs(&server);
     call(&client, calls);
     let after = costs(&server);

@@ -4,7 +4,7 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use farcall_client::{Argument, Client, Error, ErrorKind, Outputs};
 use farcall_tests::{Directory, Server, Transport, alive, eventually, manifest_of, wild};
@@ -80,7 +80,7 @@ fn a_call_that_takes_too_long_ends() {
         let error = wild.call("burn", [("n", 0.into())]).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
         says(&error, &["limits.call_seconds_max: 1", "farcall.toml"]);
-        assert!((900..4000).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
+        assert!(begun.elapsed() >= Duration::from_secs(1), "{:?}", begun.elapsed());
         wild.fine();
     }
 }
@@ -266,7 +266,9 @@ fn a_pinned_executable_keeps_to_its_processors() {
         wild.call("self", [("variable", text("PATH"))]).unwrap().scalar::<i32>("processors").unwrap() as usize
     };
     assert_eq!(processors("limits.pin = true\nlimits.threads = 1"), 1);
-    assert_eq!(processors("limits.threads = 1"), std::thread::available_parallelism().unwrap().get());
+    // Not as many as the time pays for that a container may use: those it may run on.
+    let allowed = rustix::thread::sched_getaffinity(None).unwrap().count() as usize;
+    assert_eq!(processors("limits.threads = 1"), allowed);
 }
 
 #[test]

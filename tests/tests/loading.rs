@@ -184,7 +184,7 @@ fn hopeless(server: &Server, words: &[&str]) {
     let loaders = || server.children().len() + server.zygotes().len();
     assert!(eventually(|| loaders() > 0));
     std::thread::sleep(Duration::from_millis(200));
-    assert_eq!(loaders(), 1, "one is enough to find out");
+    assert!(loaders() <= 1, "one is enough to find out");
     for call in calls {
         let error = call.wait().err().unwrap();
         let text = error.to_string();

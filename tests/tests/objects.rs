@@ -195,19 +195,19 @@ fn kill(pid: u32) {
 }
 
 fn an_end_is_told_as_it_went(transport: Transport) {
-    let world = World::over(transport, "stop_grace_ms = 700");
-    let end = |how: i32| {
+    let end = |world: &World, how: i32| {
         let tank = world.hold("Tank");
         call(&world.client, tank.first(), "Tank.ends", [("how", how.into())]).unwrap();
         tank.release(Some(PATIENCE)).map_err(|error| (error.kind(), error.to_string()))
     };
-    end(0).unwrap();
-    let (crashed, words) = end(1).unwrap_err();
+    let world = World::over(transport, "");
+    end(&world, 0).unwrap();
+    let (crashed, words) = end(&world, 1).unwrap_err();
     assert!(crashed == ErrorKind::RoutineCrashed && words.contains("SIGSEGV"), "{words}");
-    let begun = Instant::now();
-    let (late, words) = end(2).unwrap_err();
+    assert!(world.objects().is_empty(), "it is gone however it went");
+    let world = World::over(transport, "stop_grace_ms = 700");
+    let (late, words) = end(&world, 2).unwrap_err();
     assert!(late == ErrorKind::TimedOut && words.contains("stop_grace_ms: 700"), "{words}");
-    assert!(begun.elapsed() < Duration::from_secs(10), "its end is bounded");
     assert!(world.objects().is_empty(), "it is gone however it went");
 }
 
@@ -261,7 +261,7 @@ fn a_call_that_is_cancelled_or_overdue_ends_its_object() {
 fn a_lost_owner_leaves_a_lease_and_a_goodbye_none() {
     let world = World::new("");
     let (other, socket) = cuttable(&world.server);
-    let lease = HoldOptions { lease: Duration::from_millis(1500), ..HoldOptions::default() };
+    let lease = HoldOptions { lease: Duration::from_secs(3), ..HoldOptions::default() };
     let kept = other.hold("objects/Tank", 2, &lease).unwrap();
     assert!(kept.ready(Some(PATIENCE)).unwrap());
     let [first, second] = [kept.first(), kept.ids().nth(1).unwrap()];
@@ -278,7 +278,7 @@ fn a_lost_owner_leaves_a_lease_and_a_goodbye_none() {
     assert_eq!(fill(&world.client, first, 1.0), 4.0, "the same user goes on with it");
     assert!(eventually(|| !alive(pids[1])), "the lease of the other is over");
     assert_eq!(kind(call(&world.client, second, "Tank.called", [])).0, ErrorKind::NotFound);
-    std::thread::sleep(Duration::from_millis(1600));
+    std::thread::sleep(Duration::from_millis(3200));
     assert!(alive(pids[0]), "no lease runs while its owner is there");
     world.client.release(first, 1, Some(PATIENCE)).unwrap();
     let brief = world.server.connect().unwrap();
@@ -416,12 +416,12 @@ fn objects_end_with_their_server() {
 fn a_client_that_is_killed_leaves_its_objects_for_their_lease() {
     let world = World::new("");
     let (other, socket) = cuttable(&world.server);
-    let lease = HoldOptions { lease: Duration::from_millis(800), ..HoldOptions::default() };
+    let lease = HoldOptions { lease: Duration::from_secs(3), ..HoldOptions::default() };
     let tank = other.hold("objects/Tank", 1, &lease).unwrap();
     assert!(tank.ready(Some(PATIENCE)).unwrap());
     let (id, pid) = (tank.first(), process(&other, tank.first()));
     let rest = other.routine("objects/Tank.rest").unwrap();
-    let _running = rest.start([("milliseconds", 300.into())], &on(id)).unwrap();
+    let _running = rest.start([("milliseconds", 1000.into())], &on(id)).unwrap();
     assert!(eventually(|| world.objects() == [ObjectState::Busy]));
     socket.shutdown(Shutdown::Both).unwrap();
     // The call goes on alone, and the object is free after it.

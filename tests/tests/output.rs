@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use farcall_client::{CallOptions, Client, ErrorKind, News, PendingCall};
-use farcall_tests::{Directory, Server, Transport, fortran, manifest, told_and_missed, trouble};
+use farcall_tests::{
+    Directory, Server, Transport, first_news, fortran, manifest, told_and_missed, trouble, until_begun,
+};
 
 /// No test waits so long for one piece of news.
 const PATIENCE: Option<Duration> = Some(Duration::from_secs(20));
@@ -56,11 +58,15 @@ fn lines_come_while_the_routine_runs(transport: Transport) {
     let client = server.client();
     // The executable is there.
     chat(&client, 0, 0, &CallOptions::default()).wait().unwrap();
-    let begun = Instant::now();
+    // It would take an hour, and yet its first line comes.
+    let mut call = chat(&client, 3, 1_200_000, &wanted());
+    until_begun(&mut call);
+    assert_eq!(first_news(&mut call), News::Stdout(b"step 1\n".to_vec()));
+    call.cancel().unwrap();
+    assert_eq!(call.wait().err().unwrap().kind(), ErrorKind::Cancelled);
     let mut call = chat(&client, 3, 200, &wanted());
-    assert_eq!(call.next_news(PATIENCE).unwrap(), Some(News::Started));
-    assert_eq!(call.next_news(PATIENCE).unwrap(), Some(News::Stdout(b"step 1\n".to_vec())));
-    assert!(begun.elapsed() < Duration::from_millis(550), "while it runs: {:?}", begun.elapsed());
+    until_begun(&mut call);
+    assert_eq!(first_news(&mut call), News::Stdout(b"step 1\n".to_vec()));
     let heard = Heard::of(&mut call);
     assert_eq!((heard.stdout.as_str(), heard.stderr.as_str()), ("step 2\nstep 3\nbye", "converged\n"));
     assert_eq!(call.wait().unwrap().scalar::<i32>("done").unwrap(), 3);
@@ -125,15 +131,17 @@ fn whoever_waits_in_the_queue_knows_his_place() {
     let (_folder, manifest) = one_executable();
     let server = Server::start(Transport::Unix, &[trouble(false)], &["--manifest", &manifest]);
     let client = server.client();
-    let first = chat(&client, 1, 300, &wanted());
+    // It ends when the others have heard their places.
+    let first = chat(&client, 1, 1_200_000, &wanted());
     let mut others = [chat(&client, 1, 0, &wanted()), chat(&client, 1, 0, &wanted())];
     for (before, call) in others.iter_mut().enumerate() {
         // The first one may be in the queue itself, until the executable is there.
         let Some(News::Queued(place)) = call.next_news(PATIENCE).unwrap() else { panic!("it waits") };
         assert!((before..=before + 1).contains(&(place as usize)), "{place}");
-        assert!(Heard::of(call).started);
     }
-    first.wait().unwrap();
+    first.cancel().unwrap();
+    assert!(others.iter_mut().all(|call| Heard::of(call).started));
+    assert_eq!(first.wait().err().unwrap().kind(), ErrorKind::Cancelled);
 }
 
 #[test]
@@ -162,15 +170,18 @@ fn fortran_prints_by_lines_too() {
     let server = Server::start(Transport::Unix, &[fortran(false)], &[]);
     let client = server.client();
     client.routine("fchat").unwrap().call([("steps", 0.into())]).unwrap();
-    let begun = Instant::now();
-    let mut call = client
-        .routine("fchat")
-        .unwrap()
-        .start([("steps", 2.into())], &CallOptions { output: true, ..CallOptions::default() })
-        .unwrap();
-    let Some(News::Stdout(first)) = call.next_news(PATIENCE).unwrap() else { panic!("something is printed") };
-    assert!(String::from_utf8_lossy(&first).starts_with(" step           1"), "{first:?}");
-    assert!(begun.elapsed() < Duration::from_millis(900), "while it runs: {:?}", begun.elapsed());
+    let start = |steps: i64| {
+        let options = CallOptions { output: true, ..CallOptions::default() };
+        let mut call = client.routine("fchat").unwrap().start([("steps", steps.into())], &options).unwrap();
+        let Some(News::Stdout(first)) = call.next_news(PATIENCE).unwrap() else { panic!("something is printed") };
+        assert!(String::from_utf8_lossy(&first).starts_with(" step           1"), "{first:?}");
+        call
+    };
+    // It would take an hour, and yet its first line came.
+    let endless = start(9000);
+    endless.cancel().unwrap();
+    assert_eq!(endless.wait().err().unwrap().kind(), ErrorKind::Cancelled);
+    let mut call = start(2);
     assert!(Heard::of(&mut call).stdout.contains(" step           2"));
     call.wait().unwrap();
 }

@@ -8,7 +8,7 @@ use std::process::Output;
 use std::time::Duration;
 
 use farcall_client::CallOptions;
-use farcall_tests::{Directory, Server, Transport, battery, eventually, trouble};
+use farcall_tests::{Directory, Server, Transport, battery, eventually, trouble, until_begun, watched};
 use serde_json::Value;
 
 fn good(output: &Output) -> String {
@@ -42,7 +42,7 @@ fn calls_are_counted_and_shown() {
         good_one.call([("milliseconds", 0.into())]).unwrap();
     }
     assert!(crash.call([("n", 1.into())]).is_err());
-    let running = good_one.start([("milliseconds", 3000.into())], &CallOptions::default()).unwrap();
+    let running = good_one.start([("milliseconds", 600_000.into())], &CallOptions::default()).unwrap();
     assert!(eventually(|| top(&server)["calls"][0]["stage"] == "running"));
     let seen = top(&server);
     let me = seen["calls"][0]["principal"].as_str().unwrap().to_owned();
@@ -134,8 +134,10 @@ fn the_log_tells_of_executables_and_connections() {
     assert_eq!((&opened["connection"], &opened["principal"]), (&closed["connection"], &"token".into()));
     assert!(opened["peer"].as_str().unwrap().starts_with("127.0.0.1:"), "{opened}");
     // One that is ended by the server.
-    let options = CallOptions { timeout: Some(Duration::from_millis(300)), ..CallOptions::default() };
-    server.client().routine("forever").unwrap().call_with([("deaf", 0.into())], &options).err().unwrap();
+    let mut forever = server.client().routine("forever").unwrap().start([("deaf", 0.into())], &watched()).unwrap();
+    until_begun(&mut forever);
+    forever.cancel().unwrap();
+    forever.wait().err().unwrap();
     assert!(find("executable", "stopped")["executable"].as_u64() > started["executable"].as_u64());
 }
 

@@ -5,8 +5,10 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use farcall_client::{Array, CallOptions, Client, ErrorKind, Outputs};
-use farcall_tests::{Directory, Server, Transport, alive, compile, eventually, manifest, root, trouble};
+use farcall_client::{Array, CallOptions, Client, ErrorKind, News, Outputs};
+use farcall_tests::{
+    Directory, Server, Transport, alive, compile, eventually, first_news, manifest, root, trouble, until_begun, watched,
+};
 
 const IDL: &str = "Module born; Library \"./libborn.so\";
 Define whose(IN int milliseconds, OUT int loaded_by, OUT int parent, OUT int self)
@@ -37,6 +39,12 @@ fn numbers(outputs: &Outputs) -> (u32, u32, u32) {
     (number("loaded_by"), number("parent"), number("self"))
 }
 
+/// The parent of a process (proc(5)).
+fn parent_of(pid: u32) -> u32 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    status.lines().find_map(|line| line.strip_prefix("PPid:")).unwrap().trim().parse().unwrap()
+}
+
 fn kill(pid: u32) {
     assert!(Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap().success());
 }
@@ -52,16 +60,17 @@ fn a_module_is_loaded_once_for_all_its_executables() {
     let folder = Directory::new();
     let (server, client) = start(&folder, &[], 4);
     let routine = client.routine("whose").unwrap();
-    let call = |_| routine.start([("milliseconds", 300.into())], &CallOptions::default()).unwrap();
-    let calls: Vec<_> = (0..4).map(call).collect();
-    let ends: Vec<_> = calls.into_iter().map(|call| numbers(&call.wait().unwrap())).collect();
-    let mut processes: Vec<u32> = ends.iter().map(|(_, _, own)| *own).collect();
-    processes.sort_unstable();
-    processes.dedup();
-    assert_eq!(processes.len(), 4, "each in a process of its own");
-    assert_eq!(server.zygotes().len(), 1);
-    let zygote = server.zygotes()[0];
-    assert!(ends.iter().all(|(loader, parent, _)| (*loader, *parent) == (zygote, zygote)), "{ends:?}");
+    let call = |_| routine.start([("milliseconds", 600_000.into())], &watched()).unwrap();
+    let mut calls: Vec<_> = (0..3).map(call).collect();
+    calls.iter_mut().for_each(until_begun);
+    // All of them run, so that the next one needs another.
+    let (loader, parent, own) = whose(&client);
+    let executables = server.children();
+    assert!(executables.len() == 4 && executables.contains(&own), "each in a process of its own: {executables:?}");
+    assert_eq!(server.zygotes(), [loader]);
+    assert_eq!(parent, loader);
+    let parents: Vec<u32> = executables.iter().map(|pid| parent_of(*pid)).collect();
+    assert_eq!(parents, [loader; 4]);
 }
 
 #[test]
@@ -98,9 +107,11 @@ fn a_call_in_a_zygote_that_dies_is_reported() {
     let folder = Directory::new();
     let (server, client) = start(&folder, &[], 2);
     let routine = client.routine("whose").unwrap();
-    let call = routine.start([("milliseconds", 20_000.into())], &CallOptions::default()).unwrap();
-    assert!(eventually(|| server.children().len() == 1));
-    std::thread::sleep(std::time::Duration::from_millis(100));
+    let options = CallOptions { output: true, ..watched() };
+    let mut call = routine.start([("milliseconds", 600_000.into())], &options).unwrap();
+    until_begun(&mut call);
+    // That it was passed on is told a moment before; what ends before it begins runs in another process.
+    assert_eq!(first_news(&mut call), News::Stdout(b"here\n".to_vec()));
     kill(server.zygotes()[0]);
     let error = call.wait().err().unwrap();
     assert_eq!(error.kind(), ErrorKind::RoutineCrashed, "{error}");

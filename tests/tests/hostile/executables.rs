@@ -8,12 +8,12 @@ use std::net::TcpStream;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use farcall_base::{CallId, ErrorKind, Random, SeededRandom};
 use farcall_client::{CallOptions, Client, Error};
 use farcall_interfaces::stream::{ByteStream, Proof};
-use farcall_tests::{Directory, Raw, Server, Transport, battery, eventually, manifest_of};
+use farcall_tests::{Directory, PATIENCE, Raw, Server, Transport, battery, eventually, manifest_of};
 use farcall_transport_unix::ring;
 use farcall_wire::message::{decode, encode};
 use farcall_wire::{
@@ -407,7 +407,7 @@ impl Liars {
 }
 
 fn call(client: &Client, x: i32) -> Result<i32, Error> {
-    call_within(client, x, Duration::from_secs(10))
+    call_within(client, x, PATIENCE)
 }
 
 fn call_within(client: &Client, x: i32, timeout: Duration) -> Result<i32, Error> {
@@ -421,10 +421,8 @@ fn lies_cost_the_call_that_hears_them(connection: &str) {
     let patient = client.routine("f_int").unwrap().start([("x", PATIENT.into())], &CallOptions::default()).unwrap();
     let over_rings = connection == "unix";
     for (number, lie) in LIES.iter().enumerate().filter(|(_, lie)| over_rings || !lie.of_rings) {
-        let begun = Instant::now();
         let Err(error) = call(&client, FIRST_LIE + number as i32) else { panic!("{}: believed", lie.what) };
         println!("{}: {} {error}", lie.what, error.kind().name());
-        assert!(begun.elapsed() < Duration::from_secs(5), "{}: {:?}", lie.what, begun.elapsed());
         // Unavailable: one that leaves had not begun the call, and the next that got it left as well.
         let kinds = [ErrorKind::Protocol, ErrorKind::Version, ErrorKind::Internal, ErrorKind::Unavailable];
         assert!(kinds.contains(&error.kind()), "{}: {error}", lie.what);
@@ -466,10 +464,10 @@ fn executables_that_lie_when_they_begin_are_not_served_with() {
         for connection in ["unix", "tcp"] {
             let liars = Liars::new(connection, beginning);
             let client = liars.server.client();
-            let begun = Instant::now();
             let error = call(&client, 4).err().unwrap();
             println!("{beginning}: {} {error}", error.kind().name());
-            assert!(begun.elapsed() < Duration::from_secs(5), "{beginning}: {:?}", begun.elapsed());
+            // Not because the call's own time was over.
+            assert!(!error.to_string().contains("its time is over"), "{beginning}: {error}");
             assert!(error.to_string().contains(word), "{beginning}: {error}");
             // The server lives, and the next call is told as much.
             assert!(!client.routines().unwrap().is_empty());
