@@ -186,6 +186,25 @@ fn a_node_whose_clock_is_years_off_runs_routines() {
     }
 }
 
+/// As a batch system ends a job that is cancelled, or whose time is over.
+#[test]
+fn a_pilot_that_is_asked_to_end_leaves_no_folder() {
+    let folder = farcall_tests::Directory::new();
+    let temporary = folder.0.join("tmp");
+    std::fs::create_dir(&temporary).unwrap();
+    let words = format!("#!/bin/sh\nTMPDIR={temporary:?} exec {:?} \"$@\"\n", program());
+    let node = site::script(&folder, "node", &words);
+    let site = Site::new(&format!("launchers.local = {{ dial = \"stdio\", program = {node:?} }}"));
+    let once = site.start("rest_once", 60_000);
+    assert!(eventually(|| site.running() == 1));
+    let has_folder = || std::fs::read_dir(&temporary).unwrap().next().is_some();
+    assert!(has_folder(), "its executables have a working folder there");
+    let pilots = site.pilots();
+    pilots.iter().for_each(|pid| signal(*pid, Signal::TERM));
+    assert_eq!(once.wait().err().unwrap().kind(), ErrorKind::RoutineCrashed);
+    assert!(eventually(|| !pilots.iter().any(|pid| alive(*pid)) && !has_folder()));
+}
+
 /// One that does not pass streams on starts programs that hear nothing.
 #[test]
 fn a_launcher_that_knows_no_bridge_is_named() {

@@ -374,7 +374,8 @@ fn announce(addresses: &[String], published: &[(String, usize)], private: bool) 
     }
 }
 
-fn signals() -> Result<OwnedFd> {
+/// What can be read from when a signal that ends programs has come.
+pub fn signals() -> Result<OwnedFd> {
     let system = |error: std::io::Error| Error::system("watch for signals", error);
     let (reader, writer) =
         rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC | rustix::pipe::PipeFlags::NONBLOCK)

@@ -28,6 +28,7 @@ use farcall_wire::{
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::explain;
+use crate::serve::signals;
 use crate::streams::{Ends, pass_on};
 use carry::Carriers;
 use ticket::Ticket;
@@ -77,6 +78,8 @@ struct Running {
 struct Pilot {
     ticket: Arc<Ticket>,
     line: Box<dyn ByteStream>,
+    /// A batch system ends a job by SIGTERM: executables and their folders go then, as by the server's word.
+    signals: OwnedFd,
     inbox: Vec<u8>,
     outbox: Vec<u8>,
     spawner: SpawnerHandle,
@@ -97,6 +100,8 @@ pub fn pilot(arguments: &PilotArguments) -> Result<()> {
     let ticket = Arc::new(Ticket::read(&arguments.ticket, streams)?);
     let slots = slots()?;
     let mut line = ticket.dial()?;
+    // From here on: what dials may wait for long, and has nothing to leave behind.
+    let signals = signals()?;
     let hello = PilotHello {
         version: PILOT_VERSION,
         job: ticket.job.clone(),
@@ -116,6 +121,7 @@ pub fn pilot(arguments: &PilotArguments) -> Result<()> {
     let mut pilot = Pilot {
         ticket,
         line,
+        signals,
         inbox: Vec::new(),
         outbox: Vec::new(),
         spawner: node.service::<SpawnerHandle>(spawner::SLOT)?,
@@ -196,15 +202,18 @@ impl Pilot {
         Ok(())
     }
 
-    fn wait(&self) -> Result<()> {
+    fn wait(&mut self) -> Result<()> {
         let descriptor = self.line.readiness().ok_or_else(|| Error::internal("serve a job", "nothing to wait on"))?;
         let room = if self.outbox.is_empty() { PollFlags::empty() } else { PollFlags::OUT };
         let waiting = PollFd::from_borrowed_fd(descriptor, PollFlags::IN | room);
         let left = self.silent_until.map(|until| until.since(self.clock.now()));
         let left = left.and_then(|left| Timespec::try_from(left).ok());
-        let mut watched = [waiting, PollFd::new(&self.news, PollFlags::IN)];
-        let count = if self.is_crowded() { 1 } else { 2 };
-        match poll(&mut watched[..count], left.as_ref()) {
+        let signals = PollFd::new(&self.signals, PollFlags::IN);
+        let mut watched = [waiting, signals, PollFd::new(&self.news, PollFlags::IN)];
+        let count = if self.is_crowded() { 2 } else { 3 };
+        let polled = poll(&mut watched[..count], left.as_ref());
+        self.ends |= !watched[1].revents().is_empty();
+        match polled {
             Ok(0) => {
                 let message = format!("the server asked nothing for {} s", SILENCE_MAX.as_secs());
                 Err(Error::new(ErrorKind::ConnectionLost, "serve a job", message))

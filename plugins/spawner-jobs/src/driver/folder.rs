@@ -61,6 +61,9 @@ impl Folder {
     /// Removes the whole, unless another server has something in it.
     pub(super) fn leave(&self) {
         let _ = fs::remove_dir(&self.base);
+        if let Some(own) = self.base.parent().filter(|folder| folder.ends_with(".farcall")) {
+            let _ = fs::remove_dir(own);
+        }
     }
 
     /// The end of what a job wrote, in one line.
@@ -78,13 +81,12 @@ impl Folder {
     }
 }
 
+const ELSEWHERE: &str =
+    "say another folder that the jobs' hosts see: FARCALL_JOBS, or folder of spawner-jobs in farcall.toml";
+
 fn private(path: &Path) -> Result<()> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
-    made.map_err(|error| {
-        Error::system("prepare a job", error)
-            .with("path", path.display())
-            .fix("say another folder that the jobs' hosts see: FARCALL_JOBS, or folder of spawner-jobs in farcall.toml")
-    })
+    made.map_err(|error| Error::system("prepare a job", error).with("path", path.display()).fix(ELSEWHERE))
 }
 
 fn write_private(path: &Path, text: &str) -> Result<()> {
@@ -93,5 +95,8 @@ fn write_private(path: &Path, text: &str) -> Result<()> {
         // Other hosts are to see it.
         file.sync_all()
     });
-    written.map_err(|error| Error::system("prepare a job", error).with("path", path.display()))
+    written.map_err(|error| {
+        let fix = format!("free space there, or {ELSEWHERE}");
+        Error::system("prepare a job", error).with("path", path.display()).fix(fix)
+    })
 }

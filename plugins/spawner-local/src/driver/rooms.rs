@@ -68,7 +68,10 @@ impl Room {
         let (name, folder) = make_folder()?;
         // A lock that ends with this process, wherever that is: others must not take the folder for left behind.
         let lock = std::fs::File::open(&folder).map(OwnedFd::from);
-        let lock = lock.map_err(|error| Error::system("lock a working folder", error))?;
+        let lock = lock.map_err(|error| {
+            let _ = std::fs::remove_dir(&folder);
+            Error::system("lock a working folder", error)
+        })?;
         let _ = flock(&lock, FlockOperation::NonBlockingLockExclusive);
         let mut room = Room { folder, cgroup: None, user, _lock: lock };
         if let Some((user, group)) = user {

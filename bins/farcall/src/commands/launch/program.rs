@@ -58,7 +58,9 @@ fn later(sender: SyncSender<Input>, event: Event) {
 /// As a shell says it of a command that is not there: 127 is no doubt, nothing was submitted.
 fn cannot(command: &farcall_launcher::Command, error: &std::io::Error) -> Outcome {
     let program = command.words.first().map_or("", String::as_str);
-    Outcome { status: Some(127), output: String::new(), words: format!("{program} cannot be started: {error}") }
+    let is_missing = error.kind() == std::io::ErrorKind::NotFound;
+    let fix = if is_missing { "; is it on this host, and in the PATH of shells that nobody types in?" } else { "" };
+    Outcome { status: Some(127), output: String::new(), words: format!("{program} cannot be started: {error}{fix}") }
 }
 
 /// Runs a command to its end, or to its limit. Its output is read meanwhile: a pipe holds little.
