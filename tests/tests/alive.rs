@@ -107,6 +107,23 @@ fn a_library_that_is_replaced_under_calls_gives_the_old_answer_or_the_new() {
 }
 
 #[test]
+fn nothing_is_left_of_an_older_version_when_its_last_call_is_over() {
+    let folder = Directory::new();
+    let manifest = folder.write("farcall.toml", &manifest("executables_max = 3"));
+    let server = Server::start(Transport::Unix, &[live(&folder)], &["--manifest", words(&manifest)]);
+    let late = server.client().routine("live/late").unwrap();
+    let mut running = late.start([("milliseconds", 600_000.into())], &watched()).unwrap();
+    until_begun(&mut running);
+    build(&folder, 2);
+    good(&server.run(&["reload", "live"]));
+    assert_eq!(number(&server.client().routine("live/version").unwrap()).unwrap(), 2);
+    assert_eq!(server.zygotes().len(), 2, "each version has its own");
+    running.cancel().unwrap();
+    assert_eq!(running.wait().err().unwrap().kind(), ErrorKind::Cancelled);
+    assert!(eventually(|| server.zygotes().len() == 1), "that of the older version has ended");
+}
+
+#[test]
 fn what_cannot_be_reloaded_is_served_as_before() {
     let folder = Directory::new();
     let server = Server::start(Transport::Unix, &[live(&folder), battery(false)], &[]);

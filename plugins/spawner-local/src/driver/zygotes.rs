@@ -74,6 +74,8 @@ struct Zygote {
     living: usize,
     /// Since when nothing of it lives.
     idle_since: Instant,
+    /// Its module was published anew while it was busy.
+    outdated: bool,
     /// Its own, too: it is counted there.
     _room: Arc<Room>,
 }
@@ -102,6 +104,7 @@ impl Zygotes {
         let Some(zygote) = found.and_then(|id| self.table.get_mut(&id)) else {
             return self.news.push_back(News::Refused(wanted));
         };
+        zygote.outdated = false;
         zygote.wanted.push_back(wanted);
         zygote.ask(settings, &mut self.news);
     }
@@ -109,6 +112,7 @@ impl Zygotes {
     /// Those of the module's older publications go as soon as nothing of them lives.
     fn retire(&mut self, kind: &Kind) {
         let outdated = |other: &Kind| other.load.module == kind.load.module && other != kind;
+        self.table.values_mut().for_each(|zygote| zygote.outdated = outdated(&zygote.kind) || zygote.outdated);
         self.table.retain(|_, zygote| zygote.is_busy() || !outdated(&zygote.kind));
         self.unfit.retain(|other| !outdated(other));
     }
@@ -156,7 +160,13 @@ impl Zygotes {
         loop {
             let Some(zygote) = self.table.get_mut(&id) else { return };
             match zygote.link.receive(Wait::No) {
-                Ok(Received::Nothing) => return zygote.ask(settings, &mut self.news),
+                Ok(Received::Nothing) => {
+                    zygote.ask(settings, &mut self.news);
+                    if zygote.outdated && !zygote.is_busy() {
+                        self.table.remove(&id);
+                    }
+                    return;
+                }
                 Ok(Received::Packet(Packet::Loaded, _)) => zygote.loaded = true,
                 Ok(Received::Packet(Packet::Started { pid }, mut descriptors)) => {
                     let Some((wanted, near)) = zygote.asked.pop_front() else { return self.lose(id) };
@@ -260,6 +270,7 @@ impl Zygote {
             ended: BTreeMap::new(),
             living: 0,
             idle_since: now,
+            outdated: false,
             _room: wanted.room.clone(),
         };
         zygote.link.send(Packet::Load, &[memory.as_fd()])?;
