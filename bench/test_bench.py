@@ -69,7 +69,7 @@ def test_a_client_that_ends_is_named():
 
 @pytest.mark.skipif(os.cpu_count() < 2, reason="the bench needs two cores")
 def test_every_part_runs():
-    done = subprocess.run([sys.executable, HERE / "run.py", "--smoke", "--stage", STAGE], text=True, timeout=600,
+    done = subprocess.run([sys.executable, HERE / "run.py", "--smoke", "--stage", STAGE], text=True, timeout=1800,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert done.returncode == 0, done.stdout + done.stderr
     missing = [row for row in (*ROWS, JAVA) if row not in done.stdout]
