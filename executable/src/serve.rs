@@ -373,6 +373,7 @@ impl Session {
         let started_ns = nanoseconds(&self.clock);
         let processor = call.is_measured.then(processor_time);
         self.running = Some(Running { channel, routine: call.routine().to_owned(), cancelled: false });
+        cancel::begin();
         let outcome = running::during(running::Way { session: self, link, waiter }, call.id, || call.run(&module));
         self.running = None;
         let outcome = self.end_callbacks(link).and(outcome);

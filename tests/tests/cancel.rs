@@ -130,6 +130,13 @@ fn progress_comes_while_the_routine_runs(transport: Transport) {
     let expected: Vec<(f64, String)> = (1..=4).map(|n| (f64::from(n) / 4.0, format!("step {n} of 4"))).collect();
     assert_eq!(told, expected);
     assert_eq!(call.wait().unwrap().scalar::<i32>("told").unwrap(), 4);
+    // Two words of a call are told however soon after another call they come.
+    for _ in 0..10 {
+        let mut call = advance.start([("steps", 2.into()), ("milliseconds", 0.into())], &watched()).unwrap();
+        until_begun(&mut call);
+        assert_eq!(first_news(&mut call), News::Progress(0.5, "step 1 of 2".into()));
+        call.wait().unwrap();
+    }
     // A flood is thinned out where it arises, and the last word comes all the same.
     let mut call = advance.start([("steps", 10_000.into()), ("milliseconds", 0.into())], &watched()).unwrap();
     let mut told = Vec::new();

@@ -13,7 +13,7 @@ const WORDS_BYTES_MAX: usize = 256;
 /// Progress is told no oftener than this: a routine may say it in its innermost loop, and nobody sees more.
 const TELL_EVERY: Duration = Duration::from_millis(20);
 
-/// When progress was last told.
+/// When progress of the call that runs was last told.
 static TOLD: Mutex<Option<Instant>> = Mutex::new(None);
 
 /// The functions by which code asks whether its call was cancelled. What refers to none of them need not be waited for.
@@ -34,6 +34,11 @@ fn cancelled() -> Option<bool> {
         }
         wanted(way) || way.session.left || way.session.broken.is_some()
     })
+}
+
+/// A call begins: its first word is told, however short ago another call said something.
+pub(super) fn begin() {
+    *TOLD.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
 }
 
 fn tell(done: f64, words: &CStr) -> c_int {
