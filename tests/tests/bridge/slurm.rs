@@ -5,8 +5,11 @@ use farcall_tests::{Slurm, alive, eventually, program};
 
 use super::site::{PATIENCE, Site, kill, processes};
 
+/// Places on each node.
+const PLACES: u32 = 8;
+
 fn start() -> Option<(Slurm, Site)> {
-    let slurm = Slurm::start(6, 8, "")?;
+    let slurm = Slurm::start(6, PLACES, "")?;
     let path = format!("PATH={}", slurm.path());
     let quick = "\"--interval-min\", \"0.2\", \"--interval-max\", \"0.5\"";
     let command = format!("[\"env\", {path:?}, {:?}, \"launch\", \"slurm\", {quick}]", program());
@@ -56,7 +59,8 @@ fn what_ends_between_takes_its_node_alone() {
         println!("{name}");
         let calls: Vec<_> = (0..12).map(|_| site.start("rest", 3000)).collect();
         let once = site.start("rest_once", 3000);
-        assert!(eventually(|| site.running() == 13), "{name}: {:?}", site.jobs());
+        // More than one node has places for; on a busy machine the first may be over before the last begins.
+        assert!(eventually(|| site.running() > PLACES as usize), "{name}: {:?}", site.jobs());
         let before = site.pilots();
         match name {
             "step" => kill(*sruns(&slurm).first().expect("a step")),
