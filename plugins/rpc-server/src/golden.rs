@@ -285,6 +285,8 @@ impl Play {
                 let number = rest[0].parse().unwrap();
                 let how = match words[0] {
                     "exit" => ExitHow::Status(number),
+                    // As spawners say of those whose host is gone.
+                    "kill" if number == 0 => ExitHow::Lost,
                     "kill" if number == 9 => ExitHow::Signal { number, name: "SIGKILL", core: false },
                     "kill" => ExitHow::Signal { number, name: "SIGSEGV", core: false },
                     _ => ExitHow::Signal { number, name: "SIGTERM", core: false },

@@ -273,6 +273,8 @@ pub struct Pool {
     pub is_short: bool,
     /// Executables that were killed before they took a call, since one took one.
     pub killed_at_start: u32,
+    /// When one was last lost with its host before it took a call.
+    pub lost_at_start: Option<Instant>,
     /// Calls that wait, the deepest first, and then the oldest.
     pub waiting: WaitingLine,
 }

@@ -1,6 +1,7 @@
 //! Executables: from the spawner's word that one runs to the report of its end.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_call::{Connection, Event, Setup};
@@ -16,6 +17,8 @@ use crate::step::{Server, Surroundings};
 
 /// Executables of a module that are killed one after the other before they take a call, until those who wait hear of it.
 const STARTS_AGAIN_MAX: u32 = 5;
+/// Executables that are lost within this time were lost with the same host.
+const SAME_END: Duration = Duration::from_secs(1);
 
 impl Server {
     /// An executable runs, and this is the connection to it.
@@ -269,7 +272,7 @@ impl Server {
         if record.held {
             return self.object_exited(surroundings, exited, record);
         }
-        if !record.loaded && !self.may_start_again(exited, &record) {
+        if !record.loaded && !self.may_start_again(surroundings.now(), exited, &record) {
             // Another one would end the same way: starting again and again helps nobody.
             let error = record.trouble.take().unwrap_or_else(|| end_at_start(exited, &record.module));
             self.could_not_start(surroundings, &record.module, &error);
@@ -297,13 +300,19 @@ impl Server {
     }
 
     /// Whether an executable that took no call ended by nobody's fault that the next one would share: somebody killed it,
-    /// as the system does where memory is short. A few times at most.
-    fn may_start_again(&mut self, exited: &Exited, record: &Executable) -> bool {
-        let killed = matches!(exited.how, ExitHow::Signal { name: "SIGKILL", .. }) && !exited.was_stopped;
+    /// as the system does where memory is short, or its host is gone. A few times at most.
+    fn may_start_again(&mut self, now: Instant, exited: &Exited, record: &Executable) -> bool {
+        let is_lost = exited.how == ExitHow::Lost;
+        let killed = is_lost || matches!(exited.how, ExitHow::Signal { name: "SIGKILL", .. }) && !exited.was_stopped;
         let Some(pool) = self.state.pools.get_mut(&record.module).filter(|_| killed && record.trouble.is_none()) else {
             return false;
         };
-        pool.killed_at_start += 1;
+        // A host takes all its executables with it: that is one end, and not many.
+        let is_same = is_lost && pool.lost_at_start.is_some_and(|at| now.since(at) < SAME_END);
+        pool.killed_at_start += u32::from(!is_same);
+        if is_lost {
+            pool.lost_at_start = Some(now);
+        }
         pool.killed_at_start <= STARTS_AGAIN_MAX
     }
 

@@ -99,6 +99,7 @@ impl Server {
             coming: 0,
             is_short: false,
             killed_at_start: 0,
+            lost_at_start: None,
             waiting: Default::default(),
         });
         Some(pool)
