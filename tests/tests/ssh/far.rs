@@ -151,8 +151,9 @@ impl Far {
     }
 
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(program());
-        command.args(arguments);
+        // Whoever started the tests in the background may have them ignore it.
+        let mut command = Command::new("env");
+        command.arg("--default-signal=INT").arg(program()).args(arguments);
         if arguments[0] != "connect" {
             command.args(["--server", "ssh://far"]);
         }
