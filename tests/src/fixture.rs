@@ -242,19 +242,3 @@ pub fn inline() -> PathBuf {
 pub fn objects() -> PathBuf {
     root().join("tests/routines/objects.idl")
 }
-
-/// How many bytes of output its listener was told, and how many he was told that he missed.
-///
-/// # Panics
-/// When a note of what was missed says it in another way.
-pub fn told_and_missed(output: &str) -> (usize, usize) {
-    let mut parts = output.split("\n[farcall: ");
-    let (mut told, mut missed) = (parts.next().expect("there is always one").len(), 0);
-    for part in parts {
-        let (note, rest) = part.split_once("]\n").expect("a note is a line");
-        let number = note.split(' ').next().and_then(|number| number.parse::<usize>().ok());
-        missed += number.expect("a note begins with a number");
-        told += rest.len();
-    }
-    (told, missed)
-}

@@ -15,13 +15,13 @@ use farcall_client::{Client, PrivateServer, ServeOptions};
 
 pub use fixture::{
     Directory, back, battery, compile, fortran, has_fortran, heard, inline, manifest, manifest_of, nested, objects,
-    told_and_missed, trouble, wild,
+    trouble, wild,
 };
 pub use proxy::{Proxy, Way};
 pub use raw::{Raw, failure_of};
 pub use server::{Server, Transport, alive, authority, eventually, library_directory};
 pub use slurm::Slurm;
-pub use watched::{PATIENCE, first_news, until_begun, watched};
+pub use watched::{PATIENCE, first_news, rest_of_output, told_and_missed, until_begun, watched};
 
 /// Each test over each transport: functions that take one.
 #[macro_export]

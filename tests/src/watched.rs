@@ -1,4 +1,4 @@
-//! Calls whose beginning a test waits for: how long one takes to begin is nobody's promise.
+//! Calls that a test listens to: when they begin, which takes as long as it takes, and what they print.
 
 use std::time::Duration;
 
@@ -33,4 +33,35 @@ pub fn until_begun(call: &mut PendingCall) {
             _ => {}
         }
     }
+}
+
+/// What a call prints from now to its end, on either output.
+///
+/// # Panics
+/// When it says nothing for long.
+pub fn rest_of_output(call: &mut PendingCall) -> String {
+    let mut said = Vec::new();
+    loop {
+        match first_news(call) {
+            News::Stdout(bytes) | News::Stderr(bytes) => said.extend(bytes),
+            News::Over => return String::from_utf8_lossy(&said).into_owned(),
+            _ => {}
+        }
+    }
+}
+
+/// How many bytes of output its listener was told, and how many he was told that he missed.
+///
+/// # Panics
+/// When a note of what was missed says it in another way.
+pub fn told_and_missed(output: &str) -> (usize, usize) {
+    let mut parts = output.split("\n[farcall: ");
+    let (mut told, mut missed) = (parts.next().expect("there is always one").len(), 0);
+    for part in parts {
+        let (note, rest) = part.split_once("]\n").expect("a note is a line");
+        let number = note.split(' ').next().and_then(|number| number.parse::<usize>().ok());
+        missed += number.expect("a note begins with a number");
+        told += rest.len();
+    }
+    (told, missed)
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use farcall_client::idl::interface::Order;
 use farcall_client::{Array, CallOptions, ErrorKind, HoldOptions, News};
-use farcall_tests::{alive, eventually, program, told_and_missed};
+use farcall_tests::{alive, eventually, program, rest_of_output, told_and_missed};
 
 use far::Far;
 use rustix::process::Signal;
@@ -103,13 +103,7 @@ fn a_flood_ends_no_node() {
     let is_held_up = eventually(has_written) || eventually(has_written);
     signal(bridge, Signal::CONT);
     assert!(is_held_up, "{} of {expected} bytes written", written(place.pid));
-    loop {
-        match call.next_news(Some(PATIENCE)).unwrap().expect("news come in time") {
-            News::Stdout(bytes) | News::Stderr(bytes) => said += &String::from_utf8(bytes).unwrap(),
-            News::Over => break,
-            _ => {}
-        }
-    }
+    said += &rest_of_output(&mut call);
     call.wait().unwrap();
     let (told, missed) = told_and_missed(&said);
     assert_eq!(told + missed, expected, "{told} bytes told, {missed} missed");

@@ -9,8 +9,8 @@ mod site;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use farcall_client::{Array, CallOptions, ErrorKind, HoldOptions, News, Order};
-use farcall_tests::{Directory, Server, Transport, alive, eventually, told_and_missed};
+use farcall_client::{Array, CallOptions, ErrorKind, HoldOptions, Order};
+use farcall_tests::{Directory, Server, Transport, alive, eventually, rest_of_output, told_and_missed};
 
 use site::{PATIENCE, Site, kill};
 
@@ -139,14 +139,7 @@ fn what_a_routine_prints_comes_to_its_caller() {
 fn said_by(site: &Site, lines: i64) -> String {
     let options = CallOptions { output: true, timeout: Some(PATIENCE), ..CallOptions::default() };
     let mut call = site.client.routine("speak").unwrap().start([("lines", lines.into())], &options).unwrap();
-    let mut said = String::new();
-    loop {
-        match call.next_news(Some(PATIENCE)).unwrap().expect("news come in time") {
-            News::Stdout(bytes) | News::Stderr(bytes) => said += &String::from_utf8(bytes).unwrap(),
-            News::Over => break,
-            _ => {}
-        }
-    }
+    let said = rest_of_output(&mut call);
     call.wait().unwrap();
     said
 }
