@@ -261,6 +261,8 @@ int main(int count, char **arguments)
     waiting = calloc((size_t) options.calls + 1, sizeof *waiting);
     for (int k = 0; k < options.handles; k++) {
         workers[k].fields = malloc(FIELDS * sizeof(double));
+        for (int i = 0; i < FIELDS; i++)
+            workers[k].fields[i] = NAN; /* what no call fills in is no result */
         workers[k].call = -1;
     }
     begin = now();

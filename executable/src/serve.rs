@@ -154,6 +154,7 @@ pub fn serve(stream: Box<dyn ByteStream>, memory: Arc<dyn MemorySource>, code: C
     let mut more = false;
     while !session.left {
         session.send(&mut link, &mut waiter)?;
+        session.run_ready(&mut link, &mut waiter)?;
         if !more {
             waiter.wait(&link)?;
         }
@@ -170,9 +171,6 @@ pub fn serve(stream: Box<dyn ByteStream>, memory: Arc<dyn MemorySource>, code: C
             }
         }
         session.run_ready(&mut link, &mut waiter)?;
-        if let Some(error) = session.broken.take() {
-            return Err(error);
-        }
     }
     session.end_object()
 }
@@ -347,16 +345,20 @@ impl Session {
     }
 
     /// Runs calls as long as there are any, and as the server lets them begin. Each one's outcome has left before the next
-    /// begins: so of a process that dies, the server knows what was done. The server is woken once for many.
+    /// begins, as soon as the server has it come: so of a process that dies, the server knows what was done. The server is woken
+    /// once for many.
     fn run_ready(&mut self, link: &mut Link, waiter: &mut Waiter) -> Result<()> {
-        while !self.ready.is_empty() && link.stream().turnstile().is_none_or(Turnstile::pass) {
+        while !self.ready.is_empty()
+            && self.answered.is_empty()
+            && link.stream().turnstile().is_none_or(Turnstile::pass)
+        {
             let Some(channel) = self.ready.pop_front() else { break };
             link.hold_bell(!self.ready.is_empty());
             self.run(channel, link, waiter);
             self.send(link, waiter)?;
         }
         link.hold_bell(false);
-        Ok(())
+        self.broken.take().map_or(Ok(()), Err)
     }
 
     fn run(&mut self, channel: ChannelId, link: &mut Link, waiter: &mut Waiter) {

@@ -22,6 +22,7 @@ mod launched;
 mod memory;
 mod nesting;
 mod objects;
+mod passing;
 mod records;
 mod returning;
 mod starts;
@@ -50,6 +51,7 @@ pub use launched::Launched;
 pub use memory::{MemoryId, MemorySource, OwnMemory, ResultFiles};
 pub use nesting::{Nest, Nesting};
 pub use objects::{Due, Hold, HoldNumber, Object, Objects, Release, ReleaseNumber, Standing};
+pub(crate) use passing::{FREE_BYTES, Passing};
 pub use records::{AuditRecord, AuditedCall, Records};
 pub use returning::{ClientKey, Returning};
 pub(crate) use starts::Starts;
@@ -380,6 +382,8 @@ pub struct State {
     pub(crate) executables: BTreeMap<ExecutableId, Executable>,
     pub(crate) pools: BTreeMap<ModuleKey, Pool>,
     pub(crate) starts: Starts,
+    /// Results of launched executables on their way here.
+    pub(crate) passing: Passing,
     pub(crate) calls: Calls<Call>,
     pub(crate) callbacks: Callbacks,
     /// Calls whose outcome is given but whose result data has not all left yet.
@@ -433,6 +437,7 @@ impl State {
             calls: Calls::default(),
             callbacks: Callbacks::default(),
             starts: Starts::default(),
+            passing: Passing::default(),
             sending: BTreeMap::new(),
             routines: HashMap::new(),
             deadlines: BTreeSet::new(),
@@ -522,6 +527,7 @@ impl State {
     /// An executable is gone.
     pub(crate) fn remove_executable(&mut self, executable: ExecutableId) -> Option<Executable> {
         let record = self.executables.remove(&executable)?;
+        self.passing.gone(executable);
         self.objects.process_ended(executable);
         self.launched.end(executable);
         Some(record)

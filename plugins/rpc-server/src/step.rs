@@ -342,7 +342,8 @@ impl Server {
         let deadline = self.state.deadlines.first().map(|(at, _)| *at);
         let look = self.next_look();
         let place = self.state.next_to_leave().into_iter().chain(self.state.next_launched_to_leave()).map(|(at, _)| at);
-        let start = self.state.starts.next().into_iter().chain(self.state.kept.next_due());
+        let start =
+            self.state.starts.next().into_iter().chain(self.state.kept.next_due()).chain(self.state.passing.next_due());
         let object = self.state.objects.next();
         let all = patience.into_iter().chain(deadline).chain(look).chain(place).chain(start).chain(object);
         all.chain(self.next_grace()).chain(self.next_stall_check()).min()
@@ -360,6 +361,7 @@ impl Server {
         self.look_after_lines(now);
         self.look_after_objects(surroundings);
         self.end_slow_starts(now);
+        self.let_results_come(now);
         self.end_idle_launched(now);
         self.end_graces(surroundings, now);
         self.start_executables(now);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_wire::{Argument, CallResult, CallTimes};
 
-use crate::state::{CallKey, Finished, InLine, PeerKind};
+use crate::state::{CallKey, FREE_BYTES, Finished, InLine, PeerKind};
 use crate::step::line::is_small;
 use crate::step::translate::{answer, check_announced, failed, layout_after};
 use crate::step::{Server, Surroundings, files};
@@ -71,6 +71,7 @@ impl Server {
         channel: ChannelId,
         mut result: Box<CallResult>,
     ) -> Result<()> {
+        self.await_results(surroundings.now(), executable, channel, &result.results);
         let limit = self.state.limits.call_bytes_max;
         let call = self.in_line(executable, channel).and_then(|key| self.state.calls.get_mut(&key));
         let Some(call) = call else { return Ok(()) };
@@ -89,6 +90,32 @@ impl Server {
         Ok(())
     }
 
+    /// An executable that a launcher started sends large results when it is their turn.
+    fn await_results(&mut self, now: Instant, executable: ExecutableId, channel: ChannelId, results: &[Argument]) {
+        let is_launched = self.state.executables.get(&executable).is_some_and(|record| record.launched);
+        // Files may be of a length that nobody knows.
+        let length = |argument: &Argument| match argument {
+            Argument::Blocks(length) => length.unwrap_or(u64::MAX),
+            _ => 0,
+        };
+        if is_launched && results.iter().map(length).fold(0, u64::saturating_add) > FREE_BYTES {
+            self.state.passing.wait((executable, channel));
+            self.let_results_come(now);
+        }
+    }
+
+    /// Has those send whose turn it is.
+    pub(super) fn let_results_come(&mut self, now: Instant) {
+        while let Some((executable, channel)) = self.state.passing.next(now) {
+            let connection = self.state.executables.get(&executable).and_then(|record| record.connection);
+            let Some(connection) = connection else { continue };
+            if let Some(peer) = self.state.peers.get_mut(&connection) {
+                peer.connection.grant(channel, u64::MAX);
+                self.state.touched.insert(connection);
+            }
+        }
+    }
+
     /// The executable's answer is complete.
     pub(super) fn call_finished(
         &mut self,
@@ -96,6 +123,8 @@ impl Server {
         executable: ExecutableId,
         channel: ChannelId,
     ) {
+        self.state.passing.came((executable, channel));
+        self.let_results_come(surroundings.now());
         if !self.is_to_be_heard_out(executable, channel) {
             self.call_over(surroundings, executable, channel);
         }

@@ -8,7 +8,7 @@ use farcall_idl::interface::{ElementType, Parameter};
 use farcall_idl::layout::{CallLayout, ParameterLayout};
 use farcall_wire::{Argument, CallResult, CallTimes, InlineBytes, Open};
 
-use crate::state::{Call, CallKey, MemorySource, OwnMemory, PeerKind};
+use crate::state::{Call, CallKey, FREE_BYTES, MemorySource, OwnMemory, PeerKind};
 use crate::step::{Server, Surroundings, files};
 
 /// Where an array lies: memory, its size, and the array's part of it.
@@ -63,6 +63,7 @@ impl Server {
             wanted.push(want);
         }
         let call = self.state.calls.get(&key).ok_or_else(gone)?;
+        let is_launched = self.state.executables.get(&executable).is_some_and(|record| record.launched);
         Ok(Open {
             call: call.id,
             routine: routine.name.clone(),
@@ -70,7 +71,7 @@ impl Server {
             arguments,
             wanted: Some(wanted),
             remaining_us: None,
-            result_credit: None,
+            result_credit: is_launched.then_some(FREE_BYTES),
             parent: None,
             principal: None,
             trace: call.open.trace.clone(),
