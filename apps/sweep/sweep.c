@@ -246,7 +246,11 @@ static void read_options(int count, char **arguments)
         else if (letter == 'q') options.quiet = 1;
         else exit(2);
     }
-    if (options.handles < 1 || optind < count) {
+    if (options.handles < 1) {
+        fprintf(stderr, "sweep: --handles wants a number from 1 to %d: each makes one call at a time\n", HANDLES_MAX);
+        exit(2);
+    }
+    if (optind < count) {
         fprintf(stderr, "usage: sweep [--calls N] [--handles N] [--server ADDRESS] [--seconds S] [--patience S] [--once] [--quiet]\n");
         exit(2);
     }

@@ -88,6 +88,9 @@ def test_all_calls_return(sweep, server):
     assert counts == {"calls": 60, "done": 60, "failed": 0, "repeated": 0, "lost": 0} and status == 0, complaints
     assert ended(begun(sweep, server, "--calls", 3, "--handles", 8, "--seconds", 0))[0]["done"] == 3
     assert ended(begun(sweep, server, "--calls", 0, "--handles", 1))[0]["done"] == 0
+    refused = begun(sweep, server, "--handles", 0)
+    complaints = refused.communicate(timeout=TIME_MAX)[1]
+    assert refused.returncode == 2 and "--handles" in complaints and "1" in complaints, complaints
 
 
 def test_calls_of_processes_that_are_killed_run_again(sweep, server):

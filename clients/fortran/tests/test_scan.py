@@ -89,3 +89,17 @@ def test_the_preprocessor_and_included_files(tmp_path):
     none = scan(tmp_path, "twice.F90", "--force", FC="no-such-compiler")
     assert none.returncode != 0
     assert "twice.F90" in none.stderr and "lines for the preprocessor" in none.stderr and "FC" in none.stderr
+
+
+@pytest.mark.parametrize("name, text, status, words", [
+    ("absent.f90", None, 3, "there is no such file (file: absent.f90); look whether the path is right: it begins in this folder"),
+    (".", None, 2, "it is no plain file (file: .); name the Fortran source itself, such as heat.f90"),
+    ("main.f90", "program main\nend program\n", 2, "no procedure that others may call (file: main.f90); name a source with a"),
+    ("noise.f90", "hello world", 2, "no procedure that others may call (file: noise.f90); name a source with a"),
+])
+def test_what_is_no_source_is_told_with_what_to_do(tmp_path, name, text, status, words):
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    done = scan(tmp_path, name)
+    assert (done.returncode, "scan a Fortran source: " in done.stderr, words in done.stderr) == (status, True, True), done.stderr
+    assert not list(tmp_path.glob("*.idl"))

@@ -35,6 +35,7 @@ fn options_text_says_the_defaults() {
         ("launchers.\"my slurm\" = { command = [\"x\"] }", "a launcher's name has letters"),
         ("launchers.ssh.host = \"two words\"", "no name of a host"),
         ("launchers.slurm.minute = 5", "minutes"),
+        ("launchers.slurm = 3", "expected a table, such as { queue = \"short\", minutes = 30 }"),
     ];
     for (text, reason) in wrong {
         let open = |_: &crate::GateWish<'_>| unreachable!("nothing is started");

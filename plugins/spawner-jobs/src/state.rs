@@ -24,7 +24,7 @@ pub(crate) const UNANSWERED_MAX: u32 = 3;
 
 /// What the manifest says of a launcher; options.toml says what each means.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table, such as { queue = \"short\", minutes = 30 }")]
 pub(crate) struct LauncherSettings {
     pub(crate) command: Vec<String>,
     pub(crate) program: String,

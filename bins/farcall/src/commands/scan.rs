@@ -9,11 +9,13 @@ use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_fortran::{Draft, Form, Problem, Source, draft, is_directive};
 use farcall_idl::format::format;
+use farcall_interfaces::plain_file;
 
 use crate::output::{notice, print};
-use crate::publish::read;
 
 const OPERATION: &str = "scan a Fortran source";
+/// Longest source, and longest file that it includes.
+const SOURCE_BYTES_MAX: u64 = 4 << 20;
 
 /// Drafts an interface file.
 #[derive(Args)]
@@ -78,7 +80,9 @@ pub fn scan(arguments: &ScanArguments) -> Result<ExitCode> {
     }
     if drafted.routines == 0 && drafted.problems.is_empty() {
         let message = "it has no procedure that others may call";
-        return Err(Error::new(ErrorKind::InvalidSource, OPERATION, message).with("file", name));
+        return Err(Error::new(ErrorKind::InvalidSource, OPERATION, message)
+            .with("file", name)
+            .fix("name a source with a subroutine or function, in a module (and not PRIVATE there) or outside"));
     }
     let interface = format(&places.interface.display().to_string(), &drafted.interface).map_err(Error::from)?;
     write(&places.interface, &interface, arguments.force)?;
@@ -115,6 +119,32 @@ fn drafted(arguments: &ScanArguments, places: &Places) -> Result<Draft> {
             .with("file", arguments.file.display())
             .with("line", problem.line)
     })
+}
+
+/// The text of a source. Bytes that are no UTF-8, in comments of old ones, become the replacement character.
+///
+/// # Errors
+/// `NotFound`, `InvalidArgument` for what is no plain file, `LimitExceeded`.
+fn read(file: &Path) -> Result<String> {
+    let failed = |error: std::io::Error| {
+        let (kind, message, fix) = match error.kind() {
+            std::io::ErrorKind::NotFound => (
+                ErrorKind::NotFound,
+                "there is no such file",
+                "look whether the path is right: it begins in this folder",
+            ),
+            std::io::ErrorKind::InvalidInput => {
+                (ErrorKind::InvalidArgument, "it is no plain file", "name the Fortran source itself, such as heat.f90")
+            }
+            std::io::ErrorKind::FileTooLarge => {
+                (ErrorKind::LimitExceeded, "it is longer than 4 MiB", "split it into several sources, and scan each")
+            }
+            _ => return Error::system(OPERATION, error).with("file", file.display()),
+        };
+        Error::new(kind, OPERATION, message).with("file", file.display()).fix(fix)
+    };
+    let bytes = plain_file::read(file, SOURCE_BYTES_MAX).map_err(failed)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The text of a file that a source includes: beside the source, or in one of the folders that were named.
