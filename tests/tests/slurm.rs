@@ -40,10 +40,11 @@ fn what_becomes_of_jobs() {
     absent.end();
     println!("a job reaches its time limit");
     limited.end();
-    let alone: [Scene; 3] = [
+    let alone: [Scene; 4] = [
         ("a job is preempted", preempted),
         ("the controller stands still", without_controller),
         ("a node dies under 200 handles", node_dies_under_handles),
+        ("a node dies while an executable starts", node_dies_at_start),
     ];
     play(&slurm, &alone);
     assert!(slurm.brings(|| slurm.ask(&["squeue", "-h"]).is_empty()));
@@ -160,8 +161,7 @@ fn waits(site: &Site<'_>) -> PendingCall {
 /// Whoever waits is told for what; what runs goes on.
 fn drained(slurm: &Slurm) {
     let site = Site::new(slurm, "");
-    let runs = site.call("rest_once", 6000);
-    site.wait_for("it runs", || site.running() == 1);
+    let runs = site.running_call("rest_once", 6000);
     drain(slurm);
     let options = CallOptions { progress: true, timeout: Some(PATIENCE), ..CallOptions::default() };
     let place = site.client.routine("place").unwrap();
@@ -192,8 +192,7 @@ fn drained(slurm: &Slurm) {
 /// What runs needs no launcher; what waits is asked for again, and the dead one's jobs leave the queue.
 fn launcher_killed(slurm: &Slurm) {
     let site = Site::new(slurm, "");
-    let runs = site.call("rest_once", 8_000);
-    site.wait_for("it runs", || site.running() == 1);
+    let runs = site.running_call("rest_once", 8_000);
     drain(slurm);
     let waits = waits(&site);
     let ((launcher, guard), name) = (site.launcher(), site.name());
@@ -212,8 +211,7 @@ fn server_killed(slurm: &Slurm) {
     for (who, is_left) in [("server", false), ("launcher", false), ("guard", true)] {
         println!("  {who}");
         let mut site = Site::new(slurm, "");
-        let runs = site.call("rest_once", 170_000);
-        site.wait_for("it runs", || site.running() == 1);
+        let runs = site.running_call("rest_once", 170_000);
         drain(slurm);
         let _waits = waits(&site);
         let ((launcher, guard), name) = (site.launcher(), site.name());
@@ -260,8 +258,7 @@ fn preempted(slurm: &Slurm) {
 
 fn without_controller(slurm: &Slurm) {
     let site = Site::new(slurm, "");
-    let call = site.call("rest_once", 4000);
-    site.wait_for("it runs", || site.running() == 1);
+    let call = site.running_call("rest_once", 4000);
     let controller = std::fs::read_to_string(slurm.folder().join("slurmctld.pid")).unwrap().trim().parse().unwrap();
     signal(controller, Signal::STOP);
     // The job goes on, and takes others; one more cannot be had now, and waits.
@@ -304,6 +301,20 @@ fn node_dies_under_handles(slurm: &Slurm) {
     assert!(lost.iter().all(|error| error.kind() == ErrorKind::RoutineCrashed), "{lost:?}");
     hold.release(Some(PATIENCE)).unwrap();
     rested(start(10, None), 10);
+    slurm.node("revive", &node);
+    site.leaves_nothing();
+}
+
+/// Nothing of a call has begun then: it begins elsewhere, whether it may run again or not.
+fn node_dies_at_start(slurm: &Slurm) {
+    let site = Site::new(slurm, "");
+    let call = site.call("born_late", 10);
+    site.wait_for("its executable starts", || site.jobs().iter().any(|job| job.running == 1));
+    let node = kill_a_node(&site);
+    rested(call, 10);
+    site.wait_for("the first job is given up", || {
+        site.jobs().iter().all(|job| job.number > 1 || job.state == "ending")
+    });
     slurm.node("revive", &node);
     site.leaves_nothing();
 }

@@ -34,7 +34,9 @@ impl<'a> Site<'a> {
         let file = folder.write("farcall.toml", &(manifest("launched_idle_ms = 500") + &jobs));
         let mut command = Server::command();
         command.env("PATH", slurm.path()).args(["--manifest", file.to_str().unwrap()]);
-        let server = Server::start_as(command, &[Path::new(env!("CARGO_MANIFEST_DIR")).join("routines/far.idl")]);
+        let routines =
+            ["far.idl", "late.idl"].map(|name| Path::new(env!("CARGO_MANIFEST_DIR")).join("routines").join(name));
+        let server = Server::start_as(command, &routines);
         Site { client: server.client(), server: Some(server), slurm, folder }
     }
 
@@ -45,6 +47,13 @@ impl<'a> Site<'a> {
     pub fn call(&self, routine: &str, milliseconds: i32) -> PendingCall {
         let options = CallOptions { timeout: Some(PATIENCE), ..CallOptions::default() };
         self.client.routine(routine).unwrap().start([("milliseconds", milliseconds.into())], &options).unwrap()
+    }
+
+    /// A call that an executable works on.
+    pub fn running_call(&self, routine: &str, milliseconds: i32) -> PendingCall {
+        let call = self.call(routine, milliseconds);
+        self.wait_for("it runs", || self.running() == 1);
+        call
     }
 
     /// One that may run again and one that may not, which run in one job: both, and that job's id.

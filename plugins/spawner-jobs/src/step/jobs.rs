@@ -232,12 +232,13 @@ impl Turn<'_> {
     }
 
     /// A job whose last pilot left, while others never came or died with their node, does not end by itself until its batch
-    /// system finds that node dead, which takes minutes. Nobody needs it.
+    /// system finds that node dead, which takes minutes. Nobody needs it, unless some of its own may still come for those who wait.
     pub(super) fn end_if_left(&mut self, number: Number) {
         let Some(job) = self.state.jobs.get(&number) else { return };
         let waits_for_node = job.standing == Standing::Active && (job.missing > 0 || job.broken);
         let is_left = waits_for_node && job.lost.is_empty() && !self.state.has_pilots(number);
-        if is_left && self.state.waiting_of(&job.kind) == 0 {
+        let brings_more = job.wanted > job.came && self.state.waiting_of(&job.kind) > 0;
+        if is_left && !brings_more {
             self.end_job(number);
         }
     }
