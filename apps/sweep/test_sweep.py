@@ -234,3 +234,10 @@ def test_wrong_options_are_named(sweep):
     for options in (["--handles", "0"], ["--calls", "x"], ["more"]):
         done = subprocess.run([*sweep, *options], capture_output=True, text=True, timeout=TIME_MAX)
         assert done.returncode == 2 and done.stderr, options
+
+
+def test_a_job_runs_as_many_processes_on_a_host_as_one_asks_for(sweep, tmp_path):
+    server = Server(tmp_path, "--launcher", "local")
+    counts, status, complaints = ended(begun(sweep, server, "--calls", 500, "--handles", 500, "--seconds", 0))
+    server.end()
+    assert (counts, status) == ({"calls": 500, "done": 500, "failed": 0, "repeated": 0, "lost": 0}, 0), complaints[-2000:]

@@ -114,7 +114,9 @@ pub fn pilot(arguments: &PilotArguments) -> Result<()> {
     let plugins = [farcall_spawner_local::plugin()];
     let mut manifest = Manifest::of(&plugins)?;
     manifest.override_options("spawner-local", "the ticket", &ticket.options)?;
-    let options = format!("executables_max = {}", slots.saturating_mul(2).max(16));
+    let executables = slots.saturating_mul(2).max(16);
+    // All may be asked for at once, as for a handle array: to start each, to listen, to leave off and to end it.
+    let options = format!("executables_max = {executables}\nrequests_max = {}", executables.saturating_mul(4).max(256));
     manifest.override_options("spawner-local", "farcall pilot", &options)?;
     let node = Node::start(&manifest, &plugins)?;
     let (sender, news) = mailbox(MESSAGES_MAX)?;
