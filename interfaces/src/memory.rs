@@ -207,6 +207,15 @@ impl Space {
         // SAFETY: whoever made the space keeps it valid and lets nobody else write during the call.
         unsafe { std::slice::from_raw_parts_mut(self.base, self.length) }
     }
+
+    /// Makes and maps the pages that it lies in; what is written there stays. False where the system will not: there is no
+    /// memory, or the kernel is older than Linux 5.14.
+    pub fn make_pages(&self) -> bool {
+        let before = self.base.addr() % rustix::param::page_size();
+        let (first, bytes) = (self.base.wrapping_sub(before), before + self.length);
+        // SAFETY: pages that a valid space lies in, which it changes nothing about.
+        unsafe { rustix::mm::madvise(first.cast(), bytes, rustix::mm::Advice::LinuxPopulateWrite).is_ok() }
+    }
 }
 
 fn check_within(region: &dyn Region, offset: usize, length: usize) -> Result<()> {

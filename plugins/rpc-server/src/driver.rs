@@ -50,6 +50,8 @@ const RETRY_AFTER: Duration = Duration::from_millis(20);
 /// Time after which what was received is acted upon, though other connections have something, too: when hundreds of results come
 /// at once, the first ones' clients are not to wait for the last one.
 const SETTLE_AFTER: Duration = Duration::from_micros(500);
+/// Time without an event after which memory is prepared for results: whoever shares the cores has more urgent work before.
+const QUIET_AFTER: Duration = Duration::from_millis(5);
 /// Connections accepted in one turn.
 const ACCEPT_BUDGET: usize = 64;
 /// Time that listeners rest when connections cannot be accepted, for want of descriptors or memory.
@@ -140,6 +142,8 @@ pub struct Driver {
     spare: Option<std::fs::File>,
     /// When resting listeners are to be looked at again.
     resting_until: Option<Instant>,
+    /// Whether nothing has happened for a while: there is time to prepare memory.
+    is_quiet: bool,
     /// What is published, as far as we know, and whether the directory is to tell when it is another.
     revision: u64,
     is_watching: bool,
@@ -184,6 +188,7 @@ impl Driver {
             again: Vec::new(),
             spare: spare_descriptor(),
             resting_until: None,
+            is_quiet: false,
             revision: 0,
             is_watching: false,
             audit,
@@ -224,6 +229,7 @@ impl Driver {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(Error::system("wait for sockets", error.into())),
             }
+            self.prepare_memory(events.is_empty());
             self.world.look_at_clock();
             // Before any call: what a client was told of was published before, and is in the mailbox.
             if !self.take_messages() {
@@ -254,8 +260,22 @@ impl Driver {
         }
     }
 
+    /// While nothing happens, memory is made ready for results that are to come.
+    fn prepare_memory(&mut self, nothing_came: bool) {
+        self.is_quiet = nothing_came && self.world.has_to_prepare();
+        if self.is_quiet {
+            self.world.prepare();
+        }
+    }
+
     /// The longest time that may pass before the next turn; `None` when nothing is due.
     fn patience(&self) -> Option<Duration> {
+        let quiet = if self.is_quiet { Duration::ZERO } else { QUIET_AFTER };
+        let prepare = self.world.has_to_prepare().then_some(quiet);
+        self.next_due().into_iter().chain(prepare).min()
+    }
+
+    fn next_due(&self) -> Option<Duration> {
         if !self.again.is_empty() {
             return Some(Duration::ZERO);
         }

@@ -26,6 +26,7 @@ mod stall;
 mod status;
 mod translate;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
@@ -66,6 +67,9 @@ pub trait Surroundings {
     /// # Errors
     /// `Internal` when the memory is gone, `LimitExceeded` or `System` where there is no room for it.
     fn map(&mut self, client: ConnectionId, segment: u32, bytes: u64) -> Result<MemoryId>;
+
+    /// Bytes are to come to this part of memory that a client shared, not at once perhaps: there may be time to prepare it.
+    fn expect(&mut self, _memory: MemoryId, _part: Range<u64>) {}
 
     /// Keeps what goes with the frame that announces memory to an executable, until that frame leaves: calls may end, and
     /// their client take the memory back, before an executable that works for long reads of it.

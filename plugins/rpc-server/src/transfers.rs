@@ -1,6 +1,7 @@
 //! Arrays on their way: which bytes of which region come or go next.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -17,6 +18,12 @@ use crate::step::SlotMemory;
 const WRITE_BYTES: usize = 256 << 10;
 /// Fewer are put where the file is mapped.
 const WRITE_MIN: usize = 16 << 10;
+/// Memory that is prepared at once: some 50 µs.
+const PREPARE_BYTES: u64 = 128 << 10;
+/// Prepared memory of calls under way. Results that are larger or more wait for their bytes.
+const PREPARED_MAX: u64 = 512 << 20;
+/// Parts that wait to be prepared; older ones are forgotten.
+const EXPECTED_MAX: usize = 4096;
 /// What a file that can be mapped may answer all the same: its owner sealed it against writing (which spares the mappings that
 /// are there), or the server has a limit on the size of files.
 const TAKEN_BY_MAPPINGS: [Errno; 2] = [Errno::PERM, Errno::FBIG];
@@ -27,6 +34,8 @@ struct Kept {
     region: Arc<dyn Region>,
     /// The file that the region maps, where its pages are better written than touched.
     file: Option<Arc<OwnedFd>>,
+    /// Bytes that were prepared for what comes.
+    prepared: u64,
 }
 
 /// Bytes on their way to a file.
@@ -45,6 +54,9 @@ pub struct Transfers {
     /// What was given as space last, if it was the scratch.
     writing: Option<Writing>,
     scratch: Option<HeapRegion>,
+    /// Parts of files' regions that bytes are to come to, and what was prepared in all.
+    expected: VecDeque<(MemoryId, Range<u64>)>,
+    prepared: u64,
 }
 
 impl Transfers {
@@ -58,14 +70,55 @@ impl Transfers {
     pub fn keep_file(&mut self, region: Arc<dyn Region>, file: Option<Arc<OwnedFd>>) -> MemoryId {
         self.next += 1;
         let id = MemoryId(self.next);
-        self.regions.insert(id, Kept { region, file });
+        self.regions.insert(id, Kept { region, file, prepared: 0 });
         id
     }
 
     /// Forgets a region and every transfer in it.
     pub fn release(&mut self, memory: MemoryId) {
-        self.regions.remove(&memory);
+        if let Some(kept) = self.regions.remove(&memory) {
+            self.prepared -= kept.prepared;
+        }
         self.packings.retain(|_, (of, _)| *of != memory);
+    }
+
+    /// Bytes are to come to this part of a region.
+    pub fn expect(&mut self, memory: MemoryId, part: Range<u64>) {
+        if self.expected.len() == EXPECTED_MAX {
+            self.expected.pop_front();
+        }
+        if self.regions.get(&memory).is_some_and(|kept| kept.file.is_some()) {
+            self.expected.push_back((memory, part));
+        }
+    }
+
+    /// Whether there is something to do for [`Transfers::prepare`].
+    pub fn has_to_prepare(&self) -> bool {
+        !self.expected.is_empty()
+    }
+
+    /// Makes the next pages that bytes are to come to, and maps them: that takes longer than to receive into them, and the
+    /// bytes need not go through the file then.
+    pub fn prepare(&mut self) {
+        let Some((memory, part)) = self.expected.front_mut() else { return };
+        let piece = part.start..part.end.min(part.start + PREPARE_BYTES);
+        let fits = self.prepared + PREPARE_BYTES <= PREPARED_MAX;
+        let bytes = (piece.end - piece.start) as usize;
+        let is_made = |kept: &&mut Kept| {
+            Space::of(&*kept.region, piece.start as usize, bytes).is_ok_and(|space| space.make_pages())
+        };
+        // Where there is no memory, or an older kernel, the file takes the bytes when they are here, or says what is wrong.
+        let Some(kept) = self.regions.get_mut(memory).filter(|_| fits).filter(is_made) else {
+            self.expected.pop_front();
+            return;
+        };
+        kept.prepared += bytes as u64;
+        self.prepared += bytes as u64;
+        part.start = piece.end;
+        if part.is_empty() {
+            kept.file = None;
+            self.expected.pop_front();
+        }
     }
 
     /// Forgets a connection's transfers.
@@ -130,7 +183,7 @@ impl Transfers {
     fn by_file(&mut self, key: Key, space: Space) -> Result<Space> {
         self.writing = None;
         let kept = self.packings.get(&key).and_then(|(memory, _)| self.regions.get(memory));
-        let Some(Kept { region, file: Some(file) }) = kept else { return Ok(space) };
+        let Some(Kept { region, file: Some(file), .. }) = kept else { return Ok(space) };
         // What is gathered for short runs lies elsewhere.
         let offset = space.address().wrapping_sub(region.base().addr());
         if space.length() < WRITE_MIN || offset >= region.bytes() {

@@ -1,6 +1,7 @@
 //! What the server's decisions need of the real world: the clock, argument memory, shared descriptors.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -124,6 +125,16 @@ impl World {
         self.transfers.packing_of(place)
     }
 
+    /// Whether there is memory to prepare for what comes.
+    pub fn has_to_prepare(&self) -> bool {
+        self.transfers.has_to_prepare()
+    }
+
+    /// Prepares a piece of it, in less than a tenth of a millisecond.
+    pub fn prepare(&mut self) {
+        self.transfers.prepare();
+    }
+
     /// The array whose next bytes a data frame carries.
     pub fn sending(&mut self, server: &Server, connection: ConnectionId, place: &Place) -> Result<&mut Packing> {
         let memory = if place.offset == 0 { server.memory_of(connection, place) } else { None };
@@ -161,6 +172,10 @@ impl Surroundings for World {
         let file = (known.passed < WRITTEN_CALLS).then(|| known.descriptor.clone());
         known.passed += 1;
         Ok(self.transfers.keep_file(region, file))
+    }
+
+    fn expect(&mut self, memory: MemoryId, part: Range<u64>) {
+        self.transfers.expect(memory, part);
     }
 
     fn announce(&mut self, executable: ConnectionId, segment: u32, source: SharedSource) -> Result<()> {

@@ -8,7 +8,7 @@ use farcall_idl::interface::{ElementType, Parameter};
 use farcall_idl::layout::{CallLayout, ParameterLayout};
 use farcall_wire::{Argument, CallResult, CallTimes, InlineBytes, Open};
 
-use crate::state::{Call, CallKey, FREE_BYTES, MemorySource, OwnMemory, PeerKind};
+use crate::state::{Call, CallKey, FREE_BYTES, MemoryId, MemorySource, OwnMemory, PeerKind};
 use crate::step::{Server, Surroundings, files};
 
 /// Where an array lies: memory, its size, and the array's part of it.
@@ -41,8 +41,11 @@ impl Server {
                     let segment = self.share_with(surroundings, executable, source, bytes)?;
                     Some(Argument::Shared(segment, offset, length))
                 }
-                Some(Lies { source: MemorySource::Client(client, segment), bytes, offset, .. }) => {
-                    self.map(surroundings, key, slot, (client, segment, bytes, offset))?;
+                Some(Lies { source: MemorySource::Client(client, segment), bytes, offset, length }) => {
+                    let memory = self.map(surroundings, key, slot, (client, segment, bytes, offset))?;
+                    if let Some(memory) = memory.filter(|_| parameter.mode.is_output()) {
+                        surroundings.expect(memory, offset..offset + length);
+                    }
                     None
                 }
                 _ => None,
@@ -79,21 +82,22 @@ impl Server {
         })
     }
 
-    /// Maps where a client has an argument or its result, unless that was done for an executable before.
+    /// Maps where a client has an argument or its result; `None` where that was done for an executable before.
     fn map(
         &mut self,
         surroundings: &mut dyn Surroundings,
         key: CallKey,
         slot: usize,
         (client, segment, bytes, offset): (ConnectionId, u32, u64, u64),
-    ) -> Result<()> {
+    ) -> Result<Option<MemoryId>> {
         let call = self.state.calls.get_mut(&key).ok_or_else(gone)?;
-        if !is_mapped(call, slot) {
-            let id = surroundings.map(client, segment, bytes)?;
-            let offsets = [(slot as u16, offset)].into();
-            call.mapped.push(OwnMemory { id, identity: 0, bytes, offsets });
+        if is_mapped(call, slot) {
+            return Ok(None);
         }
-        Ok(())
+        let id = surroundings.map(client, segment, bytes)?;
+        let offsets = [(slot as u16, offset)].into();
+        call.mapped.push(OwnMemory { id, identity: 0, bytes, offsets });
+        Ok(Some(id))
     }
 
     /// The memory of an argument or its result, ours or the client's; `None` for what needs none.

@@ -120,3 +120,45 @@ fn a_file_that_takes_nothing_is_an_error() {
     let error = rig.transfers.arrived(key, 4096).unwrap_err();
     assert!(error.to_string().contains("write into a client's memory"), "{error}");
 }
+
+#[test]
+fn what_comes_for_prepared_memory_goes_where_it_is_mapped() {
+    let bytes = 1 << 20;
+    let mut rig = Rig::new(bytes);
+    let part = BASE as u64..bytes as u64;
+    rig.transfers.expect(rig.memory, part.clone());
+    let mut turns = 0;
+    while rig.transfers.has_to_prepare() {
+        rig.transfers.prepare();
+        turns += 1;
+    }
+    assert_eq!(turns, part.end.div_ceil(PREPARE_BYTES));
+    let data = pattern(bytes - BASE);
+    rig.receive(&Strided::contiguous(data.len() as u64), &data, 100_000);
+    assert_eq!(&rig.in_region()[BASE..], &data[..]);
+    assert!(rig.in_file().iter().all(|byte| *byte == 0), "nothing goes through the file");
+    assert_eq!(rig.transfers.prepared, part.end - part.start);
+    rig.transfers.release(rig.memory);
+    assert_eq!(rig.transfers.prepared, 0);
+}
+
+#[test]
+fn what_is_prepared_is_bounded() {
+    let mut rig = Rig::new(1 << 20);
+    // What is over is forgotten when its turn comes, or when there is too much of it.
+    (0..2 * EXPECTED_MAX as u64).for_each(|number| rig.transfers.expect(rig.memory, number..number + 1));
+    assert_eq!(rig.transfers.expected.len(), EXPECTED_MAX);
+    rig.transfers.release(rig.memory);
+    (0..EXPECTED_MAX).for_each(|_| rig.transfers.prepare());
+    assert!(!rig.transfers.has_to_prepare());
+    // Nor is a part prepared that does not lie in its region, or more than all calls may have.
+    let mut rig = Rig::new(1 << 20);
+    rig.transfers.expect(rig.memory, 0..(1 << 20) + 1);
+    (0..9).for_each(|_| rig.transfers.prepare());
+    assert!(!rig.transfers.has_to_prepare());
+    assert_eq!(rig.transfers.prepared, 1 << 20);
+    rig.transfers.prepared = PREPARED_MAX;
+    rig.transfers.expect(rig.memory, 0..PREPARE_BYTES);
+    rig.transfers.prepare();
+    assert_eq!((rig.transfers.has_to_prepare(), rig.transfers.prepared), (false, PREPARED_MAX));
+}
