@@ -169,10 +169,12 @@ fn jobs_keep_to_the_servers_limits() {
     let file = folder.write("farcall.toml", &(limits + &jobs));
     let idl =
         folder.write("spin.idl", "Module far;\nDefine spin(OUT int n) { volatile int i = 0; for (;;) ++i; *n = i; }\n");
-    let words = ["--manifest", file.to_str().unwrap(), "--launcher", "far=local"];
+    let words = ["--manifest", file.to_str().unwrap(), "--launcher", "far=local", "--launcher", "fra=local"];
     let server = Server::start(Transport::Unix, &[idl], &words);
     let error = server.client().routine("spin").unwrap().call([]).err().unwrap();
     assert!(error.to_string().contains("SIGXCPU"), "{error}");
+    let said = "a launcher is chosen for the module \"fra\", which is not published";
+    assert!(server.log().contains(said), "{}", server.log());
 }
 
 #[test]
@@ -263,4 +265,13 @@ fn a_launcher_that_nobody_knows_is_refused_at_the_start() {
     let refused = Server::refused(&["--launcher", "slurn", idl.to_str().unwrap()]);
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(said.contains("no launcher \"slurn\"") && said.contains("did you mean \"slurm\"?"), "{said}");
+}
+
+#[test]
+fn where_slurm_is_not_a_server_for_it_does_not_start() {
+    let idl = Path::new(env!("CARGO_MANIFEST_DIR")).join("routines/far.idl");
+    let mut command = Server::command();
+    command.env("PATH", "/nowhere").args(["--private", "--launcher", "slurm"]).arg(&idl);
+    let said = String::from_utf8_lossy(&Server::ended(&mut command).stderr).into_owned();
+    assert!(said.contains("there is no sbatch on this host (PATH: /nowhere)") && said.contains("login node"), "{said}");
 }

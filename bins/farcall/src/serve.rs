@@ -131,6 +131,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     speak_as(options.log_format);
     let interpreters = interpreters(&manifest, arguments)?;
     let launchers = launchers(&manifest, &arguments.launcher)?;
+    need_slurm(&launchers)?;
     let publications = while_wanted(&signals, arguments.private, |giver| {
         compile_all(arguments, &Interpreters { giver, ..interpreters.clone() })
     })?;
@@ -285,6 +286,20 @@ fn launchers(manifest: &Manifest, chosen: &[String]) -> Result<Launchers> {
         }
     }
     Ok(launchers)
+}
+
+/// Where Slurm is not, nothing could ever be called: whoever starts the server is told, and not its first caller.
+fn need_slurm(launchers: &Launchers) -> Result<()> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_there = || std::env::split_paths(&path).any(|folder| folder.join("sbatch").is_file());
+    if !launchers.use_shipped("slurm") || is_there() {
+        return Ok(());
+    }
+    let message = "routines are to run in jobs of Slurm, and there is no sbatch on this host";
+    Err(Error::new(ErrorKind::NotFound, "serve", message).with("PATH", path.display()).fix(
+        "start the server on a login node of the cluster; if that is one, have the PATH of shells that nobody types in name \
+         the folder of sbatch (`ssh HOST 'echo $PATH'` shows it)",
+    ))
 }
 
 fn toml_text(text: &str) -> String {

@@ -87,6 +87,18 @@ impl Launchers {
         Ok(())
     }
 
+    /// Modules for which one was chosen.
+    pub fn modules(&self) -> impl Iterator<Item = &str> {
+        self.settings.modules.keys().map(String::as_str)
+    }
+
+    /// Whether executables are to be started by this one as it comes with Farcall, and not by a command of the manifest.
+    pub fn use_shipped(&self, launcher: &str) -> bool {
+        let is_shipped = self.settings.launchers.get(launcher).is_none_or(|own| own.command.is_empty());
+        let mut chosen = self.settings.modules.values().chain([&self.settings.default]);
+        is_shipped && chosen.any(|name| name == launcher)
+    }
+
     /// Whether the manifest says what programs of jobs let modules do.
     pub fn have_own_pilot_options(&self) -> bool {
         !self.settings.pilot_options.is_empty()

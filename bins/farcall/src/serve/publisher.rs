@@ -82,7 +82,9 @@ impl Publisher {
     /// What the table says of modules that are not published.
     pub fn unknown_modules(&self, table: &[Entry]) -> Vec<String> {
         let unknown = access::unknown_modules(table, |module| self.files.contains_key(module));
-        unknown.into_iter().map(|words| format!("{words}, which is not published (yet?)")).collect()
+        let launched = self.launchers.modules().filter(|module| !self.files.contains_key(*module));
+        let launched = launched.map(|module| format!("a launcher is chosen for the module \"{module}\""));
+        unknown.into_iter().chain(launched).map(|words| format!("{words}, which is not published (yet?)")).collect()
     }
 
     /// What a module may do with files that are not for it.
