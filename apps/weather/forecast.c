@@ -199,7 +199,7 @@ int main(int count, char **arguments)
     int total = options.members + 2;
     forecast *all = calloc((size_t) total, sizeof *all);
     farcall_connect(options.server, &client, &error);
-    check("connect", error);
+    check("reach the server", error);
     /* The truth, the analysis, the members: each begins with an error of its own. */
     for (int k = 0; k < total; k++)
         all[k].initial = memory(size);

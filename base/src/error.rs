@@ -3,6 +3,9 @@
 use std::borrow::Cow;
 use std::fmt;
 
+/// "Too many open files", as Linux numbers it (errno.h).
+const EMFILE: i32 = 24;
+
 /// Result with the house's error.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -184,8 +187,9 @@ impl Error {
 
     /// A failed system call.
     pub fn system(operation: &'static str, source: std::io::Error) -> Self {
-        let message = source.to_string();
-        Error::new(ErrorKind::System, operation, message).source(source)
+        let (message, number) = (source.to_string(), source.raw_os_error());
+        let error = Error::new(ErrorKind::System, operation, message).source(source);
+        if number == Some(EMFILE) { error.fix("raise its limit on open files (ulimit -n)") } else { error }
     }
 
     /// A broken invariant of ours.
@@ -276,5 +280,11 @@ mod tests {
             .with("server", "unix:/run/x")
             .fix("did you mean dgesv?");
         assert_eq!(error.to_string(), "call: no routine \"dgesw\" (server: unix:/run/x); did you mean dgesv?");
+    }
+
+    #[test]
+    fn want_of_descriptors_has_its_fix() {
+        let error = Error::system("accept", std::io::Error::from_raw_os_error(EMFILE));
+        assert!(error.to_string().ends_with("; raise its limit on open files (ulimit -n)"), "{error}");
     }
 }

@@ -156,7 +156,8 @@ impl Process {
         let process = Process {
             origin: Origin::Zygote(zygote),
             group,
-            pidfd: pidfd.ok_or_else(missing)?,
+            // It sends one. Nothing but want of descriptors here keeps it from arriving.
+            pidfd: pidfd.ok_or_else(|| Error::system("start an executable", rustix::io::Errno::MFILE.into()))?,
             stdout: Some(near.stdout),
             stderr: Some(near.stderr),
             stream: Some(near.stream),
