@@ -1,9 +1,11 @@
 # Rows of routines that run in Slurm's jobs: a real Slurm of four nodes on this host.
 """The anchor of starting is what Slurm itself takes: as many C programs, in one job, that connect back. Slurm looks at its
-queue when its own clock ticks, now sooner, now later: medians of seven in turn. Submissions of one place each take so long
-that they are made once."""
+queue about once a second: who asks just before waits least, and what is measured in turn falls into step with it. So both are
+asked at the same moments of the clock's second, which are spread over it; medians of seven. Submissions of one place each take
+so long that they are made once."""
 
 import contextlib
+import itertools
 import os
 import pathlib
 import re
@@ -22,6 +24,8 @@ ROUNDS = 7
 PATIENCE = 600
 # Handles that are made one after the other: more would take minutes and say the same.
 IN_SEQUENCE = 20
+# What the moments of a second are apart that are spread evenly however many there are.
+GOLDEN_RATIO = 0.6180339887
 
 
 class Slurm:
@@ -150,25 +154,39 @@ def jobs(bench):
         sweeping(bench, slurm, sweep, most)
 
 
+def moments(first=0):
+    """Waits for another moment of the clock's second whenever it is asked for the next; these are spread evenly, however many."""
+    for number in itertools.count(first):
+        time.sleep((number * GOLDEN_RATIO - time.time()) % 1)
+        yield
+
+
 def starting(bench, slurm, sweep, dialled):
     """An array of handles from nothing: no job runs when it is asked for."""
     count = bench.sizes.crowd
+    # The anchor runs once before the first round.
+    anchor, own, theirs = moments(-1), moments(), moments()
 
     def ours():
         with JobServer(bench, slurm, sweep) as server:
+            next(own)
             return server.sweeps(count, 0, 0)[0]
 
+    def programs(moment):
+        next(moment)
+        return dialled.seconds(1, count)
+
     rounds = ROUNDS if bench.sizes.rounds > 2 else bench.sizes.rounds
-    turns = Turns(rounds, lambda: dialled.seconds(1, count), {"ours": ours}, warm=1)
-    row(f"{count} handles of one submission, ready: time over C programs' in one job", turns.over_anchor("ours"), turns.null(),
-        "<= 1.3")
+    turns = Turns(rounds, lambda: programs(anchor), {"ours": ours, "theirs": lambda: programs(theirs)}, warm=1)
+    null = figure([one / other for one, other in zip(turns.anchors[1:], turns.values["theirs"])])
+    row(f"{count} handles of one submission, ready: time over C programs' in one job", turns.ratio("ours", "theirs"), null, "<= 1.3")
     with JobServer(bench, slurm, sweep, SINGLE) as server:
         singles = {"handles in a job each": server.sweeps(count, 0, 0)[0], "C programs in a job each": dialled.seconds(count, 1)}
         few = min(count, IN_SEQUENCE)
         singles[f"handles made one after the other ({few} measured)"] = one_after_the_other(server, few) * count / few
     for what, seconds in singles.items():
-        row(f"{count} {what}: time over that of one submission", figure([seconds / value for value in turns.values["ours"]]),
-            turns.null(), ">= 20" if "handles" in what else "")
+        row(f"{count} {what}: time over that of one submission", figure([seconds / value for value in turns.values["ours"]]), null,
+            ">= 20" if "handles" in what else "")
 
 
 def one_after_the_other(server, count):
