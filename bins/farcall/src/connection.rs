@@ -23,7 +23,7 @@ const SERVER_VARIABLE: &str = "FARCALL_SERVER";
 /// A server that runs already: one that would end with the command is of no use to it.
 #[derive(Args)]
 pub struct RunningServer {
-    /// The server: unix:PATH, tls://HOST:PORT or farcall://HOST:PORT [default: $FARCALL_SERVER, or this user's server]
+    /// The server: unix:PATH, ssh://HOST, tls://HOST:PORT or farcall://HOST:PORT [default: $FARCALL_SERVER, or this user's server]
     #[arg(long, value_name = "ADDRESS")]
     server: Option<String>,
     /// File with the token of a TCP server [default: $FARCALL_TOKEN_FILE]
@@ -63,7 +63,7 @@ fn secret(address: &Address, token_file: &Option<PathBuf>, credentials: &Option<
 /// How a server is found.
 #[derive(Args)]
 pub struct ServerArguments {
-    /// The server: unix:PATH, tls://HOST:PORT or farcall://HOST:PORT [default: $FARCALL_SERVER, this user's server, or a private one]
+    /// The server: unix:PATH, ssh://HOST, tls://HOST:PORT or farcall://HOST:PORT [default: $FARCALL_SERVER, this user's server, or a private one]
     #[arg(long, value_name = "ADDRESS")]
     server: Option<String>,
     /// File with the token of a TCP server [default: $FARCALL_TOKEN_FILE]

@@ -246,8 +246,8 @@ grpc_error_t grpc_config_file_read_np(farcall_grpc_char *config_file) FARCALL_GR
 grpc_error_t grpc_function_handle_default(grpc_function_handle_t *handle, farcall_grpc_char *function)
     FARCALL_GRPC_SYMBOL(grpc_function_handle_default);
 
-/* The same at `server`: the tag or a host name of a SERVER section, or an address (unix:PATH, tls://HOST:PORT,
- * farcall://HOST:PORT). */
+/* The same at `server`: the tag or a host name of a SERVER section, or an address (unix:PATH, ssh://HOST,
+ * tls://HOST:PORT, farcall://HOST:PORT). */
 grpc_error_t grpc_function_handle_init(grpc_function_handle_t *handle, farcall_grpc_char *server,
                                        farcall_grpc_char *function) FARCALL_GRPC_SYMBOL(grpc_function_handle_init);
 grpc_error_t grpc_function_handle_init_with_attr_np(grpc_function_handle_t *handle, grpc_handle_attr_t_np *attr)

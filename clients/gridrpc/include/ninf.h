@@ -8,8 +8,8 @@
  * - An entry is "function", "module/function", or either after ninf://HOST:PORT/ or http://HOST:PORT/; "()" at its end
  *   is left out. Without a host it is the server of Ninf_set_server, of -server and -port (Ninf_parse_arg), of
  *   $NINF_SERVER and $NINF_SERVER_PORT, or Farcall's default; in place of a host, Ninf_set_server, -server, $NINF_SERVER and
- *   the lines of -map also take HOST:PORT or an address (unix:PATH, tls://HOST:PORT, farcall://HOST:PORT). A port without a
- *   host is one of this host. Nothing has to be initialised.
+ *   the lines of -map also take HOST:PORT or an address (unix:PATH, ssh://HOST, tls://HOST:PORT, farcall://HOST:PORT). A port
+ *   without a host is one of this host. Nothing has to be initialised.
  * - Arguments go as in grpc.h, but for `long`: of an IN one the low 32 bits count, so that an int will do. In place of an
  *   IN array of numbers other than char, the text of a URL ("http://…", "https://…", "file:/…") has the server fetch it
  *   from there, if its manifest allows the source.

@@ -395,7 +395,7 @@ pub(super) fn end_of_routine(exited: &Exited, began: Instant, limits: Executable
 /// Where to look, as far as the end tells.
 fn advice(exited: &Exited) -> Option<&'static str> {
     let name = match exited.how {
-        ExitHow::Lost => return Some("call again: other hosts take the call"),
+        ExitHow::Lost => return Some("other hosts take the call, if it may be made again"),
         _ if exited.was_stopped => {
             return Some("it closes descriptors that are not its own: let it close only what it opened");
         }

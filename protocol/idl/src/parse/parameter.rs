@@ -57,7 +57,8 @@ impl Parser<'_, '_> {
         let found = self.found();
         let message = format!("expected ',' or ')' after the parameter, found {found}");
         let span = if another || self.at_end() { self.previous().behind() } else { self.peek().span };
-        self.problems.add(span, message);
+        let function = "a function of the caller's has neither type nor mode: f(IN double x, OUT double y)";
+        self.problems.add_with(span, message, self.at_symbol("(").then(|| function.to_owned()));
         if another {
             return true;
         }
