@@ -211,8 +211,8 @@ def test_every_page_is_listed_and_every_kind_of_user_has_one():
     assert {page.removeprefix("docs/") for page in pages - {"docs/README.md"}} <= listed
     users = re.search(r"^\| You \|.*?\n\n", (ROOT / "README.md").read_text(), flags=re.S | re.M)[0]
     assert re.findall(r"\]\(docs/([\w/-]+)\.md\)", users) == [
-        "tutorial/first-call", "how-to/from-a-laptop-to-a-cluster", "how-to/slurm", "tutorial/fortran", "tutorial/java", "how-to/publish-a-library", "how-to/many-calls", "how-to/migrate-from-ninf-g", "how-to/run-a-server",
-        "how-to/serve-on-a-network"]
+        "tutorial/first-call", "how-to/from-a-laptop-to-a-cluster", "how-to/slurm", "tutorial/fortran", "tutorial/java", "how-to/publish-a-library",
+        "how-to/many-calls", "tutorial/ensemble-forecast", "how-to/migrate-from-ninf-g", "how-to/run-a-server", "how-to/serve-on-a-network"]
 
 
 def test_the_readme_shows_two_commands_and_a_mistake():
