@@ -135,6 +135,10 @@ pub struct PublishedModule {
 pub struct ExecutableImage {
     /// The program.
     pub kind: ImageKind,
+    /// The files that the loader opens for it: all but those of the system.
+    pub readable: Vec<String>,
+    /// Whose code it is.
+    pub trust: Trust,
     /// Variables set for the executable, on top of the server's own environment.
     pub environment: Vec<(String, String)>,
     /// How it is started: empty or `normal`; `MPI`, `BLACS` as the interface file says.
@@ -145,6 +149,16 @@ pub struct ExecutableImage {
     pub launcher: String,
     /// The module's routines, encoded for the executable, which reads them from its connection.
     pub module_text: Arc<[u8]>,
+}
+
+/// Whose code a module is, as its server sees it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Trust {
+    /// It is confined: it may do what its routines need, and what the manifest grants.
+    #[default]
+    Confined,
+    /// The owner of the server has published it, on a server of the owner's own: it may do what the owner may.
+    Owner,
 }
 
 /// Which program runs a module's routines.

@@ -121,6 +121,9 @@ pub struct HostArguments {
     /// Become this program, a linked executable or an interpreter, with all arguments that follow
     #[arg(long, value_name = "PROGRAM", num_args = 1.., allow_hyphen_values = true)]
     run: Vec<OsString>,
+    /// The same for a process that an MPI's launcher starts
+    #[arg(long, value_name = "PROGRAM", num_args = 1.., allow_hyphen_values = true)]
+    rank: Vec<OsString>,
     /// The module's name, for the list of processes only
     #[arg(value_name = "MODULE")]
     _module: Option<String>,
@@ -158,10 +161,12 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Ng(arguments) => ng::ng(&arguments),
         Command::Completions(arguments) => shell::completions(&arguments).map(success),
         Command::Man(arguments) => shell::man(&arguments).map(success),
-        Command::Host(HostArguments { check: false, run, .. }) => {
-            let status = match run.split_first() {
-                Some((program, arguments)) => farcall_executable::serve::run_program(Path::new(program), arguments),
-                None => farcall_executable::serve::host_main(),
+        Command::Host(HostArguments { check: false, run, rank, .. }) => {
+            use farcall_executable::serve::{host_main, run_program, run_rank};
+            let status = match (run.split_first(), rank.split_first()) {
+                (Some((program, arguments)), _) => run_program(Path::new(program), arguments),
+                (None, Some((program, arguments))) => run_rank(Path::new(program), arguments),
+                (None, None) => host_main(),
             };
             Ok(ExitCode::from(u8::try_from(status).unwrap_or(1)))
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use farcall_golden::Conversation;
 use farcall_idl::interface::{Code, Implementation, Interface, Language, Routine, StringConvention};
 use farcall_interfaces::directory::{
-    ExecutableImage, ImageKind, Part, Publication, PublishedRoutine, Request, Response, RoutineData,
+    ExecutableImage, ImageKind, Part, Publication, PublishedRoutine, Request, Response, RoutineData, Trust,
 };
 
 use crate::state::{Limits, State};
@@ -84,6 +84,8 @@ fn show(action: Action) -> Vec<String> {
 /// claims another module. Behind each `|` is a part of its own.
 pub(crate) fn publication(module: &str, routines: &[&str]) -> Publication {
     let executable = ExecutableImage {
+        readable: Vec::new(),
+        trust: Trust::Confined,
         kind: ImageKind::GenericHost { libraries: Vec::new() },
         environment: Vec::new(),
         backend: String::new(),

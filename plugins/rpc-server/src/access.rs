@@ -8,6 +8,9 @@ use serde::Deserialize;
 /// Stands for every module, and for everybody who shows a certificate.
 const ALL: &str = "*";
 
+/// The principal of what this server has started, routines and what they start: no entry can name it.
+pub const STARTED_HERE: &str = "routine";
+
 /// One entry of the table: what some principals may do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -72,7 +75,7 @@ pub fn rights(table: &[Entry], principal: &Principal) -> Rights {
 /// `PermissionDenied`.
 pub fn check_name(name: &str) -> Result<()> {
     let uid = name.strip_prefix("uid").is_some_and(|rest| rest.trim().chars().all(|c| c.is_ascii_digit()));
-    if !uid && ![ALL, "token", "inherited", ""].contains(&name.trim()) {
+    if !uid && ![ALL, "token", "inherited", STARTED_HERE, ""].contains(&name.trim()) {
         return Ok(());
     }
     let message = format!("the certificate's name is \"{name}\", which stands for another kind of user");

@@ -31,6 +31,7 @@ use farcall_kernel::{Plugin, PluginContext, PluginDescription, RunningPlugin, Sl
 use farcall_wire::{ModuleReport, Order};
 
 pub use driver::moment;
+pub use driver::results::folder_of as results_folder;
 pub use options::{LogFormat, LogLevel, Options};
 
 /// The slot that the server fills.
@@ -125,6 +126,8 @@ pub struct Transports {
     pub memory: fn(&Options) -> Arc<dyn MemorySource>,
     /// The user whose clients may connect.
     pub own_uid: fn() -> u32,
+    /// Whether a process, by its number, was started by this one: it has the server's user, and is not its owner for that.
+    pub was_started_here: fn(u32) -> bool,
     /// What tells this host from others.
     pub host: fn() -> String,
 }

@@ -15,7 +15,7 @@ use farcall_spawner_jobs::Launchers;
 use farcall_wire::{Failure, ModuleReport, Order};
 
 use super::{plugins, server_options};
-use crate::exposed::{OwnFile, exposed};
+use crate::exposed::{OwnFile, exposed, is_own, refusal};
 use crate::output::notice;
 use crate::publish::publication;
 use crate::python::Interpreters;
@@ -90,13 +90,20 @@ impl Publisher {
     /// What a module may do with files that are not for it.
     pub fn exposed(&self, publication: &Publication) -> Vec<String> {
         let module = &publication.module;
-        let inspector = &self.interpreters.inspector;
-        let parts = publication.parts.iter().map(|part| inspector.grants(module, part.executable.kind.clone()));
+        let parts = publication.parts.iter().map(|part| self.interpreters.grants(module, &part.executable));
         let mut all: Vec<String> =
             parts.flat_map(|grants| exposed(&format!("module {module}"), &grants, &self.own)).collect();
         // Programs of one module may do the same, but for their own files.
         all.dedup();
         all
+    }
+
+    /// Refuses a module that could open files of the server's own.
+    ///
+    /// # Errors
+    /// `PermissionDenied`, with the first of them.
+    pub fn check_exposed(&self, publication: &Publication) -> Result<()> {
+        refusal(&self.exposed(publication)).map_or(Ok(()), Err)
     }
 
     /// Publishes a module that was made from `file`.
@@ -160,8 +167,13 @@ impl Publisher {
             )
             .fix(format!("name a file on the server's host, or one of {}", shipped::names())));
         }
+        if is_own(&file, &self.own) {
+            let message = format!("{} is a file of the server's own, and no interface", file.display());
+            return Err(Error::new(ErrorKind::PermissionDenied, "publish a module", message).fix("name another file"));
+        }
         let (publication, warnings) = publication(&file, &self.interpreters).map_err(explained)?;
-        let report = report(&publication, logged(self.exposed(&publication)) + &warnings);
+        self.check_exposed(&publication)?;
+        let report = report(&publication, warnings);
         self.publish(&file, publication)?;
         Ok(report)
     }
@@ -183,7 +195,8 @@ impl Publisher {
                 .with("file", file.display())
                 .fix(format!("farcall publish {}; farcall withdraw {module}", file.display())));
         }
-        let report = report(&publication, logged(self.exposed(&publication)) + &warnings);
+        self.check_exposed(&publication)?;
+        let report = report(&publication, warnings);
         self.publish(&file, publication)?;
         Ok(report)
     }
