@@ -2,6 +2,7 @@
 //!
 //! A directory answers from what publishers told it; it reads no interface file and starts nothing.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,12 +30,16 @@ pub enum Request {
     Resolve {
         /// The name as the caller wrote it.
         name: String,
+        /// Modules that the asker may know of; all others are as if they were not published.
+        visible: Visible,
     },
     /// Find what an executable is to be held for: a routine or a class, by its full name.
     /// Answer: [`Response::Held`]; `NotFound`, `InvalidArgument` for a method.
     Hold {
         /// `module/routine` or `module/Class`.
         name: String,
+        /// As for [`Request::Resolve`].
+        visible: Visible,
     },
     /// Every routine. Answer: [`Response::Listing`].
     List,
@@ -44,6 +49,34 @@ pub enum Request {
         /// The revision that the asker knows.
         revision: u64,
     },
+}
+
+/// Modules that somebody may know of: answers, and what they suggest, come from these alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Visible {
+    /// Every module.
+    #[default]
+    All,
+    /// These, published or not.
+    Only(Arc<BTreeSet<String>>),
+}
+
+impl Visible {
+    /// Whether the module is one of them.
+    pub fn shows(&self, module: &str) -> bool {
+        match self {
+            Visible::All => true,
+            Visible::Only(modules) => modules.contains(module),
+        }
+    }
+
+    /// The same where letters may be of another case.
+    pub fn shows_in_other_case(&self, module: &str) -> bool {
+        match self {
+            Visible::All => true,
+            Visible::Only(modules) => modules.iter().any(|known| known.eq_ignore_ascii_case(module)),
+        }
+    }
 }
 
 /// The answers.

@@ -28,9 +28,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use farcall_base::{Error, ErrorKind, Result, printable};
+use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::Diagnostics;
 
+use crate::output::{json_line, tell};
 use crate::publish::check_from_stdin;
 use crate::serve::{ServeArguments, serve};
 
@@ -184,11 +185,10 @@ fn host_check() -> ExitCode {
 /// Tells the person what is wrong: every mistake of an interface file, or what, where and the fix.
 pub fn explain(error: &Error) {
     let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<Diagnostics>());
-    // Nobody may be reading: there is nobody to tell that either.
-    let _ = match source {
-        Some(diagnostics) => writeln!(std::io::stderr(), "{}", printable(&diagnostics.to_string())),
-        None => writeln!(std::io::stderr(), "farcall: {}", printable(&error.to_string())),
-    };
+    match source {
+        Some(diagnostics) => tell(&diagnostics.to_string()),
+        None => tell(&format!("farcall: {error}")),
+    }
 }
 
 /// The same for a program: one line, from whose `error` it knows the kind.
@@ -196,7 +196,7 @@ pub fn explain_as_json(error: &Error) {
     let told = serde_json::json!({
         "error": error.kind().name(), "message": error.to_string(), "advice": error.advice(), "retryable": error.is_retryable(),
     });
-    let _ = writeln!(std::io::stderr(), "{told}");
+    tell(&json_line(&told));
 }
 
 /// The process's exit status for an error: 2 for what the user wrote, 3 for what is not there, 4 for a routine that

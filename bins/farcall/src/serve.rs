@@ -8,7 +8,6 @@ mod keeper;
 mod notify;
 mod publisher;
 
-use std::io::Write;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -28,7 +27,7 @@ use rustix::process::{Resource, Rlimit};
 
 use crate::exposed::own_files;
 use crate::gate;
-use crate::output::{notice, print, speak_as};
+use crate::output::{notice, print, speak_as, tell};
 use crate::publish::publication;
 use crate::python::Interpreters;
 use crate::python::Publisher::{Anybody, Owner};
@@ -342,14 +341,14 @@ fn compile_all(arguments: &ServeArguments, interpreters: &Interpreters) -> Resul
         match publication(&file, interpreters) {
             Ok((publication, warnings)) => {
                 if !warnings.trim().is_empty() {
-                    eprintln!("{}", warnings.trim_end());
+                    tell(warnings.trim_end());
                 }
                 publications.push((file, publication));
             }
             // Nobody waits for the others either.
             Err(error) if named || error.kind() == ErrorKind::Cancelled => return Err(error),
             Err(error) => {
-                eprintln!("farcall: {} is left out: {error}", file.display());
+                notice(&format!("{} is left out: {error}", file.display()));
                 failed = Some(error);
             }
         }
@@ -383,12 +382,8 @@ fn publish_all(publisher: &mut Publisher, publications: Vec<Compiled>) -> Result
 
 /// Addresses go to standard output, for programs; the rest is for people.
 fn announce(addresses: &[String], published: &[(String, usize)], private: bool) {
-    let mut out = std::io::stdout().lock();
-    for address in addresses {
-        // Nobody may be reading: a server serves all the same.
-        let _ = writeln!(out, "{address}");
-    }
-    let _ = out.flush();
+    // Nobody may be reading: a server serves all the same.
+    let _ = print(|out| addresses.iter().try_for_each(|address| writeln!(out, "{address}")));
     if !private {
         let modules = published.iter().map(|(name, count)| format!("{name} ({count})")).collect::<Vec<_>>().join(", ");
         notice(&format!("serving {modules}; end with Ctrl-C"));

@@ -11,7 +11,7 @@ mod sharing;
 
 use std::ffi::OsStr;
 use std::fmt;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,6 +25,8 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use conversation::Conversation;
 use sharing::Sharing;
+
+use crate::standard_streams::pass_on_output;
 
 /// The variable that names another `ssh`.
 const SSH_VARIABLE: &str = "FARCALL_SSH";
@@ -272,16 +274,18 @@ impl Words {
         let reader = stderr.and_then(|mut stderr| {
             let kept = kept.clone();
             let read = move || {
-                let mut buffer = [0; 1024];
-                while let Ok(count @ 1..) = stderr.read(&mut buffer) {
-                    if shown {
-                        // Where nobody reads it is no reason to fail.
-                        let _ = std::io::stderr().write_all(&buffer[..count]);
-                    }
+                let keep = |piece: &[u8]| {
                     let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-                    kept.extend_from_slice(&buffer[..count]);
+                    kept.extend_from_slice(piece);
                     let surplus = kept.len().saturating_sub(WORDS_BYTES_MAX);
                     kept.drain(..surplus);
+                };
+                if shown {
+                    return pass_on_output(stderr, keep);
+                }
+                let mut buffer = [0; 1024];
+                while let Ok(count @ 1..) = stderr.read(&mut buffer) {
+                    keep(&buffer[..count]);
                 }
             };
             std::thread::Builder::new().name("farcall-ssh".to_owned()).spawn(read).ok()

@@ -19,7 +19,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use farcall_base::Result;
-use farcall_interfaces::directory::{self, DirectoryHandle};
+use farcall_interfaces::directory::{self, DirectoryHandle, Visible};
 use farcall_interfaces::fetcher::{self, FetcherHandle};
 use farcall_interfaces::jobs::JobsHandle;
 use farcall_interfaces::mailbox::{Port, Reply};
@@ -54,6 +54,8 @@ pub struct Instruction {
     pub reply: Reply<Vec<ModuleReport>>,
     /// Lives as long as the connection of whoever gave it.
     pub giver: Weak<()>,
+    /// Modules that the outcome may name to them.
+    pub visible: Visible,
 }
 
 /// What the binary tells the server.

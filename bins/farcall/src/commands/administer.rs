@@ -10,7 +10,7 @@ use farcall_client::{Client, ModuleReport, Order};
 use serde_json::{Value, json};
 
 use crate::connection::RunningServer;
-use crate::output::{notice, print, table};
+use crate::output::{notice, print, print_json, table, tell as say};
 
 /// Time for compiling and linking one file, or all.
 const BUILD_MAX: Duration = Duration::from_secs(3600);
@@ -172,10 +172,6 @@ fn value(report: &ModuleReport) -> Value {
     })
 }
 
-fn print_json(value: &Value) -> Result<()> {
-    print(|out| writeln!(out, "{value:#}"))
-}
-
 fn milliseconds(seconds: f64) -> Result<u64> {
     let time = Duration::try_from_secs_f64(seconds).ok().and_then(|time| u64::try_from(time.as_millis()).ok());
     time.ok_or_else(|| {
@@ -200,7 +196,7 @@ fn absolute(file: &Path) -> Result<PathBuf> {
 fn tell(reports: &[ModuleReport]) -> Result<()> {
     for report in reports {
         if !report.warnings.trim().is_empty() {
-            eprintln!("{}", report.warnings.trim_end());
+            say(report.warnings.trim_end());
         }
         if let Some(failure) = &report.failure {
             notice(&format!("{} is served as before: {}", report.module, Error::from(failure.clone())));

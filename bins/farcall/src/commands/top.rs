@@ -12,7 +12,7 @@ use farcall_client::{Client, Status};
 use rustix::termios::tcgetwinsize;
 
 use crate::connection::RunningServer;
-use crate::output::is_screen;
+use crate::output::{Printable, is_screen, json_line};
 
 /// Time for an answer.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
@@ -52,7 +52,7 @@ pub fn top(arguments: &TopArguments) -> Result<()> {
         let now = look(&client)?;
         let seconds = (now.at - before.at).as_secs_f64();
         let text = match arguments.json {
-            true => format!("{}\n", json::line(&now.status, &before.status, seconds)),
+            true => json_line(&json::line(&now.status, &before.status, seconds)) + "\n",
             false => page::page(&now.status, &before.status, seconds),
         };
         if !show(&text, screen)? || arguments.once {
@@ -82,7 +82,11 @@ fn show(text: &str, screen: bool) -> Result<bool> {
         Some(size) => (CLEAR, page::fitted(text, size.ws_row.into(), size.ws_col.into())),
         None => (&b""[..], text.to_owned()),
     };
-    match out.write_all(cleared).and_then(|()| out.write_all(text.as_bytes())).and_then(|()| out.flush()) {
+    match out
+        .write_all(cleared)
+        .and_then(|()| Printable(&mut out).write_all(text.as_bytes()))
+        .and_then(|()| out.flush())
+    {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
         Err(error) => Err(Error::system("write the output", error)),

@@ -1,12 +1,12 @@
 //! Standard error as a person sees it: what the routine prints, and below it a line that changes.
 
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{Write, stderr};
 use std::time::Instant;
 
-use farcall_client::Transfer;
+use farcall_client::{Transfer, print_output};
 
 use super::bar::{Bar, told, waiting};
-use crate::output::is_screen;
+use crate::output::{is_screen, json_line};
 
 /// Columns of a terminal that does not know.
 const COLUMNS: usize = 80;
@@ -68,8 +68,8 @@ impl Screen {
     /// Takes what the routine says of its progress; and before it begins, what the server says that it waits for.
     pub fn tell(&mut self, done: f64, words: String) {
         let line = match self.progress {
-            ProgressForm::Json if !self.has_begun => serde_json::json!({"waits": words}).to_string(),
-            ProgressForm::Json => serde_json::json!({"progress": done, "words": words}).to_string(),
+            ProgressForm::Json if !self.has_begun => json_line(&serde_json::json!({"waits": words})),
+            ProgressForm::Json => json_line(&serde_json::json!({"progress": done, "words": words})),
             ProgressForm::Lines if !self.draws => self.line(done, &words, COLUMNS),
             _ => {
                 self.told = Some((done, words));
@@ -130,11 +130,7 @@ impl Screen {
     /// command it.
     pub fn show(&mut self, bytes: &[u8]) {
         self.clear();
-        let mut stderr = stderr().lock();
-        let _ = match stderr.is_terminal() {
-            true => stderr.write_all(harmless(bytes).as_bytes()),
-            false => stderr.write_all(bytes),
-        };
+        print_output(&mut stderr().lock(), bytes);
         self.inside_line = bytes.last().map_or(self.inside_line, |last| *last != b'\n');
     }
 }
@@ -147,9 +143,4 @@ fn columns() -> usize {
 fn is_in_front() -> bool {
     // A terminal that is not ours to ask (of another session) shows everything.
     rustix::termios::tcgetpgrp(stderr()).map_or(true, |front| front == rustix::process::getpgrp())
-}
-
-fn harmless(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    text.chars().map(|c| if c.is_control() && !"\n\r\t".contains(c) { '\u{fffd}' } else { c }).collect()
 }

@@ -150,7 +150,7 @@ fn words(stderr: Option<ChildStderr>) -> Option<String> {
 
 /// Somebody has to read them.
 fn pass_on_words(stderr: Option<ChildStderr>) {
-    if let Some(mut stderr) = stderr {
-        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::stderr()));
+    if let Some(stderr) = stderr {
+        std::thread::spawn(move || farcall_client::pass_on_output(stderr, |_| {}));
     }
 }
