@@ -138,8 +138,11 @@ fn limit(rules: &Rules) -> Result<()> {
     })
 }
 
-/// Another user, if the rules name one; and no capability, whoever it is then.
+/// Another user, if the rules name one; and no capability, whoever it is then, but for code of the owner's.
 fn become_user(rules: &Rules) -> Result<()> {
+    if rules.confinement == Confinement::Owner && rules.user.is_none() {
+        return Ok(());
+    }
     // What a program of root's gets back when it is started; only who may do so can drop it, and needs to.
     for each in CapabilitySet::all().iter() {
         let _ = remove_capability_from_bounding_set(each);

@@ -124,7 +124,11 @@ mod old {
 /// Refused with EPERM. Nothing reaches `depends_on`, nor their groups, nor everybody at once.
 pub(super) fn refused(rules: &Rules, role: Role, depends_on: &[Option<Pid>]) -> Result<Calls> {
     if rules.confinement == Confinement::Owner {
-        return if role == Role::Executable { Ok(leaving()) } else { Ok(Calls::new()) };
+        return match role {
+            Role::Executable => Ok(leaving()),
+            Role::Zygote => Ok(Calls::from([(libc::SYS_setsid, Vec::new()), (libc::SYS_setpgid, staying(role)?)])),
+            Role::Launcher => Ok(Calls::new()),
+        };
     }
     let mut calls = always(&REFUSED);
     calls.extend(sockets(rules, role)?);
