@@ -265,7 +265,7 @@ impl World {
             Action::Hold { .. } => panic!("servers of this world hold no objects"),
             Action::Listen(_) | Action::Hush(_) => panic!("clients of this world want no output"),
             Action::Fetch { .. } => panic!("clients of this world name no arrays by URL"),
-            Action::Results(_) => panic!("clients of this world have nothing kept"),
+            Action::Results(_) | Action::Readmit => panic!("clients of this world have nothing kept"),
             Action::List { .. } | Action::Order { .. } | Action::Close(_) | Action::Audit(_) => {
                 panic!("clients of this world neither list nor give orders, and nobody keeps a log")
             }

@@ -118,7 +118,7 @@ class Case:
         command = [*self.prefix, str(STAGE / "bin/farcall"), "call", "--json", *words, "--server", f"unix:{self.socket}"]
         done = subprocess.run(command, env=self.environment, cwd=self.folder, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
-        return int(re.search(r"-?\d+", done.stdout.split("\"results\"")[-1])[0])
+        return int(json.loads(done.stdout).popitem()[1])
 
     def end(self):
         self.server.terminate()

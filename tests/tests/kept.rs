@@ -2,6 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod kept {
+    pub mod restarts;
+}
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -160,7 +164,7 @@ fn outcomes_survive_the_server() {
     let running = submit(&client, 1, 60_000, &keep(true));
     let volatile = submit(&client, 1, 0, &keep(false));
     // It says that the outcome is kept when it is over; on the disk it is a moment later.
-    let stored = || std::fs::metadata(directory.0.join("results").join(done.to_string())).unwrap().len();
+    let stored = || std::fs::metadata(directory.0.join("results").join(done.to_string())).map_or(0, |file| file.len());
     assert!(eventually(|| stored() > 8 * LONG as u64));
     server.kill();
     let server = Server::start(Transport::Tcp, &[trouble(false)], &arguments);
@@ -185,7 +189,7 @@ fn a_damaged_outcome_is_refused() {
     let client = server.client();
     let id = submit(&client, LONG, 0, &keep(true));
     let path = directory.0.join("results").join(id.to_string());
-    assert!(eventually(|| std::fs::metadata(&path).unwrap().len() > 8 * LONG as u64));
+    assert!(eventually(|| std::fs::metadata(&path).is_ok_and(|file| file.len() > 8 * LONG as u64)));
     let mut bytes = std::fs::read(&path).unwrap();
     let last = bytes.len() - 20;
     bytes[last] ^= 1;
@@ -216,4 +220,32 @@ fn quotas_are_kept() {
     submit(&client, 1, 0, &keep(true));
     let error = refused(1, &keep(false));
     assert!(error.to_string().contains("results_max"), "{error}");
+}
+
+/// A result that turns out to be more than may be kept is an outcome that says so, and not a call that was never there.
+#[test]
+fn what_passes_the_quota_says_so() {
+    let directory = Directory::new();
+    let idl = directory.write(
+        "grow.idl",
+        "Module growing;\nDefine grow(IN int bytes, OUT filename made)\n{\n\
+         FILE *out = fopen(made, \"w\");\nwhile (bytes-- > 0) fputc(0, out);\nfclose(out);\n}\n",
+    );
+    let more = "results_bytes_max = 100000\nresults_memory_bytes_max = 100000\nresults_share_percent = 100\n";
+    let server = Server::start(Transport::Unix, &[idl], &["--manifest", &keeping(&directory, more)]);
+    let client = server.client();
+    let routine = client.routine("grow").unwrap();
+    for durable in [false, true] {
+        let ids = [10_000, 200_000, 20_000].map(|bytes: i64| {
+            let keep = Keep { after_end: Duration::from_secs(600), durable };
+            routine.submit([("bytes", bytes.into())], keep).unwrap()
+        });
+        let outcomes = ids.map(|id| client.fetch(id, &CallOptions::default()).unwrap().wait());
+        assert!(outcomes[0].is_ok() && outcomes[2].is_ok());
+        // Whoever waited for it when it ended has it; whoever comes later learns why it is not there.
+        let again = client.fetch(ids[1], &CallOptions::default()).unwrap().wait().err().unwrap();
+        assert!(again.kind() == ErrorKind::LimitExceeded && again.to_string().contains("not kept"), "{again}");
+        let kept = client.kept().unwrap();
+        assert!(ids.iter().all(|id| kept.iter().any(|call| call.id == *id)), "{kept:?}");
+    }
 }

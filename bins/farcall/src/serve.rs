@@ -82,7 +82,7 @@ pub struct ServeArguments {
     /// Listen at a socket of my own and end when standard input ends: for programs that start their own server
     #[arg(long)]
     private: bool,
-    /// Go on without a terminal, and end when no client has been there for so many seconds
+    /// Go on without a terminal, and end when no client has been there, and no kept call was open, for so many seconds
     #[arg(long, value_name = "SECONDS", conflicts_with = "private")]
     linger: Option<u64>,
     /// Say in this file on which host I am, for as long as I am; relays do so
@@ -153,6 +153,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
         publisher.follow(path, &options.access, node.service::<RpcHandle>(farcall_rpc_server::SLOT)?)?;
     }
     let unknown = publisher.unknown_modules(&options.access);
+    rpc.published();
     let addresses = rpc.addresses.clone();
     let metrics = node.service::<MetricsHandle>(farcall_metrics::SLOT)?.address;
     let _keeper = arguments.linger.map(|_| kept(arguments));

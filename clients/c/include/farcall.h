@@ -408,7 +408,8 @@ void farcall_call_free(farcall_call *call);
 
 /* Waits until the server has said that a call with keep_seconds goes on without this program: all its arguments are
  * there, and what is to be durable is on its disk. FARCALL_PENDING after timeout_seconds (< 0: for ever). FARCALL_OK, too,
- * for a call that is over. Such a call may be freed, and the program may end: the call does not. */
+ * for a call that returned before. Such a call may be freed, and the program may end: the call does not. If the call is over
+ * and the server never said so, the error is why: nobody finds it by its id. */
 int farcall_call_wait_kept(farcall_call *call, double timeout_seconds, farcall_error **error);
 /* What farcall_fetch finds the call by: 32 hexadecimal digits and a NUL, 33 bytes. 1 if the call has such an id; 0 if it
  * ends with this program, and for NULL. */

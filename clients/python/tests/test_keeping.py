@@ -1,6 +1,7 @@
 """Calls that go on without the program that made them."""
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -84,6 +85,42 @@ def test_a_program_that_is_killed_loses_nothing(farcall, keeper):
         ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         assert ended.returncode == -9, ended.stderr
         assert server.fetch(ended.stdout.strip()).result(20).slept == 0.5
+
+
+def test_submit_raises_when_the_server_took_nothing(farcall, keeper):
+    before = _servers()
+    with keeper() as server, farcall.connect(server.address, heartbeat=1) as other:
+        assert (server.square(2.0).y, other.square(2.0).y) == (4.0, 4.0)
+        (pid,) = _servers() - before
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            with pytest.raises(farcall.TimedOut):
+                server.square.submit(3.0, keep=600, timeout=0.5)
+            with pytest.raises(farcall.ConnectionLost):
+                other.square.submit(3.0, keep=600)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+    with keeper() as server:
+        # A call that is refused, too; one that fails later has an id, and its outcome.
+        with pytest.raises(farcall.LimitExceeded):
+            server.square.submit(2, keep=1e9)
+        with pytest.raises(farcall.WrongType):
+            server.square.submit("x", keep=600)
+
+
+def _servers():
+    """The servers that this process has started, without their zygotes."""
+    return {int(pid) for pid in os.listdir("/proc") if pid.isdigit() and _serves(pid)}
+
+
+def _serves(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            parent = int(file.read().rsplit(")", 1)[1].split()[1])
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return parent == os.getpid() and b"serve" in file.read().split(b"\0")
+    except OSError:
+        return False
 
 
 def test_a_heartbeat_has_its_least(farcall, server):

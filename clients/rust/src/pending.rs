@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use farcall_base::{CallId, Error, ErrorKind, Result};
-use farcall_wire::Notice;
+use farcall_wire::{Failure, Notice};
 
 use crate::argument::Passed;
 use crate::client::{CallOptions, Client};
@@ -69,6 +69,8 @@ pub struct PendingCall {
     collected: bool,
     /// Its id, if it goes on without this program.
     id: Option<CallId>,
+    /// Why it is over, where the server never said that it goes on without this program, and its outcome was collected.
+    refused: Option<Failure>,
 }
 
 impl PendingCall {
@@ -85,7 +87,8 @@ impl PendingCall {
         let conditions = conditions(options, deadline, keep);
         let Some(number) = client.session().open(contract, passed, conditions, wait)? else { return Ok(None) };
         let id = keep.map(|(id, _)| id);
-        Ok(Some(PendingCall { client, number, deadline, contract: contract.clone(), collected: false, id }))
+        let contract = contract.clone();
+        Ok(Some(PendingCall { client, number, deadline, contract, collected: false, id, refused: None }))
     }
 
     /// Takes up a call that was made before, by whomever.
@@ -97,7 +100,7 @@ impl PendingCall {
         let until = earlier(deadline, now.checked_add(patience));
         let late = || Error::new(ErrorKind::TimedOut, "fetch a call", "no answer in time").with("call", id);
         let (number, contract) = client.session().seek(id, conditions, until)?.ok_or_else(late)?;
-        Ok(PendingCall { client, number, deadline, contract, collected: false, id: Some(id) })
+        Ok(PendingCall { client, number, deadline, contract, collected: false, id: Some(id), refused: None })
     }
 
     /// What [`Client::fetch`] finds the call by, from any process of the same user: of calls that go on without this
@@ -107,21 +110,34 @@ impl PendingCall {
     }
 
     /// Waits until the server has said that the call goes on without this program, for at most `timeout`; false if it has
-    /// not by then. True, too, for a call that is over: it may have failed.
+    /// not by then. True, too, for a call that returned before: nothing of it can be lost. Until then its id is nobody's.
     ///
     /// # Errors
-    /// `ConnectionLost`.
+    /// Why it is over, if the server never said so: `ConnectionLost` where that stands still, its refusal, `TimedOut` when
+    /// the call's own time is over.
     pub fn wait_kept(&mut self, timeout: Option<Duration>) -> Result<bool> {
         let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        if self.collected {
-            return Ok(true);
+        if !self.collected {
+            let is_kept = self.client.session().wait_kept(self.number, earlier(until, self.deadline))?;
+            self.refused = self.client.session().refusal(self.number);
+            if !is_kept && self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                return Err(self.not_kept_in_time());
+            }
+            if !is_kept {
+                return Ok(false);
+            }
         }
-        self.client.session().wait_kept(self.number, earlier(until, self.deadline))
+        self.refused.clone().map_or(Ok(true), |failure| Err(failure.into()))
     }
 
-    /// Whether the call is over although the server never said that it keeps it: its outcome says why.
-    pub(crate) fn is_refused(&self) -> bool {
-        !self.collected && self.client.session().is_refused(self.number)
+    fn not_kept_in_time(&self) -> Error {
+        Error::new(
+            ErrorKind::TimedOut,
+            "submit a call",
+            "its time is over, and the server has not said that it keeps it",
+        )
+        .with("routine", &self.contract.name)
+        .fix("give it a longer timeout; `farcall kept` says whether the server has it")
     }
 
     /// What it calls.
@@ -165,6 +181,12 @@ impl PendingCall {
         match self.client.session().wait(self.number, earlier(until, last))? {
             Some(outcome) => {
                 self.collected = true;
+                if let Err(error) = &outcome
+                    && self.id.is_some()
+                    && !self.client.session().was_kept(self.number)
+                {
+                    self.refused = Some(error.into());
+                }
                 if outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::InterfaceChanged) {
                     self.client.forget(&self.contract);
                 }
@@ -172,6 +194,9 @@ impl PendingCall {
             }
             None if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) => {
                 self.collected = true;
+                if self.id.is_some() && !self.client.session().was_kept(self.number) {
+                    self.refused = Some((&self.not_kept_in_time()).into());
+                }
                 self.client.session().abandon(self.number);
                 Err(Error::new(ErrorKind::TimedOut, "call", "its time is over")
                     .with("routine", &self.contract.name)
@@ -239,6 +264,9 @@ impl Drop for PendingCall {
         if !self.collected && !is_left() {
             // Whoever drops a call wants neither its results nor its error, but its memory back.
             self.client.session().abandon(self.number);
+        }
+        if self.id.is_some() {
+            self.client.session().forget_kept(self.number);
         }
         if !self.contract.callbacks.is_empty() {
             self.client.session().forget_callbacks(self.number);

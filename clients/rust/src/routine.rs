@@ -93,7 +93,8 @@ impl Routine {
     /// [`Client::fetch`] finds it by.
     ///
     /// # Errors
-    /// As [`Routine::call`], as far as they are known before it runs; whatever became of a call that was over at once.
+    /// As [`Routine::call`], as far as they are known before it runs; what became of a call of which the server never said
+    /// that it keeps it.
     pub fn submit<'n, 'a>(
         &self,
         arguments: impl IntoIterator<Item = (&'n str, Argument<'a>)>,
@@ -103,9 +104,6 @@ impl Routine {
         let passed = unsafe { Passed::borrowed(self.by_name(arguments)?, Vec::new()) };
         let mut call = self.open(passed, &CallOptions { keep: Some(keep), ..CallOptions::default() })?.push();
         call.wait_kept(None)?;
-        if call.is_refused() {
-            call.poll()?;
-        }
         call.id().ok_or_else(|| Error::internal("submit a call", "it has no id"))
     }
 

@@ -80,6 +80,8 @@ pub enum Message {
     Resolved(ConnectionId, farcall_base::ChannelId, Result<Response>),
     Listed(ConnectionId, farcall_base::ChannelId, Result<Response>),
     Held(HoldNumber, Result<Response>),
+    /// Everything that is published, for calls of an earlier server.
+    Readmitted(Result<Response>),
     /// What is published is not what it was.
     Changed(Result<Response>),
     /// An array that a call names by URL.
@@ -153,6 +155,8 @@ pub struct Driver {
     endings: Endings,
     standings: Standings,
     results: Option<Results>,
+    /// When a results folder that could not be opened is tried again.
+    results_again: Option<Instant>,
 }
 
 impl Driver {
@@ -197,6 +201,7 @@ impl Driver {
             endings: Endings::default(),
             standings: Standings::default(),
             results: None,
+            results_again: None,
         };
         driver.open_results();
         driver.watch(driver.inbox.as_fd(), INBOX)?;
@@ -233,6 +238,7 @@ impl Driver {
             self.world.look_at_clock();
             // Before any call: what a client was told of was published before, and is in the mailbox.
             if !self.take_messages() {
+                self.end_results();
                 return Ok(());
             }
             let mut settled = self.world.now();
@@ -254,6 +260,7 @@ impl Driver {
             self.server.tick(&mut self.world);
             self.endings.close_due(self.world.now());
             self.look_at_standings();
+            self.look_for_results();
             self.settle();
             self.report_end();
             self.refresh();
@@ -283,7 +290,7 @@ impl Driver {
             return Some(RETRY_AFTER);
         }
         let own = self.resting_until.into_iter().chain(self.endings.next()).chain(self.standings.next());
-        let own = own.chain(self.orders.next());
+        let own = own.chain(self.orders.next()).chain(self.results_again);
         let next = self.server.next_tick().into_iter().chain(own).min();
         next.map(|at| at.since(self.world.now()) + Duration::from_millis(1))
     }
@@ -303,6 +310,7 @@ impl Driver {
                 Message::Held(hold, answer) => {
                     self.server.held(&mut self.world, hold, answer.and_then(world::held));
                 }
+                Message::Readmitted(answer) => self.readmit(answer.and_then(world::listing)),
                 Message::Obeyed(connection, channel, outcome) => self.server.obeyed(connection, channel, outcome),
                 Message::Control(control) => self.control(control),
                 Message::Jobs(jobs) => self.server.jobs(&self.world, jobs),

@@ -198,9 +198,11 @@ impl Play {
                 let (connection, channel) = self.peers.questions.pop_front().unwrap();
                 self.server.obeyed(connection, channel, Ok(Vec::new()));
             }
-            "recorded" | "stored" | "read" | "restore" => self.results_event(words),
+            "recorded" | "stored" | "read" | "restore" | "begun" | "loaded" | "erased" | "published" | "readmit" => {
+                self.results_event(words);
+            }
             "drain" => {
-                self.server.drain();
+                self.server.drain(self.memory.now);
                 self.say_end();
             }
             // Eve may call these modules and no others from now on.

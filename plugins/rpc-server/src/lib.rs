@@ -66,7 +66,9 @@ enum Control {
     Drain(Reply<()>),
     /// Say goodbye to every client; answer when all are gone.
     Farewell(Reply<()>),
-    /// Answer when no client has been there for so long.
+    /// All that is to be published when the server starts is.
+    Published,
+    /// Answer when no client has been there, and no call was open, for so long.
     Linger(Duration, Reply<()>),
     /// This is who may do what from now on.
     Grant(Vec<access::Entry>),
@@ -96,7 +98,13 @@ impl RpcHandle {
             .map_err(|refused| refused.refusal.error("change the table of rights"))
     }
 
-    /// `reply` is answered when no client has been connected for so long.
+    /// All that is to be published when the server starts is: calls of an earlier server whose routines are missing fail in a
+    /// moment.
+    pub fn published(&self) {
+        self.tell(Control::Published);
+    }
+
+    /// `reply` is answered when no client has been connected for so long, and no call was open that goes on without one.
     pub fn linger(&self, time: Duration, reply: Reply<()>) {
         self.tell(Control::Linger(time, reply));
     }

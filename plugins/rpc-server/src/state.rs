@@ -45,7 +45,9 @@ use crate::counters::{Counters, NameNumber, RowNumber};
 pub use actions::Action;
 pub use callbacks::{Callback, Callbacks};
 pub use calls::{CallKey, Calls};
-pub use keeping::{Finished, KeepLimits, Kept, KeptCalls, OVERHEAD, Outcome, ResultsOrder, Resuming, Written};
+pub use keeping::{
+    Accepted, Finished, KeepLimits, Kept, KeptCalls, OVERHEAD, Outcome, Recorded, ResultsOrder, Resuming, Written,
+};
 pub use known::Known;
 pub use launched::Launched;
 pub use memory::{MemoryId, MemorySource, OwnMemory, ResultFiles};
@@ -184,8 +186,8 @@ pub enum Phase {
         /// Since when.
         since: Instant,
     },
-    /// It is kept for a call whose output is wanted, until its spawner listens.
-    Listening(CallKey),
+    /// It is kept for a call: until the results folder says that it begins, and its spawner listens if its output is wanted.
+    Reserved(CallKey),
     /// It has calls to work on.
     Busy,
     /// It was told to end, or its connection is gone; its exit will be reported.
@@ -400,6 +402,8 @@ pub struct State {
     pub(crate) stalls_checked_at: Option<Instant>,
     /// No more calls are taken.
     pub(crate) draining: bool,
+    /// Clients have been told goodbye: no call begins any more.
+    pub(crate) ending: bool,
     pub(crate) actions: VecDeque<Action>,
     pub(crate) touched: BTreeSet<ConnectionId>,
     pub(crate) next: u64,
@@ -446,6 +450,7 @@ impl State {
             coming: BTreeSet::new(),
             stalls_checked_at: None,
             draining: false,
+            ending: false,
             actions: VecDeque::new(),
             touched: BTreeSet::new(),
             next: 1,

@@ -24,6 +24,7 @@ mod ranks;
 mod resume;
 mod stall;
 mod status;
+mod survive;
 mod translate;
 
 use std::ops::Range;
@@ -38,7 +39,8 @@ use crate::access::Rights;
 use crate::state::{Action, MemoryId, MemorySource, Newcomer, Peer, PeerKind, Phase, Resuming, State};
 
 pub use place::{SlotMemory, result_memory};
-pub use resume::{ReadBack, ReadMemory, Restored};
+pub use resume::{ReadBack, ReadMemory};
+pub use survive::{Restored, Was};
 
 /// What the server needs from its driver while it decides.
 pub trait Surroundings {
@@ -319,6 +321,7 @@ impl Server {
                 let if_lost = peer.resuming.keep.filter(|_| !peer.leaving);
                 let resuming = Resuming { keep: if_lost, ..peer.resuming };
                 self.callbacks_lost(surroundings, connection);
+                self.state.kept.asking.retain(|(_, client, _)| client.0 != connection);
                 for key in calls.into_values() {
                     self.go_on_or_end(surroundings, key, &resuming);
                 }
@@ -362,6 +365,7 @@ impl Server {
             self.abort(surroundings, key, error);
         }
         self.expire_kept(surroundings, now);
+        self.look_after_folder(now);
         self.look_after_lines(now);
         self.look_after_objects(surroundings);
         self.end_slow_starts(now);

@@ -16,7 +16,7 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 pub struct ConnectArguments {
     /// [USER@]HOST[:PORT], or a host of ssh's configuration; with /slurm behind it, routines run in jobs of Slurm there
     host: String,
-    /// For how long the server stays when its last client is gone, in seconds; 0: not at all [default: $FARCALL_LINGER, or 600]
+    /// For how long the server stays when its last client is gone and its last kept call is over, in seconds; 0: not at all [default: $FARCALL_LINGER, or 600]
     #[arg(long, value_name = "SECONDS")]
     linger: Option<u64>,
     /// Also bring libfarcall.so, which code in interface files is linked with there, by that host's C compiler

@@ -66,6 +66,8 @@ class CallFuture(concurrent.futures.Future["Results"]):
         # Whether a thread of its own runs its functions, and completes it.
         self._attended = False
         self._id: Optional[str] = None
+        # The place of a call until the server has said that it keeps it.
+        self._unkept: Any = None
         # Known once the call was sent.
         self._routine = ""
         self._pid = os.getpid()
@@ -77,6 +79,7 @@ class CallFuture(concurrent.futures.Future["Results"]):
         digits = ffi.new("char[33]")
         if lib.farcall_call_id(call[0], digits):
             self._id = text(digits)
+            self._unkept = call if prepared.keep is not None else None
         self._deadline = prepared.deadline
         waiter.add(self, self.number)
         if prepared.calls_back:
@@ -99,10 +102,11 @@ class CallFuture(concurrent.futures.Future["Results"]):
         return self._id
 
     def wait_kept(self) -> None:
-        """Waits until the server has said that the call goes on without this program, or it is over."""
-        while not self.done():
-            call, error = self._call, error_place()
-            if call is None or check(lib.farcall_call_wait_kept(call[0], _SLICE_SECONDS, error), error) == OK:
+        """Waits until the server has said that the call goes on without this program; raises why it never did."""
+        call, self._unkept = self._unkept, None
+        while call is not None:
+            error = error_place()
+            if check(lib.farcall_call_wait_kept(call[0], _SLICE_SECONDS, error), error) == OK:
                 return
 
     @property

@@ -37,6 +37,9 @@ class KeptCall(NamedTuple):
 class Fetched:
     """What a future needs of a call that was made elsewhere."""
 
+    keep: Optional[float] = None
+    """The server keeps it, and has said so to whoever made it."""
+
     def __init__(self, routine: Routine, timeout: Optional[float]) -> None:
         self.routine = routine
         self.timeout = timeout

@@ -134,16 +134,20 @@ class Routine:
     def submit(self, /, *arguments: Any, **named: Any) -> CallFuture:
         """Starts it, and returns a `concurrent.futures.Future`. Whatever goes wrong is raised by its `result()`.
 
-        With `keep` it returns when the server has said that the call goes on without this program.
+        With `keep` it returns when the server has said that the call goes on without this program, and raises why if it
+        does not: a call that has an id is found by it.
         """
         future = CallFuture()
         try:
             prepared = Prepared(self, arguments, named)
             prepared.start(future)
-            if prepared.keep is not None:
-                future.wait_kept()
         except _errors.Error as error:
+            if named.get("keep") is not None:
+                raise
             future.set_exception(error)
+            return future
+        if prepared.keep is not None:
+            future.wait_kept()
         return future
 
 

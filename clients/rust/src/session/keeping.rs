@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use farcall_base::{Bytes, CallId, ChannelId, Error, ErrorKind, Random, Result};
-use farcall_wire::{Argument as WireArgument, CallResult, Reply, Resume};
+use farcall_wire::{Argument as WireArgument, CallResult, Failure, Reply, Resume};
 
 use super::flight::{Call, InFlight, Outcome};
 use super::recovery::Known;
@@ -61,9 +61,21 @@ impl Session {
         Ok(kept.is_some())
     }
 
-    /// Whether a call has failed.
-    pub fn is_refused(&self, number: u64) -> bool {
-        self.lock().tables.finished.get(&number).is_some_and(Result::is_err)
+    /// Whether the server ever said that a call goes on without us.
+    pub fn was_kept(&self, number: u64) -> bool {
+        self.lock().tables.acknowledged.contains(&number)
+    }
+
+    /// Why a call is over that the server never said it keeps; its outcome is still to be collected.
+    pub fn refusal(&self, number: u64) -> Option<Failure> {
+        let core = self.lock();
+        let failed = core.tables.finished.get(&number).and_then(|outcome| outcome.as_ref().err());
+        failed.filter(|_| !core.tables.acknowledged.contains(&number)).map(Failure::from)
+    }
+
+    /// Nobody asks any more whether a call was kept.
+    pub fn forget_kept(&self, number: u64) {
+        self.lock().tables.acknowledged.remove(&number);
     }
 
     /// Leaves a call that is kept to the server, which goes on with it; false if it would end with us.
@@ -120,6 +132,7 @@ impl Tables {
         match flight(sought, resume, Bytes(limit)) {
             Ok(flight) => {
                 self.contracts.insert(number, flight.call.contract.clone());
+                self.acknowledged.insert(number);
                 self.calls.insert(channel, Box::new(flight));
             }
             Err(error) => {

@@ -1,6 +1,6 @@
 //! What one connection knows: its calls, its shared memory, its answers. Takes the frames that arrive.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -51,6 +51,8 @@ pub struct Tables {
     pub orphans: Vec<CallId>,
     /// Calls that were asked for by their ids.
     pub seeking: FxHashMap<ChannelId, Sought>,
+    /// Calls of which the server has said that they go on without us, until nobody asks any more.
+    pub acknowledged: BTreeSet<u64>,
     /// What those of them call that the server has, until that was told.
     pub contracts: FxHashMap<u64, Arc<Contract>>,
     pub finished: FxHashMap<u64, Outcome>,
@@ -96,6 +98,7 @@ impl Tables {
             abandoned: FxHashMap::default(),
             orphans: Vec::new(),
             seeking: FxHashMap::default(),
+            acknowledged: BTreeSet::new(),
             contracts: FxHashMap::default(),
             shares,
             source,
@@ -206,8 +209,11 @@ impl Tables {
 
     fn noticed(&mut self, channel: ChannelId, notice: Notice) {
         let Some(flight) = self.calls.get_mut(&channel) else { return };
-        flight.is_kept |= notice == Notice::Kept;
         let call = &flight.call;
+        if notice == Notice::Kept {
+            flight.is_kept = true;
+            self.acknowledged.insert(call.number);
+        }
         let (number, announced) = (call.number, call.conditions.announced);
         if self.news.add(number, notice.shown()) && announced {
             self.announced.add(number);

@@ -20,6 +20,7 @@ impl Driver {
                     Err(error) => self.server.listed(connection, channel, Err(error)),
                 }
             }
+            Action::Readmit => self.ask_to_readmit(),
             Action::Hold { hold, name, visible } => {
                 match self.sender.reply(move |answer| Message::Held(hold, answer)) {
                     Ok(reply) => self.services.directory.ask(Request::Hold { name, visible }, reply),

@@ -61,6 +61,8 @@ pub enum Entry {
     Record(Arc<AuditRecord>),
     /// Somebody whom a transport turned away.
     Stranger(Error),
+    /// Something is wrong with what is kept: how, and in words. In the log only.
+    Results(farcall_base::ErrorKind, String),
     /// An executable or a connection begins or ends. In the log only.
     Life(Life),
 }
@@ -349,6 +351,13 @@ pub fn line_of(time: SystemTime, entry: &Entry) -> Line<'_> {
             let (outcome, message) = (Some(error.kind().name()), Some(error.message().to_owned()));
             Line { time: moment(time), event: "connection", peer, outcome, message, ..Line::default() }
         }
+        Entry::Results(kind, words) => Line {
+            time: moment(time),
+            event: "results",
+            outcome: Some(kind.name()),
+            message: Some(words.clone()),
+            ..Line::default()
+        },
         Entry::Life(life) => life_line(time, life),
     }
 }

@@ -1,9 +1,12 @@
 //! Hearing from the directory that what is published is not what it was.
 
+use std::sync::Arc;
+
 use farcall_base::Result;
-use farcall_interfaces::directory::{Request, Response};
+use farcall_interfaces::directory::{PublishedRoutine, Request, Response};
 
 use super::{Driver, Message};
+use crate::step::Surroundings;
 
 impl Driver {
     /// The directory tells of a change, or that it cannot.
@@ -26,6 +29,22 @@ impl Driver {
         {
             self.is_watching = true;
             self.services.directory.ask(Request::Watch { revision: self.revision }, reply);
+        }
+    }
+
+    /// Asks what there is for calls of an earlier server that wait.
+    pub(super) fn ask_to_readmit(&mut self) {
+        match self.sender.reply(Message::Readmitted) {
+            Ok(reply) => self.services.directory.ask(Request::List, reply),
+            Err(_) => self.server.readmit_later(self.world.now()),
+        }
+    }
+
+    /// What there is.
+    pub(super) fn readmit(&mut self, routines: Result<Vec<Arc<PublishedRoutine>>>) {
+        match routines {
+            Ok(routines) => self.server.readmit(&mut self.world, &routines, &self.options.access),
+            Err(_) => self.server.readmit_later(self.world.now()),
         }
     }
 }

@@ -83,6 +83,11 @@ impl Log {
         self.send(LogLevel::Warn, || Entry::Stranger(copy()));
     }
 
+    /// Logs what is wrong with what is kept, with the file that it is about.
+    pub fn results(&self, error: &Error) {
+        self.send(LogLevel::Warn, || Entry::Results(error.kind(), error.to_string()));
+    }
+
     /// Logs the begin or the end of an executable or a connection.
     pub fn life(&self, level: LogLevel, life: impl FnOnce() -> Life) {
         self.send(level, || Entry::Life(life()));

@@ -27,12 +27,17 @@ pub struct Orders {
 /// Time that the first client has to come.
 const FIRST: Duration = Duration::from_secs(30);
 
-/// Somebody who is to know that no client has been there for a time.
+/// Time that a client has to come back for a call that it left and that is over now.
+const COME_BACK: Duration = Duration::from_secs(5);
+
+/// Somebody who is to know that no client has been there for a time, and no call was open.
 struct Lingering {
     time: Duration,
     reply: Reply<()>,
-    /// When that time is over; `None` while a client is there.
+    /// When that time is over; `None` while a client is there, or a call is open.
     until: Option<Instant>,
+    /// The shortest time, by what was there last.
+    at_least: Duration,
 }
 
 impl Orders {
@@ -53,14 +58,15 @@ impl Driver {
         match control {
             Control::Obey(port) => self.orders.port = Some(port),
             Control::Drain(reply) => {
-                self.server.drain();
+                self.server.drain(self.world.now());
                 self.orders.drained.push(reply);
             }
             Control::Linger(time, reply) => {
                 // Whoever started it for himself has to connect first.
                 let until = Some(self.world.now() + time.max(FIRST));
-                self.orders.lingering = Some(Lingering { time, reply, until });
+                self.orders.lingering = Some(Lingering { time, reply, until, at_least: Duration::ZERO });
             }
+            Control::Published => self.server.published(self.world.now()),
             Control::Grant(table) => {
                 self.server.grant(&table);
                 self.options.access = table;
@@ -75,15 +81,18 @@ impl Driver {
         }
     }
 
-    /// Whether clients have been away for too long.
+    /// Whether clients have been away for too long, and nothing goes on without them. A call that was left to the server is
+    /// what it is there for.
     fn look_for_the_last(&mut self) {
         let Some(lingering) = &mut self.orders.lingering else { return };
-        if self.server.has_clients() {
+        let (has_clients, has_calls) = (self.server.has_clients(), self.server.has_kept_calls());
+        if has_clients || has_calls {
             lingering.until = None;
+            lingering.at_least = if has_calls { COME_BACK } else { Duration::ZERO };
             return;
         }
         let now = self.world.now();
-        let until = *lingering.until.get_or_insert(now + lingering.time);
+        let until = *lingering.until.get_or_insert(now + lingering.time.max(lingering.at_least));
         if until <= now
             && let Some(lingering) = self.orders.lingering.take()
         {

@@ -1,26 +1,44 @@
 //! Kept calls in conversations: what is done in a results folder, and what clients are told.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{CallId, ConnectionId, Error, ErrorKind};
+use farcall_interfaces::directory::PublishedRoutine;
 use farcall_wire::{Argument, CallResult, CallTimes, Failure, Keep, KeptCall, Resume};
 
 use super::Play;
 use super::memory::Memory;
-use super::words::{argument, word};
-use crate::state::{OwnMemory, ResultsOrder};
-use crate::step::{ReadBack, ReadMemory, Restored, Server, Surroundings};
+use super::words::{argument, open, word};
+use crate::state::{Accepted, OwnMemory, ResultsOrder, Written};
+use crate::step::{ReadBack, ReadMemory, Restored, Server, Surroundings, Was};
 
 /// What the folder is told. The driver would write it down; scripts say what came of it.
 pub fn ordered(server: &mut Server, memory: &mut Memory, order: ResultsOrder) -> String {
     let name = |id: &CallId| id.0[0];
     match order {
-        ResultsOrder::Record(written) => {
-            format!("record call {} of {} for {}", name(&written.resume.call), written.routine, written.principal)
+        ResultsOrder::Record(accepted, _) => {
+            let how = if accepted.has_begun { "begun" } else { "waiting" };
+            let Written { routine, principal, .. } = &accepted.written;
+            format!("record call {} of {routine} for {principal}, {how}", name(&accepted.open.call))
         }
-        ResultsOrder::Store(_, finished) => {
-            let said = format!("store call {}", name(&finished.id));
+        ResultsOrder::Begin(id, executable) => {
+            memory.beginning.push_back((id, executable));
+            format!("record that call {} begins", name(&id))
+        }
+        ResultsOrder::Load(id, key) => {
+            memory.loading.push_back(key);
+            let arrays = server.argument_memory(key).len();
+            format!("load call {}: {arrays} arrays", name(&id))
+        }
+        ResultsOrder::Store { finished, left, .. } => {
+            let what = finished
+                .result
+                .failure
+                .as_ref()
+                .map_or(String::new(), |failure| format!(": failed: {}", Error::from(failure.clone())));
+            let said = format!("store call {} for {} s{what}", name(&finished.id), left.as_secs());
             server.stores(memory, finished);
             said
         }
@@ -28,7 +46,10 @@ pub fn ordered(server: &mut Server, memory: &mut Memory, order: ResultsOrder) ->
             memory.fetching.push_back((call, client));
             format!("fetch call {} for {principal}", name(&call))
         }
-        ResultsOrder::Erase(call) => format!("erase call {}", name(&call)),
+        ResultsOrder::Erase(call, who) => {
+            memory.erasing.extend(who);
+            format!("erase call {}", name(&call))
+        }
     }
 }
 
@@ -58,8 +79,23 @@ pub fn agreed(resume: &Resume) -> String {
     format!("takes up call {}{was}", resume.call.0[0])
 }
 
+/// The same routines with other interfaces, as far as callers can tell.
+fn other_contracts(routines: &[Arc<PublishedRoutine>]) -> Vec<Arc<PublishedRoutine>> {
+    let other = |routine: &Arc<PublishedRoutine>| {
+        Arc::new(PublishedRoutine {
+            routine: routine.routine.clone(),
+            encoded: routine.encoded.clone(),
+            contract: [0; 32],
+            module: routine.module.clone(),
+        })
+    };
+    routines.iter().map(other).collect()
+}
+
 impl Play {
-    /// `recorded CALL [full]`, `stored CALL [full]`, `read RESULT… | fail | damaged`, `restore NUMBER SECONDS [failed]`.
+    /// `recorded CALL [full]`, `begun [full]`, `loaded [damaged]`, `stored CALL [full]`, `erased [full]`,
+    /// `read RESULT… | fail | damaged`, `restore NUMBER SECONDS [failed | ended | unreadable]`,
+    /// `restore NUMBER waits ROUTINE ARGUMENT…`, `published`, `readmit [other | nothing]`.
     pub fn results_event(&mut self, words: &[&str]) {
         let full = || Error::new(ErrorKind::LimitExceeded, "keep a result", "the disk is full").retryable();
         let is_full = words.contains(&"full");
@@ -70,23 +106,67 @@ impl Play {
             }
             "stored" => {
                 let id = self.peers.id(words[1]);
-                self.server.stored(&mut self.memory, id, if is_full { Err(full()) } else { Ok(1500) });
+                let is_news = self.server.stored(&mut self.memory, id, if is_full { Err(full()) } else { Ok(1500) });
+                self.memory.said.extend(is_news.then(|| "the log tells of it".to_owned()));
             }
-            "restore" => {
-                let (id, seconds) = (CallId([words[1].parse().unwrap(); 16]), words[2].parse().unwrap());
-                let restored = Restored {
-                    id,
-                    routine: "m/scale".to_owned(),
-                    principal: "uid 1".to_owned(),
-                    keep: Keep { after_end_us: 3_600_000_000, durable: true },
-                    failed: words.contains(&"failed"),
-                    bytes: 1500,
-                    left: Duration::from_secs(seconds),
+            "begun" => {
+                let (id, executable) = self.memory.beginning.pop_front().expect("a call begins");
+                self.server.begun(&mut self.memory, id, executable, if is_full { Err(full()) } else { Ok(()) });
+            }
+            "loaded" => {
+                let key = self.memory.loading.pop_front().expect("arguments are loaded");
+                let damaged = || Error::new(ErrorKind::Damaged, "read a result", "its file was damaged");
+                let outcome = if words.contains(&"damaged") { Err(damaged()) } else { Ok(()) };
+                self.server.loaded_arguments(&mut self.memory, key, outcome);
+            }
+            "erased" => {
+                let (connection, channel) = self.memory.erasing.pop_front().expect("somebody waits for that");
+                self.server.erased(connection, channel, if is_full { Err(full()) } else { Ok(()) });
+            }
+            "published" => self.server.published(self.memory.now),
+            "readmit" => {
+                let routines = match words.get(1) {
+                    Some(&"nothing") => Vec::new(),
+                    Some(&"other") => other_contracts(&self.routines),
+                    _ => self.routines.clone(),
                 };
-                self.server.restore(vec![restored], self.memory.now);
+                self.server.readmit(&mut self.memory, &routines, &[]);
             }
+            "restore" => self.restore(words),
             _ => self.read_result(&words[1..]),
         }
+    }
+
+    fn restore(&mut self, words: &[&str]) {
+        let id = CallId([words[1].parse().unwrap(); 16]);
+        let (mut unreadable, mut restored) = (Vec::new(), Vec::new());
+        let keep = Keep { after_end_us: 3_600_000_000, durable: true };
+        let (resume, principal) = (Resume::new(id), "uid 1".to_owned());
+        let written = Written { resume, routine: "m/scale".to_owned(), principal, keep };
+        let ended = Error::new(ErrorKind::ShuttingDown, "run a routine", "the server ended while it ran");
+        let was = match &words[2..] {
+            ["waits", request @ ..] => Was::Waiting(Box::new(Accepted {
+                open: open(id, request, &self.routines),
+                written: Written { routine: request[0].to_owned(), ..written.clone() },
+                address: "client 1".to_owned(),
+                owns_server: true,
+                on_object: false,
+                has_begun: false,
+            })),
+            [_, "ended"] => Was::Ended(CallResult {
+                failure: Some((&ended).into()),
+                results: Vec::new(),
+                times: CallTimes::default(),
+                attributes: None,
+            }),
+            _ => Was::Stored { failed: words.contains(&"failed") },
+        };
+        let left = Duration::from_secs(words[2].parse().unwrap_or(3600));
+        match words.last() {
+            Some(&"unreadable") => unreadable.push((id, ErrorKind::Version)),
+            _ => restored.push(Restored { id, written: Box::new(written), was, bytes: 1500, left }),
+        }
+        self.server.restore(restored, unreadable, self.memory.now);
     }
 
     fn read_result(&mut self, words: &[&str]) {

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use farcall_base::{CallId, ChannelId, ConnectionId, Instant, Result};
+use farcall_base::{CallId, ChannelId, ConnectionId, ExecutableId, Instant, Result};
 
-use crate::state::{MemoryId, MemorySource};
+use crate::state::{CallKey, MemoryId, MemorySource};
 use crate::step::Surroundings;
 
 /// The clock, and memory that says what happens to it.
@@ -18,6 +18,12 @@ pub struct Memory {
     pub announced: BTreeMap<(ConnectionId, u32), MemorySource>,
     /// What is being read from a results folder, for whom.
     pub fetching: VecDeque<(CallId, (ConnectionId, ChannelId))>,
+    /// Calls whose begin is being written down, and the executables that are kept for them.
+    pub beginning: VecDeque<(CallId, ExecutableId)>,
+    /// Calls whose arguments are being read.
+    pub loading: VecDeque<CallKey>,
+    /// Those who wait until a call is forgotten.
+    pub erasing: VecDeque<(ConnectionId, ChannelId)>,
     next: u64,
 }
 

@@ -82,7 +82,11 @@ impl Peers {
     }
 
     /// A call by its name in the script, or one that nobody made.
+    /// The id of a call by the name that its client gave it; `#N` is that of a call of an earlier server.
     pub fn id(&self, name: &str) -> CallId {
+        if let Some(number) = name.strip_prefix('#').and_then(|number| number.parse().ok()) {
+            return CallId([number; 16]);
+        }
         self.ids.get(name).copied().unwrap_or(CallId([99; 16]))
     }
 
@@ -216,6 +220,7 @@ impl Peers {
                 self.holds.push_back(hold);
                 format!("what is {name}, to be held?")
             }
+            Action::Readmit => "what is published?".to_owned(),
             Action::List { connection, channel } => {
                 self.questions.push_back((connection, channel));
                 "list".to_owned()

@@ -30,6 +30,8 @@ pub enum Action {
         /// On which channel.
         channel: ChannelId,
     },
+    /// Ask the directory for everything; tell [`crate::step::Server::readmit`], with the table of rights.
+    Readmit,
     /// Ask the directory what is to be held; tell [`crate::step::Server::held`].
     Hold {
         /// For whom.

@@ -1,16 +1,19 @@
 //! Calls that go on without their clients, and outcomes that wait for them (spec/wire.md, section 7).
 //!
 //! - A call that is kept stands in `calls` here from its Open, or from the loss of its connection, until it is forgotten.
+//! - A call that an earlier server accepted and never began is `Parked`, and stands in `parked` in its order, until it is in
+//!   the tables of this one or has failed.
+//! - An outcome that is to survive the server is `Ended` until it is on the disk, and `Stored` from then on.
 //! - What is counted as kept, by principal, is what the entries say, and nothing else.
 //! - An outcome's memory is released when nothing sends it and nothing keeps it any more.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use farcall_base::{CallId, ChannelId, ConnectionId, Error, ErrorKind, Instant, Result};
+use farcall_base::{CallId, ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_call::Channels;
-use farcall_wire::{Argument, CallResult, Keep, Resume};
+use farcall_wire::{Argument, CallResult, Keep, Open, Resume};
 
 use super::returning::{ClientKey, Returning};
 use super::{Call, CallKey, OwnMemory, ResultFiles, State};
@@ -34,6 +37,13 @@ pub struct KeepLimits {
     pub has_folder: bool,
 }
 
+impl KeepLimits {
+    /// What one principal may have of that.
+    fn share(&self, max: u64) -> u64 {
+        (u128::from(max) * u128::from(self.share_percent) / 100) as u64
+    }
+}
+
 /// The outcome of a call, and where the arrays among it lie.
 pub struct Finished {
     /// The call's id.
@@ -42,6 +52,8 @@ pub struct Finished {
     pub call: Option<Box<Call>>,
     /// What was read, then.
     pub files: Option<ResultFiles>,
+    /// What the call was, where the call itself is not here.
+    pub written: Option<Box<Written>>,
     /// What the client is told.
     pub result: CallResult,
     /// Since when it waits to be taken.
@@ -65,14 +77,25 @@ impl Finished {
         self.result.results.iter().any(|argument| matches!(argument, Argument::Blocks(_)))
     }
 
-    /// What it costs to keep it, about.
+    /// What it costs to keep it, about: in memory with all that lies beside its arrays there.
     pub fn bytes(&self) -> u64 {
-        let inline = self.result.results.iter().map(|argument| match argument {
-            Argument::Inline(bytes) => bytes.len() as u64,
-            Argument::Texts(texts) => texts.iter().flatten().map(|text| text.len() as u64 + 16).sum(),
-            _ => 0,
-        });
+        let inline = self.result.results.iter().map(inline_bytes);
         self.memories().map(|memory| memory.bytes).chain(inline).fold(OVERHEAD, u64::saturating_add)
+    }
+
+    /// The same in the results folder: the outcome alone.
+    pub fn file_bytes(&self) -> u64 {
+        let blocks = |argument: &Argument| if let Argument::Blocks(Some(bytes)) = argument { *bytes } else { 0 };
+        let bytes = self.result.results.iter().map(|argument| inline_bytes(argument).saturating_add(blocks(argument)));
+        bytes.fold(OVERHEAD, u64::saturating_add)
+    }
+}
+
+fn inline_bytes(argument: &Argument) -> u64 {
+    match argument {
+        Argument::Inline(bytes) => bytes.len() as u64,
+        Argument::Texts(texts) => texts.iter().flatten().map(|text| text.len() as u64 + 16).sum(),
+        _ => 0,
     }
 }
 
@@ -81,6 +104,8 @@ pub const OVERHEAD: u64 = 1024;
 
 /// How far a kept call is.
 pub enum Outcome {
+    /// An earlier server accepted it, and it has not begun: its arguments are in the results folder.
+    Parked(Box<Accepted>),
     /// It is open.
     Open(CallKey),
     /// It is over, and its outcome lies in memory.
@@ -90,6 +115,18 @@ pub enum Outcome {
         /// Whether it failed.
         failed: bool,
     },
+}
+
+/// What the results folder says of a call that is not over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recorded {
+    /// Nothing, or it is about to.
+    #[default]
+    No,
+    /// That it waits: another server would run it.
+    Waits,
+    /// That it has begun: no other server runs it.
+    Began,
 }
 
 /// A call that is kept.
@@ -114,6 +151,28 @@ pub struct Kept {
     pub expires: Option<Instant>,
     /// Who waits for the outcome until that is in the results folder.
     pub waits: Option<(ConnectionId, ChannelId)>,
+    /// What the results folder says of it while it is not over.
+    pub recorded: Recorded,
+    /// Whether its outcome is being written to the results folder.
+    pub storing: bool,
+    /// Whether the log has said that its outcome could not be written.
+    pub complained: bool,
+}
+
+impl Kept {
+    /// Whether what was said of it so far would survive the server now.
+    pub fn is_on_disk(&self) -> bool {
+        match &self.outcome {
+            Outcome::Parked(_) | Outcome::Stored { .. } => true,
+            Outcome::Open(_) => self.recorded != Recorded::No,
+            Outcome::Ended(_) => false,
+        }
+    }
+
+    /// Whether its outcome is still to be written to the results folder.
+    pub fn is_unstored(&self) -> bool {
+        self.keep.durable && matches!(self.outcome, Outcome::Ended(_))
+    }
 }
 
 /// What somebody keeps.
@@ -154,6 +213,24 @@ pub struct KeptCalls {
     pub held_bytes: u64,
     /// Those who may come back.
     pub clients: Returning,
+    /// Calls that an earlier server accepted and this one has not taken up yet, in their order.
+    pub parked: VecDeque<CallId>,
+    /// Those who ask for a call that is parked: on which channel, and whether they want to know what it was.
+    pub asking: Vec<(CallId, (ConnectionId, ChannelId), bool)>,
+    /// Calls whose files cannot be read, and why.
+    pub unreadable: BTreeMap<CallId, ErrorKind>,
+    /// When outcomes that could not be written are tried again, and how long after a failure.
+    pub retry_at: Option<Instant>,
+    /// Time from one attempt to the next.
+    pub retry_after: Duration,
+    /// When parked calls are looked at again for which there was no memory.
+    pub readmit_at: Option<Instant>,
+    /// Whether all that is to be published when the server starts is.
+    pub all_published: bool,
+    /// When parked calls fail whose routines are not published.
+    pub give_up_at: Option<Instant>,
+    /// Whether that time is over.
+    pub gives_up: bool,
 }
 
 impl KeptCalls {
@@ -167,9 +244,21 @@ impl KeptCalls {
         self.calls.is_empty() && self.held_bytes == 0
     }
 
-    /// Whether somebody waits for an outcome that is being written down.
-    pub fn is_awaited(&self) -> bool {
-        self.calls.values().any(|kept| kept.waits.is_some())
+    /// Whether an outcome is being written down.
+    pub fn is_being_written(&self) -> bool {
+        self.calls.values().any(|kept| kept.storing)
+    }
+
+    /// Whether a call is open, or an outcome is not where it will stay: the server must not end for want of clients.
+    pub fn needs_server(&self) -> bool {
+        let is_open = |kept: &Kept| matches!(kept.outcome, Outcome::Open(_) | Outcome::Parked(_));
+        self.calls.values().any(|kept| is_open(kept) || kept.is_unstored())
+    }
+
+    /// Outcomes that could not be written, with what they take.
+    pub fn unstored(&self) -> impl Iterator<Item = (u64, CallId)> {
+        let unstored = self.calls.iter().filter(|(_, kept)| kept.is_unstored() && !kept.storing);
+        unstored.map(|(id, kept)| (kept.bytes, *id))
     }
 
     /// All of them, oldest end first where that is known, in no order otherwise.
@@ -222,7 +311,8 @@ impl KeptCalls {
 
     /// When the next one is forgotten.
     pub fn next_due(&self) -> Option<Instant> {
-        self.due.first().map(|(at, _)| *at).into_iter().chain(self.clients.next_due()).min()
+        let due = self.due.first().map(|(at, _)| *at).into_iter().chain(self.clients.next_due());
+        due.chain(self.retry_at).chain(self.readmit_at).chain(self.give_up_at).min()
     }
 
     /// One whose time is over.
@@ -230,11 +320,28 @@ impl KeptCalls {
         self.due.first().filter(|(at, _)| *at <= now).map(|(_, id)| *id)
     }
 
-    /// Whether so many bytes more of this principal's may be kept.
+    /// Whether one more call of this principal's, and so many bytes, may be kept.
     ///
     /// # Errors
     /// `LimitExceeded`, which may be retried.
     pub fn check_room(&self, principal: &str, bytes: u64, durable: bool, limits: &KeepLimits) -> Result<()> {
+        let mine = self.by_principal.get(principal).copied().unwrap_or_default();
+        let calls_max = limits.calls_max as u64;
+        if self.all.calls >= calls_max {
+            return full("the server keeps as many calls as it may", "results_max", calls_max);
+        }
+        let own_max = limits.share(calls_max);
+        if mine.calls >= own_max.max(1) {
+            return full("as many calls of yours are kept as may be", "your share of results_max", own_max);
+        }
+        self.check_bytes(principal, bytes, durable, limits)
+    }
+
+    /// Whether so many bytes more of this principal's may be kept, of a call that is.
+    ///
+    /// # Errors
+    /// `LimitExceeded`, which may be retried.
+    pub fn check_bytes(&self, principal: &str, bytes: u64, durable: bool, limits: &KeepLimits) -> Result<()> {
         let mine = self.by_principal.get(principal).copied().unwrap_or_default();
         let (all, own, max, name) = match durable {
             true => (self.all.files, mine.files, limits.file_bytes_max, "results_bytes_max"),
@@ -245,28 +352,20 @@ impl KeptCalls {
                 "results_memory_bytes_max",
             ),
         };
-        let share = |max: u64| (u128::from(max) * u128::from(limits.share_percent) / 100) as u64;
-        let calls_max = limits.calls_max as u64;
-        let full = |what: &'static str, name: &'static str, limit: u64| {
-            Err(Error::new(ErrorKind::LimitExceeded, "keep a call", what)
-                .with(name, limit)
-                .fix("forget outcomes that you have (`farcall kept`), wait for others to be forgotten, or raise that limit in the server's farcall.toml")
-                .retryable())
-        };
-        if self.all.calls >= calls_max {
-            return full("the server keeps as many calls as it may", "results_max", calls_max);
-        }
-        if mine.calls >= share(calls_max).max(1) {
-            return full("as many calls of yours are kept as may be", "your share of results_max", share(calls_max));
-        }
         if all.saturating_add(bytes) > max {
             return full("the server keeps as many bytes as it may", name, max);
         }
-        if own.saturating_add(bytes) > share(max) {
-            return full("as many bytes of yours are kept as may be", "your share", share(max));
+        if own.saturating_add(bytes) > limits.share(max) {
+            return full("as many bytes of yours are kept as may be", "your share", limits.share(max));
         }
         Ok(())
     }
+}
+
+fn full(what: &'static str, name: &'static str, limit: u64) -> Result<()> {
+    const FIX: &str = "forget outcomes that you have (`farcall kept`), wait for others to be forgotten, or raise that limit in \
+                       the server's farcall.toml";
+    Err(Error::new(ErrorKind::LimitExceeded, "keep a call", what).with(name, limit).fix(FIX).retryable())
 }
 
 /// What becomes of a connection's calls if it is lost.
@@ -283,9 +382,20 @@ pub struct Resuming {
 /// What is to be done in the results folder.
 pub enum ResultsOrder {
     /// Write down that a call was accepted; tell [`crate::step::Server::recorded`].
-    Record(Box<Written>),
+    Record(Box<Accepted>, CallKey),
+    /// Write down that it begins; tell [`crate::step::Server::begun`] for the executable that is kept for it.
+    Begin(CallId, ExecutableId),
     /// Write its outcome down; tell [`crate::step::Server::stored`].
-    Store(Box<Written>, Arc<Finished>),
+    Store {
+        /// What the call was.
+        written: Box<Written>,
+        /// Its outcome.
+        finished: Arc<Finished>,
+        /// For how long it is kept yet.
+        left: Duration,
+    },
+    /// Read the arrays among the arguments of a call; tell [`crate::step::Server::loaded`].
+    Load(CallId, CallKey),
     /// Read an outcome; tell [`crate::step::Server::read_back`].
     Fetch {
         /// Whose.
@@ -297,11 +407,12 @@ pub enum ResultsOrder {
         /// Whether the client wants to know what the call was.
         describe: bool,
     },
-    /// Remove what is written of a call.
-    Erase(CallId),
+    /// Remove what is written of a call; tell [`crate::step::Server::erased`] if somebody waits for that.
+    Erase(CallId, Option<(ConnectionId, ChannelId)>),
 }
 
 /// What is written of a call beside its outcome.
+#[derive(Clone)]
 pub struct Written {
     /// What the call was.
     pub resume: Resume,
@@ -311,6 +422,22 @@ pub struct Written {
     pub principal: String,
     /// For how long after its end it is kept.
     pub keep: Keep,
+}
+
+/// An accepted call as another server needs it to run it.
+pub struct Accepted {
+    /// What is said of it to whoever asks.
+    pub written: Written,
+    /// The request, with the time that is left to it.
+    pub open: Open,
+    /// Where its client is, for people.
+    pub address: String,
+    /// Whether its caller is the server's own user.
+    pub owns_server: bool,
+    /// Whether it is a call on an object, which ends with its server.
+    pub on_object: bool,
+    /// Whether an executable has it.
+    pub has_begun: bool,
 }
 
 impl State {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, ObjectId, Result};
+use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, Instant, ObjectId, Result};
 use farcall_interfaces::directory::Visible;
 use farcall_wire::{ModuleReport, Order, Reply};
 
@@ -79,13 +79,15 @@ impl Server {
     }
 
     /// Takes no more calls from now on; those that are open go on.
-    pub fn drain(&mut self) {
+    pub fn drain(&mut self, now: Instant) {
         self.state.draining = true;
+        self.store_all(now);
     }
 
     /// Whether it takes no more calls and none is open: every result is written down and has left, every object has ended.
     pub fn is_drained(&self) -> bool {
-        let is_idle = || self.state.calls.is_empty() && self.state.sending.is_empty() && !self.state.kept.is_awaited();
+        let is_idle =
+            || self.state.calls.is_empty() && self.state.sending.is_empty() && !self.state.kept.is_being_written();
         self.state.draining && is_idle() && self.state.objects.all.is_empty()
     }
 
@@ -103,6 +105,7 @@ impl Server {
 
     /// Says goodbye to every client. Nothing of a client ran that has no call open: it may ask another server.
     pub fn farewell(&mut self) {
+        self.state.ending = true;
         let clients = self.state.peers.iter().filter_map(|(connection, peer)| match &peer.kind {
             PeerKind::Client { calls, .. } if !peer.leaving => Some((*connection, calls.is_empty())),
             _ => None,
@@ -115,6 +118,12 @@ impl Server {
             };
             self.broken(connection, &error);
         }
+    }
+
+    /// Whether the server must not end though no client is there: calls go on without one, or an outcome is not yet where it
+    /// will stay.
+    pub fn has_kept_calls(&self) -> bool {
+        self.state.kept.needs_server()
     }
 
     /// Whether a client is connected.

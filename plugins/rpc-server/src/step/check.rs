@@ -9,7 +9,7 @@ use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout};
 use farcall_idl::sizer::Sizer;
 use farcall_wire::{Argument, Open};
 
-use crate::state::{OwnMemory, argument_word};
+use crate::state::{MemoryId, OwnMemory, argument_word};
 use crate::step::Surroundings;
 use crate::step::fetch;
 use crate::step::files::{self, is_file};
@@ -74,12 +74,26 @@ impl Plan {
         self.bytes = offset.saturating_add(bytes);
     }
 
+    /// Bytes of that memory.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// Gets the memory, if any is needed.
     pub fn allocate(&self, surroundings: &mut dyn Surroundings, client: ConnectionId) -> Result<Option<OwnMemory>> {
+        self.allocate_by(|bytes| surroundings.allocate(client, bytes))
+    }
+
+    /// The same for a call of this principal, whose client is not here.
+    pub fn allocate_for(&self, surroundings: &mut dyn Surroundings, principal: &str) -> Result<Option<OwnMemory>> {
+        self.allocate_by(|bytes| surroundings.allocate_for(principal, bytes))
+    }
+
+    fn allocate_by(&self, allocate: impl FnOnce(u64) -> Result<(MemoryId, u64, u64)>) -> Result<Option<OwnMemory>> {
         if self.offsets.is_empty() {
             return Ok(None);
         }
-        let (id, identity, bytes) = surroundings.allocate(client, self.bytes.max(1))?;
+        let (id, identity, bytes) = allocate(self.bytes.max(1))?;
         Ok(Some(OwnMemory { id, identity, bytes, offsets: self.offsets.clone() }))
     }
 }

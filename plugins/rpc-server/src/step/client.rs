@@ -10,6 +10,7 @@ use farcall_wire::{Argument, CallResult, CallTimes, InterfaceReply, Open, Order,
 
 use crate::access::Rights;
 use crate::state::{Action, Call, CallKey, Known, MemorySource, PeerKind, Wants};
+use crate::step::keep::expected_bytes;
 use crate::step::{Server, Surroundings, check, ranks};
 
 impl Server {
@@ -61,14 +62,10 @@ impl Server {
                 if let Some(key) = self.client_call(connection, channel) {
                     self.accept_kept(key);
                     self.enqueue(surroundings, key);
+                    self.record_kept(key);
                 }
             }
-            Event::CancelRequested(channel) => {
-                if let Some(key) = self.client_call(connection, channel) {
-                    let error = Error::new(ErrorKind::Cancelled, "run a routine", "the call was cancelled");
-                    self.abort(surroundings, key, error);
-                }
-            }
+            Event::CancelRequested(channel) => self.cancel_requested(surroundings, connection, channel),
             Event::Shared(share) => {
                 if let Some(PeerKind::Client { segments, .. }) = self.kind_mut(connection) {
                     segments.insert(share.segment, share.bytes);
@@ -80,6 +77,16 @@ impl Server {
             Event::Replied(..) | Event::Noticed(..) | Event::Agreed(..) | Event::Ready(_) | Event::Left(_) => {}
         }
         Ok(())
+    }
+
+    fn cancel_requested(&mut self, surroundings: &mut dyn Surroundings, connection: ConnectionId, channel: ChannelId) {
+        match self.client_call(connection, channel) {
+            Some(key) => {
+                let error = Error::new(ErrorKind::Cancelled, "run a routine", "the call was cancelled");
+                self.abort(surroundings, key, error);
+            }
+            None => self.cancel_parked(surroundings, connection, channel),
+        }
     }
 
     /// There was no descriptor or room for memory that a client shared: calls that name it are refused, until the client
@@ -186,6 +193,9 @@ impl Server {
     /// What is published has changed: what was kept may be of the past. Whoever calls is told to ask again.
     pub fn directory_changed(&mut self) {
         self.state.routines.clear();
+        if !self.state.kept.parked.is_empty() {
+            self.state.actions.push_back(Action::Readmit);
+        }
     }
 
     /// Keeps a routine at hand, so that its calls need no question to the directory.
@@ -242,11 +252,14 @@ impl Server {
         let layout = check::layout(&routine.routine.interface, &routine.sizer, open, self.state.limits.call_bytes_max)?;
         self.check_calls_back(connection, &routine)?;
         let ranks = ranks::of(&routine, open)?;
-        let keep = self.keep_of(connection, open, around.nesting.levels, (&routine, &layout))?;
+        let keep = self.keep_of(connection, open, around.nesting.levels)?;
         let Some(peer) = self.state.peers.get(&connection) else { return Ok(0) };
         let PeerKind::Client { segments, .. } = &peer.kind else { return Ok(0) };
         let (caller, counted) = (peer.caller.clone(), peer.counted);
         let plan = check::plan(&routine.routine.interface, open, &layout, segments, self.state.limits.call_bytes_max)?;
+        if let Some(keep) = keep {
+            self.check_kept_room(&caller, keep, expected_bytes(&routine, &layout, open, plan.bytes(), keep))?;
+        }
         let memory = plan.allocate(surroundings, connection)?;
         let segments = named_segments(open);
         let now = surroundings.now();

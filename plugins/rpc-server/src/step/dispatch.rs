@@ -193,7 +193,11 @@ impl Server {
             calls.remove(channel);
         }
         let (id, waits_since) = (call.id, surroundings.now());
-        self.put_away(surroundings, client, Finished { id, call: Some(call), files: None, result, waits_since });
+        self.put_away(
+            surroundings,
+            client,
+            Finished { id, call: Some(call), files: None, written: None, result, waits_since },
+        );
     }
 
     /// The driver sent frames of a connection: calls whose last result frame left are forgotten.

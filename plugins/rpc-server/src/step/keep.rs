@@ -8,10 +8,10 @@ use farcall_idl::layout::CallLayout;
 use farcall_wire::{Argument, Hello, Keep, Lasting, Notice, Open, RESUME};
 
 use crate::state::{
-    Action, Call, CallKey, ClientKey, Finished, Kept, Known, OVERHEAD, Outcome, ResultsOrder, Resuming,
+    Action, Call, CallKey, Caller, ClientKey, Finished, Kept, Known, OVERHEAD, Outcome, Recorded, ResultsOrder,
+    Resuming,
 };
 use crate::step::audit::result_bytes;
-use crate::step::resume::written;
 use crate::step::{Server, Surroundings};
 
 impl Server {
@@ -79,14 +79,8 @@ impl Server {
         }
     }
 
-    /// How the outcome of a call is to be kept, if it is, and whether it can be.
-    pub(super) fn keep_of(
-        &self,
-        connection: ConnectionId,
-        open: &Open,
-        levels: u32,
-        (routine, layout): (&Known, &CallLayout),
-    ) -> Result<Option<Keep>> {
+    /// How the outcome of a call is to be kept, if it is, and whether it can be, as far as its room is not concerned.
+    pub(super) fn keep_of(&self, connection: ConnectionId, open: &Open, levels: u32) -> Result<Option<Keep>> {
         let Some(keep) = Keep::of(open.attributes.as_deref())? else { return Ok(None) };
         let limits = &self.state.limits.keep;
         let refused = |message: &str| Err(Error::new(ErrorKind::InvalidArgument, "keep a call", message));
@@ -97,11 +91,12 @@ impl Server {
         if open.arguments.iter().chain(open.wanted.iter().flatten()).any(shared) {
             return refused("its arrays lie in memory that goes with its client");
         }
-        if self.state.kept.get(&open.call).is_some() {
+        if self.state.kept.get(&open.call).is_some() || self.state.kept.unreadable.contains_key(&open.call) {
             return refused("a call of this id is kept already");
         }
-        let peer = self.state.peers.get(&connection).filter(|peer| peer.connection.has_feature(RESUME));
-        let Some(peer) = peer else { return refused("its client did not say that it may come back") };
+        if !self.has_feature(connection, RESUME) {
+            return refused("its client did not say that it may come back");
+        }
         if keep.after_end() > limits.longest {
             return Err(Error::new(ErrorKind::LimitExceeded, "keep a call", "outcomes are not kept for so long")
                 .with("asked for", format!("{:?}", keep.after_end()))
@@ -112,9 +107,12 @@ impl Server {
             return Err(Error::new(ErrorKind::Unavailable, "keep a call", "the server has no folder for results")
                 .fix("set results_dir in the server's farcall.toml (its log says what is wrong with it), or have the call kept in memory (durable off)"));
         }
-        let bytes = result_bytes(&routine.routine.interface, layout).saturating_add(OVERHEAD);
-        self.state.kept.check_room(peer.caller.rights.principal(), bytes, keep.durable, limits)?;
         Ok(Some(keep))
+    }
+
+    /// Whether there is room for what is known of a call before it runs, if it is to be kept.
+    pub(super) fn check_kept_room(&self, caller: &Caller, keep: Keep, bytes: u64) -> Result<()> {
+        self.state.kept.check_room(caller.rights.principal(), bytes, keep.durable, &self.state.limits.keep)
     }
 
     /// A call came that is to be kept as soon as all its arguments are there.
@@ -129,24 +127,24 @@ impl Server {
             asked: true,
             accepted: false,
             outcome: Outcome::Open(key),
-            bytes: expected_bytes(call),
+            bytes: expected_bytes_of(call, keep),
             expires: None,
             waits: None,
+            recorded: Recorded::No,
+            storing: false,
+            complained: false,
         };
         self.state.kept.insert(call.id, kept);
     }
 
-    /// All arguments of a call are there: from now on it goes on without its client. One that is to survive the server is
-    /// written down first.
+    /// All arguments of a call are there: from now on it goes on without its client. Whoever opened it hears so; of one that
+    /// is to survive the server when that is written down (`record_kept`).
     pub(super) fn accept_kept(&mut self, key: CallKey) {
         let Some(call) = self.state.calls.get(&key) else { return };
         let Some(keep) = call.keep else { return };
         let id = call.id;
         self.state.kept.change(&id, |kept| kept.accepted = true);
-        if keep.durable {
-            let written = Box::new(written(call, keep));
-            self.state.actions.push_back(Action::Results(ResultsOrder::Record(written)));
-        } else {
+        if !keep.durable {
             self.notify(key, &Notice::Kept);
         }
     }
@@ -160,7 +158,7 @@ impl Server {
                 self.notify(key, &Notice::Kept);
             }
             Err(error) => {
-                self.state.kept.change(&id, |kept| kept.accepted = false);
+                self.state.kept.change(&id, |kept| (kept.accepted, kept.recorded) = (false, Recorded::No));
                 self.is_gone(self.state.kept.get(&id).and_then(|kept| kept.client.clone()).as_ref(), key);
                 self.abort(surroundings, key, error);
             }
@@ -178,21 +176,34 @@ impl Server {
             return true;
         }
         let Some(keep) = resuming.keep else { return false };
-        let bytes = expected_bytes(call);
+        let keep_us = u64::try_from(keep.as_micros()).unwrap_or(u64::MAX);
+        let kept = Keep { after_end_us: keep_us, durable: false };
+        let bytes = expected_bytes_of(call, kept);
         let principal = call.caller.rights.principal().to_owned();
         if self.state.kept.check_room(&principal, bytes, false, &self.state.limits.keep).is_err() {
             return false;
         }
-        let keep_us = u64::try_from(keep.as_micros()).unwrap_or(u64::MAX);
-        let kept = Keep { after_end_us: keep_us, durable: false };
         call.client = None;
         call.keep = Some(kept);
         let (id, routine) = (call.id, call.routine.name.clone());
         let outcome = Outcome::Open(key);
         let expires = Some(now + keep);
         let client = resuming.client.clone();
-        let (asked, accepted, waits) = (false, true, None);
-        let kept = Kept { principal, routine, keep: kept, client, asked, accepted, outcome, bytes, expires, waits };
+        let kept = Kept {
+            principal,
+            routine,
+            keep: kept,
+            client,
+            asked: false,
+            accepted: true,
+            outcome,
+            bytes,
+            expires,
+            waits: None,
+            recorded: Recorded::No,
+            storing: false,
+            complained: false,
+        };
         self.state.kept.insert(id, kept);
         true
     }
@@ -223,6 +234,9 @@ impl Server {
                 bytes,
                 expires: Some(now + keep),
                 waits: None,
+                recorded: Recorded::No,
+                storing: false,
+                complained: false,
             };
             self.state.kept.insert(finished.id, kept);
         }
@@ -237,7 +251,7 @@ impl Server {
         finished: Finished,
     ) {
         let keep = finished.call.as_ref().and_then(|call| call.keep);
-        if let Some(keep) = keep.filter(|keep| keep.durable && self.has_room_for(&finished)) {
+        if let Some(keep) = keep.filter(|keep| keep.durable && self.is_accepted_with_room(&finished)) {
             let finished = Arc::new(finished);
             self.keep_outcome(surroundings, keep, &finished);
             self.state.kept.change(&finished.id, |kept| kept.waits = client);
@@ -270,34 +284,37 @@ impl Server {
         self.let_go(surroundings, finished);
     }
 
+    /// An outcome is kept; if there is no room for it, that is what is kept.
     fn keep_outcome(&mut self, surroundings: &mut dyn Surroundings, keep: Keep, finished: &Arc<Finished>) {
-        let id = finished.id;
+        let (id, now) = (finished.id, surroundings.now());
         if !self.state.kept.get(&id).is_some_and(|kept| kept.accepted) {
             self.forget_entry(surroundings, &id);
             return;
         }
-        if !self.has_room_for(finished) {
-            self.forget_for_good(surroundings, &id);
-            return;
-        }
-        let expires = Some(surroundings.now() + keep.after_end());
-        let (outcome, bytes) = (Outcome::Ended(finished.clone()), finished.bytes());
+        let finished = match self.check_room_for(finished) {
+            Ok(()) => finished.clone(),
+            Err(error) => Arc::new(self.too_large(finished, keep, &error, now)),
+        };
+        let expires = Some(now + keep.after_end());
+        let bytes = kept_bytes(&finished, keep);
+        let outcome = Outcome::Ended(finished);
         self.state.kept.change(&id, |kept| (kept.outcome, kept.bytes, kept.expires) = (outcome, bytes, expires));
-        if keep.durable
-            && let Some(call) = &finished.call
-        {
-            let written = Box::new(written(call, keep));
-            self.state.actions.push_back(Action::Results(ResultsOrder::Store(written, finished.clone())));
+        if keep.durable {
+            self.store(now, &id);
         }
     }
 
-    /// Whether a call is kept, and may be now that it is known how long the files are which it gave back: what there is no
-    /// room for is forgotten at once.
-    fn has_room_for(&self, finished: &Finished) -> bool {
-        let Some(kept) = self.state.kept.get(&finished.id).filter(|kept| kept.accepted) else { return false };
-        let more = finished.bytes().saturating_sub(kept.bytes);
+    fn is_accepted_with_room(&self, finished: &Finished) -> bool {
+        let is_accepted = self.state.kept.get(&finished.id).is_some_and(|kept| kept.accepted);
+        is_accepted && self.check_room_for(finished).is_ok()
+    }
+
+    /// Whether a call may be kept now that it is known how long the files are which it gave back.
+    fn check_room_for(&self, finished: &Finished) -> Result<()> {
+        let Some(kept) = self.state.kept.get(&finished.id) else { return Ok(()) };
+        let more = kept_bytes(finished, kept.keep).saturating_sub(kept.bytes);
         let limits = &self.state.limits.keep;
-        more == 0 || self.state.kept.check_room(&kept.principal, more, kept.keep.durable, limits).is_ok()
+        if more == 0 { Ok(()) } else { self.state.kept.check_bytes(&kept.principal, more, kept.keep.durable, limits) }
     }
 
     /// Whoever waits for an outcome that is, or will not be, in the results folder gets it.
@@ -316,10 +333,17 @@ impl Server {
         }
     }
 
-    /// The outcome of a call is in the results folder, or could not be written: then it stays in memory.
-    pub fn stored(&mut self, surroundings: &mut dyn Surroundings, id: CallId, outcome: Result<u64>) {
+    /// The outcome of a call is in the results folder, or could not be written: then it stays in memory, and is tried again.
+    /// Whoever waits for it has waited long enough either way. Whether the log is to tell of a failure: it does so once.
+    pub fn stored(&mut self, surroundings: &mut dyn Surroundings, id: CallId, outcome: Result<u64>) -> bool {
+        let now = surroundings.now();
+        self.state.kept.change(&id, |kept| kept.storing = false);
         self.tell_outcome(surroundings, &id);
-        let Ok(bytes) = outcome else { return };
+        let is_kept = self.state.kept.get(&id).is_some_and(Kept::is_unstored);
+        let Ok(bytes) = outcome else {
+            self.answer_asking(surroundings, id);
+            return is_kept && (self.try_again(now, &id) || self.state.draining);
+        };
         let mut before = None;
         self.state.kept.change(&id, |kept| {
             if let Outcome::Ended(finished) = &kept.outcome {
@@ -331,6 +355,9 @@ impl Server {
         if let Some(Outcome::Ended(finished)) = before {
             self.let_go(surroundings, finished);
         }
+        self.answer_asking(surroundings, id);
+        self.try_others(now);
+        false
     }
 
     /// The results folder's thread has what it needs of an outcome that it is to write down.
@@ -338,9 +365,9 @@ impl Server {
         self.let_go(surroundings, finished);
     }
 
-    /// There is no results folder after all.
-    pub fn has_no_folder(&mut self) {
-        self.state.limits.keep.has_folder = false;
+    /// Whether there is a results folder, after all.
+    pub fn has_folder(&mut self, has: bool) {
+        self.state.limits.keep.has_folder = has;
     }
 
     fn may_hold(&self, connection: ConnectionId, finished: &Finished) -> bool {
@@ -386,22 +413,39 @@ impl Server {
 
     /// Forgets a kept call, wherever its outcome lies. One that is open stays so.
     pub(super) fn forget_entry(&mut self, surroundings: &mut dyn Surroundings, id: &CallId) {
+        self.forget_entry_for(surroundings, id, None);
+    }
+
+    /// The same for somebody who is to hear when nothing of it is left; whether he will.
+    pub(super) fn forget_entry_for(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        id: &CallId,
+        who: Option<(ConnectionId, ChannelId)>,
+    ) -> bool {
         self.tell_outcome(surroundings, id);
-        let Some(kept) = self.state.kept.remove(id) else { return };
+        let Some(kept) = self.state.kept.remove(id) else { return false };
         if kept.keep.durable {
-            self.state.actions.push_back(Action::Results(ResultsOrder::Erase(*id)));
+            self.state.actions.push_back(Action::Results(ResultsOrder::Erase(*id, who)));
         }
         if let Outcome::Ended(finished) = kept.outcome {
             self.let_go(surroundings, finished);
         }
+        self.answer_asking(surroundings, *id);
+        kept.keep.durable
     }
 
     /// The same where nothing is left of the call then: it must not be made again.
-    pub(super) fn forget_for_good(&mut self, surroundings: &mut dyn Surroundings, id: &CallId) {
+    pub(super) fn forget_for_good(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        id: &CallId,
+        who: Option<(ConnectionId, ChannelId)>,
+    ) -> bool {
         if let Some(client) = self.state.kept.get(id).and_then(|kept| kept.client.clone()) {
             self.state.kept.clients.is_gone(&client, *id);
         }
-        self.forget_entry(surroundings, id);
+        self.forget_entry_for(surroundings, id, who)
     }
 
     /// Forgets what was kept for long enough; calls of lost connections whose clients did not come back end.
@@ -411,7 +455,7 @@ impl Server {
                 Some(Outcome::Open(key)) => Some(*key),
                 _ => None,
             };
-            self.forget_for_good(surroundings, &id);
+            self.forget_for_good(surroundings, &id, None);
             if let Some(key) = open {
                 self.client_gone(surroundings, key);
             }
@@ -420,7 +464,27 @@ impl Server {
     }
 }
 
-/// What the outcome of a call takes, about; files are not known yet.
-fn expected_bytes(call: &Call) -> u64 {
+/// What keeping a call takes, about, before it is over: files that it gives back are not known yet. In the results folder
+/// lie its arguments until it begins, and then its outcome; in memory, of which it has so many bytes, both.
+pub(super) fn expected_bytes(routine: &Known, layout: &CallLayout, open: &Open, memory_bytes: u64, keep: Keep) -> u64 {
+    let results = result_bytes(&routine.routine.interface, layout);
+    let bytes = |argument: &Argument| if let Argument::Blocks(Some(bytes)) = argument { *bytes } else { 0 };
+    let arguments = open.arguments.iter().map(bytes).fold(0, u64::saturating_add);
+    results.max(if keep.durable { arguments } else { memory_bytes }).saturating_add(OVERHEAD)
+}
+
+/// The same of a call that has its memory.
+pub(super) fn expected_bytes_of(call: &Call, keep: Keep) -> u64 {
+    let memory = call.memories().map(|memory| memory.bytes).fold(0, u64::saturating_add);
+    expected_bytes(&call.routine, &call.layout, &call.open, memory, keep)
+}
+
+/// What keeping the outcome of a call takes, about, in the results folder.
+pub(super) fn result_bytes_of(call: &Call) -> u64 {
     result_bytes(&call.routine.routine.interface, &call.layout).saturating_add(OVERHEAD)
+}
+
+/// What keeping an outcome takes.
+fn kept_bytes(finished: &Finished, keep: Keep) -> u64 {
+    if keep.durable { finished.file_bytes() } else { finished.bytes() }
 }

@@ -268,7 +268,9 @@ fn is_brief(call: &Call) -> bool {
     let is_short = |known: &Known| known.typical().is_some_and(|typical| typical * 2 <= LINE_TIME);
     // An executable runs calls in the order in which they are complete: those that are so at once keep theirs.
     let complete = call.open.arguments.iter().all(|argument| !matches!(argument, Argument::Blocks(_)));
-    is_short(&call.routine) && complete && is_small(call) && !call.wants.output
+    // That such a call begins is written down before it does: not before it is its turn.
+    let durable = call.keep.is_some_and(|keep| keep.durable);
+    is_short(&call.routine) && complete && is_small(call) && !call.wants.output && !durable
 }
 
 fn line_depth(typical: Duration) -> usize {

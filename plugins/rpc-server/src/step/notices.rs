@@ -80,7 +80,7 @@ impl Server {
     pub(super) fn is_to_be_listened_to(&mut self, key: CallKey, executable: ExecutableId) -> bool {
         let is_wanted = self.state.calls.get(&key).is_some_and(|call| call.wants.output);
         if is_wanted && let Some(record) = self.state.executables.get_mut(&executable) {
-            record.phase = Phase::Listening(key);
+            record.phase = Phase::Reserved(key);
             self.state.actions.push_back(Action::Listen(executable));
         }
         is_wanted
@@ -94,7 +94,7 @@ impl Server {
         outcome: Result<(), Error>,
     ) {
         let Some(record) = self.state.executables.get_mut(&executable) else { return };
-        let Phase::Listening(key) = record.phase else { return };
+        let Phase::Reserved(key) = record.phase else { return };
         record.phase = Phase::Busy;
         match outcome {
             Ok(()) if self.state.calls.contains_key(&key) => return self.pass_on(surroundings, key, executable),
@@ -107,7 +107,7 @@ impl Server {
 
     /// An executable ends that was kept for a call: that is the first in line again.
     pub(super) fn give_back(&mut self, executable: ExecutableId, phase: Phase) {
-        let Phase::Listening(key) = phase else { return };
+        let Phase::Reserved(key) = phase else { return };
         if self.state.calls.get(&key).is_some_and(|call| call.on.is_some()) {
             return self.return_to_object(key, executable);
         }

@@ -4,7 +4,7 @@ use farcall_base::{ChannelId, ConnectionId, Error, Result};
 use farcall_call::{Place, Side};
 use farcall_idl::layout::{CallLayout, ParameterLayout};
 use farcall_interfaces::strided::Strided;
-use farcall_wire::FrameHeader;
+use farcall_wire::{Argument, FrameHeader};
 
 use crate::state::{Call, CallKey, Finished, MemoryId, OwnMemory, PeerKind};
 use crate::step::{Server, files};
@@ -88,6 +88,14 @@ fn call_memory(call: &Call, place: &Place) -> Option<SlotMemory> {
     }
     let mut memories = call.memory.iter().chain(&call.mapped);
     memories.find_map(|memory| array_in(memory, &call.layout, place.slot))
+}
+
+/// Where the arrays and files lie that came as arguments of a call, in the order of their parameters.
+pub(super) fn arguments_of(call: &Call) -> Vec<SlotMemory> {
+    let came = call.open.arguments.iter().enumerate();
+    let came = came.filter(|(_, argument)| matches!(argument, Argument::Blocks(Some(1..))));
+    let place = |slot: usize| Place { channel: ChannelId(0), side: Side::Arguments, slot: slot as u16, offset: 0 };
+    came.filter_map(|(slot, _)| call_memory(call, &place(slot))).collect()
 }
 
 /// Where a result lies whose call is over.

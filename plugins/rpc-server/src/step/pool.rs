@@ -108,6 +108,10 @@ impl Server {
     /// The oldest waiting call, and the executable for it: the free one that was busy last, whose memory is warm, or one
     /// that is almost free.
     fn next_pair(&mut self, module: &ModuleKey) -> Option<(CallKey, ExecutableId)> {
+        if self.state.ending {
+            // What waits ends with the server, or waits for the next one.
+            return None;
+        }
         let pool = self.state.pools.get_mut(module)?;
         let free = if pool.waiting.is_empty() { None } else { pool.idle.pop() };
         let executable =
@@ -125,7 +129,7 @@ impl Server {
     /// Gives waiting calls to free executables, and starts more if calls still wait.
     pub(super) fn serve_pool(&mut self, surroundings: &mut dyn Surroundings, module: &ModuleKey) {
         while let Some((key, executable)) = self.next_pair(module) {
-            if !self.is_to_be_listened_to(key, executable) {
+            if !self.is_to_be_marked(key, executable) && !self.is_to_be_listened_to(key, executable) {
                 self.pass_on(surroundings, key, executable);
             }
         }

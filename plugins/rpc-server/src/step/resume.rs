@@ -3,13 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use farcall_base::{CallId, ChannelId, ConnectionId, Error, ErrorKind, Instant, Result};
-use farcall_wire::{Argument, CallResult, Keep, KeptCall, KeptState, Reply, Resume};
+use farcall_wire::{Argument, CallResult, Keep, KeptCall, KeptState, Open, Reply, Resume};
 
 use crate::state::{
-    Action, Call, CallKey, Finished, Kept, Outcome, OwnMemory, PeerKind, ResultFiles, ResultsOrder, Written,
+    Accepted, Action, Call, CallKey, Finished, Kept, Outcome, OwnMemory, PeerKind, ResultFiles, ResultsOrder, Written,
 };
 use crate::step::client::interface_reply;
 use crate::step::{Server, Surroundings};
@@ -35,24 +34,6 @@ pub struct ReadMemory {
     pub bytes: BTreeMap<u16, u64>,
 }
 
-/// What the results folder has of a call from before the server started.
-pub struct Restored {
-    /// Which call.
-    pub id: CallId,
-    /// `module/name`.
-    pub routine: String,
-    /// Whose.
-    pub principal: String,
-    /// How it is kept.
-    pub keep: Keep,
-    /// Whether it failed.
-    pub failed: bool,
-    /// Bytes of its file.
-    pub bytes: u64,
-    /// How long it is kept yet.
-    pub left: Duration,
-}
-
 impl Server {
     /// A client takes a call up again.
     pub(super) fn resume(
@@ -63,20 +44,34 @@ impl Server {
         resume: &Resume,
     ) {
         self.acknowledged(surroundings, connection, channel);
-        let id = resume.call;
-        let describe = resume.describe == Some(true);
+        self.take_up(surroundings, (connection, channel), resume.call, resume.describe == Some(true));
+    }
+
+    /// The same, when it is known how far the call is.
+    pub(super) fn take_up(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        (connection, channel): (ConnectionId, ChannelId),
+        id: CallId,
+        describe: bool,
+    ) {
         let Some(principal) = self.state.peers.get(&connection).map(|peer| peer.caller.rights.principal().to_owned())
         else {
             return;
         };
         let kept = self.state.kept.get(&id).filter(|kept| kept.principal == principal && kept.accepted);
+        let is_coming = kept.is_some_and(|kept| kept.storing || matches!(kept.outcome, Outcome::Parked(_)));
         match kept.map(|kept| (&kept.outcome, kept.asked)) {
             None => {
                 // Whether there is none, or another's, reads the same: ids cannot be guessed so.
-                let error = not_kept("resume a call", id);
+                let error = self.unreadable("resume a call", id);
                 let error = if self.never_ran(connection, &id) { error.retryable() } else { error };
                 self.refuse(connection, channel, &error);
             }
+            // It is answered when its server has it in its tables, or knows that it never will; or when what it is told is
+            // on the disk.
+            _ if is_coming => self.state.kept.asking.push((id, (connection, channel), describe)),
+            Some((Outcome::Parked(_), _)) => {}
             Some((Outcome::Open(key), asked)) => {
                 let key = *key;
                 self.attach(surroundings, key, (connection, channel), describe, asked);
@@ -149,9 +144,10 @@ impl Server {
         (connection, channel): (ConnectionId, ChannelId),
         describe: bool,
     ) {
-        let resume = match &finished.call {
-            Some(call) => described(call, describe),
-            None => Resume::new(finished.id),
+        let resume = match (&finished.call, &finished.written) {
+            (Some(call), _) => described(call, describe),
+            (None, Some(written)) if describe => written.resume.clone(),
+            _ => Resume::new(finished.id),
         };
         self.answer_resumed(surroundings, finished, (connection, channel), &resume);
     }
@@ -194,28 +190,9 @@ impl Server {
         };
         let files = memory.map(|ReadMemory { memory, bytes }| ResultFiles { memory, bytes });
         let waits_since = surroundings.now();
-        let finished = Arc::new(Finished { id, call: None, files, result, waits_since });
+        let finished = Arc::new(Finished { id, call: None, files, written: None, result, waits_since });
         self.answer_resumed(surroundings, &finished, (connection, channel), &resume);
         self.let_go(surroundings, finished);
-    }
-
-    /// What the results folder has from before the server started.
-    pub fn restore(&mut self, restored: Vec<Restored>, now: Instant) {
-        for one in restored {
-            let kept = Kept {
-                principal: one.principal,
-                routine: one.routine,
-                keep: one.keep,
-                client: None,
-                asked: true,
-                accepted: true,
-                outcome: Outcome::Stored { failed: one.failed },
-                bytes: one.bytes,
-                expires: Some(now + one.left),
-                waits: None,
-            };
-            self.state.kept.insert(one.id, kept);
-        }
     }
 
     /// A client wants a call to be kept no longer; one that is open ends as by Cancel.
@@ -229,10 +206,11 @@ impl Server {
         let principal = self.rights(connection).map(|rights| rights.principal().to_owned());
         let kept = self.state.kept.get(&id).filter(|kept| Some(&kept.principal) == principal.as_ref());
         let Some(kept) = kept else {
-            return self.reply(connection, channel, &Reply::Failed((&not_kept("forget a call", id)).into()));
+            let error = self.unreadable("forget a call", id);
+            return self.reply(connection, channel, &Reply::Failed((&error).into()));
         };
         let open = if let Outcome::Open(key) = kept.outcome { Some(key) } else { None };
-        self.forget_for_good(surroundings, &id);
+        let is_told = self.forget_for_good(surroundings, &id, Some((connection, channel)));
         if let Some(key) = open {
             if let Some(call) = self.state.calls.get_mut(&key) {
                 call.keep = None;
@@ -240,7 +218,9 @@ impl Server {
             let error = Error::new(ErrorKind::Cancelled, "run a routine", "the call was to be kept no longer");
             self.abort(surroundings, key, error);
         }
-        self.reply(connection, channel, &Reply::Done);
+        if !is_told {
+            self.reply(connection, channel, &Reply::Done);
+        }
     }
 
     /// A client asks what is kept of its calls.
@@ -263,6 +243,7 @@ impl Server {
     fn kept_call(&self, now: Instant, id: CallId, kept: &Kept) -> KeptCall {
         let ended = |failed: bool| if failed { KeptState::Failed } else { KeptState::Returned };
         let state = match &kept.outcome {
+            Outcome::Parked(_) => KeptState::Waiting,
             Outcome::Open(key) => match self.state.calls.get(key).and_then(|call| call.executable) {
                 Some(_) => KeptState::Running,
                 None => KeptState::Waiting,
@@ -278,7 +259,7 @@ impl Server {
             state,
             bytes: kept.bytes,
             left_us,
-            durable: kept.keep.durable,
+            durable: kept.keep.durable && kept.is_on_disk(),
             principal: kept.principal.clone(),
         }
     }
@@ -291,6 +272,21 @@ pub(super) fn written(call: &Call, keep: Keep) -> Written {
         routine: call.routine.name.clone(),
         principal: call.caller.rights.principal().to_owned(),
         keep,
+    }
+}
+
+/// What another server needs to run a call.
+pub(super) fn accepted(call: &Call, keep: Keep) -> Accepted {
+    let on_object = call.on.is_some();
+    let left = call.deadline.map(|at| u64::try_from(at.since(call.queued).as_micros()).unwrap_or(u64::MAX));
+    Accepted {
+        written: written(call, keep),
+        // It is nobody's part any more, and gives its results to whoever asks.
+        open: Open { remaining_us: left, result_credit: None, parent: None, ..call.open.clone() },
+        address: call.caller.address.clone(),
+        owns_server: call.caller.rights.owns_server(),
+        on_object,
+        has_begun: on_object || call.executable.is_some(),
     }
 }
 
@@ -308,7 +304,7 @@ fn described(call: &Call, describe: bool) -> Resume {
     Resume { interface: Some(interface_reply(&call.routine)), arguments, ..resume }
 }
 
-fn not_kept(operation: &'static str, id: CallId) -> Error {
+pub(super) fn not_kept(operation: &'static str, id: CallId) -> Error {
     Error::new(ErrorKind::NotFound, operation, "no such call is kept here")
         .with("call", id)
         .fix("it was never accepted, has been forgotten, or is another user's: `farcall kept` lists yours")

@@ -115,7 +115,7 @@ impl Server {
     fn object(&self, executable: ExecutableId, object: &Object, now: Instant) -> ObjectStatus {
         let hold = self.state.objects.holds.get(&object.hold);
         let record = self.state.executables.get(&executable);
-        let is_busy = record.is_some_and(|record| matches!(record.phase, Phase::Busy | Phase::Listening(_)));
+        let is_busy = record.is_some_and(|record| matches!(record.phase, Phase::Busy | Phase::Reserved(_)));
         let (state, reason) = match &object.standing {
             Standing::Coming => (ObjectState::Starting, None),
             Standing::Ready if is_busy => (ObjectState::Busy, None),
@@ -156,7 +156,7 @@ impl Server {
             *match record.phase {
                 Phase::Starting | Phase::Loading(_) => &mut module.starting,
                 Phase::Idle { .. } => &mut module.idle,
-                Phase::Busy | Phase::Listening(_) => &mut module.busy,
+                Phase::Busy | Phase::Reserved(_) => &mut module.busy,
                 Phase::Ending => &mut module.ending,
             } += 1;
         }

@@ -26,7 +26,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 const MAGIC: &[u8; 8] = b"FCRESLT1";
 const HEAD_BYTES: usize = 40;
 /// Longest part: nothing longer was ever a control message.
-const PART_BYTES_MAX: usize = 64 << 20;
+pub const PART_BYTES_MAX: usize = 64 << 20;
 /// Bytes of arrays read at a time, so that their sum is worked out while they are in the processor's cache.
 const PIECE_BYTES: usize = 1 << 18;
 
@@ -69,11 +69,7 @@ impl Head {
     /// # Errors
     /// `Damaged` for anything that was not written so.
     pub fn read(file: &mut File, file_bytes: u64, id: CallId) -> Result<Head> {
-        let mut bytes = vec![0; HEAD_BYTES];
-        file.read_exact(&mut bytes).map_err(|_| damaged("it is too short"))?;
-        if &bytes[..8] != MAGIC {
-            return Err(damaged("it does not begin as one"));
-        }
+        let mut bytes = read_fixed(file, MAGIC, HEAD_BYTES)?;
         let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
         let (expires, after_end_us) = (number(8), number(16));
         let lengths: Vec<usize> = bytes[24..HEAD_BYTES]
@@ -192,6 +188,30 @@ impl ArrayReader {
         file.read_exact(&mut sum).map_err(|_| damaged("it is too short"))?;
         if sum == self.sum.digest().to_le_bytes() { Ok(()) } else { Err(damaged("the sum of its arrays is another")) }
     }
+}
+
+/// Reads the part of a fixed length that a file begins with, and checks what kind of file it is.
+///
+/// # Errors
+/// `Version` for a file of another release, `Damaged` for anything else that does not begin as it should.
+pub fn read_fixed(file: &mut File, magic: &[u8; 8], length: usize) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; length];
+    let (begin, rest) = bytes.split_at_mut(magic.len());
+    file.read_exact(begin).map_err(|_| damaged("it is too short"))?;
+    if begin[..7] == magic[..7] && begin[7] != magic[7] && begin[7].is_ascii_digit() {
+        return Err(other_release());
+    }
+    if begin != magic {
+        return Err(damaged("it does not begin as one"));
+    }
+    file.read_exact(rest).map_err(|_| damaged("it is too short"))?;
+    Ok(bytes)
+}
+
+/// What is told of a file whose format this release does not know. It stays as it is.
+pub fn other_release() -> Error {
+    Error::new(ErrorKind::Version, "read a result", "another release of Farcall wrote the file that it is kept in")
+        .fix("start the server of that release again: it finds the file as it left it")
 }
 
 /// What is told of a file that is not what was written.

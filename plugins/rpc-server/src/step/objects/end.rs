@@ -85,7 +85,7 @@ impl Server {
             self.state
                 .executables
                 .get(executable)
-                .is_some_and(|record| matches!(record.phase, Phase::Busy | Phase::Listening(_)))
+                .is_some_and(|record| matches!(record.phase, Phase::Busy | Phase::Reserved(_)))
         };
         let free = self.state.objects.all.iter().filter(|(executable, object)| {
             !object.standing.is_ending() && object.line.is_empty() && !is_busy(executable)

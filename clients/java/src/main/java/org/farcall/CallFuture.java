@@ -48,10 +48,10 @@ public final class CallFuture extends CompletableFuture<Results> {
         made.connection.waiter.add(this, number);
     }
 
-    /** A call that goes on without this program. */
+    /** A call that goes on without this program: it has its id when the server has said so. */
     void kept(Prepared made) {
-        id = made.id();
         made.waitKept();
+        id = made.id();
     }
 
     /** A call of before. */
