@@ -3,6 +3,7 @@
 //! Everything else in the house stands on this crate; it does no I/O itself. Time and randomness are traits, so that
 //! the shipped state machines run unchanged in virtual time.
 
+mod crowd;
 mod error;
 mod ids;
 mod nearest;
@@ -10,6 +11,7 @@ mod printable;
 mod time;
 mod units;
 
+pub use crowd::Crowd;
 pub use error::{Error, ErrorKind, Result};
 pub use ids::{CallId, ChannelId, ConnectionId, ExecutableId, ObjectId, SegmentId};
 pub use nearest::nearest;

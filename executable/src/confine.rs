@@ -9,6 +9,7 @@
 //! | other sockets, tracing, other groups and sessions, namespaces, modes and owners of files | seccomp |
 //! | user | setgroups, setgid, setuid; capabilities are dropped whoever it is |
 //! | core files | RLIMIT_CORE: they would hold the caller's data |
+//! | want of memory | oom_score_adj: it ends a routine, and not its server |
 //!
 //! Whatever loads the module's code is held to all of it, an executable, a zygote and a check alike: constructors and imports
 //! run before any function of ours. What the kernel lacks is left out, and known ([`not_held`]). The processor time of a call
@@ -57,6 +58,7 @@ pub fn rules() -> Result<&'static Rules> {
 /// When a rule cannot be held that was required, or that every Linux holds.
 pub fn confine() -> Result<()> {
     let rules = rules()?;
+    go_first();
     join(rules)?;
     if let Some(folder) = rules.start_in.as_ref().or(rules.folder.as_ref()) {
         let failed = |error| system("enter the working folder", error).with("folder", folder);
@@ -112,6 +114,20 @@ pub fn confine_rank() -> Result<()> {
         filter::restrict(&rules, Role::Executable, &[getppid()])?;
     }
     Ok(())
+}
+
+/// Of the kernel's thousandths of all memory that count for a process when one has to be ended for want of memory, those
+/// that an executable has on top of what it uses: more than a server may hold for its calls.
+const FIRST_TO_GO: i32 = 700;
+
+/// Where memory is wanting, the system is to end this process, and not the server, whose other calls would be lost. What is
+/// higher already stays so. It fails where there is no /proc: then the system chooses.
+fn go_first() {
+    const FILE: &str = "/proc/self/oom_score_adj";
+    let now = std::fs::read_to_string(FILE).ok().and_then(|text| text.trim().parse::<i32>().ok());
+    if now.is_some_and(|now| now < FIRST_TO_GO) {
+        let _ = std::fs::write(FILE, FIRST_TO_GO.to_string());
+    }
 }
 
 /// Joins the cgroups that count this process.

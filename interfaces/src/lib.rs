@@ -7,6 +7,7 @@ pub mod directory;
 pub mod fetcher;
 pub mod jobs;
 pub mod link;
+pub mod machine_memory;
 pub mod mailbox;
 pub mod memory;
 pub mod packing;

@@ -92,6 +92,11 @@ pub trait MemorySource: Send + Sync {
         0
     }
 
+    /// Of these, bytes in idle ones.
+    fn idle(&self) -> u64 {
+        0
+    }
+
     /// Gives pooled memory back to the system that nobody has used for this long.
     fn trim(&self, _unused_for: Duration) {}
 }

@@ -172,6 +172,15 @@ pub fn wild(linked: bool) -> PathBuf {
     FILES[usize::from(linked)].get_or_init(|| shared_or_linked("wild", "c", "WILD_CODE", linked)).clone()
 }
 
+/// share.idl: for the generic host, or linked.
+///
+/// # Panics
+/// When it cannot be compiled.
+pub fn share(linked: bool) -> PathBuf {
+    static FILES: [OnceLock<PathBuf>; 2] = [OnceLock::new(), OnceLock::new()];
+    FILES[usize::from(linked)].get_or_init(|| shared_or_linked("share", "c", "SHARE_CODE", linked)).clone()
+}
+
 /// fortran.idl: for the generic host, or linked.
 ///
 /// # Panics

@@ -9,7 +9,7 @@ use farcall_base::{Error, ErrorKind, Result};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 
 use farcall_formats::data::ARRAY_BYTES_MAX;
-use farcall_formats::{Data, Format, mtx, npy};
+use farcall_formats::{Data, Fits, Format, mtx, npy};
 
 /// Bytes of a Matrix Market file at most.
 const TEXT_BYTES_MAX: u64 = 4 << 30;
@@ -18,36 +18,31 @@ fn format_of(path: &Path) -> Result<Format> {
     Format::of(&path.to_string_lossy())
 }
 
-/// Reads the array of a file; `-` is standard input, in NumPy's format.
+/// Reads the array of a file, if its shape fits; `-` is standard input, in NumPy's format.
 ///
 /// # Errors
-/// `NotFound`, `InvalidArgument` for a file that is not what its name says, `LimitExceeded`.
-pub fn read(path: &Path) -> Result<Data> {
+/// `NotFound`, `InvalidArgument` for a file that is not what its name says, `LimitExceeded`; what `fits` says.
+pub fn read(path: &Path, fits: Fits<'_>) -> Result<Data> {
     if path == Path::new("-") {
-        let bytes = bounded(&mut std::io::stdin().lock(), ARRAY_BYTES_MAX, path)?;
-        return npy::read(&mut bytes.as_slice(), bytes.len() as u64).map_err(|error| error.with("file", "-"));
+        return bounded(Format::NumPy, &mut std::io::stdin().lock(), ARRAY_BYTES_MAX, path, fits);
     }
     let format = format_of(path)?;
     let mut file = File::open(path).map_err(|error| unreadable(path, error))?;
     let about = file.metadata().map_err(|error| unreadable(path, error))?;
-    let data = match format {
-        Format::NumPy if about.is_file() => npy::read(&mut file, about.len()),
-        Format::NumPy => {
-            // A pipe has no length: its bytes are counted first.
-            let bytes = bounded(&mut file, ARRAY_BYTES_MAX, path)?;
-            npy::read(&mut bytes.as_slice(), bytes.len() as u64)
+    match format {
+        Format::NumPy if about.is_file() => {
+            npy::read(&mut file, about.len(), fits).map_err(|error| error.with("file", path.display()))
         }
-        Format::MatrixMarket => Format::MatrixMarket.parse(&bounded(&mut file, TEXT_BYTES_MAX, path)?),
-    };
-    data.map_err(|error| error.with("file", path.display()))
+        // A pipe has no length: its bytes are counted first.
+        Format::NumPy => bounded(format, &mut file, ARRAY_BYTES_MAX, path, fits),
+        Format::MatrixMarket => bounded(format, &mut file, TEXT_BYTES_MAX, path, fits),
+    }
 }
 
-fn bounded(source: &mut dyn Read, limit: u64, path: &Path) -> Result<Vec<u8>> {
-    let bytes = farcall_formats::bounded(source, limit).map_err(|error| unreadable(path, error))?;
-    bytes.ok_or_else(|| {
-        Error::new(ErrorKind::LimitExceeded, "read a file", format!("it has more than {limit} bytes"))
-            .with("file", path.display())
-    })
+fn bounded(format: Format, source: &mut dyn Read, limit: u64, path: &Path, fits: Fits<'_>) -> Result<Data> {
+    let read = format.read(source, limit, &|error| Error::system("read a file", error), fits);
+    let too_long = || Error::new(ErrorKind::LimitExceeded, "read a file", format!("it has more than {limit} bytes"));
+    read.and_then(|data| data.ok_or_else(too_long)).map_err(|error| error.with("file", path.display()))
 }
 
 fn unreadable(path: &Path, error: std::io::Error) -> Error {

@@ -110,7 +110,7 @@ fn adopt(descriptor: OwnedFd, proof: Proof) -> Result<Box<dyn ByteStream>> {
 
 fn memory(options: &Options) -> Arc<dyn MemorySource> {
     Arc::new(SharedMemory::new(MemoryLimits {
-        bytes_max: options.memory_bytes_max,
+        bytes_max: options.memory_bytes_max(),
         idle_bytes_max: options.memory_idle_bytes_max,
         idle_regions_max: options.memory_idle_regions_max,
     }))

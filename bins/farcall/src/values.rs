@@ -6,6 +6,7 @@ use std::path::Path;
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_client::{Argument, Array};
 use farcall_idl::element::ScalarValue;
+use farcall_idl::expression::Expression;
 use farcall_idl::interface::{ElementType, Interface, Order, Parameter, Shape};
 
 use crate::files;
@@ -126,7 +127,8 @@ fn texts(text: &str) -> Result<Value> {
 
 /// The array of a file, or its only number for a parameter without dimensions.
 fn of_file(parameter: &Parameter, rank: usize, path: &str) -> Result<Value> {
-    let mut data = files::read(Path::new(path))?;
+    let fits = |shape: &[u64]| check_count(parameter, shape).map_err(|error| error.with("file", path));
+    let mut data = files::read(Path::new(path), &fits)?;
     // Matrix Market knows matrices only: a vector is one with a single column (or row).
     if data.decimal && rank < 2 && data.shape.contains(&1) {
         data.shape.retain(|extent| *extent != 1);
@@ -137,10 +139,30 @@ fn of_file(parameter: &Parameter, rank: usize, path: &str) -> Result<Value> {
         return Ok(Value::Array(data));
     }
     if !data.shape.is_empty() {
-        return Err(wrong(format!("the file holds an array of shape {:?}, one number is needed", data.shape))
-            .with("file", path));
+        return Err(one_number(&data.shape).with("file", path));
     }
     Ok(Argument::Raw(data.bytes).into())
+}
+
+/// Where the interface alone says how many numbers there are, a file of other numbers costs no memory.
+fn check_count(parameter: &Parameter, shape: &[u64]) -> Result<()> {
+    let found = shape.iter().fold(1_u64, |product, extent| product.saturating_mul(*extent));
+    let Shape::Array { dimensions, .. } = &parameter.shape else {
+        return if found == 1 { Ok(()) } else { Err(one_number(shape)) };
+    };
+    let mut wanted = 1_u64;
+    for dimension in dimensions {
+        let Expression::Integer(size) = dimension.size else { return Ok(()) };
+        wanted = wanted.saturating_mul(u64::try_from(size).unwrap_or(0));
+    }
+    if wanted == found {
+        return Ok(());
+    }
+    Err(wrong(format!("the file holds an array of shape {shape:?}, and the routine takes {wanted} numbers")))
+}
+
+fn one_number(shape: &[u64]) -> Error {
+    wrong(format!("the file holds an array of shape {shape:?}, one number is needed"))
 }
 
 /// Numbers are read into the parameter's own type at once: text has no type to convert from.

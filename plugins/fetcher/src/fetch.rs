@@ -57,17 +57,18 @@ impl World {
     /// Fetches an array and lays it out as it is wanted.
     pub fn fetch(&self, job: &Job, rules: &Rules) -> Result<Fetched> {
         let named = |error: Error| error.with("url", &job.location);
-        let format = Format::of(&job.location.path).map_err(named)?;
-        let bytes = match job.location.scheme {
-            Scheme::File => self.file(&job.location, rules.check(&job.location, &job.wanted.principal)?),
+        // Before anybody is asked for it.
+        Format::of(&job.location.path).map_err(named)?;
+        let data = match job.location.scheme {
+            Scheme::File => self.file(job, rules.check(&job.location, &job.wanted.principal)?),
             Scheme::Http | Scheme::Https => self.page(job, rules),
         };
-        let data = bytes.and_then(|bytes| format.parse(&bytes)).map_err(named)?;
-        laid_out(data, &job.wanted).map_err(named)
+        laid_out(data.map_err(named)?, &job.wanted).map_err(named)
     }
 
     /// A file below an allowed folder, which no symbolic link leads out of.
-    fn file(&self, location: &Location, place: &Location) -> Result<Vec<u8>> {
+    fn file(&self, job: &Job, place: &Location) -> Result<Data> {
+        let location = &job.location;
         let below = location.path.strip_prefix(place.path.trim_end_matches('/')).unwrap_or_default();
         let (folder, name) = match below.trim_start_matches('/') {
             // The manifest names the file itself.
@@ -92,11 +93,11 @@ impl World {
         if !about.is_file() {
             return Err(Error::new(ErrorKind::InvalidArgument, "fetch an array", "it is no ordinary file"));
         }
-        self.bounded(&mut &file, Some(about.len()), unreadable)
+        self.bounded(job, &mut &file, Some(about.len()), &unreadable)
     }
 
     /// A page of the network; each redirection is looked at before it is followed.
-    fn page(&self, job: &Job, rules: &Rules) -> Result<Vec<u8>> {
+    fn page(&self, job: &Job, rules: &Rules) -> Result<Data> {
         let mut location = job.location.clone();
         for _ in 0..=REDIRECTIONS_MAX {
             let mut response = self.agent.get(location.to_string()).call().map_err(|error| self.unreachable(&error))?;
@@ -113,18 +114,21 @@ impl World {
                 return Err(answered(status.as_u16()));
             }
             let announced = response.body().content_length();
-            return self.bounded(&mut response.body_mut().as_reader(), announced, |error| self.broken_off(&error));
+            let broken_off = |error| self.broken_off(&error);
+            return self.bounded(job, &mut response.body_mut().as_reader(), announced, &broken_off);
         }
         let message = format!("it is redirected more than {REDIRECTIONS_MAX} times");
         Err(Error::new(ErrorKind::Unreachable, "fetch an array", message))
     }
 
+    /// Reads an array, if it has the shape that is wanted, and as much of its source as that shape takes.
     fn bounded(
         &self,
+        job: &Job,
         source: &mut dyn Read,
         announced: Option<u64>,
-        failed: impl Fn(std::io::Error) -> Error,
-    ) -> Result<Vec<u8>> {
+        failed: &dyn Fn(std::io::Error) -> Error,
+    ) -> Result<Data> {
         let too_long = || {
             Error::new(ErrorKind::LimitExceeded, "fetch an array", "its file is longer than the server fetches")
                 .with("bytes_max", self.bytes_max)
@@ -133,7 +137,8 @@ impl World {
         if announced.is_some_and(|bytes| bytes > self.bytes_max) {
             return Err(too_long());
         }
-        farcall_formats::bounded(source, self.bytes_max).map_err(failed)?.ok_or_else(too_long)
+        let fits = |shape: &[u64]| check_shape(shape, &job.wanted.shape);
+        Format::of(&job.location.path)?.read(source, self.bytes_max, failed, &fits)?.ok_or_else(too_long)
     }
 
     /// A page that does not come to its end.
@@ -176,7 +181,6 @@ fn answered(status: u16) -> Error {
 
 /// The array in the type, shape and order that the routine takes, in memory of its own.
 fn laid_out(data: Data, wanted: &Wanted) -> Result<Fetched> {
-    check_shape(&data.shape, &wanted.shape)?;
     let data = Data { shape: wanted.shape.clone(), ..data.converted(wanted.element)? };
     let bytes = reordered(data, wanted.order);
     let system = |error: std::io::Error| Error::system("fetch an array", error);

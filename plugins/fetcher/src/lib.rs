@@ -23,7 +23,6 @@ pub fn plugin() -> PluginDescription {
 fn construct(options: &Options) -> Result<Box<dyn Plugin>> {
     let limits: Limits = options.read()?;
     options.check_least(&[
-        ("bytes_max", limits.bytes_max, 1),
         ("at_once_max", limits.at_once_max as u64, 1),
         ("waiting_max", limits.waiting_max as u64, 1),
         ("timeout_ms", limits.timeout_ms, 1),
@@ -58,7 +57,7 @@ impl Plugin for Fetcher {
         let messages_max = limits.waiting_max.saturating_add(limits.at_once_max);
         let (sender, receiver, stop) = driver_mailbox(messages_max, driver::Message::Stop)?;
         let handle = FetcherHandle::new(sender.port(driver::Message::Question));
-        let world = fetch::World { agent, bytes_max: limits.bytes_max, timeout_ms: limits.timeout_ms };
+        let world = fetch::World { agent, bytes_max: limits.file_bytes_max(), timeout_ms: limits.timeout_ms };
         let state = State::new(limits, rules);
         let run = move || driver::run(state, world, &sender, receiver);
         Ok(RunningPlugin::new(stop, run).provides(SLOT, handle))

@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 
 use farcall_interfaces::fetcher::Wanted;
+use farcall_interfaces::machine_memory::machine_memory;
 use serde::Deserialize;
 
 use crate::source::{Location, Rules};
@@ -25,12 +26,25 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             allow: Vec::new(),
-            bytes_max: 1 << 30,
+            bytes_max: 0,
             at_once_max: 4,
             waiting_max: 64,
             timeout_ms: 60_000,
             certificates: String::new(),
         }
+    }
+}
+
+/// Bytes of a file where the manifest does not say: as many, or a part of the memory that there is, where that is less. A
+/// file is held up to three times on its way, and several at a time.
+const BYTES_MOST: u64 = 1 << 30;
+const MEMORY_PART: u64 = 32;
+
+impl Limits {
+    /// Bytes of one file.
+    pub fn file_bytes_max(&self) -> u64 {
+        let open = BYTES_MOST.min(machine_memory().bytes / MEMORY_PART);
+        if self.bytes_max == 0 { open } else { self.bytes_max }
     }
 }
 

@@ -247,10 +247,9 @@ fn pages_that_lead_astray_fail_or_are_too_long() {
         (vec![b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_vec()], ErrorKind::NotFound),
         (vec![b"HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n".to_vec()], ErrorKind::Unreachable),
         (vec![b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n".to_vec()], ErrorKind::LimitExceeded),
-        (
-            vec![[b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n".as_slice(), &[7; 3 << 20]].concat()],
-            ErrorKind::LimitExceeded,
-        ),
+        // What is no array is not read to its end.
+        (vec![endless_page(b"<html>")], ErrorKind::InvalidArgument),
+        (vec![endless_page(&npy_of(&matrix()))], ErrorKind::InvalidArgument),
         (vec![page(&npy_of(&matrix()))[..120].to_vec()], ErrorKind::Unreachable),
         (vec![page(b"<html>log in first</html>")], ErrorKind::InvalidArgument),
         (vec![b"garbage\r\n\r\n".to_vec()], ErrorKind::Unreachable),
@@ -261,6 +260,34 @@ fn pages_that_lead_astray_fail_or_are_too_long() {
         let error = fetch(&[(&place, "*")], wanted(&url, &[2, 3], ElementType::Float64, Order::Row)).unwrap_err();
         assert_eq!(error.kind(), wanted_kind, "{error}");
     }
+}
+
+/// A page of unknown length that goes on for longer than is fetched.
+fn endless_page(begin: &[u8]) -> Vec<u8> {
+    [b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n", begin, &[b' '; 3 << 20]].concat()
+}
+
+#[test]
+fn comments_without_end_are_read_as_far_as_the_limit() {
+    let host = pages(vec![endless_page(b"%%MatrixMarket matrix array real general\n%")]);
+    let place = format!("{host}/data");
+    let wanted = wanted(&format!("{place}/a.mtx"), &[2, 3], ElementType::Float64, Order::Row);
+    let error = fetch(&[(&place, "*")], wanted).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
+}
+
+#[test]
+fn another_shape_than_is_wanted_is_found_before_the_numbers_are_read() {
+    let folder = Folder::new("shapes");
+    // All that it announces would be there, if anybody read it.
+    let url = folder.put("open/a.npy", |file| {
+        let mut header = npy_of(&matrix());
+        let at = header.windows(6).position(|bytes| bytes == b"(2, 3)").unwrap();
+        header[at..at + 6].copy_from_slice(b"(7,99)");
+        file.write_all(&header).unwrap();
+    });
+    let error = fetch(&[(&folder.open(), "*")], wanted(&url, &[2, 3], ElementType::Float64, Order::Row)).unwrap_err();
+    assert!(error.to_string().contains("another shape") && error.to_string().contains("[7, 99]"), "{error}");
 }
 
 #[test]

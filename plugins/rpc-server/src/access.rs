@@ -163,6 +163,11 @@ impl Rights {
         Rights { publishes: false, administers: false, ..self.clone() }
     }
 
+    /// As [`Principal::owns_server`].
+    pub fn owns_server(&self) -> bool {
+        self.owns_server
+    }
+
     /// Whose they are.
     pub fn principal(&self) -> &str {
         &self.principal

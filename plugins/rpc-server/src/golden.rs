@@ -72,6 +72,9 @@ fn classes(generation: u64) -> Vec<Arc<PublishedRoutine>> {
 fn limits(script: &str) -> Limits {
     let mut limits = Limits {
         connections_max: 8,
+        connections_share_percent: 50,
+        answers_bytes_max: 1 << 30,
+        greetings_max: 8,
         calls_max: 8,
         executables_max: 2,
         executable_idle: Duration::from_millis(100),
@@ -107,6 +110,7 @@ fn limits(script: &str) -> Limits {
         let value = value.parse().unwrap();
         match name {
             "connections_max" => limits.connections_max = value,
+            "greetings_max" => limits.greetings_max = value,
             "calls_max" => limits.calls_max = value,
             "executables_max" => limits.executables_max = value,
             "call_bytes_max" => limits.call_bytes_max = Bytes(value as u64),

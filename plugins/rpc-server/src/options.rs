@@ -4,11 +4,22 @@ use std::time::Duration;
 
 use farcall_base::{Bytes, Result};
 use farcall_interfaces::compression::Compression;
+use farcall_interfaces::machine_memory::machine_memory;
 use farcall_wire::HelloLimits;
 use serde::Deserialize;
 
 use crate::access::{self, Entry};
 use crate::state::{KeepLimits, Limits, Records};
+
+/// Of the memory that there is, what the arrays of one call may have where the manifest does not say: its executable needs
+/// some of its own, and other calls too.
+const CALL_EIGHTHS: u64 = 4;
+/// The same for argument memory in all. Memory for a call is made in sizes that are up to a quarter larger than asked for:
+/// one call of the largest size fits.
+const ARGUMENT_EIGHTHS: u64 = 5;
+
+/// The part of the memory that there is which answers may take that one user does not read.
+const ANSWERS_PART: u64 = 32;
 
 /// What is worth a line in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
@@ -68,6 +79,8 @@ pub struct Options {
     pub log_lines_max: u64,
     pub counters_max: usize,
     pub connections_max: usize,
+    pub connections_share_percent: u64,
+    pub greetings_max: usize,
     pub calls_max: usize,
     pub executables_max: usize,
     pub executable_idle_ms: u64,
@@ -93,6 +106,7 @@ pub struct Options {
     pub initial_credit: u64,
     pub segments_max: u32,
     pub memory_bytes_max: u64,
+    pub memory_all_bytes_max: u64,
     pub memory_idle_bytes_max: u64,
     pub memory_idle_regions_max: usize,
     pub messages_max: usize,
@@ -125,6 +139,8 @@ impl Default for Options {
             log_lines_max: 200,
             counters_max: 1000,
             connections_max: 10_240,
+            connections_share_percent: 50,
+            greetings_max: 1024,
             calls_max: 262_144,
             executables_max: 0,
             executable_idle_ms: 100,
@@ -134,7 +150,7 @@ impl Default for Options {
             objects_max: 1024,
             objects_of_one_max: 512,
             object_lease_ms_max: 86_400_000,
-            call_bytes_max: 1 << 40,
+            call_bytes_max: 0,
             routines_max: 10_000,
             stop_grace_ms: 500,
             cancel_grace_ms: 2000,
@@ -148,7 +164,8 @@ impl Default for Options {
             compression: Compression::Auto,
             initial_credit: 1 << 20,
             segments_max: 1024,
-            memory_bytes_max: 1 << 40,
+            memory_bytes_max: 0,
+            memory_all_bytes_max: 0,
             memory_idle_bytes_max: 2 << 30,
             memory_idle_regions_max: 64,
             messages_max: 4096,
@@ -161,6 +178,11 @@ impl Default for Options {
             resume_ms: 60_000,
         }
     }
+}
+
+/// 0 leaves it to us.
+fn said_or(said: u64, otherwise: u64) -> u64 {
+    if said == 0 { otherwise } else { said }
 }
 
 fn compression<'de, D: serde::Deserializer<'de>>(text: D) -> std::result::Result<Compression, D::Error> {
@@ -182,6 +204,8 @@ impl Options {
             ("audit_records_max", read.audit_records_max as u64, 1),
             ("log_lines_max", read.log_lines_max, 1),
             ("connections_max", read.connections_max as u64, 1),
+            ("connections_share_percent", read.connections_share_percent, 1),
+            ("greetings_max", read.greetings_max as u64, 1),
             ("calls_max", read.calls_max as u64, 1),
             ("routines_max", read.routines_max as u64, 1),
             ("greeting_ms", read.greeting_ms, 1),
@@ -197,18 +221,36 @@ impl Options {
         Ok(read)
     }
 
+    /// Largest sum of one call's arrays: as the manifest says, or half of the memory that there is.
+    pub fn call_bytes_max(&self) -> u64 {
+        said_or(self.call_bytes_max, machine_memory().eighths(CALL_EIGHTHS))
+    }
+
+    /// Argument memory of one client. By default one has all that there is for all.
+    pub fn memory_bytes_max(&self) -> u64 {
+        said_or(self.memory_bytes_max, self.memory_all_bytes_max())
+    }
+
+    /// Argument memory of all clients together.
+    pub fn memory_all_bytes_max(&self) -> u64 {
+        said_or(self.memory_all_bytes_max, machine_memory().eighths(ARGUMENT_EIGHTHS))
+    }
+
     /// The limits of the server's state.
     pub fn limits(&self) -> Limits {
         let processors = std::thread::available_parallelism().map_or(2, std::num::NonZero::get).max(2);
         Limits {
             connections_max: self.connections_max,
+            connections_share_percent: self.connections_share_percent.min(100),
+            answers_bytes_max: machine_memory().bytes / ANSWERS_PART,
+            greetings_max: self.greetings_max,
             calls_max: self.calls_max,
             executables_max: if self.executables_max == 0 { processors } else { self.executables_max },
             // An executable that is ended the moment that it has nothing to do would leave its own line waiting.
             executable_idle: Duration::from_millis(self.executable_idle_ms.max(1)),
             launched_max: self.launched_max,
             launched_idle: Duration::from_millis(self.launched_idle_ms),
-            call_bytes_max: Bytes(self.call_bytes_max),
+            call_bytes_max: Bytes(self.call_bytes_max()),
             routines_max: self.routines_max,
             stop_grace: Duration::from_millis(self.stop_grace_ms),
             cancel_grace: Duration::from_millis(self.cancel_grace_ms),
@@ -254,7 +296,7 @@ impl Options {
             data_bytes_max: self.data_bytes_max,
             channels_max: self.channels_max,
             initial_credit: self.initial_credit,
-            call_bytes_max: self.call_bytes_max,
+            call_bytes_max: self.call_bytes_max(),
             segments_max: self.segments_max,
         }
     }
@@ -270,6 +312,18 @@ mod tests {
     }
 
     #[test]
+    fn limits_that_the_manifest_leaves_open_follow_the_machine() {
+        let memory = machine_memory().bytes;
+        let open = read("").unwrap();
+        assert!((memory * 2 / 5..=memory / 2).contains(&open.call_bytes_max()), "{}", open.call_bytes_max());
+        assert_eq!(open.limits().call_bytes_max.0, open.limits().hello.call_bytes_max);
+        assert!(open.call_bytes_max() * 5 / 4 <= open.memory_all_bytes_max() && open.memory_all_bytes_max() < memory);
+        assert_eq!(open.memory_bytes_max(), open.memory_all_bytes_max());
+        let said = read("call_bytes_max = 7\nmemory_all_bytes_max = 8\nmemory_bytes_max = 9").unwrap();
+        assert_eq!((said.call_bytes_max(), said.memory_all_bytes_max(), said.memory_bytes_max()), (7, 8, 9));
+    }
+
+    #[test]
     fn limits_that_would_fail_every_call_are_refused_at_the_start() {
         let least = [
             ("handshakes_max", 1),
@@ -279,6 +333,8 @@ mod tests {
             ("audit_records_max", 1),
             ("log_lines_max", 1),
             ("connections_max", 1),
+            ("connections_share_percent", 1),
+            ("greetings_max", 1),
             ("calls_max", 1),
             ("routines_max", 1),
             ("greeting_ms", 1),
@@ -307,6 +363,9 @@ mod tests {
             "stop_grace_ms",
             "cancel_grace_ms",
             "initial_credit",
+            "call_bytes_max",
+            "memory_bytes_max",
+            "memory_all_bytes_max",
             "memory_idle_bytes_max",
         ] {
             assert!(read(&format!("{key} = 0")).is_ok(), "{key}");

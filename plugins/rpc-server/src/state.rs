@@ -33,7 +33,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use farcall_base::{Bytes, CallId, ChannelId, ConnectionId, Error, ExecutableId, Instant};
+use farcall_base::{Bytes, CallId, ChannelId, ConnectionId, Crowd, Error, ExecutableId, Instant};
 use farcall_call::{Channels, Connection};
 use farcall_idl::layout::CallLayout;
 use farcall_interfaces::directory::ExecutableImage;
@@ -65,6 +65,12 @@ pub use words::argument_word;
 pub struct Limits {
     /// Connections at once, executables' included.
     pub connections_max: usize,
+    /// Of these, what one user with a certificate may have.
+    pub connections_share_percent: u64,
+    /// Bytes of answers that wait to be read by one user, on all connections together.
+    pub answers_bytes_max: u64,
+    /// Connections at once whose clients have not said Hello.
+    pub greetings_max: usize,
     /// Calls at once, waiting and running.
     pub calls_max: usize,
     /// Executables at once, of all modules.
@@ -377,6 +383,10 @@ pub struct State {
     pub(crate) product: String,
     pub(crate) host: String,
     pub(crate) peers: BTreeMap<ConnectionId, Peer>,
+    /// Clients that have not said Hello, by principal.
+    pub(crate) newcomers: Crowd<String, ()>,
+    /// Connections of clients, by principal.
+    connections: BTreeMap<String, usize>,
     /// When patience with peers ends: see [`Peer::patience_until`].
     pub(crate) patience: BTreeSet<(Instant, ConnectionId)>,
     /// Peers that began to leave since the last tick.
@@ -434,6 +444,8 @@ impl State {
             product: concat!("farcall ", env!("CARGO_PKG_VERSION")).to_owned(),
             host,
             peers: BTreeMap::new(),
+            newcomers: Crowd::default(),
+            connections: BTreeMap::new(),
             patience: BTreeSet::new(),
             leaving: Vec::new(),
             executables: BTreeMap::new(),
@@ -541,6 +553,9 @@ impl State {
     /// Enters a peer; its patience counts from now on.
     pub(crate) fn add_peer(&mut self, connection: ConnectionId, peer: Peer) {
         self.patience.extend(peer.patience_until.map(|until| (until, connection)));
+        if let PeerKind::Client { .. } = peer.kind {
+            *self.connections.entry(peer.caller.rights.principal().to_owned()).or_default() += 1;
+        }
         self.peers.insert(connection, peer);
         self.touched.insert(connection);
     }
@@ -549,7 +564,21 @@ impl State {
     pub(crate) fn remove_peer(&mut self, connection: ConnectionId) -> Option<Peer> {
         self.set_patience(connection, None);
         self.touched.remove(&connection);
-        self.peers.remove(&connection)
+        self.newcomers.remove(connection.0);
+        let peer = self.peers.remove(&connection)?;
+        let principal = peer.caller.rights.principal();
+        if let (PeerKind::Client { .. }, Some(count)) = (&peer.kind, self.connections.get_mut(principal)) {
+            *count -= 1;
+            if *count == 0 {
+                self.connections.remove(principal);
+            }
+        }
+        Some(peer)
+    }
+
+    /// Connections of a principal's clients, newcomers and those that leave included.
+    pub(crate) fn connections_of(&self, principal: &str) -> usize {
+        self.connections.get(principal).copied().unwrap_or(0)
     }
 
     /// When something is due from a peer, if anything is.

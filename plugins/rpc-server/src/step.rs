@@ -16,6 +16,7 @@ mod files;
 mod keep;
 mod line;
 mod nest;
+mod newcomers;
 mod notices;
 mod objects;
 mod place;
@@ -28,15 +29,14 @@ mod survive;
 mod translate;
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
-use farcall_call::{Connection, Event, Setup, Transmit};
+use farcall_call::{Event, Transmit};
 use farcall_wire::message::{ADMINISTRATION, ByteOrder};
-use farcall_wire::{CALLBACKS, COMPRESSION, FrameHeader, Hello, OBJECTS, RESUME, Role, STATUS, Share, URLS, kept};
+use farcall_wire::{CALLBACKS, FrameHeader, Hello, OBJECTS, Role, STATUS, Share, URLS};
 
 use crate::access::Rights;
-use crate::state::{Action, MemoryId, MemorySource, Newcomer, Peer, PeerKind, Phase, Resuming, State};
+use crate::state::{Action, MemoryId, MemorySource, PeerKind, Phase, Resuming, State};
 
 pub use place::{SlotMemory, result_memory};
 pub use resume::{ReadBack, ReadMemory};
@@ -80,6 +80,10 @@ pub trait Surroundings {
     /// `Internal` when the memory is gone.
     fn announce(&mut self, executable: ConnectionId, segment: u32, source: MemorySource) -> Result<()>;
 
+    /// An executable that is held to its memory will be told of this: pages that are not there yet are made now, so that they
+    /// do not count for the process that writes to them first.
+    fn settle_pages(&mut self, _source: MemorySource, _bytes: u64) {}
+
     /// The call is over: the memory may serve another call of the same client.
     fn release(&mut self, memory: MemoryId);
 
@@ -87,6 +91,16 @@ pub trait Surroundings {
     fn memory_held(&self) -> u64 {
         0
     }
+}
+
+/// Bytes of answers that may wait on any connection.
+const ANSWERS_LEAST: usize = 64 << 10;
+
+/// Bytes of answers that may wait on each of so many connections of one user: what a reader that does not read costs must
+/// not grow with the connections that it opens.
+fn answers_share(all: u64, connections: usize) -> usize {
+    let share = all / connections.max(1) as u64;
+    usize::try_from(share).unwrap_or(usize::MAX).max(ANSWERS_LEAST)
 }
 
 /// The server.
@@ -118,46 +132,6 @@ impl Server {
             principal: None,
             token: None,
             attributes: Vec::new(),
-        }
-    }
-
-    /// A client connected.
-    pub fn accepted(&mut self, connection: ConnectionId, newcomer: Newcomer, now: Instant) {
-        let Newcomer { caller, shares_memory, token, refusal } = newcomer;
-        // Whoever shares memory is sent nothing that could be compressed.
-        let compresses = self.state.limits.compresses && !shares_memory;
-        let mut hello = self.hello(compresses.then_some(COMPRESSION));
-        hello.features.push(RESUME.to_owned());
-        hello.attributes.extend(self.state.instance.map(kept::instance));
-        let mut machine = Connection::new(Setup { hello, initiator: false, token });
-        let full = (self.state.peers.len() >= self.state.limits.connections_max).then(|| {
-            Error::new(ErrorKind::LimitExceeded, "accept a connection", "the server has too many connections")
-                .with("connections_max", self.state.limits.connections_max)
-                .fix("try again later, or raise connections_max in farcall.toml")
-                .retryable()
-        });
-        let refusal = refusal.or(full);
-        if let Some(error) = &refusal {
-            machine.goodbye(Some(error));
-        }
-        self.state.counters.connected += 1;
-        let peer = Peer {
-            counted: self.state.counters.principal(caller.rights.principal()),
-            connection: machine,
-            shares_memory,
-            caller: Arc::new(caller),
-            kind: PeerKind::Client { calls: Default::default(), segments: Default::default() },
-            patience_until: Some(now + self.state.limits.greeting_max),
-            leaving: refusal.is_some(),
-            moved: now,
-            has_sent: false,
-            said_goodbye: false,
-            inside: None,
-            resuming: Resuming::default(),
-        };
-        self.state.add_peer(connection, peer);
-        if let Some(error) = refusal {
-            self.audit_connection(connection, &error);
         }
     }
 
@@ -216,7 +190,14 @@ impl Server {
 
     /// Whether the peer reads so slowly that nothing more should be taken from it.
     pub fn is_clogged(&self, connection: ConnectionId) -> bool {
-        self.state.peers.get(&connection).is_some_and(|peer| peer.connection.is_clogged())
+        self.state.peers.get(&connection).is_some_and(|peer| {
+            let waiting = peer.connection.answers_bytes();
+            let is_beyond_share = || {
+                let connections = self.state.connections_of(peer.caller.rights.principal());
+                waiting > answers_share(self.state.limits.answers_bytes_max, connections)
+            };
+            peer.connection.is_clogged() || (waiting > ANSWERS_LEAST && is_beyond_share())
+        })
     }
 
     /// Takes a control frame from a connection.
@@ -286,7 +267,10 @@ impl Server {
         self.state.set_patience(connection, None);
         match executable {
             Some(executable) => self.load(executable),
-            None => self.begin_lasting(surroundings, connection, hello),
+            None => {
+                self.settle_newcomer(connection)?;
+                self.begin_lasting(surroundings, connection, hello)
+            }
         }
     }
 
@@ -372,6 +356,7 @@ impl Server {
         self.let_results_come(now);
         self.end_idle_launched(now);
         self.end_graces(surroundings, now);
+        self.end_newcomers();
         self.start_executables(now);
         if self.next_stall_check().is_some_and(|at| at <= now) {
             self.end_stalled(surroundings);
@@ -414,6 +399,9 @@ impl Server {
         let connection = record.connection.ok_or_else(gone)?;
         let peer = self.state.peers.get_mut(&connection).ok_or_else(gone)?;
         let segment = record.next_segment;
+        if record.limits.memory_max.is_some() {
+            surroundings.settle_pages(source, bytes);
+        }
         surroundings.announce(connection, segment, source)?;
         let segments_max = peer.connection.peer().map_or(1, |hello| hello.limits.segments_max as usize);
         while record.shared.len() >= segments_max
@@ -439,5 +427,19 @@ impl Server {
                 self.state.touched.insert(connection);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_that_nobody_reads_are_bounded_for_all_connections_of_a_user() {
+        let all = 512 << 20;
+        for connections in [1, 2, 100, 5120] {
+            assert!(answers_share(all, connections) * connections <= all as usize, "{connections}");
+        }
+        assert_eq!((answers_share(all, 0), answers_share(0, 1)), (all as usize, ANSWERS_LEAST));
     }
 }

@@ -54,6 +54,11 @@ pub fn processes_counted_by() -> Option<&'static str> {
     driver::counted_by()
 }
 
+/// Whether this host can hold a process to memory that it shares.
+pub fn shared_memory_is_counted() -> bool {
+    driver::memory_is_counted()
+}
+
 struct SpawnerLocal {
     settings: Settings,
 }

@@ -193,6 +193,11 @@ impl Limits {
         }
     }
 
+    /// Memory of one process.
+    pub(crate) fn memory_bytes_max(&self) -> Option<u64> {
+        limited(self.memory_bytes_max)
+    }
+
     /// Processes and threads of a module.
     pub(crate) fn tasks_max(&self) -> Option<u64> {
         limited(self.tasks_max)

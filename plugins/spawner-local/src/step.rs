@@ -76,6 +76,8 @@ pub(crate) struct CommandLine {
     pub(crate) linked: Option<String>,
     /// Whether MPI starts it, several times: its first process dials its connection.
     pub(crate) parallel: bool,
+    /// Processes that it starts.
+    pub(crate) processes: u32,
     /// What the manifest lets the module use and do.
     pub(crate) limits: Limits,
     /// The same for its processes, as far as it is known without looking at this host.
@@ -174,10 +176,12 @@ pub(crate) fn command_line(settings: &Settings, module: &str, image: &Executable
     };
     let limits = settings.limits_of(module);
     let parallel = is_parallel(&image.backend);
+    let mut processes = 1;
     match &linked {
         Some(path) if parallel => {
             arguments.push("--run".to_string());
-            arguments.extend(launcher(settings, limits.ranks(image.ranks)?, path)?);
+            processes = limits.ranks(image.ranks)?;
+            arguments.extend(launcher(settings, processes, path)?);
         }
         // The host holds the process to its rules; the linked code begins when it is loaded.
         Some(path) => arguments.extend(["--run".to_string(), path.clone()]),
@@ -193,7 +197,7 @@ pub(crate) fn command_line(settings: &Settings, module: &str, image: &Executable
         arguments.extend(own.iter().cloned());
     }
     let rules = limits.rules(image);
-    Ok(CommandLine { program: program.clone(), arguments, environment, linked, parallel, limits, rules })
+    Ok(CommandLine { program: program.clone(), arguments, environment, linked, parallel, processes, limits, rules })
 }
 
 /// What starts `ranks` processes of a program.

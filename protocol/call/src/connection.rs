@@ -135,6 +135,11 @@ impl Connection {
         self.answers_bytes > CLOGGED_BYTES
     }
 
+    /// Bytes of answers that wait to leave.
+    pub fn answers_bytes(&self) -> usize {
+        self.answers_bytes
+    }
+
     /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()

@@ -162,13 +162,14 @@ pub fn bytes_of(shape: &[u64], element: ElementType) -> Result<u64> {
 /// # Errors
 /// `LimitExceeded` when this machine has not that much.
 pub fn zeros(bytes: u64) -> Result<Vec<u8>> {
-    let mut memory = Vec::new();
+    let mut room: Vec<u8> = Vec::new();
     let length = usize::try_from(bytes).unwrap_or(usize::MAX);
-    memory.try_reserve_exact(length).map_err(|error| {
+    room.try_reserve_exact(length).map_err(|error| {
         Error::new(ErrorKind::LimitExceeded, "make room for an array", error.to_string()).with("bytes", bytes)
     })?;
-    memory.resize(length, 0);
-    Ok(memory)
+    drop(room);
+    // The system has zeros that cost nothing until they are written over; to fill memory that is there would touch it all.
+    Ok(vec![0; length])
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::element::ScalarValue;
 use farcall_idl::interface::{ElementType, Order};
 
+use crate::Fits;
 use crate::data::{Data, bytes_of, element_bytes, real, zeros};
 
 /// Bytes of a dense matrix at most: a few lines of a sparse file may ask for any number.
@@ -43,16 +44,33 @@ struct Banner {
     symmetry: Symmetry,
 }
 
-/// Reads a matrix; it comes by columns.
+/// Judges the shape in the first lines of a file. Where they are all comments, it is judged when the file is read.
 ///
 /// # Errors
-/// `InvalidArgument` with the line for anything malformed; `LimitExceeded`.
-pub fn read(text: &str) -> Result<Data> {
+/// As [`read`].
+pub fn begin(beginning: &[u8], fits: Fits<'_>) -> Result<()> {
+    // The last line may go on.
+    let whole = beginning.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+    let Ok(text) = std::str::from_utf8(&beginning[..whole]) else { return Ok(()) };
+    let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
+    let Some((_, first)) = lines.next() else { return Ok(()) };
+    let banner = banner(first)?;
+    let Some((line, sizes)) = lines.find(|(_, line)| !line.is_empty() && !line.starts_with('%')) else { return Ok(()) };
+    let (rows, columns, _) = sizes_of(line, sizes, &banner)?;
+    fits(&[rows, columns])
+}
+
+/// Reads a matrix, if it has a shape that fits; it comes by columns.
+///
+/// # Errors
+/// `InvalidArgument` with the line for anything malformed; `LimitExceeded`; what `fits` says.
+pub fn read(text: &str, fits: Fits<'_>) -> Result<Data> {
     let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     let banner = banner(lines.next().map_or("", |(_, line)| line))?;
     let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('%'));
     let (line, sizes) = lines.next().ok_or_else(|| wrong(1, "it ends before the line with its sizes"))?;
     let (rows, columns, entries) = sizes_of(line, sizes, &banner)?;
+    fits(&[rows, columns])?;
     let mut matrix = Dense::new(rows, columns, &banner).map_err(|error| error.with("line", line))?;
     let mut last = line;
     let mut count = 0;

@@ -5,13 +5,14 @@
 use farcall_base::{Random, SeededRandom};
 
 use super::*;
+use crate::any_shape;
 
 fn reals(values: &[f64]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_ne_bytes()).collect()
 }
 
 fn matrix(kind: &str, rest: &str) -> Result<Data> {
-    read(&format!("%%MatrixMarket matrix {kind}\n% a comment\n\n{rest}"))
+    read(&format!("%%MatrixMarket matrix {kind}\n% a comment\n\n{rest}"), &any_shape)
 }
 
 #[test]
@@ -49,7 +50,7 @@ fn what_is_written_is_read() {
     };
     let mut text = Vec::new();
     write(&mut text, &complex).unwrap();
-    let back = read(std::str::from_utf8(&text).unwrap()).unwrap();
+    let back = read(std::str::from_utf8(&text).unwrap(), &any_shape).unwrap();
     assert_eq!(back.bytes, reals(&[1.0, 2.0, 5.0, 6.0, 3.0, 4.0, 1e-300, 0.1]), "by columns now");
     let cube = Data { shape: vec![1, 1, 1], bytes: reals(&[1.0, 0.0]), ..complex };
     assert!(write(&mut Vec::new(), &cube).is_err());
@@ -96,8 +97,8 @@ fn hostile_files_are_refused_with_a_reason() {
         assert!(error.contains(reason), "{kind}: {error} should say \"{reason}\"");
         assert!(error.contains("line") || reason.contains("GiB"), "{error} names the line");
     }
-    assert!(read("").is_err());
-    assert!(read("1 2 3").unwrap_err().to_string().contains("does not begin"));
+    assert!(read("", &any_shape).is_err());
+    assert!(read("1 2 3", &any_shape).unwrap_err().to_string().contains("does not begin"));
 }
 
 #[test]
@@ -116,7 +117,7 @@ fn damage_at_random_never_panics() {
             bytes[place] = b"0123456789 .-\n%e"[(random.next() % 16) as usize];
         }
         let Ok(text) = std::str::from_utf8(&bytes) else { continue };
-        if let Ok(data) = read(text) {
+        if let Ok(data) = read(text, &any_shape) {
             assert_eq!(data.bytes.len() as u64, bytes_of(&data.shape, data.element).unwrap());
         }
     }

@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::interface::{ElementType, Order};
 
+use crate::Fits;
 use crate::data::{Data, bytes_of, element_bytes, zeros};
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
@@ -18,35 +19,42 @@ fn wrong(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidArgument, "read a NumPy file", message)
 }
 
-/// Reads an array from a file of `length` bytes, all of which belong to it.
+/// Bytes of the file that begins so.
 ///
 /// # Errors
-/// `InvalidArgument` for anything but one array of numbers; `LimitExceeded`.
-pub fn read(source: &mut dyn Read, length: u64) -> Result<Data> {
+/// As [`read`].
+pub fn length(beginning: &mut dyn Read, fits: Fits<'_>) -> Result<u64> {
+    let (text, start) = read_header(beginning)?;
+    let header = Header::parse(&text)?;
+    fits(&header.shape)?;
+    Ok(start + header.bytes()?)
+}
+
+/// Reads an array from a file of `length` bytes, all of which belong to it, if it has a shape that fits.
+///
+/// # Errors
+/// `InvalidArgument` for anything but one array of numbers; `LimitExceeded`; what `fits` says.
+pub fn read(source: &mut dyn Read, length: u64, fits: Fits<'_>) -> Result<Data> {
     let (text, start) = read_header(source)?;
     let header = Header::parse(&text)?;
-    let whole = bytes_of(&header.shape, header.element)?;
-    let bytes = if header.is_half { whole / 2 } else { whole };
-    let present = length.saturating_sub(start);
-    // Compared before any memory is asked for: the header may announce what was never there.
-    if bytes != present {
-        return Err(wrong("its length is not what its header says")
-            .with("bytes of elements", present)
-            .with("announced", bytes)
-            .fix("save it again: it was cut off or written to twice"));
-    }
+    fits(&header.shape)?;
+    let bytes = header.check(length.saturating_sub(start))?;
     let mut elements = zeros(bytes)?;
     source.read_exact(&mut elements).map_err(cut_off)?;
-    if header.big_endian != cfg!(target_endian = "big") {
-        let word = if header.is_half { 2 } else { word_bytes(header.element) };
-        elements.chunks_exact_mut(word).for_each(<[u8]>::reverse);
-    }
-    if header.is_half {
-        elements = widened(&elements);
-    }
-    // The elements stay in the order they have: a call takes either.
-    let Header { element, shape, order, .. } = header;
-    Ok(Data { element, shape, order, bytes: elements, decimal: false })
+    Ok(header.array(elements))
+}
+
+/// The same of a file that is in memory, whose memory the elements keep.
+///
+/// # Errors
+/// As [`read`].
+pub fn take(mut file: Vec<u8>, fits: Fits<'_>) -> Result<Data> {
+    let (text, start) = read_header(&mut file.as_slice())?;
+    let header = Header::parse(&text)?;
+    fits(&header.shape)?;
+    header.check((file.len() as u64).saturating_sub(start))?;
+    file.drain(..start as usize);
+    Ok(header.array(file))
 }
 
 /// A file that ends too early is the file's fault, everything else the system's.
@@ -97,6 +105,38 @@ struct Header {
 }
 
 impl Header {
+    /// Bytes of the elements, of which so many are there. Compared before any memory is asked for: the header may announce
+    /// what was never there.
+    fn check(&self, present: u64) -> Result<u64> {
+        let bytes = self.bytes()?;
+        if bytes == present {
+            return Ok(bytes);
+        }
+        Err(wrong("its length is not what its header says")
+            .with("bytes of elements", present)
+            .with("announced", bytes)
+            .fix("save it again: it was cut off or written to twice"))
+    }
+
+    /// The array that these bytes of the file are. They stay in the order they have: a call takes either.
+    fn array(self, mut elements: Vec<u8>) -> Data {
+        if self.big_endian != cfg!(target_endian = "big") {
+            let word = if self.is_half { 2 } else { word_bytes(self.element) };
+            elements.chunks_exact_mut(word).for_each(<[u8]>::reverse);
+        }
+        if self.is_half {
+            elements = widened(&elements);
+        }
+        let Header { element, shape, order, .. } = self;
+        Data { element, shape, order, bytes: elements, decimal: false }
+    }
+
+    /// Bytes of the elements as they lie in the file.
+    fn bytes(&self) -> Result<u64> {
+        let whole = bytes_of(&self.shape, self.element)?;
+        Ok(if self.is_half { whole / 2 } else { whole })
+    }
+
     /// `{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }`, in any order of the keys.
     fn parse(text: &str) -> Result<Header> {
         let mut literal = Literal { rest: text.trim() };

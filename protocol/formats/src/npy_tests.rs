@@ -5,6 +5,7 @@
 use farcall_base::{Random, SeededRandom};
 
 use super::*;
+use crate::any_shape;
 
 fn file(header: &str, elements: &[u8]) -> Vec<u8> {
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
@@ -15,7 +16,7 @@ fn file(header: &str, elements: &[u8]) -> Vec<u8> {
 }
 
 fn parse(bytes: &[u8]) -> Result<Data> {
-    read(&mut &*bytes, bytes.len() as u64)
+    read(&mut &*bytes, bytes.len() as u64, &any_shape)
 }
 
 fn written(data: &Data) -> Vec<u8> {

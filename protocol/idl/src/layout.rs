@@ -15,6 +15,9 @@ mod range;
 
 const OPERATION: &str = "work out sizes";
 
+/// Texts of one argument at most (spec/idl.md, section 6.4).
+pub const TEXTS_MAX: u64 = 1 << 20;
+
 /// What each parameter of one call is, in interface order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallLayout {
@@ -245,10 +248,22 @@ impl Resolver<'_> {
                 dimensions
                     .iter()
                     .try_fold(1, |count: u64, d| self.times(parameter, count, self.size(parameter, d)?))
-                    .map(|count| ParameterLayout::TextArray { count })
+                    .and_then(|count| self.texts(parameter, count))
             }
             Shape::Array { dimensions, order } => self.array(parameter, dimensions, *order).map(ParameterLayout::Array),
         }
+    }
+
+    /// Texts travel inside a message, whose length is bounded, and each costs its receiver far more than it has bytes: an
+    /// interface may promise any number of empty ones.
+    fn texts(&self, parameter: &Parameter, count: u64) -> Result<ParameterLayout> {
+        if count <= TEXTS_MAX {
+            return Ok(ParameterLayout::TextArray { count });
+        }
+        let message = format!("{} has {count} texts; an argument may have {TEXTS_MAX}", self.describe(parameter));
+        Err(self
+            .error(ErrorKind::LimitExceeded, message)
+            .fix("check the sizes passed, or pass the texts in several calls"))
     }
 
     fn array(&self, parameter: &Parameter, dimensions: &[Dimension], order: Order) -> Result<ArrayLayout> {

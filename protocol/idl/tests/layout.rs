@@ -7,7 +7,9 @@ use farcall_base::{Bytes, ErrorKind, Result};
 use farcall_idl::element::{ScalarValue, swap_bytes};
 use farcall_idl::evaluate::Values;
 use farcall_idl::interface::{Dimension, ElementType, Interface, Order};
-use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout, ResolvedDimension, resolve, resolve_results};
+use farcall_idl::layout::{
+    ArrayLayout, CallLayout, ParameterLayout, ResolvedDimension, TEXTS_MAX, resolve, resolve_results,
+};
 use farcall_idl::values::ByteValues;
 use fixture::*;
 
@@ -177,6 +179,13 @@ fn hostile_sizes_are_errors_that_name_the_parameter() {
     let error = with(20_000, 20_000).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::LimitExceeded);
     assert!(error.to_string().contains("A[lda:n][n]") && error.to_string().contains("1 GiB"), "{error}");
+    // Texts: each has one byte on its way, and far more where it arrives.
+    let texts = interface("say", vec![int("n"), array(Out, ElementType::String, "s", vec![dim(p(0))])]);
+    let most = TEXTS_MAX as i64;
+    assert!(resolved(&texts, &[("n", most)]).is_ok());
+    let error = resolved(&texts, &[("n", most + 1)]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LimitExceeded);
+    assert!(error.to_string().contains("1048577 texts"), "{error}");
     // A size that nobody passed.
     let error = resolved(&dgesv, &[("nrhs", 1), ("lda", 3), ("ldb", 3)]).unwrap_err();
     assert!(error.to_string().contains("n has no value"), "{error}");

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use farcall_tests::{eventually, trouble};
+use farcall_tests::{Server, Transport, eventually, manifest, trouble};
 
 use crate::{Shell, said};
 
@@ -43,9 +43,13 @@ fn a_result_that_does_not_fit_this_machine_is_an_error() {
     let shell = Shell::new();
     // The server needs no memory for what the routine does not touch; a copy of it would.
     let file = shell.folder.write("huge.idl", "Define huge(IN long n, OUT double x[n]) { x[0] = 1; }\n");
-    let publish = ["--publish", file.to_str().unwrap()];
+    // By default no call may have more than half of the memory.
+    let limits = format!("call_bytes_max = {0}\nmemory_all_bytes_max = {0}", 1_u64 << 40);
+    let options = shell.folder.write("huge.toml", &manifest(&limits));
+    let server = Server::start(Transport::Unix, &[file], &["--manifest", options.to_str().unwrap()]);
+    let there = ["--server", server.address()];
     for more in [&["--json"][..], &[], &["--out", "x=x.npy"]] {
-        let said = shell.run(&[&["call", "huge", "100000000000"], more, &publish].concat());
+        let said = shell.run(&[&["call", "huge", "100000000000"], more, &there].concat());
         assert_eq!(said.code, 1, "{}", said.err);
         assert!(said.err.contains("800000000000 bytes"), "{}", said.err);
     }

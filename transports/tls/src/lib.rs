@@ -11,6 +11,7 @@ mod credentials;
 mod engine;
 mod handshake;
 mod listener;
+mod pending;
 mod private_file;
 mod records;
 mod refusal;

@@ -1,10 +1,10 @@
 //! Listening beyond this machine: a stream is handed over when its handshake is done, and not before.
 //!
-//! Handshakes lie in a table of bounded length, each with a time limit. When it is full the oldest goes: whoever opens
-//! connections and says nothing keeps nobody out. One descriptor tells of all of it: an epoll of the listening socket,
-//! the sockets in the table, and a clock.
+//! Handshakes lie in a table of bounded length, each with a time limit (`pending.rs` says who goes when it is full): whoever
+//! opens connections and says nothing keeps nobody out. One descriptor tells of all of it: an epoll of the listening
+//! socket, the sockets in the table, and a clock.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -19,6 +19,7 @@ use rustls::server::UnbufferedServerConnection;
 
 use crate::certificate::Certificate;
 use crate::handshake::{Handshake, Progress};
+use crate::pending::{PendingHandshake, PendingHandshakes};
 use crate::refusal::View;
 use crate::revocation::{Guard, Revocations, ServerFiles};
 use crate::socket;
@@ -45,14 +46,6 @@ pub struct ListenerLimits {
     pub silence_max: Duration,
 }
 
-/// Whoever connected and is not handed over.
-struct Stranger {
-    socket: OwnedFd,
-    peer: SocketAddr,
-    until: Instant,
-    handshake: Box<Handshake<UnbufferedServerConnection>>,
-}
-
 /// A listening port. Every stream it accepts reports the name in the certificate that its other end showed.
 pub struct Listener {
     socket: TcpListener,
@@ -63,8 +56,7 @@ pub struct Listener {
     revocations: Arc<Revocations>,
     poller: OwnedFd,
     clock: OwnedFd,
-    /// In order of age.
-    strangers: BTreeMap<u64, Stranger>,
+    pending: PendingHandshakes,
     next: u64,
     known: VecDeque<Box<dyn ByteStream>>,
     refused: VecDeque<Error>,
@@ -91,7 +83,7 @@ impl Listener {
         let clock = timerfd_create(TimerfdClockId::Monotonic, flags).map_err(system)?;
         watch(&poller, &socket, SOCKET, epoll::EventFlags::IN).map_err(explain)?;
         watch(&poller, &clock, CLOCK, epoll::EventFlags::IN).map_err(explain)?;
-        let (strangers, known, refused) = Default::default();
+        let (known, refused) = Default::default();
         let host = host.to_owned();
         Ok(Listener {
             socket,
@@ -101,7 +93,7 @@ impl Listener {
             revocations,
             poller,
             clock,
-            strangers,
+            pending: PendingHandshakes::new(limits.handshakes_max),
             next: FIRST,
             known,
             refused,
@@ -116,7 +108,7 @@ impl Listener {
 
     /// Handshakes underway.
     pub fn strangers(&self) -> usize {
-        self.strangers.len()
+        self.pending.len()
     }
 
     #[cfg(test)]
@@ -167,19 +159,16 @@ impl Listener {
             return;
         }
         self.next += 1;
-        if self.strangers.len() >= self.limits.handshakes_max
-            && let Some((_, oldest)) = self.strangers.pop_first()
-        {
-            self.refuse(crowded(self.limits.handshakes_max), oldest.peer);
-        }
         let until = Instant::now() + self.limits.handshake_max;
         let handshake = Box::new(Handshake::new(engine));
-        self.strangers.insert(number, Stranger { socket, peer, until, handshake });
+        if let Some(evicted) = self.pending.begin(number, PendingHandshake { socket, peer, until, handshake }) {
+            self.refuse(crowded(self.limits.handshakes_max), evicted.peer);
+        }
         self.set_clock();
     }
 
     fn go_on(&mut self, number: u64) {
-        let Some(mut stranger) = self.strangers.remove(&number) else { return };
+        let Some(mut stranger) = self.pending.take(number) else { return };
         let presented = std::cell::OnceCell::new();
         let view = || View::Server(presented.get_or_init(|| self.revocations.presented()).as_deref());
         match stranger.handshake.advance(&stranger.socket, view) {
@@ -191,7 +180,7 @@ impl Listener {
                 };
                 // Cannot fail for a descriptor that was added; its time limit would end it.
                 let _ = epoll::modify(&self.poller, &stranger.socket, epoll::EventData::new_u64(number), flags);
-                self.strangers.insert(number, stranger);
+                self.pending.go_on(number, stranger);
             }
             Err(error) => {
                 stranger.handshake.farewell(&stranger.socket);
@@ -207,6 +196,7 @@ impl Listener {
         let certificate = shown.ok_or_else(no_certificate).and_then(|der| Certificate::parse(der));
         match certificate {
             Ok(certificate) => {
+                self.pending.completed(peer, Instant::now());
                 let proof = Proof::Certificate { name: certificate.name.clone() };
                 let guard = Guard::new(self.revocations.clone(), certificate);
                 let peer = Peer { address: peer.to_string(), proof };
@@ -229,13 +219,9 @@ impl Listener {
         let _ = rustix::io::read(&self.clock, &mut ticks);
         self.rings = false;
         let now = Instant::now();
-        let late: Vec<u64> =
-            self.strangers.iter().filter(|(_, stranger)| stranger.until <= now).map(|(number, _)| *number).collect();
-        for number in late {
-            if let Some(Stranger { peer, .. }) = self.strangers.remove(&number) {
-                let message = "the client did not say in time who it is";
-                self.refuse(Error::new(ErrorKind::TimedOut, "secure the connection", message), peer);
-            }
+        for PendingHandshake { peer, .. } in self.pending.take_late(now) {
+            let message = "the client did not say in time who it is";
+            self.refuse(Error::new(ErrorKind::TimedOut, "secure the connection", message), peer);
         }
         self.set_clock();
     }
@@ -254,7 +240,7 @@ impl Listener {
         if self.rings {
             return;
         }
-        let next = self.strangers.values().map(|stranger| stranger.until).min();
+        let next = self.pending.next_end();
         // Zero would stop the clock.
         let left = next.map(|at| at.saturating_duration_since(Instant::now()).max(Duration::from_millis(1)));
         let never = Timespec { tv_sec: 0, tv_nsec: 0 };

@@ -129,6 +129,10 @@ impl MemorySource for SharedMemory {
         self.bytes()
     }
 
+    fn idle(&self) -> u64 {
+        self.idle_bytes()
+    }
+
     fn trim(&self, unused_for: Duration) {
         SharedMemory::trim(self, unused_for);
     }

@@ -6,10 +6,11 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use farcall_base::{Clock, ConnectionId, Error, ErrorKind, Instant, Result, SystemClock};
+use farcall_base::{Bytes, Clock, ConnectionId, Error, ErrorKind, Instant, Result, SystemClock};
 use farcall_call::Place;
 use farcall_interfaces::directory::{PublishedRoutine, Response};
 use farcall_interfaces::link::FrameHandler;
+use farcall_interfaces::machine_memory::machine_memory;
 use farcall_interfaces::memory::{MemorySource, Region, Space};
 use farcall_interfaces::packing::Packing;
 use farcall_wire::{FrameHeader, FrameKind, Share};
@@ -27,6 +28,8 @@ struct Segment {
     mapped: Option<Arc<dyn Region>>,
     /// How many calls' data has passed through here.
     passed: u32,
+    /// Bytes whose pages were made for an executable that is held to its memory.
+    settled_bytes: u64,
 }
 
 /// Data of so many calls is written to a segment before it goes through the mapping: a page that this process touches for the
@@ -40,6 +43,7 @@ pub struct World {
     now: Instant,
     transports: Transports,
     options: Options,
+    memory_all_max: u64,
     sources: BTreeMap<String, Arc<dyn MemorySource>>,
     principals: BTreeMap<ConnectionId, String>,
     segments: BTreeMap<(ConnectionId, u32), Segment>,
@@ -57,6 +61,7 @@ impl World {
             now: clock.now(),
             clock,
             transports,
+            memory_all_max: options.memory_all_bytes_max(),
             options,
             sources: BTreeMap::new(),
             principals: BTreeMap::new(),
@@ -178,6 +183,31 @@ impl Surroundings for World {
         self.transfers.expect(memory, part);
     }
 
+    fn settle_pages(&mut self, source: SharedSource, bytes: u64) {
+        let (descriptor, is_settled) = match source {
+            SharedSource::Client(client, segment) => match self.segments.get(&(client, segment)) {
+                Some(known) => (Some(known.descriptor.clone()), known.settled_bytes > 0),
+                None => return,
+            },
+            SharedSource::Own(identity) => {
+                (self.transfers.by_identity(identity).and_then(|region| region.descriptor()), false)
+            }
+        };
+        let settled: u64 = self.segments.values().map(|known| known.settled_bytes).sum();
+        let room = self.memory_all_max.saturating_sub(self.memory_held()).saturating_sub(settled);
+        // What a client shares beyond what calls may have counts for whoever touches it.
+        let Some(descriptor) = descriptor.filter(|_| !is_settled) else { return };
+        if let SharedSource::Client(client, segment) = source {
+            if bytes > room {
+                return;
+            }
+            let Some(known) = self.segments.get_mut(&(client, segment)) else { return };
+            known.settled_bytes = bytes;
+        }
+        // Where it fails, the process that touches the pages pays for them.
+        let _ = rustix::fs::fallocate(&*descriptor, rustix::fs::FallocateFlags::empty(), 0, bytes);
+    }
+
     fn announce(&mut self, executable: ConnectionId, segment: u32, source: SharedSource) -> Result<()> {
         let descriptor = match source {
             SharedSource::Client(client, segment) => {
@@ -223,9 +253,33 @@ impl World {
         let bytes = usize::try_from(bytes).map_err(|_| {
             Error::new(ErrorKind::LimitExceeded, "accept a call", "its arrays exceed the address space")
         })?;
+        self.check_room_for(bytes as u64)?;
         let region = source.allocate(bytes)?;
+        if self.memory_held() > self.memory_all_max {
+            // Idle memory of all clients goes before a call is refused.
+            self.sources.values().for_each(|source| source.trim(Duration::ZERO));
+        }
         let (identity, bytes) = (region.identity(), region.bytes() as u64);
         Ok((self.transfers.keep(region), identity, bytes))
+    }
+
+    /// Calls of all clients share what there is.
+    fn check_room_for(&self, bytes: u64) -> Result<()> {
+        let most = self.memory_all_max;
+        let used: u64 = self.sources.values().map(|source| source.held().saturating_sub(source.idle())).sum();
+        if used.saturating_add(bytes) <= most {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::LimitExceeded,
+            "accept a call",
+            "the calls of all clients hold too much argument memory",
+        )
+        .with("bytes", Bytes(bytes))
+        .with("memory_all_bytes_max", Bytes(most))
+        .with("memory", machine_memory())
+        .fix("try again later, send less at once, or raise memory_all_bytes_max in the server's farcall.toml")
+        .retryable())
     }
 
     /// What makes memory for a principal's calls.
@@ -270,7 +324,7 @@ impl Taking<'_> {
     fn take_segment(&mut self, segment: u32, checked: Result<OwnedFd>) -> Result<()> {
         match checked {
             Ok(descriptor) => {
-                let known = Segment { descriptor: Arc::new(descriptor), mapped: None, passed: 0 };
+                let known = Segment { descriptor: Arc::new(descriptor), mapped: None, passed: 0, settled_bytes: 0 };
                 self.world.segments.insert((self.connection, segment), known);
                 Ok(())
             }

@@ -92,7 +92,7 @@ impl Server {
         if inside.is_none() && newcomer.refusal.is_none() {
             newcomer.refusal = Some(over());
         }
-        self.accepted(connection, newcomer, now);
+        self.add_client(connection, newcomer, now);
         if let Some(peer) = self.state.peers.get_mut(&connection) {
             peer.inside = inside;
         }

@@ -9,7 +9,9 @@ use farcall_interfaces::spawner::SOCKET_VARIABLE;
 use farcall_interfaces::spawner::rules::RULES_VARIABLE;
 
 use super::meeting::Meeting;
+use super::memory_cgroup::MemoryCgroup;
 use super::process::shown_name;
+use super::rooms::door_of;
 use super::zygotes::Wanted;
 use crate::limits::Limits;
 use crate::state::Settings;
@@ -66,10 +68,18 @@ const THREADS: [&str; 7] = [
 ];
 
 /// Arguments, variables and group of a process. Later variables win: the server's, threads, the manifest's and the
-/// module's, then rules and folder.
-pub(super) fn prepare(command: &mut Command, wanted: &Wanted, settings: &Settings) -> Result<()> {
+/// module's, then rules and folder. What is returned holds it to its memory, and is to live as long as it.
+pub(super) fn prepare(command: &mut Command, wanted: &Wanted, settings: &Settings) -> Result<Option<MemoryCgroup>> {
     let line = &wanted.command;
     let mut rules = wanted.room.rules(&line.limits, &line.rules)?;
+    let memory = wanted.room.memory(&line.limits, line.processes, rules.missing)?;
+    if let Some(cgroup) = &memory {
+        let door = cgroup.door();
+        // A cgroup of all controllers holds no processes itself where some are below it.
+        let above = door.parent().and_then(Path::parent).map(door_of);
+        rules.cgroups.retain(|other| Some(other) != above.as_ref());
+        rules.cgroups.push(door.display().to_string());
+    }
     let for_mpi = |name: &OsString| {
         line.parallel && name.to_str().is_some_and(|name| KEPT_FOR_MPI.iter().any(|begin| name.starts_with(begin)))
     };
@@ -91,7 +101,7 @@ pub(super) fn prepare(command: &mut Command, wanted: &Wanted, settings: &Setting
         command.env(SOCKET_VARIABLE, meeting.socket());
     }
     command.env("TMPDIR", wanted.room.folder()).env(RULES_VARIABLE, rules.to_text());
-    Ok(())
+    Ok(memory)
 }
 
 fn is_kept(name: &OsString) -> bool {

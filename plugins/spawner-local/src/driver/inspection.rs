@@ -11,6 +11,7 @@ use farcall_interfaces::spawner::system_files;
 use farcall_kernel::Options;
 
 use super::environment::prepare;
+use super::memory_cgroup::MemoryCgroup;
 use super::rooms::{Room, passwd};
 use super::zygotes::Wanted;
 use crate::limits::find_user;
@@ -27,6 +28,7 @@ pub struct Inspector {
 pub struct Inspection {
     /// Program, arguments, variables and process group; inputs and outputs are the caller's to set.
     pub command: Command,
+    _memory: Option<MemoryCgroup>,
     _room: Arc<Room>,
 }
 
@@ -119,10 +121,10 @@ impl Inspector {
         let room = Arc::new(Room::new(&line.limits)?);
         let mut command = Command::new(&line.program);
         let wanted = Wanted { executable: ExecutableId(0), command: line, room: room.clone(), meeting: None };
-        prepare(&mut command, &wanted, &self.settings)?;
+        let memory = prepare(&mut command, &wanted, &self.settings)?;
         // It has no connection.
         command.env_remove(SOCKET_VARIABLE);
-        Ok(Inspection { command, _room: room })
+        Ok(Inspection { command, _memory: memory, _room: room })
     }
 }
 

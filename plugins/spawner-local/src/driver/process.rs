@@ -10,6 +10,7 @@ use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
+use farcall_interfaces::spawner::rules::Missing;
 use farcall_interfaces::spawner::zygote::START_DESCRIPTORS;
 use farcall_interfaces::spawner::{ExecutableLimits, ExitHow, Output, files_folder};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -19,6 +20,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use super::descent;
 use super::environment::prepare;
 use super::meeting::Meeting;
+use super::memory_cgroup::MemoryCgroup;
 use super::rooms::Room;
 use super::zygotes::{Wanted, ZygoteId};
 use crate::limits::Limits;
@@ -85,6 +87,8 @@ pub(super) struct Process {
     limits: Limits,
     /// Which share of the processors is its own.
     place: Option<usize>,
+    /// Holds it to its memory.
+    _memory: Option<MemoryCgroup>,
     room: Arc<Room>,
 }
 
@@ -105,7 +109,7 @@ impl Process {
             std::fs::metadata(linked).map_err(|source| cannot_start(linked, source))?;
         }
         let mut command = Command::new(program);
-        prepare(&mut command, wanted, settings)?;
+        let memory = prepare(&mut command, wanted, settings)?;
         let mut child = command
             .stdin(theirs)
             .stdout(Stdio::piped())
@@ -138,6 +142,7 @@ impl Process {
             reaped: false,
             limits: wanted.command.limits.clone(),
             place: None,
+            _memory: memory,
             room: wanted.room.clone(),
         };
         process.unblock_pipes()?;
@@ -157,6 +162,16 @@ impl Process {
         let group = descent::leader_of(&pidfd, parent).ok_or_else(|| {
             Error::new(ErrorKind::Protocol, "start an executable", "what its zygote sent is no child of the zygote's")
         })?;
+        let missing = wanted.command.rules.missing;
+        let memory = wanted.room.memory(&wanted.command.limits, 1, missing)?;
+        // It has begun nothing yet: it waits for its first call. One that has ended meanwhile needs no holding.
+        let held = memory.as_ref().map_or(Ok(()), |memory| memory.hold(group));
+        if let Err(error) = held
+            && missing == Missing::Refused
+            && error.raw_os_error() != Some(libc::ESRCH)
+        {
+            return Err(Error::system("hold an executable to its memory", error));
+        }
         let process = Process {
             origin: Origin::Zygote(zygote),
             group,
@@ -170,6 +185,7 @@ impl Process {
             reaped: false,
             limits: wanted.command.limits.clone(),
             place: None,
+            _memory: memory,
             room: wanted.room.clone(),
         };
         process.unblock_pipes()?;

@@ -16,10 +16,14 @@ use farcall_interfaces::temporary;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, getpid, kill_process, test_kill_process};
 
+use super::memory_cgroup::{self, MemoryCgroup};
 use crate::limits::{Limits, find_user};
 
 /// Names of folders and cgroups begin so; the number of the server's process follows.
 const PREFIX: &str = "farcall-module-";
+
+/// More than there can be in all (the kernel's PID_MAX_LIMIT).
+const TASKS_OF_SYSTEM: u64 = 4 << 20;
 
 /// Names tried for a folder.
 const NAMES_MAX: u32 = 1000;
@@ -78,7 +82,9 @@ impl Room {
             std::os::unix::fs::chown(&room.folder, Some(user), Some(group))
                 .map_err(|error| Error::system("give a working folder to its user", error).with("user", user))?;
         }
-        room.cgroup = limits.tasks_max().and_then(|tasks_max| make_cgroup(&name, tasks_max));
+        // Memory is counted below it where one cgroup has all controllers.
+        let counts_memory = limits.memory_bytes_max().map(|_| TASKS_OF_SYSTEM);
+        room.cgroup = limits.tasks_max().or(counts_memory).and_then(|tasks_max| make_cgroup(&name, tasks_max));
         Ok(room)
     }
 
@@ -88,11 +94,26 @@ impl Room {
         rules.folder = Some(self.folder.display().to_string());
         rules.user = self.user;
         match (&self.cgroup, limits.tasks_max()) {
-            (Some(cgroup), _) => rules.cgroups.push(cgroup.join("cgroup.procs").display().to_string()),
+            (Some(cgroup), _) => rules.cgroups.push(door_of(cgroup)),
             (None, Some(tasks_max)) => self.count_by_user(tasks_max, &mut rules)?,
             (None, None) => {}
         }
         Ok(rules)
+    }
+
+    /// What holds one more process (or `processes` that a launcher starts) to its memory, shared memory included, where the
+    /// module has a limit.
+    pub(super) fn memory(&self, limits: &Limits, processes: u32, missing: Missing) -> Result<Option<MemoryCgroup>> {
+        let Some(bytes_max) = limits.memory_bytes_max() else { return Ok(None) };
+        let bytes_max = bytes_max.saturating_mul(processes.into());
+        let cgroup = MemoryCgroup::new(self.cgroup.as_deref(), bytes_max);
+        if cgroup.is_some() || missing == Missing::Allowed {
+            return Ok(cgroup);
+        }
+        let message = "this system cannot hold the module's memory_bytes_max: memory that a process shares (MAP_SHARED, memfd, \
+                       /dev/shm) is counted by a memory cgroup alone, and none can be written";
+        Err(Error::new(ErrorKind::Unavailable, "start a module", message)
+            .fix("give the server a memory cgroup (Delegate=yes in its unit), or set required = false in farcall.toml"))
     }
 
     /// Without a cgroup, the system counts all that the user runs: what runs now comes on top of what the module may have.
@@ -131,8 +152,13 @@ impl Drop for Room {
     }
 }
 
+/// Where a process writes to be counted.
+pub(super) fn door_of(cgroup: &Path) -> String {
+    cgroup.join("cgroup.procs").display().to_string()
+}
+
 /// A name that nothing of this process has had.
-fn new_name() -> String {
+pub(super) fn new_name() -> String {
     format!("{PREFIX}{}-{}", getpid().as_raw_nonzero(), MADE.fetch_add(1, Ordering::Relaxed))
 }
 
@@ -162,6 +188,15 @@ pub(crate) fn counted_by() -> Option<&'static str> {
         return Some("cgroup");
     }
     (!rustix::process::geteuid().is_root()).then_some("user")
+}
+
+/// Whether a module's cgroup does what is asked of it.
+pub(super) fn counts_below(does: impl Fn(&Path) -> bool) -> bool {
+    make_cgroup(&new_name(), TASKS_OF_SYSTEM).is_some_and(|cgroup| {
+        let answer = does(&cgroup);
+        remove_cgroup(&cgroup);
+        answer
+    })
 }
 
 /// A cgroup below ours that has so many tasks at most; `None` where that cannot be had.
@@ -200,8 +235,12 @@ fn bases() -> Vec<PathBuf> {
     bases
 }
 
-/// Kills what runs in a cgroup, and removes it. A process that forks meanwhile is found by the next look.
-fn remove_cgroup(cgroup: &Path) {
+/// Kills what runs in a cgroup and below it, and removes it. A process that forks meanwhile is found by the next look.
+pub(super) fn remove_cgroup(cgroup: &Path) {
+    let below = std::fs::read_dir(cgroup).into_iter().flatten().flatten();
+    for entry in below.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX)) {
+        remove_cgroup(&entry.path());
+    }
     for _ in 0..LOOKS_MAX {
         let text = std::fs::read_to_string(cgroup.join("cgroup.procs")).unwrap_or_default();
         let processes = text.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?));
@@ -220,7 +259,7 @@ fn remove_cgroup(cgroup: &Path) {
 
 /// Removes what servers of ours left behind that were killed.
 fn sweep() {
-    let places = bases().into_iter().chain([temporary::folder()]);
+    let places = bases().into_iter().chain(memory_cgroup::base()).chain([temporary::folder()]);
     let entries = places.flat_map(std::fs::read_dir).flatten().flatten();
     let own = rustix::process::geteuid().as_raw();
     for entry in entries.filter(|entry| entry.metadata().is_ok_and(|data| data.is_dir() && data.uid() == own)) {

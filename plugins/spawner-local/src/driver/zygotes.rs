@@ -19,6 +19,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use super::descent;
 use super::environment::prepare;
 use super::meeting::Meeting;
+use super::memory_cgroup::MemoryCgroup;
 use super::process::{Near, Process, ends, exit_how};
 use super::rooms::Room;
 use crate::state::Settings;
@@ -80,6 +81,8 @@ struct Zygote {
     idle_since: Instant,
     /// Its module was published anew while it was busy.
     outdated: bool,
+    /// Holds it to its memory.
+    _memory: Option<MemoryCgroup>,
     /// Its own, too: it is counted there.
     _room: Arc<Room>,
 }
@@ -281,7 +284,7 @@ impl Zygote {
         let (link, theirs) = ZygoteLink::pair()?;
         let memory = write_load(&kind.load.publication())?;
         let mut command = Command::new(&kind.command.program);
-        prepare(&mut command, wanted, settings)?;
+        let held = prepare(&mut command, wanted, settings)?;
         let mut child = command
             .env_remove(SOCKET_VARIABLE)
             .env(ZYGOTE_VARIABLE, "0")
@@ -312,6 +315,7 @@ impl Zygote {
             living: 0,
             idle_since: now,
             outdated: false,
+            _memory: held,
             _room: wanted.room.clone(),
         };
         zygote.link.send(Packet::Load, &[memory.as_fd()])?;

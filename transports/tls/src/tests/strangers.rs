@@ -81,6 +81,71 @@ fn a_crowd_that_says_nothing_keeps_nobody_out() {
     assert!(refused >= 32, "the oldest of {} went, {refused} of them", crowd.len());
 }
 
+/// A socket whose own address is another of this host's.
+fn from(address: &str, port: u16) -> TcpStream {
+    use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&socket, &std::net::SocketAddr::new(address.parse().unwrap(), 0)).unwrap();
+    connect(&socket, &std::net::SocketAddr::from(([127, 0, 0, 1], port))).unwrap();
+    TcpStream::from(socket)
+}
+
+/// Takes all who connected; how many were refused for want of room.
+fn look_at_all(listener: &mut Listener, at_least: usize) -> usize {
+    let (begin, mut refused) = (Instant::now(), 0);
+    while refused < at_least && begin.elapsed() < PATIENCE {
+        match listener.accept() {
+            Ok(stream) => assert!(stream.is_none()),
+            Err(_) => refused += 1,
+        }
+    }
+    refused
+}
+
+#[test]
+fn a_crowd_of_one_address_keeps_no_other_out() {
+    let authority = Authority::new();
+    let user = authority.user("anna");
+    let mut listener = listener(&authority, 8, PATIENCE);
+    let port = listener.port();
+    // It came first, is far away, and has said nothing yet.
+    let far = from("127.0.0.2", port);
+    // What the crowd sends is no greeting; some send nothing.
+    let mut crowd: Vec<TcpStream> = Vec::new();
+    for word in [&b"\x16\x03\x01\x02\x00"[..], b""].into_iter().cycle().take(40) {
+        crowd.push(TcpStream::connect(("127.0.0.1", port)).unwrap());
+        crowd.last_mut().unwrap().write_all(word).unwrap();
+    }
+    assert_eq!(look_at_all(&mut listener, 33), 33);
+    let near = std::thread::spawn(move || connect_over(far.into(), ("localhost", String::new()), &user, PATIENCE));
+    let begin = Instant::now();
+    while listener.waiting() == 0 && begin.elapsed() < PATIENCE {
+        listener.look().unwrap();
+        rest();
+    }
+    near.join().unwrap().unwrap();
+}
+
+#[test]
+fn who_was_here_before_keeps_a_place_beside_a_crowd_of_many_addresses() {
+    let authority = Authority::new();
+    let user = authority.user("anna");
+    let mut listener = listener(&authority, 8, PATIENCE);
+    let port = listener.port();
+    for crowd in [0, 40] {
+        let far = from("127.0.0.2", port);
+        let others: Vec<TcpStream> = (0..crowd).map(|index| from(&format!("127.0.1.{}", index + 1), port)).collect();
+        look_at_all(&mut listener, others.len().saturating_sub(7));
+        let user = user.clone();
+        let near = std::thread::spawn(move || connect_over(far.into(), ("localhost", String::new()), &user, PATIENCE));
+        let begin = Instant::now();
+        while listener.accept().is_ok_and(|stream| stream.is_none()) && begin.elapsed() < PATIENCE {
+            rest();
+        }
+        near.join().unwrap().unwrap();
+    }
+}
+
 #[test]
 fn a_stranger_that_sends_without_end_is_cut_off() {
     let authority = Authority::new();

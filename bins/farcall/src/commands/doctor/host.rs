@@ -7,6 +7,8 @@ use std::process::{Command, Stdio};
 
 use farcall_base::{Error, ErrorKind};
 use farcall_executable::confine::{NotHeld, kernel_means, not_held};
+use farcall_interfaces::machine_memory::machine_memory;
+use farcall_rpc_server::Options;
 use farcall_transport_tls::{Credentials, default_credentials};
 use rustix::process::Resource;
 
@@ -22,6 +24,7 @@ pub fn findings() -> Vec<Finding> {
     let mut findings = vec![
         judge::descriptors(rustix::process::getrlimit(Resource::Nofile).maximum),
         judge::shared_memory(memory_trouble(), memory_available()),
+        judge::memory_in_all(machine_memory(), Options::default().call_bytes_max()),
         judge::socket_folder(folder, owner, rustix::process::geteuid().as_raw()),
     ];
     findings.extend(confinement());
@@ -51,6 +54,13 @@ fn confinement() -> Vec<Finding> {
             farcall_spawner_local::processes_counted_by().is_some(),
             "no cgroup can be written, and root's processes are not counted otherwise",
             "run the server as a user of its own, give each module one, or give it a cgroup: Delegate=yes in its unit",
+        ),
+        judge::confinement(
+            "memory limit",
+            farcall_spawner_local::shared_memory_is_counted(),
+            "no memory cgroup can be written: memory_bytes_max holds private memory, and not what a routine shares \
+             (MAP_SHARED, memfd, /dev/shm)",
+            "give the server a memory cgroup: Delegate=yes in its unit",
         ),
         judge::routines_user(rustix::process::geteuid().is_root(), !not_held.contains(&NotHeld::Files)),
     ]

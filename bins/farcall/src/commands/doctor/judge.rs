@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use farcall_base::Bytes;
+use farcall_interfaces::machine_memory::MachineMemory;
 use farcall_transport_tls::{Certificate, date};
 
 use super::Finding;
@@ -9,6 +11,8 @@ use farcall_executable::confine::NotHeld;
 
 /// Descriptors that a server with a few hundred clients and executables needs.
 const DESCRIPTORS_FEW: u64 = 4096;
+/// Memory that a server with a few modules needs.
+const MEMORY_FEW: u64 = 512 << 20;
 /// Days before the end of a certificate in which it is to be renewed.
 const DAYS_LEFT_FEW: i64 = 30;
 const SECONDS_A_DAY: i64 = 86_400;
@@ -49,6 +53,15 @@ pub fn shared_memory(trouble: Option<String>, available_bytes: Option<u64>) -> F
         (None, Some(bytes)) => Finding::good(name, format!("can be made; {} of memory are left", gibibytes(bytes))),
         (None, None) => Finding::good(name, "can be made"),
     }
+}
+
+/// What limits follow that the manifest leaves open.
+pub fn memory_in_all(memory: MachineMemory, call_bytes_max: u64) -> Finding {
+    let said = format!("{memory}; the arrays of one call may have {} (call_bytes_max)", Bytes(call_bytes_max));
+    if memory.bytes >= MEMORY_FEW {
+        return Finding::good("memory", said);
+    }
+    Finding::warning("memory", said, "give the server's container or unit more, if calls are refused for want of it")
 }
 
 /// Something that this system can hold routines to, or not.
