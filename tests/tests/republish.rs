@@ -10,7 +10,7 @@ use farcall_base::ErrorKind;
 use farcall_client::{Client, Routine};
 use farcall_idl::encode::{contract_hash, encode_interface, encode_module};
 use farcall_interfaces::directory::{self, DirectoryHandle, ExecutableImage, ImageKind, Trust};
-use farcall_interfaces::directory::{Part, Publication, Request, Response, RoutineData, Trust};
+use farcall_interfaces::directory::{Part, Publication, Request, Response, RoutineData};
 use farcall_interfaces::stream::Listener;
 use farcall_kernel::{Manifest, Node};
 use farcall_rpc_server::{Options, Transports};

@@ -173,11 +173,6 @@ impl Rights {
         &self.principal
     }
 
-    /// Whether they are the server's own user's.
-    pub fn owns_server(&self) -> bool {
-        self.owns_server
-    }
-
     /// Whether routines of the module may be called.
     pub fn may_call(&self, module: &str) -> bool {
         self.modules.shows(module)

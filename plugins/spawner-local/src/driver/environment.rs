@@ -76,7 +76,7 @@ pub(super) fn prepare(command: &mut Command, wanted: &Wanted, settings: &Setting
     if let Some(cgroup) = &memory {
         let door = cgroup.door();
         // A cgroup of all controllers holds no processes itself where some are below it.
-        let above = door.parent().and_then(Path::parent).map(door_of);
+        let above = door.parent().and_then(std::path::Path::parent).map(door_of);
         rules.cgroups.retain(|other| Some(other) != above.as_ref());
         rules.cgroups.push(door.display().to_string());
     }
