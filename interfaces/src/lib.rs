@@ -9,6 +9,7 @@ pub mod jobs;
 pub mod link;
 pub mod mailbox;
 pub mod memory;
+pub mod outlet;
 pub mod packing;
 pub mod plain_file;
 pub mod spawner;

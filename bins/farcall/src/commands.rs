@@ -31,6 +31,7 @@ use clap::{Args, Subcommand};
 use farcall_base::{Error, ErrorKind, Result, printable};
 use farcall_idl::Diagnostics;
 
+use crate::output::{output, say};
 use crate::publish::check_from_stdin;
 use crate::serve::{ServeArguments, serve};
 
@@ -102,6 +103,16 @@ pub enum Command {
 }
 
 impl Command {
+    /// Whether it goes on until somebody ends it, so that no time limit is for all of it.
+    pub fn goes_on(&self) -> bool {
+        match self {
+            Command::Serve(_) | Command::Relay(_) | Command::Bridge(_) | Command::Pilot(_) | Command::Launch(_) => true,
+            Command::Host(_) => true,
+            Command::Top(arguments) => !arguments.once,
+            _ => false,
+        }
+    }
+
     /// Whether programs read what is told of a call, its failure included.
     pub fn tells_errors_as_json(&self) -> bool {
         match self {
@@ -172,18 +183,17 @@ pub fn run(command: Command) -> Result<ExitCode> {
 fn host_check() -> ExitCode {
     let Err(error) = check_from_stdin() else { return ExitCode::SUCCESS };
     let failure = farcall_wire::message::encode(&farcall_wire::Failure::from(&error));
-    let _ = std::io::stdout().write_all(&failure);
+    let _ = output().write_all(&failure);
     ExitCode::FAILURE
 }
 
 /// Tells the person what is wrong: every mistake of an interface file, or what, where and the fix.
 pub fn explain(error: &Error) {
     let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<Diagnostics>());
-    // Nobody may be reading: there is nobody to tell that either.
-    let _ = match source {
-        Some(diagnostics) => writeln!(std::io::stderr(), "{}", printable(&diagnostics.to_string())),
-        None => writeln!(std::io::stderr(), "farcall: {}", printable(&error.to_string())),
-    };
+    match source {
+        Some(diagnostics) => say(&printable(&diagnostics.to_string())),
+        None => say(&format!("farcall: {}", printable(&error.to_string()))),
+    }
 }
 
 /// The same for a program: one line, from whose `error` it knows the kind.
@@ -191,7 +201,7 @@ pub fn explain_as_json(error: &Error) {
     let told = serde_json::json!({
         "error": error.kind().name(), "message": error.to_string(), "advice": error.advice(), "retryable": error.is_retryable(),
     });
-    let _ = writeln!(std::io::stderr(), "{told}");
+    say(&told.to_string());
 }
 
 /// The process's exit status for an error: 2 for what the user wrote, 3 for what is not there, 4 for a routine that

@@ -4,11 +4,11 @@ mod begin;
 mod copies;
 mod end;
 mod folder;
+mod guard;
 mod keeper;
 mod notify;
 mod publisher;
 
-use std::io::Write;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -19,6 +19,7 @@ use std::time::Duration;
 use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_interfaces::directory::{self, DirectoryHandle};
+use farcall_interfaces::outlet;
 use farcall_kernel::{Manifest, Node, PluginDescription};
 use farcall_metrics::MetricsHandle;
 use farcall_rpc_server::RpcHandle;
@@ -28,19 +29,22 @@ use rustix::process::{Resource, Rlimit};
 
 use crate::exposed::own_files;
 use crate::gate;
-use crate::output::{notice, print, speak_as};
+use crate::output::{notice, print, say, speak_as};
 use crate::publish::publication;
 use crate::python::Interpreters;
 use crate::shipped::{self, default_files};
 use crate::transports::{TRANSPORTS, token_file};
 use begin::while_wanted;
-use end::End;
+use end::{End, signals_taken};
 use folder::PrivateFolder;
+use guard::EndGuard;
 use keeper::Keeper;
 use publisher::Publisher;
 
 /// Open files that a server needs for itself and a call or two: some 40.
 const DESCRIPTORS_FEWEST: u64 = 64;
+/// Time that the reader of the addresses has: a server serves also where nobody wants to know them.
+const ADDRESSES_MAX: Duration = Duration::from_secs(2);
 
 /// Publishes routines and serves them.
 #[derive(Args)]
@@ -116,7 +120,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
         // makes of what it starts by hand.
         let _ = rustix::process::setsid();
     }
-    let signals = signals()?;
+    let (signals, guard) = (signals()?, EndGuard::begin()?);
     raise_descriptors()?;
     let mut manifest = match &arguments.manifest {
         Some(path) => Manifest::load(path)?.completed(&plugins),
@@ -150,7 +154,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     let addresses = rpc.addresses.clone();
     let metrics = node.service::<MetricsHandle>(farcall_metrics::SLOT)?.address;
     let _keeper = arguments.linger.map(|_| kept(arguments));
-    let end = End::new(node, rpc, publisher.run()?, drain_max)?;
+    let end = End::new(node, rpc, publisher.run()?, drain_max)?.guarded(guard);
     announce(&addresses, &published, arguments.private);
     notify::ready();
     // A private server runs what its user would run as well without it.
@@ -331,14 +335,14 @@ fn compile_all(arguments: &ServeArguments, interpreters: &Interpreters) -> Resul
         match publication(&file, interpreters) {
             Ok((publication, warnings)) => {
                 if !warnings.trim().is_empty() {
-                    eprintln!("{}", warnings.trim_end());
+                    say(warnings.trim_end());
                 }
                 publications.push((file, publication));
             }
             // Nobody waits for the others either.
             Err(error) if named || error.kind() == ErrorKind::Cancelled => return Err(error),
             Err(error) => {
-                eprintln!("farcall: {} is left out: {error}", file.display());
+                say(&format!("farcall: {} is left out: {error}", file.display()));
                 failed = Some(error);
             }
         }
@@ -377,12 +381,9 @@ fn publish_all(publisher: &mut Publisher, publications: Vec<Compiled>) -> Result
 
 /// Addresses go to standard output, for programs; the rest is for people.
 fn announce(addresses: &[String], published: &[(String, usize)], private: bool) {
-    let mut out = std::io::stdout().lock();
-    for address in addresses {
-        // Nobody may be reading: a server serves all the same.
-        let _ = writeln!(out, "{address}");
-    }
-    let _ = out.flush();
+    let text: String = addresses.iter().map(|address| format!("{address}\n")).collect();
+    // Nobody may be reading: a server serves all the same.
+    let _ = outlet::output().write(text.as_bytes(), ADDRESSES_MAX);
     if !private {
         let modules = published.iter().map(|(name, count)| format!("{name} ({count})")).collect::<Vec<_>>().join(", ");
         notice(&format!("serving {modules}; end with Ctrl-C"));

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
+use farcall_interfaces::outlet;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::client::Client;
@@ -15,7 +16,7 @@ use crate::standard_streams::keep_standard_streams;
 /// Time that a child has to end when its standard input closes.
 const STOP_GRACE: Duration = Duration::from_secs(5);
 /// The same of one that did not come up in time: whoever waits for it has waited long enough.
-const LATE_GRACE: Duration = Duration::from_secs(2);
+const LATE_GRACE: Duration = Duration::from_millis(500);
 /// What a killed server takes at most from the end of its sockets until it can be waited for.
 const DEATH: Duration = Duration::from_millis(200);
 /// Longest address.
@@ -147,7 +148,7 @@ fn begin(child: &mut Child, deadline: Option<Instant>) -> Beginning {
 /// has to read it: a full pipe would stop the server.
 fn pass_on_stderr(child: &mut Child) {
     if let Some(mut stderr) = child.stderr.take() {
-        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::stderr()));
+        std::thread::spawn(move || std::io::copy(&mut stderr, &mut outlet::error().waiting()));
     }
 }
 

@@ -1,6 +1,5 @@
 //! `farcall check`: whether interface files compile, and what is wrong with them.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -12,7 +11,7 @@ use farcall_idl::{Diagnostic, Diagnostics};
 use serde_json::{Value, json};
 
 use super::{exit_code, explain};
-use crate::output::{print, table};
+use crate::output::{print, say, table};
 use crate::publish::{compile, publication_of, read, with_nothing_to_publish};
 use crate::python::{Interpreters, is_python};
 use crate::shipped;
@@ -85,7 +84,7 @@ fn checked(file: &Path, link: bool) -> Result<Checked> {
 fn warn(warnings: &str) {
     if !warnings.trim().is_empty() {
         // Nobody may be reading: there is nobody to tell that either.
-        let _ = writeln!(std::io::stderr(), "{}", warnings.trim_end());
+        say(warnings.trim_end());
     }
 }
 

@@ -12,7 +12,7 @@ use farcall_client::{Client, Status};
 use rustix::termios::tcgetwinsize;
 
 use crate::connection::RunningServer;
-use crate::output::is_screen;
+use crate::output::{at_most, is_screen, not_read, output};
 
 /// Time for an answer.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
@@ -26,7 +26,7 @@ pub struct TopArguments {
     server: RunningServer,
     /// Show it once, with rates over one interval, and end
     #[arg(long)]
-    once: bool,
+    pub(super) once: bool,
     /// As JSON, one object a line for each interval
     #[arg(long)]
     json: bool,
@@ -71,20 +71,21 @@ fn interval(seconds: f64) -> Result<Duration> {
 }
 
 fn look(client: &Client) -> Result<Look> {
-    let status = client.status(ANSWER_MAX)?;
+    let status = client.status(at_most(ANSWER_MAX))?;
     Ok(Look { status, at: Instant::now() })
 }
 
 /// False when nobody reads any more.
 fn show(text: &str, screen: bool) -> Result<bool> {
-    let mut out = stdout().lock();
-    let (cleared, text) = match tcgetwinsize(&out).ok().filter(|_| screen) {
+    let (cleared, text) = match tcgetwinsize(stdout()).ok().filter(|_| screen) {
         Some(size) => (CLEAR, page::fitted(text, size.ws_row.into(), size.ws_col.into())),
         None => (&b""[..], text.to_owned()),
     };
-    match out.write_all(cleared).and_then(|()| out.write_all(text.as_bytes())).and_then(|()| out.flush()) {
+    let page = [cleared, text.as_bytes()].concat();
+    match output().write_all(&page) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) if error.kind() == std::io::ErrorKind::TimedOut => Err(not_read()),
         Err(error) => Err(Error::system("write the output", error)),
     }
 }

@@ -1,6 +1,5 @@
 //! A user who ends the command ends its call, too: the server keeps what a lost connection leaves, and would go on with it.
 
-use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -8,6 +7,8 @@ use farcall_base::{Error, Result};
 use farcall_client::PendingCall;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag::{register_conditional_default, register_usize};
+
+use crate::output::say;
 
 /// Signals that came.
 pub struct Interrupt {
@@ -40,10 +41,7 @@ impl Interrupt {
             // Where the connection is gone for good, the call's outcome says so.
             let _ = call.cancel();
             // Routines that look for it end at once; others have a time of grace.
-            let _ = writeln!(
-                std::io::stderr(),
-                "farcall: the server was asked to end the call; a second Ctrl-C does not wait for that"
-            );
+            say("farcall: the server was asked to end the call; a second Ctrl-C does not wait for that");
         }
     }
 

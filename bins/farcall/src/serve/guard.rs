@@ -1,0 +1,81 @@
+//! The end of a server that does not come to its end by itself.
+//!
+//! `End` and `while_wanted` hear signals on the main thread. Whatever holds that thread, or a plugin that is to stop, this ends
+//! the process: after the time that calls have, and a grace. Sockets and folders stay behind then; the next server takes them.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use farcall_base::{Error, Result};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::{signals, signals_taken};
+use crate::output::say;
+
+/// Time beyond what calls have, for everything else that ends.
+const GRACE: Duration = Duration::from_secs(5);
+/// Exit status of a server that did not end by itself.
+const STATUS: i32 = 1;
+
+/// Ends the process when a signal came and it does not end in time.
+#[derive(Clone)]
+pub struct EndGuard {
+    /// Time that calls have after the first signal, in milliseconds.
+    calls_ms: Arc<AtomicU64>,
+}
+
+impl EndGuard {
+    /// Guards from now on.
+    ///
+    /// # Errors
+    /// `System` when signals cannot be heard, or no thread be started.
+    pub fn begin() -> Result<EndGuard> {
+        let (signals, guard) = (signals()?, EndGuard { calls_ms: Arc::new(AtomicU64::new(0)) });
+        let watching = guard.clone();
+        let thread = std::thread::Builder::new().name("end-guard".to_owned());
+        thread.spawn(move || watching.watch(&signals)).map_err(|error| Error::system("start a thread", error))?;
+        Ok(guard)
+    }
+
+    /// Calls are served from now on, and have this time after a signal.
+    pub fn allow_calls(&self, time: Duration) {
+        self.calls_ms.store(u64::try_from(time.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Nothing is served any more: the process ends within the grace.
+    pub fn expect_end(&self) {
+        // Where no thread can be had, a signal still ends it.
+        let _ = std::thread::Builder::new().name("end-grace".to_owned()).spawn(|| {
+            std::thread::sleep(GRACE);
+            end();
+        });
+    }
+
+    fn watch(&self, signals: &OwnedFd) {
+        let mut until: Option<Instant> = None;
+        loop {
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
+                end();
+            }
+            let time = left.and_then(|left| Timespec::try_from(left).ok());
+            let _ = poll(&mut [PollFd::new(signals, PollFlags::IN)], time.as_ref());
+            let count = signals_taken(signals);
+            if count == 0 {
+                continue;
+            }
+            let is_first = until.is_none() && count == 1;
+            let calls = Duration::from_millis(self.calls_ms.load(Ordering::Relaxed));
+            let allowed = if is_first { calls.saturating_add(GRACE) } else { GRACE };
+            until = Instant::now().checked_add(allowed);
+        }
+    }
+}
+
+/// Ends the process, whatever its other threads do.
+fn end() {
+    say("farcall: the server did not end in time, and is ended with what it still did");
+    signal_hook::low_level::exit(STATUS);
+}
