@@ -40,6 +40,8 @@ fn tell_usage(told: &clap::Error) -> ExitCode {
         false => output::is_colored(&std::io::stdout()),
     };
     let text = if colored { text.ansi().to_string() } else { text.to_string() };
+    // What is wrong with the limit is told when a command wants it.
+    let _ = output::limit_command(false);
     if is_error {
         output::say(text.strip_suffix('\n').unwrap_or(&text));
     } else if let Err(error) = output::print(|out| out.write_all(text.as_bytes())) {
