@@ -140,6 +140,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
         compile_all(arguments, &Interpreters { giver, ..interpreters.clone() })
     })?;
     let drain_max = Duration::from_millis(options.drain_ms);
+    let plugins_max = Duration::from_millis(manifest.limits.stop_timeout_ms.saturating_mul(plugins.len() as u64));
     let node = Node::start(&manifest, &plugins)?;
     let own = own_files(&options, arguments.manifest.as_deref());
     let mut publisher = Publisher::new(node.service::<DirectoryHandle>(directory::SLOT)?, interpreters, launchers, own);
@@ -154,7 +155,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     let addresses = rpc.addresses.clone();
     let metrics = node.service::<MetricsHandle>(farcall_metrics::SLOT)?.address;
     let _keeper = arguments.linger.map(|_| kept(arguments));
-    let end = End::new(node, rpc, publisher.run()?, drain_max)?.guarded(guard);
+    let end = End::new(node, rpc, publisher.run()?, drain_max)?.guarded(guard, plugins_max);
     announce(&addresses, &published, arguments.private);
     notify::ready();
     // A private server runs what its user would run as well without it.

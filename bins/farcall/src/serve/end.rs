@@ -64,9 +64,9 @@ impl End {
         Ok(End { node, rpc, publisher, sender, events, drain_max, guard: None, until: None, asked: Vec::new() })
     }
 
-    /// Ends in time even where something holds it up.
-    pub fn guarded(mut self, guard: EndGuard) -> End {
-        guard.allow_calls(self.drain_max.min(DRAIN_MAX));
+    /// Ends in time even where something holds it up; all plugins together have `plugins_max` to stop.
+    pub fn guarded(mut self, guard: EndGuard, plugins_max: Duration) -> End {
+        guard.allow(self.drain_max.min(DRAIN_MAX), plugins_max);
         self.guard = Some(guard);
         self
     }

@@ -14,16 +14,18 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::{signals, signals_taken};
 use crate::output::say;
 
-/// Time beyond what calls have, for everything else that ends.
+/// Time beyond what calls and plugins have, for everything else that ends.
 const GRACE: Duration = Duration::from_secs(5);
 /// Exit status of a server that did not end by itself.
 const STATUS: i32 = 1;
 
 /// Ends the process when a signal came and it does not end in time.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct EndGuard {
     /// Time that calls have after the first signal, in milliseconds.
     calls_ms: Arc<AtomicU64>,
+    /// Time that all plugins together have to stop, which the kernel sees to, in milliseconds.
+    plugins_ms: Arc<AtomicU64>,
 }
 
 impl EndGuard {
@@ -32,23 +34,31 @@ impl EndGuard {
     /// # Errors
     /// `System` when signals cannot be heard, or no thread be started.
     pub fn begin() -> Result<EndGuard> {
-        let (signals, guard) = (signals()?, EndGuard { calls_ms: Arc::new(AtomicU64::new(0)) });
+        let (signals, guard) = (signals()?, EndGuard::default());
         let watching = guard.clone();
         let thread = std::thread::Builder::new().name("end-guard".to_owned());
         thread.spawn(move || watching.watch(&signals)).map_err(|error| Error::system("start a thread", error))?;
         Ok(guard)
     }
 
-    /// Calls are served from now on, and have this time after a signal.
-    pub fn allow_calls(&self, time: Duration) {
-        self.calls_ms.store(u64::try_from(time.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    /// Calls are served from now on, and have this time after a signal; then plugins have theirs to stop.
+    pub fn allow(&self, calls: Duration, plugins: Duration) {
+        let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        self.calls_ms.store(milliseconds(calls), Ordering::Relaxed);
+        self.plugins_ms.store(milliseconds(plugins), Ordering::Relaxed);
+    }
+
+    /// Time from the end of all calls to that of the process.
+    fn grace(&self) -> Duration {
+        GRACE.saturating_add(Duration::from_millis(self.plugins_ms.load(Ordering::Relaxed)))
     }
 
     /// Nothing is served any more: the process ends within the grace.
     pub fn expect_end(&self) {
+        let grace = self.grace();
         // Where no thread can be had, a signal still ends it.
-        let _ = std::thread::Builder::new().name("end-grace".to_owned()).spawn(|| {
-            std::thread::sleep(GRACE);
+        let _ = std::thread::Builder::new().name("end-grace".to_owned()).spawn(move || {
+            std::thread::sleep(grace);
             end();
         });
     }
@@ -68,7 +78,7 @@ impl EndGuard {
             }
             let is_first = until.is_none() && count == 1;
             let calls = Duration::from_millis(self.calls_ms.load(Ordering::Relaxed));
-            let allowed = if is_first { calls.saturating_add(GRACE) } else { GRACE };
+            let allowed = if is_first { calls.saturating_add(self.grace()) } else { self.grace() };
             until = Instant::now().checked_add(allowed);
         }
     }
