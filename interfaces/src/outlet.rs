@@ -30,8 +30,11 @@ const WAIT_MAX: Duration = Duration::from_secs(3600);
 pub struct Outlet {
     descriptor: fn() -> BorrowedFd<'static>,
     /// How it is written, and for which open file that was found out.
-    way: Mutex<Option<((u64, u64), Way)>>,
+    way: Mutex<Option<Known>>,
 }
+
+/// Device and number of an open file, and how it is written.
+type Known = ((u64, u64), Way);
 
 /// How a descriptor is written without blocking.
 enum Way {
@@ -122,7 +125,7 @@ impl Outlet {
     }
 
     /// Finds out how the descriptor is written, again where it leads elsewhere now (dup2).
-    fn way(&self, descriptor: BorrowedFd<'_>) -> rustix::io::Result<MutexGuard<'_, Option<((u64, u64), Way)>>> {
+    fn way(&self, descriptor: BorrowedFd<'_>) -> rustix::io::Result<MutexGuard<'_, Option<Known>>> {
         let status = rustix::fs::fstat(descriptor)?;
         let file = (status.st_dev, status.st_ino);
         let mut way = self.way.lock().unwrap_or_else(PoisonError::into_inner);
@@ -251,7 +254,8 @@ mod tests {
         let ((first, writer), (second, other)) = (rustix::pipe::pipe().unwrap(), rustix::pipe::pipe().unwrap());
         let outlet = to(writer);
         outlet.write(b"one", Duration::from_secs(60)).unwrap();
-        TESTED.set(Some(Box::leak(Box::new(other)).as_fd()));
+        let other: &'static OwnedFd = Box::leak(Box::new(other));
+        TESTED.set(Some(other.as_fd()));
         outlet.write(b"two", Duration::from_secs(60)).unwrap();
         assert_eq!((read(&first), read(&second)), (b"one".to_vec(), b"two".to_vec()));
     }

@@ -4,6 +4,7 @@ Commands are read from the help. One that has no case in the table fails the tes
 is late is tried again alone, since a busy machine may have held it up.
 """
 
+import fcntl
 import pathlib
 import re
 import signal
@@ -189,6 +190,17 @@ def test_every_command_ends_at_every_sink(real, folder):
         return outcome
 
     check_all(entries, attempt, SINK_LIMIT)
+
+
+def test_an_authority_that_somebody_holds_is_waited_for_in_time(folder):
+    """Another process that was stopped may have its lock."""
+    known = environment(folder, FARCALL_TIMEOUT=str(SINK_LIMIT))
+    assert timed(written("ca --folder {tmp}/ca init --server localhost", folder), known)[1].startswith("0 ")
+    with (folder / "ca/lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        cases = ["ca --folder {tmp}/ca user anna", "ca --folder {tmp}/ca revoke anna"]
+        outcomes = check_all({case: case for case in cases}, lambda case: timed(written(case, folder), known), SINK_LIMIT)
+    assert all("another farcall ca is at work" in ended for _, ended in outcomes.values()), outcomes
 
 
 def test_output_that_nobody_reads_is_told(real, folder):

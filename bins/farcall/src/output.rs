@@ -94,6 +94,11 @@ fn is_before_pager() -> bool {
         && rustix::termios::tcgetpgrp(stderr).is_ok_and(|front| front == rustix::process::getpgrp())
 }
 
+/// The same for a screen that a person may hold still, to read it.
+pub fn screen() -> outlet::Patient<'static> {
+    outlet::output().patient(at_most(PAGER_MAX))
+}
+
 /// A writer to standard output that fails when its reader takes nothing for too long.
 pub fn output() -> outlet::Patient<'static> {
     outlet::output().patient(patience())

@@ -28,7 +28,7 @@ const PIECE_BYTES: usize = 16 << 10;
 /// Longest time without a look at the clock.
 const IDLE: Duration = Duration::from_secs(3600);
 /// Time that a reply waits for its reader; one that takes nothing for so long is gone.
-const REPLY_MAX: Duration = Duration::from_secs(30);
+const REPLY_MAX: Duration = Duration::from_secs(10);
 /// The same of a notice, which is for people.
 const NOTICE_MAX: Duration = Duration::from_millis(300);
 

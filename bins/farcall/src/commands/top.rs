@@ -12,7 +12,7 @@ use farcall_client::{Client, Status};
 use rustix::termios::tcgetwinsize;
 
 use crate::connection::RunningServer;
-use crate::output::{at_most, is_screen, not_read, output};
+use crate::output::{at_most, is_screen, not_read, output, screen};
 
 /// Time for an answer.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
@@ -45,7 +45,7 @@ struct Look {
 pub fn top(arguments: &TopArguments) -> Result<()> {
     let interval = interval(arguments.interval)?;
     let client = arguments.server.connect()?;
-    let screen = is_screen(&stdout()) && !arguments.once && !arguments.json;
+    let has_screen = is_screen(&stdout()) && !arguments.once && !arguments.json;
     let mut before = look(&client)?;
     loop {
         std::thread::sleep(interval);
@@ -55,7 +55,7 @@ pub fn top(arguments: &TopArguments) -> Result<()> {
             true => format!("{}\n", json::line(&now.status, &before.status, seconds)),
             false => page::page(&now.status, &before.status, seconds),
         };
-        if !show(&text, screen)? || arguments.once {
+        if !show(&text, has_screen)? || arguments.once {
             return Ok(());
         }
         before = now;
@@ -76,13 +76,14 @@ fn look(client: &Client) -> Result<Look> {
 }
 
 /// False when nobody reads any more.
-fn show(text: &str, screen: bool) -> Result<bool> {
-    let (cleared, text) = match tcgetwinsize(stdout()).ok().filter(|_| screen) {
+fn show(text: &str, is_screen: bool) -> Result<bool> {
+    let (cleared, text) = match tcgetwinsize(stdout()).ok().filter(|_| is_screen) {
         Some(size) => (CLEAR, page::fitted(text, size.ws_row.into(), size.ws_col.into())),
         None => (&b""[..], text.to_owned()),
     };
     let page = [cleared, text.as_bytes()].concat();
-    match output().write_all(&page) {
+    let mut out = if is_screen { screen() } else { output() };
+    match out.write_all(&page) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
         Err(error) if error.kind() == std::io::ErrorKind::TimedOut => Err(not_read()),

@@ -15,7 +15,7 @@ use super::{signals, signals_taken};
 use crate::output::say;
 
 /// Time beyond what calls and plugins have, for everything else that ends.
-const GRACE: Duration = Duration::from_secs(5);
+const GRACE: Duration = if cfg!(test) { Duration::from_millis(200) } else { Duration::from_secs(5) };
 /// Exit status of a server that did not end by itself.
 const STATUS: i32 = 1;
 
@@ -88,4 +88,35 @@ impl EndGuard {
 fn end() {
     say("farcall: the server did not end in time, and is ended with what it still did");
     signal_hook::low_level::exit(STATUS);
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use rustix::process::{Signal, getpid, kill_process};
+    use std::process::Command;
+
+    /// Set for the process that is to be ended.
+    const HELD_UP: &str = "FARCALL_TEST_HELD_UP";
+
+    #[test]
+    fn a_server_that_something_holds_up_is_ended() {
+        if let Some(how) = std::env::var_os(HELD_UP) {
+            let guard = EndGuard::begin().unwrap();
+            match how.to_str() {
+                Some("signal") => kill_process(getpid(), Signal::TERM).unwrap(),
+                _ => guard.expect_end(),
+            }
+            std::thread::sleep(Duration::from_secs(600));
+        }
+        for how in ["signal", "stop"] {
+            let name = "serve::guard::tests::a_server_that_something_holds_up_is_ended";
+            let mut held_up = Command::new(std::env::current_exe().unwrap());
+            let ended = held_up.args(["--exact", name, "--nocapture"]).env(HELD_UP, how).output().unwrap();
+            let said = String::from_utf8_lossy(&ended.stderr);
+            assert_eq!(ended.status.code(), Some(STATUS), "{said}");
+            assert!(said.contains("did not end in time"), "{said}");
+        }
+    }
 }
