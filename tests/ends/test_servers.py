@@ -128,6 +128,27 @@ def test_a_server_ends_while_it_begins(folder):
             server.end()
 
 
+def test_a_server_ends_while_a_compiler_hangs(folder):
+    """Where nothing else ends the wait, the last resort does. Nothing of the compiler is left."""
+    for name in ("cc", "gcc"):
+        program = folder / name
+        program.write_text(f"#!/bin/sh\necho $$ >>{folder}/compilers\nexec sleep 600\n")
+        program.chmod(0o755)
+    server = Server(folder, PATH=f"{folder}:{os.environ['PATH']}")
+    try:
+        time.sleep(1)
+        server.process.send_signal(signal.SIGTERM)
+        assert server.ends_within(SERVER_GRACE + COMES / 4) is not None, "it goes on"
+        begun = folder / "compilers"
+        compilers = begun.read_text().split() if begun.exists() else []
+        end = time.monotonic() + COMES
+        while any(os.path.exists(f"/proc/{one}") for one in compilers) and time.monotonic() < end:
+            time.sleep(0.05)
+        assert not any(os.path.exists(f"/proc/{one}") for one in compilers), "its compiler goes on"
+    finally:
+        server.end()
+
+
 def test_a_server_ends_with_clients_that_do_not_go_on(folder):
     """One within a frame, one that does not read its results, one of the metrics, and one whose call is cut short."""
     server = Server(folder, "--metrics", "127.0.0.1:0", "--manifest", manifest(folder))

@@ -98,7 +98,7 @@ mod tests {
     use std::process::Command;
 
     /// Set for the process that is to be ended.
-    const HELD_UP: &str = "FARCALL_TEST_HELD_UP";
+    const HELD_UP: &str = "HELD_UP_FOR_A_TEST";
 
     #[test]
     fn a_server_that_something_holds_up_is_ended() {
