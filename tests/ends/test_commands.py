@@ -5,6 +5,7 @@ is late is tried again alone, since a busy machine may have held it up.
 """
 
 import fcntl
+import os
 import pathlib
 import re
 import signal
@@ -210,11 +211,15 @@ def test_output_that_nobody_reads_is_told(real, folder):
     ended = subprocess.run([FARCALL, "ls"], env=known, stdout=sink.descriptor, stderr=subprocess.PIPE, text=True, timeout=HANGS)
     sink.close()
     assert ended.returncode == 1 and "nobody reads standard output" in ended.stderr, ended
-    # A reader that pauses, and longer than a pipe is.
-    process = subprocess.Popen([FARCALL, "serve", "--print-manifest"], env={**known, "FARCALL_OUTPUT_TIMEOUT": "20"}, stdout=subprocess.PIPE)
-    peers.fcntl.fcntl(process.stdout, peers.F_SETPIPE_SZ, peers.PIPE_BYTES)
+    # A reader that pauses, and more than a pipe holds.
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, peers.F_SETPIPE_SZ, peers.PIPE_BYTES)
+    known["FARCALL_OUTPUT_TIMEOUT"] = str(HANGS)
+    process = subprocess.Popen([FARCALL, "serve", "--print-manifest"], env=known, stdout=writer)
+    os.close(writer)
     time.sleep(1)
-    text = process.stdout.read()
+    with open(reader, "rb") as output:
+        text = output.read()
     assert process.wait(HANGS) == 0 and len(text) > 3 * peers.PIPE_BYTES and b"spawner-local" in text
 
 
