@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use crate::printable::{printable, printable_line};
+
 /// "Too many open files", as Linux numbers it (errno.h).
 const EMFILE: i32 = 24;
 
@@ -126,6 +128,9 @@ impl ErrorKind {
 /// An error with what a person needs to act: what, where, and where known the fix.
 ///
 /// Reads as `operation: message (key: value, …); fix`. The box keeps `Result<T>` small on the hot path.
+///
+/// Much of it is what others wrote: names, paths, words of routines and servers. It is printable from the start, whoever
+/// shows it: see [`printable`].
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -146,8 +151,8 @@ impl Error {
         Error(Box::new(Inner {
             kind,
             retryable: false,
-            operation: operation.into(),
-            message: message.into(),
+            operation: shown_line(operation.into()),
+            message: shown(message.into()),
             fix: None,
             context: Vec::new(),
             source: None,
@@ -157,14 +162,14 @@ impl Error {
     /// What the reader should do about it, as a full clause.
     #[must_use]
     pub fn fix(mut self, fix: impl Into<String>) -> Self {
-        self.0.fix = Some(fix.into());
+        self.0.fix = Some(shown(fix.into()));
         self
     }
 
     /// One more fact: `("routine", "lapack/dgesv")`. What two layers on the way say alike is said once.
     #[must_use]
     pub fn with(mut self, key: impl Into<Cow<'static, str>>, value: impl fmt::Display) -> Self {
-        let fact = (key.into(), value.to_string());
+        let fact = (shown_line(key.into()), shown(value.to_string()));
         if !self.0.context.contains(&fact) {
             self.0.context.push(fact);
         }
@@ -228,6 +233,20 @@ impl Error {
     }
 }
 
+fn shown(text: String) -> String {
+    match printable(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(spelled) => spelled,
+    }
+}
+
+fn shown_line(text: Cow<'static, str>) -> Cow<'static, str> {
+    match printable_line(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(spelled) => Cow::Owned(spelled),
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let e = &*self.0;
@@ -272,6 +291,17 @@ mod tests {
     fn a_fact_is_said_once() {
         let error = Error::new(ErrorKind::NotFound, "call", "none").with("routine", "f").with("routine", "f");
         assert_eq!(error.with("routine", "g").to_string(), "call: none (routine: f, routine: g)");
+    }
+
+    #[test]
+    fn nothing_in_it_is_obeyed_by_a_terminal() {
+        let foreign = "\x1b]0;x\x07\u{9b}\u{202e}".to_owned();
+        let error = Error::new(ErrorKind::NotFound, foreign.clone(), foreign.clone() + "\nline");
+        let error = error.with(foreign.clone() + "\n", &foreign).fix(foreign);
+        let text = error.to_string();
+        assert!(!text.contains(|c| crate::is_obeyed(c) && c != '\n'), "{text:?}");
+        assert_eq!(text.matches("\\x1b]0;x\\x07\\x9b\\u{202e}").count(), 5, "{text}");
+        assert_eq!(text.matches('\n').count(), 1, "a message may have lines, an operation and a key none: {text}");
     }
 
     #[test]

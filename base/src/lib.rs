@@ -13,6 +13,6 @@ mod units;
 pub use error::{Error, ErrorKind, Result};
 pub use ids::{CallId, ChannelId, ConnectionId, ExecutableId, ObjectId, SegmentId};
 pub use nearest::nearest;
-pub use printable::printable;
+pub use printable::{is_obeyed, printable, printable_json, printable_line, printable_output};
 pub use time::{Clock, Instant, Random, SeededRandom, SystemClock};
 pub use units::Bytes;

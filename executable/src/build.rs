@@ -6,6 +6,7 @@
 
 mod cache;
 mod command;
+mod confined;
 mod generate;
 mod headers;
 mod plan;
@@ -21,6 +22,7 @@ use farcall_idl::interface::{Code, Module};
 
 pub use crate::library::needs_link;
 use cache::Cache;
+pub use confined::Confinement;
 use farcall_native::signature::Signature;
 
 use crate::serve::check_callbacks;
@@ -42,13 +44,22 @@ pub struct BuildOptions {
     pub source_directory: PathBuf,
     /// Longest time for each run of compiler or linker.
     pub time_max: Duration,
+    /// By what compiler and linker are held to the module's files; none where whoever runs them wrote the module.
+    pub confinement: Option<Confinement>,
 }
 
 impl BuildOptions {
     /// Options for a module whose IDL file lies in `source_directory`; a run of the compiler may take two minutes.
     pub fn new(directory: PathBuf, library_directory: PathBuf, source_directory: PathBuf) -> BuildOptions {
         let time_max = Duration::from_secs(120);
-        BuildOptions { directory, library_directory, include_directories: Vec::new(), source_directory, time_max }
+        BuildOptions {
+            directory,
+            library_directory,
+            include_directories: Vec::new(),
+            source_directory,
+            time_max,
+            confinement: None,
+        }
     }
 }
 

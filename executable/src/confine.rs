@@ -5,22 +5,26 @@
 //! |---|---|
 //! | memory, file, descriptors | rlimits: DATA (private memory, so that shared arguments do not count), FSIZE, NOFILE |
 //! | tasks | the cgroup that the process joins, or RLIMIT_NPROC |
-//! | files, signals to strangers | landlock |
-//! | sockets, tracing, other groups, namespaces, modes and owners of files | seccomp |
+//! | files, signals to strangers, abstract sockets | landlock |
+//! | other sockets, tracing, other groups and sessions, namespaces, modes and owners of files | seccomp |
 //! | user | setgroups, setgid, setuid; capabilities are dropped whoever it is |
 //! | core files | RLIMIT_CORE: they would hold the caller's data |
 //!
-//! The processor time of a call is set at its beginning, see [`begin_call`].
+//! Whatever loads the module's code is held to all of it, an executable, a zygote and a check alike: constructors and imports
+//! run before any function of ours. What the kernel lacks is left out, and known ([`not_held`]). The processor time of a call
+//! is set at its beginning, see [`begin_call`].
 
 mod calls;
 mod filter;
 mod folders;
+mod means;
+mod plan;
 mod refusals;
 
 use std::sync::OnceLock;
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::spawner::rules::{Files, Missing, Network, RULES_VARIABLE, Rules};
+use farcall_interfaces::spawner::rules::{Confinement, Missing, RULES_VARIABLE, Rules};
 use farcall_interfaces::spawner::zygote::ZYGOTE_VARIABLE;
 use rustix::process::{Gid, Resource, Rlimit, Uid, getpid, getppid, getrlimit, setrlimit};
 use rustix::thread::{
@@ -29,8 +33,9 @@ use rustix::thread::{
 
 pub(crate) use calls::{begin_call, end_call};
 pub(crate) use filter::Own;
-pub use filter::available as seccomp_available;
-pub use folders::available as landlock_available;
+pub use means::kernel_means;
+pub use plan::{KernelMeans, NotHeld, Plan, not_held, plan};
+use refusals::Role;
 
 static RULES: OnceLock<Rules> = OnceLock::new();
 
@@ -58,16 +63,55 @@ pub fn confine() -> Result<()> {
         std::env::set_current_dir(folder).map_err(failed)?;
     }
     limit(rules)?;
+    let plan = plan(kernel_means(), rules);
+    refuse_missing(rules, &plan)?;
     // What is granted is found by who starts the module: its user may not reach all of that by name.
-    let granted = (rules.files == Files::Granted).then(|| folders::granted(rules)).transpose()?;
+    let granted = plan.files.then(|| folders::granted(rules)).transpose()?;
     become_user(rules)?;
     set_no_new_privs(true).map_err(|errno| system("give up new privileges", errno.into()))?;
-    if let Some(granted) = granted {
-        or_missing(rules, folders::restrict(granted)?, "files", "landlock (Linux 5.13)")?;
+    granted.map(folders::restrict).transpose()?;
+    if plan.scopes {
+        folders::keep_inside()?;
     }
-    let outside = if rules.network == Network::Off { filter::Sockets::Refused } else { filter::Sockets::Allowed };
     let zygote = std::env::var_os(ZYGOTE_VARIABLE).map(|_| getpid());
-    or_missing(rules, filter::restrict(outside, rules.files, &[getppid(), zygote])?, "network", "seccomp")
+    let role = match zygote {
+        _ if rules.confinement == Confinement::Launcher => Role::Launcher,
+        Some(_) => Role::Zygote,
+        None => Role::Executable,
+    };
+    if role == Role::Zygote {
+        // What loses its parent comes here, also of what is started before `main`.
+        let _ = rustix::process::set_child_subreaper(Some(getpid()));
+    }
+    if plan.calls {
+        filter::restrict(rules, role, &[getppid(), zygote])?;
+    }
+    Ok(())
+}
+
+/// Holds this process, which a launcher has started, to what its module is held to. It has the launcher's user, limits and
+/// cgroup already. On another host than the server's there are other files: there, system calls alone are held.
+///
+/// # Errors
+/// As [`confine`].
+pub fn confine_rank() -> Result<()> {
+    let mut rules = rules()?.clone();
+    if rules.confinement == Confinement::Launcher {
+        rules.confinement = Confinement::Module;
+    }
+    let plan = plan(kernel_means(), &rules);
+    let is_here = rules.folder.as_ref().is_some_and(|folder| std::path::Path::new(folder).is_dir());
+    set_no_new_privs(true).map_err(|errno| system("give up new privileges", errno.into()))?;
+    if plan.files && is_here {
+        folders::restrict(folders::granted(&rules)?)?;
+    }
+    if plan.scopes {
+        folders::keep_inside()?;
+    }
+    if plan.calls {
+        filter::restrict(&rules, Role::Executable, &[getppid()])?;
+    }
+    Ok(())
 }
 
 /// Joins the cgroups that count this process.
@@ -116,18 +160,12 @@ fn become_user(rules: &Rules) -> Result<()> {
         .map_err(|errno| system("give up capabilities", errno.into()))
 }
 
-/// Whether the system could hold a rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Held {
-    Yes,
-    No,
-}
-
-fn or_missing(rules: &Rules, held: Held, what: &str, mechanism: &str) -> Result<()> {
-    if held == Held::Yes || rules.missing == Missing::Allowed {
+/// Runs nothing where a limit of the manifest that is required cannot be held.
+fn refuse_missing(rules: &Rules, plan: &Plan) -> Result<()> {
+    let Some((key, needs)) = plan.missing_limit(rules).filter(|_| rules.missing == Missing::Refused) else {
         return Ok(());
-    }
-    let message = format!("this system cannot hold the module's rule on {what}: it has no {mechanism}");
+    };
+    let message = format!("this system cannot hold the module's limit {key}: it has no {needs}");
     Err(Error::new(ErrorKind::Unavailable, "start the executable", message)
         .fix("run the server on a newer kernel, or set limits.required = false in farcall.toml"))
 }

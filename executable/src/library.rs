@@ -5,6 +5,7 @@
 //! linked *without* what it needs (`libmine.so` with `dgemm_` undefined) makes the others of its module visible to it.
 
 mod elf;
+mod loaded;
 mod loader;
 pub(crate) mod names;
 mod nearest;
@@ -20,6 +21,7 @@ use farcall_idl::interface::{Code, Module};
 use crate::entry::EntryPoint;
 use crate::serve::HOST_ENTRIES;
 use crate::words;
+pub use loaded::{files_of_libraries, files_of_program};
 use loader::{Handle, Scope, Symbol};
 use names::LibraryName;
 

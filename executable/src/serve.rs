@@ -58,7 +58,7 @@ pub use module::check_module;
 pub use nest::{in_call, running_server};
 pub(crate) use running::{HOST_ENTRIES, show_host};
 pub(crate) use start::end_with_parent;
-pub use start::{confine_inspection, host_main, linked_main, run_program};
+pub use start::{confine_inspection, host_main, linked_main, run_program, run_rank};
 
 /// Largest sum of one call's arrays that an executable accepts; the server's own limit is lower and checked first.
 const CALL_BYTES_MAX: u64 = 1 << 46;

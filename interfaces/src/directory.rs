@@ -2,6 +2,7 @@
 //!
 //! A directory answers from what publishers told it; it reads no interface file and starts nothing.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,12 +30,16 @@ pub enum Request {
     Resolve {
         /// The name as the caller wrote it.
         name: String,
+        /// Modules that the asker may know of; all others are as if they were not published.
+        visible: Visible,
     },
     /// Find what an executable is to be held for: a routine or a class, by its full name.
     /// Answer: [`Response::Held`]; `NotFound`, `InvalidArgument` for a method.
     Hold {
         /// `module/routine` or `module/Class`.
         name: String,
+        /// As for [`Request::Resolve`].
+        visible: Visible,
     },
     /// Every routine. Answer: [`Response::Listing`].
     List,
@@ -44,6 +49,34 @@ pub enum Request {
         /// The revision that the asker knows.
         revision: u64,
     },
+}
+
+/// Modules that somebody may know of: answers, and what they suggest, come from these alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Visible {
+    /// Every module.
+    #[default]
+    All,
+    /// These, published or not.
+    Only(Arc<BTreeSet<String>>),
+}
+
+impl Visible {
+    /// Whether the module is one of them.
+    pub fn shows(&self, module: &str) -> bool {
+        match self {
+            Visible::All => true,
+            Visible::Only(modules) => modules.contains(module),
+        }
+    }
+
+    /// The same where letters may be of another case.
+    pub fn shows_in_other_case(&self, module: &str) -> bool {
+        match self {
+            Visible::All => true,
+            Visible::Only(modules) => modules.iter().any(|known| known.eq_ignore_ascii_case(module)),
+        }
+    }
 }
 
 /// The answers.
@@ -135,6 +168,10 @@ pub struct PublishedModule {
 pub struct ExecutableImage {
     /// The program.
     pub kind: ImageKind,
+    /// The files that the loader opens for it: all but those of the system.
+    pub readable: Vec<String>,
+    /// Whose code it is.
+    pub trust: Trust,
     /// Variables set for the executable, on top of the server's own environment.
     pub environment: Vec<(String, String)>,
     /// How it is started: empty or `normal`; `MPI`, `BLACS` as the interface file says.
@@ -145,6 +182,16 @@ pub struct ExecutableImage {
     pub launcher: String,
     /// The module's routines, encoded for the executable, which reads them from its connection.
     pub module_text: Arc<[u8]>,
+}
+
+/// Whose code a module is, as its server sees it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Trust {
+    /// It is confined: it may do what its routines need, and what the manifest grants.
+    #[default]
+    Confined,
+    /// The owner of the server has published it, on a server of the owner's own: it may do what the owner may.
+    Owner,
 }
 
 /// Which program runs a module's routines.

@@ -4,6 +4,7 @@ mod listening;
 mod output;
 mod ranks;
 pub mod rules;
+pub mod system_files;
 pub mod zygote;
 
 use std::fmt;
@@ -29,6 +30,10 @@ pub const JOBS_SLOT: &str = "jobs";
 
 /// The environment variable that tells an executable which inherited descriptor is its connection.
 pub const SOCKET_VARIABLE: &str = "FARCALL_SOCKET";
+
+/// The first byte that the first of an MPI's processes sends. All of them dial the spawner before they know their ranks; the
+/// others close what they dialled.
+pub const LEADS: u8 = b'L';
 
 /// The folder in a module's working folder in which the executable with this process number keeps the files of the call
 /// that it runs. It removes them after the call; its spawner does when the process has ended.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use farcall_base::{Error, Result};
 use farcall_idl::encode::{contract_hash, encode_interface, encode_module};
-use farcall_interfaces::directory::{ExecutableImage, ImageKind, PublishedModule, PublishedRoutine};
+use farcall_interfaces::directory::{ExecutableImage, ImageKind, PublishedModule, PublishedRoutine, Trust};
 
 const IDL: &str = "Module NAME; Library \"libsimulated.so\";
 Define scale(IN int n, INOUT double x[n]) \"doubles and adds one\" Calls \"C\" scale(n, x);";
@@ -17,6 +17,8 @@ pub fn routine(index: usize) -> Result<Arc<PublishedRoutine>> {
     let text = IDL.replace("NAME", &name(index));
     let compiled = farcall_idl::compile("simulated.idl", &text).map_err(Error::from)?;
     let executable = ExecutableImage {
+        readable: Vec::new(),
+        trust: Trust::Confined,
         kind: ImageKind::GenericHost { libraries: compiled.libraries.clone() },
         environment: Vec::new(),
         backend: String::new(),

@@ -240,7 +240,7 @@ impl World {
 
     fn act(&mut self, action: Action) {
         match action {
-            Action::Resolve { connection, channel, name } => {
+            Action::Resolve { connection, channel, name, .. } => {
                 let index =
                     (0..self.plan.modules.max(1)).find(|index| name == format!("{}/scale", module::name(*index)));
                 let missing = || Error::new(ErrorKind::NotFound, "find a routine", "no such routine");

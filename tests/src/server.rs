@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use farcall_client::{Client, Result};
 
-use crate::{Directory, program, root};
+use crate::{Directory, manifest_of, program, root};
 
 /// The variable that tells a server's processes from others.
 const MARK: &str = "FARCALL_TEST_SERVER";
@@ -136,6 +136,11 @@ impl Server {
     ) -> std::result::Result<Server, String> {
         // Executables inherit it: so a test finds all processes of its server, wherever they went.
         let mark = format!("{MARK}={}", directory.0.display());
+        // Code is confined as on a server for others.
+        if !command.get_args().any(|argument| argument == "--manifest") {
+            let manifest = directory.write("confined.toml", &manifest_of("", ""));
+            command.arg("--manifest").arg(manifest);
+        }
         command.env(MARK, &directory.0).args(["--private", "--"]).args(files);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));

@@ -8,6 +8,8 @@ mod calls;
 mod checks;
 #[path = "cli/edges.rs"]
 mod edges;
+#[path = "cli/foreign.rs"]
+mod foreign;
 #[path = "cli/lists.rs"]
 mod lists;
 #[path = "cli/terminal.rs"]

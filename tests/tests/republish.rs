@@ -9,8 +9,8 @@ use std::time::Duration;
 use farcall_base::ErrorKind;
 use farcall_client::{Client, Routine};
 use farcall_idl::encode::{contract_hash, encode_interface, encode_module};
-use farcall_interfaces::directory::{self, DirectoryHandle, ExecutableImage, ImageKind};
-use farcall_interfaces::directory::{Part, Publication, Request, Response, RoutineData};
+use farcall_interfaces::directory::{self, DirectoryHandle, ExecutableImage, ImageKind, Trust};
+use farcall_interfaces::directory::{Part, Publication, Request, Response, RoutineData, Trust};
 use farcall_interfaces::stream::Listener;
 use farcall_kernel::{Manifest, Node};
 use farcall_rpc_server::{Options, Transports};
@@ -38,6 +38,7 @@ const TRANSPORTS: Transports = Transports {
         }))
     },
     own_uid: farcall_transport_unix::own_uid,
+    was_started_here: farcall_transport_unix::was_started_here,
     host: String::new,
 };
 
@@ -66,6 +67,8 @@ fn publication(folder: &Path, version: u32) -> Publication {
     compile("version.c", &library, &["-shared", "-fPIC", &format!("-DVERSION={version}")]);
     let module = farcall_idl::compile("m.idl", IDL).unwrap();
     let executable = ExecutableImage {
+        readable: Vec::new(),
+        trust: Trust::Confined,
         kind: ImageKind::GenericHost { libraries: vec![library.display().to_string()] },
         environment: Vec::new(),
         backend: String::new(),

@@ -57,6 +57,49 @@ fn the_table_says_who_may_call_what() {
 }
 
 #[test]
+fn names_that_may_not_be_called_are_as_if_they_were_not_there() {
+    let directory = Directory::new();
+    let table =
+        "access = [{ who = [\"anna\"], call = [\"battery\"] }, { who = [\"bert\"], call = [\"ep\"], publish = true }]";
+    let (server, bert) = serve(&directory, table);
+    let bert = enter(&server, &bert);
+    let time = Duration::from_secs(60);
+    let found = |name: &str| bert.routine(name).err().map(|error| (error.kind(), error.to_string()));
+    let held = |name: &str| {
+        let held = bert.hold(name, 1, &farcall_client::HoldOptions::default()).and_then(|hold| hold.ready(Some(time)));
+        held.err().map(|error| (error.kind(), error.to_string()))
+    };
+    // What is there; what is not, in that module and in none; what is nearly there. The same words, but for the name.
+    let alike = [["f_int", "f_nothing", "f_imt"], ["battery/f_int", "battery/f_nothing", "battery/f_imt"]];
+    for names in alike {
+        for ask in [&found as &dyn Fn(&str) -> _, &held] {
+            let answers = names.map(|name| {
+                let (kind, text): (ErrorKind, String) = ask(name).unwrap();
+                (kind, text.replace(name, "NAME"))
+            });
+            assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
+            assert!(!answers[0].1.contains("f_int") && !answers[0].1.contains("did you mean"), "{answers:?}");
+        }
+    }
+    let modules = ["battery/f_int", "nowhere/f_int"].map(|name| {
+        let (kind, text) = found(name).unwrap();
+        (kind, text.replace(name.split_once('/').unwrap().0, "MODULE"))
+    });
+    assert_eq!(modules[0], modules[1]);
+    // A module's own name, a near one, and a class's lead nowhere either; what may be called is still suggested.
+    let answers = ["battery", "batter", "nowhere"].map(|name| found(name).unwrap().1.replace(name, "NAME"));
+    assert!(answers.iter().all(|answer| *answer == answers[0] && !answer.contains("module battery")), "{answers:?}");
+    let own = bert.routines().unwrap()[0].name().to_owned();
+    let (_, text) = found(&format!("{own}x")).unwrap();
+    assert!(text.contains(&format!("did you mean {own}")), "{text}");
+    // Who may publish is told of no other module's name by what an order suggests.
+    let error = bert.administer(farcall_client::Order::Withdraw("batter".to_owned()), time).err().unwrap();
+    assert!(error.kind() == ErrorKind::NotFound && !error.to_string().contains("battery"), "{error}");
+    let error = bert.administer(farcall_client::Order::Withdraw("epp".to_owned()), time).err().unwrap();
+    assert!(error.to_string().contains("did you mean ep?"), "{error}");
+}
+
+#[test]
 fn a_table_that_changes_holds_from_the_next_reload_on() {
     let directory = Directory::new();
     let table = |calls: &str| {

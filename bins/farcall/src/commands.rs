@@ -28,10 +28,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use farcall_base::{Error, ErrorKind, Result, printable};
+use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::Diagnostics;
 
-use crate::output::{output, say};
+use crate::output::{json_line, output, tell};
 use crate::publish::check_from_stdin;
 use crate::serve::{ServeArguments, serve};
 
@@ -132,6 +132,9 @@ pub struct HostArguments {
     /// Become this program, a linked executable or an interpreter, with all arguments that follow
     #[arg(long, value_name = "PROGRAM", num_args = 1.., allow_hyphen_values = true)]
     run: Vec<OsString>,
+    /// The same for a process that an MPI's launcher starts
+    #[arg(long, value_name = "PROGRAM", num_args = 1.., allow_hyphen_values = true)]
+    rank: Vec<OsString>,
     /// The module's name, for the list of processes only
     #[arg(value_name = "MODULE")]
     _module: Option<String>,
@@ -169,10 +172,12 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Ng(arguments) => ng::ng(&arguments),
         Command::Completions(arguments) => shell::completions(&arguments).map(success),
         Command::Man(arguments) => shell::man(&arguments).map(success),
-        Command::Host(HostArguments { check: false, run, .. }) => {
-            let status = match run.split_first() {
-                Some((program, arguments)) => farcall_executable::serve::run_program(Path::new(program), arguments),
-                None => farcall_executable::serve::host_main(),
+        Command::Host(HostArguments { check: false, run, rank, .. }) => {
+            use farcall_executable::serve::{host_main, run_program, run_rank};
+            let status = match (run.split_first(), rank.split_first()) {
+                (Some((program, arguments)), _) => run_program(Path::new(program), arguments),
+                (None, Some((program, arguments))) => run_rank(Path::new(program), arguments),
+                (None, None) => host_main(),
             };
             Ok(ExitCode::from(u8::try_from(status).unwrap_or(1)))
         }
@@ -191,8 +196,8 @@ fn host_check() -> ExitCode {
 pub fn explain(error: &Error) {
     let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<Diagnostics>());
     match source {
-        Some(diagnostics) => say(&printable(&diagnostics.to_string())),
-        None => say(&format!("farcall: {}", printable(&error.to_string()))),
+        Some(diagnostics) => tell(&diagnostics.to_string()),
+        None => tell(&format!("farcall: {error}")),
     }
 }
 
@@ -201,7 +206,7 @@ pub fn explain_as_json(error: &Error) {
     let told = serde_json::json!({
         "error": error.kind().name(), "message": error.to_string(), "advice": error.advice(), "retryable": error.is_retryable(),
     });
-    say(&told.to_string());
+    tell(&json_line(&told));
 }
 
 /// The process's exit status for an error: 2 for what the user wrote, 3 for what is not there, 4 for a routine that

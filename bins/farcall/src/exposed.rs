@@ -1,9 +1,15 @@
-//! Files of the server's own that lie where its modules may read or write: whoever publishes there should know.
+//! Files of the server's own that its modules could read or write: a confined module that could is not served.
+//!
+//! What a module can open is what it is granted by landlock, the system's files among it, and what its user may open by the
+//! files' modes. A folder is known by its device and inode, too, so that neither a link nor another mount hides it.
 
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use farcall_base::{Error, ErrorKind};
 use farcall_rpc_server::Options;
-use farcall_spawner_local::Grants;
+use farcall_spawner_local::{FileGrants, Grants};
 
 use crate::authority::authority_folder;
 use crate::transports::{server_files, token_file};
@@ -28,10 +34,12 @@ pub fn own_files(options: &Options, manifest: Option<&Path>) -> Vec<OwnFile> {
     let mut own = vec![
         OwnFile::new("the authority's key", authority.join("authority.pem")),
         OwnFile::new("the authority's list of certificates", authority.join("issued.json")),
+        OwnFile::new("the users' keys", authority.join("users")),
         OwnFile::new("the server's credentials", files.credentials),
         OwnFile::new("the list of revoked certificates", files.revocations),
         OwnFile::new("the token of TCP clients", token_file(options)),
     ];
+    own.extend(farcall_rpc_server::results_folder(options).map(|folder| OwnFile::new("results of kept calls", folder)));
     own.extend(manifest.map(|manifest| OwnFile::new("the manifest", manifest)));
     if !options.audit_file.is_empty() {
         own.push(OwnFile::new("the audit log", &options.audit_file));
@@ -39,17 +47,77 @@ pub fn own_files(options: &Options, manifest: Option<&Path>) -> Vec<OwnFile> {
     own
 }
 
-/// What a module may do with files that are there and not for it: a line for each.
+/// Whether a path leads to one of these, or into a folder of them: nobody is to have the server read that in his place.
+pub fn is_own(path: &Path, own: &[OwnFile]) -> bool {
+    let Ok(real) = path.canonicalize() else { return false };
+    own.iter()
+        .filter(|file| file.what != "the manifest")
+        .any(|file| file.path.canonicalize().is_ok_and(|own| real.starts_with(&own)) || same(&real, &file.path))
+}
+
+/// What a module could do with files that are there and not for it: a line for each.
 pub fn exposed(whose: &str, grants: &Grants, own: &[OwnFile]) -> Vec<String> {
-    let rights = [("write to", &grants.writable), ("read", &grants.readable)];
     let line = |file: &OwnFile| {
         let real = std::fs::canonicalize(&file.path).ok()?;
-        let lies_in = |folder: &&String| std::fs::canonicalize(folder).is_ok_and(|folder| real.starts_with(folder));
-        let (right, folder) = rights.iter().find_map(|(right, list)| Some((right, list.iter().find(lies_in)?)))?;
+        let (right, why) = way_to(grants, &real)?;
         let (what, path) = (file.what, file.path.display());
-        Some(format!("{whose} may {right} {what} ({path}), for it lies in {folder}: keep one of them elsewhere"))
+        Some(format!("{whose} may {right} {what} ({path}), {why}"))
     };
     own.iter().filter_map(line).collect()
+}
+
+/// The error of a server, or a publisher, whose module could open such files.
+pub fn refusal(lines: &[String]) -> Option<Error> {
+    let first = lines.first()?;
+    let more = if lines.len() > 1 { format!(" (and {} more)", lines.len() - 1) } else { String::new() };
+    Some(Error::new(ErrorKind::PermissionDenied, "publish a module", format!("{first}{more}")).fix(
+        "keep one of them elsewhere, name other folders in readable and writable, or give the module a user of its own \
+             (limits.user); farcall doctor --manifest FILE names all",
+    ))
+}
+
+/// How a module gets at a file, and why.
+fn way_to(grants: &Grants, real: &Path) -> Option<(&'static str, String)> {
+    match grants.files {
+        FileGrants::Owner => None,
+        FileGrants::All => {
+            let opens = !grants.has_own_user && !is_public(real);
+            opens.then(|| ("read", "for files = \"all\" opens every file that the server's user can read".to_owned()))
+        }
+        FileGrants::Granted => {
+            let within = |folder: &&String| lies_in(real, Path::new(folder));
+            let found = |list: &[String]| list.iter().find(within).cloned();
+            let because = |folder: String| format!("for it lies in {folder}: keep one of them elsewhere");
+            let write = found(&grants.writable).map(|folder| ("write to", because(folder)));
+            write.or_else(|| found(&grants.readable).map(|folder| ("read", because(folder))))
+        }
+    }
+}
+
+/// Whether a file is the granted one, or below a granted folder, by name or by inode.
+fn lies_in(real: &Path, granted: &Path) -> bool {
+    let Ok(metadata) = std::fs::metadata(granted) else { return false };
+    let is = |path: &Path| std::fs::metadata(path).is_ok_and(|other| identity(&other) == identity(&metadata));
+    // A folder of the server's own is opened by what is granted inside it, too.
+    let below = granted.canonicalize().is_ok_and(|granted| real.starts_with(&granted) || granted.starts_with(real));
+    below || real.ancestors().any(is)
+}
+
+fn same(one: &Path, other: &Path) -> bool {
+    match (std::fs::metadata(one), std::fs::metadata(other)) {
+        (Ok(one), Ok(other)) => identity(&one) == identity(&other),
+        _ => false,
+    }
+}
+
+fn identity(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
+}
+
+/// Whether everybody on this host may read a file anyway.
+fn is_public(path: &Path) -> bool {
+    let has = |path: &Path, bits: u32| std::fs::metadata(path).is_ok_and(|data| data.mode() & bits == bits);
+    has(path, 0o004) && path.ancestors().skip(1).all(|folder| has(folder, 0o001))
 }
 
 #[cfg(test)]
@@ -66,20 +134,43 @@ mod tests {
             std::fs::write(place.join("key"), "").unwrap();
         }
         std::os::unix::fs::symlink(&open, folder.join("link")).unwrap();
+        std::fs::hard_link(closed.join("key"), folder.join("alias")).unwrap();
         let own = [
             OwnFile::new("the first", open.join("key")),
             OwnFile::new("the second", closed.join("key")),
             OwnFile::new("the third", open.join("not there")),
         ];
         let text = |path: &Path| vec![path.display().to_string()];
-        let said = |readable, writable| exposed("module m", &Grants { readable, writable }, &own);
+        let grants = |readable, writable| Grants { readable, writable, ..Grants::default() };
+        let said = |readable, writable| exposed("module m", &grants(readable, writable), &own);
         assert!(said(Vec::new(), Vec::new()).is_empty());
         for place in [open.clone(), folder.join("link")] {
             let lines = said(text(&place), Vec::new());
             assert!(lines.len() == 1 && lines[0].starts_with("module m may read the first ("), "{lines:?}");
         }
+        let lines = said(text(&folder.join("alias")), Vec::new());
+        assert!(lines.len() == 1 && lines[0].starts_with("module m may read the second ("), "{lines:?}");
         let lines = said(text(&folder), text(&closed));
         assert!(lines.len() == 2 && lines[1].starts_with("module m may write to the second ("), "{lines:?}");
+        assert!(refusal(&lines).unwrap().to_string().contains("and 1 more") && refusal(&[]).is_none());
+        assert!(is_own(&folder.join("alias"), &own) && !is_own(&folder.join("not there"), &own));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_module_that_may_open_all_files_is_judged_by_its_user() {
+        let folder = std::env::temp_dir().join(format!("farcall-exposed-all-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("key"), "").unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(folder.join("key"), mode).unwrap();
+        let own = [OwnFile::new("the key", folder.join("key"))];
+        let count =
+            |files, has_own_user| exposed("module m", &Grants { files, has_own_user, ..Grants::default() }, &own).len();
+        assert_eq!(
+            [count(FileGrants::All, false), count(FileGrants::All, true), count(FileGrants::Owner, false)],
+            [1, 0, 0]
+        );
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

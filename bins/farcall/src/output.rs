@@ -1,4 +1,6 @@
-//! Standard output that a reader may close at any time, as in `farcall ls | head -1`, or never read; and messages to the person.
+//! Where this program prints: text of others is shown, never obeyed, and a reader may close the output at any time, as in
+//! `farcall ls | head -1`, or never read. Other files of the program print by what is here; tools/tidy/printing.txt has the
+//! exceptions.
 //!
 //! No command waits forever for a reader (docs/explanation/waiting.md). Standard output waits for as long as the command's time
 //! limit or `$FARCALL_OUTPUT_TIMEOUT` says; a message on standard error waits for a moment, and is counted where it is lost.
@@ -8,10 +10,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use farcall_base::{Error, Result, printable};
+use farcall_base::{Error, Result, printable, printable_json, printable_output};
 use farcall_interfaces::outlet;
 use farcall_rpc_server::{LogFormat, moment};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::inherited::is_without_output;
 
@@ -104,11 +106,15 @@ pub fn output() -> outlet::Patient<'static> {
     outlet::output().patient(patience())
 }
 
-/// Writes to standard output; a reader that has seen enough is no error.
+/// Writes text to standard output, printable; a reader that has seen enough is no error.
 ///
 /// # Errors
 /// `TimedOut` when its reader takes nothing; `System` for anything else, such as a full disk.
 pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    written(|out| write(&mut Printable(out)))
+}
+
+fn written(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     if is_without_output() {
         let message = "standard output is closed, and what was to be written there is lost";
         return Err(Error::new(farcall_base::ErrorKind::System, "write the output", message)
@@ -135,6 +141,52 @@ pub fn not_read() -> Error {
         .fix(format!("write it to a file, or give its reader more time: --timeout, or {VARIABLE} in seconds"))
 }
 
+/// Writes JSON to standard output, over several lines.
+///
+/// # Errors
+/// As [`print`].
+pub fn print_json(value: &Value) -> Result<()> {
+    print(|out| writeln!(out, "{}", printable_json(&format!("{value:#}"))))
+}
+
+/// A value as JSON on one line, for a terminal as well as for a program.
+pub fn json_line(value: &Value) -> String {
+    printable_json(&value.to_string()).into_owned()
+}
+
+/// Writes what is a file's content to standard output: byte by byte as it is for a program, printable on a terminal.
+///
+/// # Errors
+/// As [`print`].
+pub fn print_content(content: &[u8]) -> Result<()> {
+    if io::stdout().is_terminal() {
+        return print(|out| out.write_all(content));
+    }
+    written(|out| out.write_all(content))
+}
+
+/// Makes text printable on its way. A character is never split: it comes from `write!`, or whole.
+pub struct Printable<W>(pub W);
+
+impl<W: Write> Write for Printable<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => self.0.write_all(printable(text).as_bytes())?,
+            Err(_) => self.0.write_all(printable_output(bytes).as_bytes())?,
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// A line for the person as it is, such as warnings of a compiler.
+pub fn tell(text: &str) {
+    say(&printable(text));
+}
+
 /// Notices from now on are written as the server's log is.
 pub fn speak_as(format: LogFormat) {
     SPEAKS_JSON.store(format == LogFormat::Json, Ordering::Relaxed);
@@ -150,10 +202,10 @@ pub fn notice(text: &str) {
 
 fn json_notice(text: &str) -> String {
     let time = moment(SystemTime::now());
-    json!({"time": time, "level": "info", "event": "server", "message": text}).to_string()
+    json_line(&json!({"time": time, "level": "info", "event": "server", "message": text}))
 }
 
-/// Writes lines to standard error. Where nobody reads them within a moment they are lost, and counted: the next that somebody
+/// Writes printable lines to standard error. Where nobody reads them within a moment they are lost, and counted: the next that somebody
 /// reads says how many.
 pub fn say(text: &str) {
     let lost = LOST.load(Ordering::Relaxed);
@@ -219,4 +271,26 @@ pub fn bytes(count: u64) -> String {
         (value, unit) = (value / 1024.0, next);
     }
     if unit == "B" { format!("{count} B") } else { format!("{value:.1} {unit}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_is_printed_commands_no_terminal() {
+        let mut out = Vec::new();
+        let mut printing = Printable(&mut out);
+        let (one, two) = ("\x1b[2J\u{202e}", "\u{9b}");
+        write!(printing, "a {one}\n\t{two:5}|").and_then(|()| printing.write_all(b"\xff\x1b")).expect("room");
+        assert_eq!(String::from_utf8_lossy(&out), "a \\x1b[2J\\u{202e}\n\t\\x9b    |\u{fffd}\\x1b");
+    }
+
+    #[test]
+    fn json_stays_json() {
+        let value = json!({"a\u{9b}": "\x1b]0;x\x07\u{202e}\u{e0041}\n"});
+        let line = json_line(&value);
+        assert!(line.is_ascii(), "{line}");
+        assert_eq!(serde_json::from_str::<Value>(&line).expect("JSON"), value);
+    }
 }

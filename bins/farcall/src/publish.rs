@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_executable::build::{BuildOptions, build, needs_link, preprocess_with};
-use farcall_executable::library::library_names;
+use farcall_executable::build::{BuildOptions, Confinement, build, needs_link, preprocess_with};
+use farcall_executable::library::{files_of_libraries, files_of_program, library_names};
 use farcall_idl::encode::{contract_hash, encode_interface, encode_module};
 use farcall_idl::interface::{Code, Module};
-use farcall_interfaces::directory::{ExecutableImage, ImageKind, Part, Publication, RoutineData};
+use farcall_interfaces::directory::{ExecutableImage, ImageKind, Part, Publication, RoutineData, Trust};
 use farcall_interfaces::plain_file;
 use farcall_wire::Publication as HostPublication;
 
@@ -27,7 +27,7 @@ const LIBRARY_DIRECTORY_VARIABLE: &str = "FARCALL_LIBRARY_DIRECTORY";
 /// # Errors
 /// `NotFound`, or `InvalidSource` with every mistake of the file as its source.
 pub fn compile(file: &Path) -> Result<Module> {
-    compile_as(file, Preprocessing::WhereNeeded, &[])
+    compile_as(file, Preprocessing::WhereNeeded, &[], None)
 }
 
 /// When an interface file goes through the C preprocessor.
@@ -41,11 +41,16 @@ pub enum Preprocessing {
     Never,
 }
 
-/// The same with options of the preprocessor.
+/// The same with options of the preprocessor, and a confinement for it where the file is somebody else's.
 ///
 /// # Errors
 /// As [`compile`].
-pub fn compile_as(file: &Path, preprocessing: Preprocessing, options: &[String]) -> Result<Module> {
+pub fn compile_as(
+    file: &Path,
+    preprocessing: Preprocessing,
+    options: &[String],
+    confinement: Option<&Confinement>,
+) -> Result<Module> {
     let text = read(file)?;
     check_is_interface(file, &text)?;
     let wanted = match preprocessing {
@@ -53,7 +58,7 @@ pub fn compile_as(file: &Path, preprocessing: Preprocessing, options: &[String])
         Preprocessing::Always => true,
         Preprocessing::Never => false,
     };
-    let text = if wanted { preprocess_with(file, options)? } else { text };
+    let text = if wanted { preprocess_with(file, options, confinement)? } else { text };
     farcall_idl::compile(&file.display().to_string(), &text).map_err(Error::from)
 }
 
@@ -108,11 +113,21 @@ pub fn read_bytes(file: &Path) -> Result<Vec<u8>> {
 /// # Errors
 /// As [`compile`]; `Unavailable` for a missing library, symbol or compiler.
 pub fn publication(file: &Path, interpreters: &Interpreters) -> Result<(Publication, String)> {
+    let (mut publication, warnings) = untrusted_publication(file, interpreters)?;
+    let trust = interpreters.trust(file);
+    publication.parts.iter_mut().for_each(|part| part.executable.trust = trust);
+    Ok((publication, warnings))
+}
+
+/// The same, and nothing is said yet of whose code it is.
+fn untrusted_publication(file: &Path, interpreters: &Interpreters) -> Result<(Publication, String)> {
     if stubs::is_stub(file) {
         return stubs::publication(file, interpreters);
     }
     if !is_python(file) {
-        return publication_of(compile(file)?, file, interpreters);
+        let confinement = interpreters.compilers(file);
+        let module = compile_as(file, Preprocessing::WhereNeeded, &[], confinement.as_ref())?;
+        return publication_of(module, file, interpreters);
     }
     let Described { module, kind, warnings } = interpreters.describe(file, &read(file)?)?;
     let warnings = with_nothing_to_publish(warnings, &module, file);
@@ -144,18 +159,33 @@ fn image_of(module: &Module, file: &Path, interpreters: &Interpreters) -> Result
     if has_body || needs_link(module) || module.is_parallel() {
         let mut options = BuildOptions::new(cache_directory()?, library_directory()?, folder);
         options.include_directories = include_directories();
+        options.confinement = interpreters.compilers(file);
         let built = build(module, &options)?;
         return Ok((ImageKind::Linked { path: built.path.display().to_string() }, built.warnings));
     }
     let libraries = library_names(module, &folder);
-    check_in_child(module, &libraries, interpreters).map_err(|error| error.with("file", file.display()))?;
+    check_in_child(module, &libraries, file, interpreters).map_err(|error| error.with("file", file.display()))?;
     Ok((ImageKind::GenericHost { libraries }, String::new()))
+}
+
+/// The files that the loader opens for what runs a module: it may read these, and nothing beside them.
+pub fn loaded_files(kind: &ImageKind) -> Vec<String> {
+    let files = match kind {
+        ImageKind::GenericHost { libraries } => files_of_libraries(libraries),
+        ImageKind::Linked { path } => files_of_program(Path::new(path)),
+        // It says itself what it reads.
+        ImageKind::Interpreted { program, .. } => files_of_program(Path::new(program)),
+    };
+    // A path with a line break cannot be passed on.
+    files.iter().filter_map(|file| file.to_str()).filter(|file| !file.contains('\n')).map(str::to_owned).collect()
 }
 
 /// What the directory is to know of a module, or of a part of one, that this image runs.
 pub fn part(module: Module, kind: ImageKind) -> Part {
     let backend = module.routines.first().map(|r| r.implementation.backend.clone()).unwrap_or_default();
     let executable = ExecutableImage {
+        readable: loaded_files(&kind),
+        trust: Trust::Confined,
         kind,
         environment: Vec::new(),
         backend,
@@ -185,9 +215,9 @@ pub fn with_nothing_to_publish(warnings: String, module: &Module, file: &Path) -
 
 /// Opens the libraries and finds every symbol in a process of its own, held to the module's rules: a library runs code
 /// when it is opened.
-fn check_in_child(module: &Module, libraries: &[String], interpreters: &Interpreters) -> Result<()> {
+fn check_in_child(module: &Module, libraries: &[String], file: &Path, interpreters: &Interpreters) -> Result<()> {
     let kind = ImageKind::GenericHost { libraries: libraries.to_vec() };
-    let mut inspection = interpreters.inspector.inspect(&module.name, kind)?;
+    let mut inspection = interpreters.inspect(&module.name, kind, file)?;
     let message = HostPublication { module: encode_module(module), libraries: libraries.to_vec(), object: None };
     let message = farcall_wire::message::encode(&message);
     let finished =

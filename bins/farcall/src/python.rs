@@ -9,12 +9,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use farcall_base::{Error, ErrorKind, Result};
+use farcall_executable::build::Confinement;
 use farcall_idl::interface::{Module, Routine};
-use farcall_interfaces::directory::ImageKind;
-use farcall_spawner_local::Inspector;
+use farcall_interfaces::directory::{ExecutableImage, ImageKind, Trust};
+use farcall_spawner_local::{Grants, Inspected, Inspection, Inspector};
 use serde_json::Value;
 
 use crate::inspection::{Finished, Giver, finish};
+use crate::publish::loaded_files;
+use crate::shipped;
 use interpreter::{Interpreter, Namer};
 
 /// The variable that names the interpreter of files beside which there is no environment.
@@ -31,6 +34,20 @@ pub struct Interpreters {
     pub python: Option<PathBuf>,
     /// For whom they look into files.
     pub giver: Giver,
+    /// Whose code they look into.
+    pub publisher: Publisher,
+}
+
+/// Whose code a server, or a command, is given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Publisher {
+    /// That of whoever has the program do it: `farcall check`.
+    #[default]
+    User,
+    /// The owner's, on a server of the owner's own. What comes with Farcall is confined there, too.
+    Owner,
+    /// Anybody's.
+    Anybody,
 }
 
 /// A file that an interpreter has read.
@@ -49,6 +66,38 @@ pub fn is_python(file: &Path) -> bool {
 }
 
 impl Interpreters {
+    /// Whose code a file is.
+    pub fn trust(&self, file: &Path) -> Trust {
+        match self.publisher {
+            Publisher::Owner if !shipped::is_shipped(file) => Trust::Owner,
+            Publisher::Owner | Publisher::Anybody | Publisher::User => Trust::Confined,
+        }
+    }
+
+    /// By what the compilers of a file's code are confined, if by anything.
+    pub fn compilers(&self, file: &Path) -> Option<Confinement> {
+        if self.publisher != Publisher::Anybody || shipped::is_shipped(file) {
+            return None;
+        }
+        let program = std::env::current_exe().ok()?.to_str()?.to_owned();
+        Some(Confinement { command: vec![program, "host".to_owned(), "--run".to_owned()] })
+    }
+
+    /// A process that looks into a module which comes from `file`.
+    ///
+    /// # Errors
+    /// As [`Inspector::inspect`].
+    pub fn inspect(&self, module: &str, kind: ImageKind, file: &Path) -> Result<Inspection> {
+        let readable = loaded_files(&kind);
+        self.inspector.inspect(Inspected { module, kind, readable, trust: self.trust(file) })
+    }
+
+    /// What a module may open, with this image.
+    pub fn grants(&self, module: &str, image: &ExecutableImage) -> Grants {
+        let (kind, readable) = (image.kind.clone(), image.readable.clone());
+        self.inspector.grants(Inspected { module, kind, readable, trust: image.trust })
+    }
+
     /// Runs `source`, which was read from `file`, and asks what it publishes.
     ///
     /// # Errors
@@ -62,7 +111,7 @@ impl Interpreters {
             let words = PROGRAM.iter().chain(first).map(|word| (*word).to_owned());
             interpreter.image(words.chain([file.display().to_string()]).collect(), &file)
         };
-        let mut inspection = self.inspector.inspect(&stem, image(&["--describe"]))?;
+        let mut inspection = self.inspect(&stem, image(&["--describe"]), &file)?;
         let finished = finish(&mut inspection.command, source.as_bytes(), &self.giver).map_err(|error| {
             let error = error.with("file", file.display());
             match error.kind() {
@@ -84,7 +133,7 @@ impl Interpreters {
 
     /// The interpreter that the manifest names, that of the environment beside the file, or the server's own.
     fn find(&self, file: &Path, module: &str) -> Result<Interpreter> {
-        let ask = |python: &Path, namer: Namer| Interpreter::ask(self, python, &namer, module);
+        let ask = |python: &Path, namer: Namer| Interpreter::ask(self, python, &namer, module, file);
         if let Some(named) = self.inspector.python(module) {
             return ask(Path::new(&named), Namer::Admin("limits.python of the manifest names it"));
         }

@@ -29,9 +29,10 @@ use rustix::process::{Resource, Rlimit};
 
 use crate::exposed::own_files;
 use crate::gate;
-use crate::output::{notice, print, say, speak_as};
+use crate::output::{notice, print, speak_as, tell};
 use crate::publish::publication;
 use crate::python::Interpreters;
+use crate::python::Publisher::{Anybody, Owner};
 use crate::shipped::{self, default_files};
 use crate::transports::{TRANSPORTS, token_file};
 use begin::while_wanted;
@@ -97,6 +98,13 @@ pub struct ServeArguments {
     own_log: Option<PathBuf>,
 }
 
+impl ServeArguments {
+    /// Whether this is a server of its owner's own, by how it was started: for a program, or by `farcall connect`.
+    fn is_own(&self) -> bool {
+        self.private || self.listen.iter().any(|address| address.starts_with("relay:"))
+    }
+}
+
 /// The plugins in this binary; the manifest picks among them.
 pub fn plugins() -> [PluginDescription; 6] {
     [
@@ -144,8 +152,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     let node = Node::start(&manifest, &plugins)?;
     let own = own_files(&options, arguments.manifest.as_deref());
     let mut publisher = Publisher::new(node.service::<DirectoryHandle>(directory::SLOT)?, interpreters, launchers, own);
-    // Whoever starts a server for itself alone is its admin and its only user.
-    let warnings = if arguments.private { Vec::new() } else { exposed_by(&publisher, &publications) };
+    publications.iter().try_for_each(|(_, publication)| publisher.check_exposed(publication))?;
     let published = publish_all(&mut publisher, publications)?;
     let rpc = node.service::<RpcHandle>(farcall_rpc_server::SLOT)?;
     if let Some(path) = &arguments.manifest {
@@ -162,7 +169,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     if !arguments.private {
         say_what_is_missing();
     }
-    warnings.iter().chain(&unknown).for_each(|warning| notice(warning));
+    unknown.iter().for_each(|warning| notice(warning));
     if let Some(address) = metrics {
         say_where_metrics_are(address);
     }
@@ -204,20 +211,23 @@ fn say_where_metrics_are(address: SocketAddr) {
     }
 }
 
-/// What this host cannot hold modules to, once.
+/// What this host cannot hold modules to, and what a server that is root gives them, once.
 fn say_what_is_missing() {
-    use farcall_executable::confine::{landlock_available, seccomp_available};
-    let missing = [
-        (landlock_available(), "no landlock: routines can open every file that the server can"),
-        (seccomp_available(), "no seccomp: routines can use the network and trace other processes"),
-        (
-            farcall_spawner_local::processes_counted_by().is_some(),
-            "no cgroup that can be written, and does not count root's processes otherwise: routines of modules without a \
-             user of their own can start as many as they like",
-        ),
-    ];
-    for (_, words) in missing.iter().filter(|(has, _)| !has) {
-        notice(&format!("this system has {words}"));
+    if rustix::process::geteuid().is_root() {
+        notice(
+            "this server is root, and so are the routines of modules without a user of their own: they read what root may read of \
+             the system's files and of what the manifest grants; name one in farcall.toml: limits.user = \"nobody\"",
+        );
+    }
+    use farcall_executable::confine::{kernel_means, not_held};
+    for missing in not_held(kernel_means()) {
+        notice(&format!("{}: this system has no {}", missing.consequence(), missing.needs()));
+    }
+    if farcall_spawner_local::processes_counted_by().is_none() {
+        notice(
+            "this system has no cgroup that can be written, and does not count root's processes otherwise: routines of modules \
+             without a user of their own can start as many as they like",
+        );
     }
 }
 
@@ -262,7 +272,8 @@ pub fn server_options(manifest: &Manifest) -> Result<farcall_rpc_server::Options
 fn interpreters(manifest: &Manifest, arguments: &ServeArguments) -> Result<Interpreters> {
     let entry = manifest.plugins.iter().find(|entry| entry.slot == farcall_interfaces::spawner::SLOT);
     let inspector = entry.map_or_else(|| Ok(Inspector::default()), |entry| Inspector::new(&entry.options))?;
-    Ok(Interpreters { inspector, python: arguments.python.clone(), giver: None })
+    let publisher = if arguments.is_own() && !inspector.confines_all() { Owner } else { Anybody };
+    Ok(Interpreters { inspector, python: arguments.python.clone(), giver: None, publisher })
 }
 
 /// Programs of jobs let modules use and do what this server's own spawner does, unless the manifest says otherwise.
@@ -336,14 +347,14 @@ fn compile_all(arguments: &ServeArguments, interpreters: &Interpreters) -> Resul
         match publication(&file, interpreters) {
             Ok((publication, warnings)) => {
                 if !warnings.trim().is_empty() {
-                    say(warnings.trim_end());
+                    tell(warnings.trim_end());
                 }
                 publications.push((file, publication));
             }
             // Nobody waits for the others either.
             Err(error) if named || error.kind() == ErrorKind::Cancelled => return Err(error),
             Err(error) => {
-                say(&format!("farcall: {} is left out: {error}", file.display()));
+                notice(&format!("{} is left out: {error}", file.display()));
                 failed = Some(error);
             }
         }
@@ -354,11 +365,6 @@ fn compile_all(arguments: &ServeArguments, interpreters: &Interpreters) -> Resul
             .fix("name an interface file: farcall serve FILE.idl")),
         _ => Ok(publications),
     }
-}
-
-/// What modules may do with files that are not for them.
-fn exposed_by(publisher: &Publisher, publications: &[Compiled]) -> Vec<String> {
-    publications.iter().flat_map(|(_, publication)| publisher.exposed(publication)).collect()
 }
 
 /// Module names with their number of routines.
@@ -382,7 +388,7 @@ fn publish_all(publisher: &mut Publisher, publications: Vec<Compiled>) -> Result
 
 /// Addresses go to standard output, for programs; the rest is for people.
 fn announce(addresses: &[String], published: &[(String, usize)], private: bool) {
-    let text: String = addresses.iter().map(|address| format!("{address}\n")).collect();
+    let text: String = addresses.iter().map(|address| format!("{}\n", farcall_base::printable_line(address))).collect();
     // Nobody may be reading: a server serves all the same.
     let _ = outlet::output().write(text.as_bytes(), ADDRESSES_MAX);
     if !private {

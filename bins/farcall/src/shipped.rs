@@ -50,6 +50,24 @@ pub fn unpack() -> Result<PathBuf> {
     if folder.is_dir() { Ok(folder) } else { made.map(|()| folder).map_err(system) }
 }
 
+/// Whether a file comes with Farcall.
+pub fn is_shipped(file: &Path) -> bool {
+    let Ok(file) = file.canonicalize() else { return false };
+    let unpacked = std::env::current_exe().ok().map(|program| {
+        let mut name = program.file_name().unwrap_or_default().to_owned();
+        name.push("-routines");
+        program.with_file_name(name)
+    });
+    let program = std::env::current_exe().ok().and_then(|path| path.parent().map(Path::to_path_buf));
+    // Where the program itself says, and not where a variable does.
+    let installed = program.map(|folder| folder.join("../share/farcall/routines"));
+    [unpacked, installed]
+        .into_iter()
+        .flatten()
+        .filter_map(|folder| folder.canonicalize().ok())
+        .any(|folder| file.starts_with(folder))
+}
+
 /// The file that is meant by `fftw` where there is no such file: `fftw.idl` of those that come with Farcall.
 pub fn named(file: &Path) -> PathBuf {
     let bare = file.components().count() == 1 && file.extension().is_none() && !file.exists();

@@ -90,7 +90,7 @@ fn inspected(
     let path = std::fs::canonicalize(path).map_err(|error| Error::system("find a stub executable", error))?;
     let kind = ImageKind::Linked { path: path.display().to_string() };
     let module = listed.and_then(|(name, _)| name.split_once('/')).map_or("", |(module, _)| module);
-    let mut inspection = interpreters.inspector.inspect(module, kind.clone())?;
+    let mut inspection = interpreters.inspect(module, kind.clone(), &path)?;
     let finished = finish(inspection.command.arg("--module"), &[], &interpreters.giver)?;
     Ok((module_of(&finished, &path)?, kind))
 }

@@ -21,6 +21,7 @@ pub const TRANSPORTS: Transports = Transports {
     socket: farcall_transport_unix::from_descriptor,
     memory,
     own_uid: farcall_transport_unix::own_uid,
+    was_started_here: farcall_transport_unix::was_started_here,
     host: String::new,
 };
 

@@ -110,15 +110,14 @@ unsafe extern "C" fn farcall_kept(
 
 fn tell(all: &mut String, index: usize, call: &KeptCall) {
     let comma = if index == 0 { "" } else { "," };
-    // A name of an interface has no letters that JSON writes in another way; a principal may have any.
-    let principal: String =
-        call.principal.chars().flat_map(|letter| escaped(letter).chars().collect::<Vec<_>>()).collect();
+    // What the server says may have any letters.
+    let [principal, routine] =
+        [&call.principal, &call.routine].map(|text| text.chars().map(escaped).collect::<String>());
     let _ = write!(
         all,
-        "{comma}{{\"id\":\"{}\",\"routine\":\"{}\",\"state\":\"{}\",\"bytes\":{},\"seconds_left\":{},\"durable\":{},\
+        "{comma}{{\"id\":\"{}\",\"routine\":\"{routine}\",\"state\":\"{}\",\"bytes\":{},\"seconds_left\":{},\"durable\":{},\
          \"principal\":\"{principal}\"}}",
         call.id,
-        call.routine,
         call.state.word(),
         call.bytes,
         call.left_us as f64 / 1e6,

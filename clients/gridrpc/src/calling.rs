@@ -1,14 +1,13 @@
 //! Calls: arguments are asked for one by one, as the interface says, and the call is made or started.
 
 use std::ffi::{c_char, c_int, c_void};
-use std::io::Write;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use farcall_c::{POINTER, Prepared, TaggedValue, check_count, passing, prepare};
 use farcall_client::idl::interface::{Interface, Mode, Parameter, Shape};
-use farcall_client::{Argument, CallOptions, Destination, Error, News, Outputs, PendingCall, Routine};
+use farcall_client::{Argument, CallOptions, Destination, Error, News, Outputs, PendingCall, Routine, print_output};
 
 use crate::attributes::{ArgumentTransfer, SessionAttributes};
 use crate::code::{Code, Failure, Outcome};
@@ -263,17 +262,12 @@ fn printing(mut pending: PendingCall) -> farcall_client::Result<Outputs> {
 /// Prints what a routine printed within the time; whether there may be more.
 pub fn pass_on(pending: &mut PendingCall, wait: Option<Duration>) -> farcall_client::Result<bool> {
     match pending.next_news(wait)? {
-        Some(News::Stdout(bytes)) => print_to(&mut std::io::stdout(), &bytes),
-        Some(News::Stderr(bytes)) => print_to(&mut std::io::stderr(), &bytes),
+        Some(News::Stdout(bytes)) => print_output(&mut std::io::stdout(), &bytes),
+        Some(News::Stderr(bytes)) => print_output(&mut std::io::stderr(), &bytes),
         Some(News::Over) | None => return Ok(false),
         Some(_) => {}
     }
     Ok(true)
-}
-
-/// Where nobody reads it is no reason to fail.
-fn print_to(stream: &mut impl Write, bytes: &[u8]) {
-    let _ = stream.write_all(bytes).and_then(|()| stream.flush());
 }
 
 /// Starts a session: its number.

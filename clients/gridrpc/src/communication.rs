@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
+use farcall_client::printable;
 use farcall_configuration::config::Server as Section;
 
 use crate::log::{self, Files, Group, Level};
@@ -41,7 +42,7 @@ impl CommunicationLog {
         if !is_told && matches!(self.0, Kept::Nowhere) {
             return;
         }
-        let words = words();
+        let words = printable(&words()).into_owned();
         if is_told {
             log::write(Group::Protocol, Level::Debug, &words);
         }

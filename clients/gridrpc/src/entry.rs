@@ -5,6 +5,8 @@ use std::ffi::{CStr, c_char, c_int};
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use farcall_client::printable;
+
 use crate::code::{Code, Failure, Outcome, words};
 use crate::ending;
 use crate::log::{self, Group, Level};
@@ -63,7 +65,7 @@ pub unsafe fn print(text: *const c_char, failure: Option<&Failure>) {
     }
     line.push('\n');
     // That nobody takes it is no reason to fail.
-    let _ = std::io::stderr().write_all(line.as_bytes());
+    let _ = std::io::stderr().write_all(printable(&line).as_bytes());
 }
 
 /// A place for a result.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use farcall_client::PerProcess;
+use farcall_client::{PerProcess, printable};
 use farcall_configuration::config::LogFile;
 
 /// Levels, as Ninf-G counts them.
@@ -190,7 +190,7 @@ pub fn now() -> String {
 }
 
 fn write_line(level: Level, words: &str) {
-    let line = format!("farcall: {level:?}: {words}\n");
+    let line = format!("farcall: {level:?}: {}\n", printable(words));
     let mut files = FILES.get(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
     let written = files.as_mut().map(|files| files.write(&format!("{} {line}", now())));
     if !matches!(written, Some(Ok(()))) {

@@ -42,9 +42,11 @@ impl Contract {
     }
 
     fn decode(reply: &InterfaceReply) -> Result<Contract> {
-        let interface = Arc::new(decode_interface(&reply.interface)?);
+        let interface = decode_interface(&reply.interface)?;
         let hash = farcall_idl::encode::contract_hash(&interface);
         if hash == reply.contract {
+            // Names and documentation are shown in many places, in four languages.
+            let interface = Arc::new(interface.shown());
             let (sizer, callbacks) = (Sizer::new(&interface), CallbackType::all(&interface));
             let (name, pace) = (reply.name.clone(), Pace::default());
             return Ok(Contract { interface, name, hash, sizer, callbacks, pace });

@@ -7,11 +7,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::outlet;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::client::Client;
-use crate::standard_streams::keep_standard_streams;
+use crate::standard_streams::{keep_standard_streams, pass_on_output};
 
 /// Time that a child has to end when its standard input closes.
 const STOP_GRACE: Duration = Duration::from_secs(5);
@@ -147,8 +146,8 @@ fn begin(child: &mut Child, deadline: Option<Instant>) -> Beginning {
 /// What the server says from now on (a module left out, a warning) goes where this program's own messages go. Somebody
 /// has to read it: a full pipe would stop the server.
 fn pass_on_stderr(child: &mut Child) {
-    if let Some(mut stderr) = child.stderr.take() {
-        std::thread::spawn(move || std::io::copy(&mut stderr, &mut outlet::error().waiting()));
+    if let Some(stderr) = child.stderr.take() {
+        std::thread::spawn(move || pass_on_output(stderr, |_| {}));
     }
 }
 

@@ -19,7 +19,6 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::outlet;
 use farcall_interfaces::stream::{ByteStream, Peer, Proof};
 use farcall_launcher::far;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -27,6 +26,8 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use conversation::Conversation;
 use sharing::Sharing;
+
+use crate::standard_streams::pass_on_output;
 
 /// The variable that names another `ssh`.
 const SSH_VARIABLE: &str = "FARCALL_SSH";
@@ -46,8 +47,6 @@ const NO_SSH: i32 = 254;
 const SSH_FAILED: i32 = 255;
 /// Time that its last words have to come when it has ended.
 const WORDS_MAX: Duration = Duration::from_millis(500);
-/// Time for which its words wait for somebody who reads them here.
-const SHOWN_MAX: Duration = Duration::from_millis(200);
 /// What is kept of its last words.
 const WORDS_BYTES_MAX: usize = 4096;
 
@@ -278,16 +277,18 @@ impl Words {
         let reader = stderr.and_then(|mut stderr| {
             let kept = kept.clone();
             let read = move || {
-                let mut buffer = [0; 1024];
-                while let Ok(count @ 1..) = stderr.read(&mut buffer) {
-                    if shown {
-                        // Where nobody reads it is no reason to fail.
-                        let _ = outlet::error().write(&buffer[..count], SHOWN_MAX);
-                    }
+                let keep = |piece: &[u8]| {
                     let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-                    kept.extend_from_slice(&buffer[..count]);
+                    kept.extend_from_slice(piece);
                     let surplus = kept.len().saturating_sub(WORDS_BYTES_MAX);
                     kept.drain(..surplus);
+                };
+                if shown {
+                    return pass_on_output(stderr, keep);
+                }
+                let mut buffer = [0; 1024];
+                while let Ok(count @ 1..) = stderr.read(&mut buffer) {
+                    keep(&buffer[..count]);
                 }
             };
             std::thread::Builder::new().name("farcall-ssh".to_owned()).spawn(read).ok()

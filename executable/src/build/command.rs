@@ -9,6 +9,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use farcall_base::{Bytes, Error, ErrorKind, Result};
+use farcall_interfaces::spawner::rules::{RULES_VARIABLE, Rules};
+
+use super::confined::Confinement;
 
 /// The first errors are the ones that matter; the rest is read and dropped.
 const MESSAGES_BYTES_MAX: usize = 16 << 10;
@@ -34,6 +37,19 @@ pub(crate) struct Run<'a> {
     pub time_max: Duration,
     /// Most address space of each of its processes.
     pub address_space_max: Bytes,
+    /// What it may read and write, and by what it is held to that; none where its text is its user's own.
+    pub confined: Option<Confined<'a>>,
+}
+
+/// The confinement of one run.
+#[derive(Clone, Debug)]
+pub(crate) struct Confined<'a> {
+    /// By what.
+    pub by: &'a Confinement,
+    /// To what.
+    pub rules: Rules,
+    /// Its folder for temporary files.
+    pub scratch: &'a Path,
 }
 
 /// What a program that came to its end has left.
@@ -50,6 +66,7 @@ pub(crate) struct Finished {
 impl Run<'_> {
     /// Runs it. Fails with `Unavailable` where there is no such program, `TimedOut`, and `LimitExceeded` for output.
     pub fn finish(&self) -> Result<Finished> {
+        self.find()?;
         let (mut child, _leash) = self.start()?;
         let mut stdin = child.stdin.take();
         let stdout = child.stdout.take().expect("standard output is piped");
@@ -75,10 +92,21 @@ impl Run<'_> {
         Ok(Finished { status, output: output.bytes, messages: messages.text() })
     }
 
+    /// What confines a program cannot say as well that there is none.
+    fn find(&self) -> Result<()> {
+        let program = Path::new(&self.words[0]);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let is_there = || std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
+        if self.confined.is_none() || is_there() {
+            return Ok(());
+        }
+        Err(self.not_started(&self.words[0], std::io::ErrorKind::NotFound.into()))
+    }
+
     fn start(&self) -> Result<(Child, Leash)> {
-        let (program, arguments) = self.words.split_first().expect("a command has a program");
-        let mut command = Command::new(program);
-        command.args(arguments).current_dir(self.directory);
+        let program = self.words.first().expect("a command has a program");
+        let mut command = self.command();
+        command.current_dir(self.directory);
         // One language for messages, because some of them are matched; one group, so that a kill reaches cc1 too.
         command.env("LC_ALL", "C").process_group(0);
         let input = if self.input.is_some() { Stdio::piped() } else { Stdio::null() };
@@ -87,6 +115,18 @@ impl Run<'_> {
             .map_err(|error| Error::system("run the compiler", error))?;
         let child = command.spawn().map_err(|error| self.not_started(program, error))?;
         Ok((child, leash))
+    }
+
+    /// The program itself, or what confines itself and becomes it.
+    fn command(&self) -> Command {
+        let confining = self.confined.iter().flat_map(|confined| &confined.by.command);
+        let mut words = confining.chain(self.words);
+        let mut command = Command::new(words.next().expect("a command has a program"));
+        command.args(words);
+        if let Some(confined) = &self.confined {
+            command.env(RULES_VARIABLE, confined.rules.to_text()).env("TMPDIR", confined.scratch);
+        }
+        command
     }
 
     fn not_started(&self, program: &str, error: std::io::Error) -> Error {

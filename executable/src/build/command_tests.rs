@@ -5,8 +5,16 @@ use super::*;
 
 fn run(script: &str, input: Option<&str>, output_bytes_max: usize, time_max: Duration) -> Result<Finished> {
     let words = ["sh", "-c", script].map(String::from);
-    Run { words: &words, directory: Path::new("/"), input, output_bytes_max, time_max, address_space_max: MEMORY }
-        .finish()
+    Run {
+        words: &words,
+        directory: Path::new("/"),
+        input,
+        output_bytes_max,
+        time_max,
+        address_space_max: MEMORY,
+        confined: None,
+    }
+    .finish()
 }
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -101,9 +109,17 @@ fn survives_a_program_that_does_not_read() {
 fn tells_a_missing_program_from_a_missing_directory() {
     let missing = ["no-such-compiler-7".to_string()];
     let run = |words, directory| {
-        Run { words, directory, input: None, output_bytes_max: 10, time_max: PATIENCE, address_space_max: MEMORY }
-            .finish()
-            .unwrap_err()
+        Run {
+            words,
+            directory,
+            input: None,
+            output_bytes_max: 10,
+            time_max: PATIENCE,
+            address_space_max: MEMORY,
+            confined: None,
+        }
+        .finish()
+        .unwrap_err()
     };
     let error = run(&missing, Path::new("/"));
     assert_eq!(error.kind(), ErrorKind::Unavailable);

@@ -6,9 +6,11 @@ use std::{fs, io};
 use farcall_base::{Bytes, Error, ErrorKind, Result};
 use farcall_idl::interface::Module;
 use farcall_interfaces::plain_file;
+use farcall_interfaces::spawner::system_files::shared_objects;
 use sha2::{Digest, Sha256};
 
-use super::command::Run;
+use super::command::{Confined, Run};
+use super::confined::{Confinement, Reads};
 use super::generate::{self, Source};
 use super::toolchain::{self, Inputs, Toolchain};
 use super::{BuildOptions, absolute, headers};
@@ -42,6 +44,7 @@ pub(crate) struct Plan {
     library_directory: PathBuf,
     base: PathBuf,
     time_max: std::time::Duration,
+    confinement: Option<Confinement>,
     key: Key,
 }
 
@@ -72,8 +75,12 @@ impl Plan {
             inputs,
             base,
             time_max: options.time_max,
+            confinement: options.confinement.clone(),
             key: Key([0; 32]),
         };
+        if plan.confinement.is_some() {
+            plan.toolchain.check(&plan.inputs.arguments)?;
+        }
         plan.read_objects()?;
         Ok(plan)
     }
@@ -107,13 +114,16 @@ impl Plan {
     /// Compiles and links in `workspace`.
     pub fn make(&self, workspace: &Path) -> Result<Made> {
         let (mut objects, mut rules, mut warnings) = (Vec::new(), Vec::new(), String::new());
+        let confined = self.confined(workspace);
+        let confined = confined.as_ref();
         for source in &self.sources {
             let file = workspace.join(&source.name);
             fs::write(&file, &source.text).map_err(|error| Error::system("write generated code", error))?;
             let (object, rule) = (file.with_extension("o"), file.with_extension("d"));
-            warnings += &self.run(&self.compile_command(source, &file, &object, &rule), "compile the module")?;
+            warnings +=
+                &self.run(&self.compile_command(source, &file, &object, &rule), confined, "compile the module")?;
             if !source.visible.is_empty() {
-                self.run(&hide_command(source, &object), "keep a class's state to itself")?;
+                self.run(&hide_command(source, &object), confined, "keep a class's state to itself")?;
             }
             rules.push(fs::read_to_string(rule).unwrap_or_default());
             objects.push(object);
@@ -121,8 +131,29 @@ impl Plan {
         // The table comes first: its `main` is the one that counts, whatever `Globals` may define.
         objects.rotate_right(1);
         let executable = workspace.join("executable");
-        warnings += &self.link(&objects, &executable)?;
+        warnings += &self.link(&objects, &executable, confined)?;
         Ok(Made { executable, headers: headers::headers(&rules, &self.base, workspace), warnings })
+    }
+
+    /// What compiler and linker may read: headers and libraries that their commands name.
+    fn confined<'a>(&'a self, workspace: &'a Path) -> Option<Confined<'a>> {
+        let by = self.confinement.as_ref()?;
+        let mut reads = Reads::default();
+        reads.headers(&self.base);
+        // Farcall's own come behind the module's folder.
+        let own = self.include.iter().skip(1).filter_map(|option| option.strip_prefix("-I"));
+        own.for_each(|folder| reads.folder(Path::new(folder)));
+        let words = self.toolchain.words();
+        reads.options(&words, &self.base);
+        reads.options(&self.inputs.arguments, &self.base);
+        self.toolchain.programs().for_each(|program| reads.compiler(program));
+        self.inputs.files.iter().for_each(|file| reads.object(file));
+        self.inputs.arguments.iter().filter(|word| word.starts_with('/')).for_each(|word| {
+            reads.object(Path::new(word));
+            Path::new(word).parent().into_iter().for_each(|folder| reads.libraries(folder));
+        });
+        shared_objects(&self.library_directory).iter().for_each(|file| reads.object(file));
+        Some(Confined { by, rules: reads.rules(&self.base, workspace), scratch: workspace })
     }
 
     fn compile_command(&self, source: &Source, file: &Path, object: &Path, rule: &Path) -> Vec<String> {
@@ -138,11 +169,11 @@ impl Plan {
     }
 
     /// Links; an old compiler that never made position-independent executables does not know how to be asked not to.
-    fn link(&self, objects: &[PathBuf], executable: &Path) -> Result<String> {
+    fn link(&self, objects: &[PathBuf], executable: &Path, confined: Option<&Confined<'_>>) -> Result<String> {
         let words = self.link_command(objects, executable, &["-no-pie"])?;
-        match self.run(&words, "link the module") {
+        match self.run(&words, confined, "link the module") {
             Err(error) if error.message().contains("unrecognized") && error.message().contains("-no-pie") => {
-                self.run(&self.link_command(objects, executable, &[])?, "link the module")
+                self.run(&self.link_command(objects, executable, &[])?, confined, "link the module")
             }
             result => result,
         }
@@ -175,7 +206,7 @@ impl Plan {
     }
 
     /// Runs one command; its messages are warnings if it succeeds, the error if not.
-    fn run(&self, words: &[String], operation: &'static str) -> Result<String> {
+    fn run(&self, words: &[String], confined: Option<&Confined<'_>>, operation: &'static str) -> Result<String> {
         let run = Run {
             words,
             directory: &self.base,
@@ -183,6 +214,7 @@ impl Plan {
             output_bytes_max: OUTPUT_BYTES_MAX,
             time_max: self.time_max,
             address_space_max: ADDRESS_SPACE_MAX,
+            confined: confined.cloned(),
         };
         let finished = run.finish()?;
         if finished.status.success() {

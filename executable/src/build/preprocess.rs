@@ -11,7 +11,8 @@ use farcall_base::{Bytes, Error, ErrorKind, Result};
 use farcall_interfaces::plain_file;
 
 use super::absolute;
-use super::command::Run;
+use super::command::{Confined, Run};
+use super::confined::{Confinement, Reads};
 
 /// Source and result at most this long.
 const TEXT_BYTES_MAX: usize = 32 << 20;
@@ -29,14 +30,15 @@ const OPTIONS: [&str; 9] = ["-E", "-x", "c", "-DNINFG2", "-DFARCALL", "-Uunix", 
 /// Call it only where `farcall_idl::needs_preprocessor` says so. Fails with `NotFound` for the file, `Unavailable` where
 /// there is no compiler, `InvalidSource` with the preprocessor's own words, `LimitExceeded` and `TimedOut`.
 pub fn preprocess(file: &Path) -> Result<String> {
-    preprocess_with(file, &[])
+    preprocess_with(file, &[], None)
 }
 
-/// The same with options of the preprocessor (`-I`, `-D`, `-U`), which come before ours. `-I` begins where we are.
+/// The same with options of the preprocessor (`-I`, `-D`, `-U`), which come before ours. `-I` begins where we are. Where the
+/// text is not its reader's own, a confinement holds the preprocessor to headers.
 ///
 /// # Errors
 /// As [`preprocess`].
-pub fn preprocess_with(file: &Path, options: &[String]) -> Result<String> {
+pub fn preprocess_with(file: &Path, options: &[String], confinement: Option<&Confinement>) -> Result<String> {
     let source = read(file)?;
     let (masked, held) = hold_includes(&source);
     // The mark makes messages name the file, as it comes through standard input.
@@ -45,6 +47,15 @@ pub fn preprocess_with(file: &Path, options: &[String]) -> Result<String> {
     let options = options.iter().map(|option| in_any_directory(option)).collect::<Result<Vec<_>>>()?;
     let program = std::iter::once("cc").chain(options.iter().map(String::as_str));
     let words: Vec<String> = program.chain(OPTIONS).chain(["-"]).map(str::to_owned).collect();
+    // It writes nothing: a folder that is not there can be written by nobody.
+    let scratch = Path::new("/nonexistent");
+    let confined = confinement.map(|by| {
+        let mut reads = Reads::default();
+        reads.headers(&directory);
+        reads.options(&options, &directory);
+        reads.compiler("cc");
+        Confined { by, rules: reads.rules(&directory, scratch), scratch }
+    });
     let run = Run {
         words: &words,
         directory: &directory,
@@ -52,6 +63,7 @@ pub fn preprocess_with(file: &Path, options: &[String]) -> Result<String> {
         output_bytes_max: TEXT_BYTES_MAX,
         time_max: TIME_MAX,
         address_space_max: ADDRESS_SPACE_MAX,
+        confined,
     };
     let finished = run.finish().map_err(|error| error.with("file", file.display()))?;
     if !finished.status.success() {

@@ -6,6 +6,7 @@ use std::time::UNIX_EPOCH;
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::interface::{Language, Module};
 
+use super::confined::check_words;
 use super::generate::SourceLanguage;
 use crate::library::names::{self, LibraryName};
 use crate::words;
@@ -75,6 +76,22 @@ impl Toolchain {
     /// Options of the module for the link.
     pub fn link_options(&self) -> &[String] {
         &self.link_options
+    }
+
+    /// Refuses words of the module that name a program to run, other than a compiler that is known.
+    pub fn check(&self, arguments: &[String]) -> Result<()> {
+        check_words(self.programs(), &[self.words().as_slice(), arguments].concat())
+    }
+
+    /// Compilers and linker.
+    pub fn programs(&self) -> impl Iterator<Item = &str> {
+        [&self.c, &self.cpp, &self.linker].into_iter().filter_map(|words| words.first()).map(String::as_str)
+    }
+
+    /// All options of the module's.
+    pub fn words(&self) -> Vec<String> {
+        let behind = [&self.c, &self.cpp, &self.linker].into_iter().flat_map(|words| words.iter().skip(1));
+        behind.chain(&self.compile_options).chain(&self.link_options).cloned().collect()
     }
 
     /// Identity of the compilers for the cache: path, size and time of the program behind each name.

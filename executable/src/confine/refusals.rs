@@ -3,20 +3,31 @@
 use std::collections::BTreeMap;
 
 use farcall_base::{Error, Result};
-use farcall_interfaces::spawner::rules::Files;
+use farcall_interfaces::spawner::rules::{Confinement, Files, Network, Rules};
 use rustix::process::{Pid, getegid, geteuid};
 use seccompiler::{SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompRule};
-
-use super::filter::Sockets;
 
 /// Numbers of system calls, each with the rules of which one must match; without any it always does.
 pub(super) type Calls = BTreeMap<i64, Vec<SeccompRule>>;
 
+/// What a process is, of those that run a module's code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// It forks executables, each of which gets a group of its own: [`leaving`] is for these.
+    Zygote,
+    /// It runs calls, or looks into a module.
+    Executable,
+    /// It starts executables by an MPI.
+    Launcher,
+}
+
 /// Answered with EPERM, whatever their arguments.
-const REFUSED: [i64; 16] = [
+const REFUSED: [i64; 20] = [
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    libc::SYS_process_mrelease,
     libc::SYS_pidfd_getfd,
     libc::SYS_kcmp,
     libc::SYS_mount,
@@ -30,9 +41,34 @@ const REFUSED: [i64; 16] = [
     libc::SYS_add_key,
     libc::SYS_keyctl,
     libc::SYS_request_key,
+    libc::SYS_open_by_handle_at,
+    // The kernel's own log names what other programs do.
+    libc::SYS_syslog,
     // A ring does what it is told without a system call for each, so that no filter sees it.
     libc::SYS_io_uring_setup,
 ];
+
+/// The same for code that is nobody's launcher. A descriptor of /proc/PID names a process to signal as well as a pidfd does;
+/// and a thread's number leads to its process, whichever that is.
+const REFUSED_TO_MODULES: [i64; 3] = [libc::SYS_setsid, libc::SYS_pidfd_send_signal, libc::SYS_tkill];
+
+/// With no network: what an inherited socket could be led elsewhere by.
+const REFUSED_WITHOUT_NETWORK: [i64; 4] = [libc::SYS_socket, libc::SYS_bind, libc::SYS_connect, libc::SYS_listen];
+
+/// Families of sockets that a network is made of: AF_INET, AF_INET6, AF_NETLINK (which addresses there are), and AF_RDS and
+/// AF_IB of fast networks (bits/socket.h). Unix sockets are not among them: they lead to programs of this host, which judge
+/// by the user who comes.
+const NETWORK_FAMILIES: [i32; 5] = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK, 21, 27];
+
+/// Types of sockets of which pairs stay connected with one another, whatever an address says.
+const CONNECTED_TYPES: [i32; 2] = [libc::SOCK_STREAM, libc::SOCK_SEQPACKET];
+/// The part of a socket's type that is no flag (linux/net.h).
+const SOCKET_TYPE_MASK: u64 = 0xf;
+
+/// Orders of `fcntl` that have the kernel send signals to somebody: F_SETOWN, F_SETSIG, F_SETOWN_EX (fcntl.h).
+const SIGNALLING_ORDERS: [u64; 3] = [8, 10, 15];
+/// Requests of `ioctl` that do, or type into a terminal: FIOSETOWN, SIOCSPGRP, TIOCSTI, TIOCLINUX (sockios.h, ioctls.h).
+const REFUSED_REQUESTS: [u64; 4] = [0x8901, 0x8902, 0x5412, 0x541c];
 
 /// Extended attributes, access lists among them, which landlock does not look after.
 const ATTRIBUTES: [i64; 6] = [
@@ -86,12 +122,13 @@ mod old {
 }
 
 /// Refused with EPERM. Nothing reaches `depends_on`, nor their groups, nor everybody at once.
-pub(super) fn refused(sockets: Sockets, files: Files, depends_on: &[Option<Pid>]) -> Result<Calls> {
-    let mut calls = always(&REFUSED);
-    if sockets == Sockets::Refused {
-        calls.insert(libc::SYS_socket, Vec::new());
+pub(super) fn refused(rules: &Rules, role: Role, depends_on: &[Option<Pid>]) -> Result<Calls> {
+    if rules.confinement == Confinement::Owner {
+        return if role == Role::Executable { Ok(leaving()) } else { Ok(Calls::new()) };
     }
-    if files == Files::Granted {
+    let mut calls = always(&REFUSED);
+    calls.extend(sockets(rules, role)?);
+    if rules.files == Files::Granted {
         calls.extend(privileged_modes()?);
         let (user, group) = (u64::from(geteuid().as_raw()), u64::from(getegid().as_raw()));
         for (number, owner) in owners() {
@@ -100,34 +137,92 @@ pub(super) fn refused(sockets: Sockets, files: Files, depends_on: &[Option<Pid>]
     }
     let strangers = strangers(depends_on)?;
     calls.extend(BY_PROCESS.iter().map(|number| (*number, strangers.clone())));
-    calls.insert(libc::SYS_clone, vec![has(0, libc::CLONE_NEWUSER as u64)?]);
+    if role != Role::Launcher {
+        calls.extend(always(&REFUSED_TO_MODULES));
+        calls.insert(libc::SYS_setpgid, staying(role)?);
+        // A process that goes with its parent goes on doing so.
+        calls.insert(libc::SYS_prctl, vec![clears_death_signal()?]);
+        calls.insert(libc::SYS_fcntl, SIGNALLING_ORDERS.iter().map(|order| is(1, *order)).collect::<Result<_>>()?);
+        calls.insert(libc::SYS_ioctl, REFUSED_REQUESTS.iter().map(|request| is(1, *request)).collect::<Result<_>>()?);
+    }
+    // A child of one's parent would be nobody's to end.
+    calls.insert(libc::SYS_clone, vec![has(0, libc::CLONE_NEWUSER as u64)?, has(0, libc::CLONE_PARENT as u64)?]);
     calls.insert(libc::SYS_prlimit64, vec![is_not(0, 0)?]);
+    calls.insert(libc::SYS_migrate_pages, vec![is_not(0, 0)?]);
+    calls.insert(libc::SYS_move_pages, vec![is_not(0, 0)?]);
     calls.insert(libc::SYS_setpriority, vec![is_not(0, u64::from(libc::PRIO_PROCESS))?, is_not(1, 0)?]);
     calls.insert(libc::SYS_ioprio_set, vec![is_not(0, IOPRIO_WHO_PROCESS)?, is_not(1, 0)?]);
     Ok(calls)
+}
+
+/// How an executable that a zygote has forked would leave its group.
+pub(super) fn leaving() -> Calls {
+    always(&[libc::SYS_setsid, libc::SYS_setpgid])
+}
+
+/// Rules for `setpgid`: a zygote's children begin groups of their own, and nobody joins another.
+fn staying(role: Role) -> Result<Vec<SeccompRule>> {
+    match role {
+        Role::Zygote => Ok(vec![is_not(1, 0)?]),
+        Role::Executable | Role::Launcher => Ok(Vec::new()),
+    }
+}
+
+fn clears_death_signal() -> Result<SeccompRule> {
+    let sets = condition(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, libc::PR_SET_PDEATHSIG as u64)?;
+    let another = condition(1, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, libc::SIGKILL as u64)?;
+    rule(vec![sets, another])
+}
+
+/// Which sockets cannot be made, or be led elsewhere.
+fn sockets(rules: &Rules, role: Role) -> Result<Calls> {
+    let mut calls = Calls::new();
+    match rules.network {
+        Network::Off => calls.extend(always(&REFUSED_WITHOUT_NETWORK)),
+        Network::On if role == Role::Launcher => return Ok(calls),
+        Network::On => {
+            let others = |family: &i32| condition(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, *family as u64);
+            let all = NETWORK_FAMILIES.iter().map(others).collect::<Result<Vec<_>>>()?;
+            calls.insert(libc::SYS_socket, vec![rule(all)?]);
+        }
+    }
+    // Datagrams of a pair go wherever their address says.
+    let types = (0..=SOCKET_TYPE_MASK).filter(|kind| !CONNECTED_TYPES.iter().any(|known| *known as u64 == *kind));
+    let of_type = |kind| rule(vec![condition(1, SeccompCmpArgLen::Dword, masked(SOCKET_TYPE_MASK), kind)?]);
+    let mut pairs = types.map(of_type).collect::<Result<Vec<_>>>()?;
+    pairs.push(is_not(0, libc::AF_UNIX as u64)?);
+    calls.insert(libc::SYS_socketpair, pairs);
+    Ok(calls)
+}
+
+fn masked(mask: u64) -> SeccompCmpOp {
+    SeccompCmpOp::MaskedEq(mask)
 }
 
 /// linux/ioprio.h
 const IOPRIO_WHO_PROCESS: u64 = 1;
 
 /// Answered with ENOSYS.
-pub(super) fn unknown(files: Files) -> Calls {
+pub(super) fn unknown(rules: &Rules) -> Calls {
+    if rules.confinement == Confinement::Owner {
+        return Calls::new();
+    }
     let mut calls = always(&UNKNOWN);
-    if files == Files::Granted {
+    if rules.files == Files::Granted {
         calls.extend(always(&UNKNOWN_ATTRIBUTES));
     }
     calls
 }
 
 /// Answered with ENOTSUP, as by file systems without them, which those who copy files expect.
-pub(super) fn unsupported(files: Files) -> Calls {
-    if files == Files::Granted { always(&ATTRIBUTES) } else { Calls::new() }
+pub(super) fn unsupported(rules: &Rules) -> Calls {
+    if holds_files(rules) { always(&ATTRIBUTES) } else { Calls::new() }
 }
 
 /// Answered with success, and not done: what those who copy files do last, and give up where they cannot. A file keeps
 /// the mode and the owner that it was made with. The times of an open file can be set.
-pub(super) fn ignored(files: Files) -> Result<Calls> {
-    if files != Files::Granted {
+pub(super) fn ignored(rules: &Rules) -> Result<Calls> {
+    if !holds_files(rules) {
         return Ok(Calls::new());
     }
     let mut calls = always(&[libc::SYS_fchmod, libc::SYS_fchmodat]);
@@ -137,6 +232,10 @@ pub(super) fn ignored(files: Files) -> Result<Calls> {
     let named = condition(1, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
     calls.insert(libc::SYS_utimensat, vec![rule(vec![named])?]);
     Ok(calls)
+}
+
+fn holds_files(rules: &Rules) -> bool {
+    rules.files == Files::Granted && rules.confinement != Confinement::Owner
 }
 
 /// Calls that set the owner of a file, and which argument that is; the group follows.
@@ -169,6 +268,11 @@ fn strangers(depends_on: &[Option<Pid>]) -> Result<Vec<SeccompRule>> {
 
 pub(super) fn always(numbers: &[i64]) -> Calls {
     numbers.iter().map(|number| (*number, Vec::new())).collect()
+}
+
+/// The 32-bit argument number `index` is this.
+fn is(index: u8, number: u64) -> Result<SeccompRule> {
+    rule(vec![condition(index, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, number)?])
 }
 
 /// The 32-bit argument number `index` is another.

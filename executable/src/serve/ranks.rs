@@ -15,7 +15,7 @@
 //! error of MPI's leaves out of step cannot be mended: the process that meets one aborts them all, and the spawner sees it.
 
 use std::ffi::{c_int, c_longlong, c_void};
-use std::os::fd::OwnedFd;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, OnceLock};
 
@@ -24,7 +24,7 @@ use farcall_idl::expression::Expression;
 use farcall_idl::interface::{Dimension, Distribution, ElementType, Shape};
 use farcall_idl::layout::ParameterLayout;
 use farcall_interfaces::memory::{MemorySource, Space};
-use farcall_interfaces::spawner::SOCKET_VARIABLE;
+use farcall_interfaces::spawner::{LEADS, SOCKET_VARIABLE};
 use farcall_transport_unix::{MemoryLimits, SharedMemory};
 use farcall_wire::message::{decode, encode};
 use farcall_wire::{Argument, Failure, Open, Publication};
@@ -108,23 +108,40 @@ pub fn begin(own: &Own) -> Result<Option<OwnedFd>> {
     checked("begin MPI", unsafe { (functions.begin)(&raw mut rank, &raw mut count) })?;
     let ranks = RANK.get_or_init(|| Ranks { functions, rank });
     if rank != 0 {
+        drop(dialled());
         return ranks.follow(own).map(|()| None);
     }
     // What cannot be served must end everywhere.
-    dial().map(Some).inspect_err(|_| ranks.end())
+    lead().map(Some).inspect_err(|_| ranks.end())
 }
 
-/// Dials the socket that the spawner has put where only this user can reach it.
-fn dial() -> Result<OwnedFd> {
-    let path = std::env::var_os(SOCKET_VARIABLE).filter(|path| path.as_encoded_bytes().starts_with(b"/"));
-    let path = path.ok_or_else(|| {
-        Error::new(ErrorKind::InvalidArgument, "start the executable", "it has no connection to a server")
-            .fix("executables are started by `farcall serve`, not by hand")
-    })?;
-    UnixStream::connect(&path).map(OwnedFd::from).map_err(|error| {
-        Error::system("connect with the server", error)
+/// Dials the socket that the spawner has put where only this user can reach it: before this process is confined, and before
+/// anybody knows which rank it is. `None` on another host than the server's.
+pub(super) fn dial() -> Option<OwnedFd> {
+    let path = std::env::var_os(SOCKET_VARIABLE).filter(|path| path.as_encoded_bytes().starts_with(b"/"))?;
+    let stream = UnixStream::connect(&path).ok()?;
+    // For the program that this process becomes.
+    rustix::io::fcntl_setfd(&stream, rustix::io::FdFlags::empty()).ok()?;
+    Some(stream.into())
+}
+
+/// What [`dial`] left for this program.
+fn dialled() -> Option<OwnedFd> {
+    let number: RawFd = std::env::var(SOCKET_VARIABLE).ok()?.parse().ok()?;
+    // SAFETY: this process was started with it for this, and takes it once.
+    let connection = (number > 2).then(|| unsafe { OwnedFd::from_raw_fd(number) })?;
+    rustix::io::fcntl_setfd(&connection, rustix::io::FdFlags::CLOEXEC).ok()?;
+    Some(connection)
+}
+
+/// Rank 0 takes its connection, and tells the server which of all those that it was sent is the one.
+fn lead() -> Result<OwnedFd> {
+    let connection = dialled().ok_or_else(|| {
+        Error::new(ErrorKind::Unavailable, "connect with the server", "the first rank has no connection to it")
             .fix("the first rank must run on the host of the server that started mpirun")
-    })
+    })?;
+    rustix::io::write(&connection, &[LEADS]).map_err(|errno| Error::system("connect with the server", errno.into()))?;
+    Ok(connection)
 }
 
 fn checked(operation: &'static str, status: c_int) -> Result<()> {

@@ -20,7 +20,7 @@ use super::hosted::{Function, RawBody, RawLoad};
 use super::ranks::{self, Ranks};
 use super::zygote::{self, Preloaded};
 use super::{Code, Own as OwnCode};
-use crate::confine::{Own, begin_call};
+use crate::confine::begin_call;
 use crate::entry::{LinkedEntries, LinkedEntry};
 
 /// Runs the generic host; returns the process's exit status.
@@ -40,7 +40,7 @@ pub fn run_program(program: &Path, arguments: &[OsString]) -> i32 {
     let is_executable = [SOCKET_VARIABLE, ZYGOTE_VARIABLE].iter().any(|name| std::env::var_os(name).is_some());
     // Its libraries are opened before its own code begins, and that is bounded, too.
     let confined = match (is_executable, leads_ranks) {
-        // A launcher is no call; and it puts each of its processes into a group of its own, by which it ends them.
+        // A launcher is no call.
         (true, true) => confined(),
         (true, false) => confined().map(|()| begin_call()),
         (false, _) => confine_inspection(),
@@ -52,7 +52,28 @@ pub fn run_program(program: &Path, arguments: &[OsString]) -> i32 {
             let path = format!("/proc/self/fd/{}", opened.as_raw_fd());
             error = std::process::Command::new(path).arg0(program).args(arguments).exec();
         }
-        Err(Error::system("start an executable's program", error).with("program", program.display()))
+        Err(cannot_become(program, error))
+    }))
+}
+
+fn cannot_become(program: &Path, error: std::io::Error) -> Error {
+    Error::system("start an executable's program", error).with("program", program.display())
+}
+
+/// Becomes `program` as one of the processes that an MPI's launcher starts, with a connection to the server that waits for
+/// the first of them; returns an exit status only if it cannot. The launcher may use Unix sockets, and what the program loads
+/// may not: so each process dials before it is confined, and all but the first one close what they got.
+pub fn run_rank(program: &Path, arguments: &[OsString]) -> i32 {
+    restore_broken_pipes();
+    let connection = ranks::dial();
+    report(crate::confine::confine_rank().and_then(|()| {
+        let mut command = std::process::Command::new(program);
+        command.args(arguments);
+        match &connection {
+            Some(connection) => command.env(SOCKET_VARIABLE, connection.as_raw_fd().to_string()),
+            None => command.env_remove(SOCKET_VARIABLE),
+        };
+        Err(cannot_become(program, command.exec()))
     }))
 }
 
@@ -72,7 +93,6 @@ pub fn confine_inspection() -> Result<()> {
     if poll(&mut answer, Some(&Timespec::default())).is_ok() && answer[0].revents().contains(PollFlags::ERR) {
         return Err(Error::new(ErrorKind::ShuttingDown, "look into a module", "the server is gone"));
     }
-    Own::new()?.apply()?;
     begin_call();
     Ok(())
 }
@@ -90,7 +110,6 @@ fn begin(own: OwnCode) -> Result<()> {
     }
     if std::env::var(ZYGOTE_VARIABLE).as_deref() != Ok("0") {
         let connection = inherited()?;
-        Own::new()?.apply()?;
         return run(connect(connection)?, own, None);
     }
     match zygote::run(ZygoteLink::new(take_descriptor_0()?), own.source())? {
@@ -99,9 +118,8 @@ fn begin(own: OwnCode) -> Result<()> {
     }
 }
 
-/// One of the processes that MPI starts. Whatever it starts stays in its group.
+/// One of the processes that MPI starts.
 fn begin_ranks(own: OwnCode) -> Result<()> {
-    Own::new()?.apply()?;
     print_by_lines();
     let Some(connection) = ranks::begin(&own)? else { return Ok(()) };
     let outcome = connect(connection).and_then(|stream| run(stream, own, None));

@@ -41,10 +41,9 @@ pub struct Born {
 pub fn run(link: ZygoteLink, source: Source<'_>) -> Result<Option<Born>> {
     let name = rustix::thread::name().ok();
     let _ = rustix::thread::set_name(c"farcall-zygote");
-    // Orphans of executables come to this process, which can reap them.
-    let _ = rustix::process::set_child_subreaper(Some(getpid()));
+    // Orphans of executables come to this process, which can reap them (`confine` has said so).
     let Some(preloaded) = load(&link, source)? else { return Ok(None) };
-    let own = Own::new()?;
+    let own = Own::new(crate::confine::rules()?)?;
     let Some(descriptors) = serve(&link)? else { return Ok(None) };
     own.apply()?;
     if let Some(name) = name {
@@ -64,6 +63,7 @@ fn load(link: &ZygoteLink, source: Source<'_>) -> Result<Option<Preloaded>> {
     begin_call();
     let loaded = LoadedModule::load(&publication, source);
     end_call();
+    end_children();
     match loaded {
         Ok(module) if can_fork() => {
             link.send(Packet::Loaded, &[])?;
@@ -73,6 +73,32 @@ fn load(link: &ZygoteLink, source: Source<'_>) -> Result<Option<Preloaded>> {
             link.send(Packet::Unfit, &[])?;
             Ok(None)
         }
+    }
+}
+
+/// Ends what the module has started while it was loaded: nothing of a module runs but its calls. What lost its parent has come
+/// to this process. Bounded: what cannot be ended goes with the zygote.
+fn end_children() {
+    let children = || -> Vec<Pid> {
+        let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+        let lists = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+        lists
+            .flat_map(|list| {
+                list.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect::<Vec<_>>()
+            })
+            .collect()
+    };
+    for _ in 0..REAP_LOOKS_MAX {
+        let living = children();
+        if living.is_empty() {
+            return;
+        }
+        for child in living {
+            // A child's number is its own until it is reaped, which happens here.
+            let _ = rustix::process::kill_process(child, Signal::KILL);
+            let _ = waitpid(Some(child), WaitOptions::NOHANG);
+        }
+        std::thread::sleep(LOOK);
     }
 }
 
@@ -143,9 +169,9 @@ fn report(link: &ZygoteLink, pid: i32) -> Result<()> {
         return link.send(Packet::NotStarted { errno: error }, &[]);
     };
     // Both do this, so that it is done whoever comes first. It fails only where the child has done it.
-    let _ = setpgid(Some(child), Some(child));
+    let _ = setpgid(Some(child), None);
     match pidfd_open(child, PidfdFlags::empty()) {
-        Ok(pidfd) => link.send(Packet::Started { pid }, &[pidfd.as_fd()]),
+        Ok(pidfd) => link.send(Packet::Started, &[pidfd.as_fd()]),
         Err(errno) => {
             // Without a pidfd its end would go unseen.
             let _ = rustix::process::kill_process(child, Signal::KILL);

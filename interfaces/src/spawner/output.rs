@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use farcall_base::Instant;
+use farcall_base::{Instant, printable};
 
 /// A line is shown up to this many characters: enough for any message, and too few to bury the error it comes with.
 const LINE_CHARACTERS_MAX: usize = 200;
@@ -84,7 +84,7 @@ impl OutputTail {
         };
         let lines: Vec<String> = text.lines().map(shortened).collect();
         let last = lines[lines.len().saturating_sub(self.lines_max)..].join("\n");
-        last.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
+        printable(&last).into_owned()
     }
 }
 
@@ -126,9 +126,9 @@ mod tests {
         // One line that never ends.
         assert_eq!(tail(&[&[b'x'; 100_000]]), format!("…{}", "x".repeat(16)));
         // An escape sequence that would clear the reader's terminal.
-        assert_eq!(tail(&[b"\x1b[2Jhello\r\n"]), "\u{fffd}[2Jhello");
+        assert_eq!(tail(&[b"\x1b[2Jhello\r\n"]), "\\x1b[2Jhello");
         // Not UTF-8, and a NUL.
-        assert_eq!(tail(&[b"\xff\0\n"]), "\u{fffd}\u{fffd}");
+        assert_eq!(tail(&[b"\xff\0\n"]), "\u{fffd}\\x00");
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub struct Rules {
     pub network: Network,
     /// Whether files that nobody granted can be opened.
     pub files: Files,
+    /// Whose code it is, and so what it is kept from beside that.
+    pub confinement: Confinement,
     /// Files and directories that can be read and executed.
     pub readable: Vec<String>,
     /// Files and directories that can be written as well.
@@ -42,7 +44,8 @@ pub struct Rules {
     pub missing: Missing,
 }
 
-/// Whether sockets can be made. Those that a process inherits, and pairs of its own, work either way.
+/// Whether sockets can be made. Those that a process inherits, and connected pairs of its own, work either way; Unix sockets
+/// that have a name work in neither ([`Confinement`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Network {
     /// None can.
@@ -50,6 +53,19 @@ pub enum Network {
     /// As the system lets.
     #[default]
     On,
+}
+
+/// Whose code a process runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Confinement {
+    /// Somebody's whom the server does not have to trust: no Unix sockets, no signals to others, no way out of its group.
+    #[default]
+    Module,
+    /// The launcher of an MPI, which the manifest names: it may use Unix sockets and make process groups. What it starts is
+    /// confined before it loads anything.
+    Launcher,
+    /// The owner's own, on a server of the owner's own: it may do what the owner may, within the limits.
+    Owner,
 }
 
 /// Which files can be opened.
@@ -98,6 +114,8 @@ impl Rules {
             ("network", self.network == Network::Off),
             ("files", self.files == Files::Granted),
             ("missing", self.missing == Missing::Refused),
+            ("launcher", self.confinement == Confinement::Launcher),
+            ("owner", self.confinement == Confinement::Owner),
         ];
         words.into_iter().filter(|(_, said)| *said).for_each(|(name, _)| line(name, ""));
         text
@@ -138,6 +156,8 @@ impl Rules {
             "network" => self.network = Network::Off,
             "files" => self.files = Files::Granted,
             "missing" => self.missing = Missing::Refused,
+            "launcher" => self.confinement = Confinement::Launcher,
+            "owner" => self.confinement = Confinement::Owner,
             _ => return None,
         }
         Some(())
@@ -159,6 +179,7 @@ mod tests {
             tasks_of_user_max: Some(64),
             network: Network::Off,
             files: Files::Granted,
+            confinement: Confinement::Owner,
             readable: vec!["/usr".into(), "/a folder with blanks".into()],
             writable: vec!["/tmp/x".into()],
             folder: Some("/tmp/farcall 1".into()),

@@ -41,11 +41,9 @@ pub enum Packet {
     Unfit,
     /// To the zygote: fork an executable; its three descriptors come with it.
     Start,
-    /// It runs. A descriptor that names the process comes with it. Starts are answered in their order.
-    Started {
-        /// Its number.
-        pid: i32,
-    },
+    /// It runs. A descriptor that names the process comes with it, which says more than a number could. Starts are answered in
+    /// their order.
+    Started,
     /// The system refused, with this error number.
     NotStarted {
         /// As in errno(3).
@@ -72,7 +70,7 @@ impl Packet {
             Packet::Loaded => (2, 0, 0),
             Packet::Unfit => (3, 0, 0),
             Packet::Start => (4, 0, 0),
-            Packet::Started { pid } => (5, pid, 0),
+            Packet::Started => (5, 0, 0),
             Packet::NotStarted { errno } => (6, errno, 0),
             Packet::Reap { pid } => (7, pid, 0),
             Packet::Ended { pid, status } => (8, pid, status),
@@ -93,7 +91,7 @@ impl Packet {
             2 => Packet::Loaded,
             3 => Packet::Unfit,
             4 => Packet::Start,
-            5 => Packet::Started { pid: first },
+            5 => Packet::Started,
             6 => Packet::NotStarted { errno: first },
             7 => Packet::Reap { pid: first },
             8 => Packet::Ended { pid: first, status: second },
@@ -234,7 +232,7 @@ mod tests {
         Packet::Loaded,
         Packet::Unfit,
         Packet::Start,
-        Packet::Started { pid: 77 },
+        Packet::Started,
         Packet::NotStarted { errno: 12 },
         Packet::Reap { pid: i32::MAX },
         Packet::Ended { pid: 1, status: -1 },

@@ -1,6 +1,6 @@
 //! Plays the conversations of tests/golden against `step`.
 //!
-//! `> publish MODULE ROUTINE(ALIAS,…) …`, `> withdraw MODULE`, `> resolve NAME`, `> hold NAME`, `> list`,
+//! `> publish MODULE ROUTINE(ALIAS,…) …`, `> withdraw MODULE`, `> resolve NAME [among MODULE …]`, `> hold NAME [among …]`, `> list`,
 //! `> watch NUMBER revision REVISION`, `> limits KEY=N …`
 
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use farcall_golden::Conversation;
 use farcall_idl::interface::{Code, Implementation, Interface, Language, Routine, StringConvention};
 use farcall_interfaces::directory::{
-    ExecutableImage, ImageKind, Part, Publication, PublishedRoutine, Request, Response, RoutineData,
+    ExecutableImage, ImageKind, Part, Publication, PublishedRoutine, Request, Response, RoutineData, Trust, Visible,
 };
 
 use crate::state::{Limits, State};
@@ -52,11 +52,19 @@ fn request(words: &[&str]) -> Request {
     match words {
         ["publish", module, routines @ ..] => Request::Publish(publication(module.trim_matches('"'), routines)),
         ["withdraw", module] => Request::Withdraw { module: module.to_string() },
-        ["resolve", name] => Request::Resolve { name: name.to_string() },
-        ["hold", name] => Request::Hold { name: name.to_string() },
+        ["resolve", name, among @ ..] => Request::Resolve { name: name.to_string(), visible: visible(among) },
+        ["hold", name, among @ ..] => Request::Hold { name: name.to_string(), visible: visible(among) },
         ["list"] => Request::List,
         ["watch", _, "revision", revision] => Request::Watch { revision: revision.parse().unwrap() },
         _ => panic!("no such event: {words:?}"),
+    }
+}
+
+/// `among MODULE …`: whoever asks may know of these alone.
+fn visible(words: &[&str]) -> Visible {
+    match words {
+        ["among", modules @ ..] => Visible::Only(Arc::new(modules.iter().map(|module| module.to_string()).collect())),
+        _ => Visible::All,
     }
 }
 
@@ -84,6 +92,8 @@ fn show(action: Action) -> Vec<String> {
 /// claims another module. Behind each `|` is a part of its own.
 pub(crate) fn publication(module: &str, routines: &[&str]) -> Publication {
     let executable = ExecutableImage {
+        readable: Vec::new(),
+        trust: Trust::Confined,
         kind: ImageKind::GenericHost { libraries: Vec::new() },
         environment: Vec::new(),
         backend: String::new(),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::directory::{PublishedModule, PublishedRoutine};
+use farcall_interfaces::directory::{PublishedModule, PublishedRoutine, Visible};
 use serde::Deserialize;
 
 /// The limits of the manifest; options.toml says what each means.
@@ -109,14 +109,42 @@ impl State {
         true
     }
 
+    /// What somebody may know of it.
+    pub(crate) fn seen<'a>(&'a self, visible: &'a Visible) -> Seen<'a> {
+        Seen { state: self, visible }
+    }
+
+    /// All routines, by module, in order of publication.
+    pub(crate) fn routines(&self) -> impl Iterator<Item = &Arc<PublishedRoutine>> {
+        self.modules.values().flat_map(|entry| &entry.routines)
+    }
+}
+
+/// What is published, without the modules that whoever asks may not know of.
+#[derive(Clone, Copy)]
+pub(crate) struct Seen<'a> {
+    state: &'a State,
+    visible: &'a Visible,
+}
+
+impl<'a> Seen<'a> {
+    fn module(self, name: &str) -> Option<&'a ModuleEntry> {
+        self.state.modules.get(name).filter(|_| self.visible.shows(name))
+    }
+
+    /// Whether all modules are seen.
+    pub(crate) fn is_whole(self) -> bool {
+        *self.visible == Visible::All
+    }
+
     /// The routine called `name` (or by that alias) in `module`.
-    pub(crate) fn routine(&self, module: &str, name: &str) -> Option<&Arc<PublishedRoutine>> {
-        self.modules.get(module)?.by_name.get(name)
+    pub(crate) fn routine(self, module: &str, name: &str) -> Option<&'a Arc<PublishedRoutine>> {
+        self.module(module)?.by_name.get(name)
     }
 
     /// The methods of a class, in order of publication; none of what is no class.
-    pub(crate) fn methods(&self, module: &str, class: &str) -> Vec<&Arc<PublishedRoutine>> {
-        let routines = self.modules.get(module).map(|entry| entry.routines.iter());
+    pub(crate) fn methods(self, module: &str, class: &str) -> Vec<&'a Arc<PublishedRoutine>> {
+        let routines = self.module(module).map(|entry| entry.routines.iter());
         let is_method = |routine: &&Arc<PublishedRoutine>| {
             routine.routine.interface.method().is_some() && routine.routine.interface.class == class
         };
@@ -124,33 +152,29 @@ impl State {
     }
 
     /// The modules that have a class of this name.
-    pub(crate) fn modules_with_class(&self, class: &str) -> Vec<&str> {
-        self.modules.keys().map(String::as_str).filter(|module| !self.methods(module, class).is_empty()).collect()
+    pub(crate) fn modules_with_class(self, class: &str) -> Vec<&'a str> {
+        self.module_names().filter(|module| !self.methods(module, class).is_empty()).collect()
     }
 
     /// All routines with this bare name or alias, by module.
-    pub(crate) fn routines_called(&self, name: &str) -> Vec<&Arc<PublishedRoutine>> {
-        let modules = self.by_name.get(name).into_iter().flatten();
+    pub(crate) fn routines_called(self, name: &str) -> Vec<&'a Arc<PublishedRoutine>> {
+        let modules = self.state.by_name.get(name).into_iter().flatten();
         modules.filter_map(|module| self.routine(module, name)).collect()
     }
 
-    /// All routines, by module, in order of publication.
-    pub(crate) fn routines(&self) -> impl Iterator<Item = &Arc<PublishedRoutine>> {
-        self.modules.values().flat_map(|entry| &entry.routines)
-    }
-
     /// The names of all modules.
-    pub(crate) fn module_names(&self) -> impl Iterator<Item = &str> {
-        self.modules.keys().map(String::as_str)
+    pub(crate) fn module_names(self) -> impl Iterator<Item = &'a str> {
+        self.state.modules.keys().map(String::as_str).filter(move |module| self.visible.shows(module))
     }
 
     /// All bare names and aliases.
-    pub(crate) fn bare_names(&self) -> impl Iterator<Item = &str> {
-        self.by_name.keys().map(String::as_str)
+    pub(crate) fn bare_names(self) -> impl Iterator<Item = &'a str> {
+        let is_seen = move |modules: &BTreeSet<String>| modules.iter().any(|module| self.visible.shows(module));
+        self.state.by_name.iter().filter(move |(_, modules)| is_seen(modules)).map(|(name, _)| name.as_str())
     }
 
     /// The names and aliases within one module; none for an unknown module.
-    pub(crate) fn names_in(&self, module: &str) -> impl Iterator<Item = &str> {
-        self.modules.get(module).into_iter().flat_map(|entry| entry.by_name.keys().map(String::as_str))
+    pub(crate) fn names_in(self, module: &str) -> impl Iterator<Item = &'a str> {
+        self.module(module).into_iter().flat_map(|entry| entry.by_name.keys().map(String::as_str))
     }
 }

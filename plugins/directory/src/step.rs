@@ -3,15 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use farcall_base::{Error, ErrorKind, Result, nearest};
+use farcall_base::{Error, ErrorKind, Result, is_obeyed, nearest};
 use farcall_interfaces::directory::{
-    Part, Publication, PublishedModule, PublishedRoutine, Request, Response, RoutineData,
+    Part, Publication, PublishedModule, PublishedRoutine, Request, Response, RoutineData, Visible,
 };
 
-use crate::state::{ModuleEntry, State};
+use crate::state::{ModuleEntry, Seen, State};
 
 /// Full names an error lists; an error is for people.
 const NAMES_LISTED_MAX: usize = 10;
+
+/// For whom the table of rights keeps from some modules: the same whether the name is in one of them or nowhere.
+const ASK_FOR_RIGHTS: &str = "`farcall ls` lists what you may call; for more, ask the server's admin to add it to the table \
+    access of rpc-server in farcall.toml";
 
 /// Nearest names an error offers.
 const NEAREST_MAX: usize = 3;
@@ -65,8 +69,8 @@ fn handle(state: &mut State, request: Request) -> Result<Response> {
     match request {
         Request::Publish(publication) => publish(state, publication).map(Response::Published),
         Request::Withdraw { module } => withdraw(state, &module),
-        Request::Resolve { name } => resolve(state, &name).map(Response::Resolved),
-        Request::Hold { name } => hold(state, &name).map(Response::Held),
+        Request::Resolve { name, visible } => resolve(state.seen(&visible), &name).map(Response::Resolved),
+        Request::Hold { name, visible } => hold(state.seen(&visible), &name).map(Response::Held),
         Request::List => Ok(Response::Listing(list(state))),
         Request::Watch { .. } => Ok(Response::Changed { revision: state.revision }),
     }
@@ -129,10 +133,10 @@ enum MayBeEmpty {
 
 /// A slash would make full names ambiguous; control characters would reach people's terminals.
 fn check_name(what: &str, name: &str, empty: MayBeEmpty) -> Result<()> {
-    let bad = |c: char| c == '/' || c.is_control() || c.is_whitespace();
+    let bad = |c: char| c == '/' || is_obeyed(c) || c.is_whitespace();
     if name.len() > 256 || name.contains(bad) || (name.is_empty() && empty == MayBeEmpty::No) {
         let message = format!("\"{}\" is no name for a {what}", shown(name));
-        let fix = "use 1 to 256 bytes without slash, space and control characters";
+        let fix = "use 1 to 256 bytes without slash, space, control and invisible characters";
         return Err(Error::new(ErrorKind::InvalidArgument, "publish a module", message).fix(fix));
     }
     Ok(())
@@ -182,32 +186,32 @@ fn withdraw(state: &mut State, module: &str) -> Result<Response> {
     }
     let message = format!("no module \"{}\" is published", shown(module));
     let error = Error::new(ErrorKind::NotFound, "withdraw a module", message);
-    Err(advise(error, &nearest(module, state.module_names(), NEAREST_MAX)))
+    Err(advise(error, &nearest(module, state.seen(&Visible::All).module_names(), NEAREST_MAX)))
 }
 
 /// A full name leads to one routine or none. A bare name leads to the routine without a module, if there is one, and
 /// else to the only module that has it. Letters of another case do where nothing else can be meant.
-fn resolve(state: &State, name: &str) -> Result<Arc<PublishedRoutine>> {
+fn resolve(seen: Seen<'_>, name: &str) -> Result<Arc<PublishedRoutine>> {
     if let Some((module, bare)) = name.split_once('/') {
-        let found = state.routine(module, bare).cloned().or_else(|| in_other_case(state, Some(module), bare));
-        return found.ok_or_else(|| unknown(state, name));
+        let found = seen.routine(module, bare).cloned().or_else(|| in_other_case(seen, Some(module), bare));
+        return found.ok_or_else(|| unknown(seen, name));
     }
-    if let Some(routine) = state.routine("", name) {
+    if let Some(routine) = seen.routine("", name) {
         return Ok(routine.clone());
     }
-    match state.routines_called(name).as_slice() {
-        [] => in_other_case(state, None, name).ok_or_else(|| unknown(state, name)),
+    match seen.routines_called(name).as_slice() {
+        [] => in_other_case(seen, None, name).ok_or_else(|| unknown(seen, name)),
         [routine] => Ok((*routine).clone()),
         several => Err(ambiguous(name, several)),
     }
 }
 
 /// The only routine whose name differs in the case of letters and in nothing else: Fortran writes `DGESV` and means `dgesv`.
-fn in_other_case(state: &State, module: Option<&str>, bare: &str) -> Option<Arc<PublishedRoutine>> {
-    let modules = state.module_names().filter(|known| module.is_none_or(|named| known.eq_ignore_ascii_case(named)));
+fn in_other_case(seen: Seen<'_>, module: Option<&str>, bare: &str) -> Option<Arc<PublishedRoutine>> {
+    let modules = seen.module_names().filter(|known| module.is_none_or(|named| known.eq_ignore_ascii_case(named)));
     let mut found = modules.flat_map(|module| {
-        let names = state.names_in(module).filter(|known| known.eq_ignore_ascii_case(bare));
-        names.filter_map(move |name| state.routine(module, name))
+        let names = seen.names_in(module).filter(|known| known.eq_ignore_ascii_case(bare));
+        names.filter_map(move |name| seen.routine(module, name))
     });
     let first = found.next()?;
     // Its aliases may be such names, too.
@@ -215,13 +219,13 @@ fn in_other_case(state: &State, module: Option<&str>, bare: &str) -> Option<Arc<
 }
 
 /// What an executable can be held for: the name of a class leads to all of its methods.
-fn hold(state: &State, name: &str) -> Result<Vec<Arc<PublishedRoutine>>> {
+fn hold(seen: Seen<'_>, name: &str) -> Result<Vec<Arc<PublishedRoutine>>> {
     let (module, bare) = name.split_once('/').unwrap_or(("", name));
-    let methods = state.methods(module, bare);
+    let methods = seen.methods(module, bare);
     if !methods.is_empty() {
         return Ok(methods.into_iter().cloned().collect());
     }
-    let Some(routine) = state.routine(module, bare) else { return Err(unknown(state, name)) };
+    let Some(routine) = seen.routine(module, bare) else { return Err(unknown(seen, name)) };
     match routine.routine.interface.full_class() {
         None => Ok(vec![routine.clone()]),
         Some(class) => {
@@ -233,53 +237,57 @@ fn hold(state: &State, name: &str) -> Result<Vec<Arc<PublishedRoutine>>> {
 }
 
 /// A class is no routine: whoever asks for one is told what it is.
-fn class_instead(state: &State, name: &str) -> Option<Error> {
+fn class_instead(seen: Seen<'_>, name: &str) -> Option<Error> {
     let (module, class) = match name.split_once('/') {
         Some((module, class)) => (module, class),
-        None => match state.modules_with_class(name).as_slice() {
+        None => match seen.modules_with_class(name).as_slice() {
             [module] => (*module, name),
             _ => return None,
         },
     };
-    let first = state.methods(module, class).first()?.routine.interface.full_name();
+    let first = seen.methods(module, class).first()?.routine.interface.full_name();
     let full = if module.is_empty() { class.to_string() } else { format!("{module}/{class}") };
     let message = format!("\"{}\" is a class, and no routine", shown(name));
     let fix = format!("hold an object of {full}, and call methods such as {first} on that");
     Some(Error::new(ErrorKind::NotFound, "find a routine", message).with("class", full).fix(fix))
 }
 
-fn unknown(state: &State, name: &str) -> Error {
-    if let Some(error) = class_instead(state, name) {
+fn unknown(seen: Seen<'_>, name: &str) -> Error {
+    if let Some(error) = class_instead(seen, name) {
         return error;
     }
     let message = format!("no routine \"{}\" is published", shown(name));
     let error = Error::new(ErrorKind::NotFound, "find a routine", message);
     let near = match name.split_once('/') {
-        None => nearest(name, state.bare_names(), NEAREST_MAX).into_iter().map(str::to_string).collect(),
-        Some((module, bare)) => near_full_names(state, module, bare),
+        None => nearest(name, seen.bare_names(), NEAREST_MAX).into_iter().map(str::to_string).collect(),
+        Some((module, bare)) => near_full_names(seen, module, bare),
     };
-    if state.bare_names().next().is_none() {
-        return error.fix("this server has nothing published yet");
+    if seen.bare_names().next().is_none() {
+        let nothing = if seen.is_whole() { "this server has nothing published yet" } else { ASK_FOR_RIGHTS };
+        return error.fix(nothing);
     }
-    if let Some(routine) = state.names_in(name).next().filter(|_| !name.is_empty()) {
+    if let Some(routine) = seen.names_in(name).next().filter(|_| !name.is_empty()) {
         return error.fix(format!("it is a module: name a routine of it, such as {}/{routine}", shown(name)));
     }
     if near.is_empty()
-        && let [module] = nearest(name, state.module_names().filter(|module| !module.is_empty()), 1).as_slice()
+        && let [module] = nearest(name, seen.module_names().filter(|module| !module.is_empty()), 1).as_slice()
     {
         return error.fix(format!("did you mean the module {module}?"));
+    }
+    if near.is_empty() && !seen.is_whole() {
+        return error.fix(ASK_FOR_RIGHTS);
     }
     advise(error, &near.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// First what the module has under a similar name, then where the bare name really is, then similar modules.
-fn near_full_names(state: &State, module: &str, bare: &str) -> Vec<String> {
-    let within = nearest(bare, state.names_in(module), NEAREST_MAX).into_iter().map(|name| format!("{module}/{name}"));
-    let elsewhere = state.routines_called(bare).into_iter().map(|routine| routine.routine.interface.full_name());
-    let modules = nearest(module, state.module_names().filter(|known| *known != module), NEAREST_MAX);
+fn near_full_names(seen: Seen<'_>, module: &str, bare: &str) -> Vec<String> {
+    let within = nearest(bare, seen.names_in(module), NEAREST_MAX).into_iter().map(|name| format!("{module}/{name}"));
+    let elsewhere = seen.routines_called(bare).into_iter().map(|routine| routine.routine.interface.full_name());
+    let modules = nearest(module, seen.module_names().filter(|known| *known != module), NEAREST_MAX);
     let beside = modules
         .into_iter()
-        .flat_map(|near| nearest(bare, state.names_in(near), 1).into_iter().map(move |name| format!("{near}/{name}")));
+        .flat_map(|near| nearest(bare, seen.names_in(near), 1).into_iter().map(move |name| format!("{near}/{name}")));
     let mut near: Vec<String> = Vec::new();
     for name in within.chain(elsewhere).chain(beside) {
         if !near.contains(&name) && near.len() < NEAREST_MAX {

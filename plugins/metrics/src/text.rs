@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use farcall_base::ErrorKind;
+use farcall_base::{ErrorKind, printable};
 use farcall_wire::{DURATIONS_NS, Status, Totals, Use};
 
 use crate::process::Process;
@@ -159,9 +159,9 @@ impl Page {
     }
 }
 
-/// Names come from certificates and interface files, which may hold anything.
+/// Names come from certificates and interface files, which may hold anything, and a page may be looked at on a terminal.
 fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+    printable(text).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 /// Nanoseconds, shown in seconds.

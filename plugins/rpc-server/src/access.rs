@@ -1,12 +1,18 @@
 //! Who may do what: the table `access` of the manifest. Pure.
 
-use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
+use farcall_interfaces::directory::Visible;
 use serde::Deserialize;
 
 /// Stands for every module, and for everybody who shows a certificate.
 const ALL: &str = "*";
+/// Characters of a module's name in a refusal.
+const NAME_SHOWN_MAX: usize = 80;
+
+/// The principal of what this server has started, routines and what they start: no entry can name it.
+pub const STARTED_HERE: &str = "routine";
 
 /// One entry of the table: what some principals may do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -41,8 +47,8 @@ pub struct Rights {
     principal: String,
     /// As [`Principal::owns_server`].
     owns_server: bool,
-    /// `None`: all modules.
-    modules: Option<BTreeSet<String>>,
+    /// Whose routines they may call.
+    modules: Visible,
     publishes: bool,
     administers: bool,
 }
@@ -60,7 +66,10 @@ pub fn rights(table: &[Entry], principal: &Principal) -> Rights {
     Rights {
         principal: principal.name.clone(),
         owns_server: principal.owns_server,
-        modules: (!all).then(|| named.iter().flat_map(|entry| entry.call.iter().cloned()).collect()),
+        modules: match all {
+            true => Visible::All,
+            false => Visible::Only(Arc::new(named.iter().flat_map(|entry| entry.call.iter().cloned()).collect())),
+        },
         publishes: owner || named.iter().any(|entry| entry.publish),
         administers: owner || named.iter().any(|entry| entry.administer),
     }
@@ -72,7 +81,7 @@ pub fn rights(table: &[Entry], principal: &Principal) -> Rights {
 /// `PermissionDenied`.
 pub fn check_name(name: &str) -> Result<()> {
     let uid = name.strip_prefix("uid").is_some_and(|rest| rest.trim().chars().all(|c| c.is_ascii_digit()));
-    if !uid && ![ALL, "token", "inherited", ""].contains(&name.trim()) {
+    if !uid && ![ALL, "token", "inherited", STARTED_HERE, ""].contains(&name.trim()) {
         return Ok(());
     }
     let message = format!("the certificate's name is \"{name}\", which stands for another kind of user");
@@ -135,7 +144,13 @@ pub fn unknown_modules(table: &[Entry], is_published: impl Fn(&str) -> bool) -> 
 impl Rights {
     /// Of a peer that is the server itself: everything.
     pub fn all(principal: impl Into<String>) -> Rights {
-        Rights { principal: principal.into(), owns_server: true, modules: None, publishes: true, administers: true }
+        Rights {
+            principal: principal.into(),
+            owns_server: true,
+            modules: Visible::All,
+            publishes: true,
+            administers: true,
+        }
     }
 
     /// What the same principal may do by another table.
@@ -155,7 +170,29 @@ impl Rights {
 
     /// Whether routines of the module may be called.
     pub fn may_call(&self, module: &str) -> bool {
-        self.modules.as_ref().is_none_or(|modules| modules.contains(module))
+        self.modules.shows(module)
+    }
+
+    /// Modules that answers to them may name: those that they may call.
+    pub fn visible(&self) -> Visible {
+        self.modules.clone()
+    }
+
+    /// The same for an answer to an order: administrators are told of all modules anyway.
+    pub fn visible_to_order(&self) -> Visible {
+        if self.administers { Visible::All } else { self.visible() }
+    }
+
+    /// The right to ask for `name`, decided by its module's name alone: before anybody looks whether there is such a
+    /// routine, so that neither the answer nor the time that it takes tells.
+    ///
+    /// # Errors
+    /// As [`Rights::call`].
+    pub fn ask(&self, name: &str) -> Result<()> {
+        match name.split_once('/') {
+            Some((module, _)) if !self.modules.shows_in_other_case(module) => self.call(module),
+            _ => Ok(()),
+        }
     }
 
     /// The right to call routines of the module.
@@ -166,6 +203,8 @@ impl Rights {
         if self.may_call(module) {
             return Ok(());
         }
+        // As a stranger wrote it, who may have asked for no module at all.
+        let module: String = module.chars().take(NAME_SHOWN_MAX).flat_map(char::escape_debug).collect();
         Err(self.refusal(&format!("call routines of module \"{module}\""), &format!("call = [\"{module}\"]")))
     }
 

@@ -9,7 +9,7 @@ mod executables;
 mod fetching;
 mod log;
 mod orders;
-mod results;
+pub(crate) mod results;
 mod standing;
 mod world;
 

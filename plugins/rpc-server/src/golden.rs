@@ -17,7 +17,7 @@ use std::time::Duration;
 use farcall_base::{Bytes, ConnectionId, Error, ErrorKind, ExecutableId, Instant};
 use farcall_golden::Conversation;
 use farcall_idl::encode::{contract_hash, encode_interface, encode_module};
-use farcall_interfaces::directory::{ExecutableImage, ImageKind, PublishedModule, PublishedRoutine};
+use farcall_interfaces::directory::{ExecutableImage, ImageKind, PublishedModule, PublishedRoutine, Trust};
 use farcall_interfaces::spawner::{ExitHow, Exited, Output, OutputTail, Said};
 use farcall_wire::HelloLimits;
 
@@ -44,6 +44,8 @@ fn published(module: &str, generation: u64) -> Vec<Arc<PublishedRoutine>> {
 fn published_from(text: &str, generation: u64) -> Vec<Arc<PublishedRoutine>> {
     let compiled = farcall_idl::compile("routines.idl", text).unwrap().with_methods();
     let image = ExecutableImage {
+        readable: Vec::new(),
+        trust: Trust::Confined,
         kind: ImageKind::GenericHost { libraries: compiled.libraries.clone() },
         environment: Vec::new(),
         backend: String::new(),

@@ -19,7 +19,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use farcall_base::Result;
-use farcall_interfaces::directory::{self, DirectoryHandle};
+use farcall_interfaces::directory::{self, DirectoryHandle, Visible};
 use farcall_interfaces::fetcher::{self, FetcherHandle};
 use farcall_interfaces::jobs::JobsHandle;
 use farcall_interfaces::mailbox::{Port, Reply};
@@ -31,6 +31,7 @@ use farcall_kernel::{Plugin, PluginContext, PluginDescription, RunningPlugin, Sl
 use farcall_wire::{ModuleReport, Order};
 
 pub use driver::moment;
+pub use driver::results::folder_of as results_folder;
 pub use options::{LogFormat, LogLevel, Options};
 
 /// The slot that the server fills.
@@ -53,6 +54,8 @@ pub struct Instruction {
     pub reply: Reply<Vec<ModuleReport>>,
     /// Lives as long as the connection of whoever gave it.
     pub giver: Weak<()>,
+    /// Modules that the outcome may name to them.
+    pub visible: Visible,
 }
 
 /// What the binary tells the server.
@@ -125,6 +128,8 @@ pub struct Transports {
     pub memory: fn(&Options) -> Arc<dyn MemorySource>,
     /// The user whose clients may connect.
     pub own_uid: fn() -> u32,
+    /// Whether a process, by its number, was started by this one: it has the server's user, and is not its owner for that.
+    pub was_started_here: fn(u32) -> bool,
     /// What tells this host from others.
     pub host: fn() -> String,
 }

@@ -555,6 +555,7 @@ impl Driver {
             environment: image.environment.clone(),
             backend: image.backend.clone(),
             ranks: image.ranks,
+            is_owners: image.trust == farcall_interfaces::directory::Trust::Owner,
             module_text: if fresh { image.module_text.to_vec() } else { Vec::new() },
             text,
         };

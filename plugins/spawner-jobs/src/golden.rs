@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, ExecutableId, Instant};
 use farcall_golden::Conversation;
-use farcall_interfaces::directory::{ExecutableImage, ImageKind};
+use farcall_interfaces::directory::{ExecutableImage, ImageKind, Trust};
 use farcall_interfaces::spawner::{ExitHow, Exited, OutputTail};
 use farcall_kernel::Options;
 use farcall_wire::{PILOT_VERSION, PilotHello};
@@ -83,7 +83,16 @@ fn event(text: &str) -> Event {
             let backend = words.get(3).map_or(String::new(), |backend| (*backend).to_owned());
             let (kind, environment) = (ImageKind::GenericHost { libraries: Vec::new() }, Vec::new());
             let launcher = words[2].to_owned();
-            let image = ExecutableImage { kind, environment, backend, ranks: 0, launcher, module_text: Arc::from([]) };
+            let image = ExecutableImage {
+                kind,
+                readable: Vec::new(),
+                trust: Trust::Confined,
+                environment,
+                backend,
+                ranks: 0,
+                launcher,
+                module_text: Arc::from([]),
+            };
             Event::Start { executable: ExecutableId(number()), module: "m".to_owned(), image }
         }
         "stop" => Event::Stop { executable: ExecutableId(number()), grace: Duration::from_millis(100) },

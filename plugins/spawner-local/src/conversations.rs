@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, ExecutableId, Instant, Random, SeededRandom};
-use farcall_interfaces::directory::{ExecutableImage, ImageKind};
+use farcall_interfaces::directory::{ExecutableImage, ImageKind, Trust};
 use farcall_interfaces::spawner::{ExitHow, Output};
 
 use crate::state::{Settings, State};
@@ -54,6 +54,8 @@ impl World {
 fn start(request: u64, executable: ExecutableId) -> Event {
     let kind = ImageKind::Linked { path: "/x".to_string() };
     let image = ExecutableImage {
+        readable: Vec::new(),
+        trust: Trust::Confined,
         kind,
         environment: Vec::new(),
         backend: String::new(),

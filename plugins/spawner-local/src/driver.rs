@@ -1,8 +1,8 @@
 //! The spawner's driver: one thread that waits for requests, outputs and ends of processes, and does what `step` says.
 
+mod descent;
 mod environment;
 pub mod inspection;
-mod library;
 mod meeting;
 mod process;
 mod rooms;
@@ -343,6 +343,9 @@ impl Driver {
         let program = command.linked.as_ref().map_or(Path::new(""), Path::new);
         match Meeting::new(launcher, program, &room) {
             Ok(meeting) => {
+                // For the launcher's children, that name leads to the launcher.
+                let own = command.arguments.iter_mut().filter(|argument| *argument == process::OWN_PROGRAM);
+                own.for_each(|argument| *argument = meeting.host().display().to_string());
                 if let (Some(copy), Some(named)) = (meeting.program(), command.arguments.last_mut()) {
                     *named = copy.display().to_string();
                 }

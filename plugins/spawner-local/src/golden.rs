@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, ExecutableId, Instant};
 use farcall_golden::Conversation;
-use farcall_interfaces::directory::{ExecutableImage, ImageKind};
+use farcall_interfaces::directory::{ExecutableImage, ImageKind, Trust};
 use farcall_interfaces::spawner::{ExitHow, Output};
 
 use crate::state::{Settings, State};
@@ -80,6 +80,8 @@ fn image(words: &[&str]) -> ExecutableImage {
         path => ImageKind::Linked { path: path.to_string() },
     };
     let mut image = ExecutableImage {
+        readable: Vec::new(),
+        trust: Trust::Confined,
         kind,
         environment: Vec::new(),
         backend: String::new(),

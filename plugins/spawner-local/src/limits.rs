@@ -4,8 +4,8 @@ use std::path::Path;
 
 use farcall_base::{Bytes, Error, ErrorKind, Result};
 use farcall_idl::interface::is_parallel;
-use farcall_interfaces::directory::{ExecutableImage, ImageKind};
-use farcall_interfaces::spawner::rules::{Files, Missing, Network, Rules};
+use farcall_interfaces::directory::{ExecutableImage, ImageKind, Trust};
+use farcall_interfaces::spawner::rules::{Confinement, Files, Missing, Network, Rules};
 use farcall_interfaces::spawner::{ExecutableLimits, RANKS_MAX, ranks};
 use serde::Deserialize;
 
@@ -54,6 +54,7 @@ pub(crate) struct Limits {
     ranks_max: Option<u32>,
     pin: Option<bool>,
     required: Option<bool>,
+    confine: Option<bool>,
     python: Option<String>,
 }
 
@@ -78,6 +79,7 @@ impl Limits {
             ranks_max: Some(RANKS_MAX),
             pin: Some(false),
             required: Some(false),
+            confine: Some(false),
             python: Some(String::new()),
         }
     }
@@ -103,6 +105,7 @@ impl Limits {
             ranks_max: own.ranks_max.or(other.ranks_max),
             pin: own.pin.or(other.pin),
             required: own.required.or(other.required),
+            confine: own.confine.or(other.confine),
             python: own.python.or(other.python),
         }
     }
@@ -150,19 +153,35 @@ impl Limits {
         let list = |paths: &Option<Vec<String>>| paths.clone().unwrap_or_default();
         let mut readable = list(&self.readable);
         readable.extend(own_files(image));
+        let (parallel, owner) = (is_parallel(&image.backend), self.trusts(image));
         Rules {
             memory_bytes_max: limited(self.memory_bytes_max),
             processor_seconds_max: limited(self.processor_seconds_max),
             file_bytes_max: limited(self.file_bytes_max),
             descriptors_max: limited(self.descriptors_max),
-            network: if self.network == Some(true) || is_parallel(&image.backend) { Network::On } else { Network::Off },
-            files: if self.files == Some(FilesWord::All) { Files::All } else { Files::Granted },
+            network: if owner || self.network == Some(true) || parallel { Network::On } else { Network::Off },
+            files: if owner || self.files == Some(FilesWord::All) { Files::All } else { Files::Granted },
+            confinement: match owner {
+                true => Confinement::Owner,
+                false if parallel => Confinement::Launcher,
+                false => Confinement::Module,
+            },
             readable,
             writable: list(&self.writable),
             start_in: self.start_in(image),
             missing: if self.required == Some(true) { Missing::Refused } else { Missing::Allowed },
             ..Rules::default()
         }
+    }
+
+    /// Whether a module's code may do what the server's owner may.
+    fn trusts(&self, image: &ExecutableImage) -> bool {
+        image.trust == Trust::Owner && !self.confines()
+    }
+
+    /// Whether also the owner's own code is confined.
+    pub(crate) fn confines(&self) -> bool {
+        self.confine == Some(true)
     }
 
     /// The folder that a process starts in, where that is not its working folder.
@@ -236,17 +255,14 @@ fn own_folder(image: &ExecutableImage) -> Option<String> {
     Some(folder.display().to_string())
 }
 
-/// The files that a module consists of, and what lies beside its libraries.
+/// The files that a module consists of.
 fn own_files(image: &ExecutableImage) -> Vec<String> {
-    let beside = |library: &String| {
-        let parent = Path::new(library).parent().filter(|parent| parent.is_absolute() && parent.parent().is_some())?;
-        Some(parent.display().to_string())
-    };
-    match &image.kind {
-        ImageKind::GenericHost { libraries } => libraries.iter().filter_map(beside).collect(),
+    let program = match &image.kind {
+        ImageKind::GenericHost { .. } => Vec::new(),
         ImageKind::Linked { path } => vec![path.clone()],
         ImageKind::Interpreted { readable, .. } => readable.clone(),
-    }
+    };
+    program.into_iter().chain(image.readable.iter().cloned()).collect()
 }
 
 /// A user and its group in the text of /etc/passwd, or as `UID:GID`.
@@ -278,6 +294,8 @@ mod tests {
     #[test]
     fn processes_start_where_the_manifest_says() {
         let image = |kind| ExecutableImage {
+            readable: Vec::new(),
+            trust: Trust::Confined,
             kind,
             environment: Vec::new(),
             backend: String::new(),

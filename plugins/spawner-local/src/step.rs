@@ -202,7 +202,9 @@ fn launcher(settings: &Settings, ranks: u32, program: &str) -> Result<Vec<String
         let error = Error::new(ErrorKind::Unavailable, "start an executable", "this server starts no routines of MPI");
         return Err(error.fix("set mpi_command in its farcall.toml: [\"mpirun\"]"));
     }
-    let own = ["-np".to_string(), ranks.to_string(), program.to_string()];
+    let own = ["-np".to_string(), ranks.to_string()].into_iter();
+    // Each process is confined before it becomes the program.
+    let own = own.chain(settings.host_command.iter().cloned()).chain(["--rank".to_string(), program.to_string()]);
     Ok(settings.mpi_command.iter().cloned().chain(own).collect())
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use farcall_base::{ErrorKind, ExecutableId};
-use farcall_interfaces::directory::{ExecutableImage, ImageKind};
+use farcall_interfaces::directory::{ExecutableImage, ImageKind, Trust};
 use farcall_interfaces::mailbox::{Answer, question};
 use farcall_interfaces::spawner::{ExitHow, Exited, Line, Start, Started};
 use farcall_kernel::{Manifest, Node};
@@ -37,6 +37,8 @@ impl Shell {
     fn ask(&self, number: u64, kind: ImageKind) -> (Answer<Started>, Answer<Exited>) {
         let environment = vec![("FROM_MODULE".to_string(), "2".to_string())];
         let image = ExecutableImage {
+            readable: Vec::new(),
+            trust: Trust::Confined,
             kind,
             environment,
             backend: String::new(),
@@ -189,6 +191,8 @@ fn a_node_that_stops_takes_its_executables_with_it() {
     let (reply, answer) = question().unwrap();
     let (exited, has_exited) = question().unwrap();
     let image = ExecutableImage {
+        readable: Vec::new(),
+        trust: Trust::Confined,
         kind: ImageKind::GenericHost { libraries: Vec::new() },
         environment: Vec::new(),
         backend: String::new(),

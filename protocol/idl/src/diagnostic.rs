@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use farcall_base::{Error, ErrorKind};
+use farcall_base::{Error, ErrorKind, is_obeyed, printable_line};
 
 use crate::lexer::UNREADABLE;
 use crate::nearest::nearest;
@@ -58,7 +58,7 @@ impl Diagnostic {
         let column = self.column.saturating_sub(1) as usize;
         let skip = if column + 20 > LINE_WIDTH_MAX { column.saturating_sub(LINE_WIDTH_MAX / 2) } else { 0 };
         // A tab counts as one column, so it is shown as one space.
-        let shown = |c: char| if c.is_control() { ' ' } else { c };
+        let shown = |c: char| if is_obeyed(c) { ' ' } else { c };
         let mut text: String = self.source_line.chars().skip(skip).take(LINE_WIDTH_MAX).map(shown).collect();
         let mut caret = column - skip;
         if skip > 0 {
@@ -216,12 +216,12 @@ fn located(problem: Problem, source: &Source<'_>) -> Diagnostic {
     }
 }
 
-/// A name for a message: short, and with control characters as C writes them.
+/// A name for a message: short, and printable.
 pub(crate) fn shown(name: &str) -> String {
     const SHOWN_MAX: usize = 48;
     let mut text = String::new();
     for c in name.chars().take(SHOWN_MAX) {
-        if c.is_control() { text.extend(c.escape_debug()) } else { text.push(c) }
+        text.push_str(&printable_line(c.encode_utf8(&mut [0; 4])));
     }
     if name.chars().nth(SHOWN_MAX).is_some() {
         text.push('…');

@@ -1,7 +1,7 @@
 //! Domains of scalars: which values a routine allows (spec/idl.md, section 3.4). Caller, server and executable refuse
 //! all others with the same code, before anything runs.
 
-use farcall_base::{Error, ErrorKind, Result};
+use farcall_base::{Error, ErrorKind, Result, printable_line};
 
 use crate::evaluate::{Fault, Values, involved_beside, value_text};
 use crate::interface::{Domain, ElementType, Parameter};
@@ -86,7 +86,13 @@ fn advice(characters: &str) -> &'static str {
 
 /// `N, T, C`.
 pub(crate) fn listed(characters: &str) -> String {
-    let one = |c: char| if c.is_ascii_alphanumeric() { c.to_string() } else { format!("'{c}'") };
+    let one = |c: char| {
+        if c.is_ascii_alphanumeric() {
+            c.to_string()
+        } else {
+            format!("'{}'", printable_line(c.encode_utf8(&mut [0; 4])))
+        }
+    };
     characters.chars().map(one).collect::<Vec<_>>().join(", ")
 }
 

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use farcall_base::printable_line;
+
 use crate::domain::listed;
 use crate::idl::default_text;
 use crate::interface::{Domain, ElementType, INITIALIZE, Interface, Mode, Order, Parameter, Shape};
@@ -122,7 +124,8 @@ fn example(interface: &Interface) -> String {
 /// A character that is allowed where one is wanted; else the parameter's name stands for the caller's variable.
 fn example_argument(parameter: &Parameter) -> String {
     if let Some(Domain::Characters(characters)) = &parameter.domain {
-        return format!("'{}'", &characters[..1]);
+        let first: String = characters.chars().take(1).collect();
+        return format!("'{}'", printable_line(&first));
     }
     match (&parameter.shape, parameter.element, parameter.mode) {
         (Shape::Scalar, ElementType::Char, Mode::In | Mode::InOut) => "'N'".to_owned(),

@@ -26,6 +26,7 @@ mod raw;
 mod reader;
 pub mod runs;
 pub mod scope;
+mod shown;
 pub mod signature;
 pub mod sizer;
 mod source;

@@ -10,6 +10,7 @@ pub mod message;
 mod pilot;
 mod reader;
 mod request;
+mod shown;
 mod status;
 mod streams;
 
@@ -29,6 +30,7 @@ pub use reader::{FrameReader, Step};
 pub use request::{
     HoldRequest, InterfaceReply, ModuleReport, NESTED_CALLS, OBJECTS, Order, Publication, Reply, Request, URLS,
 };
+pub use shown::Shown;
 pub use status::{
     DURATIONS_NS, JobStatus, ModuleStatus, ObjectState, ObjectStatus, OpenCall, STATUS, Stage, Status, Totals, Use,
 };

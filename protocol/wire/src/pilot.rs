@@ -138,6 +138,9 @@ pub struct PilotStart {
     /// Processes that run each call, of an image that MPI starts; 0: as many as the options say.
     #[n(8)]
     pub ranks: u32,
+    /// Whether it is the code of the server's owner, on a server of the owner's own: it is not confined.
+    #[n(9)]
+    pub is_owners: bool,
 }
 
 /// A program that runs routines.

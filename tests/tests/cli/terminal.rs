@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use farcall_tests::{PATIENCE, Server, Transport, battery};
@@ -160,10 +160,14 @@ fn check_lines(seen: &str, columns: usize) {
 }
 
 /// What a command writes to a terminal, and its exit status.
-fn on_terminal(shell: &Shell, arguments: &[&str], environment: &[(&str, &str)]) -> (String, i32) {
+pub fn on_terminal(shell: &Shell, arguments: &[&str], environment: &[(&str, &str)]) -> (String, i32) {
+    shown_by(shell.command(arguments), environment)
+}
+
+/// The same of any program.
+pub fn shown_by(mut command: Command, environment: &[(&str, &str)]) -> (String, i32) {
     let terminal = Terminal::new(100);
     let child = {
-        let mut command = shell.command(arguments);
         // CI too decides on colours: build services show them without a terminal that could.
         for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI"] {
             command.env_remove(name);
@@ -171,11 +175,13 @@ fn on_terminal(shell: &Shell, arguments: &[&str], environment: &[(&str, &str)]) 
         command.env("TERM", "xterm");
         command.envs(environment.iter().copied()).stdout(terminal.end()).stderr(terminal.end()).spawn().unwrap()
     };
+    // The command keeps its ends open.
+    drop(command);
     terminal.shown(child)
 }
 
 /// The commands that the help lists.
-fn verbs(shell: &Shell) -> Vec<String> {
+pub fn verbs(shell: &Shell) -> Vec<String> {
     let help = shell.good(&["--help"]);
     let listed = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
     let verbs = listed.lines().filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next());

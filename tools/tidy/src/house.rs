@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use crate::metadata::{Package, packages};
 use crate::tree::{SourceFile, Tree, Violation, repository};
-use crate::{architecture, faults, layers, links, reach, sizes, text};
+use crate::{architecture, faults, layers, links, printing, reach, sizes, text};
 
 fn tree() -> &'static Tree {
     static TREE: OnceLock<Tree> = OnceLock::new();
@@ -63,9 +63,16 @@ fn unwrap_stays_in_tests() {
 
 #[test]
 fn unsafe_stays_in_its_rooms() {
-    let rooms = text::read_unsafe_rooms(&list("unsafe.txt"));
+    let rooms = text::read_rooms(&list("unsafe.txt"));
     assert!(rooms.iter().all(|room| room.reason.split_whitespace().count() > 1), "every room has its reason");
     assert_holds(text::unsafe_code(&tree().sources, &rooms));
+}
+
+#[test]
+fn whatever_prints_makes_it_printable() {
+    let rooms = text::read_rooms(&list("printing.txt"));
+    assert!(rooms.iter().all(|room| room.reason.split_whitespace().count() > 3), "every file has its reason");
+    assert_holds(printing::sites(&tree().sources, &rooms));
 }
 
 #[test]

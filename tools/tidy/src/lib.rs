@@ -13,6 +13,7 @@ pub mod functions;
 pub mod layers;
 pub mod links;
 pub mod metadata;
+pub mod printing;
 pub mod reach;
 pub mod scanner;
 pub mod sizes;

@@ -89,9 +89,9 @@ fn test_region(code: &str, at: usize) -> Option<std::ops::Range<usize>> {
     (!is_declaration).then(|| at..matching_brace(code, open))
 }
 
-/// A place where `unsafe` is allowed: a file, or a folder that ends in `/`, and why.
+/// A place where something is allowed: a file, or a folder that ends in `/`, and why.
 #[derive(Debug)]
-pub struct UnsafeRoom {
+pub struct Room {
     /// Path prefix.
     pub path: String,
     /// Why it has to be.
@@ -99,18 +99,19 @@ pub struct UnsafeRoom {
 }
 
 /// Reads the list: `path  reason` per line, `#` comments.
-pub fn read_unsafe_rooms(list: &str) -> Vec<UnsafeRoom> {
+pub fn read_rooms(list: &str) -> Vec<Room> {
     let lines = list.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let split = |line: &str| line.split_once(char::is_whitespace).map(|(a, b)| (a.to_string(), b.trim().to_string()));
-    lines.filter_map(split).map(|(path, reason)| UnsafeRoom { path, reason }).collect()
+    lines.filter_map(split).map(|(path, reason)| Room { path, reason }).collect()
 }
 
-fn covers(room: &UnsafeRoom, path: &str) -> bool {
+/// Whether a file lies there.
+pub fn covers(room: &Room, path: &str) -> bool {
     if room.path.ends_with('/') { path.starts_with(&room.path) } else { path == room.path }
 }
 
 /// `unsafe` outside the listed rooms, and listed rooms that need it no longer. Tests of such rooms may use it freely.
-pub fn unsafe_code(files: &[SourceFile], rooms: &[UnsafeRoom]) -> Vec<Violation> {
+pub fn unsafe_code(files: &[SourceFile], rooms: &[Room]) -> Vec<Violation> {
     let first = |file: &SourceFile| word_positions(&file.scanned.code, "unsafe").next();
     let unsafe_files: Vec<(&SourceFile, usize)> = files
         .iter()
@@ -174,9 +175,9 @@ mod tests {
     #[test]
     fn unsafe_needs_a_listed_reason_and_a_listed_room_needs_unsafe() {
         let files = [file("a/x.rs", "unsafe { f() }"), file("b/y.rs", "// unsafe\n#![forbid(unsafe_code)]")];
-        let rooms = read_unsafe_rooms("# list\na/ calls C\n");
+        let rooms = read_rooms("# list\na/ calls C\n");
         assert!(unsafe_code(&files, &rooms).is_empty());
         assert_eq!(unsafe_code(&files, &[]).len(), 1);
-        assert_eq!(unsafe_code(&files, &read_unsafe_rooms("a/ calls C\nb/y.rs none\n")).len(), 1);
+        assert_eq!(unsafe_code(&files, &read_rooms("a/ calls C\nb/y.rs none\n")).len(), 1);
     }
 }

@@ -8,6 +8,7 @@
 mod connect;
 pub mod copy;
 mod credentials;
+mod descent;
 mod directory;
 mod handed;
 mod listener;
@@ -17,6 +18,7 @@ pub mod ring;
 mod stream;
 
 pub use connect::{common_socket_path, connect, connect_to_user, connect_within, default_socket_path, own_socket_path};
+pub use descent::was_started_here;
 pub use directory::prepare as prepare_directory;
 pub use handed::hand_over;
 pub use listener::Listener;

@@ -10,7 +10,7 @@ use farcall_client::{Client, ModuleReport, Order};
 use serde_json::{Value, json};
 
 use crate::connection::RunningServer;
-use crate::output::{end_by, notice, print, say, table};
+use crate::output::{end_by, notice, print, print_json, table, tell as say};
 
 /// Time to connect, where no other is given.
 const CONNECT_MAX: Duration = Duration::from_secs(30);
@@ -174,10 +174,6 @@ fn value(report: &ModuleReport) -> Value {
         "warnings": report.warnings,
         "failure": report.failure.clone().map(|failure| Error::from(failure).to_string()),
     })
-}
-
-fn print_json(value: &Value) -> Result<()> {
-    print(|out| writeln!(out, "{value:#}"))
 }
 
 fn milliseconds(seconds: f64) -> Result<u64> {

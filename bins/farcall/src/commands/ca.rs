@@ -9,7 +9,7 @@ use farcall_transport_tls::{date, is_host, is_name};
 use serde_json::{Value, json};
 
 use crate::authority::{Authority, Issued, Kind, Order, authority_folder};
-use crate::output::{notice, print};
+use crate::output::{notice, print, print_json};
 
 /// Which authority, and what it is to do.
 #[derive(Args)]
@@ -222,7 +222,7 @@ fn show(authority: &Authority, as_json: bool) -> Result<()> {
             value
         };
         let list: Vec<Value> = authority.issued().iter().map(entry).collect();
-        return print(|out| writeln!(out, "{:#}", Value::from(list)));
+        return print_json(&Value::from(list));
     }
     let width = authority.issued().iter().map(|issued| issued.name.len()).max().unwrap_or(0);
     print(|out| {

@@ -11,7 +11,7 @@ use farcall_idl::{Diagnostic, Diagnostics};
 use serde_json::{Value, json};
 
 use super::{exit_code, explain};
-use crate::output::{print, say, table};
+use crate::output::{print, print_json, table, tell};
 use crate::publish::{compile, publication_of, read, with_nothing_to_publish};
 use crate::python::{Interpreters, is_python};
 use crate::shipped;
@@ -55,7 +55,7 @@ pub fn check(arguments: &CheckArguments) -> Result<ExitCode> {
         }
     }
     if arguments.json {
-        print(|out| writeln!(out, "{:#}", Value::from(mistakes)))?;
+        print_json(&Value::from(mistakes))?;
     }
     Ok(worst.as_ref().map_or(ExitCode::SUCCESS, exit_code))
 }
@@ -83,8 +83,7 @@ fn checked(file: &Path, link: bool) -> Result<Checked> {
 
 fn warn(warnings: &str) {
     if !warnings.trim().is_empty() {
-        // Nobody may be reading: there is nobody to tell that either.
-        say(warnings.trim_end());
+        tell(warnings.trim_end());
     }
 }
 

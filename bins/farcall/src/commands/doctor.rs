@@ -13,7 +13,7 @@ use farcall_base::Result;
 use serde_json::{Value, json};
 
 use crate::connection::RunningServer;
-use crate::output::print;
+use crate::output::{print, print_json};
 
 /// Looks for what is wrong.
 #[derive(Args)]
@@ -88,7 +88,7 @@ pub fn doctor(arguments: &DoctorArguments) -> Result<ExitCode> {
     findings.extend(server::findings(&arguments.server));
     if arguments.json {
         let list: Vec<Value> = findings.iter().map(Finding::json).collect();
-        print(|out| writeln!(out, "{:#}", Value::from(list)))?;
+        print_json(&Value::from(list))?;
     } else {
         let name = |finding: &Finding| finding.name.len();
         let width = findings.iter().map(name).max().unwrap_or(0);

@@ -10,7 +10,7 @@ use farcall_idl::FILE_BYTES_MAX;
 use farcall_idl::format::format;
 
 use super::{exit_code, explain};
-use crate::output::{notice, print};
+use crate::output::{notice, print_content};
 use crate::publish::read_bytes;
 
 const OPERATION: &str = "format an interface file";
@@ -58,7 +58,7 @@ fn format_one(file: &Path, check: bool) -> Result<Layout> {
             notice(&format!("{name} has another layout"));
             return Ok(Layout::Other);
         }
-        (false, _) if from_stdin => print(|out| out.write_all(laid_out.as_bytes()))?,
+        (false, _) if from_stdin => print_content(laid_out.as_bytes())?,
         (false, false) => replace(file, &laid_out)?,
         _ => {}
     }

@@ -4,12 +4,12 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use clap::Args;
-use farcall_base::{Error, ErrorKind, Result, printable};
+use farcall_base::{Error, ErrorKind, Result};
 use farcall_client::{JobStatus, Order};
 use serde_json::json;
 
 use crate::connection::RunningServer;
-use crate::output::print;
+use crate::output::{json_line, print};
 
 /// Time for an answer.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
@@ -55,7 +55,7 @@ fn line(job: &JobStatus) -> String {
         "hosts": job.hosts,
         "age_seconds": job.age_us as f64 / 1e6,
     });
-    format!("{object}\n")
+    json_line(&object) + "\n"
 }
 
 fn table(jobs: &[JobStatus]) -> String {
@@ -70,16 +70,15 @@ fn table(jobs: &[JobStatus]) -> String {
     );
     for job in jobs {
         let age = format!("{:.0} s", job.age_us as f64 / 1e6);
-        let hosts = job.hosts.iter().map(|host| printable(host).into_owned()).collect::<Vec<_>>().join(",");
-        let (launcher, id) = (printable(&job.launcher), printable(&job.id));
-        let state = printable(&job.state);
+        let hosts = job.hosts.join(",");
+        let JobStatus { launcher, id, state, .. } = job;
         let _ = writeln!(
             text,
             "{:>6}  {launcher:<10}  {id:<12}  {state:<10}  {:>7}  {:>7}  {age:>8}  {hosts}",
             job.number, job.slots, job.running
         );
         if !job.text.is_empty() {
-            let _ = writeln!(text, "        {}", printable(&job.text));
+            let _ = writeln!(text, "        {}", job.text);
         }
     }
     text

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::call::{Files, assign, destinations, give, seconds};
 use crate::connection::RunningServer;
-use crate::output::{end, end_by, print};
+use crate::output::{end, end_by, print, print_json};
 use crate::values::{Value, value};
 
 /// What waiting has at least, so that it says itself that its time is over.
@@ -113,10 +113,10 @@ pub fn kept(arguments: &KeptArguments) -> Result<()> {
         return Ok(());
     }
     let calls = client.kept()?;
+    if arguments.json {
+        return print_json(&calls.iter().map(as_json).collect());
+    }
     print(|out| {
-        if arguments.json {
-            return writeln!(out, "{:#}", json!(calls.iter().map(as_json).collect::<Vec<_>>()));
-        }
         calls.iter().try_for_each(|call| {
             let lasts = if call.durable { "" } else { ", in memory" };
             let left = Duration::from_micros(call.left_us).as_secs();

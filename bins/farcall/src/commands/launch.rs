@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use farcall_base::{Clock, Error, Result, SystemClock};
+use farcall_base::{Clock, Error, Result, SystemClock, printable};
 use farcall_interfaces::outlet;
 use farcall_launcher::{Action, Event, Launcher, Processes, Requests, Settings, Slurm, Where};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -186,7 +186,7 @@ impl Desk {
         while let Some(action) = self.launcher.poll_action() {
             let is_read = match action {
                 Action::Reply(line) => say(&mut outlet::output().patient(REPLY_MAX), &line),
-                Action::Notice(line) => say(&mut outlet::error().patient(NOTICE_MAX), &line),
+                Action::Notice(line) => say(&mut outlet::error().patient(NOTICE_MAX), &printable(&line)),
                 Action::Run(number, command) => {
                     program::run(number, command, &self.sender);
                     true

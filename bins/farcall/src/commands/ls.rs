@@ -7,7 +7,7 @@ use farcall_idl::signature::signature;
 use serde_json::{Value, json};
 
 use crate::connection::ServerArguments;
-use crate::output::{print, table};
+use crate::output::{print, print_json, table};
 
 /// Lists routines.
 #[derive(Args)]
@@ -26,7 +26,7 @@ pub fn ls(arguments: &LsArguments) -> Result<()> {
     routines.sort_by(|a, b| a.name().cmp(b.name()));
     if arguments.json {
         let list: Vec<Value> = routines.iter().map(entry).collect();
-        return print(|out| writeln!(out, "{:#}", Value::from(list)));
+        return print_json(&Value::from(list));
     }
     let rows: Vec<_> = routines.iter().map(|routine| (routine.name().to_owned(), about(routine))).collect();
     print(|out| table(out, &rows))

@@ -4,12 +4,12 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use clap::Args;
-use farcall_base::{ObjectId, Result, printable};
+use farcall_base::{ObjectId, Result};
 use farcall_client::{Client, ObjectStatus, Order, Status};
 use serde_json::json;
 
 use crate::connection::RunningServer;
-use crate::output::print;
+use crate::output::{json_line, print};
 
 /// Time for an answer.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
@@ -63,7 +63,7 @@ fn lines(status: &Status) -> String {
             "pid": one.pid,
             "reason": one.reason,
         });
-        format!("{object}\n")
+        json_line(&object) + "\n"
     };
     status.objects.iter().map(line).collect()
 }
@@ -72,10 +72,8 @@ fn table(status: &Status) -> String {
     if status.objects.is_empty() {
         return "no objects\n".to_owned();
     }
-    let name = |one: &ObjectStatus| printable(&one.name).into_owned();
-    let width = status.objects.iter().map(|one| name(one).chars().count()).max().unwrap_or(0).max(6);
-    let who = |one: &ObjectStatus| printable(&one.principal).into_owned();
-    let whose = status.objects.iter().map(|one| who(one).chars().count()).max().unwrap_or(0).max(4);
+    let width = status.objects.iter().map(|one| one.name.chars().count()).max().unwrap_or(0).max(6);
+    let whose = status.objects.iter().map(|one| one.principal.chars().count()).max().unwrap_or(0).max(4);
     let mut text = String::new();
     let _ = writeln!(
         text,
@@ -86,14 +84,11 @@ fn table(status: &Status) -> String {
         let lease = one.lease_left_ns.map_or("-".to_owned(), |left| format!("{:.0} s", left as f64 / 1e9));
         let pid = one.pid.map_or("-".to_owned(), |pid| pid.to_string());
         let (id, state) = (one.id.to_string(), one.state.word());
-        let reason = one.reason.as_ref().map_or(String::new(), |reason| format!("  {}", printable(reason)));
+        let reason = one.reason.as_ref().map_or(String::new(), |reason| format!("  {reason}"));
         let _ = writeln!(
             text,
             "{id:<32}  {:<width$}  {:<whose$}  {state:<8}  {:>8}  {:>7}  {lease:>9}  {pid}{reason}",
-            name(one),
-            who(one),
-            one.calls,
-            one.waiting,
+            one.name, one.principal, one.calls, one.waiting,
         );
     }
     let hidden = status.objects_held.saturating_sub(status.objects.len() as u64);

@@ -12,9 +12,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::publish::loaded_files;
 use clap::Args;
 use farcall_base::{Clock, Error, ErrorKind, ExecutableId, Instant, Result, SystemClock};
-use farcall_interfaces::directory::{ExecutableImage, ImageKind};
+use farcall_interfaces::directory::{ExecutableImage, ImageKind, Trust};
 use farcall_interfaces::mailbox::{NoMessage, Receiver, Sender, mailbox};
 use farcall_interfaces::spawner::{
     self, ExitHow, Exited, Line, Output, OutputTail, Said, SpawnerHandle, Start, Started,
@@ -315,7 +316,10 @@ impl Pilot {
         };
         let (environment, backend, launcher) = (start.environment, start.backend, String::new());
         let ranks = start.ranks;
-        let image = ExecutableImage { kind, environment, backend, ranks, launcher, module_text: text };
+        let trust = if start.is_owners { Trust::Owner } else { Trust::Confined };
+        // As the files of this host are.
+        let readable = loaded_files(&kind);
+        let image = ExecutableImage { kind, readable, trust, environment, backend, ranks, launcher, module_text: text };
         let started = self.sender.reply(move |answer| News::Started(executable, answer))?;
         let exited = self.sender.reply(News::Exited)?;
         self.running.insert(executable, Running::default());

@@ -8,7 +8,7 @@ use clap_complete::Shell;
 use farcall_base::{Error, Result};
 
 use crate::Arguments;
-use crate::output::print;
+use crate::output::print_content;
 
 /// Completions of a shell.
 #[derive(Args)]
@@ -49,7 +49,7 @@ pub fn completions(arguments: &CompletionsArguments) -> Result<()> {
     if let Known::Bash = arguments.shell {
         text.extend(BASH_IDS.as_bytes());
     }
-    print(|out| out.write_all(&text))
+    print_content(&text)
 }
 
 /// Writes a page for the program and each command.

@@ -1,7 +1,7 @@
 //! `farcall show`: what a routine takes, gives and does.
 
 use clap::Args;
-use farcall_base::Result;
+use farcall_base::{Result, printable_json};
 use farcall_idl::help::help_page;
 use farcall_idl::idl::to_idl;
 use farcall_idl::json::to_json;
@@ -30,7 +30,7 @@ pub fn show(arguments: &ShowArguments) -> Result<()> {
     let routine = connection.client.routine(&arguments.name)?;
     let interface = routine.interface();
     let text = match arguments {
-        ShowArguments { json: true, .. } => format!("{:#}", to_json(interface)),
+        ShowArguments { json: true, .. } => printable_json(&format!("{:#}", to_json(interface))).into_owned(),
         ShowArguments { idl: true, .. } => to_idl(interface),
         _ => help_page(interface),
     };

@@ -12,7 +12,7 @@ use farcall_client::{Client, Status};
 use rustix::termios::tcgetwinsize;
 
 use crate::connection::RunningServer;
-use crate::output::{at_most, is_screen, not_read, output, screen};
+use crate::output::{Printable, at_most, is_screen, json_line, not_read, output, screen};
 
 /// Time for an answer.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
@@ -52,7 +52,7 @@ pub fn top(arguments: &TopArguments) -> Result<()> {
         let now = look(&client)?;
         let seconds = (now.at - before.at).as_secs_f64();
         let text = match arguments.json {
-            true => format!("{}\n", json::line(&now.status, &before.status, seconds)),
+            true => json_line(&json::line(&now.status, &before.status, seconds)) + "\n",
             false => page::page(&now.status, &before.status, seconds),
         };
         if !show(&text, has_screen)? || arguments.once {
@@ -81,8 +81,9 @@ fn show(text: &str, is_screen: bool) -> Result<bool> {
         Some(size) => (CLEAR, page::fitted(text, size.ws_row.into(), size.ws_col.into())),
         None => (&b""[..], text.to_owned()),
     };
-    let page = [cleared, text.as_bytes()].concat();
     let mut out = if is_screen { screen() } else { output() };
+    let mut page = cleared.to_vec();
+    Printable(&mut page).write_all(text.as_bytes()).map_err(|error| Error::system("write the output", error))?;
     match out.write_all(&page) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),

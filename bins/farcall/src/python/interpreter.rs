@@ -11,8 +11,13 @@ use farcall_interfaces::directory::ImageKind;
 use serde_json::Value;
 
 use super::{Interpreters, PROGRAM, answer};
-use crate::inspection::finish;
+use farcall_spawner_local::Inspected;
 
+use crate::inspection::finish;
+use crate::publish::loaded_files;
+
+/// Entries of a file's folder that are looked at for what it can import.
+const SOURCES_MAX: usize = 10_000;
 /// Others may write.
 const WRITABLE_BY_OTHERS: u32 = 0o002;
 
@@ -34,7 +39,13 @@ pub struct Interpreter {
 
 impl Interpreter {
     /// Asks it where it is. It runs none of the file's code.
-    pub fn ask(interpreters: &Interpreters, python: &Path, namer: &Namer<'_>, module: &str) -> Result<Interpreter> {
+    pub fn ask(
+        interpreters: &Interpreters,
+        python: &Path,
+        namer: &Namer<'_>,
+        module: &str,
+        file: &Path,
+    ) -> Result<Interpreter> {
         let named = |error: Error| error.with("python", python.display()).with("why this one", namer.reason());
         let Some(program) = find(python) else { return Err(named(missing("there is no such program"))) };
         let own: Vec<PathBuf> = namer.folders(&program).collect();
@@ -44,8 +55,10 @@ impl Interpreter {
             readable: own.iter().map(|folder| folder.display().to_string()).collect(),
         };
         // What the manifest grants is granted to this, too.
-        let granted = interpreters.inspector.grants(module, kind.clone()).readable;
-        let mut inspection = interpreters.inspector.inspect(module, kind)?;
+        let readable = loaded_files(&kind);
+        let trust = interpreters.trust(file);
+        let granted = interpreters.inspector.grants(Inspected { module, kind: kind.clone(), readable, trust }).readable;
+        let mut inspection = interpreters.inspect(module, kind, file)?;
         let finished = finish(&mut inspection.command, b"", &interpreters.giver).map_err(named)?;
         if !finished.status.success() {
             let has_none = finished.words.contains("No module named");
@@ -68,8 +81,7 @@ impl Interpreter {
     /// How it runs a file.
     pub fn image(&self, arguments: Vec<String>, file: &Path) -> ImageKind {
         let mut readable = self.readable.clone();
-        // What lies beside the file, unless that is everything.
-        readable.extend(file.parent().filter(|folder| folder.parent().is_some()).map(|f| f.display().to_string()));
+        readable.extend(sources(file).iter().map(|path| path.display().to_string()));
         ImageKind::Interpreted { program: self.program.clone(), arguments, readable }
     }
 
@@ -109,6 +121,18 @@ impl Namer<'_> {
         let below = |folder: &str| std::fs::canonicalize(folder).is_ok_and(|folder| real.starts_with(folder));
         granted.iter().map(String::as_str).chain(["/usr"]).any(below)
     }
+}
+
+/// A file, and what it can import from beside it: other files of Python, and packages. Nothing else that lies there.
+fn sources(file: &Path) -> Vec<PathBuf> {
+    let entries = file.parent().into_iter().flat_map(std::fs::read_dir).flatten().flatten().take(SOURCES_MAX);
+    let is_source = |path: &PathBuf| {
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        extension.is_some_and(|extension| ["py", "pyi", "so"].contains(&extension))
+            || path.join("__init__.py").is_file()
+    };
+    let beside = entries.map(|entry| entry.path()).filter(is_source);
+    std::iter::once(file.to_path_buf()).chain(beside).collect()
 }
 
 /// The folder whose `bin` a program lies in.

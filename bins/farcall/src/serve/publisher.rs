@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, Result, nearest};
 use farcall_idl::Diagnostics;
-use farcall_interfaces::directory::{DirectoryHandle, Publication, Request, Response};
+use farcall_interfaces::directory::{DirectoryHandle, Publication, Request, Response, Visible};
 use farcall_interfaces::mailbox::{NoMessage, Port, Receiver, mailbox};
 use farcall_kernel::{Manifest, Node};
 use farcall_rpc_server::access::{self, Entry};
@@ -15,7 +15,7 @@ use farcall_spawner_jobs::Launchers;
 use farcall_wire::{Failure, ModuleReport, Order};
 
 use super::{plugins, server_options};
-use crate::exposed::{OwnFile, exposed};
+use crate::exposed::{OwnFile, exposed, is_own, refusal};
 use crate::output::notice;
 use crate::publish::publication;
 use crate::python::Interpreters;
@@ -90,13 +90,20 @@ impl Publisher {
     /// What a module may do with files that are not for it.
     pub fn exposed(&self, publication: &Publication) -> Vec<String> {
         let module = &publication.module;
-        let inspector = &self.interpreters.inspector;
-        let parts = publication.parts.iter().map(|part| inspector.grants(module, part.executable.kind.clone()));
+        let parts = publication.parts.iter().map(|part| self.interpreters.grants(module, &part.executable));
         let mut all: Vec<String> =
             parts.flat_map(|grants| exposed(&format!("module {module}"), &grants, &self.own)).collect();
         // Programs of one module may do the same, but for their own files.
         all.dedup();
         all
+    }
+
+    /// Refuses a module that could open files of the server's own.
+    ///
+    /// # Errors
+    /// `PermissionDenied`, with the first of them.
+    pub fn check_exposed(&self, publication: &Publication) -> Result<()> {
+        refusal(&self.exposed(publication)).map_or(Ok(()), Err)
     }
 
     /// Publishes a module that was made from `file`.
@@ -116,9 +123,9 @@ impl Publisher {
         let (sender, mut receiver): (_, Receiver<Instruction>) = mailbox(ORDERS_MAX)?;
         let serve = move || loop {
             match receiver.receive_timeout(Duration::MAX) {
-                Ok(Instruction { order, reply, giver }) => {
+                Ok(Instruction { order, reply, giver, visible }) => {
                     self.interpreters.giver = Some(giver);
-                    reply.answer(self.obey(order));
+                    reply.answer(self.obey(order, &visible));
                 }
                 Err(NoMessage::Empty) => {}
                 Err(NoMessage::Closed) => return,
@@ -129,11 +136,11 @@ impl Publisher {
         Ok(sender.port(|instruction| instruction))
     }
 
-    fn obey(&mut self, order: Order) -> Result<Vec<ModuleReport>> {
+    fn obey(&mut self, order: Order, visible: &Visible) -> Result<Vec<ModuleReport>> {
         match order {
             Order::Publish(file) => self.publish_file(&file).map(|report| vec![report]),
-            Order::Withdraw(module) => self.withdraw(&module).map(|()| Vec::new()),
-            Order::Reload(Some(module)) => self.reload(&module).map(|report| vec![report]),
+            Order::Withdraw(module) => self.withdraw(&module, visible).map(|()| Vec::new()),
+            Order::Reload(Some(module)) => self.reload(&module, visible).map(|report| vec![report]),
             Order::Reload(None) => {
                 let table = self.grant_anew()?;
                 let mut reports = self.reload_all();
@@ -160,22 +167,27 @@ impl Publisher {
             )
             .fix(format!("name a file on the server's host, or one of {}", shipped::names())));
         }
+        if is_own(&file, &self.own) {
+            let message = format!("{} is a file of the server's own, and no interface", file.display());
+            return Err(Error::new(ErrorKind::PermissionDenied, "publish a module", message).fix("name another file"));
+        }
         let (publication, warnings) = publication(&file, &self.interpreters).map_err(explained)?;
-        let report = report(&publication, logged(self.exposed(&publication)) + &warnings);
+        self.check_exposed(&publication)?;
+        let report = report(&publication, warnings);
         self.publish(&file, publication)?;
         Ok(report)
     }
 
-    fn withdraw(&mut self, module: &str) -> Result<()> {
-        self.file_of(module)?;
+    fn withdraw(&mut self, module: &str, visible: &Visible) -> Result<()> {
+        self.file_of(module, visible)?;
         self.ask(Request::Withdraw { module: module.to_owned() })?;
         self.files.remove(module);
         Ok(())
     }
 
     /// From the file that it came from: libraries are looked for, and executables linked, as if it were new.
-    fn reload(&mut self, module: &str) -> Result<ModuleReport> {
-        let file = self.file_of(module)?.clone();
+    fn reload(&mut self, module: &str, visible: &Visible) -> Result<ModuleReport> {
+        let file = self.file_of(module, visible)?.clone();
         let (publication, warnings) = publication(&file, &self.interpreters).map_err(explained)?;
         if publication.module != module {
             let message = format!("the file has the module \"{}\" now", publication.module);
@@ -183,7 +195,8 @@ impl Publisher {
                 .with("file", file.display())
                 .fix(format!("farcall publish {}; farcall withdraw {module}", file.display())));
         }
-        let report = report(&publication, logged(self.exposed(&publication)) + &warnings);
+        self.check_exposed(&publication)?;
+        let report = report(&publication, warnings);
         self.publish(&file, publication)?;
         Ok(report)
     }
@@ -192,7 +205,7 @@ impl Publisher {
     fn reload_all(&mut self) -> Vec<ModuleReport> {
         let modules: Vec<String> = self.files.keys().cloned().collect();
         let reload = |module: String| {
-            self.reload(&module).unwrap_or_else(|error| ModuleReport {
+            self.reload(&module, &Visible::All).unwrap_or_else(|error| ModuleReport {
                 module,
                 routines: 0,
                 warnings: String::new(),
@@ -202,14 +215,17 @@ impl Publisher {
         modules.into_iter().map(reload).collect()
     }
 
-    fn file_of(&self, module: &str) -> Result<&PathBuf> {
+    /// Only modules that are `visible` to whoever asks are named instead of one that is not published.
+    fn file_of(&self, module: &str, visible: &Visible) -> Result<&PathBuf> {
         self.files.get(module).ok_or_else(|| {
-            let near = nearest(module, self.files.keys().map(String::as_str), 1);
-            let all = self.files.keys().cloned().collect::<Vec<_>>().join(", ");
+            let names = || self.files.keys().map(String::as_str).filter(|known| visible.shows(known));
+            let near = nearest(module, names(), 1);
+            let all = names().collect::<Vec<_>>().join(", ");
             let message = format!("no module \"{}\" is published", module.escape_debug());
             let error = Error::new(ErrorKind::NotFound, "find a module", message);
             match near.first() {
                 Some(near) => error.fix(format!("did you mean {near}?")),
+                None if all.is_empty() => error.fix("`farcall ls` lists what there is"),
                 None => error.fix(format!("there is: {all}")),
             }
         })

@@ -9,6 +9,8 @@ import sys
 import time
 from typing import Any, Optional
 
+from ._printable import printable_line
+
 # A bar is drawn no oftener than this: a terminal on the other side of the world has to follow.
 _DRAW_EVERY_SECONDS = 0.05
 _BAR_MIN, _BAR_MAX = 10, 40
@@ -56,7 +58,7 @@ class Bar:
         if self._cell is not None:
             self._cell.show(page(self._name, done, words))
             return
-        line = line_of(self._name, done, _harmless(words), time.monotonic() - self._begun, shutil.get_terminal_size().columns - 1)
+        line = line_of(self._name, done, printable_line(words), time.monotonic() - self._begun, shutil.get_terminal_size().columns - 1)
         _write("\r" + line.ljust(self._columns))
         self._columns = len(line)
 
@@ -107,11 +109,6 @@ def _write(text: str) -> None:
     except (AttributeError, OSError, ValueError):
         # Who closed it does not want to know.
         pass
-
-
-def _harmless(words: str) -> str:
-    """Nothing that would command a terminal."""
-    return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in words)
 
 
 def line_of(name: str, done: float, words: str, seconds: float, columns: int) -> str:

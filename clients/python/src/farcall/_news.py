@@ -10,6 +10,7 @@ from typing import Any, Callable, Optional, Type
 from . import _errors
 from ._bars import Bar
 from ._library import OK, PENDING, error_place, ffi, lib, taken
+from ._printable import printable_output
 
 _STREAMS = {lib.FARCALL_NEWS_STDOUT: "stdout", lib.FARCALL_NEWS_STDERR: "stderr"}
 
@@ -105,6 +106,14 @@ class Listener:
             self._progress(progress)
 
 
+def _is_terminal(file: Any) -> bool:
+    """Whether what is written there could command something."""
+    try:
+        return bool(file.isatty())
+    except (AttributeError, OSError, ValueError):
+        return False
+
+
 def _hearer(routine: str, option: str, given: Any, writes: bool = True) -> Any:
     """What is called with news: a function, or the `write` of a file."""
     if inspect.iscoroutinefunction(given):
@@ -114,7 +123,7 @@ def _hearer(routine: str, option: str, given: Any, writes: bool = True) -> Any:
         return given
     write = getattr(given, "write", None)
     if writes and callable(write):
-        return write
+        return (lambda said: write(printable_output(said))) if _is_terminal(given) else write
     advice = "give a function of one argument" + ("" if writes else ", or True for a bar") + (", or a text file such as sys.stderr" if writes else "")
     message = f"{option} is of type {type(given).__name__}, which cannot be called"
     raise _errors.make(_errors.WrongType, "call", message, advice, routine=routine)

@@ -10,7 +10,7 @@ use farcall_call::{Connection, Event, Side as DataSide, Transmit};
 use farcall_interfaces::compression::Saved;
 use farcall_interfaces::link::{FrameHandler, Link};
 use farcall_interfaces::memory::{MemorySource, Region, Space};
-use farcall_wire::{CallResult, Failure, FrameHeader, FrameKind, Hello, Lasting, Notice, Reply, Request};
+use farcall_wire::{CallResult, Failure, FrameHeader, FrameKind, Hello, Lasting, Notice, Reply, Request, Shown};
 use rustc_hash::FxHashMap;
 
 use super::announced::Announced;
@@ -169,7 +169,7 @@ impl Tables {
                 }
                 Event::Replied(channel, reply) => match self.fetching.remove(&channel) {
                     Some(call) => self.repeat(call, reply),
-                    None => self.questions.answer(channel, reply, Instant::now()),
+                    None => self.questions.answer(channel, reply.shown(), Instant::now()),
                 },
                 Event::Noticed(channel, notice) => self.noticed(channel, notice),
                 Event::Resulted(channel, result) => self.resulted(channel, result),
@@ -209,7 +209,7 @@ impl Tables {
         flight.is_kept |= notice == Notice::Kept;
         let call = &flight.call;
         let (number, announced) = (call.number, call.conditions.announced);
-        if self.news.add(number, notice) && announced {
+        if self.news.add(number, notice.shown()) && announced {
             self.announced.add(number);
         }
     }

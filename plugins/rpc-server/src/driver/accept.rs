@@ -44,6 +44,11 @@ impl Driver {
         let own = (self.transports.own_uid)();
         let mut owns_server = true;
         let (token, stranger, name) = match peer.proof {
+            // A routine's process that got this far has the server's user and none of its rights.
+            Proof::User { uid, pid } if uid == own && (self.transports.was_started_here)(pid) => {
+                owns_server = false;
+                (None, None, access::STARTED_HERE.to_owned())
+            }
             Proof::User { uid, .. } if uid == own || uid == 0 => (None, None, format!("uid {uid}")),
             Proof::User { uid, .. } => (None, Some(foreign_user(uid, own)), format!("uid {uid}")),
             Proof::Certificate { name } => {

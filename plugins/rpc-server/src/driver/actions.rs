@@ -8,9 +8,9 @@ use crate::state::Action;
 impl Driver {
     pub(super) fn act(&mut self, action: Action) {
         match action {
-            Action::Resolve { connection, channel, name } => {
+            Action::Resolve { connection, channel, name, visible } => {
                 match self.sender.reply(move |answer| Message::Resolved(connection, channel, answer)) {
-                    Ok(reply) => self.services.directory.ask(Request::Resolve { name }, reply),
+                    Ok(reply) => self.services.directory.ask(Request::Resolve { name, visible }, reply),
                     Err(error) => self.server.resolved(connection, channel, Err(error)),
                 }
             }
@@ -20,12 +20,14 @@ impl Driver {
                     Err(error) => self.server.listed(connection, channel, Err(error)),
                 }
             }
-            Action::Hold { hold, name } => match self.sender.reply(move |answer| Message::Held(hold, answer)) {
-                Ok(reply) => self.services.directory.ask(Request::Hold { name }, reply),
-                Err(error) => self.server.held(&mut self.world, hold, Err(error)),
-            },
+            Action::Hold { hold, name, visible } => {
+                match self.sender.reply(move |answer| Message::Held(hold, answer)) {
+                    Ok(reply) => self.services.directory.ask(Request::Hold { name, visible }, reply),
+                    Err(error) => self.server.held(&mut self.world, hold, Err(error)),
+                }
+            }
             Action::Fetch { key, slot, wanted } => self.fetch(key, slot, wanted),
-            Action::Order { connection, channel, order } => self.pass_on(connection, channel, order),
+            Action::Order { connection, channel, order, visible } => self.pass_on(connection, channel, order, visible),
             Action::Start { executable, module, image } => self.start(executable, module, image),
             Action::Stop { executable, grace } => self.stop(executable, grace),
             Action::Listen(executable) => self.listen(executable),

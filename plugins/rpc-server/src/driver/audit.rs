@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use farcall_base::{Error, Result};
+use farcall_base::{Error, Result, printable_json};
 use farcall_interfaces::outlet;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -420,7 +420,9 @@ pub fn count_line_at(time: SystemTime, event: &'static str, count: u64) -> Line<
 
 /// A line as JSON.
 pub fn text(line: &Line<'_>) -> String {
-    let mut text = serde_json::to_string(line).expect("texts and numbers are always JSON");
+    let json = serde_json::to_string(line).expect("texts and numbers are always JSON");
+    // Who looks at the file with `cat` or `tail` has a terminal, too.
+    let mut text = printable_json(&json).into_owned();
     text.push('\n');
     text
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant, SystemTime};
 
-use farcall_base::{Error, ErrorKind, Result};
+use farcall_base::{Error, ErrorKind, Result, printable_line};
 
 use super::audit::{Entry, Life, Line, count_line_at, line_of, text};
 use crate::Options;
@@ -217,7 +217,11 @@ fn plain(line: &Line<'_>) -> String {
 
 fn quoted(value: &str) -> String {
     let is_plain = |c: char| c.is_ascii_graphic() && c != '"' && c != '=';
-    if !value.is_empty() && value.chars().all(is_plain) { value.to_owned() } else { format!("{value:?}") }
+    if !value.is_empty() && value.chars().all(is_plain) {
+        value.to_owned()
+    } else {
+        printable_line(&format!("{value:?}")).into_owned()
+    }
 }
 
 #[cfg(test)]

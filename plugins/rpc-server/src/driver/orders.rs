@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, Instant, Result};
+use farcall_interfaces::directory::Visible;
 use farcall_interfaces::mailbox::{Port, Reply};
 use farcall_wire::Order;
 
@@ -91,7 +92,7 @@ impl Driver {
     }
 
     /// Hands a client's order to the binary.
-    pub(super) fn pass_on(&mut self, connection: ConnectionId, channel: ChannelId, order: Order) {
+    pub(super) fn pass_on(&mut self, connection: ConnectionId, channel: ChannelId, order: Order, visible: Visible) {
         if let Order::EndJob(number) = order {
             let told = move |outcome: Result<()>| Message::Obeyed(connection, channel, outcome.map(|()| Vec::new()));
             return match self.sender.reply(told) {
@@ -105,7 +106,7 @@ impl Driver {
             Some(port) => {
                 let giver = Arc::downgrade(self.orders.givers.entry(connection).or_default());
                 self.sender.reply(move |outcome| Message::Obeyed(connection, channel, outcome)).and_then(|reply| {
-                    port.try_send(Instruction { order, reply, giver }).map_err(|refused| {
+                    port.try_send(Instruction { order, reply, giver, visible }).map_err(|refused| {
                         // Its sender is told here, and not a second time.
                         refused.message.reply.withdraw();
                         refused.refusal.error("carry out an order")

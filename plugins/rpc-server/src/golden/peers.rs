@@ -208,11 +208,11 @@ impl Peers {
 
     fn act(&mut self, server: &mut Server, memory: &mut Memory, action: Action) {
         let said = match action {
-            Action::Resolve { connection, channel, name } => {
+            Action::Resolve { connection, channel, name, .. } => {
                 self.questions.push_back((connection, channel));
                 format!("resolve {name}")
             }
-            Action::Hold { hold, name } => {
+            Action::Hold { hold, name, .. } => {
                 self.holds.push_back(hold);
                 format!("what is {name}, to be held?")
             }
@@ -224,7 +224,7 @@ impl Peers {
                 self.fetches.push_back((key, slot));
                 format!("fetch {slot} {}, shape {:?}, for {}", wanted.url, wanted.shape, wanted.principal)
             }
-            Action::Order { connection, channel, order } => {
+            Action::Order { connection, channel, order, .. } => {
                 self.questions.push_back((connection, channel));
                 format!("order {order:?}")
             }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{ChannelId, ConnectionId, ExecutableId};
-use farcall_interfaces::directory::ExecutableImage;
+use farcall_interfaces::directory::{ExecutableImage, Visible};
 use farcall_interfaces::fetcher::Wanted;
 use farcall_wire::Order;
 
@@ -20,6 +20,8 @@ pub enum Action {
         channel: ChannelId,
         /// The name as asked for.
         name: String,
+        /// What whoever asks may know of.
+        visible: Visible,
     },
     /// Ask the directory for everything; tell [`crate::step::Server::listed`].
     List {
@@ -34,6 +36,8 @@ pub enum Action {
         hold: HoldNumber,
         /// A routine or a class, in full.
         name: String,
+        /// What whoever asks may know of.
+        visible: Visible,
     },
     /// Have an array fetched and laid into [`crate::step::Server::fetched_memory`]; tell [`crate::step::Server::fetched`].
     Fetch {
@@ -52,6 +56,8 @@ pub enum Action {
         channel: ChannelId,
         /// What is to be done.
         order: Order,
+        /// What whoever gives it may know of.
+        visible: Visible,
     },
     /// Start an executable; tell [`crate::step::Server::executable_started`] or `executable_exited`.
     Start {

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, ObjectId, Result};
+use farcall_interfaces::directory::Visible;
 use farcall_wire::{ModuleReport, Order, Reply};
 
-use crate::access::Entry;
+use crate::access::{Entry, Rights};
 use crate::state::{Action, Caller, PeerKind};
 use crate::step::{Server, Surroundings};
 
@@ -19,7 +20,10 @@ impl Server {
             self.state.orders.insert((connection, channel), (peer.caller.clone(), words(&order)));
         }
         match self.may_order(connection, &order) {
-            Ok(()) => self.state.actions.push_back(Action::Order { connection, channel, order }),
+            Ok(()) => {
+                let visible = self.rights(connection).map_or(Visible::All, Rights::visible_to_order);
+                self.state.actions.push_back(Action::Order { connection, channel, order, visible });
+            }
             Err(error) => self.obeyed(connection, channel, Err(error)),
         }
     }

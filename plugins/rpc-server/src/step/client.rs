@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, Result};
 use farcall_call::Event;
-use farcall_interfaces::directory::PublishedRoutine;
+use farcall_interfaces::directory::{PublishedRoutine, Visible};
 use farcall_wire::{Argument, CallResult, CallTimes, InterfaceReply, Open, Order, Reply, Request};
 
+use crate::access::Rights;
 use crate::state::{Action, Call, CallKey, Known, MemorySource, PeerKind, Wants};
 use crate::step::{Server, Surroundings, check, ranks};
 
@@ -20,7 +21,7 @@ impl Server {
     ) -> Result<()> {
         match event {
             Event::Requested(channel, Request::Interface(name)) => {
-                self.state.actions.push_back(Action::Resolve { connection, channel, name });
+                self.asked_for_interface(connection, channel, name);
             }
             Event::Requested(channel, Request::List) => {
                 self.state.actions.push_back(Action::List { connection, channel });
@@ -125,6 +126,26 @@ impl Server {
         }
     }
 
+    /// What may not be called is refused whether it is there or not: the directory is not even asked.
+    fn asked_for_interface(&mut self, connection: ConnectionId, channel: ChannelId, name: String) {
+        if let Err(error) = self.may_ask(connection, &name) {
+            self.audit_refused(connection, None, &name, &error);
+            return self.reply(connection, channel, &Reply::Failed((&error).into()));
+        }
+        let visible = self.visible(connection);
+        self.state.actions.push_back(Action::Resolve { connection, channel, name, visible });
+    }
+
+    /// Whether the table of rights lets the peer ask for this name, routine or not.
+    pub(super) fn may_ask(&self, connection: ConnectionId, name: &str) -> Result<()> {
+        self.rights(connection).map_or(Ok(()), |rights| rights.ask(name))
+    }
+
+    /// The modules that answers to the peer may name.
+    pub(super) fn visible(&self, connection: ConnectionId) -> Visible {
+        self.rights(connection).map_or(Visible::All, Rights::visible)
+    }
+
     /// The directory knows the routine, or not.
     pub fn resolved(&mut self, connection: ConnectionId, channel: ChannelId, answer: Result<Arc<PublishedRoutine>>) {
         let asked = answer.as_ref().map_or(String::new(), |routine| routine.routine.interface.full_name());
@@ -213,6 +234,7 @@ impl Server {
         let Some(open) = taken.as_ref() else { return Ok(0) };
         let around = self.around(connection, open.parent.as_ref().map(|parent| parent.as_slice()))?;
         self.check_calls_max()?;
+        self.may_ask(connection, &open.routine)?;
         let called = self.object_called(connection, open, &around)?;
         let on = called.as_ref().map(|(executable, _)| *executable);
         let routine = called.map_or_else(|| self.routine_of_nobody(open), |(_, routine)| Ok(routine))?;

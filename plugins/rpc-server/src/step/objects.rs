@@ -40,6 +40,7 @@ impl Server {
         asked: &HoldRequest,
     ) -> Result<()> {
         self.around(connection, None)?;
+        self.may_ask(connection, &asked.name)?;
         let principal: Arc<str> = self.rights(connection).map_or("", |rights| rights.principal()).into();
         if let Some(hold) = self.is_held_for(connection, asked) {
             self.tell_again(hold, connection, channel);
@@ -80,7 +81,11 @@ impl Server {
         }
         let until = asked.start_us.map(|us| now + Duration::from_micros(us));
         self.state.objects.set_start(number, until);
-        self.state.actions.push_back(Action::Hold { hold: number, name: asked.name.clone() });
+        self.state.actions.push_back(Action::Hold {
+            hold: number,
+            name: asked.name.clone(),
+            visible: self.visible(connection),
+        });
         Ok(())
     }
 

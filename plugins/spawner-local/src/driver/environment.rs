@@ -2,14 +2,12 @@
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::Command;
 
 use farcall_base::Result;
 use farcall_interfaces::spawner::SOCKET_VARIABLE;
 use farcall_interfaces::spawner::rules::RULES_VARIABLE;
 
-use super::library;
 use super::meeting::Meeting;
 use super::process::shown_name;
 use super::zygotes::Wanted;
@@ -72,7 +70,6 @@ const THREADS: [&str; 7] = [
 pub(super) fn prepare(command: &mut Command, wanted: &Wanted, settings: &Settings) -> Result<()> {
     let line = &wanted.command;
     let mut rules = wanted.room.rules(&line.limits, &line.rules)?;
-    rules.readable.extend(line.linked.as_ref().and_then(|program| library::of(Path::new(program))));
     let for_mpi = |name: &OsString| {
         line.parallel && name.to_str().is_some_and(|name| KEPT_FOR_MPI.iter().any(|begin| name.starts_with(begin)))
     };

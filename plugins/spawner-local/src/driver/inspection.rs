@@ -4,14 +4,16 @@ use std::process::Command;
 use std::sync::Arc;
 
 use farcall_base::{ExecutableId, Result};
-use farcall_interfaces::directory::{ExecutableImage, ImageKind};
+use farcall_interfaces::directory::{ExecutableImage, ImageKind, Trust};
 use farcall_interfaces::spawner::SOCKET_VARIABLE;
-use farcall_interfaces::spawner::rules::Files;
+use farcall_interfaces::spawner::rules::{Confinement, Files};
+use farcall_interfaces::spawner::system_files;
 use farcall_kernel::Options;
 
 use super::environment::prepare;
-use super::rooms::Room;
+use super::rooms::{Room, passwd};
 use super::zygotes::Wanted;
+use crate::limits::find_user;
 use crate::state::Settings;
 use crate::step::command_line;
 
@@ -28,13 +30,42 @@ pub struct Inspection {
     _room: Arc<Room>,
 }
 
-/// Folders and files that a module may open beside the system's and its working folder.
+/// Which files a module may open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FileGrants {
+    /// Those that are granted.
+    #[default]
+    Granted,
+    /// Whatever its user may (`files = "all"`).
+    All,
+    /// The same, and whoever started the server wants it so.
+    Owner,
+}
+
+/// What a module may open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grants {
-    /// To read; what it consists of is among them.
+    /// In which way.
+    pub files: FileGrants,
+    /// Files and folders that it may read, the system's and what it consists of among them.
     pub readable: Vec<String>,
-    /// To write.
+    /// Those that it may write to, its working folder left out.
     pub writable: Vec<String>,
+    /// Whether its user is another than the server's.
+    pub has_own_user: bool,
+}
+
+/// A module that is to be looked into.
+#[derive(Clone, Debug)]
+pub struct Inspected<'a> {
+    /// Its name.
+    pub module: &'a str,
+    /// What runs it.
+    pub kind: ImageKind,
+    /// The files that the loader opens for that.
+    pub readable: Vec<String>,
+    /// Whose code it is.
+    pub trust: Trust,
 }
 
 impl Inspector {
@@ -51,26 +82,40 @@ impl Inspector {
         self.settings.limits_of(module).python().map(str::to_owned)
     }
 
+    /// Whether modules are confined whoever published them.
+    pub fn confines_all(&self) -> bool {
+        self.settings.limits_of("").confines()
+    }
+
     /// Modules of which the options say something of their own.
     pub fn modules(&self) -> impl Iterator<Item = &str> {
         self.settings.modules.keys().map(String::as_str)
     }
 
-    /// What a module that has this image may open; nothing is granted where all is open anyway (`files = "all"`).
-    pub fn grants(&self, module: &str, kind: ImageKind) -> Grants {
-        let rules = self.settings.limits_of(module).rules(&image(kind));
-        match rules.files {
-            Files::All => Grants::default(),
-            Files::Granted => Grants { readable: rules.readable, writable: rules.writable },
-        }
+    /// What a module may open.
+    pub fn grants(&self, inspected: Inspected<'_>) -> Grants {
+        let limits = self.settings.limits_of(inspected.module);
+        let rules = limits.rules(&image(inspected));
+        let files = match (rules.confinement, rules.files) {
+            (Confinement::Owner, _) => FileGrants::Owner,
+            (_, Files::All) => FileGrants::All,
+            (_, Files::Granted) => FileGrants::Granted,
+        };
+        let system = system_files::readable().map(str::to_owned);
+        let own = system_files::installation().into_iter().map(|file| file.display().to_string());
+        let readable = system.chain(own).chain(rules.readable).collect();
+        let own_user = || find_user(limits.user()?, &passwd()).ok();
+        let server = rustix::process::geteuid().as_raw();
+        let has_own_user = own_user().is_some_and(|(user, _)| user != server);
+        Grants { files, readable, writable: rules.writable, has_own_user }
     }
 
     /// A process of a module that has this image.
     ///
     /// # Errors
     /// When its working folder cannot be made, or its rules cannot be held.
-    pub fn inspect(&self, module: &str, kind: ImageKind) -> Result<Inspection> {
-        let line = Box::new(command_line(&self.settings, module, &image(kind))?);
+    pub fn inspect(&self, inspected: Inspected<'_>) -> Result<Inspection> {
+        let line = Box::new(command_line(&self.settings, inspected.module, &image(inspected.clone()))?);
         let room = Arc::new(Room::new(&line.limits)?);
         let mut command = Command::new(&line.program);
         let wanted = Wanted { executable: ExecutableId(0), command: line, room: room.clone(), meeting: None };
@@ -81,9 +126,11 @@ impl Inspector {
     }
 }
 
-fn image(kind: ImageKind) -> ExecutableImage {
+fn image(inspected: Inspected<'_>) -> ExecutableImage {
     ExecutableImage {
-        kind,
+        readable: inspected.readable,
+        trust: inspected.trust,
+        kind: inspected.kind,
         environment: Vec::new(),
         backend: String::new(),
         ranks: 0,

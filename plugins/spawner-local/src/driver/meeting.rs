@@ -1,17 +1,20 @@
 //! Where the first of the processes that MPI starts finds its server.
 //!
-//! An MPI's launcher passes on no descriptor. So the first process dials a socket, which lies in a folder that nobody else
-//! may enter; the processes keep their files in memory there, too, and all of it is removed when they have ended.
+//! An MPI's launcher passes on no descriptor. So its processes dial a socket, which lies in a folder that nobody else may
+//! enter. All do, before they are confined and know their ranks; the first one says that it is, and the others close what
+//! they dialled. They keep their files in memory there, too, and all of it is removed when they have ended.
 
+use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::Once;
+use std::sync::{Mutex, Once};
 use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::spawner::SOCKET_VARIABLE;
+use farcall_interfaces::spawner::{LEADS, SOCKET_VARIABLE};
+use rustix::event::epoll;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open, pidfd_send_signal};
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -20,6 +23,8 @@ use super::rooms::Room;
 
 /// Memory that looks like files, where a system has it.
 const MEMORY: &str = "/dev/shm";
+/// Processes that may dial before one says that it is the first: more than run on one host are strangers to this launch.
+const DIALLED_MAX: usize = 4096;
 /// Names of folders begin so.
 const PREFIX: &str = "farcall-ranks-";
 /// The socket's name.
@@ -58,10 +63,16 @@ const AS_ROOT: [&str; 4] = [
 pub(super) struct Meeting {
     folder: PathBuf,
     listener: UnixListener,
+    /// Readable when somebody dials, or says something.
+    poller: OwnedFd,
+    /// Who has dialled, until it is known who is the first.
+    dialled: Mutex<Vec<(UnixStream, Pid)>>,
     /// The user of the processes.
     user: u32,
     /// Where the launcher is installed.
     launcher: String,
+    /// Farcall's own program, which confines each process.
+    host: PathBuf,
     /// A copy of the program for a user who cannot reach it.
     program: Option<PathBuf>,
     _lock: OwnedFd,
@@ -74,23 +85,43 @@ impl Meeting {
         static SWEPT: Once = Once::new();
         SWEPT.call_once(sweep);
         let launcher = installed(launcher)?;
-        let failed = |error| Error::system("make a socket for MPI's processes", error);
-        let folder = new_folder().map_err(failed)?;
+        let cannot_make = |error| Error::system("make a socket for MPI's processes", error);
+        let folder = new_folder().map_err(cannot_make)?;
         let made = listen(&folder, user);
         if made.is_err() {
             let _ = std::fs::remove_dir_all(&folder);
         }
-        let (listener, lock) = made.map_err(failed)?;
+        let (listener, lock) = made.map_err(cannot_make)?;
         let number = user.map_or_else(|| geteuid().as_raw(), |(user, _)| user);
-        let mut meeting = Meeting { folder, listener, user: number, launcher, program: None, _lock: lock };
+        let dialled = Mutex::new(Vec::new());
+        let poller = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|errno| failed(errno.into()))?;
+        watch(&poller, &listener).map_err(failed)?;
+        let mut meeting = Meeting {
+            folder,
+            listener,
+            poller,
+            dialled,
+            user: number,
+            launcher,
+            host: own_program(),
+            program: None,
+            _lock: lock,
+        };
         if user.is_some() {
             // The server keeps what it has built to itself. Memory may not run programs.
             let name = meeting.folder.file_name().unwrap_or_default();
             let copy = room.folder().join(name);
             meeting.program = Some(copy.clone());
-            copy_program(program, &copy).map_err(|error| {
-                Error::system("copy a program for its user", error).with("program", program.display())
-            })?;
+            let cannot = |from: &Path| {
+                let from = from.display().to_string();
+                |error| Error::system("copy a program for its user", error).with("program", from)
+            };
+            copy_program(program, &copy).map_err(cannot(program))?;
+            if !is_public(&meeting.host) {
+                let host = copy.with_extension("host");
+                copy_program(&meeting.host, &host).map_err(cannot(&meeting.host))?;
+                meeting.host = host;
+            }
         }
         Ok(meeting)
     }
@@ -98,6 +129,11 @@ impl Meeting {
     /// What is to be started in place of the program, if anything.
     pub(super) fn program(&self) -> Option<&Path> {
         self.program.as_deref()
+    }
+
+    /// What confines a process before it becomes the program.
+    pub(super) fn host(&self) -> &Path {
+        &self.host
     }
 
     pub(super) fn socket(&self) -> PathBuf {
@@ -159,28 +195,59 @@ impl Meeting {
         }
     }
 
-    /// The connection that the first process has made, and which that is; `None` while it has not. Another user's is none.
+    /// The connection of the first process, and which that is; `None` while it has not said so. Another user's is none.
     pub(super) fn accept(&self) -> Result<Option<(OwnedFd, Pid)>> {
-        let failed = |error| Error::system("take the connection of MPI's first process", error);
+        let mut dialled = self.dialled.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        self.take_dialled(&mut dialled)?;
+        let mut leader = None;
+        dialled.retain_mut(|(stream, pid)| {
+            let mut byte = [0];
+            match stream.read(&mut byte) {
+                Ok(1) if byte == [LEADS] && leader.is_none() => {
+                    leader = stream.try_clone().ok().map(|stream| (stream, *pid));
+                    false
+                }
+                Err(error) => [std::io::ErrorKind::WouldBlock, std::io::ErrorKind::Interrupted].contains(&error.kind()),
+                // Closed by another rank, or nothing that a rank says.
+                Ok(_) => false,
+            }
+        });
+        let Some((stream, pid)) = leader else { return Ok(None) };
+        let _ = epoll::delete(&self.poller, &stream);
+        stream.set_nonblocking(false).map_err(failed)?;
+        Ok(Some((stream.into(), pid)))
+    }
+
+    /// Takes those who have come.
+    fn take_dialled(&self, dialled: &mut Vec<(UnixStream, Pid)>) -> Result<()> {
         loop {
             let stream = match self.listener.accept() {
                 Ok((stream, _)) => stream,
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Ok(None),
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(failed(error)),
             };
             let peer = rustix::net::sockopt::socket_peercred(&stream).map_err(|errno| failed(errno.into()))?;
-            if peer.uid.as_raw() == self.user {
-                stream.set_nonblocking(false).map_err(failed)?;
-                return Ok(Some((stream.into(), peer.pid)));
+            if peer.uid.as_raw() == self.user && dialled.len() < DIALLED_MAX {
+                stream.set_nonblocking(true).map_err(failed)?;
+                watch(&self.poller, &stream).map_err(failed)?;
+                dialled.push((stream, peer.pid));
             }
         }
     }
 }
 
+fn failed(error: std::io::Error) -> Error {
+    Error::system("take the connection of MPI's first process", error)
+}
+
+fn watch(poller: &OwnedFd, descriptor: impl AsFd) -> std::io::Result<()> {
+    Ok(epoll::add(poller, descriptor, epoll::EventData::new_u64(0), epoll::EventFlags::IN)?)
+}
+
 impl AsFd for Meeting {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.listener.as_fd()
+        self.poller.as_fd()
     }
 }
 
@@ -189,8 +256,20 @@ impl Drop for Meeting {
         let _ = std::fs::remove_dir_all(&self.folder);
         if let Some(program) = &self.program {
             let _ = std::fs::remove_file(program);
+            let _ = std::fs::remove_file(program.with_extension("host"));
         }
     }
+}
+
+/// This program, by a path that leads to it for other processes, too.
+fn own_program() -> PathBuf {
+    std::env::current_exe().unwrap_or_default()
+}
+
+/// Whether any user can run a program where it lies.
+fn is_public(program: &Path) -> bool {
+    let has = |path: &Path, bits: u32| std::fs::metadata(path).is_ok_and(|data| data.mode() & bits == bits);
+    has(program, 0o005) && program.ancestors().skip(1).all(|folder| has(folder, 0o001))
 }
 
 /// Into a folder of another user's: nothing that lies there is followed or written over.

@@ -13,9 +13,10 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_interfaces::spawner::zygote::START_DESCRIPTORS;
 use farcall_interfaces::spawner::{ExecutableLimits, ExitHow, Output, files_folder};
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{Pid, PidfdFlags, kill_process_group, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
+use super::descent;
 use super::environment::prepare;
 use super::meeting::Meeting;
 use super::rooms::Room;
@@ -28,7 +29,7 @@ use crate::step::Signal;
 const READ_BYTES_MAX: usize = 64 << 10;
 
 /// Leads every process to its own program, also when the file was replaced or removed.
-const OWN_PROGRAM: &str = "/proc/self/exe";
+pub(super) const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// Reads after a process has ended. Its pipes hold no more; a process that left the group could write for ever.
 const DRAIN_READS_MAX: usize = 4;
@@ -143,21 +144,23 @@ impl Process {
         Ok(process)
     }
 
-    /// A process that a zygote has forked, by what the zygote says of it.
+    /// A process that a zygote has forked. The zygote has run the module's code, so that nothing of what it says is believed:
+    /// the descriptor says which process it is, and the system whose child that is, and which group it leads.
     pub(super) fn born(
-        zygote: ZygoteId,
-        pid: i32,
+        (zygote, parent): (ZygoteId, Pid),
         pidfd: Option<OwnedFd>,
         near: Near,
         wanted: &Wanted,
     ) -> Result<Process> {
-        let missing = || Error::new(ErrorKind::Protocol, "start an executable", "its zygote did not say which it is");
-        let group = Pid::from_raw(pid).filter(|_| pid > 0).ok_or_else(missing)?;
+        // It sends one. Nothing but want of descriptors here keeps it from arriving.
+        let pidfd = pidfd.ok_or_else(|| Error::system("start an executable", rustix::io::Errno::MFILE.into()))?;
+        let group = descent::leader_of(&pidfd, parent).ok_or_else(|| {
+            Error::new(ErrorKind::Protocol, "start an executable", "what its zygote sent is no child of the zygote's")
+        })?;
         let process = Process {
             origin: Origin::Zygote(zygote),
             group,
-            // It sends one. Nothing but want of descriptors here keeps it from arriving.
-            pidfd: pidfd.ok_or_else(|| Error::system("start an executable", rustix::io::Errno::MFILE.into()))?,
+            pidfd,
             stdout: Some(near.stdout),
             stderr: Some(near.stderr),
             stream: Some(near.stream),
@@ -313,7 +316,7 @@ impl Process {
                 Signal::Terminate => rustix::process::Signal::TERM,
                 Signal::Kill => rustix::process::Signal::KILL,
             };
-            let _ = kill_process_group(self.group, signal);
+            descent::signal_group(&self.pidfd, self.group, signal);
         }
     }
 

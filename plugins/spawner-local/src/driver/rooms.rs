@@ -257,7 +257,7 @@ fn tasks_of(user: u32) -> u64 {
     threads.map(|tasks| tasks.count() as u64).sum()
 }
 
-fn passwd() -> String {
+pub(super) fn passwd() -> String {
     std::fs::read_to_string("/etc/passwd").unwrap_or_default()
 }
 

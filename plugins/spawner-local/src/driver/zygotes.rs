@@ -5,7 +5,7 @@
 //! executables are started without it.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -14,6 +14,9 @@ use farcall_base::{Error, ExecutableId, Instant, Result};
 use farcall_interfaces::spawner::zygote::{Packet, Received, Wait, ZYGOTE_VARIABLE, ZygoteLink, write_load};
 use farcall_interfaces::spawner::{ExitHow, SOCKET_VARIABLE};
 
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
+
+use super::descent;
 use super::environment::prepare;
 use super::meeting::Meeting;
 use super::process::{Near, Process, ends, exit_how};
@@ -62,6 +65,7 @@ pub(super) enum News {
 struct Zygote {
     kind: Kind,
     child: Child,
+    pidfd: OwnedFd,
     link: ZygoteLink,
     loaded: bool,
     /// To be asked for.
@@ -86,6 +90,8 @@ pub(super) struct Zygotes {
     table: BTreeMap<ZygoteId, Zygote>,
     /// What no zygote can serve; the oldest is forgotten first.
     unfit: VecDeque<Kind>,
+    /// Of what zygotes were lost while they loaded, once for each; the oldest is forgotten first.
+    lost: VecDeque<Kind>,
     last: u64,
     news: VecDeque<News>,
 }
@@ -115,6 +121,7 @@ impl Zygotes {
         self.table.values_mut().for_each(|zygote| zygote.outdated = outdated(&zygote.kind) || zygote.outdated);
         self.table.retain(|_, zygote| zygote.is_busy() || !outdated(&zygote.kind));
         self.unfit.retain(|other| !outdated(other));
+        self.lost.retain(|other| !outdated(other));
     }
 
     /// Whether there is room for one more; one that is idle makes some.
@@ -168,11 +175,12 @@ impl Zygotes {
                     return;
                 }
                 Ok(Received::Packet(Packet::Loaded, _)) => zygote.loaded = true,
-                Ok(Received::Packet(Packet::Started { pid }, mut descriptors)) => {
+                Ok(Received::Packet(Packet::Started, mut descriptors)) => {
                     let Some((wanted, near)) = zygote.asked.pop_front() else { return self.lose(id) };
                     zygote.living += 1;
                     let executable = wanted.executable;
-                    self.news.push_back(match Process::born(id, pid, descriptors.pop(), near, &wanted) {
+                    let parent = (id, Pid::from_child(&zygote.child));
+                    self.news.push_back(match Process::born(parent, descriptors.pop(), near, &wanted) {
                         Ok(process) => News::Born(executable, Box::new(process)),
                         Err(error) => News::Failed(executable, error),
                     });
@@ -190,14 +198,18 @@ impl Zygotes {
                         self.news.push_back(News::Reaped(executable, exit_how(ExitStatus::from_raw(status))));
                     }
                 }
-                // Unfit, gone, or not talking sense.
+                Ok(Received::Packet(Packet::Unfit, _)) => {
+                    self.table.get(&id).map(|zygote| zygote.kind.clone()).into_iter().for_each(|kind| self.forgo(kind));
+                    return self.lose(id);
+                }
+                // Gone, or not talking sense.
                 _ => return self.lose(id),
             }
         }
     }
 
-    /// A zygote ends: its executables end with it, and what it was to start is started without it. One that never loaded
-    /// its module is not tried again.
+    /// A zygote ends: its executables end with it, and what it was to start is started without it. Somebody may have killed one
+    /// that was loading: so another is tried, and whoever fails as often as that is unfit.
     fn lose(&mut self, id: ZygoteId) {
         let Some(mut zygote) = self.table.remove(&id) else { return };
         let asked = std::mem::take(&mut zygote.asked).into_iter().map(|(wanted, _)| wanted);
@@ -206,10 +218,25 @@ impl Zygotes {
         self.news
             .extend(std::mem::take(&mut zygote.ended).into_values().map(|executable| News::Reaped(executable, lost())));
         if !zygote.loaded {
-            self.unfit.push_back(zygote.kind.clone());
-            if self.unfit.len() > UNFIT_MAX {
-                self.unfit.pop_front();
+            let kind = zygote.kind.clone();
+            self.lost.push_back(kind.clone());
+            if self.lost.iter().filter(|other| **other == kind).count() >= TRIES_MAX {
+                self.lost.retain(|other| *other != kind);
+                self.forgo(kind);
             }
+            if self.lost.len() > UNFIT_MAX {
+                self.lost.pop_front();
+            }
+        }
+    }
+
+    /// No zygote is tried for these any more.
+    fn forgo(&mut self, kind: Kind) {
+        if !self.unfit.contains(&kind) {
+            self.unfit.push_back(kind);
+        }
+        if self.unfit.len() > UNFIT_MAX {
+            self.unfit.pop_front();
         }
     }
 
@@ -231,10 +258,15 @@ impl Zygotes {
             !zygote.loaded && asked.chain(&zygote.wanted).any(|wanted| wanted.executable == executable)
         };
         let hanging = self.table.iter().find(|(_, zygote)| waits(zygote)).map(|(id, _)| *id);
-        hanging.into_iter().for_each(|id| self.lose(id));
+        if let Some(id) = hanging {
+            self.table.get(&id).map(|zygote| zygote.kind.clone()).into_iter().for_each(|kind| self.forgo(kind));
+            self.lose(id);
+        }
     }
 }
 
+/// Zygotes of one kind that may be lost while they load.
+const TRIES_MAX: usize = 3;
 /// Kinds remembered as unfit.
 const UNFIT_MAX: usize = 64;
 
@@ -250,7 +282,7 @@ impl Zygote {
         let memory = write_load(&kind.load.publication())?;
         let mut command = Command::new(&kind.command.program);
         prepare(&mut command, wanted, settings)?;
-        let child = command
+        let mut child = command
             .env_remove(SOCKET_VARIABLE)
             .env(ZYGOTE_VARIABLE, "0")
             .stdin(Stdio::from(theirs))
@@ -260,9 +292,18 @@ impl Zygote {
             .process_group(0)
             .spawn()
             .map_err(|source| Error::system("start a zygote", source))?;
+        let pidfd = match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
+            Ok(pidfd) => pidfd,
+            Err(errno) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(Error::system("watch a zygote", errno.into()));
+            }
+        };
         let zygote = Zygote {
             kind,
             child,
+            pidfd,
             link,
             loaded: false,
             wanted: VecDeque::new(),
@@ -302,7 +343,10 @@ impl Zygote {
 
 impl Drop for Zygote {
     fn drop(&mut self) {
-        let _ = self.child.kill();
+        let own = Pid::from_child(&self.child);
+        // While it lives, what its code has started and left behind comes to it.
+        descent::kill_descendants(own);
+        descent::signal_group(&self.pidfd, own, Signal::KILL);
         let _ = self.child.wait();
     }
 }

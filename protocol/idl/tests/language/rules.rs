@@ -72,10 +72,10 @@ fn the_caret_stands_under_the_mistake() {
 }
 
 #[test]
-fn control_characters_are_shown_as_c_writes_them() {
+fn control_characters_are_spelled() {
     let problems = wrong("Define f(IN int \0 n) Calls \"C\" f(n);").to_string();
     assert!(
-        problems.starts_with("error: '\\0' has no meaning in an interface file\n --> test.idl:1:17\n"),
+        problems.starts_with("error: '\\x00' has no meaning in an interface file\n --> test.idl:1:17\n"),
         "{problems}"
     );
 }

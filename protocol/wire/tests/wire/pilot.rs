@@ -16,6 +16,7 @@ fn start() -> PilotStart {
         module_text: vec![1, 2, 3],
         text: 4,
         ranks: 2,
+        is_owners: true,
     }
 }
 

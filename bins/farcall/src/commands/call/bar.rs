@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use farcall_base::printable_line;
 use farcall_client::Transfer;
 
 use crate::output::bytes;
@@ -80,7 +81,7 @@ fn going_on(transfer: &Transfer) -> Option<(Phase, u64, u64)> {
 
 /// What a call waits for, as a line of so many columns.
 pub fn waiting(words: &str, columns: usize) -> String {
-    words.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).take(columns).collect()
+    printable_line(words).chars().take(columns).collect()
 }
 
 /// What a routine says of its progress, as a line of so many columns.

@@ -8,7 +8,7 @@ use farcall_client::PendingCall;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag::{register_conditional_default, register_usize};
 
-use crate::output::say;
+use crate::output::tell;
 
 /// Signals that came.
 pub struct Interrupt {
@@ -41,7 +41,7 @@ impl Interrupt {
             // Where the connection is gone for good, the call's outcome says so.
             let _ = call.cancel();
             // Routines that look for it end at once; others have a time of grace.
-            say("farcall: the server was asked to end the call; a second Ctrl-C does not wait for that");
+            tell("farcall: the server was asked to end the call; a second Ctrl-C does not wait for that");
         }
     }
 

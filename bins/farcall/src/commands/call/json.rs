@@ -12,6 +12,7 @@ use farcall_idl::interface::{ElementType, Interface, Parameter};
 use farcall_idl::signature::results;
 
 use super::elements::{Elements, Notation, is_single, shortest};
+use crate::output::json_line;
 
 /// One object with a key per result, in the order of the interface.
 pub fn write(
@@ -34,7 +35,7 @@ pub fn write(
 }
 
 fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    json_line(&serde_json::Value::from(text))
 }
 
 /// Bytes that are no UTF-8 are replaced: JSON has no other text.

@@ -3,11 +3,12 @@
 use std::io::{IsTerminal, stderr};
 use std::time::{Duration, Instant};
 
+use farcall_base::printable_output;
 use farcall_client::Transfer;
 use farcall_interfaces::outlet;
 
 use super::bar::{Bar, told, waiting};
-use crate::output::{is_screen, say, show};
+use crate::output::{is_screen, json_line, say, show};
 
 /// Columns of a terminal that does not know.
 const COLUMNS: usize = 80;
@@ -69,8 +70,8 @@ impl Screen {
     /// Takes what the routine says of its progress; and before it begins, what the server says that it waits for.
     pub fn tell(&mut self, done: f64, words: String) {
         let line = match self.progress {
-            ProgressForm::Json if !self.has_begun => serde_json::json!({"waits": words}).to_string(),
-            ProgressForm::Json => serde_json::json!({"progress": done, "words": words}).to_string(),
+            ProgressForm::Json if !self.has_begun => json_line(&serde_json::json!({"waits": words})),
+            ProgressForm::Json => json_line(&serde_json::json!({"progress": done, "words": words})),
             ProgressForm::Lines if !self.draws => self.line(done, &words, COLUMNS),
             _ => {
                 self.told = Some((done, words));
@@ -130,7 +131,7 @@ impl Screen {
     pub fn show(&mut self, bytes: &[u8]) {
         self.clear();
         match stderr().is_terminal() {
-            true => show(harmless(bytes).as_bytes()),
+            true => show(printable_output(bytes).as_bytes()),
             false => show(bytes),
         }
         self.inside_line = bytes.last().map_or(self.inside_line, |last| *last != b'\n');
@@ -150,9 +151,4 @@ fn columns() -> usize {
 fn is_in_front() -> bool {
     // A terminal that is not ours to ask (of another session) shows everything.
     rustix::termios::tcgetpgrp(stderr()).map_or(true, |front| front == rustix::process::getpgrp())
-}
-
-fn harmless(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    text.chars().map(|c| if c.is_control() && !"\n\r\t".contains(c) { '\u{fffd}' } else { c }).collect()
 }

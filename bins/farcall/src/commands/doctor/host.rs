@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use farcall_base::{Error, ErrorKind};
-use farcall_executable::confine::{landlock_available, seccomp_available};
+use farcall_executable::confine::{NotHeld, kernel_means, not_held};
 use farcall_transport_tls::{Credentials, default_credentials};
 use rustix::process::Resource;
 
@@ -34,18 +34,16 @@ pub fn findings() -> Vec<Finding> {
     findings
 }
 
-fn confinement() -> [Finding; 3] {
-    [
-        judge::confinement(
-            "landlock",
-            landlock_available(),
-            "routines can open every file that the server can",
-            "run a kernel from 5.13 on with landlock enabled (lsm=landlock,…)",
-        ),
+fn confinement() -> Vec<Finding> {
+    let means = kernel_means();
+    let not_held = not_held(means);
+    let open = not_held.iter().filter(|what| **what != NotHeld::SystemCalls);
+    vec![
+        judge::landlock(means.landlock, &open.copied().collect::<Vec<_>>()),
         judge::confinement(
             "seccomp",
-            seccomp_available(),
-            "routines can use the network and trace other processes",
+            means.seccomp,
+            NotHeld::SystemCalls.consequence(),
             "run a kernel with CONFIG_SECCOMP_FILTER, outside of containers that forbid it",
         ),
         judge::confinement(
@@ -54,6 +52,7 @@ fn confinement() -> [Finding; 3] {
             "no cgroup can be written, and root's processes are not counted otherwise",
             "run the server as a user of its own, give each module one, or give it a cgroup: Delegate=yes in its unit",
         ),
+        judge::routines_user(rustix::process::geteuid().is_root(), !not_held.contains(&NotHeld::Files)),
     ]
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use farcall_transport_tls::{Certificate, date};
 
 use super::Finding;
+use farcall_executable::confine::NotHeld;
 
 /// Descriptors that a server with a few hundred clients and executables needs.
 const DESCRIPTORS_FEW: u64 = 4096;
@@ -55,6 +56,42 @@ pub fn confinement(name: &'static str, available: bool, without: &str, fix: &str
     match available {
         true => Finding::good(name, "available"),
         false => Finding::warning(name, format!("not available: {without}"), fix),
+    }
+}
+
+/// The version of landlock, and what it leaves open.
+pub fn landlock(version: u32, not_held: &[NotHeld]) -> Finding {
+    let name = "landlock";
+    let open = not_held.iter().map(|what| what.consequence()).collect::<Vec<_>>().join("; ");
+    match (version, not_held.last()) {
+        (_, None) => Finding::good(name, format!("available (version {version})")),
+        (0, Some(_)) => Finding::warning(
+            name,
+            format!("not available: {open}"),
+            "run a kernel from 6.12 on with landlock enabled (lsm=landlock,…)",
+        ),
+        (_, Some(last)) => {
+            Finding::warning(name, format!("version {version}: {open}"), format!("run a kernel with {}", last.needs()))
+        }
+    }
+}
+
+/// The user that routines are, where the manifest names none, and what keeps the server's files from them.
+pub fn routines_user(is_root: bool, holds_files: bool) -> Finding {
+    let name = "routines' user";
+    let fix = "name a user in farcall.toml: limits.user = \"nobody\"; or run the server as a user of its own";
+    match (is_root, holds_files) {
+        (true, _) => Finding::warning(
+            name,
+            "root, where the manifest names none (limits.user): a routine reads what root may read of the files it is granted",
+            fix,
+        ),
+        (false, true) => Finding::good(name, "the server's own; landlock keeps the server's keys from routines"),
+        (false, false) => Finding::warning(
+            name,
+            "the server's own: nothing keeps the server's keys from routines on this kernel",
+            fix,
+        ),
     }
 }
 

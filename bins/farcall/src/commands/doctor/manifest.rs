@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use farcall_base::Result;
-use farcall_interfaces::directory::ImageKind;
+use farcall_interfaces::directory::{ImageKind, Trust};
 use farcall_interfaces::spawner;
 use farcall_kernel::{Manifest, Node};
-use farcall_spawner_local::Inspector;
+use farcall_spawner_local::{Inspected, Inspector};
 
 use super::Finding;
 use super::host::trouble;
@@ -34,7 +34,10 @@ fn granted(path: &Path) -> Result<Vec<String>> {
     let own = own_files(&server_options(&manifest)?, Some(path));
     let spawner = manifest.plugins.iter().find(|entry| entry.slot == spawner::SLOT);
     let inspector = spawner.map_or_else(|| Ok(Inspector::default()), |entry| Inspector::new(&entry.options))?;
-    let grants = |module: &str| inspector.grants(module, ImageKind::GenericHost { libraries: Vec::new() });
+    let grants = |module| {
+        let kind = ImageKind::GenericHost { libraries: Vec::new() };
+        inspector.grants(Inspected { module, kind, readable: Vec::new(), trust: Trust::Confined })
+    };
     let of_all = grants("");
     let mut lines = exposed("every module", &of_all, &own);
     for module in inspector.modules() {

@@ -70,7 +70,7 @@ pub fn generate(arguments: &GenerateArguments, prefix: &Path) -> Result<()> {
 }
 
 fn generate_one(arguments: &GenerateArguments, file: &Path, prefix: &Path) -> Result<()> {
-    let module = compile_as(file, arguments.preprocessing(), &arguments.options())?;
+    let module = compile_as(file, arguments.preprocessing(), &arguments.options(), None)?;
     let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let names = StubNames {
         idl: file.display().to_string(),

@@ -8,7 +8,6 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::outlet;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::{RelayArguments, lost};
@@ -151,7 +150,7 @@ fn words(stderr: Option<ChildStderr>) -> Option<String> {
 
 /// Somebody has to read them.
 fn pass_on_words(stderr: Option<ChildStderr>) {
-    if let Some(mut stderr) = stderr {
-        std::thread::spawn(move || std::io::copy(&mut stderr, &mut outlet::error().waiting()));
+    if let Some(stderr) = stderr {
+        std::thread::spawn(move || farcall_client::pass_on_output(stderr, |_| {}));
     }
 }

@@ -122,3 +122,28 @@ fn a_queue_that_is_full_drops_and_counts() {
     let dropped: u64 = counted.sum();
     assert!(dropped >= 99 && calls + dropped == QUEUE_MAX as u64 + 100, "{calls} and {dropped}");
 }
+
+#[test]
+fn no_line_has_what_a_terminal_obeys() {
+    const MARK: &str = "x\x1b]0;y\x07\u{9b}\u{202e}\u{2028}\n";
+    for format in [LogFormat::Text, LogFormat::Json] {
+        let lines = written(LogLevel::Debug, format, 10, |log| {
+            let caller = Arc::new(Caller { address: MARK.into(), rights: Rights::all(MARK) });
+            let (id, routine) = (Some(CallId([0xab; 16])), MARK.to_owned());
+            let call =
+                AuditedCall { id, parent: None, routine, times: CallTimes::default(), bytes_in: 0, bytes_out: 0 };
+            let failure = Some(Error::new(ErrorKind::PermissionDenied, MARK, MARK).with(MARK, MARK).fix(MARK));
+            log.record(&Arc::new(AuditRecord { caller: caller.clone(), call: Some(call), order: None, failure }));
+            log.record(&Arc::new(AuditRecord { caller, call: None, order: Some(MARK.to_owned()), failure: None }));
+            log.stranger(&Error::new(ErrorKind::Protocol, MARK, MARK).with("peer", MARK));
+            log.life(LogLevel::Info, || Life {
+                module: Some(MARK.into()),
+                message: Some(MARK.into()),
+                ..Life::default()
+            });
+        });
+        assert_eq!(lines.len(), 4, "no line begins another: {lines:?}");
+        assert!(!lines.iter().any(|line| line.contains(farcall_base::is_obeyed)), "{lines:?}");
+        assert!(lines.iter().all(|line| line.contains("]0;y")), "{lines:?}");
+    }
+}

@@ -1,0 +1,162 @@
+//! What a process is to be held to, and what this kernel cannot hold it to. Pure: the kernel's means come as one value, so
+//! that tests ask what an older one leaves open, and nothing in the program pretends to be one.
+
+use farcall_interfaces::spawner::rules::{Confinement, Files, Network, Rules};
+
+/// What a kernel has to confine a process with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelMeans {
+    /// The version of landlock's interface; 0 where it has none, or has it switched off.
+    pub landlock: u32,
+    /// Whether it filters system calls, for this processor.
+    pub seccomp: bool,
+}
+
+/// Versions of landlock's interface that brought something (landlock(7)): Linux 5.13, 6.2, 6.10, 6.12.
+const LANDLOCK_FILES: u32 = 1;
+const LANDLOCK_TRUNCATE: u32 = 3;
+const LANDLOCK_IOCTL: u32 = 5;
+const LANDLOCK_SCOPES: u32 = 6;
+
+/// Something that a kernel does not hold confined code to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotHeld {
+    /// Files: no landlock.
+    Files,
+    /// Files that can only be read, but truncated: landlock before its third version.
+    Truncation,
+    /// What is asked of devices by ioctl: landlock before its fifth version.
+    Devices,
+    /// Signals to threads of other processes of the user, by their numbers: landlock before its sixth version.
+    Signals,
+    /// Sockets, tracing and namespaces: no seccomp.
+    SystemCalls,
+}
+
+impl NotHeld {
+    /// What code can do then, for whoever runs the server.
+    pub fn consequence(self) -> &'static str {
+        match self {
+            NotHeld::Files => "routines can open every file that their user can",
+            NotHeld::Truncation => "routines can truncate files that their user may write to",
+            NotHeld::Devices => "routines can give orders to devices that they can open",
+            NotHeld::Signals => "routines can signal threads of other processes of their user, by their numbers",
+            NotHeld::SystemCalls => {
+                "routines can use the network, reach sockets of other programs and trace their user's processes"
+            }
+        }
+    }
+
+    /// What would hold it.
+    pub fn needs(self) -> &'static str {
+        match self {
+            NotHeld::Files => "landlock (Linux 5.13, and landlock in /sys/kernel/security/lsm)",
+            NotHeld::Truncation => "landlock of Linux 6.2",
+            NotHeld::Devices => "landlock of Linux 6.10",
+            NotHeld::Signals => "landlock of Linux 6.12",
+            NotHeld::SystemCalls => "seccomp (CONFIG_SECCOMP_FILTER)",
+        }
+    }
+}
+
+/// What is done to hold a process to its rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Landlock: only granted files can be opened.
+    pub files: bool,
+    /// Landlock: signals and abstract Unix sockets reach nobody outside.
+    pub scopes: bool,
+    /// Seccomp: the filters of `refusals`.
+    pub calls: bool,
+    /// What stays open.
+    pub not_held: Vec<NotHeld>,
+}
+
+/// The plan for a process with these rules, on a kernel with these means.
+pub fn plan(means: KernelMeans, rules: &Rules) -> Plan {
+    let confined = rules.confinement != Confinement::Owner;
+    let files = confined && rules.files == Files::Granted;
+    let landlock = |version: u32| means.landlock >= version;
+    let needed = [
+        (files && !landlock(LANDLOCK_FILES), NotHeld::Files),
+        (files && landlock(LANDLOCK_FILES) && !landlock(LANDLOCK_TRUNCATE), NotHeld::Truncation),
+        (files && landlock(LANDLOCK_FILES) && !landlock(LANDLOCK_IOCTL), NotHeld::Devices),
+        (confined && !landlock(LANDLOCK_SCOPES), NotHeld::Signals),
+        (confined && !means.seccomp, NotHeld::SystemCalls),
+    ];
+    Plan {
+        files: files && landlock(LANDLOCK_FILES),
+        scopes: confined && landlock(LANDLOCK_SCOPES),
+        calls: means.seccomp,
+        not_held: needed.into_iter().filter(|(missing, _)| *missing).map(|(_, what)| what).collect(),
+    }
+}
+
+/// What a kernel with these means does not hold a module to that is granted nothing.
+pub fn not_held(means: KernelMeans) -> Vec<NotHeld> {
+    plan(means, &Rules { files: Files::Granted, network: Network::Off, ..Rules::default() }).not_held
+}
+
+impl Plan {
+    /// The first limit of the manifest that is not held: its key, and what would hold it.
+    pub fn missing_limit(&self, rules: &Rules) -> Option<(&'static str, &'static str)> {
+        let limit = |what: &NotHeld| match what {
+            NotHeld::Files => Some(("files", what.needs())),
+            NotHeld::SystemCalls if rules.network == Network::Off => Some(("network", what.needs())),
+            NotHeld::SystemCalls | NotHeld::Truncation | NotHeld::Devices | NotHeld::Signals => None,
+        };
+        self.not_held.iter().find_map(limit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEWEST: KernelMeans = KernelMeans { landlock: 7, seccomp: true };
+
+    fn module() -> Rules {
+        Rules { files: Files::Granted, network: Network::Off, ..Rules::default() }
+    }
+
+    #[test]
+    fn a_new_kernel_holds_everything() {
+        let plan = plan(NEWEST, &module());
+        assert!(plan.files && plan.scopes && plan.calls && plan.not_held.is_empty());
+        assert_eq!(plan.missing_limit(&module()), None);
+    }
+
+    #[test]
+    fn what_an_older_kernel_leaves_open_is_said() {
+        use NotHeld::{Devices, Files, Signals, SystemCalls, Truncation};
+        let held = |landlock, seccomp| not_held(KernelMeans { landlock, seccomp });
+        // Linux 6.12 and later, 6.10, 6.7, 6.2, 5.19, 5.13, 5.12.
+        assert_eq!(held(6, true), []);
+        assert_eq!(held(5, true), [Signals]);
+        assert_eq!(held(4, true), [Devices, Signals]);
+        assert_eq!(held(3, true), [Devices, Signals]);
+        assert_eq!(held(2, true), [Truncation, Devices, Signals]);
+        assert_eq!(held(1, true), [Truncation, Devices, Signals]);
+        assert_eq!(held(0, true), [Files, Signals]);
+        assert_eq!(held(0, false), [Files, Signals, SystemCalls]);
+        for each in [Files, Truncation, Devices, Signals, SystemCalls] {
+            assert!(!each.consequence().is_empty() && !each.needs().is_empty());
+        }
+    }
+
+    #[test]
+    fn a_limit_that_is_required_and_not_held_is_named() {
+        let old = KernelMeans { landlock: 0, seccomp: false };
+        let open = Rules { files: super::Files::All, ..module() };
+        let networked = Rules { network: Network::On, ..open.clone() };
+        let missing = |rules: &Rules| plan(old, rules).missing_limit(rules).map(|(key, _)| key);
+        assert_eq!((missing(&module()), missing(&open), missing(&networked)), (Some("files"), Some("network"), None));
+    }
+
+    #[test]
+    fn the_owners_own_code_is_held_to_nothing_of_this() {
+        let owner = Rules { confinement: Confinement::Owner, ..module() };
+        let plan = plan(KernelMeans { landlock: 0, seccomp: true }, &owner);
+        assert!(!plan.files && !plan.scopes && plan.not_held.is_empty());
+    }
+}

@@ -1,0 +1,201 @@
+//! Which process is whose, by the system's word, and how a group ends: by descriptors that name processes for good, never by
+//! a number that somebody told. A number may be another process's by the time it is used, and a module's code may lie.
+
+use std::os::fd::{AsFd, AsRawFd};
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+/// `pidfd_send_signal`: to the group that the process leads, or led (Linux 6.9; linux/pidfd.h).
+const PIDFD_SIGNAL_PROCESS_GROUP: libc::c_ulong = 1 << 2;
+/// Looks for members of a group where the kernel has no signal for all of them. One that forks meanwhile is found by the
+/// next look.
+const LOOKS_MAX: u32 = 50;
+
+/// What `/proc/PID/stat` says of a process (proc(5)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Status {
+    state: u8,
+    parent: i32,
+    group: i32,
+}
+
+/// The process that a descriptor names, if it is a child of `parent` that leads a group of its own.
+pub(super) fn leader_of(pidfd: impl AsFd, parent: Pid) -> Option<Pid> {
+    let pid = number_of(&pidfd)?;
+    let status = status(pid)?;
+    // Read while it lives, or lies unreaped, the number is this process's own.
+    let is_its_own = number_of(&pidfd) == Some(pid);
+    let is_child = status.parent == raw(parent) && status.group == raw(pid);
+    (is_child && is_its_own).then_some(pid)
+}
+
+/// Signals all of the group that a process leads. One that has ended is no error.
+pub(super) fn signal_group(pidfd: impl AsFd, group: Pid, signal: Signal) {
+    let sent = send_to_group(&pidfd, signal);
+    if sent == Err(rustix::io::Errno::INVAL) {
+        signal_members(group, signal);
+    }
+}
+
+/// As [`signal_group`], by the kernel itself.
+fn send_to_group(pidfd: impl AsFd, signal: Signal) -> rustix::io::Result<()> {
+    let nothing = std::ptr::null::<libc::siginfo_t>();
+    // SAFETY: an open descriptor and no information: the kernel reads no memory.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_pidfd_send_signal,
+            pidfd.as_fd().as_raw_fd(),
+            signal.as_raw(),
+            nothing,
+            PIDFD_SIGNAL_PROCESS_GROUP,
+        )
+    };
+    if done == 0 {
+        Ok(())
+    } else {
+        Err(rustix::io::Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(rustix::io::Errno::SRCH))
+    }
+}
+
+/// Member by member, each by a descriptor of its own, once it is seen to be in the group.
+fn signal_members(group: Pid, signal: Signal) {
+    for _ in 0..LOOKS_MAX {
+        let mut living = 0;
+        for pid in processes() {
+            let Ok(member) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
+            let in_group = |status: Status| status.group == raw(group) && status.state != b'Z';
+            if status(pid).is_some_and(in_group) && number_of(&member) == Some(pid) {
+                living += u32::from(pidfd_send_signal(&member, signal).is_ok());
+            }
+        }
+        // Only what kills leaves nobody to be signalled again.
+        if living == 0 || signal != Signal::KILL {
+            return;
+        }
+    }
+}
+
+/// Kills all that descends from a process, and not the process itself. What it starts meanwhile is found by the next look.
+pub(super) fn kill_descendants(ancestor: Pid) {
+    for _ in 0..LOOKS_MAX {
+        let all: Vec<(Pid, Status)> = processes().filter_map(|pid| Some((pid, status(pid)?))).collect();
+        let parent_of = |number: i32| all.iter().find(|(pid, _)| raw(*pid) == number).map(|(_, status)| status.parent);
+        let descends = |status: &Status| {
+            let mut chain = std::iter::successors(Some(status.parent), |number| parent_of(*number)).take(all.len());
+            chain.any(|number| number == raw(ancestor))
+        };
+        let mut killed = 0;
+        for (pid, _) in all.iter().filter(|(_, status)| status.state != b'Z' && descends(status)) {
+            let Ok(process) = pidfd_open(*pid, PidfdFlags::empty()) else { continue };
+            // The number was this process's before it was opened, and is so still.
+            let unchanged = status(*pid)
+                .is_some_and(|now| all.iter().any(|(other, then)| other == pid && then.parent == now.parent));
+            if unchanged && number_of(&process) == Some(*pid) {
+                killed += u32::from(pidfd_send_signal(&process, Signal::KILL).is_ok());
+            }
+        }
+        if killed == 0 {
+            return;
+        }
+    }
+}
+
+/// The number that a descriptor's process has: as long as it is not reaped, nobody else's.
+fn number_of(pidfd: impl AsFd) -> Option<Pid> {
+    let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_fd().as_raw_fd())).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Pid:"))?;
+    Pid::from_raw(line.trim().parse().ok().filter(|number| *number > 0)?)
+}
+
+fn status(pid: Pid) -> Option<Status> {
+    let text = std::fs::read_to_string(format!("/proc/{}/stat", raw(pid))).ok()?;
+    // Behind the name, which may hold anything: state, parent, group.
+    let mut words = text.rsplit_once(')')?.1.split_whitespace();
+    let state = *words.next()?.as_bytes().first()?;
+    Some(Status { state, parent: words.next()?.parse().ok()?, group: words.next()?.parse().ok()? })
+}
+
+fn processes() -> impl Iterator<Item = Pid> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?))
+}
+
+fn raw(pid: Pid) -> i32 {
+    pid.as_raw_nonzero().get()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::os::fd::OwnedFd;
+    use std::os::unix::process::CommandExt;
+    use std::process::{Child, Command};
+
+    use super::*;
+
+    fn start(script: &str, leads: bool) -> (Child, OwnedFd) {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script]);
+        if leads {
+            command.process_group(0);
+        }
+        let child = command.spawn().unwrap();
+        let pidfd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).unwrap();
+        (child, pidfd)
+    }
+
+    #[test]
+    fn only_a_child_that_leads_its_group_is_taken() {
+        let own = rustix::process::getpid();
+        let (mut child, pidfd) = start("sleep 60", true);
+        assert_eq!(leader_of(&pidfd, own), Some(Pid::from_child(&child)));
+        assert_eq!(leader_of(&pidfd, Pid::from_child(&child)), None, "it is another's child");
+        assert_eq!(leader_of(std::fs::File::open("/dev/null").unwrap(), own), None, "no process at all");
+        let (mut follower, of_follower) = start("sleep 60", false);
+        assert_eq!(leader_of(&of_follower, own), None, "it leads no group");
+        for (each, descriptor) in [(&mut child, &pidfd), (&mut follower, &of_follower)] {
+            each.kill().unwrap();
+            each.wait().unwrap();
+            assert_eq!(leader_of(descriptor, own), None);
+        }
+    }
+
+    #[test]
+    fn a_group_ends_as_a_whole_in_both_ways() {
+        for by_kernel in [true, false] {
+            let (mut child, pidfd) = start("sleep 61 & sleep 61 & wait", true);
+            let group = Pid::from_child(&child);
+            let members = || {
+                processes().filter(|pid| status(*pid).is_some_and(|one| one.group == raw(group) && one.state != b'Z'))
+            };
+            while members().count() < 3 {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            match by_kernel {
+                true => signal_group(&pidfd, group, Signal::KILL),
+                false => signal_members(group, Signal::KILL),
+            }
+            child.wait().unwrap();
+            while members().count() > 0 {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+        }
+    }
+
+    #[test]
+    fn what_left_its_group_is_found_by_its_descent() {
+        let (mut child, _pidfd) = start("setsid sleep 62 & setsid sh -c 'sleep 62 & wait' & wait", true);
+        let parent = Pid::from_child(&child);
+        let children = || {
+            processes()
+                .filter(|pid| status(*pid).is_some_and(|one| one.parent == raw(parent) && one.state != b'Z'))
+                .count()
+        };
+        while children() < 2 {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        kill_descendants(parent);
+        child.wait().unwrap();
+        assert_eq!(children(), 0);
+    }
+}
