@@ -16,6 +16,7 @@ mod object;
 mod output;
 mod ranks;
 mod results;
+mod room;
 mod running;
 mod start;
 mod stub;
@@ -47,6 +48,7 @@ use callback::Outgoing;
 use memory::{Arenas, Segments};
 use module::{LoadedModule, Source};
 use object::Object;
+use room::WorkingFolder;
 use wait::Waiter;
 use zygote::Preloaded;
 
@@ -148,6 +150,7 @@ pub fn serve(stream: Box<dyn ByteStream>, memory: Arc<dyn MemorySource>, code: C
         callbacks_made: 0,
         callback_failures: Vec::new(),
         broken: None,
+        folder: WorkingFolder::own(),
         left: false,
     };
     let mut waiter = Waiter::new(link.stream())?;
@@ -210,6 +213,7 @@ struct Session {
     callback_failures: Vec<(ThreadId, Error)>,
     /// What went wrong with the connection while a routine ran.
     broken: Option<Error>,
+    folder: WorkingFolder,
     left: bool,
 }
 
@@ -348,10 +352,11 @@ impl Session {
     /// begins, as soon as the server has it come: so of a process that dies, the server knows what was done. The server is woken
     /// once for many.
     fn run_ready(&mut self, link: &mut Link, waiter: &mut Waiter) -> Result<()> {
-        while !self.ready.is_empty()
-            && self.answered.is_empty()
-            && link.stream().turnstile().is_none_or(Turnstile::pass)
-        {
+        while let (Some(next), true) = (self.ready.front().copied(), self.answered.is_empty()) {
+            self.check_folder(next)?;
+            if !link.stream().turnstile().is_none_or(Turnstile::pass) {
+                break;
+            }
             let Some(channel) = self.ready.pop_front() else { break };
             link.hold_bell(!self.ready.is_empty());
             self.run(channel, link, waiter);
@@ -359,6 +364,15 @@ impl Session {
         }
         link.hold_bell(false);
         self.broken.take().map_or(Ok(()), Err)
+    }
+
+    /// A process whose working folder is gone takes no call, and ends. An object does not: its state would be lost.
+    fn check_folder(&mut self, next: ChannelId) -> Result<()> {
+        if self.object.is_some() {
+            return Ok(());
+        }
+        let has_files = self.calls.get_mut(next).is_some_and(|call| call.has_files());
+        self.folder.check(has_files)
     }
 
     fn run(&mut self, channel: ChannelId, link: &mut Link, waiter: &mut Waiter) {

@@ -10,6 +10,7 @@ pub mod link;
 pub mod machine_memory;
 pub mod mailbox;
 pub mod memory;
+pub mod outlet;
 pub mod packing;
 pub mod plain_file;
 pub mod spawner;

@@ -31,7 +31,7 @@ use clap::{Args, Subcommand};
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::Diagnostics;
 
-use crate::output::{json_line, tell};
+use crate::output::{json_line, output, tell};
 use crate::publish::check_from_stdin;
 use crate::serve::{ServeArguments, serve};
 
@@ -103,6 +103,16 @@ pub enum Command {
 }
 
 impl Command {
+    /// Whether it goes on until somebody ends it, so that no time limit is for all of it.
+    pub fn goes_on(&self) -> bool {
+        match self {
+            Command::Serve(_) | Command::Relay(_) | Command::Bridge(_) | Command::Pilot(_) | Command::Launch(_) => true,
+            Command::Host(_) => true,
+            Command::Top(arguments) => !arguments.once,
+            _ => false,
+        }
+    }
+
     /// Whether programs read what is told of a call, its failure included.
     pub fn tells_errors_as_json(&self) -> bool {
         match self {
@@ -178,7 +188,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
 fn host_check() -> ExitCode {
     let Err(error) = check_from_stdin() else { return ExitCode::SUCCESS };
     let failure = farcall_wire::message::encode(&farcall_wire::Failure::from(&error));
-    let _ = std::io::stdout().write_all(&failure);
+    let _ = output().write_all(&failure);
     ExitCode::FAILURE
 }
 

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_client::{Address, Client, PrivateServer, ServeOptions};
+use farcall_client::{Address, Client, ConnectOptions, PrivateServer, ServeOptions};
 
-use crate::output::notice;
+use crate::output::{at_most, end, notice};
 use crate::publish::compile;
 use crate::python::is_python;
 use crate::shipped;
@@ -45,11 +45,24 @@ impl RunningServer {
     /// # Errors
     /// As [`Client::connect_to`].
     pub fn connect(&self) -> Result<Client> {
+        self.connect_within(CONNECT_TIMEOUT)
+    }
+
+    /// The same in at most so much time.
+    ///
+    /// # Errors
+    /// As [`Client::connect_to`].
+    pub fn connect_within(&self, time: Duration) -> Result<Client> {
         let found = Address::given_or_default(self.server.as_deref())?;
-        let connected =
-            Client::connect_to(&found, secret(&found, &self.token_file, &self.credentials), CONNECT_TIMEOUT);
+        let connected = reach(&found, secret(&found, &self.token_file, &self.credentials), time);
         connected.map_err(|error| found.explain(error, self.server.as_deref()))
     }
+}
+
+/// Connects in this time, or in what is left of the command's own.
+fn reach(address: &Address, secret: Option<PathBuf>, time: Duration) -> Result<Client> {
+    let options = ConnectOptions { secret, timeout: at_most(time), until: end(), ..ConnectOptions::default() };
+    Client::connect_with(address, &options)
 }
 
 /// The file that shows a server who we are.
@@ -143,7 +156,7 @@ impl ServerArguments {
 
     fn connect_to(&self, address: &Address, time: Duration) -> Result<Connection> {
         let secret = secret(address, &self.token_file, &self.credentials);
-        let client = Client::connect_to(address, secret, time)?;
+        let client = reach(address, secret, time)?;
         Ok(Connection { client, own: None })
     }
 

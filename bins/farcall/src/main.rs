@@ -32,11 +32,34 @@ struct Arguments {
     command: Command,
 }
 
+/// Help, the version, or what is wrong with the command line: without waiting forever for a reader, as clap itself would.
+fn tell_usage(told: &clap::Error) -> ExitCode {
+    let (text, is_error) = (told.render(), told.use_stderr());
+    let colored = match is_error {
+        true => output::is_colored(&std::io::stderr()),
+        false => output::is_colored(&std::io::stdout()),
+    };
+    let text = if colored { text.ansi().to_string() } else { text.to_string() };
+    // What is wrong with the limit is told when a command wants it.
+    let _ = output::limit_command(false);
+    if is_error {
+        output::say(text.strip_suffix('\n').unwrap_or(&text));
+    } else if let Err(error) = output::print(|out| out.write_all(text.as_bytes())) {
+        commands::explain(&error);
+        return commands::exit_code(&error);
+    }
+    ExitCode::from(u8::try_from(told.exit_code()).unwrap_or(2))
+}
+
 fn main() -> ExitCode {
     inherited::close_on_exec();
-    let arguments = Arguments::parse_from(values::marked_numbers(std::env::args_os()));
+    let arguments = match Arguments::try_parse_from(values::marked_numbers(std::env::args_os())) {
+        Ok(arguments) => arguments,
+        Err(told) => return tell_usage(&told),
+    };
     let as_json = arguments.command.tells_errors_as_json();
-    match commands::run(arguments.command) {
+    let goes_on = arguments.command.goes_on();
+    match output::limit_command(goes_on).and_then(|()| commands::run(arguments.command)) {
         Ok(code) => code,
         Err(error) => {
             match as_json {

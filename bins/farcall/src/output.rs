@@ -1,11 +1,17 @@
 //! Where this program prints: text of others is shown, never obeyed, and a reader may close the output at any time, as in
-//! `farcall ls | head -1`. Other files of the program print by what is here; tools/tidy/printing.txt has the exceptions.
+//! `farcall ls | head -1`, or never read. Other files of the program print by what is here; tools/tidy/printing.txt has the
+//! exceptions.
+//!
+//! No command waits forever for a reader (docs/explanation/waiting.md). Standard output waits for as long as the command's time
+//! limit or `$FARCALL_OUTPUT_TIMEOUT` says; a message on standard error waits for a moment, and is counted where it is lost.
 
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::SystemTime;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
 
 use farcall_base::{Error, Result, printable, printable_json, printable_output};
+use farcall_interfaces::outlet;
 use farcall_rpc_server::{LogFormat, moment};
 use serde_json::{Value, json};
 
@@ -13,11 +19,97 @@ use crate::inherited::is_without_output;
 
 /// Whether notices are lines of a log in JSON: set once, before anything is said.
 static SPEAKS_JSON: AtomicBool = AtomicBool::new(false);
+/// The time limit of this command, if it has one.
+static LIMIT: OnceLock<Duration> = OnceLock::new();
+/// When it is over, where it is for all that the command does.
+static END: OnceLock<Instant> = OnceLock::new();
+/// Messages that nobody took since the last that somebody did.
+static LOST: AtomicU64 = AtomicU64::new(0);
+
+/// The variable with the time limit of commands, in seconds.
+const LIMIT_VARIABLE: &str = "FARCALL_TIMEOUT";
+/// The variable with the time for which standard output is waited for, in seconds; 0: forever.
+const VARIABLE: &str = "FARCALL_OUTPUT_TIMEOUT";
+/// What that is by default.
+const OUTPUT_MAX: Duration = Duration::from_secs(30);
+/// The same where a pager may stand between this command and a person: people read slowly.
+const PAGER_MAX: Duration = Duration::from_secs(600);
+/// Time for a reader that is there when the command's time limit is over.
+const LAST_MOMENT: Duration = Duration::from_millis(300);
+/// Time for which a message waits for its reader.
+const MESSAGE_MAX: Duration = Duration::from_millis(300);
+
+/// The time limit of commands, `$FARCALL_TIMEOUT`: for all that this one does, or for each answer and each page of one that
+/// `goes_on` until it is told to end.
+///
+/// # Errors
+/// `InvalidArgument` for what is no number of seconds.
+pub fn limit_command(goes_on: bool) -> Result<()> {
+    let Some(text) = std::env::var_os(LIMIT_VARIABLE).filter(|text| !text.is_empty()) else { return Ok(()) };
+    let limit = text.to_str().and_then(|text| Duration::try_from_secs_f64(text.trim().parse().ok()?).ok());
+    let limit = limit.filter(|limit| !limit.is_zero()).ok_or_else(|| {
+        let message = format!("{} is no number of seconds", text.display());
+        Error::new(farcall_base::ErrorKind::InvalidArgument, "limit the time of a command", message)
+            .fix("write seconds above 0, such as 30")
+            .with("variable", LIMIT_VARIABLE)
+    })?;
+    let _ = LIMIT.set(limit);
+    if let Some(end) = Instant::now().checked_add(limit).filter(|_| !goes_on) {
+        end_by(end);
+    }
+    Ok(())
+}
+
+/// The command's time limit is over then, for its output, too. Of several, the first counts.
+pub fn end_by(at: Instant) {
+    let _ = END.set(at);
+}
+
+/// When the command is to have ended.
+pub fn end() -> Option<Instant> {
+    END.get().copied()
+}
+
+/// This time, or the command's limit where that is less.
+pub fn at_most(time: Duration) -> Duration {
+    LIMIT.get().map_or(time, |limit| time.min(*limit))
+}
+
+/// For how long standard output may take nothing.
+fn patience() -> Duration {
+    if let Some(end) = END.get() {
+        return end.saturating_duration_since(Instant::now()).max(LAST_MOMENT);
+    }
+    let given = std::env::var(VARIABLE).ok().and_then(|text| text.trim().parse().ok());
+    match given.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()) {
+        Some(Duration::ZERO) => Duration::MAX,
+        Some(time) => time,
+        None if is_before_pager() => at_most(PAGER_MAX),
+        None => at_most(OUTPUT_MAX),
+    }
+}
+
+/// Whether a person at a terminal may read the output through another program.
+fn is_before_pager() -> bool {
+    let stderr = rustix::stdio::stderr();
+    !rustix::termios::isatty(rustix::stdio::stdout())
+        && rustix::termios::tcgetpgrp(stderr).is_ok_and(|front| front == rustix::process::getpgrp())
+}
+
+/// The same for a screen that a person may hold still, to read it.
+pub fn screen() -> outlet::Patient<'static> {
+    outlet::output().patient(at_most(PAGER_MAX))
+}
+
+/// A writer to standard output that fails when its reader takes nothing for too long.
+pub fn output() -> outlet::Patient<'static> {
+    outlet::output().patient(patience())
+}
 
 /// Writes text to standard output, printable; a reader that has seen enough is no error.
 ///
 /// # Errors
-/// `System` for anything else, such as a full disk.
+/// `TimedOut` when its reader takes nothing; `System` for anything else, such as a full disk.
 pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     written(|out| write(&mut Printable(out)))
 }
@@ -28,17 +120,25 @@ fn written(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
         return Err(Error::new(farcall_base::ErrorKind::System, "write the output", message)
             .fix("who wants none writes it to /dev/null"));
     }
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = BufWriter::new(output());
     let done = write(&mut out).and_then(|()| out.flush());
     // What is left in the buffer must not be written again when it is dropped.
     drop(out.into_parts());
     match done {
+        Err(error) if error.kind() == ErrorKind::TimedOut => Err(not_read()),
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             // What could not be made into text has an error of its own.
             Err(error.downcast::<Error>().unwrap_or_else(|error| Error::system("write the output", error)))
         }
         _ => Ok(()),
     }
+}
+
+/// Why output is lost that nobody reads.
+pub fn not_read() -> Error {
+    let message = "nobody reads standard output: it takes nothing more, and the rest is lost";
+    Error::new(farcall_base::ErrorKind::TimedOut, "write the output", message)
+        .fix(format!("write it to a file, or give its reader more time: --timeout, or {VARIABLE} in seconds"))
 }
 
 /// Writes JSON to standard output, over several lines.
@@ -82,10 +182,9 @@ impl<W: Write> Write for Printable<W> {
     }
 }
 
-/// A line for the person as it is, such as warnings of a compiler. Nobody may be reading: there is nobody to tell that
-/// either.
+/// A line for the person as it is, such as warnings of a compiler.
 pub fn tell(text: &str) {
-    let _ = writeln!(io::stderr(), "{}", printable(text));
+    say(&printable(text));
 }
 
 /// Notices from now on are written as the server's log is.
@@ -95,19 +194,62 @@ pub fn speak_as(format: LogFormat) {
 
 /// Says something to the person, not to the program that reads the output.
 pub fn notice(text: &str) {
-    let line = match SPEAKS_JSON.load(Ordering::Relaxed) {
-        true => {
-            let time = moment(SystemTime::now());
-            json_line(&json!({"time": time, "level": "info", "event": "server", "message": text}))
+    match SPEAKS_JSON.load(Ordering::Relaxed) {
+        true => say(&json_notice(text)),
+        false => say(&format!("farcall: {}", printable(text))),
+    }
+}
+
+fn json_notice(text: &str) -> String {
+    let time = moment(SystemTime::now());
+    json_line(&json!({"time": time, "level": "info", "event": "server", "message": text}))
+}
+
+/// Writes printable lines to standard error. Where nobody reads them within a moment they are lost, and counted: the next that somebody
+/// reads says how many.
+pub fn say(text: &str) {
+    let lost = LOST.load(Ordering::Relaxed);
+    // Whoever took nothing a moment ago is not waited for again.
+    let time = if lost > 0 { Duration::ZERO } else { MESSAGE_MAX };
+    let before = match lost {
+        0 => String::new(),
+        _ => {
+            let words = format!("{lost} messages before this one are lost: nobody read standard error");
+            if SPEAKS_JSON.load(Ordering::Relaxed) { json_notice(&words) + "\n" } else { format!("farcall: {words}\n") }
         }
-        false => format!("farcall: {}", printable(text)),
     };
-    let _ = writeln!(io::stderr(), "{line}");
+    match outlet::error().write(format!("{before}{text}\n").as_bytes(), time) {
+        Err(error) if error.kind() == ErrorKind::TimedOut => drop(LOST.fetch_add(1, Ordering::Relaxed)),
+        // Who closed it does not want to know.
+        _ => drop(LOST.fetch_sub(lost, Ordering::Relaxed)),
+    }
+}
+
+/// Shows bytes on standard error that somebody else wrote, such as what a routine prints: a slow reader gets them all. A signal
+/// ends the wait, and one that takes nothing at all is not waited for again until it does.
+pub fn show(mut bytes: &[u8]) {
+    let mut time = if LOST.load(Ordering::Relaxed) > 0 { Duration::ZERO } else { patience() };
+    while !bytes.is_empty() {
+        match outlet::error().write_some(bytes, time) {
+            Ok(count) => (bytes, time) = (&bytes[count..], patience()),
+            Err(error) => {
+                if error.kind() == ErrorKind::TimedOut {
+                    LOST.fetch_add(1, Ordering::Relaxed);
+                }
+                return;
+            }
+        }
+    }
 }
 
 /// Whether a person looks at it, through a terminal on which one can go back: `dumb` is what editors and typewriters are.
 pub fn is_screen(stream: &impl IsTerminal) -> bool {
     stream.is_terminal() && std::env::var_os("TERM").is_some_and(|name| !name.is_empty() && name != "dumb")
+}
+
+/// Whether help has colors there: on a terminal, unless the user wants none.
+pub fn is_colored(stream: &impl IsTerminal) -> bool {
+    is_screen(stream) && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 /// Two columns, the first as wide as its widest entry.

@@ -4,6 +4,7 @@ mod begin;
 mod copies;
 mod end;
 mod folder;
+mod guard;
 mod keeper;
 mod notify;
 mod publisher;
@@ -18,6 +19,7 @@ use std::time::Duration;
 use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_interfaces::directory::{self, DirectoryHandle};
+use farcall_interfaces::outlet;
 use farcall_kernel::{Manifest, Node, PluginDescription};
 use farcall_metrics::MetricsHandle;
 use farcall_rpc_server::RpcHandle;
@@ -34,13 +36,16 @@ use crate::python::Publisher::{Anybody, Owner};
 use crate::shipped::{self, default_files};
 use crate::transports::{TRANSPORTS, token_file};
 use begin::while_wanted;
-use end::End;
+use end::{End, signals_taken};
 use folder::PrivateFolder;
+use guard::EndGuard;
 use keeper::Keeper;
 use publisher::Publisher;
 
 /// Open files that a server needs for itself and a call or two: some 40.
 const DESCRIPTORS_FEWEST: u64 = 64;
+/// Time that the reader of the addresses has: a server serves also where nobody wants to know them.
+const ADDRESSES_MAX: Duration = Duration::from_secs(2);
 
 /// Publishes routines and serves them.
 #[derive(Args)]
@@ -123,7 +128,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
         // makes of what it starts by hand.
         let _ = rustix::process::setsid();
     }
-    let signals = signals()?;
+    let (signals, guard) = (signals()?, EndGuard::begin()?);
     raise_descriptors()?;
     let mut manifest = match &arguments.manifest {
         Some(path) => Manifest::load(path)?.completed(&plugins),
@@ -143,6 +148,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
         compile_all(arguments, &Interpreters { giver, ..interpreters.clone() })
     })?;
     let drain_max = Duration::from_millis(options.drain_ms);
+    let plugins_max = Duration::from_millis(manifest.limits.stop_timeout_ms.saturating_mul(plugins.len() as u64));
     let node = Node::start(&manifest, &plugins)?;
     let own = own_files(&options, arguments.manifest.as_deref());
     let mut publisher = Publisher::new(node.service::<DirectoryHandle>(directory::SLOT)?, interpreters, launchers, own);
@@ -157,7 +163,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     let addresses = rpc.addresses.clone();
     let metrics = node.service::<MetricsHandle>(farcall_metrics::SLOT)?.address;
     let _keeper = arguments.linger.map(|_| kept(arguments));
-    let end = End::new(node, rpc, publisher.run()?, drain_max)?;
+    let end = End::new(node, rpc, publisher.run()?, drain_max)?.guarded(guard, plugins_max);
     announce(&addresses, &published, arguments.private);
     notify::ready();
     // A private server runs what its user would run as well without it.
@@ -383,8 +389,9 @@ fn publish_all(publisher: &mut Publisher, publications: Vec<Compiled>) -> Result
 
 /// Addresses go to standard output, for programs; the rest is for people.
 fn announce(addresses: &[String], published: &[(String, usize)], private: bool) {
+    let text: String = addresses.iter().map(|address| format!("{}\n", farcall_base::printable_line(address))).collect();
     // Nobody may be reading: a server serves all the same.
-    let _ = print(|out| addresses.iter().try_for_each(|address| writeln!(out, "{address}")));
+    let _ = outlet::output().write(text.as_bytes(), ADDRESSES_MAX);
     if !private {
         let modules = published.iter().map(|(name, count)| format!("{name} ({count})")).collect::<Vec<_>>().join(", ");
         notice(&format!("serving {modules}; end with Ctrl-C"));

@@ -317,7 +317,8 @@ typedef struct farcall_call_options {
 typedef struct farcall_hold_options {
     size_t size;          /* sizeof(farcall_hold_options) */
     double lease_seconds; /* how long they stay when the connection is lost; 0: a minute */
-    double start_seconds; /* how long their start may take; 0: as long as the server lets it */
+    double start_seconds; /* how long their start may take; 0: as long as the server lets it. farcall_hold_ready then gives
+                           * FARCALL_TIMED_OUT, at most 0.25 seconds later, whatever the server does */
     uint32_t detached;    /* 1: they stay for their lease also when the connection is closed or the hold freed */
     uint32_t ranks;       /* processes of which each consists, where MPI starts it; 0: as many as the server says */
 } farcall_hold_options;

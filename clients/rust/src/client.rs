@@ -107,8 +107,12 @@ impl Client {
     pub fn connect_with(address: &Address, options: &ConnectOptions) -> Result<Client> {
         keep_standard_streams();
         let compression = dial::given_compression()?;
+        let (begin, is_ssh) = (Instant::now(), matches!(address, Address::Ssh(_)));
+        let patience = options.greeting();
         let reached = dial::reach(address, options, compression)?;
-        let client = Self::greet(reached, options.greeting(), options.timeout, compression)?;
+        // The time is for reaching and greeting together. What ssh asks the user for is not the server's.
+        let left = if is_ssh { options.greeting() } else { patience.saturating_sub(begin.elapsed()) };
+        let client = Self::greet(reached, (left, options.timeout, options.until), compression)?;
         if let Some(heartbeat) = options.heartbeat {
             client.set_heartbeat(heartbeat);
         }
@@ -127,15 +131,19 @@ impl Client {
     ) -> Result<Client> {
         let compression = dial::given_compression()?;
         let hello = dial::hello(token, compressing::offered(&*stream, compression));
-        Self::greet(Reached { stream, hello, way_back: None, name: address }, timeout, timeout, compression)
+        Self::greet(Reached { stream, hello, way_back: None, name: address }, (timeout, timeout, None), compression)
     }
 
-    /// Waits `within` for the greeting, and `timeout` for each answer later on.
-    fn greet(reached: Reached, within: Duration, timeout: Duration, compression: Compression) -> Result<Client> {
+    /// Waits `within` for the greeting, and `timeout` for each answer later on, none longer than `until`.
+    fn greet(
+        reached: Reached,
+        (within, timeout, until): (Duration, Duration, Option<Instant>),
+        compression: Compression,
+    ) -> Result<Client> {
         let Reached { stream, hello, way_back, name: address } = reached;
         let source: Arc<dyn MemorySource> = Arc::new(SharedMemory::new(MemoryLimits::default()));
         let session = Session::new(stream, hello, source, within, way_back.clone());
-        let session = session.map_err(|error| error.with("server", &address))?.with_patience(timeout);
+        let session = session.map_err(|error| error.with("server", &address))?.with_patience(timeout, until);
         let session = Arc::new(session);
         way_back.iter().for_each(|way_back| way_back.leads_to(&session));
         session.set_compression(compression);

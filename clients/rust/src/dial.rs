@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_interfaces::compression::Compression;
@@ -22,7 +22,7 @@ const TOKEN_VARIABLE: &str = "FARCALL_TOKEN_FILE";
 const RECONNECT_VARIABLE: &str = "FARCALL_RECONNECT";
 /// What that is by default.
 const RECONNECT: Duration = Duration::from_secs(30);
-/// Time that `ssh` has at least, where it may ask the user for a password and a second factor.
+/// Time that `ssh` has at least, where it can ask the user for a password and a second factor.
 const ASKING: Duration = Duration::from_secs(120);
 /// Time to connect, and for each look-up.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -35,6 +35,9 @@ pub struct ConnectOptions {
     pub secret: Option<PathBuf>,
     /// Time for connecting, and for each look-up later on.
     pub timeout: Duration,
+    /// When everything that the client asks must be answered, connecting included: for a program whose own time is limited.
+    /// Calls have their own timeouts.
+    pub until: Option<Instant>,
     /// Time without a sign of life after which a server is taken for lost while somebody waits for it, zero for never; by
     /// default `$FARCALL_HEARTBEAT`, or 30 s. No longer is waited for its greeting.
     pub heartbeat: Option<Duration>,
@@ -53,6 +56,7 @@ impl Default for ConnectOptions {
         ConnectOptions {
             secret: None,
             timeout: TIMEOUT,
+            until: None,
             heartbeat: None,
             reconnect: None,
             linger: None,
@@ -65,7 +69,13 @@ impl ConnectOptions {
     /// Time in which a server must have greeted: one that hangs takes connections still, and gives no sign of life either.
     pub(crate) fn greeting(&self) -> Duration {
         let heartbeat = self.heartbeat.filter(|heartbeat| !heartbeat.is_zero());
-        heartbeat.map_or(self.timeout, |heartbeat| heartbeat.min(self.timeout))
+        heartbeat.map_or(self.timeout(), |heartbeat| heartbeat.min(self.timeout()))
+    }
+
+    /// Time for connecting.
+    fn timeout(&self) -> Duration {
+        let left = self.until.map(|until| until.saturating_duration_since(Instant::now()));
+        left.map_or(self.timeout, |left| left.min(self.timeout))
     }
 }
 
@@ -83,7 +93,7 @@ pub fn reach(address: &Address, options: &ConnectOptions, compression: Compressi
     let (dial, token, name): (Dial, _, _) = match address.clone() {
         Address::Unix(path) => {
             let name = format!("unix:{}", path.display());
-            (Box::new(move |_| farcall_transport_unix::connect(&path)), None, name)
+            (Box::new(move |time| farcall_transport_unix::connect_within(&path, time)), None, name)
         }
         Address::Tcp { host, port } => {
             let token = read_token(options.secret.clone())?;
@@ -117,13 +127,20 @@ fn by_ssh(address: SshAddress, options: &ConnectOptions) -> Result<Dial> {
     let name = address.launcher.iter().fold(ssh::own_name(), |name, launcher| format!("{name}.{launcher}"));
     let ssh = Ssh { address, name, linger, may_ask: false, brings_library: false };
     let brings_library = options.brings_library;
-    // Whoever says less than there is by default means it.
-    let patience = if options.timeout < TIMEOUT { options.timeout } else { options.timeout.max(ASKING) };
+    let timeout = options.timeout();
+    // Whoever says less than there is by default means it. Where nobody can be asked, nobody takes the time to answer.
+    let patience = if timeout < TIMEOUT || !can_ask() { timeout } else { timeout.max(ASKING) };
     let first = AtomicBool::new(true);
     Ok(Box::new(move |time| match first.swap(false, Ordering::Relaxed) {
         true => ssh::connect(&Ssh { may_ask: true, brings_library, ..ssh.clone() }, patience),
         false => ssh::connect(&ssh, time),
     }))
+}
+
+/// Whether `ssh` has a way to ask the user: a terminal, or a program of its own (ssh(1), SSH_ASKPASS).
+fn can_ask() -> bool {
+    let has_program = std::env::var_os("SSH_ASKPASS").is_some_and(|program| !program.is_empty());
+    has_program || std::fs::File::open("/dev/tty").is_ok()
 }
 
 fn reconnect_of_environment() -> Result<Duration> {

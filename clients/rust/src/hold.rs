@@ -8,16 +8,20 @@ use farcall_base::{Error, ErrorKind, ObjectId, Result};
 use farcall_wire::{Failure, HoldRequest, OBJECTS, Reply, Request};
 
 use crate::client::Client;
+use crate::session::earlier;
 
 /// Time for which an object stays when its owner's connection is lost, unless another is asked for.
 const LEASE: Duration = Duration::from_secs(60);
+
+/// Time after a start's own in which the server's word on it counts still: it says more than ours.
+const LAST_WORD: Duration = Duration::from_millis(250);
 
 /// How executables are to be held.
 #[derive(Clone, Copy, Debug)]
 pub struct HoldOptions {
     /// Time for which each stays when the connection is lost, for whoever calls it again: a minute by default.
     pub lease: Duration,
-    /// Time in which all must be ready; without it, the server's own patience with each.
+    /// Time in which all must be ready, whatever the server does; without it, the server's own patience with each.
     pub start: Option<Duration>,
     /// Whether they stay for their lease also when the connection is closed in order, or the [`Hold`] dropped.
     pub detached: bool,
@@ -39,6 +43,8 @@ pub struct Hold {
     first: ObjectId,
     count: u32,
     start: Mutex<Start>,
+    /// When they must be ready.
+    until: Option<Instant>,
     /// Whether whoever drops this leaves them as they are.
     is_left: AtomicBool,
 }
@@ -69,7 +75,9 @@ impl Client {
                 .with("server", self.address())
                 .fix("raise objects_max in its farcall.toml, or start a newer version of Farcall"));
         }
-        let name = self.full_name(name)?;
+        let begin = Instant::now();
+        let name = self.full_name(name, options.start)?;
+        let until = options.start.and_then(|time| begin.checked_add(time.saturating_add(LAST_WORD)));
         let mut random = [0; 12];
         random.copy_from_slice(&self.session().random()[..12]);
         let first = ObjectId::first(random);
@@ -85,7 +93,7 @@ impl Client {
         };
         let question = self.session().begin(&Request::Hold(Box::new(request)))?;
         let (start, is_left) = (Mutex::new(Start::Asked(question)), AtomicBool::new(options.detached));
-        Ok(Hold { client: self.clone(), name, first, count, start, is_left })
+        Ok(Hold { client: self.clone(), name, first, count, start, until, is_left })
     }
 
     /// Ends objects of this user, so many from the first on, and waits until they have: for at most `timeout`, or for the
@@ -108,19 +116,32 @@ impl Client {
         }
     }
 
-    /// `module/Class` or `module/routine`.
-    fn full_name(&self, name: &str) -> Result<String> {
+    /// `module/Class` or `module/routine`; the server is asked for at most `time`.
+    fn full_name(&self, name: &str, time: Option<Duration>) -> Result<String> {
         if name.contains('/') {
             return Ok(name.to_owned());
         }
-        match self.routine(name) {
-            Ok(routine) => Ok(routine.name().to_owned()),
+        let found = match time {
+            Some(time) => self.routine_within(name, time),
+            None => self.routine(name).map(Some),
+        };
+        match found {
+            Ok(Some(routine)) => Ok(routine.name().to_owned()),
+            Ok(None) => Err(late(time, self)),
             Err(error) => {
                 let class = error.context().iter().find(|(key, _)| *key == "class").map(|(_, class)| class.clone());
                 class.ok_or(error)
             }
         }
     }
+}
+
+/// The server has not said in time that what is held takes calls.
+fn late(time: Option<Duration>, client: &Client) -> Error {
+    let error = Error::new(ErrorKind::TimedOut, "hold an object", "the server has not made it in time")
+        .with("server", client.address())
+        .fix("give it a longer timeout, or see whether the server is alive: farcall doctor");
+    time.iter().fold(error, |error, time| error.with("timeout", format!("{} s", time.as_secs_f64())))
 }
 
 fn done(reply: Reply, client: &Client) -> Result<()> {
@@ -162,7 +183,7 @@ impl Hold {
     ///
     /// # Errors
     /// Why there are none: what the server refuses, what befell one of their executables or its `_initialize`,
-    /// `ConnectionLost`.
+    /// `ConnectionLost`; `TimedOut` when the time of [`HoldOptions::start`] is over, however long `timeout` is.
     pub fn ready(&self, timeout: Option<Duration>) -> Result<bool> {
         let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let mut start = self.start();
@@ -170,7 +191,13 @@ impl Hold {
             if timeout == Some(Duration::ZERO) {
                 self.client.process()?;
             }
-            match self.client.session().answer(question, until)? {
+            match self.client.session().answer(question, earlier(until, self.until))? {
+                None if self.until.is_some_and(|until| until <= Instant::now()) => {
+                    self.client.session().forget(question);
+                    *start = Start::Failed((&late(None, &self.client)).into());
+                    // Those that it makes all the same are nobody's.
+                    self.ask_for_their_end();
+                }
                 None => return Ok(false),
                 Some(Reply::Failed(failure)) => *start = Start::Failed(failure),
                 Some(reply) => {
@@ -192,6 +219,13 @@ impl Hold {
     /// As [`Hold::ready`].
     pub fn is_ready(&self) -> Result<bool> {
         self.ready(Some(Duration::ZERO))
+    }
+
+    /// Where the connection is gone, so are they, or their lease runs.
+    fn ask_for_their_end(&self) {
+        if let Ok(question) = self.client.session().begin(&Request::Release(self.first, self.count)) {
+            self.client.session().forget(question);
+        }
     }
 
     fn start(&self) -> MutexGuard<'_, Start> {
@@ -228,9 +262,6 @@ impl Drop for Hold {
         if self.is_left.load(Ordering::Relaxed) || has_failed {
             return;
         }
-        // Where the connection is gone, so are they, or their lease runs.
-        if let Ok(question) = self.client.session().begin(&Request::Release(self.first, self.count)) {
-            self.client.session().forget(question);
-        }
+        self.ask_for_their_end();
     }
 }

@@ -15,7 +15,7 @@ use crate::standard_streams::{keep_standard_streams, pass_on_output};
 /// Time that a child has to end when its standard input closes.
 const STOP_GRACE: Duration = Duration::from_secs(5);
 /// The same of one that did not come up in time: whoever waits for it has waited long enough.
-const LATE_GRACE: Duration = Duration::from_secs(2);
+const LATE_GRACE: Duration = Duration::from_millis(500);
 /// What a killed server takes at most from the end of its sockets until it can be waited for.
 const DEATH: Duration = Duration::from_millis(200);
 /// Longest address.

@@ -103,7 +103,16 @@ impl Routine {
         // SAFETY: the arrays are borrowed until this returns, when the server has them, or the call was given up.
         let passed = unsafe { Passed::borrowed(self.by_name(arguments)?, Vec::new()) };
         let mut call = self.open(passed, &CallOptions { keep: Some(keep), ..CallOptions::default() })?.push();
-        call.wait_kept(None)?;
+        let is_told = call.wait_kept(Some(self.client.session().patience()))?;
+        if !is_told {
+            return Err(Error::new(
+                ErrorKind::TimedOut,
+                "submit a call",
+                "the server has not said that it keeps the call",
+            )
+            .with("routine", self.name())
+            .fix("try again when the server is less busy, or connect with a longer timeout"));
+        }
         call.id().ok_or_else(|| Error::internal("submit a call", "it has no id"))
     }
 

@@ -113,6 +113,8 @@ pub struct Session {
     nudge: OwnedFd,
     /// Time that the server has to greet us, and to answer a question.
     patience: Duration,
+    /// When every question must be answered, if the program's own time is limited.
+    until: Option<Instant>,
     /// The process that connected: two that write to one connection destroy it.
     owner: Birthplace,
 }
@@ -168,6 +170,7 @@ impl Session {
             bell,
             nudge,
             patience,
+            until: None,
             owner: Birthplace::here(),
         };
         session.advance(&mut session.lock());
@@ -178,9 +181,9 @@ impl Session {
         }
     }
 
-    /// The same with this time for each answer.
-    pub fn with_patience(mut self, patience: Duration) -> Session {
-        self.patience = patience;
+    /// The same with this time for each answer, and an end of all waiting for answers.
+    pub fn with_patience(mut self, patience: Duration, until: Option<Instant>) -> Session {
+        (self.patience, self.until) = (patience, until);
         self
     }
 
@@ -217,7 +220,12 @@ impl Session {
 
     /// Time that the server has to answer a question.
     pub fn patience(&self) -> Duration {
-        self.patience
+        self.at_most(self.patience)
+    }
+
+    /// This time, or what is left of the program's own.
+    fn at_most(&self, time: Duration) -> Duration {
+        self.until.map_or(time, |until| until.saturating_duration_since(Instant::now()).min(time))
     }
 
     /// Array bytes that passed through the link's buffer instead of going straight to their place.

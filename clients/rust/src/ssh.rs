@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_interfaces::stream::{ByteStream, Peer, Proof};
 use farcall_launcher::far;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use conversation::Conversation;
@@ -160,13 +161,13 @@ impl Ssh {
 pub fn connect(ssh: &Ssh, timeout: Duration) -> Result<Box<dyn ByteStream>> {
     let until = Instant::now() + timeout;
     let program = std::env::var_os(SSH_VARIABLE).filter(|name| !name.is_empty()).unwrap_or_else(|| "ssh".into());
-    let sharing = Sharing::of(&program, ssh);
-    if let Some(sharing) = sharing.as_ref().filter(|sharing| sharing.is_open(&program, ssh)) {
+    let sharing = Sharing::of(&program, ssh, until);
+    if let Some(sharing) = sharing.as_ref().filter(|sharing| sharing.is_open(&program, ssh, until)) {
         let sign = until.min(Instant::now() + OPEN_MAX);
         let reached = reach(ssh, &program, Some(sharing), Limits { sign, until });
         // A network that is gone is not seen at once.
         match reached {
-            Err(error) if error.kind() == ErrorKind::TimedOut => sharing.end(&program, ssh),
+            Err(error) if error.kind() == ErrorKind::TimedOut => sharing.end(&program, ssh, until),
             reached => return reached,
         }
     }
@@ -236,8 +237,10 @@ impl Running {
     /// It ends, and what it said goes into the error.
     fn failed(mut self, ssh: &Ssh, error: Error) -> Error {
         drop(self.socket);
-        let ended = finish(&mut self.child, Duration::from_millis(500));
-        let said = self.words.take();
+        // Whoever has waited for all of the time waits no longer for an `ssh` that is silent.
+        let grace = if error.kind() == ErrorKind::TimedOut { WORDS_MAX / 4 } else { WORDS_MAX };
+        let ended = finish(&mut self.child, grace);
+        let said = self.words.take(grace);
         let is_failure = error.kind() == ErrorKind::Unreachable;
         let status = ended.and_then(|status| status.code());
         let error = match status {
@@ -294,8 +297,8 @@ impl Words {
     }
 
     /// All of them, of one that has ended; what it started may hold the other end still.
-    fn take(&self) -> String {
-        let until = Instant::now() + WORDS_MAX;
+    fn take(&self, time: Duration) -> String {
+        let until = Instant::now() + time;
         while self.reader.as_ref().is_some_and(|reader| !reader.is_finished()) && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -370,13 +373,12 @@ fn finish(child: &mut Child, grace: Duration) -> Option<std::process::ExitStatus
     child.wait().ok()
 }
 
-/// Waits until the descriptor is readable or the time is over; false then.
-fn readable(socket: BorrowedFd<'_>, until: Instant) -> bool {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+/// Waits until the descriptor can be read from or written to, or the time is over; false then.
+fn ready(socket: BorrowedFd<'_>, how: PollFlags, until: Instant) -> bool {
     loop {
         let left = until.saturating_duration_since(Instant::now());
         let time = Timespec::try_from(left).ok();
-        match poll(&mut [PollFd::new(&socket.as_fd(), PollFlags::IN)], time.as_ref()) {
+        match poll(&mut [PollFd::new(&socket.as_fd(), how)], time.as_ref()) {
             Ok(0) => return false,
             Err(rustix::io::Errno::INTR) => {}
             _ => return true,

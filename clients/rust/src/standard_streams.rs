@@ -3,8 +3,13 @@
 use std::fs::File;
 use std::io::{IsTerminal, Read, Write};
 use std::os::fd::{AsRawFd, IntoRawFd};
+use std::time::Duration;
 
 use farcall_base::printable_output;
+use farcall_interfaces::outlet;
+
+/// Time for which what others print waits for a reader that takes nothing.
+const READER_MAX: Duration = Duration::from_secs(1);
 
 /// Opens nothing in place of those that the program has closed, as daemons do. Connections would have their numbers otherwise,
 /// and what is printed would go into them.
@@ -36,11 +41,21 @@ pub fn pass_on_output(mut from: impl Read, mut seen: impl FnMut(&[u8])) {
         seen(&buffer[kept..kept + count]);
         let end = kept + count;
         let whole = end - begun_character(&buffer[..end]);
-        print_output(&mut std::io::stderr(), &buffer[..whole]);
+        pass_on(&buffer[..whole]);
         buffer.copy_within(whole..end, 0);
         kept = end - whole;
     }
-    print_output(&mut std::io::stderr(), &buffer[..kept]);
+    pass_on(&buffer[..kept]);
+}
+
+/// The same as [`print_output`], on standard error; a reader that takes nothing is not waited for without end.
+fn pass_on(bytes: &[u8]) {
+    let written = match std::io::stderr().is_terminal() {
+        true => outlet::error().write(printable_output(bytes).as_bytes(), READER_MAX),
+        false => outlet::error().write(bytes, READER_MAX),
+    };
+    // Where nobody reads it is no reason to fail.
+    let _ = written;
 }
 
 /// Bytes at the end that are the begin of a character of UTF-8, of which the rest is to come.

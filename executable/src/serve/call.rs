@@ -236,6 +236,11 @@ impl PendingCall {
         results
     }
 
+    /// Whether its routine takes files, or leaves some.
+    pub fn has_files(&self) -> bool {
+        self.places.iter().any(|place| matches!(place, Place::File(_)))
+    }
+
     /// Makes the routine's files, and says where everything lies.
     pub(super) fn ready(&self, loaded: &LoadedRoutine) -> Result<Ready> {
         let files = CallFiles::make(&loaded.routine.interface, &self.layout, &self.places)?;

@@ -24,6 +24,7 @@ use farcall_interfaces::fetcher::{Fetched, FetcherHandle};
 use farcall_interfaces::jobs::JobsHandle;
 use farcall_interfaces::link::{Link, QUEUE_BYTES, Received};
 use farcall_interfaces::mailbox::{Receiver, Reply, Sender};
+use farcall_interfaces::outlet;
 use farcall_interfaces::spawner::{Exited, Said, SpawnerHandle, Started};
 use farcall_interfaces::stream::{ByteStream, Listener};
 use farcall_wire::{COMPRESSION, JobStatus, ModuleReport, Status};
@@ -172,7 +173,7 @@ impl Driver {
         let poller = epoll::create(epoll::CreateFlags::CLOEXEC)
             .map_err(|error| Error::system("wait for sockets", error.into()))?;
         let audit = AuditOptions::of(&options).map(AuditLog::open).transpose()?;
-        let log = LogOptions::of(&options).map(|options| Log::open(options, std::io::stderr())).transpose()?;
+        let log = LogOptions::of(&options).map(|options| Log::open(options, outlet::error().waiting())).transpose()?;
         let mut driver = Driver {
             server: Server::new(
                 State::new(limits(&options, &transports), (transports.host)()).named(world::fresh_name()),

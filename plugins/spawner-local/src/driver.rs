@@ -33,6 +33,9 @@ const MESSAGES_PER_TURN: usize = 64;
 /// Reads in which a pipe gives what was in it, at most: whoever writes on and on is not waited for.
 const READS_MAX: usize = 16;
 
+/// Tells zygotes of a room that was made again from those of the one before.
+const ROOM_VARIABLE: &str = "FARCALL_ROOM";
+
 /// What arrives in the spawner's mailbox.
 pub(crate) enum Message {
     Request(Box<Request>),
@@ -321,10 +324,14 @@ impl Driver {
         }
     }
 
-    fn start(&mut self, executable: ExecutableId, command: Box<CommandLine>, load: Load) {
+    fn start(&mut self, executable: ExecutableId, mut command: Box<CommandLine>, load: Load) {
         match self.rooms.enter(&load.module, &command.limits) {
             Ok(room) if command.parallel => self.start_by_mpi(executable, command, room),
             Ok(room) => {
+                // A zygote is confined to its room, and so are its children: in a room that was made again it is of no use.
+                if self.rooms.remade > 0 {
+                    command.environment.push((ROOM_VARIABLE.to_owned(), self.rooms.remade.to_string()));
+                }
                 let (now, wanted) = (self.clock.now(), Wanted { executable, command, room, meeting: None });
                 self.zygotes.start(&self.state.settings, now, wanted, load);
             }

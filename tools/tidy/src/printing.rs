@@ -9,7 +9,7 @@ const SHIPPED: &[&str] =
     &["base/", "bins/", "clients/", "executable/", "interfaces/", "kernel/", "plugins/", "protocol/", "transports/"];
 
 /// What writes to a standard stream, in code of Rust.
-const WAYS: &[&str] = &["print!(", "println!(", "eprint!(", "eprintln!(", "dbg!(", "stdout()", "stderr()"];
+const WAYS: &[&str] = &["print!(", "println!(", "eprint!(", "eprintln!(", "dbg!(", "stdout()", "stderr()", "outlet::"];
 
 /// Code of Rust that writes to a standard stream outside the listed files, and listed files that do so no longer.
 pub fn sites(files: &[SourceFile], rooms: &[Room]) -> Vec<Violation> {

@@ -50,7 +50,15 @@ pub fn common_socket_path(name: &str) -> PathBuf {
 /// # Errors
 /// `Unreachable` when nobody listens, `PermissionDenied` when we may not connect or another user's process listens.
 pub fn connect(path: &Path) -> Result<Box<dyn ByteStream>> {
-    connect_trusting(path, &[own_uid(), 0])
+    connect_within(path, BUSY_MAX)
+}
+
+/// The same, and waits at most `timeout` for a server whose queue of new connections is full.
+///
+/// # Errors
+/// As [`connect`].
+pub fn connect_within(path: &Path, timeout: Duration) -> Result<Box<dyn ByteStream>> {
+    connect_trusting(path, &[own_uid(), 0], timeout.min(BUSY_MAX))
 }
 
 /// Connects to the server of user `uid`, who is trusted with what the calls carry.
@@ -58,11 +66,11 @@ pub fn connect(path: &Path) -> Result<Box<dyn ByteStream>> {
 /// # Errors
 /// As [`connect`].
 pub fn connect_to_user(path: &Path, uid: u32) -> Result<Box<dyn ByteStream>> {
-    connect_trusting(path, &[uid])
+    connect_trusting(path, &[uid], BUSY_MAX)
 }
 
-fn connect_trusting(path: &Path, trusted: &[u32]) -> Result<Box<dyn ByteStream>> {
-    let socket = connected_socket(path, BUSY_MAX).map_err(|error| explain(path, error))?;
+fn connect_trusting(path: &Path, trusted: &[u32], patience: Duration) -> Result<Box<dyn ByteStream>> {
+    let socket = connected_socket(path, patience).map_err(|error| explain(path, error))?;
     let system = |error| Error::system("connect", error).with("path", path.display());
     let proof = credentials::of_peer(socket.as_fd()).map_err(system)?;
     match &proof {

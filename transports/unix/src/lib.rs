@@ -17,7 +17,7 @@ mod process;
 pub mod ring;
 mod stream;
 
-pub use connect::{common_socket_path, connect, connect_to_user, default_socket_path, own_socket_path};
+pub use connect::{common_socket_path, connect, connect_to_user, connect_within, default_socket_path, own_socket_path};
 pub use descent::was_started_here;
 pub use directory::prepare as prepare_directory;
 pub use handed::hand_over;

@@ -4,9 +4,13 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
 use rustix::fs::FlockOperation;
+use rustix::io::Errno;
+
+use crate::output::at_most;
 
 /// Certificate and key of the server.
 pub const SERVER_FILE: &str = "server.pem";
@@ -14,6 +18,9 @@ pub const SERVER_FILE: &str = "server.pem";
 pub const REVOKED_FILE: &str = "revoked.crl";
 const OPERATION: &str = "keep the authority's files";
 const OTHERS: u32 = 0o077;
+/// Time for another process that changes the folder, and how often it is looked whether it is done.
+const BUSY_MAX: Duration = Duration::from_secs(30);
+const BUSY_PAUSE: Duration = Duration::from_millis(10);
 
 /// `$FARCALL_CA`, or `farcall/ca` among the user's configuration (`$XDG_CONFIG_HOME`, or `~/.config`).
 pub fn authority_folder() -> PathBuf {
@@ -29,6 +36,24 @@ pub struct Folder {
     /// Where it is.
     pub path: PathBuf,
     _lock: File,
+}
+
+/// Takes the lock as soon as nobody else has it.
+fn wait_for(lock: &File, path: &Path) -> Result<()> {
+    let until = Instant::now() + at_most(BUSY_MAX);
+    loop {
+        match rustix::fs::flock(lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(()),
+            Err(Errno::WOULDBLOCK) if Instant::now() < until => std::thread::sleep(BUSY_PAUSE),
+            Err(Errno::WOULDBLOCK) => {
+                let message = "another farcall ca is at work in the folder, and does not come to an end";
+                return Err(Error::new(ErrorKind::TimedOut, OPERATION, message)
+                    .with("path", path.display())
+                    .fix("end that one (`fuser` on the file lock in it says which), and try again"));
+            }
+            Err(errno) => return Err(Error::system(OPERATION, errno.into()).with("path", path.display())),
+        }
+    }
 }
 
 impl Folder {
@@ -48,7 +73,7 @@ impl Folder {
         }
         let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path.join("lock"));
         let lock = lock.map_err(system)?;
-        rustix::fs::flock(&lock, FlockOperation::LockExclusive).map_err(|errno| system(errno.into()))?;
+        wait_for(&lock, path)?;
         Ok(Folder { path: path.to_owned(), _lock: lock })
     }
 

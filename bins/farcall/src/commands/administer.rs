@@ -10,14 +10,16 @@ use farcall_client::{Client, ModuleReport, Order};
 use serde_json::{Value, json};
 
 use crate::connection::RunningServer;
-use crate::output::{notice, print, print_json, table, tell as say};
+use crate::output::{end_by, notice, print, print_json, table, tell as say};
 
+/// Time to connect, where no other is given.
+const CONNECT_MAX: Duration = Duration::from_secs(30);
 /// Time for compiling and linking one file, or all.
 const BUILD_MAX: Duration = Duration::from_secs(3600);
 /// Time for what a server does at once.
 const ORDER_MAX: Duration = Duration::from_secs(60);
-/// Time that a server has beyond that of its calls.
-const END_MAX: Duration = Duration::from_secs(30);
+/// Time that a server has beyond that of its calls: then it is said that it does not end.
+const END_MAX: Duration = Duration::from_millis(900);
 
 /// Who reloads a server may have changed something else.
 const NOT_RELOADED: &str = "these modules are published anew, from their files, and who may do what is read from the \
@@ -152,9 +154,11 @@ fn each(client: &Client, modules: &[String]) -> Result<Vec<ModuleReport>> {
 /// Waits until no call is open any more; the server ends then.
 pub fn drain(arguments: &DrainArguments) -> Result<()> {
     let milliseconds = arguments.timeout.map(milliseconds).transpose()?;
-    let client = arguments.server.connect()?;
-    let patience = milliseconds.map_or(BUILD_MAX, |time| Duration::from_millis(time).saturating_add(END_MAX));
+    let limit = milliseconds.map(|time| Duration::from_millis(time).saturating_add(END_MAX));
+    let client = arguments.server.connect_within(limit.unwrap_or(CONNECT_MAX))?;
     let begin = Instant::now();
+    limit.and_then(|limit| begin.checked_add(limit)).into_iter().for_each(end_by);
+    let patience = limit.unwrap_or(BUILD_MAX);
     client.administer(Order::Drain(milliseconds), patience)?;
     if arguments.json {
         print_json(&json!({"seconds": begin.elapsed().as_secs_f64()}))?;

@@ -19,7 +19,7 @@ use farcall_idl::signature::{positional, results, signature};
 
 use crate::connection::{Connection, ServerArguments};
 use crate::files::{Pending, place_of};
-use crate::output::print;
+use crate::output::{end, end_by, print};
 use crate::values::{Value, unmarked, value};
 use farcall_formats::Data;
 use interrupt::Interrupt;
@@ -61,6 +61,11 @@ pub struct CallArguments {
 }
 
 impl CallArguments {
+    /// The time limit that is given, or that of every command.
+    fn timeout(&self) -> Option<Duration> {
+        self.timeout.or_else(|| end().map(|end| end.saturating_duration_since(Instant::now())))
+    }
+
     fn progress_form(&self) -> ProgressForm {
         match (self.quiet, self.json, self.progress) {
             (true, ..) => ProgressForm::None,
@@ -90,7 +95,7 @@ pub fn call(arguments: &CallArguments) -> Result<()> {
         Some(deadline) => connection.client.routine_within(&arguments.name, deadline.left())?,
         None => Some(connection.client.routine(&arguments.name)?),
     };
-    let routine = routine.ok_or_else(|| late("the server does not say what the routine takes", arguments.timeout))?;
+    let routine = routine.ok_or_else(|| late("the server does not say what the routine takes", arguments.timeout()))?;
     let interface = routine.interface();
     let mut values: Vec<(usize, Value)> = Vec::new();
     // Files of the user's that the routine writes, by parameter.
@@ -162,18 +167,20 @@ impl Deadline {
 /// Connects in the time that the call has, of which a server that is started for it takes nothing.
 fn connect(arguments: &CallArguments) -> Result<(Connection, Option<Deadline>)> {
     let begin = Instant::now();
-    let connection = match arguments.timeout {
+    let timeout = arguments.timeout();
+    let connection = match timeout {
         Some(timeout) => arguments.server.connect_within(timeout),
         None => arguments.server.connect(),
     };
-    let connection = connection.map_err(|error| match (error.kind(), arguments.timeout) {
+    let connection = connection.map_err(|error| match (error.kind(), timeout) {
         (ErrorKind::TimedOut, Some(timeout)) => in_time(error, timeout),
         _ => error,
     })?;
     let begin = if connection.is_private() { Instant::now() } else { begin };
     // A time that no clock can hold is no limit.
-    let deadline = arguments.timeout.and_then(|timeout| begin.checked_add(timeout)).map(Deadline);
-    Ok((connection, deadline))
+    let deadline = timeout.and_then(|timeout| begin.checked_add(timeout));
+    deadline.into_iter().for_each(end_by);
+    Ok((connection, deadline.map(Deadline)))
 }
 
 fn late(message: &'static str, timeout: Option<Duration>) -> Error {

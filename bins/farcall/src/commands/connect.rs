@@ -7,7 +7,7 @@ use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_client::{Address, Client, ConnectOptions};
 
-use crate::output::print;
+use crate::output::{at_most, end, print};
 
 /// Time for all of it: `ssh` may ask for a password and a second factor.
 const TIMEOUT: Duration = Duration::from_secs(300);
@@ -36,7 +36,8 @@ pub fn connect(arguments: &ConnectArguments) -> Result<()> {
     })?;
     let linger = arguments.linger.map(Duration::from_secs);
     let brings_library = arguments.library;
-    let options = ConnectOptions { timeout: TIMEOUT, linger, brings_library, ..ConnectOptions::default() };
+    let options =
+        ConnectOptions { timeout: at_most(TIMEOUT), until: end(), linger, brings_library, ..ConnectOptions::default() };
     let client = Client::connect_with(&address, &options)?;
     let mut modules: BTreeMap<String, usize> = BTreeMap::new();
     for routine in client.routines()? {

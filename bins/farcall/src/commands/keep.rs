@@ -1,7 +1,7 @@
 //! Calls in two phases: `farcall submit`, `farcall fetch` and `farcall kept`.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use farcall_base::{CallId, Result};
@@ -10,9 +10,11 @@ use serde_json::json;
 
 use super::call::{Files, assign, destinations, give, seconds};
 use crate::connection::RunningServer;
-use crate::output::{print, print_json};
+use crate::output::{end, end_by, print, print_json};
 use crate::values::{Value, value};
 
+/// What waiting has at least, so that it says itself that its time is over.
+const MOMENT: Duration = Duration::from_millis(1);
 /// A day: long enough to come back tomorrow.
 const KEEP: &str = "86400";
 
@@ -43,7 +45,7 @@ pub struct FetchArguments {
     /// repeated
     #[arg(long, value_name = "NAME=FILE")]
     out: Vec<String>,
-    /// Time to wait for its end
+    /// Time for connecting, and to wait for its end
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<Duration>,
     /// Have the server forget the call when its results are here
@@ -86,8 +88,11 @@ pub fn submit(arguments: &SubmitArguments) -> Result<()> {
 
 /// Waits for the end of a call and prints its results.
 pub fn fetch(arguments: &FetchArguments) -> Result<()> {
+    let deadline = arguments.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    deadline.into_iter().for_each(end_by);
     let client = arguments.server.connect()?;
-    let options = CallOptions { timeout: arguments.timeout, ..CallOptions::default() };
+    let left = end().map(|end| end.saturating_duration_since(Instant::now()).max(MOMENT));
+    let options = CallOptions { timeout: left, ..CallOptions::default() };
     let call = client.fetch(arguments.id, &options)?;
     let routine = call.routine();
     let (interface, mut contents) = (routine.interface(), Vec::new());

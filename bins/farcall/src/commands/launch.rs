@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use farcall_base::{Clock, Error, Result, SystemClock, printable};
+use farcall_interfaces::outlet;
 use farcall_launcher::{Action, Event, Launcher, Processes, Requests, Settings, Slurm, Where};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -26,6 +27,10 @@ const EVENTS_MAX: usize = 256;
 const PIECE_BYTES: usize = 16 << 10;
 /// Longest time without a look at the clock.
 const IDLE: Duration = Duration::from_secs(3600);
+/// Time that a reply waits for its reader; one that takes nothing for so long is gone.
+const REPLY_MAX: Duration = Duration::from_secs(10);
+/// The same of a notice, which is for people.
+const NOTICE_MAX: Duration = Duration::from_millis(300);
 
 /// Where jobs run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -180,8 +185,8 @@ impl Desk {
     fn act(&mut self) -> Option<bool> {
         while let Some(action) = self.launcher.poll_action() {
             let is_read = match action {
-                Action::Reply(line) => say(&mut std::io::stdout(), &line),
-                Action::Notice(line) => say(&mut std::io::stderr(), &printable(&line)),
+                Action::Reply(line) => say(&mut outlet::output().patient(REPLY_MAX), &line),
+                Action::Notice(line) => say(&mut outlet::error().patient(NOTICE_MAX), &printable(&line)),
                 Action::Run(number, command) => {
                     program::run(number, command, &self.sender);
                     true

@@ -14,6 +14,7 @@ use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
 use rustix::event::{PollFd, PollFlags, poll};
 
+use crate::output::output;
 use crate::record::{self, own_host};
 use crate::shipped;
 use elsewhere::Hop;
@@ -52,7 +53,7 @@ enum Found {
 
 /// Says how it went in one line, then waits until either end is over.
 pub fn relay(arguments: &RelayArguments) -> Result<()> {
-    let mut output = std::io::stdout();
+    let mut output = output();
     let mut say =
         |words: &str| writeln!(output, "{} {words}", arguments.mark).and_then(|()| output.flush()).map_err(lost);
     match reach(arguments) {

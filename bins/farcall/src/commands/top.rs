@@ -12,7 +12,7 @@ use farcall_client::{Client, Status};
 use rustix::termios::tcgetwinsize;
 
 use crate::connection::RunningServer;
-use crate::output::{Printable, is_screen, json_line};
+use crate::output::{Printable, at_most, is_screen, json_line, not_read, output, screen};
 
 /// Time for an answer.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
@@ -26,7 +26,7 @@ pub struct TopArguments {
     server: RunningServer,
     /// Show it once, with rates over one interval, and end
     #[arg(long)]
-    once: bool,
+    pub(super) once: bool,
     /// As JSON, one object a line for each interval
     #[arg(long)]
     json: bool,
@@ -45,7 +45,7 @@ struct Look {
 pub fn top(arguments: &TopArguments) -> Result<()> {
     let interval = interval(arguments.interval)?;
     let client = arguments.server.connect()?;
-    let screen = is_screen(&stdout()) && !arguments.once && !arguments.json;
+    let has_screen = is_screen(&stdout()) && !arguments.once && !arguments.json;
     let mut before = look(&client)?;
     loop {
         std::thread::sleep(interval);
@@ -55,7 +55,7 @@ pub fn top(arguments: &TopArguments) -> Result<()> {
             true => json_line(&json::line(&now.status, &before.status, seconds)) + "\n",
             false => page::page(&now.status, &before.status, seconds),
         };
-        if !show(&text, screen)? || arguments.once {
+        if !show(&text, has_screen)? || arguments.once {
             return Ok(());
         }
         before = now;
@@ -71,24 +71,23 @@ fn interval(seconds: f64) -> Result<Duration> {
 }
 
 fn look(client: &Client) -> Result<Look> {
-    let status = client.status(ANSWER_MAX)?;
+    let status = client.status(at_most(ANSWER_MAX))?;
     Ok(Look { status, at: Instant::now() })
 }
 
 /// False when nobody reads any more.
-fn show(text: &str, screen: bool) -> Result<bool> {
-    let mut out = stdout().lock();
-    let (cleared, text) = match tcgetwinsize(&out).ok().filter(|_| screen) {
+fn show(text: &str, is_screen: bool) -> Result<bool> {
+    let (cleared, text) = match tcgetwinsize(stdout()).ok().filter(|_| is_screen) {
         Some(size) => (CLEAR, page::fitted(text, size.ws_row.into(), size.ws_col.into())),
         None => (&b""[..], text.to_owned()),
     };
-    match out
-        .write_all(cleared)
-        .and_then(|()| Printable(&mut out).write_all(text.as_bytes()))
-        .and_then(|()| out.flush())
-    {
+    let mut out = if is_screen { screen() } else { output() };
+    let mut page = cleared.to_vec();
+    Printable(&mut page).write_all(text.as_bytes()).map_err(|error| Error::system("write the output", error))?;
+    match out.write_all(&page) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) if error.kind() == std::io::ErrorKind::TimedOut => Err(not_read()),
         Err(error) => Err(Error::system("write the output", error)),
     }
 }

@@ -13,6 +13,7 @@ use farcall_rpc_server::{Instruction, RpcHandle};
 use farcall_wire::{ModuleReport, Order};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::guard::EndGuard;
 use super::notify;
 use crate::output::notice;
 
@@ -41,6 +42,7 @@ pub struct End {
     sender: Sender<Event>,
     events: Receiver<Event>,
     drain_max: Duration,
+    guard: Option<EndGuard>,
     /// Until when calls may go on, once the end has begun.
     until: Option<Instant>,
     /// Those who ordered it.
@@ -59,7 +61,14 @@ impl End {
     pub fn new(node: Node, rpc: RpcHandle, publisher: Port<Instruction>, drain_max: Duration) -> Result<End> {
         let (sender, events) = mailbox(EVENTS_MAX)?;
         rpc.obey(sender.port(Event::Instructed))?;
-        Ok(End { node, rpc, publisher, sender, events, drain_max, until: None, asked: Vec::new() })
+        Ok(End { node, rpc, publisher, sender, events, drain_max, guard: None, until: None, asked: Vec::new() })
+    }
+
+    /// Ends in time even where something holds it up; all plugins together have `plugins_max` to stop.
+    pub fn guarded(mut self, guard: EndGuard, plugins_max: Duration) -> End {
+        guard.allow(self.drain_max.min(DRAIN_MAX), plugins_max);
+        self.guard = Some(guard);
+        self
     }
 
     /// Ends as well when no client has been there for so long.
@@ -71,6 +80,7 @@ impl End {
     /// Serves until the end; of a private server that is also the end of standard input.
     pub fn wait(mut self, signals: &OwnedFd, private: bool) -> Result<()> {
         let outcome = self.serve(signals, private);
+        self.guard.iter().for_each(EndGuard::expect_end);
         let stopped = self.node.stop();
         outcome.and(stopped)
     }
@@ -176,7 +186,7 @@ impl End {
 }
 
 /// Signals that came since they were last looked at.
-fn signals_taken(signals: &OwnedFd) -> usize {
+pub fn signals_taken(signals: &OwnedFd) -> usize {
     rustix::io::read(signals, &mut [0; 16]).unwrap_or(0)
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 import weakref
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
@@ -153,28 +154,41 @@ class Connection:
         self.routines.clear()
         self._finalizer()
 
-    def lookup(self, name: str) -> Any:
+    def lookup(self, name: str, within: Optional[float] = None) -> Any:
         """The place of a routine handle of the core. The name may be in another case where that is unique."""
         if "\0" in name:
             raise _errors.make(_errors.NotFound, "find a routine", f"no routine is called {name!r}")
+        go_on = self._until(name, within)
         try:
-            return self._lookup_exactly(name)
+            return self._lookup_exactly(name, go_on)
         except _errors.NotFound:
-            found = Names(self._routine_names()).find(name)
+            found = Names(self._routine_names(go_on)).find(name)
             if found is None or found == name:
                 raise
-            return self._lookup_exactly(found)
+            return self._lookup_exactly(found, go_on)
 
-    def _lookup_exactly(self, name: str) -> Any:
+    def _until(self, name: str, within: Optional[float]) -> Callable[[], object]:
+        """What raises when nobody is to wait for a look-up any longer."""
+        deadline = None if within is None else time.monotonic() + within
+
+        def go_on() -> None:
+            self.handles.client()
+            if deadline is not None and time.monotonic() >= deadline:
+                advice = "give the call a longer timeout, or see whether the server is alive: farcall doctor"
+                raise _errors.make(_errors.TimedOut, "find a routine", "no answer in time", advice, routine=name)
+
+        return go_on
+
+    def _lookup_exactly(self, name: str, go_on: Callable[[], object]) -> Any:
         client = self.handles.client()
         place, error = handle_place("farcall_routine **", lib.farcall_routine_free), error_place()
         wanted = name.encode("utf-8", "replace")
-        wait_for(lambda seconds: lib.farcall_lookup_within(client[0], wanted, seconds, place, error), error, self.handles.client)
+        wait_for(lambda seconds: lib.farcall_lookup_within(client[0], wanted, seconds, place, error), error, go_on)
         return place
 
-    def _routine_names(self) -> List[str]:
+    def _routine_names(self, go_on: Callable[[], object]) -> List[str]:
         """Full names, and bare ones: those of several modules twice, which makes them no name in another case."""
-        listed = self.listed()
+        listed = self.listed(go_on=go_on)
         return [one["full_name"] for one in listed] + [one["name"] for one in listed]
 
     def forget(self, routine: Any) -> None:
@@ -183,13 +197,13 @@ class Connection:
             self.routines.pop(name, None)
         self._listed = None
 
-    def listed(self, fresh: bool = False) -> List[Dict[str, Any]]:
+    def listed(self, fresh: bool = False, go_on: Optional[Callable[[], object]] = None) -> List[Dict[str, Any]]:
         """The interfaces of all routines as the core's JSON says, asked for once unless `fresh`."""
         listed = self._listed
         if listed is None or fresh:
             client = self.handles.client()
             place, error = handle_place("char **", lib.farcall_text_free), error_place()
-            wait_for(lambda seconds: lib.farcall_list_within(client[0], seconds, place, error), error, self.handles.client)
+            wait_for(lambda seconds: lib.farcall_list_within(client[0], seconds, place, error), error, go_on or self.handles.client)
             listed = self._listed = list(json.loads(ffi.string(place[0])))
         return listed
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING, Any, Iterator, List, NoReturn, Optional, Tuple
 
 from . import _errors
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 # The method that takes what an object is made with.
 _INITIALIZE = "_initialize"
+# What a call has at least, whose time is over before it begins: so that it says so itself.
+_MOMENT_SECONDS = 1e-3
 
 
 class Held:
@@ -53,17 +56,28 @@ class Held:
 
     def close(self) -> None:
         """Ends them, and waits until they have; once is enough."""
+        try:
+            self._release(-1.0)
+        except _errors.NotFound:
+            # It has ended before: its lease was over, somebody deleted it, or its server was started anew.
+            pass
+
+    def abandon(self, wait: float) -> None:
+        """Ends them when they could not be made, and waits at most so many seconds until they have."""
+        try:
+            self._release(wait)
+        except _errors.Error:
+            # Why they could not be made says more.
+            pass
+
+    def _release(self, wait: float) -> None:
         if self.closed or self.pid != os.getpid():
             return
         self.closed = True
         if self.connection.handles.closed:
             return
         error = error_place()
-        try:
-            check(lib.farcall_hold_release(self._place[0], -1.0, error), error)
-        except _errors.NotFound:
-            # It has ended before: its lease was over, somebody deleted it, or its server was started anew.
-            pass
+        check(lib.farcall_hold_release(self._place[0], wait, error), error)
 
 
 def _hold_options(lease: Optional[float], timeout: Optional[float], detached: bool, ranks: Optional[int] = None) -> Any:
@@ -84,7 +98,7 @@ class Class:
     What it is called with is what its `_initialize` takes. Four options are understood by every class:
 
     lease: seconds for which the object stays when the connection is lost, a minute by default.
-    timeout: seconds that its start may take.
+    timeout: seconds that its start may take, its `_initialize` included; `farcall.TimedOut` when they are over.
     detached: True to leave it, for its lease, when the connection is closed or its last reference is gone.
     ranks: processes of which it consists, where MPI starts it (`Backend "MPI"`).
     """
@@ -129,14 +143,19 @@ class Class:
         if (arguments or named) and not self._begins:
             message = f"{self.__name__} takes no arguments"
             raise _errors.make(_errors.WrongType, "make an object", message, "leave them out")
+        begin = time.monotonic()
         held = Held(self._server._connection, self.name, 1, _hold_options(lease, timeout, detached, ranks))
         made = Object(self, held)
         held.wait()
         if self._begins:
+            initialize = made._method(_INITIALIZE)
+            option = initialize._option("timeout")
+            if timeout is not None and option is not None:
+                named[option] = max(timeout - (time.monotonic() - begin), _MOMENT_SECONDS)
             try:
-                made._method(_INITIALIZE)(*arguments, **named)
+                initialize(*arguments, **named)
             except BaseException:
-                held.close()
+                held.abandon(-1.0 if timeout is None else 0.0)
                 raise
         return made
 

@@ -78,6 +78,10 @@ class Routine:
                 rest = re.sub(rf"\b{one.name}\b", python_name(one.name), rest)
         return name + bracket + rest
 
+    def _option(self, option: str) -> Optional[str]:
+        """The name by which calls take an option of Farcall's: another one where a parameter has that name."""
+        return next((name for name, meant in self._options.items() if meant == option), None)
+
     def _handle(self) -> Any:
         """The core's handle; in a forked child one of the child's own."""
         if self._pid != os.getpid():

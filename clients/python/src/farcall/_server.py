@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from typing import TYPE_CHECKING, Any, Dict, Generic, Iterator, List, NoReturn, Optional, Sequence, TypeVar, Union
 
 from . import _errors, _keeping, _pages
@@ -17,6 +18,10 @@ from ._routine import Routine
 
 # What routines have and modules have not.
 _OF_ROUTINES = ("submit", "aio", "interface", "name", "hold")
+# What a look-up may take beyond the time of the call that it is for: a name that is known at once costs a round trip.
+_LOOKUP_SECONDS = 0.25
+# What a call has at least, whose time is over before it begins: so that it says so itself.
+_MOMENT_SECONDS = 1e-3
 PathLike = Union[str, "os.PathLike[str]"]
 # What the names of a server or a module stand for.
 _Named = TypeVar("_Named")
@@ -199,8 +204,16 @@ class Server(_Namespace["Found"]):
         self._connection.close()
 
     def call(self, name: str, /, *arguments: Any, **named: Any) -> Results:
-        """Calls the routine `name`, "module/routine" or a unique bare name; see `farcall.Routine`."""
-        return self._routine(_checked(name))(*arguments, **named)
+        """Calls the routine `name`, "module/routine" or a unique bare name; see `farcall.Routine`.
+
+        `timeout` is for looking it up, too.
+        """
+        begin, limit = time.monotonic(), named.get("timeout")
+        is_limit = isinstance(limit, (int, float)) and not isinstance(limit, bool) and limit > 0
+        routine = self._routine(_checked(name), limit + _LOOKUP_SECONDS if is_limit else None)
+        if is_limit and routine._option("timeout") == "timeout":
+            named["timeout"] = max(limit - (time.monotonic() - begin), _MOMENT_SECONDS)
+        return routine(*arguments, **named)
 
     def executor(self) -> Executor:
         """The server as a `concurrent.futures.Executor` whose functions are routines."""
@@ -229,11 +242,11 @@ class Server(_Namespace["Found"]):
         """Full names of all routines, asked of the server anew."""
         return [one["full_name"] for one in self._connection.listed(fresh=True)]
 
-    def _routine(self, name: str) -> Routine:
+    def _routine(self, name: str, within: Optional[float] = None) -> Routine:
         routines: Dict[str, Routine] = self._connection.routines
         known = routines.get(name)
         if known is None:
-            known = routines[name] = Routine(self._connection, self._connection.lookup(name))
+            known = routines[name] = Routine(self._connection, self._connection.lookup(name, within))
         return known
 
     def _routine_of(self, function: object) -> Routine:

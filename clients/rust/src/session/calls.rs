@@ -63,6 +63,7 @@ impl Session {
 
     /// The same with a patience of its own.
     pub fn ask_for(&self, request: &Request, wait: Option<Duration>, patience: Duration) -> Result<Option<Reply>> {
+        let patience = self.at_most(patience);
         let until = wait.and_then(|wait| Instant::now().checked_add(wait));
         loop {
             let (question, expires) = self.put(request, patience)?;
@@ -105,7 +106,7 @@ impl Session {
 
     /// The answer to a question that was begun, once; `None` past the deadline.
     pub fn answer(&self, question: u64, deadline: Option<Instant>) -> Result<Option<Reply>> {
-        match self.wait_until(deadline, |core| core.tables.questions.take(question))? {
+        match self.wait_until(earlier(deadline, self.until), |core| core.tables.questions.take(question))? {
             Some(Some(reply)) => Ok(Some(reply)),
             Some(None) => {
                 self.lock().check_alive()?;

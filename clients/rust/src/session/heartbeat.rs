@@ -167,6 +167,11 @@ impl Core {
             self.heartbeat.asked(self.moved(), self.in_transit(), now);
             pulse = self.heartbeat.look(self.moved(), now);
         }
+        if self.heartbeat.asked.is_some() {
+            // Seen at each step, so that the answer's time begins when the question has come there, and not much later.
+            self.heartbeat.delivering(self.in_transit(), now);
+            pulse = self.heartbeat.look(self.moved(), now);
+        }
         if pulse == Pulse::Gone {
             // A program that did something else meanwhile has not read the answer yet.
             self.receive();

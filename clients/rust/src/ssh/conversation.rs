@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_launcher::far::{self, NOISE_BYTES_MAX};
+use rustix::event::PollFlags;
 use rustix::net::{RecvFlags, SendFlags};
 
 use super::library::Library;
 use super::program::Program;
-use super::{Limits, Ssh, readable};
+use super::{Limits, Ssh, ready};
 
 /// Bytes sent at a time of a program that is brought.
 const PIECE_BYTES: usize = 256 << 10;
@@ -141,13 +142,20 @@ impl<'a> Conversation<'a> {
         self.answer()
     }
 
-    /// On a blocking socket: whoever stops reading ends with ssh. An `ssh` that has ended is an error, and no SIGPIPE, of which
-    /// programs die that are not written in Rust.
+    /// Waits for a far side that does not read until the time is over. An `ssh` that has ended is an error, and no SIGPIPE, of
+    /// which programs die that are not written in Rust.
     fn send(&self, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() {
-            match rustix::net::send(self.socket, bytes, SendFlags::NOSIGNAL) {
+            match rustix::net::send(self.socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
                 Ok(count) => bytes = &bytes[count..],
                 Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) if ready(self.socket.as_fd(), PollFlags::OUT, self.limits.until) => {}
+                Err(rustix::io::Errno::AGAIN) => {
+                    let message = "the far side reads nothing more, and the time is over";
+                    return Err(
+                        Error::new(ErrorKind::TimedOut, "connect", message).fix("see whether `ssh` alone works there")
+                    );
+                }
                 Err(errno) => return Err(self.lost(&std::io::Error::from(errno).to_string())),
             }
         }
@@ -172,7 +180,7 @@ impl<'a> Conversation<'a> {
     fn next_line(&mut self, until: Instant) -> Result<Option<String>> {
         let mut noise = 0;
         while noise <= NOISE_BYTES_MAX {
-            if !readable(self.socket.as_fd(), until) {
+            if !ready(self.socket.as_fd(), PollFlags::IN, until) {
                 return Ok(None);
             }
             noise += self.take_bytes()?;

@@ -13,6 +13,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use farcall_base::{Error, Result, printable_json};
+use farcall_interfaces::outlet;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use serde::Serialize;
@@ -23,6 +24,8 @@ use crate::state::AuditRecord;
 const OPERATION: &str = "write the audit log";
 /// How often a disk that takes nothing is complained about.
 const COMPLAIN_EVERY: Duration = Duration::from_secs(60);
+/// Time for which a complaint waits for somebody who reads it.
+const COMPLAINT_MAX: Duration = Duration::from_millis(200);
 /// How often it is looked whether records were dropped while nothing is written.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Time for the last lines when the server ends: a disk that hangs must not keep it.
@@ -147,10 +150,13 @@ impl Drop for AuditLog {
 /// taken from them, but for a group that reads.
 fn open(path: &Path) -> std::io::Result<File> {
     let refused = |words: &str| std::io::Error::new(std::io::ErrorKind::InvalidInput, words);
-    let flags = i32::try_from(OFlags::NOFOLLOW.bits()).expect("open flags fit a C int");
+    // NONBLOCK: a FIFO would not open before somebody reads it, and would hold the writer when nobody does.
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY).bits();
+    let flags = i32::try_from(flags).expect("open flags fit a C int");
     let opened = OpenOptions::new().create(true).append(true).mode(0o600).custom_flags(flags).open(path);
     let file = opened.map_err(|error| match Errno::from_io_error(&error) {
         Some(Errno::LOOP) => refused("it is a symbolic link"),
+        Some(Errno::NXIO) => refused("it is no plain file: a FIFO that nobody reads, or a socket"),
         _ => error,
     })?;
     let status = file.metadata()?;
@@ -253,8 +259,9 @@ impl Writer {
             _ if self.lost > 0 => ("lines are lost: ", "let the server's user write there"),
             _ => ("it goes on in the old file: ", "let the server's user make plain files there"),
         };
+        let words = format!("farcall: {OPERATION}: {lost}{error} (path: {path}); {fix}\n");
         // Nobody may be reading.
-        let _ = writeln!(std::io::stderr(), "farcall: {OPERATION}: {lost}{error} (path: {path}); {fix}");
+        let _ = outlet::error().write(words.as_bytes(), COMPLAINT_MAX);
     }
 
     /// FILE becomes FILE.1, that FILE.2, and so on; the oldest goes.

@@ -36,6 +36,8 @@ const LOOKS_MAX: u32 = 200;
 pub(super) struct Rooms {
     table: BTreeMap<String, Weak<Room>>,
     swept: bool,
+    /// How many were made again, because somebody had removed the folder of one in use.
+    pub(super) remade: u64,
 }
 
 /// Rooms made by this process, of all its nodes.
@@ -52,8 +54,10 @@ pub(super) struct Room {
 impl Rooms {
     /// The room of `module`, made if nobody is in it.
     pub(super) fn enter(&mut self, module: &str, limits: &Limits) -> Result<Arc<Room>> {
-        if let Some(room) = self.table.get(module).and_then(Weak::upgrade) {
-            return Ok(room);
+        match self.table.get(module).and_then(Weak::upgrade) {
+            Some(room) if room.is_there() => return Ok(room),
+            Some(_) => self.remade += 1,
+            None => {}
         }
         if !std::mem::replace(&mut self.swept, true) {
             sweep();
@@ -135,6 +139,12 @@ impl Room {
     /// The user that its processes are, where that is not the server's.
     pub(super) fn user(&self) -> Option<(u32, u32)> {
         self.user
+    }
+
+    /// Whether its folder is the one that was made: a cleaner of temporary files may have removed it.
+    fn is_there(&self) -> bool {
+        let made = rustix::fs::fstat(&self._lock).map(|status| (status.st_dev, status.st_ino));
+        std::fs::symlink_metadata(&self.folder).is_ok_and(|status| made == Ok((status.dev(), status.ino())))
     }
 
     /// Where temporary files go.

@@ -1,12 +1,14 @@
 //! Standard error as a person sees it: what the routine prints, and below it a line that changes.
 
-use std::io::{Write, stderr};
-use std::time::Instant;
+use std::io::{IsTerminal, stderr};
+use std::time::{Duration, Instant};
 
-use farcall_client::{Transfer, print_output};
+use farcall_base::printable_output;
+use farcall_client::Transfer;
+use farcall_interfaces::outlet;
 
 use super::bar::{Bar, told, waiting};
-use crate::output::{is_screen, json_line};
+use crate::output::{is_screen, json_line, say, show};
 
 /// Columns of a terminal that does not know.
 const COLUMNS: usize = 80;
@@ -76,8 +78,7 @@ impl Screen {
                 return self.draw_told();
             }
         };
-        // Who closed it does not want to know.
-        let _ = writeln!(stderr().lock(), "{line}");
+        say(&line);
     }
 
     fn line(&self, done: f64, words: &str, columns: usize) -> String {
@@ -113,15 +114,14 @@ impl Screen {
 
     /// Only a carriage return and blanks: every terminal knows these.
     fn put(&mut self, line: &str) {
-        // Who closed it does not want to know, here and below.
-        let _ = write!(stderr().lock(), "\r{line:0$}", self.drawn);
+        draw(&format!("\r{line:0$}", self.drawn));
         self.drawn = line.chars().count();
     }
 
     /// Takes away what is drawn.
     pub fn clear(&mut self) {
         if self.drawn > 0 {
-            let _ = write!(stderr().lock(), "\r{:1$}\r", "", self.drawn);
+            draw(&format!("\r{:1$}\r", "", self.drawn));
             self.drawn = 0;
         }
     }
@@ -130,9 +130,17 @@ impl Screen {
     /// command it.
     pub fn show(&mut self, bytes: &[u8]) {
         self.clear();
-        print_output(&mut stderr().lock(), bytes);
+        match stderr().is_terminal() {
+            true => show(printable_output(bytes).as_bytes()),
+            false => show(bytes),
+        }
         self.inside_line = bytes.last().map_or(self.inside_line, |last| *last != b'\n');
     }
+}
+
+/// Writes what is not to stay: a terminal that was stopped does without it, as does who closed it.
+fn draw(text: &str) {
+    let _ = outlet::error().write(text.as_bytes(), Duration::ZERO);
 }
 
 fn columns() -> usize {

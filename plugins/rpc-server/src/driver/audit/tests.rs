@@ -214,6 +214,27 @@ fn the_file_is_the_servers_own_and_no_link_to_another() {
 }
 
 #[test]
+fn a_fifo_holds_up_neither_the_start_nor_the_writer() {
+    let scratch = Scratch::new("fifo");
+    let options = scratch.options(1 << 20, 2, 20_000);
+    rustix::fs::mkfifoat(rustix::fs::CWD, &options.path, rustix::fs::Mode::RWXU).unwrap();
+    // Without the guard this would never return: nobody reads.
+    let error = AuditLog::open(options.clone()).err().unwrap();
+    assert!(error.to_string().contains("no plain file"), "{error}");
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK;
+    let reader = rustix::fs::open(&options.path, flags, rustix::fs::Mode::empty()).unwrap();
+    let log = AuditLog::open(options).unwrap();
+    (0..2_000).for_each(|_| log.record(record(None)));
+    let begin = Instant::now();
+    drop(log);
+    // More than the pipe holds: what it does not take is lost, and nobody waits for a reader.
+    assert!(begin.elapsed() < END_MAX, "{:?}", begin.elapsed());
+    let mut bytes = vec![0; 256];
+    let count = rustix::io::read(&reader, &mut bytes).unwrap();
+    assert!(String::from_utf8_lossy(&bytes[..count]).contains("lapack/dgesv"));
+}
+
+#[test]
 fn dates_are_those_of_the_calendar() {
     let at = |seconds| moment(UNIX_EPOCH + Duration::from_millis(seconds));
     assert_eq!(at(0), "1970-01-01T00:00:00.000Z");
