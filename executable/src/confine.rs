@@ -60,16 +60,15 @@ pub fn confine() -> Result<()> {
     let rules = rules()?;
     go_first();
     join(rules)?;
-    if let Some(folder) = rules.start_in.as_ref().or(rules.folder.as_ref()) {
-        let failed = |error| system("enter the working folder", error).with("folder", folder);
-        std::env::set_current_dir(folder).map_err(failed)?;
-    }
+    // The module's user may not reach the folder by name; and where the starter is not root, it may be that user's alone.
+    let entered = enter(rules);
     limit(rules)?;
     let plan = plan(kernel_means(), rules);
     refuse_missing(rules, &plan)?;
     // What is granted is found by who starts the module: its user may not reach all of that by name.
     let granted = plan.files.then(|| folders::granted(rules)).transpose()?;
     become_user(rules)?;
+    entered.or_else(|_| enter(rules))?;
     set_no_new_privs(true).map_err(|errno| system("give up new privileges", errno.into()))?;
     granted.map(folders::restrict).transpose()?;
     if plan.scopes {
@@ -128,6 +127,13 @@ fn go_first() {
     if now.is_some_and(|now| now < FIRST_TO_GO) {
         let _ = std::fs::write(FILE, FIRST_TO_GO.to_string());
     }
+}
+
+/// Enters the folder that the process starts in.
+fn enter(rules: &Rules) -> Result<()> {
+    let Some(folder) = rules.start_in.as_ref().or(rules.folder.as_ref()) else { return Ok(()) };
+    let failed = |error| system("enter the working folder", error).with("folder", folder);
+    std::env::set_current_dir(folder).map_err(failed)
 }
 
 /// Joins the cgroups that count this process.

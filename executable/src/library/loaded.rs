@@ -305,7 +305,7 @@ mod tests {
         let path = folder.0.join("file");
         for file in files {
             std::fs::write(&path, file).unwrap();
-            assert_eq!(files_of_program(&path), [path.clone()]);
+            assert_eq!(files_of_program(&path), std::slice::from_ref(&path));
         }
         assert!(files_of_program(Path::new("/nonexistent")).is_empty());
     }

@@ -158,6 +158,10 @@ impl Drop for Room {
         if let Some(cgroup) = &self.cgroup {
             remove_cgroup(cgroup);
         }
+        if self.user.is_some() {
+            // Where this is not root, only its owner may look into it.
+            let _ = std::os::unix::fs::chown(&self.folder, Some(rustix::process::geteuid().as_raw()), None);
+        }
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }

@@ -99,7 +99,9 @@ pub fn routines_user(is_root: bool, holds_files: bool) -> Finding {
             "root, where the manifest names none (limits.user): a routine reads what root may read of the files it is granted",
             fix,
         ),
-        (false, true) => Finding::good(name, "the server's own; landlock keeps the server's keys from routines"),
+        (false, true) => {
+            Finding::good(name, "the server's own: the files that routines are granted leave out its keys")
+        }
         (false, false) => Finding::warning(
             name,
             "the server's own: nothing keeps the server's keys from routines on this kernel",
