@@ -44,7 +44,7 @@ fn tell_usage(told: &clap::Error) -> ExitCode {
     let _ = output::limit_command(false);
     if is_error {
         output::say(text.strip_suffix('\n').unwrap_or(&text));
-    } else if let Err(error) = output::print(|out| out.write_all(text.as_bytes())) {
+    } else if let Err(error) = output::print_own(&text) {
         commands::explain(&error);
         return commands::exit_code(&error);
     }

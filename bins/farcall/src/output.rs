@@ -114,6 +114,14 @@ pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()>
     written(|out| write(&mut Printable(out)))
 }
 
+/// Writes a text of this program alone to standard output, with its colors.
+///
+/// # Errors
+/// As [`print`].
+pub fn print_own(text: &str) -> Result<()> {
+    written(|out| out.write_all(text.as_bytes()))
+}
+
 fn written(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     if is_without_output() {
         let message = "standard output is closed, and what was to be written there is lost";

@@ -128,6 +128,18 @@ fn is_known(program: &str) -> bool {
     COMPILERS.contains(&program) || (stem != program && COMPILERS.contains(&stem.trim_end_matches('-')))
 }
 
+/// Whether a file looks like one that code includes. Hidden files do not; Eigen's and the standard library's have no ending, and
+/// a key that somebody left there is not for everybody's eyes.
+fn is_header(path: &Path) -> bool {
+    if path.file_name().is_none_or(|name| name.to_string_lossy().starts_with('.')) {
+        return false;
+    }
+    match path.extension() {
+        Some(extension) => HEADERS.iter().any(|known| extension.eq_ignore_ascii_case(known)) && path.is_file(),
+        None => std::fs::metadata(path).is_ok_and(|data| data.is_file() && data.mode() & 0o004 != 0),
+    }
+}
+
 /// What a run of a compiler may read beside the system's files: built up from what its command names.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reads {
@@ -161,16 +173,11 @@ impl Reads {
         }
     }
 
-    /// One file that code includes.
+    /// One file that code includes. A link is what it leads to.
     pub fn header(&mut self, path: &Path) {
-        // Eigen's and the standard library's have no ending; a key that somebody left there is not for everybody's eyes.
-        let all_may = || std::fs::metadata(path).is_ok_and(|data| data.is_file() && data.mode() & 0o004 != 0);
-        let is_header = match path.extension() {
-            Some(extension) => HEADERS.iter().any(|known| extension.eq_ignore_ascii_case(known)) && path.is_file(),
-            None => all_may(),
-        };
-        if is_header {
-            self.files.extend(path.canonicalize());
+        let Ok(real) = path.canonicalize() else { return };
+        if is_header(path) && is_header(&real) {
+            self.files.insert(real);
         }
     }
 
@@ -179,12 +186,8 @@ impl Reads {
         let archives = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
         let archives =
             archives.filter(|path| path.extension().is_some_and(|extension| extension == "a" || extension == "o"));
-        self.files.extend(
-            shared_objects(folder)
-                .into_iter()
-                .chain(archives.take(ENTRIES_MAX))
-                .filter_map(|path| path.canonicalize().ok()),
-        );
+        let all = shared_objects(folder).into_iter().chain(archives.take(ENTRIES_MAX));
+        all.for_each(|path| self.object(&path));
     }
 
     /// An object, archive or library: a text that is linked is a script of the linker's, which shows what it does not
@@ -308,8 +311,13 @@ mod tests {
         std::fs::create_dir_all(folder.join("deep/er")).unwrap();
         let folder = folder.canonicalize().unwrap();
         let write = |name: &str, bytes: &[u8]| std::fs::write(folder.join(name), bytes).unwrap();
-        for name in ["a.h", "deep/er/b.hpp", "secret.pem", "key", "data.csv", "deep/.hidden", "libx.so.1", "liby.a"] {
+        for name in ["a.h", "deep/er/b.hpp", "secret.pem", "key", "data.csv", "deep/.hidden", "liar.so", "liar.a"] {
             write(name, b"");
+        }
+        write("libx.so.1", b"\x7fELF....");
+        write("liby.a", b"!<arch>\n");
+        for link in ["link.h", "link.so", "link.a", "link"] {
+            std::os::unix::fs::symlink(folder.join("secret.pem"), folder.join(link)).unwrap();
         }
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
         std::fs::set_permissions(folder.join("key"), mode).unwrap();

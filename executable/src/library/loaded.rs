@@ -93,10 +93,13 @@ impl Search {
         while let Some((file, inherited)) = waiting.pop_front() {
             let Ok(real) = file.canonicalize() else { continue };
             // What the system has can be read anyway, and needs what the system has.
-            if is_of_the_system(&real) || files.len() >= FILES_MAX || !files.insert(real.clone()) {
+            if is_of_the_system(&real) || files.len() >= FILES_MAX || files.contains(&real) {
                 continue;
             }
-            let (needed, mut run_path) = Dynamic::read(&file).map(|dynamic| dynamic.needs(&file)).unwrap_or_default();
+            // A link by a library's name may lead anywhere: what is no library is not opened for it.
+            let Some(dynamic) = Dynamic::read(&real) else { continue };
+            files.insert(real.clone());
+            let (needed, mut run_path) = dynamic.needs(&file);
             // An older run path (RPATH) is passed on to what is loaded; a newer one is not. Looking in both costs nothing.
             run_path.extend(inherited);
             for name in needed {
@@ -115,7 +118,8 @@ fn beside(files: BTreeSet<PathBuf>) -> Vec<PathBuf> {
         .filter_map(|file| file.parent().map(Path::to_path_buf))
         .collect();
     let others = folders.iter().flat_map(|folder| shared_objects(folder)).filter_map(|file| file.canonicalize().ok());
-    let others: Vec<PathBuf> = others.filter(|file| !is_of_the_system(file)).take(FILES_MAX).collect();
+    let others = others.filter(|file| !is_of_the_system(file) && Dynamic::read(file).is_some());
+    let others: Vec<PathBuf> = others.take(FILES_MAX).collect();
     files.into_iter().chain(others).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
@@ -281,6 +285,7 @@ mod tests {
         let program = folder.link(program, "bin/program", &options).unwrap();
         std::fs::write(folder.0.join("lib/secret.pem"), "").unwrap();
         std::fs::write(folder.0.join("bin/secret.pem"), "").unwrap();
+        std::os::unix::fs::symlink(folder.0.join("lib/secret.pem"), folder.0.join("lib/liblink.so")).unwrap();
         let mut wanted = vec![program.clone(), inner.clone(), outer.clone()];
         wanted.sort();
         assert_eq!(files_of_program(&program), wanted);
@@ -305,7 +310,7 @@ mod tests {
         let path = folder.0.join("file");
         for file in files {
             std::fs::write(&path, file).unwrap();
-            assert_eq!(files_of_program(&path), std::slice::from_ref(&path));
+            assert!(files_of_program(&path).is_empty());
         }
         assert!(files_of_program(Path::new("/nonexistent")).is_empty());
     }

@@ -80,7 +80,7 @@ fn gone(pid: &str) -> bool {
 fn options_text_says_the_defaults_and_names_every_key() {
     let options = Options::from_text("options.toml", plugin().options).unwrap();
     assert_eq!(options.read::<Settings>().unwrap(), Settings::default());
-    assert_eq!(plugin().options.lines().filter(|line| !line.starts_with('#')).count(), 31);
+    assert_eq!(plugin().options.lines().filter(|line| !line.starts_with('#')).count(), 32);
     let wrong = [
         ("host_command = []", "host_command is empty"),
         ("host_command = [\"\"]", "host_command is empty"),

@@ -126,10 +126,12 @@ impl Namer<'_> {
 /// A file, and what it can import from beside it: other files of Python, and packages. Nothing else that lies there.
 fn sources(file: &Path) -> Vec<PathBuf> {
     let entries = file.parent().into_iter().flat_map(std::fs::read_dir).flatten().flatten().take(SOURCES_MAX);
+    let named = |path: &Path| {
+        path.extension().is_some_and(|extension| ["py", "pyi", "so"].iter().any(|known| extension == *known))
+    };
+    // A link is what it leads to.
     let is_source = |path: &PathBuf| {
-        let extension = path.extension().and_then(|extension| extension.to_str());
-        extension.is_some_and(|extension| ["py", "pyi", "so"].contains(&extension))
-            || path.join("__init__.py").is_file()
+        (named(path) && path.canonicalize().is_ok_and(|real| named(&real))) || path.join("__init__.py").is_file()
     };
     let beside = entries.map(|entry| entry.path()).filter(is_source);
     std::iter::once(file.to_path_buf()).chain(beside).collect()
