@@ -28,8 +28,10 @@ impl Tally {
         let folder =
             Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("tally-{name}-{transport:?}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir_all(&folder).unwrap();
-        let text = manifest_of("executables_max = 4", &format!("modules.tally.writable = [{folder:?}]"));
+        // What routines may write is apart from what is the server's.
+        let open = folder.join("open");
+        std::fs::create_dir_all(&open).unwrap();
+        let text = manifest_of("executables_max = 4", &format!("modules.tally.writable = [{open:?}]"));
         let file = folder.join("farcall.toml");
         std::fs::write(&file, text).unwrap();
         let idl = Path::new(env!("CARGO_MANIFEST_DIR")).join("routines/tally.idl");
@@ -38,7 +40,7 @@ impl Tally {
     }
 
     fn marks_file(&self, routine: &str) -> PathBuf {
-        self.folder.join(routine)
+        self.folder.join("open").join(routine)
     }
 
     /// How often each number was marked.

@@ -34,9 +34,11 @@ impl World {
         let folder =
             Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cuts-{name}-{transport:?}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir_all(&folder).unwrap();
+        // What routines may write is apart from what is the server's.
+        let open = folder.join("open");
+        std::fs::create_dir_all(&open).unwrap();
         let file = folder.join("farcall.toml");
-        std::fs::write(&file, manifest_of(options, &format!("modules.cuts.writable = [{folder:?}]"))).unwrap();
+        std::fs::write(&file, manifest_of(options, &format!("modules.cuts.writable = [{open:?}]"))).unwrap();
         let idl = Path::new(env!("CARGO_MANIFEST_DIR")).join("routines/cuts.idl");
         let server = Server::start(transport, &[idl, back(false)], &["--manifest", file.to_str().unwrap()]);
         let proxy = Proxy::to(server.address());
@@ -54,12 +56,12 @@ impl World {
     }
 
     fn start_call(&self, routine: &Routine, number: usize, pause_ms: i64, x: Vec<f64>) -> PendingCall {
-        start(routine, &self.folder.join("marks"), number, pause_ms, x, &CallOptions::default())
+        start(routine, &self.folder.join("open/marks"), number, pause_ms, x, &CallOptions::default())
     }
 
     /// How often each number was marked.
     fn marks(&self) -> BTreeMap<usize, usize> {
-        let text = std::fs::read_to_string(self.folder.join("marks")).unwrap_or_default();
+        let text = std::fs::read_to_string(self.folder.join("open/marks")).unwrap_or_default();
         let mut marks = BTreeMap::new();
         text.lines().for_each(|line| *marks.entry(line.parse().unwrap()).or_insert(0) += 1);
         marks
@@ -259,7 +261,7 @@ fn cancel_and_deadlines_work_while_it_is_lost() {
     let mut waits = world.start_call(&twice, 3, 5000, numbers(3, 0));
     world.runs(&mut waits, 3);
     let mut late =
-        start(&twice, &world.folder.join("marks"), 1, 60_000, numbers(3, 0), &options(Duration::from_secs(3)));
+        start(&twice, &world.folder.join("open/marks"), 1, 60_000, numbers(3, 0), &options(Duration::from_secs(3)));
     world.runs(&mut late, 1);
     world.proxy.close(true);
     world.proxy.cut();
@@ -443,7 +445,7 @@ fn questions_and_kept_calls_go_on() {
     let keep = farcall_client::Keep { after_end: Duration::from_secs(60), durable: false };
     let options = CallOptions { keep: Some(keep), ..CallOptions::default() };
     let twice = client.routine("cuts/twice").unwrap();
-    let mut call = start(&twice, &world.folder.join("marks"), 1, 500, numbers(LONG, 0), &options);
+    let mut call = start(&twice, &world.folder.join("open/marks"), 1, 500, numbers(LONG, 0), &options);
     assert!(call.wait_kept(Some(PATIENCE)).unwrap());
     let id = call.id().unwrap();
     world.proxy.cut();

@@ -87,7 +87,7 @@ fn way_to(grants: &Grants, real: &Path) -> Option<(&'static str, String)> {
         FileGrants::Granted => {
             let within = |folder: &&String| lies_in(real, Path::new(folder));
             let found = |list: &[String]| list.iter().find(within).cloned();
-            let because = |folder: String| format!("for it lies in {folder}: keep one of them elsewhere");
+            let because = |folder: String| format!("for it lies in {folder}");
             let write = found(&grants.writable).map(|folder| ("write to", because(folder)));
             write.or_else(|| found(&grants.readable).map(|folder| ("read", because(folder))))
         }

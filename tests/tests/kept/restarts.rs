@@ -24,11 +24,13 @@ impl Place {
     fn new(name: &str, options: &str) -> Place {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("kept-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir_all(&folder).unwrap();
+        // What routines may write is apart from what is the server's.
+        let open = folder.join("open");
+        std::fs::create_dir_all(&open).unwrap();
         let results = folder.join("results");
         let server = format!("results_dir = {results:?}\nresults_share_percent = 100\n{options}");
         let file = folder.join("farcall.toml");
-        std::fs::write(&file, manifest_of(&server, &format!("modules.tally.writable = [{folder:?}]"))).unwrap();
+        std::fs::write(&file, manifest_of(&server, &format!("modules.tally.writable = [{open:?}]"))).unwrap();
         Place { manifest: file.display().to_string(), folder }
     }
 
@@ -49,7 +51,7 @@ impl Place {
     }
 
     fn marks_file(&self) -> PathBuf {
-        self.folder.join("marks")
+        self.folder.join("open/marks")
     }
 
     /// The numbers that were marked, in order.
