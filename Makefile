@@ -5,7 +5,7 @@ DESTDIR ?=
 STAGE   := $(CURDIR)/build
 PYTHON  := $(STAGE)/venv/bin/python
 
-.PHONY: help build install demo test bench bench-peers wheel java lint fuzz clean
+.PHONY: help build install demo test bench bench-peers wheel java lint fuzz soak clean
 
 help: ## list the targets
 	@echo "Farcall: call a numerical routine on another machine as if it were local."
@@ -50,6 +50,9 @@ lint: ## rustfmt and clippy, where they are installed, and the layout of interfa
 
 fuzz: ## the fuzz loops of the tests, 50 times as long (FARCALL_FUZZ_TIMES)
 	@tools/fuzz.sh
+
+soak: build ## each fault alone and twelve pairs, with 10,000 calls each (FARCALL_SOAK_CALLS, FARCALL_SOAK_SEED)
+	@tools/soak.sh
 
 clean: ## remove everything that was built
 	rm -rf build target

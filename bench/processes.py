@@ -56,6 +56,12 @@ class Bench:
     # The clients to measure, of `rust` and `c`.
     kinds: tuple
 
+    def aside(self, name, stage=None):
+        """The same with a folder of its own, and perhaps of another stage."""
+        folder = self.folder / name
+        folder.mkdir()
+        return dataclasses.replace(self, stage=stage or self.stage, folder=folder)
+
 
 class Child:
     """A process on one core, or several ("0,1"), which is spoken to by lines."""
@@ -186,7 +192,8 @@ class FarcallClient(Client):
 
     def __init__(self, bench, kind, server, core, environment=None):
         command = client_command(kind, bench.stage)
-        super().__init__([*command, server.address], core, {**server.environment, **(environment or {})})
+        super().__init__([*command, server.address], core,
+                         {**server.environment, **libraries_of(bench.stage), **(environment or {})})
 
 
 def java_home(stage):
@@ -229,10 +236,17 @@ def certificates(bench):
     return folder
 
 
+def libraries_of(stage):
+    """An environment in which programs take the libraries of their own stage: they were linked with where that was built,
+    and another may lie there by now."""
+    return {"LD_LIBRARY_PATH": os.pathsep.join(filter(None, (str(stage / "lib"), os.environ.get("LD_LIBRARY_PATH"))))}
+
+
 def client_command(kind, stage):
     """The program of a client under measurement, or None where it was not built."""
     if kind == "python":
-        return [sys.executable, ROOT / "bench/clients/python.py"]
+        own = stage / "venv/bin/python"
+        return [own if own.exists() else sys.executable, ROOT / "bench/clients/python.py"]
     names = {"rust": "farcall-bench-client", "c": "farcall-bench-client-c", "grpc": "farcall-bench-client-grpc",
              "fortran": "farcall-bench-client-fortran"}
     program = stage / "libexec" / names[kind]

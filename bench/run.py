@@ -1,5 +1,6 @@
 # Measures Farcall against a raw C program that moves the same bytes, and against others' systems, and prints ratios.
-"""Usage: bench/run.py [--quick | --smoke] [--only PART]... [--stage DIRECTORY] [--client rust|c]... [--install-peers]
+"""Usage: bench/run.py [--quick | --smoke] [--only PART]... [--stage DIRECTORY] [--client rust|c]... [--against DIRECTORY]
+       bench/run.py --install-peers
 
 Method. Client, server and executable are processes of their own, pinned: `0 | 1` (or nothing) means client on core 0,
 everything else on core 1; `one core` means all on core 0. In every round the raw program, Farcall and whatever it is
@@ -16,6 +17,7 @@ import shutil
 import tempfile
 import time
 
+import against
 import figures
 import peer_programs
 import turns
@@ -55,6 +57,8 @@ def parse():
     parser.add_argument("--only", action="append", choices=PARTS, help="this part alone, or these")
     parser.add_argument("--stage", type=pathlib.Path, default=ROOT / "build", help="where Farcall was built")
     parser.add_argument("--client", action="append", choices=("rust", "c"), help="clients to measure")
+    parser.add_argument("--against", type=pathlib.Path, metavar="STAGE",
+                        help=f"compare with another build instead: {', '.join(against.CONTESTS)}; fails where one is slower")
     parser.add_argument("--install-peers", action="store_true",
                         help="install the systems to compare with (apt and pip), and measure nothing")
     return parser.parse_args()
@@ -77,6 +81,8 @@ def main():
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(options.stage.resolve(), pathlib.Path(folder), output, sizes, kinds)
+        if options.against:
+            return compare(bench, options)
         build_raw(bench.folder)
         print(f"congestion control of all TCP sides: {CONGESTION}; {sizes.rounds} rounds; null: raw against raw\n")
         turns.heading()
@@ -84,6 +90,20 @@ def main():
             if name not in NEED_RUST or client_command("rust", options.stage):
                 PARTS[name](bench)
     print(f"\n{time.monotonic() - began:.0f} s")
+
+
+def compare(bench, options):
+    """This build beside another, in those parts that have both."""
+    stage = options.against.resolve()
+    if not (stage / "bin/farcall").exists():
+        raise SystemExit(f"bench: {stage} holds no build: name a folder as `make build` leaves it in build/")
+    parts = options.only or list(against.CONTESTS)
+    without = [part for part in parts if part not in against.CONTESTS]
+    if without:
+        raise SystemExit(f"bench: {', '.join(without)}: not compared; there are {', '.join(against.CONTESTS)}")
+    slower = against.compare(bench, stage, parts)
+    if slower:
+        raise SystemExit(f"bench: slower than {stage}: {'; '.join(slower)}")
 
 
 if __name__ == "__main__":

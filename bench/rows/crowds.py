@@ -6,24 +6,31 @@ from turns import Turns, figure, row
 
 
 def crowd(bench):
-    """Many processes from nothing: each round has a server of its own, which has started no executable yet."""
+    """Many processes from nothing."""
     count = bench.sizes.crowd
-    manifest = bench.folder / "crowd.toml"
-    manifest.write_text(manifest_of(count))
     command = ["taskset", "-c", "0,1", bench.folder / "rawcrowd", str(count)]
 
     def raw():
         return float(subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout)
 
-    def ours():
-        files, options = ("bench.idl", "crowd.idl"), ("--manifest", manifest)
+    turns = Turns(bench.sizes.rounds, raw, {"ours": starting(bench)}, warm=0)
+    row(f"{count} executables with OpenBLAS, first dgesv: time over {count} C servers", turns.over_anchor("ours"),
+        turns.null(), "<= 3")
+
+
+def starting(bench):
+    """A function that starts them all: each time at a server of its own, which has started no executable yet."""
+    count = bench.sizes.crowd
+    manifest = bench.folder / "crowd.toml"
+    manifest.write_text(manifest_of(count))
+    files, options = ("bench.idl", "crowd.idl"), ("--manifest", manifest)
+
+    def started():
         with FarcallServer(bench, "0,1", "unix", files, options) as server, \
                 FarcallClient(bench, "rust", server, "0,1") as client:
             return float(client.ask("crowd", count))
 
-    turns = Turns(bench.sizes.rounds, raw, {"ours": ours}, warm=0)
-    row(f"{count} executables with OpenBLAS, first dgesv: time over {count} C servers", turns.over_anchor("ours"),
-        turns.null(), "<= 3")
+    return started
 
 
 def manifest_of(count):

@@ -2,12 +2,16 @@
 from processes import FarcallClient, FarcallServer
 from turns import Turns, row
 
+# Clients, what they hold, and the routines of it; and what they call it.
+HANDLES = (("python", "function handles", ("bench.idl",)), ("grpc", "object handles", ("gate.idl",)))
+WORDS = {"python": "handles", "grpc": "objects"}
+
 
 def handles(bench):
     """An array of handles, each with a process of its own, and as many single ones: until all take calls."""
     count = bench.sizes.crowd
-    for kind, what, files in (("python", "function handles", ("bench.idl",)), ("grpc", "object handles", ("gate.idl",))):
-        word = "handles" if kind == "python" else "objects"
+    for kind, what, files in HANDLES:
+        word = WORDS[kind]
         with FarcallServer(bench, "0,1", "unix", files) as server, FarcallClient(bench, kind, server, "0,1") as client:
             turns = Turns(bench.sizes.rounds, client.does(word, count, "singly"),
                           {"ours": client.does(word, count, "together")})

@@ -11,6 +11,7 @@ pub mod machine_memory;
 pub mod mailbox;
 pub mod memory;
 pub mod outlet;
+pub mod owner;
 pub mod packing;
 pub mod plain_file;
 pub mod spawner;

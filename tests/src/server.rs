@@ -124,6 +124,14 @@ impl Server {
         Self::spawn(command, files, None, Directory::new())
     }
 
+    /// The same where it may fail to start.
+    ///
+    /// # Errors
+    /// What it said.
+    pub fn try_start_as(command: Command, files: &[PathBuf]) -> std::result::Result<Server, String> {
+        Self::try_spawn(command, files, None, Directory::new())
+    }
+
     fn spawn(command: Command, files: &[PathBuf], token: Option<PathBuf>, directory: Directory) -> Server {
         Self::try_spawn(command, files, token, directory).unwrap_or_else(|said| panic!("farcall serve: {said}"))
     }

@@ -1,6 +1,6 @@
 //! Where programs of jobs dial in: over TLS with certificates that are made for each job, or by a socket of this host.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{DirBuilder, OpenOptions};
 use std::io::Write;
 use std::os::fd::BorrowedFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use farcall_base::{Error, Result};
 use farcall_interfaces::stream::Listener;
+use farcall_interfaces::{owner, temporary};
 use farcall_spawner_jobs::{Dial, Gate, GateWish};
 use farcall_transport_tls::{ListenerLimits, ServerFiles};
 
@@ -33,6 +34,7 @@ pub fn open(wish: &GateWish<'_>) -> Result<Box<dyn Gate>> {
     let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
     let folder = Own(wish.folder.join(format!("gate-{}-{number}", std::process::id())));
     DirBuilder::new().recursive(true).mode(0o700).create(&folder.0).map_err(system)?;
+    owner::own(&folder.0).map_err(system)?;
     match wish.dial {
         Dial::Tls | Dial::Stdio => Ok(Box::new(certified(wish, folder)?)),
         Dial::Unix => {
@@ -53,7 +55,7 @@ struct Own(PathBuf);
 
 impl Drop for Own {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        temporary::remove(&self.0);
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use farcall_base::{Error, Result};
+use farcall_interfaces::{owner, temporary};
 
 /// Names the folder.
 const VARIABLE: &str = "FARCALL_JOBS";
@@ -14,6 +15,7 @@ const WORDS_BYTES_MAX: u64 = 1000;
 
 pub(super) struct Folder {
     base: PathBuf,
+    swept: bool,
 }
 
 impl Folder {
@@ -25,12 +27,15 @@ impl Folder {
             "" => variable(VARIABLE).unwrap_or_else(home),
             named => PathBuf::from(named),
         };
-        Folder { base: std::path::absolute(&base).unwrap_or(base) }
+        Folder { base: std::path::absolute(&base).unwrap_or(base), swept: false }
     }
 
-    /// Makes it where there is none.
-    pub(super) fn prepare(&self) -> Result<PathBuf> {
+    /// Makes it where there is none, and removes what servers left in it that were killed.
+    pub(super) fn prepare(&mut self) -> Result<PathBuf> {
         private(&self.base)?;
+        if !std::mem::replace(&mut self.swept, true) {
+            sweep(&self.base);
+        }
         Ok(self.base.clone())
     }
 
@@ -48,18 +53,21 @@ impl Folder {
 
     /// Makes a job's, with its ticket.
     pub(super) fn make(&self, job: &str, ticket: &str) -> Result<()> {
-        private(&self.of(job))?;
+        let folder = self.of(job);
+        private(&folder)?;
+        owner::own(&folder).map_err(|error| unprepared(error, &folder))?;
         write_private(&self.ticket_of(job), ticket)
     }
 
     /// Removes a job's.
     pub(super) fn remove(&self, job: &str) {
         // What cannot be removed is this user's to see.
-        let _ = fs::remove_dir_all(self.of(job));
+        temporary::remove(&self.of(job));
     }
 
     /// Removes the whole, unless another server has something in it.
     pub(super) fn leave(&self) {
+        temporary::remove_left();
         let _ = fs::remove_dir(&self.base);
         if let Some(own) = self.base.parent().filter(|folder| folder.ends_with(".farcall")) {
             let _ = fs::remove_dir(own);
@@ -84,6 +92,16 @@ impl Folder {
 const ELSEWHERE: &str =
     "say another folder that the jobs' hosts see: FARCALL_JOBS, or folder of spawner-jobs in farcall.toml";
 
+/// Removes the folders of jobs, and of gates, whose servers are dead.
+fn sweep(base: &Path) {
+    let entries = fs::read_dir(base).into_iter().flatten().flatten();
+    let own = rustix::process::geteuid().as_raw();
+    let is_own = |entry: &fs::DirEntry| entry.metadata().is_ok_and(|data| data.is_dir() && data.uid() == own);
+    for entry in entries.filter(|entry| is_own(entry) && owner::is_left_behind(&entry.path())) {
+        temporary::remove(&entry.path());
+    }
+}
+
 fn private(path: &Path) -> Result<()> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
     made.map_err(|error| Error::system("prepare a job", error).with("path", path.display()).fix(ELSEWHERE))
@@ -95,8 +113,10 @@ fn write_private(path: &Path, text: &str) -> Result<()> {
         // Other hosts are to see it.
         file.sync_all()
     });
-    written.map_err(|error| {
-        let fix = format!("free space there, or {ELSEWHERE}");
-        Error::system("prepare a job", error).with("path", path.display()).fix(fix)
-    })
+    written.map_err(|error| unprepared(error, path))
+}
+
+fn unprepared(error: std::io::Error, path: &Path) -> Error {
+    let fix = format!("free space there, or {ELSEWHERE}");
+    Error::system("prepare a job", error).with("path", path.display()).fix(fix)
 }

@@ -1,6 +1,7 @@
 //! Which process is whose, by the system's word, and how a group ends: by descriptors that name processes for good, never by
 //! a number that somebody told. A number may be another process's by the time it is used, and a module's code may lie.
 
+use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -20,13 +21,16 @@ struct Status {
 }
 
 /// The process that a descriptor names, if it is a child of `parent` that leads a group of its own.
-pub(super) fn leader_of(pidfd: impl AsFd, parent: Pid) -> Option<Pid> {
-    let pid = number_of(&pidfd)?;
-    let status = status(pid)?;
+///
+/// # Errors
+/// When the system cannot be asked, for want of descriptors above all: that says nothing of the process.
+pub(super) fn leader_of(pidfd: impl AsFd, parent: Pid) -> io::Result<Option<Pid>> {
+    let Some(pid) = ask_number(&pidfd)? else { return Ok(None) };
+    let Some(status) = ask_status(pid)? else { return Ok(None) };
     // Read while it lives, or lies unreaped, the number is this process's own.
-    let is_its_own = number_of(&pidfd) == Some(pid);
+    let is_its_own = ask_number(&pidfd)? == Some(pid);
     let is_child = status.parent == raw(parent) && status.group == raw(pid);
-    (is_child && is_its_own).then_some(pid)
+    Ok((is_child && is_its_own).then_some(pid))
 }
 
 /// Signals all of the group that a process leads. One that has ended is no error.
@@ -53,7 +57,7 @@ fn send_to_group(pidfd: impl AsFd, signal: Signal) -> rustix::io::Result<()> {
     if done == 0 {
         Ok(())
     } else {
-        Err(rustix::io::Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(rustix::io::Errno::SRCH))
+        Err(rustix::io::Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(rustix::io::Errno::SRCH))
     }
 }
 
@@ -102,13 +106,34 @@ pub(super) fn kill_descendants(ancestor: Pid) {
 
 /// The number that a descriptor's process has: as long as it is not reaped, nobody else's.
 fn number_of(pidfd: impl AsFd) -> Option<Pid> {
-    let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_fd().as_raw_fd())).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("Pid:"))?;
-    Pid::from_raw(line.trim().parse().ok().filter(|number| *number > 0)?)
+    ask_number(pidfd).ok().flatten()
+}
+
+fn ask_number(pidfd: impl AsFd) -> io::Result<Option<Pid>> {
+    let text = told(&format!("/proc/self/fdinfo/{}", pidfd.as_fd().as_raw_fd()))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Pid:"));
+    Ok(line.and_then(|line| Pid::from_raw(line.trim().parse().ok().filter(|number| *number > 0)?)))
 }
 
 fn status(pid: Pid) -> Option<Status> {
-    let text = std::fs::read_to_string(format!("/proc/{}/stat", raw(pid))).ok()?;
+    ask_status(pid).ok().flatten()
+}
+
+fn ask_status(pid: Pid) -> io::Result<Option<Status>> {
+    Ok(read_status(&told(&format!("/proc/{}/stat", raw(pid)))?))
+}
+
+/// What the system says of a process; nothing of one that is gone.
+fn told(path: &str) -> io::Result<String> {
+    match std::fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH) => {
+            Ok(String::new())
+        }
+        told => told,
+    }
+}
+
+fn read_status(text: &str) -> Option<Status> {
     // Behind the name, which may hold anything: state, parent, group.
     let mut words = text.rsplit_once(')')?.1.split_whitespace();
     let state = *words.next()?.as_bytes().first()?;
@@ -148,15 +173,15 @@ mod tests {
     fn only_a_child_that_leads_its_group_is_taken() {
         let own = rustix::process::getpid();
         let (mut child, pidfd) = start("sleep 60", true);
-        assert_eq!(leader_of(&pidfd, own), Some(Pid::from_child(&child)));
-        assert_eq!(leader_of(&pidfd, Pid::from_child(&child)), None, "it is another's child");
-        assert_eq!(leader_of(std::fs::File::open("/dev/null").unwrap(), own), None, "no process at all");
+        assert_eq!(leader_of(&pidfd, own).unwrap(), Some(Pid::from_child(&child)));
+        assert_eq!(leader_of(&pidfd, Pid::from_child(&child)).unwrap(), None, "it is another's child");
+        assert_eq!(leader_of(std::fs::File::open("/dev/null").unwrap(), own).unwrap(), None, "no process at all");
         let (mut follower, of_follower) = start("sleep 60", false);
-        assert_eq!(leader_of(&of_follower, own), None, "it leads no group");
+        assert_eq!(leader_of(&of_follower, own).unwrap(), None, "it leads no group");
         for (each, descriptor) in [(&mut child, &pidfd), (&mut follower, &of_follower)] {
             each.kill().unwrap();
             each.wait().unwrap();
-            assert_eq!(leader_of(descriptor, own), None);
+            assert_eq!(leader_of(descriptor, own).unwrap(), None);
         }
     }
 

@@ -159,7 +159,8 @@ impl Process {
     ) -> Result<Process> {
         // It sends one. Nothing but want of descriptors here keeps it from arriving.
         let pidfd = pidfd.ok_or_else(|| Error::system("start an executable", rustix::io::Errno::MFILE.into()))?;
-        let group = descent::leader_of(&pidfd, parent).ok_or_else(|| {
+        let leader = descent::leader_of(&pidfd, parent).map_err(|error| Error::system("start an executable", error))?;
+        let group = leader.ok_or_else(|| {
             Error::new(ErrorKind::Protocol, "start an executable", "what its zygote sent is no child of the zygote's")
         })?;
         let missing = wanted.command.rules.missing;

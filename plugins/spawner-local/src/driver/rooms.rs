@@ -162,7 +162,13 @@ impl Drop for Room {
             // Where this is not root, only its owner may look into it.
             let _ = std::os::unix::fs::chown(&self.folder, Some(rustix::process::geteuid().as_raw()), None);
         }
-        let _ = std::fs::remove_dir_all(&self.folder);
+        temporary::remove(&self.folder);
+    }
+}
+
+impl Drop for Rooms {
+    fn drop(&mut self) {
+        temporary::remove_left();
     }
 }
 
