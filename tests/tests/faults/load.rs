@@ -123,6 +123,11 @@ fn is_of_the_connection(error: &Error) -> bool {
     !of_the_call && (matches!(error.kind(), ErrorKind::ConnectionLost | ErrorKind::Unreachable) || error.is_retryable())
 }
 
+/// For how long it is tried again: what may be tried again may as well be the call's own failure.
+fn patience(error: &Error) -> Duration {
+    if error.kind() == ErrorKind::ConnectionLost { BOUND } else { Duration::from_secs(1) }
+}
+
 /// Connects, again and again while the server is away.
 pub fn connect(address: &str, token: &std::path::Path) -> Result<Client> {
     let begun = Instant::now();
@@ -144,7 +149,7 @@ pub fn fetch(client: &mut Client, reconnect: impl Fn() -> Result<Client>, number
     loop {
         let outcome = client.fetch(id, &options).and_then(|mut call| call.wait_for(2 * BOUND));
         match outcome {
-            Err(error) if is_of_the_connection(&error) && begun.elapsed() < BOUND => {
+            Err(error) if is_of_the_connection(&error) && begun.elapsed() < patience(&error) => {
                 std::thread::sleep(PAUSE);
                 if error.kind() == ErrorKind::ConnectionLost {
                     *client = match reconnect() {
