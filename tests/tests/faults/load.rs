@@ -131,8 +131,8 @@ fn patience(error: &Error) -> Duration {
 /// Connects, again and again while the server is away.
 pub fn connect(address: &str, token: &std::path::Path) -> Result<Client> {
     let begun = Instant::now();
-    // By `ssh` there is none.
-    let secret = (!address.starts_with("ssh:")).then(|| token.to_path_buf());
+    // By `ssh`, and on this host, there is none.
+    let secret = address.starts_with("farcall:").then(|| token.to_path_buf());
     let options = ConnectOptions { secret, timeout: BOUND, ..ConnectOptions::default() };
     loop {
         match Client::connect_with(&address.parse().unwrap(), &options) {

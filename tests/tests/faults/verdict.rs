@@ -42,11 +42,13 @@ impl Verdict {
 
     /// Outcomes of calls that were left to the server by callers that are gone.
     fn find_kept(&mut self, world: &World, records: &mut BTreeMap<usize, Record>) {
-        let client = world.try_client();
-        let Ok(mut client) = client else { return self.wrong.push(format!("nobody can connect: {:?}", client.err())) };
         for (number, record) in records.iter_mut().filter(|(_, record)| record.outcome.is_none()) {
-            if let Some(id) = record.kept {
-                record.outcome = Some(fetch(&mut client, || world.try_client(), *number, id));
+            let Some(id) = record.kept else { continue };
+            match world.try_client_of(*number) {
+                Ok(mut client) => {
+                    record.outcome = Some(fetch(&mut client, || world.try_client_of(*number), *number, id));
+                }
+                Err(error) => self.wrong.push(format!("nobody can connect: {error}")),
             }
         }
     }
