@@ -80,7 +80,7 @@ pub fn confine() -> Result<()> {
         Some(_) => Role::Zygote,
         None => Role::Executable,
     };
-    if role == Role::Zygote {
+    if role != Role::Executable {
         // What loses its parent comes here, also of what is started before `main`.
         let _ = rustix::process::set_child_subreaper(Some(getpid()));
     }

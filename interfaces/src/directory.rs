@@ -168,8 +168,10 @@ pub struct PublishedModule {
 pub struct ExecutableImage {
     /// The program.
     pub kind: ImageKind,
-    /// The files that the loader opens for it: all but those of the system.
+    /// The files that the loader opens for it, by paths without links: all but those of the system.
     pub readable: Vec<String>,
+    /// Folders in which an interpreter looks for names.
+    pub listed: Vec<String>,
     /// Whose code it is.
     pub trust: Trust,
     /// Variables set for the executable, on top of the server's own environment.

@@ -18,6 +18,7 @@ pub fn routine(index: usize) -> Result<Arc<PublishedRoutine>> {
     let compiled = farcall_idl::compile("simulated.idl", &text).map_err(Error::from)?;
     let executable = ExecutableImage {
         readable: Vec::new(),
+        listed: Vec::new(),
         trust: Trust::Confined,
         kind: ImageKind::GenericHost { libraries: compiled.libraries.clone() },
         environment: Vec::new(),

@@ -68,6 +68,7 @@ fn publication(folder: &Path, version: u32) -> Publication {
     let module = farcall_idl::compile("m.idl", IDL).unwrap();
     let executable = ExecutableImage {
         readable: Vec::new(),
+        listed: Vec::new(),
         trust: Trust::Confined,
         kind: ImageKind::GenericHost { libraries: vec![library.display().to_string()] },
         environment: Vec::new(),

@@ -38,6 +38,8 @@ pub fn own_files(options: &Options, manifest: Option<&Path>) -> Vec<OwnFile> {
         OwnFile::new("the server's credentials", files.credentials),
         OwnFile::new("the list of revoked certificates", files.revocations),
         OwnFile::new("the token of TCP clients", token_file(options)),
+        OwnFile::new("this user's credentials", farcall_transport_tls::default_credentials()),
+        OwnFile::new("the tickets of jobs", farcall_spawner_jobs::default_folder()),
     ];
     own.extend(farcall_rpc_server::results_folder(options).map(|folder| OwnFile::new("results of kept calls", folder)));
     own.extend(manifest.map(|manifest| OwnFile::new("the manifest", manifest)));
@@ -58,7 +60,7 @@ pub fn is_own(path: &Path, own: &[OwnFile]) -> bool {
 /// What a module could do with files that are there and not for it: a line for each.
 pub fn exposed(whose: &str, grants: &Grants, own: &[OwnFile]) -> Vec<String> {
     let line = |file: &OwnFile| {
-        let real = std::fs::canonicalize(&file.path).ok()?;
+        let real = place_of(&file.path)?;
         let (right, why) = way_to(grants, &real)?;
         let (what, path) = (file.what, file.path.display());
         Some(format!("{whose} may {right} {what} ({path}), {why}"))
@@ -94,9 +96,19 @@ fn way_to(grants: &Grants, real: &Path) -> Option<(&'static str, String)> {
     }
 }
 
+/// Where a path leads, or would if what is missing of it were made.
+fn place_of(path: &Path) -> Option<PathBuf> {
+    let there = path.ancestors().find(|part| part.exists())?;
+    let rest = path.strip_prefix(there).ok()?;
+    there.canonicalize().ok().map(|there| if rest.as_os_str().is_empty() { there } else { there.join(rest) })
+}
+
 /// Whether a file is the granted one, or below a granted folder, by name or by inode.
 fn lies_in(real: &Path, granted: &Path) -> bool {
-    let Ok(metadata) = std::fs::metadata(granted) else { return false };
+    let Ok(metadata) = std::fs::metadata(granted) else {
+        // What is not there may be made later.
+        return place_of(granted).is_some_and(|granted| real.starts_with(&granted) || granted.starts_with(real));
+    };
     let is = |path: &Path| std::fs::metadata(path).is_ok_and(|other| identity(&other) == identity(&metadata));
     // A folder of the server's own is opened by what is granted inside it, too.
     let below = granted.canonicalize().is_ok_and(|granted| real.starts_with(&granted) || granted.starts_with(real));
@@ -138,7 +150,7 @@ mod tests {
         let own = [
             OwnFile::new("the first", open.join("key")),
             OwnFile::new("the second", closed.join("key")),
-            OwnFile::new("the third", open.join("not there")),
+            OwnFile::new("the third", folder.join("later/key")),
         ];
         let text = |path: &Path| vec![path.display().to_string()];
         let grants = |readable, writable| Grants { readable, writable, ..Grants::default() };
@@ -150,9 +162,11 @@ mod tests {
         }
         let lines = said(text(&folder.join("alias")), Vec::new());
         assert!(lines.len() == 1 && lines[0].starts_with("module m may read the second ("), "{lines:?}");
+        let lines = said(text(&folder.join("later")), Vec::new());
+        assert!(lines.len() == 1 && lines[0].starts_with("module m may read the third ("), "{lines:?}");
         let lines = said(text(&folder), text(&closed));
-        assert!(lines.len() == 2 && lines[1].starts_with("module m may write to the second ("), "{lines:?}");
-        assert!(refusal(&lines).unwrap().to_string().contains("and 1 more") && refusal(&[]).is_none());
+        assert!(lines.len() == 3 && lines[1].starts_with("module m may write to the second ("), "{lines:?}");
+        assert!(refusal(&lines).unwrap().to_string().contains("and 2 more") && refusal(&[]).is_none());
         assert!(is_own(&folder.join("alias"), &own) && !is_own(&folder.join("not there"), &own));
         std::fs::remove_dir_all(&folder).unwrap();
     }

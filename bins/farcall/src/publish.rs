@@ -14,7 +14,7 @@ use farcall_interfaces::plain_file;
 use farcall_wire::Publication as HostPublication;
 
 use crate::inspection::finish;
-use crate::python::{Described, Interpreters, is_python};
+use crate::python::{Described, Interpreters, is_python, sources};
 use crate::{shipped, stubs};
 
 /// Longest IDL file, before preprocessing.
@@ -173,11 +173,30 @@ pub fn loaded_files(kind: &ImageKind) -> Vec<String> {
     let files = match kind {
         ImageKind::GenericHost { libraries } => files_of_libraries(libraries),
         ImageKind::Linked { path } => files_of_program(Path::new(path)),
-        // It says itself what it reads.
-        ImageKind::Interpreted { program, .. } => files_of_program(Path::new(program)),
+        // It says itself what it reads; what its source imports lies beside that.
+        ImageKind::Interpreted { program, .. } => {
+            let beside = source_of(kind).map(|file| sources(&file)).unwrap_or_default();
+            files_of_program(Path::new(program)).into_iter().chain(beside).collect()
+        }
     };
-    // A path with a line break cannot be passed on.
-    files.iter().filter_map(|file| file.to_str()).filter(|file| !file.contains('\n')).map(str::to_owned).collect()
+    texts(files)
+}
+
+/// Folders in which an interpreter looks for what the source imports: it reads their names.
+pub fn listed_folders(kind: &ImageKind) -> Vec<String> {
+    let folder = source_of(kind).and_then(|file| file.parent()?.canonicalize().ok());
+    texts(folder.into_iter().filter(|folder| folder.parent().is_some()).collect())
+}
+
+/// The Python file that an image runs.
+fn source_of(kind: &ImageKind) -> Option<PathBuf> {
+    let ImageKind::Interpreted { arguments, .. } = kind else { return None };
+    arguments.last().map(PathBuf::from).filter(|file| is_python(file))
+}
+
+/// A path with a line break cannot be passed on.
+fn texts(paths: Vec<PathBuf>) -> Vec<String> {
+    paths.iter().filter_map(|path| path.to_str()).filter(|path| !path.contains('\n')).map(str::to_owned).collect()
 }
 
 /// What the directory is to know of a module, or of a part of one, that this image runs.
@@ -185,6 +204,7 @@ pub fn part(module: Module, kind: ImageKind) -> Part {
     let backend = module.routines.first().map(|r| r.implementation.backend.clone()).unwrap_or_default();
     let executable = ExecutableImage {
         readable: loaded_files(&kind),
+        listed: listed_folders(&kind),
         trust: Trust::Confined,
         kind,
         environment: Vec::new(),

@@ -16,8 +16,9 @@ use farcall_spawner_local::{Grants, Inspected, Inspection, Inspector};
 use serde_json::Value;
 
 use crate::inspection::{Finished, Giver, finish};
-use crate::publish::loaded_files;
+use crate::publish::{listed_folders, loaded_files};
 use crate::shipped;
+pub use interpreter::sources;
 use interpreter::{Interpreter, Namer};
 
 /// The variable that names the interpreter of files beside which there is no environment.
@@ -88,14 +89,14 @@ impl Interpreters {
     /// # Errors
     /// As [`Inspector::inspect`].
     pub fn inspect(&self, module: &str, kind: ImageKind, file: &Path) -> Result<Inspection> {
-        let readable = loaded_files(&kind);
-        self.inspector.inspect(Inspected { module, kind, readable, trust: self.trust(file) })
+        let (readable, listed) = (loaded_files(&kind), listed_folders(&kind));
+        self.inspector.inspect(Inspected { module, kind, readable, listed, trust: self.trust(file) })
     }
 
     /// What a module may open, with this image.
     pub fn grants(&self, module: &str, image: &ExecutableImage) -> Grants {
-        let (kind, readable) = (image.kind.clone(), image.readable.clone());
-        self.inspector.grants(Inspected { module, kind, readable, trust: image.trust })
+        let (kind, readable, listed) = (image.kind.clone(), image.readable.clone(), image.listed.clone());
+        self.inspector.grants(Inspected { module, kind, readable, listed, trust: image.trust })
     }
 
     /// Runs `source`, which was read from `file`, and asks what it publishes.
@@ -109,7 +110,7 @@ impl Interpreters {
         let interpreter = self.find(&file, &stem)?;
         let image = |first: &[&str]| {
             let words = PROGRAM.iter().chain(first).map(|word| (*word).to_owned());
-            interpreter.image(words.chain([file.display().to_string()]).collect(), &file)
+            interpreter.image(words.chain([file.display().to_string()]).collect())
         };
         let mut inspection = self.inspect(&stem, image(&["--describe"]), &file)?;
         let finished = finish(&mut inspection.command, source.as_bytes(), &self.giver).map_err(|error| {

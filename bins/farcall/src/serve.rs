@@ -151,6 +151,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     let plugins_max = Duration::from_millis(manifest.limits.stop_timeout_ms.saturating_mul(plugins.len() as u64));
     let node = Node::start(&manifest, &plugins)?;
     let own = own_files(&options, arguments.manifest.as_deref());
+    let inspector = interpreters.inspector.clone();
     let mut publisher = Publisher::new(node.service::<DirectoryHandle>(directory::SLOT)?, interpreters, launchers, own);
     publications.iter().try_for_each(|(_, publication)| publisher.check_exposed(publication))?;
     let published = publish_all(&mut publisher, publications)?;
@@ -168,7 +169,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     notify::ready();
     // A private server runs what its user would run as well without it.
     if !arguments.private {
-        say_what_is_missing();
+        say_what_is_missing(&inspector);
     }
     unknown.iter().for_each(|warning| notice(warning));
     if let Some(address) = metrics {
@@ -213,8 +214,8 @@ fn say_where_metrics_are(address: SocketAddr) {
 }
 
 /// What this host cannot hold modules to, and what a server that is root gives them, once.
-fn say_what_is_missing() {
-    if rustix::process::geteuid().is_root() {
+fn say_what_is_missing(inspector: &Inspector) {
+    if rustix::process::geteuid().is_root() && !inspector.names_user_of_all() {
         notice(
             "this server is root, and so are the routines of modules without a user of their own: they read what root may read of \
              the system's files and of what the manifest grants; name one in farcall.toml: limits.user = \"nobody\"",

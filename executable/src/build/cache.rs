@@ -94,12 +94,14 @@ impl Cache {
             .executable_file(module, key, headers)
             .ok_or_else(|| Error::internal("store the executable", "a header vanished during the build"))?;
         // Whatever the umask: the directory is its owner's alone, and a module's own user runs what is in it.
-        fs::set_permissions(executable, Permissions::from_mode(0o755)).map_err(failed)?;
+        open_made(executable).and_then(|file| file.set_permissions(Permissions::from_mode(0o755))).map_err(failed)?;
         fs::rename(executable, &path).map_err(failed)?;
         let list: Vec<u8> = headers.iter().flat_map(|header| [header.as_os_str().as_bytes(), b"\n"].concat()).collect();
-        let draft = executable.with_extension("headers");
-        fs::write(&draft, list).map_err(failed)?;
-        fs::rename(draft, self.headers_file(key)).map_err(failed)?;
+        // Not where a compiler wrote: what lies there may lead anywhere.
+        let draft = self.workspace()?;
+        let file = draft.path().join("headers");
+        fs::write(&file, list).map_err(failed)?;
+        fs::rename(file, self.headers_file(key)).map_err(failed)?;
         self.sweep();
         Ok(path)
     }
@@ -164,6 +166,18 @@ impl Drop for Workspace {
 fn hexadecimal(bytes: &[u8]) -> String {
     // 128 bits are plenty to tell builds apart, and keep names short.
     bytes.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What a linker has made: a file of its own, and no link to somebody else's.
+fn open_made(executable: &Path) -> std::io::Result<fs::File> {
+    use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
+    let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(executable)?;
+    let data = file.metadata()?;
+    if data.is_file() && data.nlink() == 1 {
+        return Ok(file);
+    }
+    Err(std::io::Error::other("the linker left something else than a program"))
 }
 
 #[cfg(test)]

@@ -41,6 +41,30 @@ pub(crate) struct Run<'a> {
     pub confined: Option<Confined<'a>>,
 }
 
+/// Variables that compilers go by: where programs, headers and libraries are, and languages.
+const VARIABLES: [&str; 14] = [
+    "C_INCLUDE_PATH",
+    "COMPILER_PATH",
+    "CPATH",
+    "CPLUS_INCLUDE_PATH",
+    "FARCALL_LIBRARY_DIRECTORY",
+    "GCC_EXEC_PREFIX",
+    "HOME",
+    "LANG",
+    "LD_LIBRARY_PATH",
+    "LIBRARY_PATH",
+    "LD_RUN_PATH",
+    "PATH",
+    "SOURCE_DATE_EPOCH",
+    "TZ",
+];
+/// Beginnings of such names: those of the wrappers of MPIs.
+const VARIABLE_BEGINNINGS: [&str; 5] = ["I_MPI_", "MPICH_", "OMPI_", "OPAL_", "LC_"];
+
+fn is_compilers(name: &str) -> bool {
+    VARIABLES.contains(&name) || VARIABLE_BEGINNINGS.iter().any(|begin| name.starts_with(begin))
+}
+
 /// The confinement of one run.
 #[derive(Clone, Debug)]
 pub(crate) struct Confined<'a> {
@@ -124,6 +148,10 @@ impl Run<'_> {
         let mut command = Command::new(words.next().expect("a command has a program"));
         command.args(words);
         if let Some(confined) = &self.confined {
+            // What else is in the server's environment is none of their business.
+            let kept = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_compilers));
+            let kept: Vec<_> = kept.collect();
+            command.env_clear().envs(kept);
             command.env(RULES_VARIABLE, confined.rules.to_text()).env("TMPDIR", confined.scratch);
         }
         command

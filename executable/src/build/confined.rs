@@ -60,7 +60,7 @@ const COMPILERS: [&str; 33] = [
 ];
 
 /// Beginnings of options that name a program, a library for the compiler itself to load, or a file with more options.
-const PROGRAM_OPTIONS: [&str; 16] = [
+const PROGRAM_OPTIONS: [&str; 19] = [
     "-wrapper",
     "--wrapper",
     "-B",
@@ -76,8 +76,13 @@ const PROGRAM_OPTIONS: [&str; 16] = [
     "--gcc-toolchain",
     "-gcc-toolchain",
     "-fcompare-debug",
+    "-ccbin",
+    "-cc=",
+    "-ld-path",
     "@",
 ];
+/// Long options of a compiler that name none: all others are refused, for `--prefix` is `-B`, and `--for-linker` is `-Xlinker`.
+const LONG_OPTIONS: [&str; 6] = ["--coverage", "--param", "--std=", "--sysroot=", "--target=", "--verbose"];
 /// Options that pass on what follows: to the linker, the assembler and the preprocessor.
 const PASSED_ON: [&str; 3] = ["-Wl,", "-Wa,", "-Wp,"];
 /// The same with what follows as a word of its own.
@@ -107,7 +112,10 @@ pub(crate) fn check_words<'a>(programs: impl IntoIterator<Item = &'a str>, optio
     for option in options {
         let passed = PASSED_ON.iter().find_map(|begin| option.strip_prefix(begin));
         let words = passed.map_or_else(|| vec![option.as_str()], |passed| passed.split(',').collect());
-        let names_program = |word: &&str| PROGRAM_OPTIONS.iter().any(|begin| word.starts_with(begin));
+        let is_long = |word: &str| {
+            passed.is_none() && word.starts_with("--") && !LONG_OPTIONS.iter().any(|known| word.starts_with(known))
+        };
+        let names_program = |word: &&str| is_long(word) || PROGRAM_OPTIONS.iter().any(|begin| word.starts_with(begin));
         if let Some(word) = words.into_iter().find(names_program) {
             return Err(refused("has an option that names a program to run, or more options", word));
         }
@@ -136,17 +144,35 @@ fn is_header(path: &Path) -> bool {
     }
     match path.extension() {
         Some(extension) => HEADERS.iter().any(|known| extension.eq_ignore_ascii_case(known)) && path.is_file(),
-        None => std::fs::metadata(path).is_ok_and(|data| data.is_file() && data.mode() & 0o004 != 0),
+        None => path.is_file() && is_public(path),
     }
+}
+
+/// Whether everybody on this host may read a file.
+fn is_public(path: &Path) -> bool {
+    let has = |path: &Path, bits: u32| std::fs::metadata(path).is_ok_and(|data| data.mode() & bits == bits);
+    let Ok(real) = path.canonicalize() else { return false };
+    has(&real, 0o004) && real.ancestors().skip(1).all(|folder| has(folder, 0o001))
 }
 
 /// What a run of a compiler may read beside the system's files: built up from what its command names.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reads {
+    /// Read, and never executed.
     files: BTreeSet<PathBuf>,
+    /// Installations of compilers, and Farcall's own headers.
+    folders: BTreeSet<PathBuf>,
+    /// The folder of the interface file.
+    base: PathBuf,
 }
 
 impl Reads {
+    /// Of an interface file in this folder.
+    pub fn beside(base: &Path) -> Reads {
+        let base = base.canonicalize().unwrap_or_else(|_| base.to_path_buf());
+        Reads { base, ..Reads::default() }
+    }
+
     /// The headers in a folder and below it: what looks like one, and nothing else that lies there.
     pub fn headers(&mut self, folder: &Path) {
         let mut waiting = VecDeque::from([(folder.to_path_buf(), 0)]);
@@ -176,7 +202,9 @@ impl Reads {
     /// One file that code includes. A link is what it leads to.
     pub fn header(&mut self, path: &Path) {
         let Ok(real) = path.canonicalize() else { return };
-        if is_header(path) && is_header(&real) {
+        // Elsewhere than beside the interface file, what its owner alone may read is nobody's header.
+        let is_open = std::fs::metadata(&real).is_ok_and(|data| data.mode() & 0o044 != 0);
+        if is_header(path) && is_header(&real) && (is_open || real.starts_with(&self.base)) {
             self.files.insert(real);
         }
     }
@@ -202,7 +230,7 @@ impl Reads {
 
     /// A folder of Farcall's own headers, or a compiler's installation.
     pub fn folder(&mut self, folder: &Path) {
-        self.files.extend(folder.canonicalize());
+        self.folders.extend(folder.canonicalize());
     }
 
     /// What options of a command name: `-I`, `-isystem`, `-L` and their like, and files behind `-include`.
@@ -237,7 +265,7 @@ impl Reads {
         let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
         match installation {
             Some(folder) if folder.parent().is_some() && !home.starts_with(folder) => self.folder(folder),
-            _ => self.files.extend([real]),
+            _ => self.folders.extend([real]),
         }
     }
 
@@ -247,7 +275,8 @@ impl Reads {
         Rules {
             network: Network::Off,
             files: Files::Granted,
-            readable: self.files.iter().filter_map(text).collect(),
+            readable: self.folders.iter().filter_map(text).collect(),
+            data: self.files.iter().filter_map(text).collect(),
             writable: text(&scratch.to_path_buf()).into_iter().collect(),
             start_in: text(&directory.to_path_buf()),
             ..Rules::default()
@@ -266,7 +295,12 @@ mod tests {
 
     #[test]
     fn words_that_name_a_program_are_refused() {
-        let wrong: [&[&str]; 14] = [
+        let wrong: [&[&str]; 19] = [
+            &["--prefix=./tools/"],
+            &["--prefix", "./tools/"],
+            &["--for-linker=--plugin=./p.so"],
+            &["--ld-path=./ld"],
+            &["-ccbin", "./cc"],
             &["-wrapper", "./w.sh"],
             &["-O2", "-B./tools"],
             &["-B", "."],

@@ -19,6 +19,8 @@ use super::{BuildOptions, absolute, headers};
 const FORMAT: &str = "farcall executable 1";
 /// An object or archive larger than this is a mistake.
 const OBJECT_BYTES_MAX: u64 = 1 << 30;
+/// A list of headers longer than this is none.
+const RULE_BYTES_MAX: u64 = 16 << 20;
 /// Most bytes of standard output of a compiler: it has nothing to say there.
 const OUTPUT_BYTES_MAX: usize = 1 << 20;
 /// The hungriest C++ wants two or three gigabytes. What wants more than this will not stop there, and would take the
@@ -125,7 +127,7 @@ impl Plan {
             if !source.visible.is_empty() {
                 self.run(&hide_command(source, &object), confined, "keep a class's state to itself")?;
             }
-            rules.push(fs::read_to_string(rule).unwrap_or_default());
+            rules.push(made_text(&rule));
             objects.push(object);
         }
         // The table comes first: its `main` is the one that counts, whatever `Globals` may define.
@@ -138,7 +140,7 @@ impl Plan {
     /// What compiler and linker may read: headers and libraries that their commands name.
     fn confined<'a>(&'a self, workspace: &'a Path) -> Option<Confined<'a>> {
         let by = self.confinement.as_ref()?;
-        let mut reads = Reads::default();
+        let mut reads = Reads::beside(&self.base);
         reads.headers(&self.base);
         // Farcall's own come behind the module's folder.
         let own = self.include.iter().skip(1).filter_map(|option| option.strip_prefix("-I"));
@@ -254,6 +256,13 @@ fn advice(messages: &str) -> &'static str {
     ];
     let found = advices.iter().find(|(mark, _)| messages.contains(mark));
     found.map_or("correct the lines that the compiler names", |(_, advice)| advice)
+}
+
+/// The text of a file that a compiler has made: what it left there may be anything, a pipe that nobody writes to among it.
+fn made_text(file: &Path) -> String {
+    let is_plain = fs::symlink_metadata(file).is_ok_and(|data| data.is_file());
+    let text = is_plain.then(|| plain_file::read_text(file, RULE_BYTES_MAX).ok()).flatten();
+    text.unwrap_or_default()
 }
 
 fn read_object(file: &Path) -> Result<Vec<u8>> {

@@ -50,7 +50,7 @@ pub fn preprocess_with(file: &Path, options: &[String], confinement: Option<&Con
     // It writes nothing: a folder that is not there can be written by nobody.
     let scratch = Path::new("/nonexistent");
     let confined = confinement.map(|by| {
-        let mut reads = Reads::default();
+        let mut reads = Reads::beside(&directory);
         reads.headers(&directory);
         reads.options(&options, &directory);
         reads.compiler("cc");

@@ -1,15 +1,18 @@
 //! Files, by landlock: the system's can be read, what is granted can be written, and nothing else can be opened. And by its
 //! scopes: signals and abstract sockets reach nobody outside.
 
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use farcall_base::{Error, Result};
 use farcall_interfaces::spawner::rules::{Confinement, Rules};
 use farcall_interfaces::spawner::system_files::{DEVICES, installation, readable};
 use landlock::{
-    ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr,
-    RulesetError, Scope, path_beneath_rules,
+    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr, RulesetCreated,
+    RulesetCreatedAttr, RulesetError, Scope, path_beneath_rules,
 };
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 
 /// The newest interface that this code knows; on older kernels less is refused, as [`super::plan`] says.
 const NEWEST: ABI = ABI::V6;
@@ -40,7 +43,24 @@ fn grants(rules: &Rules) -> std::result::Result<RulesetCreated, RulesetError> {
         .handle_access(all)?
         .create()?
         .add_rules(path_beneath_rules(readable, read))?
-        .add_rules(path_beneath_rules(writable, write))
+        .add_rules(path_beneath_rules(writable, write))?
+        .add_rules(without_links(&rules.found, read))?
+        .add_rules(without_links(&rules.data, AccessFs::ReadFile.into()))?
+        .add_rules(without_links(&rules.listed, AccessFs::ReadDir.into()))
+}
+
+/// Rules for paths that had no links when they were found. One that has is another's by now, and is left out.
+fn without_links(
+    paths: &[String],
+    access: BitFlags<AccessFs>,
+) -> impl Iterator<Item = std::result::Result<PathBeneath<OwnedFd>, RulesetError>> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let open = move |path: &String| openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).ok();
+    paths.iter().filter_map(open).map(move |file| {
+        let is_folder = fstat(&file).is_ok_and(|status| FileType::from_raw_mode(status.st_mode) == FileType::Directory);
+        let access = if is_folder { access } else { access & AccessFs::from_file(NEWEST) };
+        Ok(PathBeneath::new(file, access))
+    })
 }
 
 /// Leaves this process nobody to signal, and no abstract socket to reach, but those of processes that come from it. Fails

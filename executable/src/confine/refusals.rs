@@ -17,7 +17,8 @@ pub(super) enum Role {
     Zygote,
     /// It runs calls, or looks into a module.
     Executable,
-    /// It starts executables by an MPI.
+    /// It starts executables by an MPI. A rank can have it start any program (MPI_Comm_spawn): so it is held as a rank is, but
+    /// that it makes process groups, and uses Unix sockets where a batch system's own launcher needs them.
     Launcher,
 }
 
@@ -126,7 +127,11 @@ pub(super) fn refused(rules: &Rules, role: Role, depends_on: &[Option<Pid>]) -> 
     if rules.confinement == Confinement::Owner {
         return match role {
             Role::Executable => Ok(leaving()),
-            Role::Zygote => Ok(Calls::from([(libc::SYS_setsid, Vec::new()), (libc::SYS_setpgid, staying(role)?)])),
+            Role::Zygote => Ok(Calls::from([
+                (libc::SYS_setsid, Vec::new()),
+                (libc::SYS_setpgid, staying(role)?),
+                (libc::SYS_prctl, vec![is(0, libc::PR_SET_CHILD_SUBREAPER as u64)?]),
+            ])),
             Role::Launcher => Ok(Calls::new()),
         };
     }
@@ -142,10 +147,13 @@ pub(super) fn refused(rules: &Rules, role: Role, depends_on: &[Option<Pid>]) -> 
     let strangers = strangers(depends_on)?;
     calls.extend(BY_PROCESS.iter().map(|number| (*number, strangers.clone())));
     if role != Role::Launcher {
-        calls.extend(always(&REFUSED_TO_MODULES));
         calls.insert(libc::SYS_setpgid, staying(role)?);
+    }
+    if role != Role::Launcher || !within_batch_system() {
+        calls.extend(always(&REFUSED_TO_MODULES));
         // A process that goes with its parent goes on doing so.
-        calls.insert(libc::SYS_prctl, vec![clears_death_signal()?]);
+        // What loses its parent comes to where it is found.
+        calls.insert(libc::SYS_prctl, vec![clears_death_signal()?, is(0, libc::PR_SET_CHILD_SUBREAPER as u64)?]);
         calls.insert(libc::SYS_fcntl, SIGNALLING_ORDERS.iter().map(|order| is(1, *order)).collect::<Result<_>>()?);
         calls.insert(libc::SYS_ioctl, REFUSED_REQUESTS.iter().map(|request| is(1, *request)).collect::<Result<_>>()?);
     }
@@ -157,6 +165,11 @@ pub(super) fn refused(rules: &Rules, role: Role, depends_on: &[Option<Pid>]) -> 
     calls.insert(libc::SYS_setpriority, vec![is_not(0, u64::from(libc::PRIO_PROCESS))?, is_not(1, 0)?]);
     calls.insert(libc::SYS_ioprio_set, vec![is_not(0, IOPRIO_WHO_PROCESS)?, is_not(1, 0)?]);
     Ok(calls)
+}
+
+/// Whether this host's part of a batch system's job is where an MPI starts its processes.
+fn within_batch_system() -> bool {
+    std::env::var_os("SLURM_JOB_ID").is_some()
 }
 
 /// How an executable that a zygote has forked would leave its group.
@@ -183,7 +196,8 @@ fn sockets(rules: &Rules, role: Role) -> Result<Calls> {
     let mut calls = Calls::new();
     match rules.network {
         Network::Off => calls.extend(always(&REFUSED_WITHOUT_NETWORK)),
-        Network::On if role == Role::Launcher => return Ok(calls),
+        // Slurm's own launcher proves who it is over a Unix socket (munge).
+        Network::On if role == Role::Launcher && within_batch_system() => return Ok(calls),
         Network::On => {
             let others = |family: &i32| condition(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, *family as u64);
             let all = NETWORK_FAMILIES.iter().map(others).collect::<Result<Vec<_>>>()?;

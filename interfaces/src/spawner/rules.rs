@@ -30,6 +30,12 @@ pub struct Rules {
     pub confinement: Confinement,
     /// Files and directories that can be read and executed.
     pub readable: Vec<String>,
+    /// The same of what was found when the module was published, by paths without links: what has become a link is not opened.
+    pub found: Vec<String>,
+    /// Files that can be read, and not executed, by paths without links.
+    pub data: Vec<String>,
+    /// Directories whose names can be read, and nothing else.
+    pub listed: Vec<String>,
     /// Files and directories that can be written as well.
     pub writable: Vec<String>,
     /// The working directory, writable, and where temporary files go.
@@ -105,7 +111,14 @@ impl Rules {
         for (name, number) in numbers.into_iter().filter_map(|(name, number)| Some((name, number?))) {
             line(name, &number.to_string());
         }
-        let lists = [("read", &self.readable), ("write", &self.writable), ("cgroup", &self.cgroups)];
+        let lists = [
+            ("read", &self.readable),
+            ("found", &self.found),
+            ("data", &self.data),
+            ("list", &self.listed),
+            ("write", &self.writable),
+            ("cgroup", &self.cgroups),
+        ];
         lists.into_iter().for_each(|(name, list)| list.iter().for_each(|path| line(name, path)));
         self.folder.iter().for_each(|folder| line("folder", folder));
         self.start_in.iter().for_each(|folder| line("start", folder));
@@ -145,6 +158,9 @@ impl Rules {
             "descriptors" => self.descriptors_max = Some(number()?),
             "tasks" => self.tasks_of_user_max = Some(number()?),
             "read" => self.readable.push(value.to_string()),
+            "found" => self.found.push(value.to_string()),
+            "data" => self.data.push(value.to_string()),
+            "list" => self.listed.push(value.to_string()),
             "write" => self.writable.push(value.to_string()),
             "cgroup" => self.cgroups.push(value.to_string()),
             "folder" => self.folder = Some(value.to_string()),
@@ -181,6 +197,9 @@ mod tests {
             files: Files::Granted,
             confinement: Confinement::Owner,
             readable: vec!["/usr".into(), "/a folder with blanks".into()],
+            found: vec!["/home/x/libx.so".into()],
+            data: vec!["/home/x/x.h".into()],
+            listed: vec!["/home/x".into()],
             writable: vec!["/tmp/x".into()],
             folder: Some("/tmp/farcall 1".into()),
             start_in: Some("/data/of mine".into()),

@@ -93,6 +93,7 @@ fn show(action: Action) -> Vec<String> {
 pub(crate) fn publication(module: &str, routines: &[&str]) -> Publication {
     let executable = ExecutableImage {
         readable: Vec::new(),
+        listed: Vec::new(),
         trust: Trust::Confined,
         kind: ImageKind::GenericHost { libraries: Vec::new() },
         environment: Vec::new(),

@@ -45,6 +45,7 @@ fn published_from(text: &str, generation: u64) -> Vec<Arc<PublishedRoutine>> {
     let compiled = farcall_idl::compile("routines.idl", text).unwrap().with_methods();
     let image = ExecutableImage {
         readable: Vec::new(),
+        listed: Vec::new(),
         trust: Trust::Confined,
         kind: ImageKind::GenericHost { libraries: compiled.libraries.clone() },
         environment: Vec::new(),

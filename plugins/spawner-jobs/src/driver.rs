@@ -22,6 +22,7 @@ use crate::request;
 use crate::state::{Number, Settings, State};
 use crate::step::{Action, Event, step};
 use folder::Folder;
+pub(crate) use folder::default_folder;
 use lines::{Greeting, Newborn, PilotLine};
 use program::{Program, Said};
 

@@ -86,6 +86,7 @@ fn event(text: &str) -> Event {
             let image = ExecutableImage {
                 kind,
                 readable: Vec::new(),
+                listed: Vec::new(),
                 trust: Trust::Confined,
                 environment,
                 backend,

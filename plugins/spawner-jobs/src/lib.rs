@@ -12,6 +12,11 @@ use farcall_interfaces::jobs::JobsHandle;
 use farcall_interfaces::spawner::{JOBS_SLOT, SpawnerHandle};
 use farcall_kernel::{Options, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox};
 
+/// Where the tickets of jobs lie, unless the manifest names another folder.
+pub fn default_folder() -> std::path::PathBuf {
+    driver::default_folder()
+}
+
 pub use gate::{Dial, Gate, GateWish, OpenGate};
 use state::Settings;
 

@@ -55,6 +55,7 @@ fn start(request: u64, executable: ExecutableId) -> Event {
     let kind = ImageKind::Linked { path: "/x".to_string() };
     let image = ExecutableImage {
         readable: Vec::new(),
+        listed: Vec::new(),
         trust: Trust::Confined,
         kind,
         environment: Vec::new(),

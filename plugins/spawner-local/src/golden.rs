@@ -81,6 +81,7 @@ fn image(words: &[&str]) -> ExecutableImage {
     };
     let mut image = ExecutableImage {
         readable: Vec::new(),
+        listed: Vec::new(),
         trust: Trust::Confined,
         kind,
         environment: Vec::new(),

@@ -167,6 +167,8 @@ impl Limits {
                 false => Confinement::Module,
             },
             readable,
+            found: image.readable.clone(),
+            listed: image.listed.clone(),
             writable: list(&self.writable),
             start_in: self.start_in(image),
             missing: if self.required == Some(true) { Missing::Refused } else { Missing::Allowed },
@@ -260,14 +262,13 @@ fn own_folder(image: &ExecutableImage) -> Option<String> {
     Some(folder.display().to_string())
 }
 
-/// The files that a module consists of.
+/// The program of a module, and what an interpreter says that it reads.
 fn own_files(image: &ExecutableImage) -> Vec<String> {
-    let program = match &image.kind {
+    match &image.kind {
         ImageKind::GenericHost { .. } => Vec::new(),
         ImageKind::Linked { path } => vec![path.clone()],
         ImageKind::Interpreted { readable, .. } => readable.clone(),
-    };
-    program.into_iter().chain(image.readable.iter().cloned()).collect()
+    }
 }
 
 /// A user and its group in the text of /etc/passwd, or as `UID:GID`.
@@ -300,6 +301,7 @@ mod tests {
     fn processes_start_where_the_manifest_says() {
         let image = |kind| ExecutableImage {
             readable: Vec::new(),
+            listed: Vec::new(),
             trust: Trust::Confined,
             kind,
             environment: Vec::new(),

@@ -38,6 +38,7 @@ impl Shell {
         let environment = vec![("FROM_MODULE".to_string(), "2".to_string())];
         let image = ExecutableImage {
             readable: Vec::new(),
+            listed: Vec::new(),
             trust: Trust::Confined,
             kind,
             environment,
@@ -192,6 +193,7 @@ fn a_node_that_stops_takes_its_executables_with_it() {
     let (exited, has_exited) = question().unwrap();
     let image = ExecutableImage {
         readable: Vec::new(),
+        listed: Vec::new(),
         trust: Trust::Confined,
         kind: ImageKind::GenericHost { libraries: Vec::new() },
         environment: Vec::new(),

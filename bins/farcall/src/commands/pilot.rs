@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::publish::loaded_files;
+use crate::publish::{listed_folders, loaded_files};
 use clap::Args;
 use farcall_base::{Clock, Error, ErrorKind, ExecutableId, Instant, Result, SystemClock};
 use farcall_interfaces::directory::{ExecutableImage, ImageKind, Trust};
@@ -318,8 +318,9 @@ impl Pilot {
         let ranks = start.ranks;
         let trust = if start.is_owners { Trust::Owner } else { Trust::Confined };
         // As the files of this host are.
-        let readable = loaded_files(&kind);
-        let image = ExecutableImage { kind, readable, trust, environment, backend, ranks, launcher, module_text: text };
+        let (readable, listed) = (loaded_files(&kind), listed_folders(&kind));
+        let image =
+            ExecutableImage { kind, readable, listed, trust, environment, backend, ranks, launcher, module_text: text };
         let started = self.sender.reply(move |answer| News::Started(executable, answer))?;
         let exited = self.sender.reply(News::Exited)?;
         self.running.insert(executable, Running::default());

@@ -57,7 +57,9 @@ impl Interpreter {
         // What the manifest grants is granted to this, too.
         let readable = loaded_files(&kind);
         let trust = interpreters.trust(file);
-        let granted = interpreters.inspector.grants(Inspected { module, kind: kind.clone(), readable, trust }).readable;
+        let listed = Vec::new();
+        let asked = Inspected { module, kind: kind.clone(), readable, listed, trust };
+        let granted = interpreters.inspector.grants(asked).readable;
         let mut inspection = interpreters.inspect(module, kind, file)?;
         let finished = finish(&mut inspection.command, b"", &interpreters.giver).map_err(named)?;
         if !finished.status.success() {
@@ -79,10 +81,8 @@ impl Interpreter {
     }
 
     /// How it runs a file.
-    pub fn image(&self, arguments: Vec<String>, file: &Path) -> ImageKind {
-        let mut readable = self.readable.clone();
-        readable.extend(sources(file).iter().map(|path| path.display().to_string()));
-        ImageKind::Interpreted { program: self.program.clone(), arguments, readable }
+    pub fn image(&self, arguments: Vec<String>) -> ImageKind {
+        ImageKind::Interpreted { program: self.program.clone(), arguments, readable: self.readable.clone() }
     }
 
     /// What the publisher should know of what it reads.
@@ -124,7 +124,7 @@ impl Namer<'_> {
 }
 
 /// A file, and what it can import from beside it: other files of Python, and packages. Nothing else that lies there.
-fn sources(file: &Path) -> Vec<PathBuf> {
+pub fn sources(file: &Path) -> Vec<PathBuf> {
     let entries = file.parent().into_iter().flat_map(std::fs::read_dir).flatten().flatten().take(SOURCES_MAX);
     let named = |path: &Path| {
         path.extension().is_some_and(|extension| ["py", "pyi", "so"].iter().any(|known| extension == *known))
@@ -134,7 +134,7 @@ fn sources(file: &Path) -> Vec<PathBuf> {
         (named(path) && path.canonicalize().is_ok_and(|real| named(&real))) || path.join("__init__.py").is_file()
     };
     let beside = entries.map(|entry| entry.path()).filter(is_source);
-    std::iter::once(file.to_path_buf()).chain(beside).collect()
+    std::iter::once(file.to_path_buf()).chain(beside).filter_map(|path| path.canonicalize().ok()).collect()
 }
 
 /// The folder whose `bin` a program lies in.

@@ -171,11 +171,23 @@ impl Publisher {
             let message = format!("{} is a file of the server's own, and no interface", file.display());
             return Err(Error::new(ErrorKind::PermissionDenied, "publish a module", message).fix("name another file"));
         }
+        self.check_name(&file)?;
         let (publication, warnings) = publication(&file, &self.interpreters).map_err(explained)?;
         self.check_exposed(&publication)?;
         let report = report(&publication, warnings);
         self.publish(&file, publication)?;
         Ok(report)
+    }
+
+    /// A mistake is shown with its line: so a publisher names files that are interfaces by their names, and no others, on a
+    /// server that is for others.
+    fn check_name(&self, file: &Path) -> Result<()> {
+        if self.interpreters.publisher != crate::python::Publisher::Anybody || names_interface(file) {
+            return Ok(());
+        }
+        let message = format!("{} is no interface by its name", file.display());
+        Err(Error::new(ErrorKind::InvalidSource, "publish a module", message)
+            .fix("name it FILE.idl, or FILE.py for Python; a link is what it leads to"))
     }
 
     fn withdraw(&mut self, module: &str, visible: &Visible) -> Result<()> {
@@ -234,6 +246,21 @@ impl Publisher {
     fn ask(&self, request: Request) -> Result<Response> {
         self.directory.ask_and_wait(request, DIRECTORY_TIMEOUT)
     }
+}
+
+/// Whether a file is an interface, Python's, a list of stub executables or one of these, or source code, by its own name and by
+/// that of what it leads to.
+fn names_interface(file: &Path) -> bool {
+    const ENDINGS: [&str; 18] = [
+        "idl", "py", "nrf", "ngdef", "ldif", "c", "cc", "cpp", "cxx", "f", "for", "f77", "f90", "f95", "h", "so", "o",
+        "a",
+    ];
+    let fits = |path: &Path| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_lowercase();
+        let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+        name.starts_with("_stub_") || (!name.starts_with('.') && ENDINGS.contains(&ending))
+    };
+    fits(file) && file.canonicalize().map_or(true, |real| fits(&real))
 }
 
 /// A file that was cut off while it was written has no table either, and would open every module to every certificate.

@@ -18,6 +18,11 @@ pub(super) struct Folder {
     swept: bool,
 }
 
+/// Where tickets lie that no manifest names a folder for.
+pub(crate) fn default_folder() -> PathBuf {
+    Folder::new("").base
+}
+
 impl Folder {
     /// The one that the manifest names, or the user's.
     pub(super) fn new(named: &str) -> Folder {

@@ -66,6 +66,8 @@ pub struct Inspected<'a> {
     pub kind: ImageKind,
     /// The files that the loader opens for that.
     pub readable: Vec<String>,
+    /// Folders in which an interpreter looks for names.
+    pub listed: Vec<String>,
     /// Whose code it is.
     pub trust: Trust,
 }
@@ -82,6 +84,11 @@ impl Inspector {
     /// The interpreter that the options name for a module.
     pub fn python(&self, module: &str) -> Option<String> {
         self.settings.limits_of(module).python().map(str::to_owned)
+    }
+
+    /// Whether all modules have a user, but for those of which the options say another.
+    pub fn names_user_of_all(&self) -> bool {
+        self.settings.limits_of("").user().is_some()
     }
 
     /// Whether modules are confined whoever published them.
@@ -105,7 +112,7 @@ impl Inspector {
         };
         let system = system_files::readable().map(str::to_owned);
         let own = system_files::installation().into_iter().map(|file| file.display().to_string());
-        let readable = system.chain(own).chain(rules.readable).collect();
+        let readable = system.chain(own).chain(rules.readable).chain(rules.found).collect();
         let own_user = || find_user(limits.user()?, &passwd()).ok();
         let server = rustix::process::geteuid().as_raw();
         let has_own_user = own_user().is_some_and(|(user, _)| user != server);
@@ -131,6 +138,7 @@ impl Inspector {
 fn image(inspected: Inspected<'_>) -> ExecutableImage {
     ExecutableImage {
         readable: inspected.readable,
+        listed: inspected.listed,
         trust: inspected.trust,
         kind: inspected.kind,
         environment: Vec::new(),

@@ -357,6 +357,9 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         if !self.reaped {
+            if self.meeting.is_some() {
+                descent::kill_descendants(self.group);
+            }
             self.signal_group(Signal::Kill);
             self.meeting.iter().for_each(|meeting| meeting.end_all());
             if let Origin::Spawned(child) = &mut self.origin {

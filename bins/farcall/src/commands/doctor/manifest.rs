@@ -36,7 +36,7 @@ fn granted(path: &Path) -> Result<Vec<String>> {
     let inspector = spawner.map_or_else(|| Ok(Inspector::default()), |entry| Inspector::new(&entry.options))?;
     let grants = |module| {
         let kind = ImageKind::GenericHost { libraries: Vec::new() };
-        inspector.grants(Inspected { module, kind, readable: Vec::new(), trust: Trust::Confined })
+        inspector.grants(Inspected { module, kind, readable: Vec::new(), listed: Vec::new(), trust: Trust::Confined })
     };
     let of_all = grants("");
     let mut lines = exposed("every module", &of_all, &own);
