@@ -83,7 +83,7 @@ fn way_to(grants: &Grants, real: &Path) -> Option<(&'static str, String)> {
     match grants.files {
         FileGrants::Owner => None,
         FileGrants::All => {
-            let opens = !grants.has_own_user && !is_public(real);
+            let opens = real.exists() && !grants.has_own_user && !is_public(real);
             opens.then(|| ("read", "for files = \"all\" opens every file that the server's user can read".to_owned()))
         }
         FileGrants::Granted => {

@@ -1,7 +1,7 @@
 //! Files, by landlock: the system's can be read, what is granted can be written, and nothing else can be opened. And by its
 //! scopes: signals and abstract sockets reach nobody outside.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 
 use farcall_base::{Error, Result};
@@ -12,7 +12,7 @@ use landlock::{
     RulesetCreatedAttr, RulesetError, Scope, path_beneath_rules,
 };
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
+use rustix::fs::{FileType, Mode, OFlags, fstat, open};
 
 /// The newest interface that this code knows; on older kernels less is refused, as [`super::plan`] says.
 const NEWEST: ABI = ABI::V6;
@@ -54,13 +54,18 @@ fn without_links(
     paths: &[String],
     access: BitFlags<AccessFs>,
 ) -> impl Iterator<Item = std::result::Result<PathBeneath<OwnedFd>, RulesetError>> {
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let open = move |path: &String| openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).ok();
-    paths.iter().filter_map(open).map(move |file| {
+    paths.iter().filter_map(|path| open_itself(path)).map(move |file| {
         let is_folder = fstat(&file).is_ok_and(|status| FileType::from_raw_mode(status.st_mode) == FileType::Directory);
         let access = if is_folder { access } else { access & AccessFs::from_file(NEWEST) };
         Ok(PathBeneath::new(file, access))
     })
+}
+
+/// A path that leads to itself. Not by `openat2`, which is answered as unknown in ranks: a launcher's filter holds them already.
+fn open_itself(path: &str) -> Option<OwnedFd> {
+    let file = open(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let real = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
+    (real.as_os_str() == path).then_some(file)
 }
 
 /// Leaves this process nobody to signal, and no abstract socket to reach, but those of processes that come from it. Fails

@@ -18,7 +18,7 @@ pub(super) enum Role {
     /// It runs calls, or looks into a module.
     Executable,
     /// It starts executables by an MPI. A rank can have it start any program (MPI_Comm_spawn): so it is held as a rank is, but
-    /// that it makes process groups, and uses Unix sockets where a batch system's own launcher needs them.
+    /// that it makes process groups and Unix sockets. Within a batch system it may make sessions, too.
     Launcher,
 }
 
@@ -196,8 +196,8 @@ fn sockets(rules: &Rules, role: Role) -> Result<Calls> {
     let mut calls = Calls::new();
     match rules.network {
         Network::Off => calls.extend(always(&REFUSED_WITHOUT_NETWORK)),
-        // Slurm's own launcher proves who it is over a Unix socket (munge).
-        Network::On if role == Role::Launcher && within_batch_system() => return Ok(calls),
+        // Its processes dial their server before they are confined, and a batch system's own launcher proves who it is so (munge).
+        Network::On if role == Role::Launcher => return Ok(calls),
         Network::On => {
             let others = |family: &i32| condition(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, *family as u64);
             let all = NETWORK_FAMILIES.iter().map(others).collect::<Result<Vec<_>>>()?;

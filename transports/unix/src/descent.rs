@@ -1,8 +1,9 @@
 //! Whether a process was started by this one: what a server starts has its user, and is not its owner for that.
 //!
 //! A routine's process cannot leave its process group and comes to its zygote when it loses its parent, so that it, or the
-//! leader of its group, descends from the server however often it forks. And all of them have given up new privileges, for
-//! good: that tells them from programs of the owner's which a server that is a container's first process has adopted.
+//! leader of its group, descends from the server however often it forks. What an MPI's launcher started can lose all of
+//! these; but like every process of a module it has given up new privileges, and has more filters of system calls than its
+//! server, for good. A shell beside the server has as many as that.
 
 use std::fs;
 
@@ -29,7 +30,10 @@ fn was_started_by(server: u32, pid: u32) -> bool {
         return false;
     }
     let Some((_, group)) = parent_and_group(pid) else { return true };
-    has_no_new_privileges(pid) && (descends(server, pid) || (group != pid && descends(server, group)))
+    let Some((privileges_are_given_up, filters)) = limits_of(pid) else { return true };
+    let comes_from_here = || descends(server, pid) || (group != pid && descends(server, group));
+    let has_more_filters = || limits_of(server).is_some_and(|(_, own)| filters > own);
+    privileges_are_given_up && (has_more_filters() || comes_from_here())
 }
 
 fn descends(server: u32, pid: u32) -> bool {
@@ -47,9 +51,11 @@ fn descends(server: u32, pid: u32) -> bool {
     true
 }
 
-fn has_no_new_privileges(pid: u32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    status.lines().any(|line| line.strip_prefix("NoNewPrivs:").is_some_and(|value| value.trim() == "1"))
+/// Whether a process has given up new privileges, and how many filters of system calls it has; no number before Linux 5.9.
+fn limits_of(pid: u32) -> Option<(bool, u32)> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let value = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u32>().ok());
+    Some((value("NoNewPrivs:") == Some(1), value("Seccomp_filters:").unwrap_or(0)))
 }
 
 #[cfg(test)]
