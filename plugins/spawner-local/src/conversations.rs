@@ -64,7 +64,7 @@ fn start(request: u64, executable: ExecutableId) -> Event {
         launcher: String::new(),
         module_text: Arc::from([]),
     };
-    Event::Start { request, executable, module: String::new(), image }
+    Event::Start { request, executable, module: String::new(), image: Box::new(image) }
 }
 
 /// Something that may happen in this world; also what is said of executables that are not there.

@@ -245,7 +245,7 @@ impl Driver {
         let Start { executable, module, image, started, exited } = start;
         self.requests += 1;
         self.asked.insert(self.requests, Reports { started: Some(started), exited });
-        self.events.push_back(Event::Start { request: self.requests, executable, module, image });
+        self.events.push_back(Event::Start { request: self.requests, executable, module, image: Box::new(image) });
     }
 
     /// Ends the rest of the process's group, and reaps it or has it reaped.

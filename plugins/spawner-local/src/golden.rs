@@ -46,7 +46,7 @@ fn event(request: u64, words: &[&str]) -> Event {
     match words {
         ["start", _, image @ ..] => {
             let module = "m".to_string();
-            Event::Start { request, executable, module, image: self::image(image) }
+            Event::Start { request, executable, module, image: Box::new(self::image(image)) }
         }
         ["stop", _, "grace", grace] => Event::Stop { executable, grace: Duration::from_millis(grace.parse().unwrap()) },
         ["spawned", _] => Event::Spawned { executable },

@@ -21,7 +21,7 @@ const SOCKET_NUMBER: &str = "0";
 /// What happens to the spawner.
 pub(crate) enum Event {
     /// Somebody asks for a start; `request` names the addresses of its reports.
-    Start { request: u64, executable: ExecutableId, module: String, image: ExecutableImage },
+    Start { request: u64, executable: ExecutableId, module: String, image: Box<ExecutableImage> },
     /// Somebody asks for an end.
     Stop { executable: ExecutableId, grace: Duration },
     /// A `Spawn` was done.
