@@ -40,7 +40,7 @@ use end::{End, signals_taken};
 use folder::PrivateFolder;
 use guard::EndGuard;
 use keeper::Keeper;
-use publisher::Publisher;
+use publisher::{Publisher, check_exposed};
 
 /// Open files that a server needs for itself and a call or two: some 40.
 const DESCRIPTORS_FEWEST: u64 = 64;
@@ -149,11 +149,12 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     })?;
     let drain_max = Duration::from_millis(options.drain_ms);
     let plugins_max = Duration::from_millis(manifest.limits.stop_timeout_ms.saturating_mul(plugins.len() as u64));
-    let node = Node::start(&manifest, &plugins)?;
+    // Before anybody can connect, who would find nothing.
     let own = own_files(&options, arguments.manifest.as_deref());
+    publications.iter().try_for_each(|(_, publication)| check_exposed(publication, &interpreters, &own))?;
     let inspector = interpreters.inspector.clone();
+    let node = Node::start(&manifest, &plugins)?;
     let mut publisher = Publisher::new(node.service::<DirectoryHandle>(directory::SLOT)?, interpreters, launchers, own);
-    publications.iter().try_for_each(|(_, publication)| publisher.check_exposed(publication))?;
     let published = publish_all(&mut publisher, publications)?;
     let rpc = node.service::<RpcHandle>(farcall_rpc_server::SLOT)?;
     if let Some(path) = &arguments.manifest {

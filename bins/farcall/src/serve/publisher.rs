@@ -87,25 +87,6 @@ impl Publisher {
         unknown.into_iter().chain(launched).map(|words| format!("{words}, which is not published (yet?)")).collect()
     }
 
-    /// What a module may do with files that are not for it.
-    pub fn exposed(&self, publication: &Publication) -> Vec<String> {
-        let module = &publication.module;
-        let parts = publication.parts.iter().map(|part| self.interpreters.grants(module, &part.executable));
-        let mut all: Vec<String> =
-            parts.flat_map(|grants| exposed(&format!("module {module}"), &grants, &self.own)).collect();
-        // Programs of one module may do the same, but for their own files.
-        all.dedup();
-        all
-    }
-
-    /// Refuses a module that could open files of the server's own.
-    ///
-    /// # Errors
-    /// `PermissionDenied`, with the first of them.
-    pub fn check_exposed(&self, publication: &Publication) -> Result<()> {
-        refusal(&self.exposed(publication)).map_or(Ok(()), Err)
-    }
-
     /// Publishes a module that was made from `file`.
     pub fn publish(&mut self, file: &Path, mut publication: Publication) -> Result<()> {
         let module = publication.module.clone();
@@ -173,7 +154,7 @@ impl Publisher {
         }
         self.check_name(&file)?;
         let (publication, warnings) = publication(&file, &self.interpreters).map_err(explained)?;
-        self.check_exposed(&publication)?;
+        check_exposed(&publication, &self.interpreters, &self.own)?;
         let report = report(&publication, warnings);
         self.publish(&file, publication)?;
         Ok(report)
@@ -207,7 +188,7 @@ impl Publisher {
                 .with("file", file.display())
                 .fix(format!("farcall publish {}; farcall withdraw {module}", file.display())));
         }
-        self.check_exposed(&publication)?;
+        check_exposed(&publication, &self.interpreters, &self.own)?;
         let report = report(&publication, warnings);
         self.publish(&file, publication)?;
         Ok(report)
@@ -246,6 +227,19 @@ impl Publisher {
     fn ask(&self, request: Request) -> Result<Response> {
         self.directory.ask_and_wait(request, DIRECTORY_TIMEOUT)
     }
+}
+
+/// Refuses a module that could open files of the server's own.
+///
+/// # Errors
+/// `PermissionDenied`, with the first of them.
+pub fn check_exposed(publication: &Publication, interpreters: &Interpreters, own: &[OwnFile]) -> Result<()> {
+    let module = &publication.module;
+    let parts = publication.parts.iter().map(|part| interpreters.grants(module, &part.executable));
+    let mut all: Vec<String> = parts.flat_map(|grants| exposed(&format!("module {module}"), &grants, own)).collect();
+    // Programs of one module may do the same, but for their own files.
+    all.dedup();
+    refusal(&all).map_or(Ok(()), Err)
 }
 
 /// Whether a file is an interface, Python's, a list of stub executables or one of these, or source code, by its own name and by
