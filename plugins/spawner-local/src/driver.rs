@@ -32,6 +32,9 @@ use zygotes::{News, Wanted, ZygoteId, Zygotes};
 const MESSAGES_PER_TURN: usize = 64;
 /// Reads in which a pipe gives what was in it, at most: whoever writes on and on is not waited for.
 const READS_MAX: usize = 16;
+/// For so long a launcher of MPI's is quiet when nothing is on its way any more, in nanoseconds; and so long it is listened to.
+const LAUNCHER_QUIET_NS: i64 = 100_000_000;
+const LAUNCHER_MAX: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Tells zygotes of a room that was made again from those of the one before.
 const ROOM_VARIABLE: &str = "FARCALL_ROOM";
@@ -200,8 +203,24 @@ impl Driver {
     }
 
     fn hush(&mut self, executable: ExecutableId) {
+        self.await_launcher(executable);
         self.collect_all_output(executable);
         self.hear_out(executable);
+    }
+
+    /// What MPI's processes have written is on its way through their launcher, which says of nothing that it was the last.
+    fn await_launcher(&mut self, executable: ExecutableId) {
+        let begin = self.clock.now();
+        while self.clock.now().since(begin) < LAUNCHER_MAX {
+            let Some(process) = self.running.get(&executable).filter(|process| process.is_launched()) else { return };
+            let mut pipes: Vec<PollFd<'_>> =
+                process.pipes().map(|(_, pipe)| PollFd::from_borrowed_fd(pipe, PollFlags::IN)).collect();
+            let quiet = Timespec { tv_sec: 0, tv_nsec: LAUNCHER_QUIET_NS };
+            if pipes.is_empty() || !poll(&mut pipes, Some(&quiet)).is_ok_and(|ready| ready > 0) {
+                return;
+            }
+            self.collect_all_output(executable);
+        }
     }
 
     fn hear_out(&mut self, executable: ExecutableId) {

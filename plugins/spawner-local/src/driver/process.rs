@@ -241,6 +241,11 @@ impl Process {
         (!self.reaped).then(|| self.pidfd.as_fd())
     }
 
+    /// Whether MPI starts its processes.
+    pub(super) fn is_launched(&self) -> bool {
+        self.meeting.is_some()
+    }
+
     /// What is readable when the first of MPI's processes has come, until it has.
     pub(super) fn awaited(&self) -> Option<BorrowedFd<'_>> {
         self.meeting.as_ref().filter(|_| self.first.is_none()).map(|meeting| meeting.as_fd())
