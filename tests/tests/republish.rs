@@ -67,7 +67,7 @@ fn publication(folder: &Path, version: u32) -> Publication {
     compile("version.c", &library, &["-shared", "-fPIC", &format!("-DVERSION={version}")]);
     let module = farcall_idl::compile("m.idl", IDL).unwrap();
     let executable = ExecutableImage {
-        readable: Vec::new(),
+        readable: vec![library.canonicalize().unwrap().display().to_string()],
         listed: Vec::new(),
         trust: Trust::Confined,
         kind: ImageKind::GenericHost { libraries: vec![library.display().to_string()] },
