@@ -126,11 +126,22 @@ def test_what_a_routine_may_not_open_is_said_to_be_granted(farcall, tmp_path):
         "def look(network: int) -> int:\n"
         "    return socket.socket().fileno() if network else len(open('/etc/farcall-curious', 'w').name)\n"
     )
+    # A private server lets its user's code do what the user may, unless it is told otherwise.
     with farcall.connect(files=[file]) as server:
+        assert server.look(1).result > 2
+    with farcall.connect(files=[file], arguments=confined(tmp_path)) as server:
         for network in (0, 1):
             with pytest.raises(farcall.RoutineFailed, match="PermissionError.*line 3.*modules.curious.readable") as failed:
                 server.look(network)
             assert ".writable and .network" in str(failed.value)
+
+
+def confined(folder, more=""):
+    """Arguments of a server that confines also what its own user publishes."""
+    manifest = folder / "confined.toml"
+    plugin = '[[plugin]]\nname = "spawner-local"\nslot = "spawner"\n[plugin.options]\nlimits.confine = true\n'
+    manifest.write_text(plugin + more)
+    return ["--manifest", str(manifest)]
 
 
 @pytest.mark.parametrize("how", ["raise Mute()", "sys.stderr.close(); raise ValueError", "os.close(2); raise ValueError"])
@@ -363,11 +374,12 @@ def test_the_environment_beside_the_file_comes_first(farcall, tmp_path):
     link.write_text("\n".join(elsewhere) + "\n")
     text = "import sys\ndef where(x: int) -> str:\n    return sys.prefix\n"
     with pytest.raises(farcall.Unavailable, match="modules.NAME.readable"):
-        publish(farcall, tmp_path, text)
-    manifest = tmp_path / "farcall.toml"
-    plugin = '[[plugin]]\nname = "spawner-local"\nslot = "spawner"\n[plugin.options]\n'
-    manifest.write_text(f"{plugin}modules.mine.readable = {json.dumps(elsewhere)}\n")
-    with publish(farcall, tmp_path, text, arguments=["--manifest", str(manifest)]) as server:
+        publish(farcall, tmp_path, text, arguments=confined(tmp_path))
+    granted = confined(tmp_path, f"modules.mine.readable = {json.dumps(elsewhere)}\n")
+    with publish(farcall, tmp_path, text, arguments=granted) as server:
+        assert server.where(1).result == str(tmp_path / ".venv")
+    # On a private server nothing has to be granted.
+    with publish(farcall, tmp_path, text) as server:
         assert server.where(1).result == str(tmp_path / ".venv")
 
 
