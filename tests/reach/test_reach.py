@@ -107,6 +107,10 @@ class Case:
         while not self.socket.exists() and server.poll() is None and time.monotonic() < deadline:
             time.sleep(0.05)
         assert self.socket.exists(), (self.folder / "log").read_text()
+        # It listens a moment before its modules are there.
+        show = [*self.prefix, str(STAGE / "bin/farcall"), "show", "reached", "--server", f"unix:{self.socket}"]
+        while subprocess.run(show, env=self.environment, cwd=self.folder, capture_output=True).returncode and time.monotonic() < deadline:
+            time.sleep(0.1)
         return server
 
     def errors(self):
