@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::OFlags;
@@ -21,6 +21,13 @@ pub fn open(path: &Path) -> io::Result<File> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file"));
     }
     Ok(file)
+}
+
+/// Whether every user of this host may read a file, by its mode and those of all folders above.
+pub fn is_public(path: &Path) -> bool {
+    let has = |path: &Path, bits: u32| std::fs::metadata(path).is_ok_and(|data| data.mode() & bits == bits);
+    let Ok(real) = path.canonicalize() else { return false };
+    has(&real, 0o004) && real.ancestors().skip(1).all(|folder| has(folder, 0o001))
 }
 
 /// The content of a plain file of at most `bytes_max` bytes.

@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use farcall_base::{Error, ErrorKind};
+use farcall_interfaces::plain_file;
 use farcall_rpc_server::Options;
 use farcall_spawner_local::{FileGrants, Grants};
 
@@ -83,7 +84,7 @@ fn way_to(grants: &Grants, real: &Path) -> Option<(&'static str, String)> {
     match grants.files {
         FileGrants::Owner => None,
         FileGrants::All => {
-            let opens = real.exists() && !grants.has_own_user && !is_public(real);
+            let opens = real.exists() && !grants.has_own_user && !plain_file::is_public(real);
             opens.then(|| ("read", "for files = \"all\" opens every file that the server's user can read".to_owned()))
         }
         FileGrants::Granted => {
@@ -124,12 +125,6 @@ fn same(one: &Path, other: &Path) -> bool {
 
 fn identity(metadata: &Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
-}
-
-/// Whether everybody on this host may read a file anyway.
-fn is_public(path: &Path) -> bool {
-    let has = |path: &Path, bits: u32| std::fs::metadata(path).is_ok_and(|data| data.mode() & bits == bits);
-    has(path, 0o004) && path.ancestors().skip(1).all(|folder| has(folder, 0o001))
 }
 
 #[cfg(test)]

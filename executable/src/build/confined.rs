@@ -144,15 +144,8 @@ fn is_header(path: &Path) -> bool {
     }
     match path.extension() {
         Some(extension) => HEADERS.iter().any(|known| extension.eq_ignore_ascii_case(known)) && path.is_file(),
-        None => path.is_file() && is_public(path),
+        None => path.is_file() && plain_file::is_public(path),
     }
-}
-
-/// Whether everybody on this host may read a file.
-fn is_public(path: &Path) -> bool {
-    let has = |path: &Path, bits: u32| std::fs::metadata(path).is_ok_and(|data| data.mode() & bits == bits);
-    let Ok(real) = path.canonicalize() else { return false };
-    has(&real, 0o004) && real.ancestors().skip(1).all(|folder| has(folder, 0o001))
 }
 
 /// What a run of a compiler may read beside the system's files: built up from what its command names.

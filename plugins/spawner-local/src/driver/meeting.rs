@@ -13,6 +13,7 @@ use std::sync::{Mutex, Once};
 use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, Result};
+use farcall_interfaces::plain_file;
 use farcall_interfaces::spawner::{LEADS, SOCKET_VARIABLE};
 use rustix::event::epoll;
 use rustix::fs::{FlockOperation, flock};
@@ -117,7 +118,7 @@ impl Meeting {
                 |error| Error::system("copy a program for its user", error).with("program", from)
             };
             copy_program(program, &copy).map_err(cannot(program))?;
-            if !is_public(&meeting.host) {
+            if !runs_for_all(&meeting.host) {
                 let host = copy.with_extension("host");
                 copy_program(&meeting.host, &host).map_err(cannot(&meeting.host))?;
                 meeting.host = host;
@@ -267,9 +268,8 @@ fn own_program() -> PathBuf {
 }
 
 /// Whether any user can run a program where it lies.
-fn is_public(program: &Path) -> bool {
-    let has = |path: &Path, bits: u32| std::fs::metadata(path).is_ok_and(|data| data.mode() & bits == bits);
-    has(program, 0o005) && program.ancestors().skip(1).all(|folder| has(folder, 0o001))
+fn runs_for_all(program: &Path) -> bool {
+    plain_file::is_public(program) && std::fs::metadata(program).is_ok_and(|data| data.mode() & 0o001 != 0)
 }
 
 /// Into a folder of another user's: nothing that lies there is followed or written over.

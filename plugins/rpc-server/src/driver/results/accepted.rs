@@ -15,7 +15,6 @@
 //! The arrays may be missing altogether: of a call that has begun nobody needs them.
 
 use std::fs::File;
-use std::io::Read;
 use std::time::Duration;
 
 use farcall_base::{CallId, Result};
@@ -23,7 +22,7 @@ use farcall_wire::message::{decode, encode};
 use farcall_wire::{Argument, Keep, Open, Resume};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::file::{PART_BYTES_MAX, damaged, read_fixed};
+use super::file::{damaged, name, read_fixed, read_parts};
 use super::folder::since_1970;
 use crate::state::{Accepted, Written};
 
@@ -78,35 +77,19 @@ impl AcceptedHead {
     /// # Errors
     /// `Version` for a file of another release, `Damaged` for anything that was not written so.
     pub fn read(file: &mut File, file_bytes: u64, id: CallId) -> Result<(AcceptedHead, u64)> {
-        let mut bytes = read_fixed(file, MAGIC, HEAD_BYTES)?;
+        let bytes = read_fixed(file, MAGIC, HEAD_BYTES)?;
         let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
         let short = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
         let (order, after_end_us, deadline, bits) = (number(8), number(16), number(24), short(32));
         let lengths: Vec<usize> = (0..PARTS).map(|part| short(36 + 4 * part) as usize).collect();
-        let total: usize = lengths.iter().sum();
-        let length = (HEAD_BYTES + total + 8) as u64;
-        if length > file_bytes || lengths.iter().any(|length| *length > PART_BYTES_MAX) {
-            return Err(damaged("its parts are longer than itself"));
-        }
-        bytes.resize(HEAD_BYTES + total + 8, 0);
-        file.read_exact(&mut bytes[HEAD_BYTES..]).map_err(|_| damaged("it is too short"))?;
-        let (said, sum) = bytes.split_at(HEAD_BYTES + total);
-        if xxh3_64(said).to_le_bytes() != sum {
-            return Err(damaged("the sum of its head is another"));
-        }
-        let mut rest = &said[HEAD_BYTES..];
-        let mut part = |index: usize| {
-            let (part, after) = rest.split_at(lengths[index]);
-            rest = after;
-            part
-        };
-        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).map_err(|_| damaged("a name in it is no text"));
-        let resume: Resume = decode("Resume", part(0)).map_err(|_| damaged("what it says of its call is nonsense"))?;
-        let open: Open = decode("Open", part(1)).map_err(|_| damaged("its request is nonsense"))?;
+        let (parts, length) = read_parts(file, bytes, &lengths, file_bytes)?;
+        let resume: Resume =
+            decode("Resume", &parts[0]).map_err(|_| damaged("what it says of its call is nonsense"))?;
+        let open: Open = decode("Open", &parts[1]).map_err(|_| damaged("its request is nonsense"))?;
         if resume.call != id || open.call != id {
             return Err(damaged("it is another call's"));
         }
-        let (principal, routine, address) = (text(part(2))?, text(part(3))?, text(part(4))?);
+        let (principal, routine, address) = (name(&parts[2])?, name(&parts[3])?, name(&parts[4])?);
         let keep = Keep { after_end_us, durable: true };
         let written = Written { resume, routine, principal, keep };
         let (owns_server, on_object) = (bits & OWNS_SERVER != 0, bits & ON_OBJECT != 0);

@@ -69,32 +69,15 @@ impl Head {
     /// # Errors
     /// `Damaged` for anything that was not written so.
     pub fn read(file: &mut File, file_bytes: u64, id: CallId) -> Result<Head> {
-        let mut bytes = read_fixed(file, MAGIC, HEAD_BYTES)?;
+        let bytes = read_fixed(file, MAGIC, HEAD_BYTES)?;
         let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
         let (expires, after_end_us) = (number(8), number(16));
         let lengths: Vec<usize> = bytes[24..HEAD_BYTES]
             .chunks_exact(4)
             .map(|part| u32::from_le_bytes(part.try_into().expect("four bytes")) as usize)
             .collect();
-        let total: usize = lengths.iter().sum();
-        let fits = (HEAD_BYTES + total + 8) as u64 <= file_bytes;
-        if !fits || lengths.iter().any(|length| *length > PART_BYTES_MAX) {
-            return Err(damaged("its parts are longer than itself"));
-        }
-        bytes.resize(HEAD_BYTES + total + 8, 0);
-        file.read_exact(&mut bytes[HEAD_BYTES..]).map_err(|_| damaged("it is too short"))?;
-        let (said, sum) = bytes.split_at(HEAD_BYTES + total);
-        if xxh3_64(said).to_le_bytes() != sum {
-            return Err(damaged("the sum of its head is another"));
-        }
-        let mut rest = &said[HEAD_BYTES..];
-        let mut part = |length: usize| {
-            let (part, after) = rest.split_at(length);
-            rest = after;
-            part
-        };
-        let [resume, result, principal, routine] = [0, 1, 2, 3].map(|index| part(lengths[index]));
-        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).map_err(|_| damaged("a name in it is no text"));
+        let (parts, length) = read_parts(file, bytes, &lengths, file_bytes)?;
+        let [resume, result, principal, routine] = [0, 1, 2, 3].map(|index| parts[index].as_slice());
         let resume: Resume = decode("Resume", resume).map_err(|_| damaged("what it says of its call is nonsense"))?;
         if resume.call != id {
             return Err(damaged("it is another call's"));
@@ -105,10 +88,10 @@ impl Head {
             keep: Keep { after_end_us, durable: true },
             resume,
             result: result.map_err(|_| damaged("its outcome is nonsense"))?,
-            principal: text(principal)?,
-            routine: text(routine)?,
+            principal: name(principal)?,
+            routine: name(routine)?,
         };
-        head.check_length(file_bytes - (HEAD_BYTES + total + 8) as u64)?;
+        head.check_length(file_bytes - length)?;
         Ok(head)
     }
 
@@ -218,4 +201,43 @@ pub fn other_release() -> Error {
 pub fn damaged(what: &'static str) -> Error {
     Error::new(ErrorKind::Damaged, "read a result", format!("the file that it was kept in was damaged: {what}"))
         .fix("make the call again; look whether the server's disk is sound, and who writes to its results folder")
+}
+
+/// The parts of a head behind its fixed bytes, of these lengths, once their sum is seen to be right; and the bytes of it all.
+///
+/// # Errors
+/// `Damaged` for anything that was not written so.
+pub(super) fn read_parts(
+    file: &mut File,
+    mut bytes: Vec<u8>,
+    lengths: &[usize],
+    file_bytes: u64,
+) -> Result<(Vec<Vec<u8>>, u64)> {
+    let fixed = bytes.len();
+    let total: usize = lengths.iter().sum();
+    let length = (fixed + total + 8) as u64;
+    if length > file_bytes || lengths.iter().any(|length| *length > PART_BYTES_MAX) {
+        return Err(damaged("its parts are longer than itself"));
+    }
+    bytes.resize(fixed + total + 8, 0);
+    file.read_exact(&mut bytes[fixed..]).map_err(|_| damaged("it is too short"))?;
+    let (said, sum) = bytes.split_at(fixed + total);
+    if xxh3_64(said).to_le_bytes() != sum {
+        return Err(damaged("the sum of its head is another"));
+    }
+    let mut rest = &said[fixed..];
+    let part = |length: &usize| {
+        let (part, after) = rest.split_at(*length);
+        rest = after;
+        part.to_vec()
+    };
+    Ok((lengths.iter().map(part).collect(), length))
+}
+
+/// A name in a head.
+///
+/// # Errors
+/// `Damaged` for what is no text.
+pub(super) fn name(bytes: &[u8]) -> Result<String> {
+    String::from_utf8(bytes.to_vec()).map_err(|_| damaged("a name in it is no text"))
 }
