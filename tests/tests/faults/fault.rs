@@ -16,6 +16,8 @@ const LASTS: Duration = Duration::from_millis(200);
 const LASTS_CALLS: usize = 6;
 /// Strangers that take descriptors: more than there are.
 const STRANGERS: usize = 200;
+/// What a stranger waits: on this host it connects at once, or the queue of those whom nobody took yet is full.
+const STRANGERS_WAIT: Duration = Duration::from_millis(20);
 
 /// What can go wrong while calls are under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,8 +119,10 @@ fn crowd(world: &World) -> bool {
     let Some(address) = world.server_address().rsplit("//").next().and_then(|address| address.parse().ok()) else {
         return false;
     };
-    let connect = |_| TcpStream::connect_timeout(&address, LASTS).ok();
-    let strangers: Vec<TcpStream> = (0..STRANGERS).map_while(connect).collect();
+    let before = world.calls_over();
+    let connect = |_| TcpStream::connect_timeout(&address, STRANGERS_WAIT).ok();
+    let goes_on = |_: &usize| world.calls_over() < before + LASTS_CALLS;
+    let strangers: Vec<TcpStream> = (0..STRANGERS).take_while(goes_on).map_while(connect).collect();
     last(world);
     !strangers.is_empty()
 }
