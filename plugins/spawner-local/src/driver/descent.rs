@@ -1,7 +1,7 @@
 //! Which process is whose, by the system's word, and how a group ends: by descriptors that name processes for good, never by
 //! a number that somebody told. A number may be another process's by the time it is used, and a module's code may lie.
 
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -11,6 +11,9 @@ const PIDFD_SIGNAL_PROCESS_GROUP: libc::c_ulong = 1 << 2;
 /// Looks for members of a group where the kernel has no signal for all of them. One that forks meanwhile is found by the
 /// next look.
 const LOOKS_MAX: u32 = 50;
+
+/// More than the system says of a process in the files that are read here.
+const TOLD_BYTES_MAX: usize = 2048;
 
 /// What `/proc/PID/stat` says of a process (proc(5)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +31,7 @@ pub(super) fn leader_of(pidfd: impl AsFd, parent: Pid) -> io::Result<Option<Pid>
     let Some(pid) = ask_number(&pidfd)? else { return Ok(None) };
     let Some(status) = ask_status(pid)? else { return Ok(None) };
     // Read while it lives, or lies unreaped, the number is this process's own.
-    let is_its_own = ask_number(&pidfd)? == Some(pid);
+    let is_its_own = is_unreaped(&pidfd);
     let is_child = status.parent == raw(parent) && status.group == raw(pid);
     Ok((is_child && is_its_own).then_some(pid))
 }
@@ -43,17 +46,19 @@ pub(super) fn signal_group(pidfd: impl AsFd, group: Pid, signal: Signal) {
 
 /// As [`signal_group`], by the kernel itself.
 fn send_to_group(pidfd: impl AsFd, signal: Signal) -> rustix::io::Result<()> {
-    let nothing = std::ptr::null::<libc::siginfo_t>();
+    send(pidfd, signal.as_raw(), PIDFD_SIGNAL_PROCESS_GROUP)
+}
+
+/// Whether a process lives, or has ended and lies there for its parent. One that may not be signalled is there.
+fn is_unreaped(pidfd: impl AsFd) -> bool {
+    const NO_SIGNAL: i32 = 0;
+    matches!(send(pidfd, NO_SIGNAL, 0), Ok(()) | Err(rustix::io::Errno::PERM))
+}
+
+fn send(pidfd: impl AsFd, signal: i32, flags: libc::c_ulong) -> rustix::io::Result<()> {
+    let (descriptor, nothing) = (pidfd.as_fd().as_raw_fd(), std::ptr::null::<libc::siginfo_t>());
     // SAFETY: an open descriptor and no information: the kernel reads no memory.
-    let done = unsafe {
-        libc::syscall(
-            libc::SYS_pidfd_send_signal,
-            pidfd.as_fd().as_raw_fd(),
-            signal.as_raw(),
-            nothing,
-            PIDFD_SIGNAL_PROCESS_GROUP,
-        )
-    };
+    let done = unsafe { libc::syscall(libc::SYS_pidfd_send_signal, descriptor, signal, nothing, flags) };
     if done == 0 {
         Ok(())
     } else {
@@ -123,13 +128,16 @@ fn ask_status(pid: Pid) -> io::Result<Option<Status>> {
     Ok(read_status(&told(&format!("/proc/{}/stat", raw(pid)))?))
 }
 
-/// What the system says of a process; nothing of one that is gone.
+/// What the system says of a process; nothing of one that is gone. In one read, which the kernel fills as a whole: this is asked
+/// at each start.
 fn told(path: &str) -> io::Result<String> {
-    match std::fs::read_to_string(path) {
+    let mut text = [0; TOLD_BYTES_MAX];
+    match std::fs::File::open(path).and_then(|mut file| file.read(&mut text)) {
+        Ok(count) => Ok(String::from_utf8_lossy(&text[..count]).into_owned()),
         Err(error) if error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH) => {
             Ok(String::new())
         }
-        told => told,
+        Err(error) => Err(error),
     }
 }
 
