@@ -413,7 +413,8 @@ void farcall_call_free(farcall_call *call);
  * and the server never said so, the error is why: nobody finds it by its id. */
 int farcall_call_wait_kept(farcall_call *call, double timeout_seconds, farcall_error **error);
 /* What farcall_fetch finds the call by: 32 hexadecimal digits and a NUL, 33 bytes. 1 if the call has such an id; 0 if it
- * ends with this program, and for NULL. */
+ * ends with this program, and for NULL. It is given before the server has the call: only what farcall_call_wait_kept says is kept
+ * can be found by it. */
 int farcall_call_id(const farcall_call *call, char *id);
 /* Takes up a call by its id, from any process of the same user: its outcome is collected as that of any call, as often as
  * it is kept; its arrays have memory of their own. *routine (unless NULL) is what it calls, for the indexes of results;

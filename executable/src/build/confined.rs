@@ -88,10 +88,11 @@ const PASSED_ON: [&str; 3] = ["-Wl,", "-Wa,", "-Wp,"];
 /// The same with what follows as a word of its own.
 const PASSING: [&str; 6] = ["-Xlinker", "-Xassembler", "-Xpreprocessor", "-Xclang", "-Xcompiler", "-mllvm"];
 
-/// Endings of files that code includes.
-const HEADERS: [&str; 24] = [
-    "c", "c++", "cc", "cpp", "cu", "cuh", "cxx", "def", "f", "f77", "f90", "f95", "fi", "for", "h", "h++", "hh", "hpp",
-    "hxx", "idl", "inc", "inl", "ipp", "tcc",
+/// Endings of files that code includes; among them those of Fortran's common blocks and parameters.
+const HEADERS: [&str; 37] = [
+    "blk", "c", "c++", "cc", "cmn", "com", "cpp", "cu", "cuh", "cxx", "def", "dim", "f", "f03", "f08", "f77", "f90",
+    "f95", "fh", "fi", "finc", "for", "ftn", "h", "h++", "h90", "hh", "hpp", "hxx", "idl", "inc", "inl", "ins", "ipp",
+    "par", "prm", "tcc",
 ];
 /// Folders below one that is searched for headers, and entries looked at in all.
 const DEPTH_MAX: usize = 8;
@@ -338,7 +339,9 @@ mod tests {
         std::fs::create_dir_all(folder.join("deep/er")).unwrap();
         let folder = folder.canonicalize().unwrap();
         let write = |name: &str, bytes: &[u8]| std::fs::write(folder.join(name), bytes).unwrap();
-        for name in ["a.h", "deep/er/b.hpp", "secret.pem", "key", "data.csv", "deep/.hidden", "liar.so", "liar.a"] {
+        for name in
+            ["a.h", "deep/er/b.hpp", "WORK.CMN", "secret.pem", "key", "data.csv", "deep/.hidden", "liar.so", "liar.a"]
+        {
             write(name, b"");
         }
         write("libx.so.1", b"\x7fELF....");
@@ -361,7 +364,7 @@ mod tests {
         named.retain(|name| name != "good.o" && name != "bad.o");
         assert_eq!(
             named,
-            ["a.h", "deep/er/b.hpp", "liby.a", "libx.so.1"]
+            ["WORK.CMN", "a.h", "deep/er/b.hpp", "liby.a", "libx.so.1"]
                 .map(str::to_owned)
                 .into_iter()
                 .collect::<BTreeSet<_>>()

@@ -247,6 +247,12 @@ fn advice(messages: &str) -> &'static str {
             "let an MPI's compilers have the code: name none with Compiler, or mpicc; or install them (Debian: \
              libopenmpi-dev)",
         ),
+        (
+            "Permission denied",
+            "give a file that is included the ending of a header (.h, .inc, .cmn and their like) and let its folder be named: on a \
+             server for others a compiler reads headers and libraries alone; a server of your own (farcall serve --private) \
+             takes everything",
+        ),
         ("is not installed", "install the package that the message names, and publish again"),
         ("cannot find -lgfortran", "an object is Fortran: install gfortran, or name it with `Linker \"gfortran\"`"),
         ("cannot find -lfarcall", "libfarcall.so is not where the server looks for it: install Farcall completely"),
