@@ -237,7 +237,10 @@ impl Session {
     fn pump(&mut self, link: &mut Link) -> Result<bool> {
         link.pump(QUEUE_BYTES, |link| {
             match self.connection.poll_transmit() {
-                Some(Transmit::Control { header, body, .. }) => link.queue_control(header, &body, Vec::new()),
+                Some(Transmit::Control { header, body, .. }) => {
+                    link.queue_control(header, &body, Vec::new());
+                    self.connection.reuse(body);
+                }
                 Some(Transmit::Data { header, place }) if place.side == Side::Arguments => {
                     let call = self.callbacks.get_mut(&place.channel);
                     let call = call.ok_or_else(|| Error::internal("send an argument", "its callback is gone"))?;

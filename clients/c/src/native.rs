@@ -1,5 +1,6 @@
 //! The native call: tagged values checked against the interface, and turned into arguments.
 
+use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::Arc;
 
@@ -150,7 +151,7 @@ struct Making<'i, 'a> {
     interface: &'i Interface,
     prepared: Prepared<'a>,
     /// Of arrays that sizes refer to, by parameter, once their extents are known.
-    elements: Vec<Option<Vec<u8>>>,
+    elements: BTreeMap<usize, Vec<u8>>,
 }
 
 /// Turns one value per parameter that a caller passes into arguments.
@@ -161,9 +162,12 @@ pub unsafe fn prepare<'a>(routine: &Routine, values: &[TaggedValue]) -> Result<P
     let interface = routine.interface();
     check_count(interface, values.len())?;
     let arguments = interface.parameters.iter().map(|_| Argument::Unset).collect();
-    let destinations = interface.parameters.iter().map(|_| Destination::InPlace).collect();
+    // Up to the last that has one.
+    let written =
+        interface.parameters.iter().rposition(|parameter| parameter.mode == Mode::InOut).map_or(0, |last| last + 1);
+    let destinations = (0..written).map(|_| Destination::InPlace).collect();
     let prepared = Prepared { arguments, destinations, places: Places::default() };
-    let mut making = Making { routine, interface, prepared, elements: vec![None; interface.parameters.len()] };
+    let mut making = Making { routine, interface, prepared, elements: BTreeMap::new() };
     for (position, ((index, parameter), value)) in interface.caller_parameters().zip(values).enumerate() {
         check_tag(interface, position, parameter, value.tag)?;
         // SAFETY: the caller's promise, and the tag is the one that the interface wants.
@@ -327,7 +331,7 @@ impl<'a> Making<'_, 'a> {
         let mut some = false;
         for ((index, parameter), value) in self.interface.caller_parameters().zip(values) {
             let wanted = parameter.mode.is_input() && is_whole_array(parameter) && self.routine.is_inline(index);
-            if !wanted || self.elements[index].is_some() || value.pointer().is_null() {
+            if !wanted || self.elements.contains_key(&index) || value.pointer().is_null() {
                 continue;
             }
             let element_bytes = element_bytes(self.interface, parameter.element);
@@ -346,7 +350,7 @@ impl<'a> Making<'_, 'a> {
                 // SAFETY: as above.
                 unsafe { std::slice::from_raw_parts(value.pointer(), bytes as usize) }.to_vec()
             });
-            self.elements[index] = Some(read.unwrap_or_default());
+            self.elements.insert(index, read.unwrap_or_default());
             some = true;
         }
         some
@@ -423,7 +427,7 @@ impl<'a> Making<'_, 'a> {
     }
 
     fn known(&self, index: usize) -> Option<Vec<u8>> {
-        self.elements[index].clone().or_else(|| known_of(self.interface, &self.prepared, index))
+        self.elements.get(&index).cloned().or_else(|| known_of(self.interface, &self.prepared, index))
     }
 }
 

@@ -9,6 +9,7 @@ use farcall_idl::interface::Interface;
 use farcall_idl::sizer::Sizer;
 use farcall_wire::{InterfaceReply, Reply};
 
+use crate::marshal::PreparedCalls;
 use crate::session::Pace;
 
 /// What a call needs to know of its routine.
@@ -20,6 +21,7 @@ pub struct Contract {
     /// The functions that callers pass, by parameter.
     pub callbacks: Vec<(usize, Arc<CallbackType>)>,
     pub pace: Pace,
+    pub prepared: PreparedCalls,
 }
 
 impl Contract {
@@ -48,8 +50,8 @@ impl Contract {
             // Names and documentation are shown in many places, in four languages.
             let interface = Arc::new(interface.shown());
             let (sizer, callbacks) = (Sizer::new(&interface), CallbackType::all(&interface));
-            let (name, pace) = (reply.name.clone(), Pace::default());
-            return Ok(Contract { interface, name, hash, sizer, callbacks, pace });
+            let (name, pace, prepared) = (reply.name.clone(), Pace::default(), PreparedCalls::default());
+            return Ok(Contract { interface, name, hash, sizer, callbacks, pace, prepared });
         }
         let message = "the server reckons its contract differently";
         Err(Error::new(ErrorKind::Version, "fetch an interface", message)

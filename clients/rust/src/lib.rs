@@ -51,7 +51,7 @@ pub use lending::ArrayMemory;
 pub use pending::{News, PendingCall};
 pub use per_process::PerProcess;
 pub use private::{PrivateServer, ServeOptions};
-pub use results::{CompressedArray, Output, Outputs, OwnedArray};
+pub use results::{CompressedArray, Extents, Output, Outputs, OwnedArray};
 pub use routine::Routine;
 pub use session::{CallbackTimes, Transfer};
 pub use standard_streams::{keep_standard_streams, pass_on_output, print_output};

@@ -4,6 +4,7 @@
 mod complete;
 mod copied;
 mod files;
+mod prepared;
 mod views;
 
 use std::ops::Range;
@@ -16,6 +17,8 @@ use farcall_interfaces::memory::Region;
 use farcall_interfaces::packing::Packing;
 use farcall_interfaces::strided::Strided;
 use farcall_wire::Argument as WireArgument;
+use farcall_wire::message::InlineBytes;
+use smallvec::SmallVec;
 
 use crate::argument::{Argument, Destination, Passed};
 use crate::array::{Access, Place};
@@ -25,8 +28,9 @@ use crate::lending::{Lent, Wanted};
 use crate::results::result_memory;
 use crate::session::Segment;
 
-use complete::complete;
 pub use copied::copy_arrays;
+use prepared::Prepared;
+pub use prepared::PreparedCalls;
 use views::{Direction, borrowed, copy_place, gather, given_elements, laid_out, spans};
 pub use views::{ResultCopy, lies_in, packed, receive_result, write_result};
 
@@ -35,8 +39,9 @@ pub const INLINE_MAX: u64 = 4096;
 
 /// Memory that a parameter of a running call uses on this side.
 pub struct Side {
-    /// Where the interface's array lies: shared memory, or the caller's own.
-    pub region: Arc<dyn Region>,
+    /// Where the interface's array lies: memory that is shared, or made for the result. `None` where the result comes as bytes into
+    /// the caller's array.
+    pub region: Option<Arc<dyn Region>>,
     /// The caller's array that the result ends in; `None`: the caller gets the region itself.
     pub written: Option<Place>,
     /// What the server knows the region by, until the call is over.
@@ -62,10 +67,12 @@ pub struct OwnMemory {
 /// A call, ready to be opened.
 pub struct Marshalled {
     pub layout: Arc<CallLayout>,
+    /// One per parameter.
     pub arguments: Vec<WireArgument>,
+    /// One per parameter.
     pub wanted: Vec<WireArgument>,
-    /// What is sent from where, by parameter.
-    pub sending: Vec<Option<Packing>>,
+    /// What is sent from where, with the number of its parameter.
+    pub sending: Vec<(usize, Packing)>,
     /// The caller's memory that it is sent from.
     pub lent: Vec<Weak<dyn Region>>,
     /// The program's memory that the server uses where it lies.
@@ -74,28 +81,64 @@ pub struct Marshalled {
     pub files: Vec<SentFile>,
     /// Where files that come back go, by parameter.
     pub targets: Vec<(usize, Target)>,
-    /// Memory that results come into, by parameter.
-    pub sides: Vec<Option<Side>>,
-    /// Rank that the caller gave, where it is lower than declared.
-    pub ranks: Vec<Option<usize>>,
+    /// Memory that results come into, with the number of their parameter.
+    pub sides: Vec<(usize, Side)>,
+    /// Rank that the caller gave, where it is lower than declared, by parameter.
+    pub ranks: Ranks,
+}
+
+/// Ranks that are lower than declared, each with the number of its parameter.
+pub type Ranks = SmallVec<[(usize, usize); 2]>;
+
+/// Room for the arguments of one message, which the next one uses again.
+#[derive(Default)]
+pub struct Slots {
+    pub arguments: Vec<WireArgument>,
+    pub wanted: Vec<WireArgument>,
+}
+
+impl Slots {
+    /// Nothing for each of so many parameters.
+    fn cleared(mut self, count: usize) -> Slots {
+        for slots in [&mut self.arguments, &mut self.wanted] {
+            slots.clear();
+            slots.resize(count, WireArgument::Absent);
+        }
+        self
+    }
 }
 
 impl Marshalled {
     /// A call of which nothing is sent or wanted yet.
-    fn new(interface: &Interface, layout: Arc<CallLayout>, ranks: Vec<Option<usize>>) -> Marshalled {
-        let count = interface.parameters.len();
+    fn new(interface: &Interface, layout: Arc<CallLayout>, ranks: Ranks, slots: Slots) -> Marshalled {
+        let Slots { arguments, wanted } = slots.cleared(interface.parameters.len());
         Marshalled {
-            arguments: vec![WireArgument::Absent; count],
-            wanted: vec![WireArgument::Absent; count],
-            sending: (0..count).map(|_| None).collect(),
+            arguments,
+            wanted,
+            sending: Vec::new(),
             lent: Vec::new(),
             own: Vec::new(),
             files: Vec::new(),
             targets: Vec::new(),
-            sides: (0..count).map(|_| None).collect(),
+            sides: Vec::new(),
             ranks,
             layout,
         }
+    }
+
+    /// Where a parameter's result comes into.
+    pub fn side(&self, parameter: usize) -> Option<&Side> {
+        self.sides.iter().find(|(of, _)| *of == parameter).map(|(_, side)| side)
+    }
+
+    /// What is left to send of a parameter's array.
+    pub fn array_to_send(&mut self, parameter: usize) -> Option<&mut Packing> {
+        self.sending.iter_mut().find(|(of, _)| *of == parameter).map(|(_, packing)| packing)
+    }
+
+    /// The rank that the caller gave for a parameter, where it is lower than declared.
+    pub fn rank(&self, parameter: usize) -> Option<usize> {
+        self.ranks.iter().find(|(of, _)| *of == parameter).map(|(_, rank)| *rank)
     }
 
     /// The next bytes of a file that is sent.
@@ -121,19 +164,24 @@ pub trait Memory {
 ///
 /// # Errors
 /// `InvalidArgument` for anything that does not fit the interface; `LimitExceeded` for arrays over `limit`.
-pub fn marshal(contract: &Contract, passed: &Passed, limit: Bytes, memory: &mut dyn Memory) -> Result<Marshalled> {
+pub fn marshal(
+    contract: &Contract,
+    passed: &Passed,
+    limit: Bytes,
+    slots: Slots,
+    memory: &mut dyn Memory,
+) -> Result<Marshalled> {
     let interface = &*contract.interface;
     let arguments = &passed.arguments;
-    let values = complete(contract, arguments)?;
-    let bytes: Vec<Option<&[u8]>> = values.bytes.iter().map(Option::as_deref).collect();
-    let layout = contract.sizer.resolve(interface, &bytes, limit)?;
-    let mut call = Marshalled::new(interface, layout.clone(), values.ranks);
+    let mut values = Prepared::values(contract, arguments, limit)?;
+    let layout = values.layout;
+    let mut call = Marshalled::new(interface, layout.clone(), values.ranks, slots);
     for (index, parameter) in interface.parameters.iter().enumerate() {
         if parameter.mode == Mode::Work {
             continue;
         }
         let mut one = One { call: &mut call, memory, index, parameter, interface, passed };
-        one.marshal(&layout.parameters[index], &arguments[index], values.bytes[index].as_deref())?;
+        one.marshal(&layout.parameters[index], &arguments[index], values.bytes[index].take())?;
     }
     Ok(call)
 }
@@ -143,13 +191,13 @@ pub fn marshal(contract: &Contract, passed: &Passed, limit: Bytes, memory: &mut 
 /// # Errors
 /// `LimitExceeded` when there is no memory for them.
 pub fn results_of(contract: &Contract, layout: Arc<CallLayout>) -> Result<Marshalled> {
-    let mut call = Marshalled::new(&contract.interface, layout.clone(), vec![None; layout.parameters.len()]);
+    let mut call = Marshalled::new(&contract.interface, layout.clone(), Ranks::new(), Slots::default());
     for (index, (parameter, layout)) in contract.interface.parameters.iter().zip(&layout.parameters).enumerate() {
         match layout {
             _ if !parameter.mode.is_output() => {}
             ParameterLayout::Array(array) => {
-                let region = result_memory(array.transfer_bytes as usize)?;
-                call.sides[index] = Some(Side { region, written: None, segment: None });
+                let region = Some(result_memory(array.transfer_bytes as usize)?);
+                call.sides.push((index, Side { region, written: None, segment: None }));
             }
             ParameterLayout::Text if parameter.element == ElementType::Filename => {
                 call.targets.push((index, Target::Memory));
@@ -195,7 +243,7 @@ struct One<'a> {
 }
 
 impl<'a> One<'a> {
-    fn marshal(&mut self, layout: &ParameterLayout, argument: &Argument<'_>, bytes: Option<&[u8]>) -> Result<()> {
+    fn marshal(&mut self, layout: &ParameterLayout, argument: &Argument<'_>, bytes: Option<InlineBytes>) -> Result<()> {
         match layout {
             ParameterLayout::Absent => Ok(()),
             ParameterLayout::Scalar { .. } => self.scalar(bytes),
@@ -231,10 +279,10 @@ impl<'a> One<'a> {
         }
     }
 
-    fn scalar(&mut self, bytes: Option<&[u8]>) -> Result<()> {
+    fn scalar(&mut self, bytes: Option<InlineBytes>) -> Result<()> {
         if self.parameter.mode.is_input() {
             let bytes = bytes.ok_or_else(|| self.wrong("no value"))?;
-            self.call.arguments[self.index] = WireArgument::Inline(bytes.into());
+            self.call.arguments[self.index] = WireArgument::Inline(bytes);
         }
         self.want(WireArgument::Blocks(None));
         Ok(())
@@ -273,7 +321,7 @@ impl<'a> One<'a> {
         Ok(())
     }
 
-    fn array(&mut self, array: &ArrayLayout, argument: &Argument<'_>, bytes: Option<&[u8]>) -> Result<()> {
+    fn array(&mut self, array: &ArrayLayout, argument: &Argument<'_>, bytes: Option<InlineBytes>) -> Result<()> {
         let source = place_of(argument);
         let mode = self.parameter.mode;
         let destination = self.destination_of(self.index);
@@ -334,14 +382,14 @@ impl<'a> One<'a> {
             .with("needed", format!("{wanted:?}")))
     }
 
-    fn inline(&mut self, array: &ArrayLayout, bytes: &[u8]) -> Result<()> {
+    fn inline(&mut self, array: &ArrayLayout, bytes: InlineBytes) -> Result<()> {
         if bytes.len() as u64 != array.transfer_bytes {
             return Err(self
                 .wrong("an array of the wrong length")
                 .with("bytes", bytes.len())
                 .with("needed", array.transfer_bytes));
         }
-        self.call.arguments[self.index] = WireArgument::Inline(bytes.into());
+        self.call.arguments[self.index] = WireArgument::Inline(bytes);
         Ok(())
     }
 
@@ -359,7 +407,7 @@ impl<'a> One<'a> {
             self.call.arguments[self.index] = WireArgument::Inline(gather(&mut packing)?.into());
         } else {
             self.call.arguments[self.index] = WireArgument::Blocks(Some(length));
-            self.call.sending[self.index] = Some(packing);
+            self.call.sending.push((self.index, packing));
             self.call.lent.push(Arc::downgrade(&region));
         }
         Ok(())
@@ -377,7 +425,7 @@ impl<'a> One<'a> {
             self.copy_in(array, place, &region)?;
         }
         let place = WireArgument::Shared(*segment, 0, array.full_bytes);
-        self.lies_at(place, Side { region, written: destination, segment: Some(segment) });
+        self.lies_at(place, Side { region: Some(region), written: destination, segment: Some(segment) });
         Ok(())
     }
 
@@ -395,7 +443,7 @@ impl<'a> One<'a> {
             self.call.arguments[self.index] = place.clone();
         }
         self.want(place);
-        self.call.sides[self.index] = Some(side);
+        self.call.sides.push((self.index, side));
     }
 
     /// Has the server use the program's own memory, if the array lies in such as the interface lays it out.
@@ -425,7 +473,7 @@ impl<'a> One<'a> {
         }
         let place = WireArgument::Shared(*segment, own.offset(), array.full_bytes);
         self.call.own.push(own);
-        self.lies_at(place, Side { region, written: destination.cloned(), segment: Some(segment) });
+        self.lies_at(place, Side { region: Some(region), written: destination.cloned(), segment: Some(segment) });
         Ok(true)
     }
 
@@ -453,17 +501,11 @@ impl<'a> One<'a> {
             return Ok(());
         }
         self.want(WireArgument::Blocks(None));
-        let side = match destination {
-            Some(place) => {
-                let (region, _) = borrowed(&place, &given_elements(&place, array));
-                Side { region, written: Some(place), segment: None }
-            }
-            None => {
-                let region = result_memory(array.transfer_bytes as usize)?;
-                Side { region, written: None, segment: None }
-            }
+        let region = match destination {
+            Some(_) => None,
+            None => Some(result_memory(array.transfer_bytes as usize)?),
         };
-        self.call.sides[self.index] = Some(side);
+        self.call.sides.push((self.index, Side { region, written: destination, segment: None }));
         Ok(())
     }
 }

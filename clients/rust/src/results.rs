@@ -36,6 +36,9 @@ pub struct OwnedArray {
     pub strides: Vec<i64>,
 }
 
+/// Extents in logical order; a few of them lie in the value itself.
+pub type Extents = smallvec::SmallVec<[u64; 4]>;
+
 /// The result of one parameter.
 #[derive(Clone)]
 pub enum Output {
@@ -46,7 +49,7 @@ pub enum Output {
     /// An array of its own.
     Array(OwnedArray),
     /// The caller's array was written: elements of this shape.
-    Written(Vec<u64>),
+    Written(Extents),
     /// A string; `None` for NULL.
     Text(Option<Vec<u8>>),
     /// Strings.

@@ -442,11 +442,11 @@ impl Core {
 
     /// Whether a call that was just opened may leave with later ones; not one whose arrays are to be sent.
     fn may_gather(&mut self, number: u64, contract: &Contract) -> bool {
-        let sends = |core: &Core| {
+        let sends_nothing = |core: &Core| {
             let channel = core.tables.channels.get(&number)?;
-            Some(core.tables.calls.get(channel)?.data.sending.iter().any(Option::is_some))
+            Some(core.tables.calls.get(channel)?.data.sending.is_empty())
         };
-        sends(self) == Some(false) && self.gathering.takes(&contract.pace)
+        sends_nothing(self) == Some(true) && self.gathering.takes(&contract.pace)
     }
 
     fn check_alive(&self) -> Result<()> {

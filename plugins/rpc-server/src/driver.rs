@@ -484,6 +484,7 @@ fn send_frames(server: &mut Server, world: &mut World, connection: ConnectionId,
                     None => Vec::new(),
                 };
                 link.queue_control(header, &body, descriptors);
+                server.reuse(connection, body);
             }
             Transmit::Data { header, place } => {
                 link.queue_array(header, world.sending(server, connection, &place)?)?;

@@ -162,6 +162,13 @@ impl Server {
         }
     }
 
+    /// Takes the body of a frame back that was copied to where it leaves from.
+    pub fn reuse(&mut self, connection: ConnectionId, body: Vec<u8>) {
+        if let Some(peer) = self.state.peers.get_mut(&connection) {
+            peer.connection.reuse(body);
+        }
+    }
+
     /// The next frame to send on a connection.
     pub fn poll_transmit(&mut self, connection: ConnectionId) -> Option<Transmit> {
         let peer = self.state.peers.get_mut(&connection)?;

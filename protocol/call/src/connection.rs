@@ -44,6 +44,10 @@ pub const CLOGGED_BYTES: usize = 4 << 20;
 /// read; a polite owner never gets here.
 pub const ANSWERS_BYTES_MAX: usize = 64 << 20;
 
+/// Bodies whose memory is kept, and bytes of one.
+const USED_MAX: usize = 8;
+const USED_BYTES_MAX: usize = 4096;
+
 /// One connection's state. See the crate's documentation.
 pub struct Connection {
     pub(crate) hello: Hello,
@@ -53,6 +57,8 @@ pub struct Connection {
     pub(crate) outgoing: Outgoing,
     pub(crate) incoming: Incoming,
     waiting: VecDeque<Waiting>,
+    /// Memory of bodies that have left, for the next ones.
+    used: Vec<Vec<u8>>,
     /// Bytes of all that waits, and of what answers the peer: that part grows by the peer's doing.
     waiting_bytes: usize,
     answers_bytes: usize,
@@ -80,6 +86,7 @@ impl Connection {
             token: setup.token,
             peer: None,
             waiting: VecDeque::new(),
+            used: Vec::new(),
             waiting_bytes: 0,
             answers_bytes: 0,
             pong_waits: false,
@@ -211,6 +218,18 @@ impl Connection {
     /// Puts a channel in line to send data, which says that it comes there (`Outbound::comes_into_line`).
     pub(crate) fn enlist(&mut self, channel: ChannelId, side: Side) {
         self.senders.push_back((channel, side));
+    }
+
+    /// Memory for a message's body, which was used before if there is any.
+    pub(crate) fn used(&mut self) -> Vec<u8> {
+        self.used.pop().unwrap_or_default()
+    }
+
+    /// Takes the body of a frame back that was copied to where it leaves from.
+    pub fn reuse(&mut self, body: Vec<u8>) {
+        if self.used.len() < USED_MAX && (1..=USED_BYTES_MAX).contains(&body.capacity()) {
+            self.used.push(body);
+        }
     }
 
     /// The next frame to send: control first, then the data of each channel in turn.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use farcall_base::{Bytes, ChannelId, Error, ErrorKind, Result};
-use farcall_wire::message::{check_attributes, decode, encode};
+use farcall_wire::message::{check_attributes, decode, encode, encode_into};
 use farcall_wire::{
     Argument, CALLBACK, CallResult, FrameHeader, FrameKind, KEEP, Notice, ON, Open, RESUME, Reply, Request, Resume,
     Window,
@@ -273,7 +273,7 @@ impl Connection {
     /// peer could not take goes out as a failure that says so: nothing may leave a call without an end.
     pub fn respond(&mut self, channel: ChannelId, result: &CallResult) {
         let limit = self.body_bytes_max();
-        let body = encode(result);
+        let body = encode_into(self.used(), result);
         if let Err(error) = check_results(&result.results) {
             self.respond_encoded(channel, &[], encode(&failed(&error)));
         } else if body.len() > limit {

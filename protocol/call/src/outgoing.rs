@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use farcall_base::{Bytes, ChannelId, Error, ErrorKind, Result};
-use farcall_wire::message::{check_attributes, decode, encode};
+use farcall_wire::message::{check_attributes, decode, encode, encode_into};
 use farcall_wire::{Argument, FrameHeader, FrameKind, HelloLimits, Notice, Open, Reply, Request, Resume, Window};
 
 use crate::channel::{Inbound, Outbound, broken, check_count, declared_bytes, no_call};
@@ -145,7 +145,7 @@ impl Connection {
     pub fn open(&mut self, open: &Open) -> Result<ChannelId> {
         self.check_open_for_questions()?;
         self.check_can_send(&open.arguments)?;
-        let body = encode(open);
+        let body = encode_into(self.used(), open);
         self.check_body("open a call", "the call's small arguments are too long", &body)?;
         let mut call = Call::new(false);
         call.inbound.grant(open.result_credit.unwrap_or(u64::MAX));

@@ -60,6 +60,11 @@ impl Sizer {
         self.inline.get(parameter).copied().unwrap_or(false)
     }
 
+    /// Whether sizes, conditions or defaults depend on a parameter's value, or it is checked.
+    pub fn decides(&self, parameter: usize) -> bool {
+        self.deciding.contains(&parameter)
+    }
+
     /// Works out a call's sizes from the bytes of its values, one entry per parameter: see [`resolve`].
     ///
     /// # Errors

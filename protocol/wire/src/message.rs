@@ -25,8 +25,15 @@ pub const ARGUMENTS_MAX: usize = 1024;
 
 /// Encodes a message.
 pub fn encode<T: Encode<()>>(message: &T) -> Vec<u8> {
+    encode_into(Vec::new(), message)
+}
+
+/// [`encode`] in memory that was used before.
+pub fn encode_into<T: Encode<()>>(mut used: Vec<u8>, message: &T) -> Vec<u8> {
+    used.clear();
     // Room for a small call, so that it is written in one piece of heap.
-    let mut body = Body(Vec::with_capacity(SMALL_BYTES));
+    used.reserve(SMALL_BYTES);
+    let mut body = Body(used);
     minicbor::encode(message, &mut body).expect("encoding into memory cannot fail");
     body.0
 }

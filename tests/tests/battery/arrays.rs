@@ -86,7 +86,7 @@ pub fn results_sized_by_the_routine(setting: Setting) {
     let mut w = vec![-7.0; 600];
     let arguments = [("n", 600.into()), ("want", 520.into()), ("w", ArrayMut::vector(&mut w).into())];
     if let Ok(outputs) = some.call(arguments) {
-        assert!(matches!(outputs.get("w").unwrap(), Output::Written(shape) if shape == &[520]));
+        assert!(matches!(outputs.get("w").unwrap(), Output::Written(shape) if shape[..] == [520]));
         assert!(w[..520].iter().enumerate().all(|(i, w)| *w == (i + 1) as f64));
         assert!(w[520..].iter().all(|w| *w == -7.0));
     } else {

@@ -68,7 +68,7 @@ pub fn results_in_place_and_elsewhere(setting: Setting) {
             let places = vec![Destination::New, Destination::InPlace];
             let outputs = touch.call_positional(vec![Argument::Unset, array.into()], places, &CallOptions::default());
             let outputs = outputs.unwrap();
-            assert!(matches!(outputs.get("x").unwrap(), Output::Written(shape) if shape == &[n as u64]));
+            assert!(matches!(outputs.get("x").unwrap(), Output::Written(shape) if shape[..] == [n as u64]));
             let wanted = |i: usize| if i.is_multiple_of(step) && i / step < n { before[i] + 1.0 } else { before[i] };
             assert!((0..2 * n).all(|i| x[i] == wanted(i)), "n = {n}, step {step}");
         }

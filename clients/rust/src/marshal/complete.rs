@@ -7,8 +7,8 @@ use farcall_idl::interface::{ElementType, Interface, Order, Parameter, Shape};
 use farcall_interfaces::strided::Strided;
 use farcall_wire::message::InlineBytes;
 
-use super::INLINE_MAX;
 use super::views::{gather, packing_of, transfer_axes};
+use super::{INLINE_MAX, Ranks};
 use crate::argument::Argument;
 use crate::contract::Contract;
 
@@ -16,7 +16,7 @@ use crate::contract::Contract;
 pub struct Values {
     pub bytes: Vec<Option<InlineBytes>>,
     /// Rank that the caller gave, where it is lower than declared.
-    pub ranks: Vec<Option<usize>>,
+    pub ranks: Ranks,
 }
 
 /// Completes the arguments by what they determine.
@@ -42,10 +42,7 @@ pub fn complete(contract: &Contract, arguments: &[Argument<'_>]) -> Result<Value
         .map(|(index, parameter)| given(parameter, &arguments[index], &counts[index], contents[index].as_deref()))
         .collect::<Result<_>>()?;
     let completed = infer::complete(interface, &given)?;
-    let mut ranks = vec![None; arguments.len()];
-    for (index, rank) in completed.lower_ranks {
-        ranks[index] = Some(rank);
-    }
+    let ranks = completed.lower_ranks.into_iter().collect();
     let mut bytes = contents;
     for (index, value) in completed.scalars.iter().enumerate() {
         if let Some(value) = value {
@@ -55,7 +52,8 @@ pub fn complete(contract: &Contract, arguments: &[Argument<'_>]) -> Result<Value
     Ok(Values { bytes, ranks })
 }
 
-fn scalar_bytes(
+/// A scalar's value as the interface's type has it.
+pub fn scalar_bytes(
     interface: &Interface,
     parameter: &Parameter,
     value: ScalarValue,

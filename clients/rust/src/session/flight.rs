@@ -51,14 +51,13 @@ pub struct Call {
 impl Call {
     /// What the server is told of it.
     pub fn open(&self, id: CallId, data: &mut Marshalled) -> Open {
-        let otherwise = |wanted: &WireArgument| !matches!(wanted, WireArgument::Blocks(None));
         let left = self.conditions.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         Open {
             call: id,
             routine: self.contract.name.clone(),
             contract: self.contract.hash,
             arguments: std::mem::take(&mut data.arguments),
-            wanted: data.wanted.iter().any(otherwise).then(|| std::mem::take(&mut data.wanted)),
+            wanted: self.wants_otherwise(data).then(|| std::mem::take(&mut data.wanted)),
             remaining_us: left.map(|left| u64::try_from(left.as_micros()).unwrap_or(u64::MAX)),
             result_credit: None,
             parent: self.conditions.within.map(|call| call.0.to_vec().into()),
@@ -70,6 +69,13 @@ impl Call {
 }
 
 impl Call {
+    /// Whether results are not all to be sent, which is what the server does unless it is told.
+    fn wants_otherwise(&self, data: &Marshalled) -> bool {
+        let parameters = self.contract.interface.parameters.iter().zip(&data.wanted);
+        let mut results = parameters.filter(|(parameter, _)| parameter.mode.is_output());
+        results.any(|(_, wanted)| !matches!(wanted, WireArgument::Blocks(None)))
+    }
+
     fn attributes(&self) -> Option<Vec<Attribute>> {
         let attribute = |name: &str, critical, value| Attribute { name: name.to_owned(), critical, value };
         let wants = Some(self.conditions.wants).filter(|wants| *wants != 0);
@@ -132,8 +138,8 @@ impl InFlight {
     /// What the server may use until it says that the call is over, under the numbers that it knows.
     pub fn shared_memory(self) -> Vec<Shared> {
         self.data.own.iter().for_each(|own| own.take_back());
-        let shared = |side: Side| side.segment.map(|segment| Shared { region: side.region, segment });
-        self.data.sides.into_iter().flatten().filter_map(shared).collect()
+        let shared = |(_, side): (usize, Side)| Some(Shared { region: side.region?, segment: side.segment? });
+        self.data.sides.into_iter().filter_map(shared).collect()
     }
 
     /// The server is done with the program's own memory.
@@ -180,17 +186,15 @@ impl InFlight {
                 self.files.expect(&self.data, slot, *length, is_array).map_err(named)?;
                 continue;
             };
-            let side = self.data.sides[slot].as_ref();
+            let side = self.data.side(slot);
             let (Some(side), true) = (side, *length == Some(array.transfer_bytes)) else {
                 let message = "an array that was not asked for like this";
                 return Err(named(Error::new(ErrorKind::Protocol, "take the results", message)));
             };
-            let receiving = match &side.written {
-                Some(view) => (receive_result(view, array).map_err(named)?, None),
-                None => {
-                    let region = side.region.clone();
-                    (Packing::new(region.clone(), 0, &packed(array))?, Some(region))
-                }
+            let receiving = match (&side.written, &side.region) {
+                (Some(view), _) => (receive_result(view, array).map_err(named)?, None),
+                (None, Some(region)) => (Packing::new(region.clone(), 0, &packed(array))?, Some(region.clone())),
+                (None, None) => return Err(named(without_memory())),
             };
             self.receiving.insert(slot as u16, receiving);
         }
@@ -245,8 +249,7 @@ impl InFlight {
 
     /// Its arrays that travelled compressed.
     fn compressed(&self) -> Vec<CompressedArray> {
-        let sent = self.data.sending.iter().enumerate();
-        let sent = sent.filter_map(|(parameter, packing)| Some((parameter, false, packing.as_ref()?)));
+        let sent = self.data.sending.iter().map(|(parameter, packing)| (*parameter, false, packing));
         let came = self.receiving.iter().map(|(slot, (packing, _))| (usize::from(*slot), true, packing));
         let arrays = sent.chain(came).filter(|(.., packing)| packing.saved.bytes > 0);
         let told = |(parameter, is_result, packing): (usize, bool, &Packing)| CompressedArray {
@@ -261,7 +264,7 @@ impl InFlight {
     fn output(&mut self, slot: usize, argument: WireArgument) -> Result<Output> {
         let parameter = &self.call.contract.interface.parameters[slot];
         let layout = &self.after.as_ref().unwrap_or(&self.data.layout).parameters[slot];
-        let rank = self.data.ranks[slot];
+        let rank = self.data.rank(slot);
         if !parameter.mode.is_output() {
             return Ok(Output::None);
         }
@@ -286,7 +289,7 @@ impl InFlight {
             _ => return Ok(Output::None),
         };
         let shape = || array.dimensions.iter().map(|dimension| dimension.count).collect();
-        let side = self.data.sides[slot].as_ref();
+        let side = self.data.side(slot);
         let written = side.and_then(|side| side.written.as_ref());
         match (argument, written) {
             (WireArgument::Null | WireArgument::Absent, _) => Ok(Output::Null),
@@ -301,7 +304,7 @@ impl InFlight {
                 Ok(Output::Array(OwnedArray::of_bytes(&bytes, parameter.element, array)?.with_rank(rank)))
             }
             (WireArgument::Shared(..), Some(view)) => {
-                let region = &side.expect("a written side exists").region;
+                let region = side.and_then(|side| side.region.as_ref()).ok_or_else(not_offered)?;
                 if !lies_in(region, view, array)? {
                     let copy = ResultCopy { region: region.clone(), place: view.clone(), array: array.clone() };
                     self.copies.push(copy);
@@ -309,23 +312,28 @@ impl InFlight {
                 Ok(Output::Written(shape()))
             }
             (WireArgument::Shared(..), None) => {
-                let missing =
-                    || Error::new(ErrorKind::Protocol, "take the results", "shared memory that was not offered");
-                let region = side.ok_or_else(missing)?.region.clone();
+                let region = side.and_then(|side| side.region.clone()).ok_or_else(not_offered)?;
                 region.keep();
                 Ok(Output::Array(OwnedArray::laid_out_in(region, parameter.element, array).with_rank(rank)))
             }
             (WireArgument::Blocks(_), Some(_)) => Ok(Output::Written(shape())),
             (WireArgument::Blocks(_), None) => {
                 let region = self.receiving.remove(&(slot as u16)).and_then(|(_, region)| region);
-                let missing = || Error::internal("take the results", "a result without memory");
                 Ok(Output::Array(
-                    OwnedArray::packed_in(region.ok_or_else(missing)?, parameter.element, array).with_rank(rank),
+                    OwnedArray::packed_in(region.ok_or_else(without_memory)?, parameter.element, array).with_rank(rank),
                 ))
             }
             _ => Err(Error::new(ErrorKind::Protocol, "take the results", "a result of an unknown kind")),
         }
     }
+}
+
+fn not_offered() -> Error {
+    Error::new(ErrorKind::Protocol, "take the results", "shared memory that was not offered")
+}
+
+fn without_memory() -> Error {
+    Error::internal("take the results", "a result without memory")
 }
 
 fn inline_bytes(argument: &WireArgument) -> Option<&[u8]> {

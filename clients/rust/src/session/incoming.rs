@@ -3,6 +3,7 @@
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_interfaces::memory::Space;
 use farcall_wire::{Argument as WireArgument, InlineBytes};
+use smallvec::smallvec;
 
 use crate::files::{Beside, Received, Sink, Sinks, Target};
 use crate::marshal::Marshalled;
@@ -103,7 +104,7 @@ impl Incoming {
                 Received::Content(content) => Output::Text(Some(content)),
                 Received::File(beside, bytes) => {
                     self.complete.push(beside);
-                    Output::Written(vec![bytes])
+                    Output::Written(smallvec![bytes])
                 }
             }),
             Coming::Several(sinks) => Ok(self.several(sinks.finish()?)),
@@ -123,7 +124,7 @@ impl Incoming {
                 }
             }
         }
-        if written { Output::Written(vec![count]) } else { Output::Texts(contents) }
+        if written { Output::Written(smallvec![count]) } else { Output::Texts(contents) }
     }
 
     /// The call has succeeded.

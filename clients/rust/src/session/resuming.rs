@@ -160,7 +160,7 @@ impl InFlight {
 
     /// Whether arrays of it passed through the connection.
     pub(super) fn moved_arrays(&self) -> bool {
-        let sent = self.data.sending.iter().any(Option::is_some) || !self.data.files.is_empty();
+        let sent = !self.data.sending.is_empty() || !self.data.files.is_empty();
         sent || !self.receiving.is_empty() || self.files.progress().0 > 0
     }
 }

@@ -23,7 +23,7 @@ use super::recovery::Known;
 use super::segments::Segments;
 use crate::contract::Contract;
 use crate::lending::{Borrower, Wanted, lend};
-use crate::marshal::{Memory, OwnMemory, Shared, copy_arrays, marshal};
+use crate::marshal::{Memory, OwnMemory, Shared, Slots, copy_arrays, marshal};
 
 /// More than any clock is asked to hold.
 const FOR_EVER: Duration = Duration::from_secs(1 << 32);
@@ -62,6 +62,8 @@ pub struct Tables {
     pub questions: Questions,
     pub shares: bool,
     pub source: Arc<dyn MemorySource>,
+    /// Room for the arguments of the next call.
+    slots: Slots,
     /// Memory that the server knows.
     pub segments: Segments,
     /// Who we are to memory that the program lends.
@@ -102,6 +104,7 @@ impl Tables {
             contracts: FxHashMap::default(),
             shares,
             source,
+            slots: Slots::default(),
             segments: Segments::default(),
             borrower: Arc::default(),
             random: SeededRandom::new(fresh_seed()),
@@ -124,6 +127,7 @@ impl Tables {
             Transmit::Control { header, body, shares } => {
                 let descriptors = shares.map(|segment| self.descriptor(segment)).transpose()?;
                 link.queue_control(header, &body, descriptors.into_iter().collect());
+                self.connection.reuse(body);
             }
             Transmit::Data { header, place } if place.side == DataSide::Results => {
                 let packing = self.callbacks.sending(place.channel, place.slot);
@@ -138,7 +142,7 @@ impl Tables {
                 let gone = || Error::internal("send an argument", "its call is gone");
                 let flight = flight.ok_or_else(gone)?;
                 let data = &mut flight.data;
-                match data.sending[usize::from(place.slot)].as_mut() {
+                match data.array_to_send(place.slot.into()) {
                     Some(packing) => link.queue_array(header, packing)?,
                     None => link.queue_array(header, &mut data.piece_of_file(&place, header.length)?)?,
                 }
@@ -258,7 +262,8 @@ impl Tables {
         let lent = flight.data.lent.clone();
         if flight.was_refused_for_a_limit() {
             // It may have been the server's descriptors, and one that it never got: the next call shares this anew.
-            flight.data.sides.iter().flatten().for_each(|side| self.segments.forget(&side.region));
+            let regions = flight.data.sides.iter().filter_map(|(_, side)| side.region.as_ref());
+            regions.for_each(|region| self.segments.forget(region));
         }
         if flight.is_to_be_repeated() {
             self.fetch(flight.call);
@@ -286,12 +291,15 @@ impl Tables {
         // What lies in memory that both ends share goes with this process.
         let shares = self.shares;
         self.shares = shares && call.id.is_none();
-        let marshalled = marshal(&call.contract, &call.passed, Bytes(limit), self);
+        let slots = std::mem::take(&mut self.slots);
+        let marshalled = marshal(&call.contract, &call.passed, Bytes(limit), slots, self);
         self.shares = shares;
         let mut data = marshalled?;
         let id = call.id.unwrap_or_else(|| CallId(self.random.bytes16()));
         let open = call.open(id, &mut data);
         let channel = self.connection.open(&open)?;
+        let wanted = open.wanted.unwrap_or_else(|| std::mem::take(&mut data.wanted));
+        self.slots = Slots { arguments: open.arguments, wanted };
         data.own.iter().for_each(|own| own.opened());
         if call.conditions.has_news() {
             self.news.expect(call.number);

@@ -25,9 +25,8 @@ impl Session {
     pub fn transfer(&self, number: u64) -> Option<Transfer> {
         let core = self.lock();
         let flight = core.tables.calls.get(core.tables.channels.get(&number)?)?;
-        let sending = flight.data.sending.iter().enumerate();
-        let (to_send, unmade) =
-            sum(&flight.data.layout, sending.filter_map(|(slot, packing)| Some((slot, packing.as_ref()?))));
+        let sending = flight.data.sending.iter().map(|(slot, packing)| (*slot, packing));
+        let (to_send, unmade) = sum(&flight.data.layout, sending);
         let (to_receive, missing) = sum(layout_after(flight), flight.receiving.iter().map(arriving));
         let (files, unread) = flight.data.files.iter().fold((0, 0), |sum, file| added(sum, file.progress()));
         let (to_send, unmade) = added((to_send, unmade), (files, unread));

@@ -1,0 +1,188 @@
+//! Calls that are like one before: what was worked out for that one serves them, too.
+//!
+//! The layout of a call and the scalars that follow from its arrays depend on the kinds of its arguments, the shapes of its arrays
+//! and the values that sizes refer to. Whoever calls again and again changes none of these, most of the time. What is kept
+//! belongs to one contract, and goes with it when the routine is published anew; the server checks every call all the same.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use farcall_base::{Bytes, Result};
+use farcall_idl::element::ScalarValue;
+use farcall_idl::interface::{ElementType, Parameter, Shape};
+use farcall_idl::layout::CallLayout;
+use farcall_wire::message::InlineBytes;
+use smallvec::SmallVec;
+
+use super::Ranks;
+use super::complete::{complete, scalar_bytes};
+use crate::argument::Argument;
+use crate::contract::Contract;
+
+/// Kinds of calls that are kept for one routine: a program has few, in turn.
+const KEPT_MAX: usize = 4;
+/// Longer texts are not compared.
+const TEXT_BYTES_MAX: usize = 16;
+
+/// Those of one routine, the latest first.
+#[derive(Default)]
+pub struct PreparedCalls(Mutex<SmallVec<[Arc<Prepared>; KEPT_MAX]>>);
+
+/// What calls like one before have in common.
+pub struct Prepared {
+    kinds: Vec<Kind>,
+    limit: Bytes,
+    layout: Arc<CallLayout>,
+    ranks: Ranks,
+    /// Values that all of them have, by parameter.
+    bytes: Vec<Option<InlineBytes>>,
+}
+
+/// The values of one call.
+pub struct Values {
+    pub layout: Arc<CallLayout>,
+    pub ranks: Ranks,
+    /// By parameter.
+    pub bytes: SmallVec<[Option<InlineBytes>; 8]>,
+}
+
+/// What a call has in common with those that are like it, of one argument.
+enum Kind {
+    Unset,
+    Null,
+    Function,
+    /// Any number: nothing depends on it.
+    Number,
+    /// Any text.
+    Text,
+    /// This one.
+    Integer(i64),
+    Real(u64),
+    Characters(InlineBytes),
+    /// Any array of this shape; `None` where the interface and the other arguments say it.
+    Array(ElementType, Option<SmallVec<[u64; 4]>>),
+}
+
+impl Kind {
+    /// `None` for what is worked out anew each time.
+    fn of(contract: &Contract, index: usize, argument: &Argument<'_>) -> Option<Kind> {
+        let (parameter, decides) = (&contract.interface.parameters[index], contract.sizer.decides(index));
+        match argument {
+            Argument::Unset => Some(Kind::Unset),
+            Argument::Null => Some(Kind::Null),
+            Argument::Callback(_) => Some(Kind::Function),
+            Argument::Array(view) if !contract.sizer.is_inline(index) => {
+                let shape = view.place.shape.as_ref().map(|(counts, _)| counts.as_slice().into());
+                Some(Kind::Array(view.place.element, shape))
+            }
+            // One number may stand for an array, and another thing for one.
+            _ if parameter.shape != Shape::Scalar => None,
+            Argument::Text(_) if parameter.element == ElementType::String && !decides => Some(Kind::Text),
+            Argument::Text(text) if parameter.element == ElementType::Char && text.len() <= TEXT_BYTES_MAX => {
+                Some(Kind::Characters(text.as_slice().into()))
+            }
+            _ if !is_number(parameter.element) => None,
+            Argument::Integer(_) | Argument::Real(_) | Argument::Complex(..) if !decides => Some(Kind::Number),
+            Argument::Integer(value) => Some(Kind::Integer(*value)),
+            Argument::Real(value) => Some(Kind::Real(value.to_bits())),
+            _ => None,
+        }
+    }
+
+    /// Whether the value is each call's own.
+    fn varies(&self) -> bool {
+        matches!(self, Kind::Number | Kind::Text)
+    }
+
+    fn is_of(&self, argument: &Argument<'_>) -> bool {
+        match (self, argument) {
+            (Kind::Unset, Argument::Unset)
+            | (Kind::Null, Argument::Null)
+            | (Kind::Function, Argument::Callback(_))
+            | (Kind::Text, Argument::Text(_))
+            | (Kind::Number, Argument::Integer(_) | Argument::Real(_) | Argument::Complex(..)) => true,
+            (Kind::Integer(known), Argument::Integer(given)) => known == given,
+            (Kind::Real(known), Argument::Real(given)) => *known == given.to_bits(),
+            (Kind::Characters(known), Argument::Text(given)) => known.as_slice() == given.as_slice(),
+            (Kind::Array(element, shape), Argument::Array(view)) => {
+                let given = view.place.shape.as_ref().map(|(counts, _)| counts.as_slice());
+                *element == view.place.element && shape.as_deref() == given
+            }
+            _ => false,
+        }
+    }
+}
+
+fn is_number(element: ElementType) -> bool {
+    !matches!(element, ElementType::Struct(_) | ElementType::String | ElementType::Filename)
+}
+
+fn number(argument: &Argument<'_>) -> Option<ScalarValue> {
+    match argument {
+        Argument::Integer(value) => Some(ScalarValue::Integer(*value)),
+        Argument::Real(value) => Some(ScalarValue::Real(*value)),
+        Argument::Complex(re, im) => Some(ScalarValue::Complex(*re, *im)),
+        _ => None,
+    }
+}
+
+impl Prepared {
+    /// The values and the layout of a call with these arguments.
+    ///
+    /// # Errors
+    /// As [`super::marshal`].
+    pub fn values(contract: &Contract, arguments: &[Argument<'_>], limit: Bytes) -> Result<Values> {
+        if let Some(known) = contract.prepared.find(arguments, limit)
+            && let Some(values) = known.fill(contract, arguments)
+        {
+            return Ok(values);
+        }
+        let completed = complete(contract, arguments)?;
+        let bytes: Vec<Option<&[u8]>> = completed.bytes.iter().map(Option::as_deref).collect();
+        let layout = contract.sizer.resolve(&contract.interface, &bytes, limit)?;
+        let kinds = arguments.iter().enumerate().map(|(index, argument)| Kind::of(contract, index, argument));
+        if let Some(kinds) = kinds.collect::<Option<Vec<Kind>>>() {
+            let kept = |(kind, bytes): (&Kind, &Option<InlineBytes>)| bytes.clone().filter(|_| !kind.varies());
+            let bytes = kinds.iter().zip(&completed.bytes).map(kept).collect();
+            let ranks = completed.ranks.clone();
+            contract.prepared.keep(Prepared { kinds, limit, layout: layout.clone(), ranks, bytes });
+        }
+        Ok(Values { layout, ranks: completed.ranks, bytes: completed.bytes.into() })
+    }
+
+    /// `None` where a number is not one that its parameter takes: that is told with all else that is wrong.
+    fn fill(&self, contract: &Contract, arguments: &[Argument<'_>]) -> Option<Values> {
+        let mut bytes = SmallVec::with_capacity(self.kinds.len());
+        let parameters = &contract.interface.parameters;
+        for (index, kind) in self.kinds.iter().enumerate() {
+            bytes.push(match kind {
+                Kind::Number => Some(self.number(contract, &parameters[index], &arguments[index])?),
+                Kind::Text => None,
+                _ => self.bytes[index].clone(),
+            });
+        }
+        Some(Values { layout: self.layout.clone(), ranks: self.ranks.clone(), bytes })
+    }
+
+    fn number(&self, contract: &Contract, parameter: &Parameter, argument: &Argument<'_>) -> Option<InlineBytes> {
+        let value = number(argument).filter(|value| value.fits(parameter.element))?;
+        scalar_bytes(&contract.interface, parameter, value, argument).ok()
+    }
+}
+
+impl PreparedCalls {
+    fn find(&self, arguments: &[Argument<'_>], limit: Bytes) -> Option<Arc<Prepared>> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_like = |known: &&Arc<Prepared>| {
+            known.limit == limit
+                && known.kinds.len() == arguments.len()
+                && known.kinds.iter().zip(arguments).all(|(kind, argument)| kind.is_of(argument))
+        };
+        kept.iter().find(is_like).cloned()
+    }
+
+    fn keep(&self, prepared: Prepared) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.truncate(KEPT_MAX - 1);
+        kept.insert(0, Arc::new(prepared));
+    }
+}
