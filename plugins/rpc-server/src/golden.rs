@@ -178,8 +178,8 @@ impl Play {
         let number = words.get(1).and_then(|word| word.parse().ok()).unwrap_or(0);
         match words[0] {
             "accept" | "connect" | "hello" | "hold" | "send" | "frame" | "deafen" | "hear" | "ask" | "list"
-            | "object" | "release" | "load" | "resume" | "forget" | "kept" | "has" | "order" | "status" | "open"
-            | "answer" | "answer-fails" | "cancel" | "share" | "unshare" | "gone" | "bad" | "goodbye" => {
+            | "object" | "release" | "load" | "resume" | "reopen" | "forget" | "kept" | "has" | "order" | "status"
+            | "open" | "answer" | "answer-fails" | "cancel" | "share" | "unshare" | "gone" | "bad" | "goodbye" => {
                 self.client_event(ConnectionId(number), words)
             }
             "start-ok" | "start-failed" | "load-ok" | "load-failed" | "return" | "soon" | "begin" | "fail" | "exit"

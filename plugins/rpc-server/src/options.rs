@@ -14,9 +14,11 @@ use crate::state::{KeepLimits, Limits, Records};
 /// Of the memory that there is, what the arrays of one call may have where the manifest does not say: its executable needs
 /// some of its own, and other calls too.
 const CALL_EIGHTHS: u64 = 4;
-/// The same for argument memory in all. Memory for a call is made in sizes that are up to a quarter larger than asked for:
+/// The same for argument memory of one client. Memory for a call is made in sizes that are up to a quarter larger than asked for:
 /// one call of the largest size fits.
-const ARGUMENT_EIGHTHS: u64 = 5;
+const CLIENT_EIGHTHS: u64 = 5;
+/// The same for argument memory in all: others have room beside one client.
+const ARGUMENT_EIGHTHS: u64 = 6;
 
 /// The part of the memory that there is which answers may take that one user does not read.
 const ANSWERS_PART: u64 = 32;
@@ -226,9 +228,10 @@ impl Options {
         said_or(self.call_bytes_max, machine_memory().eighths(CALL_EIGHTHS))
     }
 
-    /// Argument memory of one client. By default one has all that there is for all.
+    /// Argument memory of one client. By default not all that there is for all: whoever announces arrays and sends none would keep
+    /// everybody else from theirs.
     pub fn memory_bytes_max(&self) -> u64 {
-        said_or(self.memory_bytes_max, self.memory_all_bytes_max())
+        said_or(self.memory_bytes_max, self.memory_all_bytes_max() / ARGUMENT_EIGHTHS * CLIENT_EIGHTHS)
     }
 
     /// Argument memory of all clients together.
@@ -317,8 +320,9 @@ mod tests {
         let open = read("").unwrap();
         assert!((memory * 2 / 5..=memory / 2).contains(&open.call_bytes_max()), "{}", open.call_bytes_max());
         assert_eq!(open.limits().call_bytes_max.0, open.limits().hello.call_bytes_max);
-        assert!(open.call_bytes_max() * 5 / 4 <= open.memory_all_bytes_max() && open.memory_all_bytes_max() < memory);
-        assert_eq!(open.memory_bytes_max(), open.memory_all_bytes_max());
+        assert!(open.call_bytes_max() * 5 / 4 <= open.memory_bytes_max() && open.memory_all_bytes_max() < memory);
+        let (one, all) = (open.memory_bytes_max(), open.memory_all_bytes_max());
+        assert!(one < all, "others have room beside one client");
         let said = read("call_bytes_max = 7\nmemory_all_bytes_max = 8\nmemory_bytes_max = 9").unwrap();
         assert_eq!((said.call_bytes_max(), said.memory_all_bytes_max(), said.memory_bytes_max()), (7, 8, 9));
     }

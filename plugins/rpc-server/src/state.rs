@@ -29,7 +29,7 @@ mod starts;
 mod waiting;
 mod words;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -397,6 +397,8 @@ pub struct State {
     /// Results of launched executables on their way here.
     pub(crate) passing: Passing,
     pub(crate) calls: Calls<Call>,
+    /// The ids of all of them, whoever opened them: no two are the same.
+    pub(crate) ids: HashSet<CallId>,
     pub(crate) callbacks: Callbacks,
     /// Calls whose outcome is given but whose result data has not all left yet.
     pub(crate) sending: BTreeMap<(ConnectionId, ChannelId), Arc<Finished>>,
@@ -451,6 +453,7 @@ impl State {
             executables: BTreeMap::new(),
             pools: BTreeMap::new(),
             calls: Calls::default(),
+            ids: HashSet::new(),
             callbacks: Callbacks::default(),
             starts: Starts::default(),
             passing: Passing::default(),

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use farcall_base::{Error, Result, printable_json};
+use farcall_base::{Error, ErrorKind, Result, printable_json};
 use farcall_interfaces::outlet;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -65,7 +65,7 @@ pub enum Entry {
     /// Somebody whom a transport turned away.
     Stranger(Error),
     /// Something is wrong with what is kept: how, and in words. In the log only.
-    Results(farcall_base::ErrorKind, String),
+    Results(ErrorKind, String),
     /// An executable or a connection begins or ends. In the log only.
     Life(Life),
 }
@@ -406,7 +406,7 @@ fn record_line(time: SystemTime, record: &AuditRecord) -> Line<'_> {
         pid: None,
         order: record.order.as_deref(),
         outcome: Some(record.failure.as_ref().map_or("done", |error| error.kind().name())),
-        message: record.failure.as_ref().map(|error| error.message().to_owned()),
+        message: record.failure.as_ref().filter(|error| call.is_none() || !may_quote(error.kind())).map(words),
         measures: call.map(|call| Measures {
             queued_us: call.times.queued_ns / 1000,
             started_us: call.times.started_ns / 1000,
@@ -416,6 +416,16 @@ fn record_line(time: SystemTime, record: &AuditRecord) -> Line<'_> {
         }),
         count: None,
     }
+}
+
+fn words(error: &Error) -> String {
+    error.message().to_owned()
+}
+
+/// Whether what is said of a call of this outcome may quote its arguments: a value that is refused, or words of the routine's
+/// and of the caller's function's own. Both logs have the kind, and the caller has the words.
+fn may_quote(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::InvalidArgument | ErrorKind::RoutineFailed)
 }
 
 fn count_line(event: &'static str, count: u64) -> String {

@@ -1,8 +1,7 @@
 //! The log: a line for each event that is worth one, on standard error, written by a thread of its own.
 //!
 //! It has what the audit log has of an event, and its level. It never makes the server wait: what finds the queue full, or
-//! more lines in a second than are allowed, is counted, and the count logged. Arguments are not in it: where a message may
-//! quote one, the kind of error has to do.
+//! more lines in a second than are allowed, is counted, and the count logged.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -171,11 +170,7 @@ impl<W: Write> Writer<W> {
             return;
         }
         self.lines += 1;
-        let mut line = line_of(time, entry);
-        if line.outcome == Some(ErrorKind::InvalidArgument.name()) {
-            line.message = None;
-        }
-        self.say(level, line);
+        self.say(level, line_of(time, entry));
     }
 
     fn say(&mut self, level: LogLevel, mut line: Line<'_>) {

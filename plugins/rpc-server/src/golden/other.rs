@@ -119,6 +119,12 @@ impl Other {
                 let channel = self.machine.open(&open(id, &words[1..], routines)).unwrap();
                 self.calls.insert(words[0].to_owned(), channel);
             }
+            // Under the id of a call that somebody made, which is named last.
+            "reopen" => {
+                let call = open(named, &words[1..words.len() - 1], routines);
+                let channel = self.machine.open(&call).unwrap();
+                self.calls.insert(words[0].to_owned(), channel);
+            }
             "resume" => {
                 let describe = words.contains(&"described").then_some(true);
                 let channel = self.machine.resume(&Resume { describe, ..Resume::new(named) }).unwrap();

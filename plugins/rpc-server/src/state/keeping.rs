@@ -239,6 +239,11 @@ impl KeptCalls {
         self.calls.get(id)
     }
 
+    /// Whether a call of this id is kept, also where its file could not be read.
+    pub fn has(&self, id: &CallId) -> bool {
+        self.calls.contains_key(id) || self.unreadable.contains_key(id)
+    }
+
     /// Whether nothing is kept.
     pub fn is_empty(&self) -> bool {
         self.calls.is_empty() && self.held_bytes == 0

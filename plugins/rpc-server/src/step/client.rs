@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, Result};
+use farcall_base::{CallId, ChannelId, ConnectionId, Error, ErrorKind, Result};
 use farcall_call::Event;
 use farcall_interfaces::directory::{PublishedRoutine, Visible};
 use farcall_wire::{Argument, CallResult, CallTimes, InterfaceReply, Open, Order, Reply, Request};
@@ -242,6 +242,7 @@ impl Server {
         taken: &mut Option<Open>,
     ) -> Result<u64> {
         let Some(open) = taken.as_ref() else { return Ok(0) };
+        self.check_id(&open.call)?;
         let around = self.around(connection, open.parent.as_ref().map(|parent| parent.as_slice()))?;
         self.check_calls_max()?;
         self.may_ask(connection, &open.routine)?;
@@ -308,6 +309,7 @@ impl Server {
     fn enter(&mut self, connection: ConnectionId, channel: ChannelId, call: Call, plan: &check::Plan) {
         let (now, deadline, on, parent) = (call.accepted, call.deadline, call.on, call.nesting.parent);
         let number = self.state.number();
+        self.state.ids.insert(call.id);
         let key = self.state.calls.insert(number, Box::new(call));
         self.begin_inside(parent, key);
         if let Some(executable) = on {
@@ -327,6 +329,16 @@ impl Server {
         if plan.fetches {
             self.fetch_arguments(key);
         }
+    }
+
+    /// Refuses an id that a call has, open or kept, whoever made it (spec/wire.md, section 7): whoever knows an id could have
+    /// its outcome, or have it vanish.
+    fn check_id(&self, id: &CallId) -> Result<()> {
+        if !self.state.ids.contains(id) && !self.state.kept.has(id) {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::InvalidArgument, "accept a call", "a call of this id is open or kept already")
+            .fix("give each call an id of its own: sixteen random bytes"))
     }
 
     fn check_calls_max(&self) -> Result<()> {

@@ -169,6 +169,7 @@ impl Server {
         self.end_inside(surroundings, key);
         self.tell_missed(key);
         let Some(call) = self.state.calls.remove(&key) else { return };
+        self.state.ids.remove(&call.id);
         self.finish_inside(call.nesting.parent, key);
         self.state.coming.remove(&key);
         if let Some(deadline) = call.deadline {

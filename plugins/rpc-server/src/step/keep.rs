@@ -91,9 +91,6 @@ impl Server {
         if open.arguments.iter().chain(open.wanted.iter().flatten()).any(shared) {
             return refused("its arrays lie in memory that goes with its client");
         }
-        if self.state.kept.get(&open.call).is_some() || self.state.kept.unreadable.contains_key(&open.call) {
-            return refused("a call of this id is kept already");
-        }
         if !self.has_feature(connection, RESUME) {
             return refused("its client did not say that it may come back");
         }
@@ -175,7 +172,7 @@ impl Server {
             call.client = None;
             return true;
         }
-        let Some(keep) = resuming.keep else { return false };
+        let Some(keep) = resuming.keep.filter(|_| !self.state.kept.has(&call.id)) else { return false };
         let keep_us = u64::try_from(keep.as_micros()).unwrap_or(u64::MAX);
         let kept = Keep { after_end_us: keep_us, durable: false };
         let bytes = expected_bytes_of(call, kept);
@@ -215,7 +212,9 @@ impl Server {
             self.state.kept.held_bytes -= finished.bytes();
             let bytes = finished.bytes();
             let room = self.state.kept.check_room(principal, bytes, false, &self.state.limits.keep);
-            let Some(keep) = resuming.keep.filter(|_| room.is_ok()) else {
+            // Another call may have the id of one that is over.
+            let is_free = !self.state.ids.contains(&finished.id) && !self.state.kept.has(&finished.id);
+            let Some(keep) = resuming.keep.filter(|_| room.is_ok() && is_free) else {
                 if let Some(client) = &resuming.client {
                     self.state.kept.clients.is_gone(client, finished.id);
                 }

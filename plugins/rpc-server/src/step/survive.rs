@@ -370,6 +370,7 @@ impl Server {
         let (id, deadline) = (call.id, call.deadline);
         let bytes = call.keep.map_or(0, |keep| expected_bytes_of(&call, keep));
         let number = self.state.number();
+        self.state.ids.insert(id);
         let key = self.state.calls.insert(number, Box::new(call));
         if let Some(deadline) = deadline {
             self.state.deadlines.insert((deadline, key));

@@ -43,6 +43,21 @@ fn record(failure: Option<Error>) -> Arc<AuditRecord> {
     Arc::new(AuditRecord { caller, call: Some(call), order: None, failure })
 }
 
+/// What is said of a value that was refused, or by a routine, may quote an argument.
+#[test]
+fn arguments_are_not_written_down() {
+    let scratch = Scratch::new("arguments");
+    let log = AuditLog::open(scratch.options(1 << 20, 2, 100)).unwrap();
+    for kind in [ErrorKind::InvalidArgument, ErrorKind::RoutineFailed] {
+        log.record(record(Some(Error::new(kind, "check", "name = 'secret'"))));
+    }
+    drop(log);
+    let lines = scratch.lines("audit.log");
+    let outcomes = lines.iter().map(|line| line["outcome"].as_str().unwrap());
+    assert!(outcomes.eq(["invalid-argument", "routine-failed"]), "{lines:?}");
+    assert!(lines.iter().all(|line| !line.to_string().contains("secret")), "{lines:?}");
+}
+
 #[test]
 fn a_line_says_who_called_what_and_what_became_of_it() {
     let scratch = Scratch::new("lines");
