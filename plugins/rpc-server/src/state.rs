@@ -377,7 +377,7 @@ impl Call {
     }
 }
 
-/// The server's whole state.
+/// The server's whole state. No two calls have one id.
 pub struct State {
     pub(crate) limits: Limits,
     pub(crate) product: String,
@@ -397,7 +397,6 @@ pub struct State {
     /// Results of launched executables on their way here.
     pub(crate) passing: Passing,
     pub(crate) calls: Calls<Call>,
-    /// The ids of all of them, whoever opened them: no two are the same.
     pub(crate) ids: HashSet<CallId>,
     pub(crate) callbacks: Callbacks,
     /// Calls whose outcome is given but whose result data has not all left yet.
