@@ -152,3 +152,44 @@ fn what_a_server_has_started_is_not_its_owner() {
     let error = client.routine("battery/echo").err().unwrap();
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
 }
+
+/// What the environment beside a Python file says that it reads is found once, and neither through links that were there nor
+/// through links that came later.
+#[test]
+fn an_environment_leads_nowhere_else() {
+    let (folder, elsewhere) = (Directory::new(), Directory::new());
+    let server = Server::start(Transport::Unix, &[battery(false)], &[]);
+    let key = secret(&elsewhere, "key.pem");
+    for name in [".venv", ".venv/bin", ".venv/extra"] {
+        std::fs::create_dir(folder.0.join(name)).unwrap();
+    }
+    std::os::unix::fs::symlink(&elsewhere.0, folder.0.join(".venv/link")).unwrap();
+    secret(&folder, "beside.pem");
+    let place = folder.0.display();
+    let python = folder.write(
+        ".venv/bin/python",
+        &format!(
+            "#!/bin/sh\nread_all() {{ cat {place}/.venv/*/key.pem {key} {place}/beside.pem >&2; }}\ncase \"$*\" in\n\
+             *--places*) read_all; echo '{{\"program\": \"{place}/.venv/bin/python\", \"readable\": [\"{place}\", \"{place}/.venv/bin\", \
+             \"{place}/.venv/extra\", \"{place}/.venv/link\", \"{0}\"]}}' ;;\n\
+             *--describe*) read_all; echo '{{\"idl\": \"Module evil; Define look(IN int n, OUT int m) Calls \\\"C\\\" look(n, m);\", \
+             \"takes\": {{\"look\": [\"n\"]}}, \"warnings\": \"\"}}' ;;\n*) read_all; exit 3 ;;\nesac\n",
+            elsewhere.0.display(),
+            key = key.display()
+        ),
+    );
+    std::fs::set_permissions(&python, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let file = folder.write("evil.py", "def look(n: int) -> int:\n    return n\n");
+    let (done, said) = published(&server, &file);
+    assert!(done && !said.contains(SECRET), "{said}");
+    let call = || {
+        let output = server.run(&["call", "evil/look", "1"]);
+        String::from_utf8_lossy(&output.stderr).into_owned() + &server.log()
+    };
+    let before = call();
+    std::fs::remove_dir(folder.0.join(".venv/extra")).unwrap();
+    std::os::unix::fs::symlink(&elsewhere.0, folder.0.join(".venv/extra")).unwrap();
+    let after = call();
+    assert!(before.contains("key.pem") && after.contains("key.pem"), "it tries: {after}");
+    assert!(!before.contains(SECRET) && !after.contains(SECRET), "{before}{after}");
+}

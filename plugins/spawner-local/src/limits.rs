@@ -151,8 +151,7 @@ impl Limits {
     /// The rules of a process that runs `image`; what the driver finds out (folder, cgroups, users) is added by it.
     pub(crate) fn rules(&self, image: &ExecutableImage) -> Rules {
         let list = |paths: &Option<Vec<String>>| paths.clone().unwrap_or_default();
-        let mut readable = list(&self.readable);
-        readable.extend(own_files(image));
+        let found = image.readable.iter().chain(interpreted(image)).cloned().collect();
         let (parallel, owner) = (is_parallel(&image.backend), self.trusts(image));
         Rules {
             memory_bytes_max: limited(self.memory_bytes_max),
@@ -166,8 +165,8 @@ impl Limits {
                 false if parallel => Confinement::Launcher,
                 false => Confinement::Module,
             },
-            readable,
-            found: image.readable.clone(),
+            readable: list(&self.readable),
+            found,
             listed: image.listed.clone(),
             writable: list(&self.writable),
             start_in: self.start_in(image),
@@ -262,12 +261,11 @@ fn own_folder(image: &ExecutableImage) -> Option<String> {
     Some(folder.display().to_string())
 }
 
-/// The program of a module, and what an interpreter says that it reads.
-fn own_files(image: &ExecutableImage) -> Vec<String> {
+/// What an interpreter says that it reads.
+fn interpreted(image: &ExecutableImage) -> &[String] {
     match &image.kind {
-        ImageKind::GenericHost { .. } => Vec::new(),
-        ImageKind::Linked { path } => vec![path.clone()],
-        ImageKind::Interpreted { readable, .. } => readable.clone(),
+        ImageKind::Interpreted { readable, .. } => readable,
+        ImageKind::GenericHost { .. } | ImageKind::Linked { .. } => &[],
     }
 }
 

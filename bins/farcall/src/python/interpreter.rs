@@ -1,13 +1,14 @@
 //! Finds out what an interpreter is and reads, in a process that is held to the rules of the module that it is to run.
 //!
 //! Whoever publishes a file names the program that lies beside it. So it may do no more than the file's own code, and what
-//! it says that it reads is granted only where it lies anyway.
+//! it says that it reads is granted only where it lies anyway: by paths without links, so that it stays what it was.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_interfaces::directory::ImageKind;
+use farcall_interfaces::plain_file;
 use serde_json::Value;
 
 use super::{Interpreters, PROGRAM, answer};
@@ -18,6 +19,8 @@ use crate::publish::loaded_files;
 
 /// Entries of a file's folder that are looked at for what it can import.
 const SOURCES_MAX: usize = 10_000;
+/// The environment of a file, in its folder.
+const ENVIRONMENT: &str = ".venv";
 /// Others may write.
 const WRITABLE_BY_OTHERS: u32 = 0o002;
 
@@ -48,11 +51,12 @@ impl Interpreter {
     ) -> Result<Interpreter> {
         let named = |error: Error| error.with("python", python.display()).with("why this one", namer.reason());
         let Some(program) = find(python) else { return Err(named(missing("there is no such program"))) };
+        namer.check(file).map_err(named)?;
         let own: Vec<PathBuf> = namer.folders(&program).collect();
         let kind = ImageKind::Interpreted {
             program: program.display().to_string(),
             arguments: PROGRAM.into_iter().chain(["--places"]).map(str::to_owned).collect(),
-            readable: own.iter().map(|folder| folder.display().to_string()).collect(),
+            readable: own.iter().filter_map(|folder| without_links(folder.to_str()?)).collect(),
         };
         // What the manifest grants is granted to this, too.
         let readable = loaded_files(&kind);
@@ -70,8 +74,8 @@ impl Interpreter {
         }
         let said = answer(&finished, python)?;
         let readable = said["readable"].as_array().into_iter().flatten();
-        let (readable, elsewhere) =
-            readable.filter_map(Value::as_str).map(str::to_owned).partition(|path| namer.may_grant(path, &granted));
+        let readable = readable.filter_map(Value::as_str).filter_map(without_links);
+        let (readable, elsewhere) = readable.partition(|path| namer.may_grant(path, &granted));
         match said["program"].as_str() {
             Some(program) if program.starts_with('/') => {
                 Ok(Interpreter { program: program.to_owned(), readable, elsewhere })
@@ -102,11 +106,24 @@ impl Namer<'_> {
         }
     }
 
+    /// Refuses an environment that lies beside the file and is not its owner's: in a folder where all may write, anybody could
+    /// have put it there.
+    fn check(&self, file: &Path) -> Result<()> {
+        let Namer::Publisher(folder) = self else { return Ok(()) };
+        let owner = |path: &Path| std::fs::symlink_metadata(path).map(|data| data.uid()).ok();
+        let own = std::fs::metadata(file).map(|data| data.uid()).ok();
+        match owner(&folder.join(ENVIRONMENT)) {
+            Some(other) if Some(other) == own || other == 0 => Ok(()),
+            _ => Err(missing("the environment beside the file does not belong to the owner of the file")),
+        }
+    }
+
     /// What a program reads while it is asked: its environment, and the installation that this leads to.
     fn folders(&self, program: &Path) -> impl Iterator<Item = PathBuf> {
         let beside = match self {
             Namer::Admin(_) => installation(program),
-            Namer::Publisher(folder) => Some(folder.to_path_buf()),
+            // One that lies elsewhere is granted by the manifest, or not at all.
+            Namer::Publisher(folder) => Some(folder.join(ENVIRONMENT)).filter(|folder| !folder.is_symlink()),
         };
         let real = std::fs::canonicalize(program).ok().and_then(|program| installation(&program));
         let real = real.filter(|folder| matches!(self, Namer::Admin(_)) || is_python(folder));
@@ -117,24 +134,40 @@ impl Namer<'_> {
     /// Whether a module may read what its interpreter says that it reads.
     fn may_grant(&self, path: &str, granted: &[String]) -> bool {
         let Namer::Publisher(_) = self else { return true };
-        let Ok(real) = std::fs::canonicalize(path) else { return false };
-        let below = |folder: &str| std::fs::canonicalize(folder).is_ok_and(|folder| real.starts_with(folder));
+        let below =
+            |folder: &str| std::fs::canonicalize(folder).is_ok_and(|folder| Path::new(path).starts_with(folder));
         granted.iter().map(String::as_str).chain(["/usr"]).any(below)
     }
 }
 
-/// A file, and what it can import from beside it: other files of Python, and packages. Nothing else that lies there.
+/// A file, and what it can import from beside it: other files of Python, and packages with all that is in them. Nothing else that
+/// lies there, and nothing of others: of those, and behind links that lead out of the folder, only files that everybody may read.
 pub fn sources(file: &Path) -> Vec<PathBuf> {
+    let Ok(own) = file.canonicalize() else { return Vec::new() };
+    let (folder, owner) = (own.parent(), owner(&own));
+    // Judged by what a link leads to, and granted as that: a link may lead elsewhere by the time it is asked again.
+    let may_import = |real: &PathBuf| {
+        let is_own = folder.is_some_and(|folder| real.starts_with(folder)) && self::owner(real) == owner;
+        let is_package = || is_own && real.join("__init__.py").is_file();
+        if is_python_file(real) { is_own || plain_file::is_public(real) } else { is_package() }
+    };
     let entries = file.parent().into_iter().flat_map(std::fs::read_dir).flatten().flatten().take(SOURCES_MAX);
-    let named = |path: &Path| {
-        path.extension().is_some_and(|extension| ["py", "pyi", "so"].iter().any(|known| extension == *known))
-    };
-    // A link is what it leads to.
-    let is_source = |path: &PathBuf| {
-        (named(path) && path.canonicalize().is_ok_and(|real| named(&real))) || path.join("__init__.py").is_file()
-    };
-    let beside = entries.map(|entry| entry.path()).filter(is_source);
-    std::iter::once(file.to_path_buf()).chain(beside).filter_map(|path| path.canonicalize().ok()).collect()
+    let named = |path: &PathBuf| is_python_file(path) || path.is_dir();
+    let beside = entries.map(|entry| entry.path()).filter(named).filter_map(|path| path.canonicalize().ok());
+    std::iter::once(own.clone()).chain(beside.filter(may_import)).collect()
+}
+
+fn is_python_file(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| ["py", "pyi", "so"].iter().any(|known| extension == *known))
+}
+
+fn owner(path: &Path) -> Option<u32> {
+    std::fs::metadata(path).map(|data| data.uid()).ok()
+}
+
+/// A path as it is without links.
+fn without_links(path: &str) -> Option<String> {
+    std::fs::canonicalize(path).ok()?.to_str().map(str::to_owned)
 }
 
 /// The folder whose `bin` a program lies in.
@@ -165,4 +198,49 @@ fn missing(message: &str) -> Error {
          granted: modules.NAME.readable in farcall.toml); or name an interpreter: farcall serve --python PATH, or \
          modules.NAME.python",
     )
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_file_imports_what_is_its_owners_or_everybodys() {
+        let place = std::env::temp_dir().join(format!("farcall-sources-{}", std::process::id()));
+        for name in ["here/own", "here/data", "there/package"] {
+            std::fs::create_dir_all(place.join(name)).unwrap();
+        }
+        let place = place.canonicalize().unwrap();
+        let write = |name: &str, mode: u32| {
+            std::fs::write(place.join(name), "").unwrap();
+            std::fs::set_permissions(place.join(name), std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        for name in
+            ["here/file.py", "here/beside.py", "here/own/__init__.py", "there/private.py", "there/package/__init__.py"]
+        {
+            write(name, 0o600);
+        }
+        write("here/data/table.csv", 0o644);
+        write("there/public.py", 0o644);
+        for (link, target) in [
+            ("a.py", "there/private.py"),
+            ("b.py", "there/public.py"),
+            ("c", "there/package"),
+            ("d.py", "here/data/table.csv"),
+        ] {
+            symlink(place.join(target), place.join("here").join(link)).unwrap();
+        }
+        let mut found = sources(&place.join("here/file.py"));
+        found.sort();
+        found.dedup();
+        let wanted = ["here/beside.py", "here/file.py", "here/own", "there/public.py"].map(|name| place.join(name));
+        let is_public = plain_file::is_public(&place.join("there/public.py"));
+        let wanted: Vec<PathBuf> =
+            wanted.into_iter().filter(|path| is_public || !path.ends_with("public.py")).collect();
+        assert_eq!(found, wanted);
+        std::fs::remove_dir_all(&place).unwrap();
+    }
 }
