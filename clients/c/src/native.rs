@@ -168,23 +168,34 @@ pub unsafe fn prepare<'a>(routine: &Routine, values: &[TaggedValue]) -> Result<P
     let destinations = (0..written).map(|_| Destination::InPlace).collect();
     let prepared = Prepared { arguments, destinations, places: Places::default() };
     let mut making = Making { routine, interface, prepared, elements: BTreeMap::new() };
+    let mut has_text_arrays = false;
+    let mut has_nulls = false;
     for (position, ((index, parameter), value)) in interface.caller_parameters().zip(values).enumerate() {
-        check_tag(interface, position, parameter, value.tag)?;
+        let wanted = passing(parameter);
+        if !fits(value.tag, wanted) {
+            return Err(misfit(interface, position, parameter, (value.tag, wanted)));
+        }
         // SAFETY: the caller's promise, and the tag is the one that the interface wants.
-        let argument = unsafe { making.argument(index, parameter, value) };
-        making.prepared.arguments[index] = argument.map_err(|error| error.with("argument", position + 1))?;
+        let argument = unsafe { making.argument(index, parameter, wanted, value) };
+        let argument = argument.map_err(|error| error.with("argument", position + 1))?;
+        has_nulls |= matches!(argument, Argument::Null);
+        has_text_arrays |= is_text_array(parameter);
+        making.prepared.arguments[index] = argument;
     }
     // Now that all scalars are known, so are the extents of what has to be read here. An array that sizes refer to may be
     // as long as an element of another one says; strings come last, as any of these may say how many there are.
     // SAFETY: as above.
-    while unsafe { making.read_elements(values) } {}
-    for ((index, parameter), value) in interface.caller_parameters().zip(values) {
+    while routine.has_inline() && unsafe { making.read_elements(values) } {}
+    let text_arrays = interface.caller_parameters().zip(values).filter(|_| has_text_arrays);
+    for ((index, parameter), value) in text_arrays {
         if is_text_array(parameter) && !value.pointer().is_null() {
             // SAFETY: as above.
             unsafe { making.read_texts(index, parameter, value.pointer().cast()) }?;
         }
     }
-    making.check_nulls()?;
+    if has_nulls {
+        making.check_nulls()?;
+    }
     Ok(making.prepared)
 }
 
@@ -203,11 +214,9 @@ pub fn check_count(interface: &Interface, given: usize) -> Result<()> {
     Err(Error::new(ErrorKind::InvalidArgument, "call", message).fix(takes))
 }
 
-fn check_tag(interface: &Interface, position: usize, parameter: &Parameter, given: u32) -> Result<()> {
-    let wanted = passing(parameter);
-    if fits(given, wanted) {
-        return Ok(());
-    }
+/// What is said of a tag that is not the one that the interface wants.
+#[cold]
+fn misfit(interface: &Interface, position: usize, parameter: &Parameter, (given, wanted): (u32, u32)) -> Error {
     if matches!(parameter.shape, Shape::Callback { .. }) {
         let message = format!(
             "argument {} ({}) is {}, the interface wants a function",
@@ -215,15 +224,15 @@ fn check_tag(interface: &Interface, position: usize, parameter: &Parameter, give
             parameter.name,
             c_type(given)
         );
-        return Err(Error::new(ErrorKind::InvalidArgument, "call", message)
+        return Error::new(ErrorKind::InvalidArgument, "call", message)
             .with("routine", interface.full_name())
-            .fix("pass a function with the callback's parameters, or NULL"));
+            .fix("pass a function with the callback's parameters, or NULL");
     }
     let (position, name, given_type) = (position + 1, &parameter.name, c_type(given));
     let wanted_type = if parameter.stream { "FILE *".to_owned() } else { c_type(wanted) };
     let message = format!("argument {position} ({name}) is {given_type}, the interface wants {wanted_type}");
     let error = Error::new(ErrorKind::InvalidArgument, "call", message).with("routine", interface.full_name());
-    Err(error.fix(if parameter.stream { "pass an open file".to_owned() } else { advice(given, wanted) }))
+    error.fix(if parameter.stream { "pass an open file".to_owned() } else { advice(given, wanted) })
 }
 
 /// What to do about a tag that does not fit.
@@ -244,8 +253,13 @@ fn advice(given: u32, wanted: u32) -> String {
 impl<'a> Making<'_, 'a> {
     /// # Safety
     /// As for [`prepare`]; the tag fits.
-    unsafe fn argument(&mut self, index: usize, parameter: &Parameter, value: &TaggedValue) -> Result<Argument<'a>> {
-        let wanted = passing(parameter);
+    unsafe fn argument(
+        &mut self,
+        index: usize,
+        parameter: &Parameter,
+        wanted: u32,
+        value: &TaggedValue,
+    ) -> Result<Argument<'a>> {
         if matches!(parameter.shape, Shape::Callback { .. }) {
             // SAFETY: the caller's promise: a function of the callback's prototype, or NULL.
             let function = unsafe { NativeFunction::new(value.pointer().cast_const().cast()) };

@@ -1,6 +1,5 @@
 //! A connection to a server, as programs see it.
 
-use std::collections::HashMap;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,6 +12,7 @@ use farcall_interfaces::stream::ByteStream;
 use farcall_transport_unix::{MemoryLimits, SharedMemory};
 use farcall_wire::message::ADMINISTRATION;
 use farcall_wire::{KeptCall, ModuleReport, Order, RESUME, Reply, Request, STATUS, Status, wants};
+use rustc_hash::FxHashMap;
 
 use crate::address::Address;
 use crate::contract::Contract;
@@ -31,7 +31,7 @@ pub struct Client {
 struct Shared {
     session: Arc<Session>,
     address: String,
-    routines: Mutex<HashMap<String, Arc<Contract>>>,
+    routines: Mutex<FxHashMap<String, Arc<Contract>>>,
 }
 
 /// How to make one call.
@@ -227,7 +227,7 @@ impl Client {
         Ok(Some(Routine { client: self.clone(), contract }))
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<String, Arc<Contract>>> {
+    fn known(&self) -> MutexGuard<'_, FxHashMap<String, Arc<Contract>>> {
         self.shared.routines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -30,6 +30,11 @@ impl Routine {
         self.contract.sizer.is_inline(parameter)
     }
 
+    /// Whether there is any parameter of which [`Routine::is_inline`] is true.
+    pub fn has_inline(&self) -> bool {
+        self.contract.sizer.has_inline()
+    }
+
     /// The connection it came from.
     pub fn client(&self) -> &Client {
         &self.client

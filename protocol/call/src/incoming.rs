@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use farcall_base::{Bytes, ChannelId, Error, ErrorKind, Result};
-use farcall_wire::message::{check_attributes, decode, encode, encode_into};
+use farcall_wire::message::{check_attributes, decode, encode};
 use farcall_wire::{
     Argument, CALLBACK, CallResult, FrameHeader, FrameKind, KEEP, Notice, ON, Open, RESUME, Reply, Request, Resume,
-    Window,
+    Window, decode_open, encode_result,
 };
 
 use crate::channel::{Inbound, Outbound, broken, check_count, declared_bytes, no_call};
@@ -184,7 +184,7 @@ impl Connection {
     }
 
     fn on_open(&mut self, header: &FrameHeader, body: &[u8]) -> Result<()> {
-        let open: Open = decode("Open", body)?;
+        let open = decode_open(body)?;
         self.check_open(&open)?;
         let limits = self.hello.limits;
         let keeps = open.attributes.is_some() && self.keeps_calls();
@@ -273,7 +273,7 @@ impl Connection {
     /// peer could not take goes out as a failure that says so: nothing may leave a call without an end.
     pub fn respond(&mut self, channel: ChannelId, result: &CallResult) {
         let limit = self.body_bytes_max();
-        let body = encode_into(self.used(), result);
+        let body = encode_result(self.used(), result);
         if let Err(error) = check_results(&result.results) {
             self.respond_encoded(channel, &[], encode(&failed(&error)));
         } else if body.len() > limit {

@@ -3,8 +3,11 @@
 use std::collections::VecDeque;
 
 use farcall_base::{Bytes, ChannelId, Error, ErrorKind, Result};
-use farcall_wire::message::{check_attributes, decode, encode, encode_into};
-use farcall_wire::{Argument, FrameHeader, FrameKind, HelloLimits, Notice, Open, Reply, Request, Resume, Window};
+use farcall_wire::message::{check_attributes, decode, encode};
+use farcall_wire::{
+    Argument, FrameHeader, FrameKind, HelloLimits, Notice, Open, Reply, Request, Resume, Window, decode_result,
+    encode_open,
+};
 
 use crate::channel::{Inbound, Outbound, broken, check_count, declared_bytes, no_call};
 use crate::channels::Channels;
@@ -145,7 +148,7 @@ impl Connection {
     pub fn open(&mut self, open: &Open) -> Result<ChannelId> {
         self.check_open_for_questions()?;
         self.check_can_send(&open.arguments)?;
-        let body = encode_into(self.used(), open);
+        let body = encode_open(self.used(), open);
         self.check_body("open a call", "the call's small arguments are too long", &body)?;
         let mut call = Call::new(false);
         call.inbound.grant(open.result_credit.unwrap_or(u64::MAX));
@@ -265,7 +268,7 @@ impl Connection {
     }
 
     fn on_result(&mut self, channel: ChannelId, body: &[u8]) -> Result<()> {
-        let result: Box<farcall_wire::CallResult> = Box::new(decode("Result", body)?);
+        let result: Box<farcall_wire::CallResult> = Box::new(decode_result(body)?);
         let call = self.outgoing.calls.get_mut(channel).expect("on_answer found it");
         check_count(&result.results)?;
         check_attributes(result.attributes.as_deref().unwrap_or_default(), &[])?;

@@ -60,6 +60,11 @@ impl Sizer {
         self.inline.get(parameter).copied().unwrap_or(false)
     }
 
+    /// Whether any parameter must.
+    pub fn has_inline(&self) -> bool {
+        self.inline.contains(&true)
+    }
+
     /// Whether sizes, conditions or defaults depend on a parameter's value, or it is checked.
     pub fn decides(&self, parameter: usize) -> bool {
         self.deciding.contains(&parameter)

@@ -8,6 +8,7 @@ pub mod frame;
 pub mod kept;
 pub mod message;
 mod pilot;
+mod plain;
 mod reader;
 mod request;
 mod shown;
@@ -26,6 +27,7 @@ pub use pilot::{
     FromPilot, PILOT_GREETING_BYTES_MAX, PILOT_MESSAGE_BYTES_MAX, PILOT_VERSION, PilotExecutable, PilotExited,
     PilotGreeting, PilotHello, PilotPiece, PilotProgram, PilotStart, ToPilot, encode_pilot, take_pilot,
 };
+pub use plain::{decode_open, decode_result, encode_open, encode_result};
 pub use reader::{FrameReader, Step};
 pub use request::{
     HoldRequest, InterfaceReply, ModuleReport, NESTED_CALLS, OBJECTS, Order, Publication, Reply, Request, URLS,

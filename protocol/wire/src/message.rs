@@ -18,7 +18,7 @@ pub const CONTROL_BYTES_MAX: u32 = 1 << 20;
 pub const HELLO_BYTES_MAX: u32 = 1 << 16;
 
 /// Messages up to about this size are the frequent ones.
-const SMALL_BYTES: usize = 224;
+pub(crate) const SMALL_BYTES: usize = 224;
 
 /// Most arguments or results in one message. Slots are 16 bits wide, and a real routine has a few dozen at most.
 pub const ARGUMENTS_MAX: usize = 1024;

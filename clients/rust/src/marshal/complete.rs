@@ -62,9 +62,24 @@ pub fn scalar_bytes(
     if let Argument::Raw(raw) = given {
         return Ok(raw.as_slice().into());
     }
+    if let Some(bytes) = common_bytes(parameter.element, value) {
+        return Ok(bytes);
+    }
     let mut bytes = InlineBytes::from_elem(0, element_bytes(interface, parameter.element) as usize);
     value.write_exactly(parameter.element, &mut bytes).map_err(|error| error.with("parameter", &parameter.name))?;
     Ok(bytes)
+}
+
+/// The same for the commonest types, of which there is nothing to check.
+fn common_bytes(element: ElementType, value: ScalarValue) -> Option<InlineBytes> {
+    match (element, value) {
+        (ElementType::Float64, ScalarValue::Real(value)) => Some(InlineBytes::from_slice(&value.to_ne_bytes())),
+        (ElementType::Int64, ScalarValue::Integer(value)) => Some(InlineBytes::from_slice(&value.to_ne_bytes())),
+        (ElementType::Int32, ScalarValue::Integer(value)) => {
+            i32::try_from(value).ok().map(|value| InlineBytes::from_slice(&value.to_ne_bytes()))
+        }
+        _ => None,
+    }
 }
 
 /// The number of strings in an array of them.

@@ -1,6 +1,5 @@
 //! A call under way on the client's side: where its results go, and what became of it.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -12,6 +11,7 @@ use farcall_interfaces::packing::Packing;
 use farcall_transport_unix::copy::prepare;
 use farcall_wire::message::encode;
 use farcall_wire::{Argument as WireArgument, Attribute, CallResult, Failure, NOTICES, ON, Open, RANKS};
+use rustc_hash::FxHashMap;
 
 use super::Conditions;
 use super::incoming::Incoming;
@@ -97,7 +97,7 @@ pub struct InFlight {
     pub data: Marshalled,
     pub result: Option<Box<CallResult>>,
     pub after: Option<Arc<CallLayout>>,
-    pub receiving: HashMap<u16, (Packing, Option<Arc<dyn Region>>)>,
+    pub receiving: FxHashMap<u16, (Packing, Option<Arc<dyn Region>>)>,
     /// Files that come, by parameter, and those that have come and replace the caller's if all goes well.
     pub files: Incoming,
     /// Results that whoever takes the outcome copies into the caller's arrays.
@@ -123,7 +123,7 @@ impl InFlight {
             data,
             result: None,
             after: None,
-            receiving: HashMap::new(),
+            receiving: FxHashMap::default(),
             files: Incoming::default(),
             copies: Vec::new(),
             trouble: None,
@@ -249,6 +249,9 @@ impl InFlight {
 
     /// Its arrays that travelled compressed.
     fn compressed(&self) -> Vec<CompressedArray> {
+        if self.data.sending.is_empty() && self.receiving.is_empty() {
+            return Vec::new();
+        }
         let sent = self.data.sending.iter().map(|(parameter, packing)| (*parameter, false, packing));
         let came = self.receiving.iter().map(|(slot, (packing, _))| (usize::from(*slot), true, packing));
         let arrays = sent.chain(came).filter(|(.., packing)| packing.saved.bytes > 0);

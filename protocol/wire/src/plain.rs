@@ -1,0 +1,378 @@
+//! The messages of a plain call, written and read in one pass.
+//!
+//! Almost every call is an Open with a few short values and a Result with as many. The general encoder and decoder took as long for
+//! these two as all else that a client does. What is not plain goes through the general ones, and both write and read the same
+//! bytes: a test compares them.
+
+use farcall_base::{CallId, Result};
+
+use crate::message::{ARGUMENTS_MAX, Argument, CallResult, CallTimes, InlineBytes, Open, decode, encode_into};
+
+/// Major types of CBOR (RFC 8949, section 3.1), in their place.
+const UNSIGNED: u8 = 0;
+const BYTES: u8 = 2 << 5;
+const TEXT: u8 = 3 << 5;
+const ARRAY: u8 = 4 << 5;
+const MAP: u8 = 5 << 5;
+/// The low bits of a head that say how many bytes its number has.
+const ONE_BYTE: u8 = 24;
+const TWO_BYTES: u8 = 25;
+const FOUR_BYTES: u8 = 26;
+const EIGHT_BYTES: u8 = 27;
+
+/// Numbers of arguments of a plain call (spec/wire.md, section 5).
+const ABSENT: u64 = 0;
+const NO_POINTER: u64 = 1;
+const INLINE: u64 = 2;
+const BLOCKS: u64 = 3;
+
+/// Encodes an Open in memory that was used before.
+pub fn encode_open(used: Vec<u8>, open: &Open) -> Vec<u8> {
+    if !is_plain_open(open) {
+        return encode_into(used, open);
+    }
+    let mut out = Writer::new(used);
+    let optional = u64::from(open.remaining_us.is_some()) + u64::from(open.wanted.is_some());
+    out.head(MAP, 4 + optional);
+    out.key(1);
+    out.bytes(BYTES, &open.call.0);
+    out.key(2);
+    out.bytes(TEXT, open.routine.as_bytes());
+    out.key(3);
+    out.bytes(BYTES, &open.contract);
+    out.key(4);
+    out.arguments(&open.arguments);
+    if let Some(remaining_us) = open.remaining_us {
+        out.key(5);
+        out.head(UNSIGNED, remaining_us);
+    }
+    if let Some(wanted) = &open.wanted {
+        out.key(11);
+        out.arguments(wanted);
+    }
+    out.0
+}
+
+/// Encodes a Result in memory that was used before.
+pub fn encode_result(used: Vec<u8>, result: &CallResult) -> Vec<u8> {
+    if result.failure.is_some() || result.attributes.is_some() || !result.results.iter().all(is_plain) {
+        return encode_into(used, result);
+    }
+    let mut out = Writer::new(used);
+    out.head(MAP, 2);
+    out.key(2);
+    out.arguments(&result.results);
+    out.key(3);
+    let CallTimes { queued_ns, started_ns, finished_ns, processor_ns } = result.times;
+    out.head(MAP, 3 + u64::from(processor_ns.is_some()));
+    let times = [Some(queued_ns), Some(started_ns), Some(finished_ns), processor_ns];
+    for (key, time) in (1..).zip(times).filter_map(|(key, time)| Some((key, time?))) {
+        out.key(key);
+        out.head(UNSIGNED, time);
+    }
+    out.0
+}
+
+/// Decodes an Open.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_open(body: &[u8]) -> Result<Open> {
+    Reader { rest: body }.open().map_or_else(|| decode("Open", body), Ok)
+}
+
+/// Decodes a Result.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_result(body: &[u8]) -> Result<CallResult> {
+    Reader { rest: body }.result().map_or_else(|| decode("Result", body), Ok)
+}
+
+fn is_plain_open(open: &Open) -> bool {
+    let others = open.result_credit.is_some() || open.parent.is_some() || open.principal.is_some();
+    !others
+        && open.trace.is_none()
+        && open.attributes.is_none()
+        && open.arguments.iter().chain(open.wanted.iter().flatten()).all(is_plain)
+}
+
+fn is_plain(argument: &Argument) -> bool {
+    matches!(argument, Argument::Absent | Argument::Null | Argument::Inline(_) | Argument::Blocks(_))
+}
+
+struct Writer(Vec<u8>);
+
+impl Writer {
+    fn new(mut used: Vec<u8>) -> Writer {
+        used.clear();
+        used.reserve(crate::message::SMALL_BYTES);
+        Writer(used)
+    }
+
+    fn key(&mut self, key: u8) {
+        self.0.push(key);
+    }
+
+    fn head(&mut self, major: u8, number: u64) {
+        if number < u64::from(ONE_BYTE) {
+            self.0.push(major | number as u8);
+        } else if let Ok(number) = u8::try_from(number) {
+            self.0.extend_from_slice(&[major | ONE_BYTE, number]);
+        } else if let Ok(number) = u16::try_from(number) {
+            self.0.push(major | TWO_BYTES);
+            self.0.extend_from_slice(&number.to_be_bytes());
+        } else if let Ok(number) = u32::try_from(number) {
+            self.0.push(major | FOUR_BYTES);
+            self.0.extend_from_slice(&number.to_be_bytes());
+        } else {
+            self.0.push(major | EIGHT_BYTES);
+            self.0.extend_from_slice(&number.to_be_bytes());
+        }
+    }
+
+    fn bytes(&mut self, major: u8, bytes: &[u8]) {
+        self.head(major, bytes.len() as u64);
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn arguments(&mut self, arguments: &[Argument]) {
+        self.head(ARRAY, arguments.len() as u64);
+        for argument in arguments {
+            match argument {
+                Argument::Absent => self.0.extend_from_slice(&[ARRAY | 1, ABSENT as u8]),
+                Argument::Null => self.0.extend_from_slice(&[ARRAY | 1, NO_POINTER as u8]),
+                Argument::Inline(bytes) => {
+                    self.0.extend_from_slice(&[ARRAY | 2, INLINE as u8]);
+                    self.bytes(BYTES, bytes);
+                }
+                Argument::Blocks(Some(length)) => {
+                    self.0.extend_from_slice(&[ARRAY | 2, BLOCKS as u8]);
+                    self.head(UNSIGNED, *length);
+                }
+                Argument::Blocks(None) => self.0.extend_from_slice(&[ARRAY | 1, BLOCKS as u8]),
+                _ => unreachable!("only plain arguments come here"),
+            }
+        }
+    }
+}
+
+/// What is left to read. Whatever is not plain, or not as the encoder above writes it, is `None`.
+struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    fn byte(&mut self) -> Option<u8> {
+        let (first, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(*first)
+    }
+
+    fn take(&mut self, count: u64) -> Option<&'a [u8]> {
+        let (taken, rest) = self.rest.split_at_checked(usize::try_from(count).ok()?)?;
+        self.rest = rest;
+        Some(taken)
+    }
+
+    fn head(&mut self, major: u8) -> Option<u64> {
+        let low = self.byte()?.checked_sub(major)?;
+        match low {
+            0..ONE_BYTE => Some(low.into()),
+            ONE_BYTE => self.byte().map(u64::from),
+            TWO_BYTES => Some(u16::from_be_bytes(self.take(2)?.try_into().ok()?).into()),
+            FOUR_BYTES => Some(u32::from_be_bytes(self.take(4)?.try_into().ok()?).into()),
+            EIGHT_BYTES => Some(u64::from_be_bytes(self.take(8)?.try_into().ok()?)),
+            _ => None,
+        }
+    }
+
+    fn key(&mut self, key: u8) -> Option<()> {
+        (self.byte()? == key).then_some(())
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let length = self.head(BYTES)?;
+        self.take(length)?.try_into().ok()
+    }
+
+    fn arguments(&mut self) -> Option<Vec<Argument>> {
+        let count = self.head(ARRAY)?;
+        if count > ARGUMENTS_MAX as u64 || count > self.rest.len() as u64 {
+            return None;
+        }
+        let mut arguments = Vec::with_capacity(count as usize);
+        for _ in 0..count {
+            arguments.push(self.argument()?);
+        }
+        Some(arguments)
+    }
+
+    fn argument(&mut self) -> Option<Argument> {
+        let (length, kind) = (self.head(ARRAY)?, self.head(UNSIGNED)?);
+        match (length, kind) {
+            (1, ABSENT) => Some(Argument::Absent),
+            (1, NO_POINTER) => Some(Argument::Null),
+            (2, INLINE) => {
+                let length = self.head(BYTES)?;
+                Some(Argument::Inline(InlineBytes::from_slice(self.take(length)?)))
+            }
+            (1, BLOCKS) => Some(Argument::Blocks(None)),
+            (2, BLOCKS) => self.head(UNSIGNED).map(|length| Argument::Blocks(Some(length))),
+            _ => None,
+        }
+    }
+
+    fn open(mut self) -> Option<Open> {
+        let fields = self.head(MAP)?;
+        self.key(1)?;
+        let call = CallId(self.array()?);
+        self.key(2)?;
+        let length = self.head(TEXT)?;
+        let routine = std::str::from_utf8(self.take(length)?).ok()?.to_owned();
+        self.key(3)?;
+        let contract = self.array()?;
+        self.key(4)?;
+        let arguments = self.arguments()?;
+        let mut left = fields.checked_sub(4)?;
+        let (mut remaining_us, mut wanted) = (None, None);
+        if left > 0 && self.rest.first() == Some(&5) {
+            self.key(5)?;
+            remaining_us = Some(self.head(UNSIGNED)?);
+            left -= 1;
+        }
+        if left > 0 {
+            self.key(11)?;
+            wanted = Some(self.arguments()?);
+            left -= 1;
+        }
+        (left == 0 && self.rest.is_empty()).then_some(Open {
+            call,
+            routine,
+            contract,
+            arguments,
+            wanted,
+            remaining_us,
+            result_credit: None,
+            parent: None,
+            principal: None,
+            trace: None,
+            attributes: None,
+        })
+    }
+
+    fn result(mut self) -> Option<CallResult> {
+        if self.head(MAP)? != 2 {
+            return None;
+        }
+        self.key(2)?;
+        let results = self.arguments()?;
+        self.key(3)?;
+        let fields = self.head(MAP)?;
+        let mut times = [0; 4];
+        if !(3..=4).contains(&fields) {
+            return None;
+        }
+        for (key, time) in (1..).zip(&mut times).take(fields as usize) {
+            self.key(key)?;
+            *time = self.head(UNSIGNED)?;
+        }
+        let [queued_ns, started_ns, finished_ns, processor_ns] = times;
+        let processor_ns = (fields == 4).then_some(processor_ns);
+        let times = CallTimes { queued_ns, started_ns, finished_ns, processor_ns };
+        self.rest.is_empty().then_some(CallResult { failure: None, results, times, attributes: None })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use farcall_base::{Random, SeededRandom};
+
+    use super::*;
+    use crate::message::encode;
+
+    fn number(random: &mut SeededRandom) -> u64 {
+        random.next() >> (random.next() % 64)
+    }
+
+    fn argument(random: &mut SeededRandom) -> Argument {
+        match random.next() % 10 {
+            0 => Argument::Absent,
+            1 => Argument::Null,
+            2 => Argument::Blocks(None),
+            3 => Argument::Blocks(Some(number(random))),
+            4 if random.next().is_multiple_of(8) => Argument::Shared(7, number(random), number(random)),
+            5 if random.next().is_multiple_of(8) => Argument::Url("file:/tmp/x".to_owned()),
+            _ => {
+                let length = number(random) % 300;
+                Argument::Inline((0..length).map(|_| random.next() as u8).collect())
+            }
+        }
+    }
+
+    fn arguments(random: &mut SeededRandom) -> Vec<Argument> {
+        let count = number(random) % 30;
+        (0..count).map(|_| argument(random)).collect()
+    }
+
+    fn open(random: &mut SeededRandom) -> Open {
+        let mut half = |random: &mut SeededRandom| random.next().is_multiple_of(2);
+        Open {
+            call: CallId(random.bytes16()),
+            routine: "m/ü".repeat((number(random) % 60) as usize),
+            contract: [random.next() as u8; 32],
+            arguments: arguments(random),
+            wanted: half(random).then(|| arguments(random)),
+            remaining_us: half(random).then(|| number(random)),
+            result_credit: random.next().is_multiple_of(9).then(|| number(random)),
+            parent: None,
+            principal: None,
+            trace: random.next().is_multiple_of(9).then(|| "00-1".to_owned()),
+            attributes: None,
+        }
+    }
+
+    fn result(random: &mut SeededRandom) -> CallResult {
+        let processor_ns = random.next().is_multiple_of(2).then(|| number(random));
+        let [queued_ns, started_ns, finished_ns] = [(); 3].map(|()| number(random));
+        let times = CallTimes { queued_ns, started_ns, finished_ns, processor_ns };
+        CallResult { failure: None, results: arguments(random), times, attributes: None }
+    }
+
+    #[test]
+    fn they_write_and_read_what_the_general_ones_do() {
+        let mut random = SeededRandom::new(22);
+        for _ in 0..3000 {
+            let (open, result) = (open(&mut random), result(&mut random));
+            let (written, answered) = (encode_open(vec![9; 7], &open), encode_result(vec![9; 7], &result));
+            assert!(written == encode(&open), "{open:?}");
+            assert!(answered == encode(&result), "{result:?}");
+            assert_eq!(decode_open(&written).unwrap(), open);
+            assert_eq!(decode_result(&answered).unwrap(), result);
+        }
+    }
+
+    /// Whatever the quick readers take, the general ones take as the same.
+    #[test]
+    fn what_is_damaged_is_read_alike() {
+        let mut random = SeededRandom::new(23);
+        for _ in 0..20_000 {
+            let mut written = encode(&open(&mut random));
+            let mut answered = encode(&result(&mut random));
+            for bytes in [&mut written, &mut answered] {
+                let at = random.next() as usize % bytes.len();
+                bytes[at] ^= 1 << (random.next() % 8);
+                if random.next().is_multiple_of(4) {
+                    bytes.truncate(at);
+                }
+            }
+            if let Some(open) = (Reader { rest: &written }).open() {
+                assert_eq!(decode::<Open>("Open", &written).unwrap(), open);
+            }
+            if let Some(result) = (Reader { rest: &answered }).result() {
+                assert_eq!(decode::<CallResult>("Result", &answered).unwrap(), result);
+            }
+        }
+    }
+}
