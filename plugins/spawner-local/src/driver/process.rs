@@ -100,7 +100,7 @@ impl Process {
     /// that are set from outside right after the start; an executable itself asks to die with its parent.
     pub(super) fn launch(wanted: &Wanted, settings: &Settings) -> Result<Process> {
         let (ours, theirs) = match &wanted.meeting {
-            Some(_) => (None, Stdio::null()),
+            Some(meeting) => (None, Stdio::from(meeting.input()?)),
             None => connect(settings.connection).map(|(ours, theirs)| (Some(ours), Stdio::from(theirs)))?,
         };
         let program = &wanted.command.program;
