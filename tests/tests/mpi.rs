@@ -248,6 +248,22 @@ fn what_the_launcher_was_made_to_start_uses_no_unix_socket_of_others() {
 }
 
 #[test]
+fn what_the_launcher_was_made_to_start_does_not_outlive_it() {
+    if !has_mpi() {
+        return;
+    }
+    let folder = Directory::new();
+    // Without a limit of tasks there is no cgroup. What is left has no parent, environment or group that tells whose it is.
+    let limits = format!("limits.writable = [{:?}]\nlimits.tasks_max = 0", folder.0);
+    let ranks = Ranks::new(Transport::Unix, &limits);
+    let stays = "env -i python3 -c 'import os, time; os.setpgid(0, 0); open(\"ready\", \"w\"); time.sleep(600)' & echo $! > saying; \
+                 while [ ! -e ready ]; do sleep 0.1; done; mv saying said; kill -KILL $PPID";
+    let stayed: u32 = spawned(&ranks, &folder, stays).trim().parse().unwrap();
+    assert!(eventually(|| !alive(stayed)));
+    ranks.nothing_runs();
+}
+
+#[test]
 fn ranks_that_write_without_end_are_read() {
     if !has_mpi() {
         return;

@@ -82,9 +82,11 @@ fn confined() -> Result<()> {
     crate::confine::confine().map(drop)
 }
 
-/// Confines what becomes an MPI's launcher. It has no input: over what stands there, the spawner learns which processes dial.
+/// Confines what becomes an MPI's launcher, in a session that nothing leaves which it starts. It has no input: over what stands
+/// there, the spawner learns which processes dial.
 fn confined_launcher() -> Result<()> {
     end_with_parent();
+    rustix::process::setsid().map_err(|errno| Error::system("begin a session", errno.into()))?;
     let dials = crate::confine::confine()?;
     let link = ZygoteLink::new(take_descriptor_0()?);
     dials.map_or(Ok(()), |dials| link.send(Packet::Dials, &[dials.as_fd()]))
