@@ -16,12 +16,14 @@
 //! is set at its beginning, see [`begin_call`].
 
 mod calls;
+mod dials;
 mod filter;
 mod folders;
 mod means;
 mod plan;
 mod refusals;
 
+use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
 
 use farcall_base::{Error, ErrorKind, Result};
@@ -36,7 +38,7 @@ pub(crate) use calls::{begin_call, end_call};
 pub(crate) use filter::Own;
 pub use means::kernel_means;
 pub use plan::{KernelMeans, NotHeld, Plan, not_held, plan};
-use refusals::Role;
+use refusals::{Dials, Role};
 
 static RULES: OnceLock<Rules> = OnceLock::new();
 
@@ -52,18 +54,21 @@ pub fn rules() -> Result<&'static Rules> {
     Ok(RULES.get_or_init(|| rules))
 }
 
-/// Holds this process to its rules. It has one thread.
+/// Holds this process to its rules. It has one thread. Where it is to be a launcher of MPI's, whose processes dial by a call,
+/// what is returned tells who does.
 ///
 /// # Errors
 /// When a rule cannot be held that was required, or that every Linux holds.
-pub fn confine() -> Result<()> {
+pub fn confine() -> Result<Option<OwnedFd>> {
     let rules = rules()?;
+    // A thread may find them out, which is to be within no limit.
+    let means = means::means_for(rules);
     go_first();
     join(rules)?;
     // The module's user may not reach the folder by name; and where the starter is not root, it may be that user's alone.
     let entered = enter(rules);
     limit(rules)?;
-    let plan = plan(kernel_means(), rules);
+    let plan = plan(means, rules);
     refuse_missing(rules, &plan)?;
     // What is granted is found by who starts the module: its user may not reach all of that by name.
     let granted = plan.files.then(|| folders::granted(rules)).transpose()?;
@@ -75,11 +80,7 @@ pub fn confine() -> Result<()> {
         folders::keep_inside()?;
     }
     let zygote = std::env::var_os(ZYGOTE_VARIABLE).map(|_| getpid());
-    let role = match zygote {
-        _ if rules.confinement == Confinement::Launcher => Role::Launcher,
-        Some(_) => Role::Zygote,
-        None => Role::Executable,
-    };
+    let role = role(rules, &plan, zygote.is_some());
     if role != Role::Executable {
         // What loses its parent comes here, also of what is started before `main`.
         let _ = rustix::process::set_child_subreaper(Some(getpid()));
@@ -87,7 +88,16 @@ pub fn confine() -> Result<()> {
     if plan.calls {
         filter::restrict(rules, role, &[getppid(), zygote])?;
     }
-    Ok(())
+    (role == Role::Launcher(Dials::ByCall)).then(dials::listen).transpose()
+}
+
+fn role(rules: &Rules, plan: &Plan, is_zygote: bool) -> Role {
+    match rules.confinement {
+        Confinement::Launcher if plan.dials && !refusals::within_batch_system() => Role::Launcher(Dials::ByCall),
+        Confinement::Launcher => Role::Launcher(Dials::ByPath),
+        _ if is_zygote => Role::Zygote,
+        _ => Role::Executable,
+    }
 }
 
 /// Holds this process, which a launcher has started, to what its module is held to. It has the launcher's user, limits and
@@ -100,7 +110,7 @@ pub fn confine_rank() -> Result<()> {
     if rules.confinement == Confinement::Launcher {
         rules.confinement = Confinement::Module;
     }
-    let plan = plan(kernel_means(), &rules);
+    let plan = plan(means::means_for(&rules), &rules);
     let is_here = rules.folder.as_ref().is_some_and(|folder| std::path::Path::new(folder).is_dir());
     set_no_new_privs(true).map_err(|errno| system("give up new privileges", errno.into()))?;
     if plan.files && is_here {

@@ -35,6 +35,10 @@ pub const SOCKET_VARIABLE: &str = "FARCALL_SOCKET";
 /// others close what they dialled.
 pub const LEADS: u8 = b'L';
 
+/// The protocol of a Unix socket by which a process of MPI's asks for its connection: no such socket has one, so that no
+/// program asks for this by chance. The filter of a confined launcher has the spawner answer.
+pub const DIAL: u32 = u32::from_be_bytes(*b"\0mpi");
+
 /// The folder in a module's working folder in which the executable with this process number keeps the files of the call
 /// that it runs. It removes them after the call; its spawner does when the process has ended.
 pub fn files_folder(process: u32) -> String {

@@ -6,12 +6,14 @@
 #![allow(clippy::unwrap_used)]
 
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixListener;
 use std::process::Command;
 use std::time::Duration;
 
 use farcall_client::{
     Argument, Array, CallOptions, Client, Error, ErrorKind, HoldOptions, News, Outputs, PendingCall, Stage,
 };
+use farcall_interfaces::spawner::DIAL;
 use farcall_tests::{Directory, Server, Slurm, Transport, alive, eventually, manifest_of, root};
 
 /// Whether the machine has an MPI; tests say so and pass where it has none.
@@ -206,6 +208,58 @@ fn a_call_that_cannot_end_is_ended_with_all_its_ranks() {
     let ranks = Ranks::new(Transport::Unix, "modules.ranks.call_seconds_max = 2");
     let error = ranks.fall(1, "sleep");
     assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
+    ranks.nothing_runs();
+}
+
+/// What a shell that the launcher was made to start leaves in the file `said` of this folder.
+fn spawned(ranks: &Ranks, folder: &Directory, command: &str) -> String {
+    let file = folder.0.join("said");
+    let command = format!("cd {}; {command}", folder.0.display());
+    let options = CallOptions { ranks: 1, timeout: Some(Duration::from_secs(60)), ..CallOptions::default() };
+    let given = [("command", Argument::from(command.as_str()))];
+    let call = ranks.client.routine("spawn").unwrap().start(given, &options).unwrap();
+    assert!(eventually(|| file.exists()), "{:?}", call.wait().err());
+    // It may have failed already.
+    let _ = call.cancel();
+    let _ = call.wait();
+    std::fs::read_to_string(&file).unwrap()
+}
+
+#[test]
+fn what_the_launcher_was_made_to_start_uses_no_unix_socket_of_others() {
+    if !has_mpi() {
+        return;
+    }
+    let folder = Directory::new();
+    let _agent = UnixListener::bind(folder.0.join("agent")).unwrap();
+    let ranks = Ranks::new(Transport::Unix, &format!("limits.writable = [{:?}]", folder.0));
+    let dial = "python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"agent\"); print(\"connected\")' > saying 2>&1; \
+                mv saying said";
+    let said = spawned(&ranks, &folder, dial);
+    assert!(said.contains("PermissionError"), "{said}");
+    // Nor is it taken for a rank: who comes after the first is told that there is no such call.
+    std::fs::remove_file(folder.0.join("said")).unwrap();
+    let ask = format!(
+        "python3 -c 'import socket; socket.socket(socket.AF_UNIX, proto={DIAL})' > saying 2>&1; mv saying said"
+    );
+    let said = spawned(&ranks, &folder, &ask);
+    assert!(said.contains("not implemented"), "{said}");
+    ranks.nothing_runs();
+}
+
+#[test]
+fn what_the_launcher_was_made_to_start_does_not_outlive_it() {
+    if !has_mpi() {
+        return;
+    }
+    let folder = Directory::new();
+    // Without a limit of tasks there is no cgroup. What is left has no parent, environment or group that tells whose it is.
+    let limits = format!("limits.writable = [{:?}]\nlimits.tasks_max = 0", folder.0);
+    let ranks = Ranks::new(Transport::Unix, &limits);
+    let stays = "env -i python3 -c 'import os, time; os.setpgid(0, 0); open(\"ready\", \"w\"); time.sleep(600)' & echo $! > saying; \
+                 while [ ! -e ready ]; do sleep 0.1; done; mv saying said; kill -KILL $PPID";
+    let stayed: u32 = spawned(&ranks, &folder, stays).trim().parse().unwrap();
+    assert!(eventually(|| !alive(stayed)));
     ranks.nothing_runs();
 }
 

@@ -113,6 +113,12 @@ impl Command {
         }
     }
 
+    /// Whether inherited descriptors are for the program that this one becomes: MPICH's launcher gives each of its processes the
+    /// one that leads to it.
+    pub fn passes_descriptors_on(&self) -> bool {
+        matches!(self, Command::Host(arguments) if !arguments.rank.is_empty())
+    }
+
     /// Whether programs read what is told of a call, its failure included.
     pub fn tells_errors_as_json(&self) -> bool {
         match self {

@@ -52,11 +52,13 @@ fn tell_usage(told: &clap::Error) -> ExitCode {
 }
 
 fn main() -> ExitCode {
-    inherited::close_on_exec();
     let arguments = match Arguments::try_parse_from(values::marked_numbers(std::env::args_os())) {
         Ok(arguments) => arguments,
         Err(told) => return tell_usage(&told),
     };
+    if !arguments.command.passes_descriptors_on() {
+        inherited::close_on_exec();
+    }
     let as_json = arguments.command.tells_errors_as_json();
     let goes_on = arguments.command.goes_on();
     match output::limit_command(goes_on).and_then(|()| commands::run(arguments.command)) {

@@ -5,7 +5,7 @@ use farcall_interfaces::spawner::rules::Rules;
 use rustix::process::Pid;
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_filter};
 
-use super::means::kernel_means;
+use super::means::means_for;
 use super::refusals::{self, Calls, Role};
 
 /// Bit of the numbers of system calls with which an x86-64 process asks for the other set (asm/unistd.h). The kernel
@@ -22,7 +22,7 @@ pub(super) fn restrict(rules: &Rules, role: Role, depends_on: &[Option<Pid>]) ->
         (refusals::refused(rules, role, depends_on)?, libc::EPERM),
     ];
     let mut filters = filters.into_iter().filter(|(calls, _)| !calls.is_empty());
-    filters.try_for_each(|(calls, answer)| apply(&compile(calls, answer)?))
+    filters.try_for_each(|(calls, answer)| apply(&compile(calls, SeccompAction::Errno(answer as u32))?))
 }
 
 /// The filter of an executable that a zygote forks, by which it and what it starts stay in the group that it leads by then. A
@@ -35,8 +35,9 @@ pub(crate) struct Own {
 impl Own {
     /// For executables of a module with these rules.
     pub(crate) fn new(rules: &Rules) -> Result<Own> {
-        let plan = super::plan::plan(kernel_means(), rules);
-        let program = if plan.calls { compile(refusals::leaving(), libc::EPERM)? } else { Vec::new() };
+        let plan = super::plan::plan(means_for(rules), rules);
+        let refusal = SeccompAction::Errno(libc::EPERM as u32);
+        let program = if plan.calls { compile(refusals::leaving(), refusal)? } else { Vec::new() };
         Ok(Own { program, scopes: plan.scopes })
     }
 
@@ -49,15 +50,14 @@ impl Own {
     }
 }
 
-/// A filter that answers these calls with this error, or with success (0).
-fn compile(refused: Calls, answer: i32) -> Result<BpfProgram> {
+/// A filter that answers these calls so. The error 0 is success.
+pub(super) fn compile(answered: Calls, answer: SeccompAction) -> Result<BpfProgram> {
     let Ok(processor) = TargetArch::try_from(std::env::consts::ARCH) else { return Ok(Vec::new()) };
-    let mut rules = refused.clone();
+    let mut rules = answered.clone();
     if cfg!(target_arch = "x86_64") {
-        rules.extend(refused.into_iter().map(|(number, rules)| (number | X32, rules)));
+        rules.extend(answered.into_iter().map(|(number, rules)| (number | X32, rules)));
     }
-    let refusal = SeccompAction::Errno(answer as u32);
-    SeccompFilter::new(rules, SeccompAction::Allow, refusal, processor)
+    SeccompFilter::new(rules, SeccompAction::Allow, answer, processor)
         .and_then(TryInto::try_into)
         .map_err(refusals::failed)
 }

@@ -2,8 +2,10 @@
 
 use std::sync::OnceLock;
 
+use farcall_interfaces::spawner::rules::{Confinement, Rules};
 use seccompiler::TargetArch;
 
+use super::dials;
 use super::plan::KernelMeans;
 
 /// Asks for the version instead of a ruleset (linux/landlock.h).
@@ -12,7 +14,20 @@ const LANDLOCK_CREATE_RULESET_VERSION: libc::c_ulong = 1;
 /// The kernel's means, asked for once in a process, before any filter answers in its place.
 pub fn kernel_means() -> KernelMeans {
     static MEANS: OnceLock<KernelMeans> = OnceLock::new();
-    *MEANS.get_or_init(|| KernelMeans { landlock: landlock(), seccomp: seccomp() })
+    *MEANS.get_or_init(|| {
+        let means = means_for_modules();
+        KernelMeans { listener: means.seccomp && dials::can_listen(), ..means }
+    })
+}
+
+/// The means that matter for a process with these rules. What a launcher alone needs takes a thread to find out.
+pub(super) fn means_for(rules: &Rules) -> KernelMeans {
+    if rules.confinement == Confinement::Launcher { kernel_means() } else { means_for_modules() }
+}
+
+fn means_for_modules() -> KernelMeans {
+    static MEANS: OnceLock<KernelMeans> = OnceLock::new();
+    *MEANS.get_or_init(|| KernelMeans { landlock: landlock(), seccomp: seccomp(), listener: false })
 }
 
 fn landlock() -> u32 {

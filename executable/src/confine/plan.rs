@@ -10,6 +10,8 @@ pub struct KernelMeans {
     pub landlock: u32,
     /// Whether it filters system calls, for this processor.
     pub seccomp: bool,
+    /// Whether a filter can have another process answer a call, with a descriptor (Linux 5.14).
+    pub listener: bool,
 }
 
 /// Versions of landlock's interface that brought something (landlock(7)): Linux 5.13, 6.2, 6.10, 6.12.
@@ -31,6 +33,8 @@ pub enum NotHeld {
     Signals,
     /// Sockets, tracing and namespaces: no seccomp.
     SystemCalls,
+    /// Unix sockets of what a launcher of MPI's starts: no filter whose calls another process answers.
+    LaunchersSockets,
 }
 
 impl NotHeld {
@@ -44,6 +48,7 @@ impl NotHeld {
             NotHeld::SystemCalls => {
                 "routines can use the network, reach sockets of other programs and trace their user's processes"
             }
+            NotHeld::LaunchersSockets => "routines of MPI can reach Unix sockets of other programs of their user",
         }
     }
 
@@ -55,6 +60,7 @@ impl NotHeld {
             NotHeld::Devices => "landlock of Linux 6.10",
             NotHeld::Signals => "landlock of Linux 6.12",
             NotHeld::SystemCalls => "seccomp (CONFIG_SECCOMP_FILTER)",
+            NotHeld::LaunchersSockets => "seccomp of Linux 5.14 whose listener is free (a container may have taken it)",
         }
     }
 }
@@ -68,6 +74,8 @@ pub struct Plan {
     pub scopes: bool,
     /// Seccomp: the filters of `refusals`.
     pub calls: bool,
+    /// Seccomp: what a launcher starts gets its connection by a call that the spawner answers, and makes no Unix socket.
+    pub dials: bool,
     /// What stays open.
     pub not_held: Vec<NotHeld>,
 }
@@ -77,24 +85,28 @@ pub fn plan(means: KernelMeans, rules: &Rules) -> Plan {
     let confined = rules.confinement != Confinement::Owner;
     let files = confined && rules.files == Files::Granted;
     let landlock = |version: u32| means.landlock >= version;
+    let launcher = rules.confinement == Confinement::Launcher && means.seccomp;
     let needed = [
         (files && !landlock(LANDLOCK_FILES), NotHeld::Files),
         (files && landlock(LANDLOCK_FILES) && !landlock(LANDLOCK_TRUNCATE), NotHeld::Truncation),
         (files && landlock(LANDLOCK_FILES) && !landlock(LANDLOCK_IOCTL), NotHeld::Devices),
         (confined && !landlock(LANDLOCK_SCOPES), NotHeld::Signals),
         (confined && !means.seccomp, NotHeld::SystemCalls),
+        (launcher && !means.listener, NotHeld::LaunchersSockets),
     ];
     Plan {
         files: files && landlock(LANDLOCK_FILES),
         scopes: confined && landlock(LANDLOCK_SCOPES),
         calls: means.seccomp,
+        dials: launcher && means.listener,
         not_held: needed.into_iter().filter(|(missing, _)| *missing).map(|(_, what)| what).collect(),
     }
 }
 
-/// What a kernel with these means does not hold a module to that is granted nothing.
+/// What a kernel with these means does not hold a module to that is granted nothing, and may be one of MPI's.
 pub fn not_held(means: KernelMeans) -> Vec<NotHeld> {
-    plan(means, &Rules { files: Files::Granted, network: Network::Off, ..Rules::default() }).not_held
+    let confinement = Confinement::Launcher;
+    plan(means, &Rules { files: Files::Granted, network: Network::Off, confinement, ..Rules::default() }).not_held
 }
 
 impl Plan {
@@ -103,7 +115,11 @@ impl Plan {
         let limit = |what: &NotHeld| match what {
             NotHeld::Files => Some(("files", what.needs())),
             NotHeld::SystemCalls if rules.network == Network::Off => Some(("network", what.needs())),
-            NotHeld::SystemCalls | NotHeld::Truncation | NotHeld::Devices | NotHeld::Signals => None,
+            NotHeld::SystemCalls
+            | NotHeld::Truncation
+            | NotHeld::Devices
+            | NotHeld::Signals
+            | NotHeld::LaunchersSockets => None,
         };
         self.not_held.iter().find_map(limit)
     }
@@ -113,7 +129,7 @@ impl Plan {
 mod tests {
     use super::*;
 
-    const NEWEST: KernelMeans = KernelMeans { landlock: 7, seccomp: true };
+    const NEWEST: KernelMeans = KernelMeans { landlock: 7, seccomp: true, listener: true };
 
     fn module() -> Rules {
         Rules { files: Files::Granted, network: Network::Off, ..Rules::default() }
@@ -128,8 +144,8 @@ mod tests {
 
     #[test]
     fn what_an_older_kernel_leaves_open_is_said() {
-        use NotHeld::{Devices, Files, Signals, SystemCalls, Truncation};
-        let held = |landlock, seccomp| not_held(KernelMeans { landlock, seccomp });
+        use NotHeld::{Devices, Files, LaunchersSockets, Signals, SystemCalls, Truncation};
+        let held = |landlock, seccomp| not_held(KernelMeans { landlock, seccomp, listener: seccomp });
         // Linux 6.12 and later, 6.10, 6.7, 6.2, 5.19, 5.13, 5.12.
         assert_eq!(held(6, true), []);
         assert_eq!(held(5, true), [Signals]);
@@ -139,14 +155,16 @@ mod tests {
         assert_eq!(held(1, true), [Truncation, Devices, Signals]);
         assert_eq!(held(0, true), [Files, Signals]);
         assert_eq!(held(0, false), [Files, Signals, SystemCalls]);
-        for each in [Files, Truncation, Devices, Signals, SystemCalls] {
+        // A container that has taken the listener; a kernel that has nothing at all says it once.
+        assert_eq!(not_held(KernelMeans { listener: false, ..NEWEST }), [LaunchersSockets]);
+        for each in [Files, Truncation, Devices, Signals, SystemCalls, LaunchersSockets] {
             assert!(!each.consequence().is_empty() && !each.needs().is_empty());
         }
     }
 
     #[test]
     fn a_limit_that_is_required_and_not_held_is_named() {
-        let old = KernelMeans { landlock: 0, seccomp: false };
+        let old = KernelMeans { landlock: 0, seccomp: false, listener: false };
         let open = Rules { files: super::Files::All, ..module() };
         let networked = Rules { network: Network::On, ..open.clone() };
         let missing = |rules: &Rules| plan(old, rules).missing_limit(rules).map(|(key, _)| key);
@@ -156,7 +174,15 @@ mod tests {
     #[test]
     fn the_owners_own_code_is_held_to_nothing_of_this() {
         let owner = Rules { confinement: Confinement::Owner, ..module() };
-        let plan = plan(KernelMeans { landlock: 0, seccomp: true }, &owner);
+        let plan = plan(KernelMeans { landlock: 0, seccomp: true, listener: false }, &owner);
         assert!(!plan.files && !plan.scopes && plan.not_held.is_empty());
+    }
+
+    #[test]
+    fn only_what_a_confined_launcher_starts_is_given_its_connection() {
+        let of = |means, confinement| plan(means, &Rules { confinement, ..module() }).dials;
+        assert!(of(NEWEST, Confinement::Launcher));
+        assert!(!of(NEWEST, Confinement::Module) && !of(NEWEST, Confinement::Owner));
+        assert!(!of(KernelMeans { listener: false, ..NEWEST }, Confinement::Launcher));
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use farcall_base::{Error, Result};
+use farcall_interfaces::spawner::DIAL;
 use farcall_interfaces::spawner::rules::{Confinement, Files, Network, Rules};
 use rustix::process::{Pid, getegid, geteuid};
 use seccompiler::{SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompRule};
@@ -18,8 +19,18 @@ pub(super) enum Role {
     /// It runs calls, or looks into a module.
     Executable,
     /// It starts executables by an MPI. A rank can have it start any program (MPI_Comm_spawn): so it is held as a rank is, but
-    /// that it makes process groups and Unix sockets. Within a batch system it may make sessions, too.
-    Launcher,
+    /// that it makes process groups. Within a batch system it may make sessions, too.
+    Launcher(Dials),
+}
+
+/// How the processes that a launcher starts get a connection before they are confined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dials {
+    /// By a system call that the spawner answers.
+    ByCall,
+    /// By a Unix socket's path, so that all that the launcher starts can use any such socket: where the kernel has nothing else,
+    /// and within a batch system, whose own launcher proves who it is by such a socket (munge).
+    ByPath,
 }
 
 /// Answered with EPERM, whatever their arguments.
@@ -132,7 +143,7 @@ pub(super) fn refused(rules: &Rules, role: Role, depends_on: &[Option<Pid>]) -> 
                 (libc::SYS_setpgid, staying(role)?),
                 (libc::SYS_prctl, vec![is(0, libc::PR_SET_CHILD_SUBREAPER as u64)?]),
             ])),
-            Role::Launcher => Ok(Calls::new()),
+            Role::Launcher(_) => Ok(Calls::new()),
         };
     }
     let mut calls = always(&REFUSED);
@@ -146,10 +157,11 @@ pub(super) fn refused(rules: &Rules, role: Role, depends_on: &[Option<Pid>]) -> 
     }
     let strangers = strangers(depends_on)?;
     calls.extend(BY_PROCESS.iter().map(|number| (*number, strangers.clone())));
-    if role != Role::Launcher {
+    let is_launcher = matches!(role, Role::Launcher(_));
+    if !is_launcher {
         calls.insert(libc::SYS_setpgid, staying(role)?);
     }
-    if role != Role::Launcher || !within_batch_system() {
+    if !is_launcher || !within_batch_system() {
         calls.extend(always(&REFUSED_TO_MODULES));
         // A process that goes with its parent goes on doing so.
         // What loses its parent comes to where it is found.
@@ -168,7 +180,7 @@ pub(super) fn refused(rules: &Rules, role: Role, depends_on: &[Option<Pid>]) -> 
 }
 
 /// Whether this host's part of a batch system's job is where an MPI starts its processes.
-fn within_batch_system() -> bool {
+pub(super) fn within_batch_system() -> bool {
     std::env::var_os("SLURM_JOB_ID").is_some()
 }
 
@@ -181,7 +193,7 @@ pub(super) fn leaving() -> Calls {
 fn staying(role: Role) -> Result<Vec<SeccompRule>> {
     match role {
         Role::Zygote => Ok(vec![is_not(1, 0)?]),
-        Role::Executable | Role::Launcher => Ok(Vec::new()),
+        Role::Executable | Role::Launcher(_) => Ok(Vec::new()),
     }
 }
 
@@ -196,12 +208,14 @@ fn sockets(rules: &Rules, role: Role) -> Result<Calls> {
     let mut calls = Calls::new();
     match rules.network {
         Network::Off => calls.extend(always(&REFUSED_WITHOUT_NETWORK)),
-        // Its processes dial their server before they are confined, and a batch system's own launcher proves who it is so (munge).
-        Network::On if role == Role::Launcher => return Ok(calls),
+        Network::On if role == Role::Launcher(Dials::ByPath) => return Ok(calls),
+        Network::On if role == Role::Launcher(Dials::ByCall) => {
+            let others = NETWORK_FAMILIES.iter().chain([&libc::AF_UNIX]);
+            let no_dial = vec![family(SeccompCmpOp::Eq, libc::AF_UNIX)?, protocol(SeccompCmpOp::Ne, DIAL)?];
+            calls.insert(libc::SYS_socket, vec![none_of(others)?, rule(no_dial)?]);
+        }
         Network::On => {
-            let others = |family: &i32| condition(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, *family as u64);
-            let all = NETWORK_FAMILIES.iter().map(others).collect::<Result<Vec<_>>>()?;
-            calls.insert(libc::SYS_socket, vec![rule(all)?]);
+            calls.insert(libc::SYS_socket, vec![none_of(NETWORK_FAMILIES.iter())?]);
         }
     }
     // Datagrams of a pair go wherever their address says.
@@ -211,6 +225,25 @@ fn sockets(rules: &Rules, role: Role) -> Result<Calls> {
     pairs.push(is_not(0, libc::AF_UNIX as u64)?);
     calls.insert(libc::SYS_socketpair, pairs);
     Ok(calls)
+}
+
+/// The call by which a process of MPI's asks for its connection.
+pub(super) fn dials() -> Result<Calls> {
+    let dial = vec![family(SeccompCmpOp::Eq, libc::AF_UNIX)?, protocol(SeccompCmpOp::Eq, DIAL)?];
+    Ok(Calls::from([(libc::SYS_socket, vec![rule(dial)?])]))
+}
+
+/// Sockets of none of these families.
+fn none_of<'f>(families: impl Iterator<Item = &'f i32>) -> Result<SeccompRule> {
+    rule(families.map(|one| family(SeccompCmpOp::Ne, *one)).collect::<Result<_>>()?)
+}
+
+fn family(operator: SeccompCmpOp, number: i32) -> Result<SeccompCondition> {
+    condition(0, SeccompCmpArgLen::Dword, operator, number as u64)
+}
+
+fn protocol(operator: SeccompCmpOp, number: u32) -> Result<SeccompCondition> {
+    condition(2, SeccompCmpArgLen::Dword, operator, number.into())
 }
 
 fn masked(mask: u64) -> SeccompCmpOp {

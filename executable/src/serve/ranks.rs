@@ -15,6 +15,7 @@
 //! error of MPI's leaves out of step cannot be mended: the process that meets one aborts them all, and the spawner sees it.
 
 use std::ffi::{c_int, c_longlong, c_void};
+use std::num::NonZero;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, OnceLock};
@@ -24,10 +25,11 @@ use farcall_idl::expression::Expression;
 use farcall_idl::interface::{Dimension, Distribution, ElementType, Shape};
 use farcall_idl::layout::ParameterLayout;
 use farcall_interfaces::memory::{MemorySource, Space};
-use farcall_interfaces::spawner::{LEADS, SOCKET_VARIABLE};
+use farcall_interfaces::spawner::{DIAL, LEADS, SOCKET_VARIABLE};
 use farcall_transport_unix::{MemoryLimits, SharedMemory};
 use farcall_wire::message::{decode, encode};
 use farcall_wire::{Argument, Failure, Open, Publication};
+use rustix::net::{AddressFamily, Protocol, SocketType};
 
 use super::Own;
 use super::call::{PendingCall, Place, Ready};
@@ -115,14 +117,21 @@ pub fn begin(own: &Own) -> Result<Option<OwnedFd>> {
     lead().map(Some).inspect_err(|_| ranks.end())
 }
 
-/// Dials the socket that the spawner has put where only this user can reach it: before this process is confined, and before
-/// anybody knows which rank it is. `None` on another host than the server's.
+/// Asks for a connection by a call that the spawner answers; where nobody does, dials the socket that the spawner has put where
+/// only this user can reach it. Before this process is confined, and before anybody knows which rank it is. `None` on another
+/// host than the server's.
 pub(super) fn dial() -> Option<OwnedFd> {
     let path = std::env::var_os(SOCKET_VARIABLE).filter(|path| path.as_encoded_bytes().starts_with(b"/"))?;
-    let stream = UnixStream::connect(&path).ok()?;
+    let stream = asked().or_else(|| UnixStream::connect(&path).ok().map(OwnedFd::from))?;
     // For the program that this process becomes.
     rustix::io::fcntl_setfd(&stream, rustix::io::FdFlags::empty()).ok()?;
-    Some(stream.into())
+    Some(stream)
+}
+
+/// Outside of a launcher's filter, the system knows no such protocol.
+fn asked() -> Option<OwnedFd> {
+    let protocol = NonZero::new(DIAL).map(Protocol::from_raw);
+    rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, protocol).ok()
 }
 
 /// What [`dial`] left for this program.

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_interfaces::spawner::SOCKET_VARIABLE;
-use farcall_interfaces::spawner::zygote::{ZYGOTE_VARIABLE, ZygoteLink};
+use farcall_interfaces::spawner::zygote::{Packet, ZYGOTE_VARIABLE, ZygoteLink};
 use farcall_interfaces::stream::{ByteStream, Proof};
 use farcall_transport_unix::{MemoryLimits, SharedMemory, ring};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -41,7 +41,7 @@ pub fn run_program(program: &Path, arguments: &[OsString]) -> i32 {
     // Its libraries are opened before its own code begins, and that is bounded, too.
     let confined = match (is_executable, leads_ranks) {
         // A launcher is no call.
-        (true, true) => confined(),
+        (true, true) => confined_launcher(),
         (true, false) => confined().map(|()| begin_call()),
         (false, _) => confine_inspection(),
     };
@@ -61,8 +61,8 @@ fn cannot_become(program: &Path, error: std::io::Error) -> Error {
 }
 
 /// Becomes `program` as one of the processes that an MPI's launcher starts, with a connection to the server that waits for
-/// the first of them; returns an exit status only if it cannot. The launcher may use Unix sockets, and what the program loads
-/// may not: so each process dials before it is confined, and all but the first one close what they got.
+/// the first of them; returns an exit status only if it cannot. What the program loads may ask for none: so each process dials
+/// before it is confined, and all but the first one close what they got.
 pub fn run_rank(program: &Path, arguments: &[OsString]) -> i32 {
     restore_broken_pipes();
     let connection = ranks::dial();
@@ -79,7 +79,17 @@ pub fn run_rank(program: &Path, arguments: &[OsString]) -> i32 {
 
 fn confined() -> Result<()> {
     end_with_parent();
-    crate::confine::confine()
+    crate::confine::confine().map(drop)
+}
+
+/// Confines what becomes an MPI's launcher, in a session that nothing leaves which it starts. It has no input: over what stands
+/// there, the spawner learns which processes dial.
+fn confined_launcher() -> Result<()> {
+    end_with_parent();
+    rustix::process::setsid().map_err(|errno| Error::system("begin a session", errno.into()))?;
+    let dials = crate::confine::confine()?;
+    let link = ZygoteLink::new(take_descriptor_0()?);
+    dials.map_or(Ok(()), |dials| link.send(Packet::Dials, &[dials.as_fd()]))
 }
 
 /// Holds this process, which only looks into a module, to all that holds one of its executables in a call.

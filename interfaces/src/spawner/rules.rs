@@ -67,8 +67,8 @@ pub enum Confinement {
     /// Somebody's whom the server does not have to trust: no Unix sockets, no signals to others, no way out of its group.
     #[default]
     Module,
-    /// The launcher of an MPI, which the manifest names: it may use Unix sockets and make process groups. What it starts is
-    /// confined before it loads anything.
+    /// The launcher of an MPI, which the manifest names: it may make process groups, and Unix sockets within a batch system.
+    /// What it starts is confined before it loads anything.
     Launcher,
     /// The owner's own, on a server of the owner's own: it may do what the owner may, within the limits.
     Owner,

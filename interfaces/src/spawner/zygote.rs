@@ -1,4 +1,5 @@
-//! What a spawner and a zygote say to one another: packets of a Unix socket, and the descriptors that go with them.
+//! What a spawner and a zygote, or a launcher of MPI's, say to one another: packets of a Unix socket, and the descriptors that
+//! go with them.
 //!
 //! A zygote is a process that has loaded a module's code and runs none of it. It forks an executable for each start, and
 //! stays the parent: it reaps when it is told to, so that the number of a process stays taken until its group was
@@ -61,6 +62,9 @@ pub enum Packet {
         /// As of wait(2).
         status: i32,
     },
+    /// From what becomes an MPI's launcher, and once: the descriptor that comes with it tells which of its processes dial
+    /// ([`DIAL`](super::DIAL)).
+    Dials,
 }
 
 impl Packet {
@@ -74,6 +78,7 @@ impl Packet {
             Packet::NotStarted { errno } => (6, errno, 0),
             Packet::Reap { pid } => (7, pid, 0),
             Packet::Ended { pid, status } => (8, pid, status),
+            Packet::Dials => (9, 0, 0),
         };
         let mut bytes = [0; PACKET_BYTES];
         for (place, number) in bytes.chunks_exact_mut(4).zip([kind, first, second]) {
@@ -95,6 +100,7 @@ impl Packet {
             6 => Packet::NotStarted { errno: first },
             7 => Packet::Reap { pid: first },
             8 => Packet::Ended { pid: first, status: second },
+            9 => Packet::Dials,
             _ => return None,
         })
     }
@@ -227,7 +233,7 @@ fn again<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Resu
 mod tests {
     use super::*;
 
-    const ALL: [Packet; 8] = [
+    const ALL: [Packet; 9] = [
         Packet::Load,
         Packet::Loaded,
         Packet::Unfit,
@@ -236,6 +242,7 @@ mod tests {
         Packet::NotStarted { errno: 12 },
         Packet::Reap { pid: i32::MAX },
         Packet::Ended { pid: 1, status: -1 },
+        Packet::Dials,
     ];
 
     #[test]

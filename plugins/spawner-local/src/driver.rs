@@ -1,5 +1,6 @@
 //! The spawner's driver: one thread that waits for requests, outputs and ends of processes, and does what `step` says.
 
+mod asking;
 mod descent;
 mod environment;
 pub mod inspection;

@@ -3,6 +3,7 @@
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
@@ -11,6 +12,8 @@ const PIDFD_SIGNAL_PROCESS_GROUP: libc::c_ulong = 1 << 2;
 /// Looks for members of a group where the kernel has no signal for all of them. One that forks meanwhile is found by the
 /// next look.
 const LOOKS_MAX: u32 = 50;
+/// For so long members are looked for, at most: whoever waits for that serves others, too.
+const LOOKING_MAX: Duration = Duration::from_secs(2);
 
 /// More than the system says of a process in the files that are read here.
 const TOLD_BYTES_MAX: usize = 2048;
@@ -21,6 +24,7 @@ struct Status {
     state: u8,
     parent: i32,
     group: i32,
+    session: i32,
 }
 
 /// The process that a descriptor names, if it is a child of `parent` that leads a group of its own.
@@ -36,12 +40,22 @@ pub(super) fn leader_of(pidfd: impl AsFd, parent: Pid) -> io::Result<Option<Pid>
     Ok((is_child && is_its_own).then_some(pid))
 }
 
-/// Signals all of the group that a process leads. One that has ended is no error.
+/// Signals all of the group that a process leads, or the process alone where it has not begun one yet. One that has ended is no
+/// error.
 pub(super) fn signal_group(pidfd: impl AsFd, group: Pid, signal: Signal) {
-    let sent = send_to_group(&pidfd, signal);
-    if sent == Err(rustix::io::Errno::INVAL) {
-        signal_members(group, signal);
+    let found = match send_to_group(&pidfd, signal) {
+        Err(rustix::io::Errno::INVAL) => signal_members(signal, |status| status.group == raw(group)),
+        sent => sent.is_ok(),
+    };
+    if !found {
+        let _ = pidfd_send_signal(pidfd, signal);
     }
+}
+
+/// Kills all of a session. Whoever may not begin one (`setsid`) belongs to that of its ancestors for good, whatever becomes of
+/// its parent, its group and its environment.
+pub(super) fn kill_session(leader: Pid) {
+    signal_members(Signal::KILL, |status| status.session == raw(leader));
 }
 
 /// As [`signal_group`], by the kernel itself.
@@ -66,22 +80,25 @@ fn send(pidfd: impl AsFd, signal: i32, flags: libc::c_ulong) -> rustix::io::Resu
     }
 }
 
-/// Member by member, each by a descriptor of its own, once it is seen to be in the group.
-fn signal_members(group: Pid, signal: Signal) {
-    for _ in 0..LOOKS_MAX {
+/// Member by member, each by a descriptor of its own, once it is seen to be one. Whether there was any.
+fn signal_members(signal: Signal, is_member: impl Fn(&Status) -> bool) -> bool {
+    let begin = Instant::now();
+    for look in 0..LOOKS_MAX {
         let mut living = 0;
-        for pid in processes() {
+        for pid in processes().take_while(|_| begin.elapsed() < LOOKING_MAX) {
             let Ok(member) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
-            let in_group = |status: Status| status.group == raw(group) && status.state != b'Z';
-            if status(pid).is_some_and(in_group) && number_of(&member) == Some(pid) {
+            if status(pid).is_some_and(|status| status.state != b'Z' && is_member(&status))
+                && number_of(&member) == Some(pid)
+            {
                 living += u32::from(pidfd_send_signal(&member, signal).is_ok());
             }
         }
         // Only what kills leaves nobody to be signalled again.
         if living == 0 || signal != Signal::KILL {
-            return;
+            return look > 0 || living > 0;
         }
     }
+    true
 }
 
 /// Kills all that descends from a process, and not the process itself. What it starts meanwhile is found by the next look.
@@ -142,10 +159,11 @@ fn told(path: &str) -> io::Result<String> {
 }
 
 fn read_status(text: &str) -> Option<Status> {
-    // Behind the name, which may hold anything: state, parent, group.
+    // Behind the name, which may hold anything: state, parent, group, session.
     let mut words = text.rsplit_once(')')?.1.split_whitespace();
     let state = *words.next()?.as_bytes().first()?;
-    Some(Status { state, parent: words.next()?.parse().ok()?, group: words.next()?.parse().ok()? })
+    let mut number = || words.next()?.parse().ok();
+    Some(Status { state, parent: number()?, group: number()?, session: number()? })
 }
 
 fn processes() -> impl Iterator<Item = Pid> {
@@ -206,13 +224,39 @@ mod tests {
             }
             match by_kernel {
                 true => signal_group(&pidfd, group, Signal::KILL),
-                false => signal_members(group, Signal::KILL),
+                false => assert!(signal_members(Signal::KILL, |status| status.group == raw(group))),
             }
             child.wait().unwrap();
             while members().count() > 0 {
                 std::thread::sleep(std::time::Duration::from_millis(5));
             }
         }
+    }
+
+    #[test]
+    fn a_process_that_leads_no_group_yet_is_signalled_alone() {
+        let (mut child, pidfd) = start("sleep 64", false);
+        signal_group(&pidfd, Pid::from_child(&child), Signal::KILL);
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn who_lost_its_parent_is_found_by_its_session() {
+        // The session's leader has ended: its children are somebody else's.
+        let script = "exec setsid sh -c 'sleep 63 & env -i sleep 63 & kill -KILL $$'";
+        let (mut child, _pidfd) = start(script, false);
+        let leader = Pid::from_child(&child);
+        let members = || {
+            processes().filter(|pid| status(*pid).is_some_and(|one| one.session == raw(leader) && one.state != b'Z'))
+        };
+        while members().count() != 2 {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        kill_session(leader);
+        while members().count() > 0 {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        child.wait().unwrap();
     }
 
     #[test]

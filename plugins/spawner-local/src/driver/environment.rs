@@ -85,7 +85,7 @@ pub(super) fn prepare(command: &mut Command, wanted: &Wanted, settings: &Setting
     };
     let kept = std::env::vars_os().filter(|(name, _)| is_kept(name) || for_mpi(name));
     let inherited: Vec<(OsString, OsString)> = kept.collect();
-    command.arg0(shown_name(&line.program)).args(&line.arguments).process_group(0).env_clear();
+    command.arg0(shown_name(&line.program)).args(&line.arguments).env_clear();
     command.envs(threads(&line.limits, settings));
     if let Some(meeting) = &wanted.meeting {
         command.envs(meeting.environment());

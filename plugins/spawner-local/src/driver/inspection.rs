@@ -1,5 +1,6 @@
 //! Processes that look into a module before it is published: under the rules of its executables, and not one of them.
 
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::Arc;
 
@@ -130,7 +131,7 @@ impl Inspector {
         let wanted = Wanted { executable: ExecutableId(0), command: line, room: room.clone(), meeting: None };
         let memory = prepare(&mut command, &wanted, &self.settings)?;
         // It has no connection.
-        command.env_remove(SOCKET_VARIABLE);
+        command.process_group(0).env_remove(SOCKET_VARIABLE);
         Ok(Inspection { command, _memory: memory, _room: room })
     }
 }

@@ -1,31 +1,36 @@
 //! Where the first of the processes that MPI starts finds its server.
 //!
-//! An MPI's launcher passes on no descriptor. So its processes dial a socket, which lies in a folder that nobody else may
-//! enter. All do, before they are confined and know their ranks; the first one says that it is, and the others close what
-//! they dialled. They keep their files in memory there, too, and all of it is removed when they have ended.
+//! An MPI's launcher passes on no descriptor. So its processes dial: by a call that the launcher's filter hands over to us
+//! ([`super::asking`]); where there is no such filter, or a batch system's launcher starts them, by a socket, which lies in a
+//! folder that nobody else may enter. All do, before they are confined and know their ranks; the first one says that it is, and
+//! the others close what they dialled. They keep their files in memory there, too, and all of it is removed when they have ended.
 
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, Once};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_interfaces::plain_file;
+use farcall_interfaces::spawner::zygote::{Packet, Received, Wait, ZygoteLink};
 use farcall_interfaces::spawner::{LEADS, SOCKET_VARIABLE};
 use rustix::event::epoll;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open, pidfd_send_signal};
 use rustix::rand::{GetRandomFlags, getrandom};
 
+use super::asking::{Asked, Askers};
 use super::rooms::Room;
 
 /// Memory that looks like files, where a system has it.
 const MEMORY: &str = "/dev/shm";
 /// Processes that may dial before one says that it is the first: more than run on one host are strangers to this launch.
 const DIALLED_MAX: usize = 4096;
+/// Answers to those who ask for a connection, before others are served.
+const ANSWERS_MAX: usize = 64;
 /// Names of folders begin so.
 const PREFIX: &str = "farcall-ranks-";
 /// The socket's name.
@@ -60,14 +65,22 @@ const AS_ROOT: [&str; 4] = [
     "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM",
 ];
 
+/// Who dials, until it is known who is the first.
+#[derive(Default)]
+struct Dials {
+    /// To what becomes the launcher, until it has said by what its processes ask.
+    link: Option<ZygoteLink>,
+    askers: Option<Askers>,
+    dialled: Vec<(UnixStream, Pid)>,
+}
+
 /// A folder with a socket that is listened to.
 pub(super) struct Meeting {
     folder: PathBuf,
     listener: UnixListener,
     /// Readable when somebody dials, or says something.
     poller: OwnedFd,
-    /// Who has dialled, until it is known who is the first.
-    dialled: Mutex<Vec<(UnixStream, Pid)>>,
+    dials: Mutex<Dials>,
     /// The user of the processes.
     user: u32,
     /// Where the launcher is installed.
@@ -94,14 +107,13 @@ impl Meeting {
         }
         let (listener, lock) = made.map_err(cannot_make)?;
         let number = user.map_or_else(|| geteuid().as_raw(), |(user, _)| user);
-        let dialled = Mutex::new(Vec::new());
         let poller = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|errno| failed(errno.into()))?;
         watch(&poller, &listener).map_err(failed)?;
         let mut meeting = Meeting {
             folder,
             listener,
             poller,
-            dialled,
+            dials: Mutex::default(),
             user: number,
             launcher,
             host: own_program(),
@@ -135,6 +147,18 @@ impl Meeting {
     /// What confines a process before it becomes the program.
     pub(super) fn host(&self) -> &Path {
         &self.host
+    }
+
+    /// The input of what becomes the launcher.
+    pub(super) fn input(&self) -> Result<OwnedFd> {
+        let (link, theirs) = ZygoteLink::pair()?;
+        watch(&self.poller, &link).map_err(failed)?;
+        self.dials().link = Some(link);
+        Ok(theirs)
+    }
+
+    fn dials(&self) -> MutexGuard<'_, Dials> {
+        self.dials.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn socket(&self) -> PathBuf {
@@ -198,10 +222,12 @@ impl Meeting {
 
     /// The connection of the first process, and which that is; `None` while it has not said so. Another user's is none.
     pub(super) fn accept(&self) -> Result<Option<(OwnedFd, Pid)>> {
-        let mut dialled = self.dialled.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        self.take_dialled(&mut dialled)?;
+        let mut dials = self.dials();
+        self.take_askers(&mut dials)?;
+        self.answer(&mut dials)?;
+        self.take_dialled(&mut dials.dialled)?;
         let mut leader = None;
-        dialled.retain_mut(|(stream, pid)| {
+        dials.dialled.retain_mut(|(stream, pid)| {
             let mut byte = [0];
             match stream.read(&mut byte) {
                 Ok(1) if byte == [LEADS] && leader.is_none() => {
@@ -214,9 +240,54 @@ impl Meeting {
             }
         });
         let Some((stream, pid)) = leader else { return Ok(None) };
+        // Whoever asks now is not the first, and gets an error.
+        (dials.link, dials.askers) = (None, None);
         let _ = epoll::delete(&self.poller, &stream);
         stream.set_nonblocking(false).map_err(failed)?;
         Ok(Some((stream.into(), pid)))
+    }
+
+    /// Learns by what the launcher's processes ask.
+    fn take_askers(&self, dials: &mut Dials) -> Result<()> {
+        let Some(link) = &dials.link else { return Ok(()) };
+        match link.receive(Wait::No)? {
+            Received::Nothing => return Ok(()),
+            Received::Packet(Packet::Dials, mut descriptors) => {
+                let askers = descriptors.pop().map(Askers::new);
+                askers.iter().try_for_each(|askers| watch(&self.poller, askers)).map_err(failed)?;
+                dials.askers = askers;
+            }
+            // Its processes dial by the socket's path.
+            Received::Packet(..) | Received::End => {}
+        }
+        dials.link = None;
+        Ok(())
+    }
+
+    /// Gives a connection to those who ask for one; in this turn to so many, since there may be no end of them.
+    fn answer(&self, dials: &mut Dials) -> Result<()> {
+        for _ in 0..ANSWERS_MAX {
+            let Some(askers) = &dials.askers else { return Ok(()) };
+            let asker = match askers.next().map_err(failed)? {
+                Asked::Nothing => return Ok(()),
+                Asked::Over => {
+                    dials.askers = None;
+                    return Ok(());
+                }
+                Asked::By(asker) => asker,
+            };
+            if dials.dialled.len() >= DIALLED_MAX {
+                asker.refuse(libc::EAGAIN).map_err(failed)?;
+                continue;
+            }
+            let made = UnixStream::pair().and_then(|pair| pair.0.set_nonblocking(true).map(|()| pair));
+            let (ours, theirs) = made.map_err(failed)?;
+            watch(&self.poller, &ours).map_err(failed)?;
+            let pid = asker.pid;
+            asker.give(&theirs).map_err(failed)?;
+            dials.dialled.push((ours, pid));
+        }
+        Ok(())
     }
 
     /// Takes those who have come.

@@ -100,7 +100,7 @@ impl Process {
     /// that are set from outside right after the start; an executable itself asks to die with its parent.
     pub(super) fn launch(wanted: &Wanted, settings: &Settings) -> Result<Process> {
         let (ours, theirs) = match &wanted.meeting {
-            Some(_) => (None, Stdio::null()),
+            Some(meeting) => (None, Stdio::from(meeting.input()?)),
             None => connect(settings.connection).map(|(ours, theirs)| (Some(ours), Stdio::from(theirs)))?,
         };
         let program = &wanted.command.program;
@@ -110,11 +110,14 @@ impl Process {
         }
         let mut command = Command::new(program);
         let memory = prepare(&mut command, wanted, settings)?;
+        if wanted.meeting.is_none() {
+            // What becomes a launcher begins a session instead, which only one can that leads no group.
+            command.process_group(0);
+        }
         let mut child = command
             .stdin(theirs)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .process_group(0)
             .spawn()
             .map_err(|source| cannot_start(program, source))?;
         let group = Pid::from_child(&child);
@@ -332,6 +335,14 @@ impl Process {
         flags.is_none_or(|flags| flags & PF_EXITING != 0)
     }
 
+    /// Kills what a launcher has started, which has groups of its own. Its session's number is nobody else's until it is reaped.
+    fn end_launched(&self) {
+        if let Some(meeting) = &self.meeting {
+            descent::kill_session(self.group);
+            meeting.end_all();
+        }
+    }
+
     fn signal_group(&self, signal: Signal) {
         if !self.reaped {
             let signal = match signal {
@@ -347,7 +358,7 @@ impl Process {
     /// The group is signalled before the reaping: until then no other group can have its number.
     pub(super) fn reap(&mut self) -> Reaped {
         self.signal_group(Signal::Kill);
-        self.meeting.iter().for_each(|meeting| meeting.end_all());
+        self.end_launched();
         let reaped = match &mut self.origin {
             Origin::Spawned(child) => {
                 child.try_wait().ok().flatten().map_or(Reaped::NotYet, |status| Reaped::Done(exit_how(status)))
@@ -366,7 +377,7 @@ impl Drop for Process {
                 descent::kill_descendants(self.group);
             }
             self.signal_group(Signal::Kill);
-            self.meeting.iter().for_each(|meeting| meeting.end_all());
+            self.end_launched();
             if let Origin::Spawned(child) = &mut self.origin {
                 let _ = child.wait();
             }

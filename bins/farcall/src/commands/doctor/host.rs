@@ -40,7 +40,8 @@ pub fn findings() -> Vec<Finding> {
 fn confinement() -> Vec<Finding> {
     let means = kernel_means();
     let not_held = not_held(means);
-    let open = not_held.iter().filter(|what| **what != NotHeld::SystemCalls);
+    let by_seccomp = [NotHeld::SystemCalls, NotHeld::LaunchersSockets];
+    let open = not_held.iter().filter(|what| !by_seccomp.contains(what));
     vec![
         judge::landlock(means.landlock, &open.copied().collect::<Vec<_>>()),
         judge::confinement(
@@ -48,6 +49,12 @@ fn confinement() -> Vec<Finding> {
             means.seccomp,
             NotHeld::SystemCalls.consequence(),
             "run a kernel with CONFIG_SECCOMP_FILTER, outside of containers that forbid it",
+        ),
+        judge::confinement(
+            "MPI's launcher",
+            means.listener,
+            NotHeld::LaunchersSockets.consequence(),
+            "run a kernel from 5.14 on, outside of containers that answer system calls; or set mpi_command = [] in farcall.toml",
         ),
         judge::confinement(
             "process limit",
