@@ -4,9 +4,11 @@
 //! handler names, and sent straight from the block it lies in. Only what happens to arrive in one piece with a control
 //! frame passes through the buffer; [`Link::bytes_copied`] counts it, so that a test can hold it to `READ_AHEAD` a call.
 
+mod sending;
+
 use std::collections::VecDeque;
-use std::io::{ErrorKind as IoErrorKind, IoSlice, IoSliceMut};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::{ErrorKind as IoErrorKind, IoSliceMut};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
@@ -16,15 +18,12 @@ use farcall_wire::{FrameReader, Step};
 
 use crate::compression::{Compression, Compressor, Expansion, Saved};
 use crate::memory::{Block, Space};
-use crate::packing::Packing;
 use crate::stream::ByteStream;
 
 /// Most bytes read beyond what is certainly control: the price of one system call for many small frames.
 pub const READ_AHEAD: usize = 4096;
 /// Bytes queued before no more frames are made: enough to keep a fast stream busy.
 pub const QUEUE_BYTES: usize = 8 << 20;
-/// Parts given to one system call.
-const PARTS_MAX: usize = 64;
 /// Descriptors received and not yet claimed.
 const DESCRIPTORS_MAX: usize = 64;
 
@@ -86,6 +85,8 @@ pub struct Link {
     /// Arrays of fewer bytes are not.
     compress_from: u64,
     out: VecDeque<Piece>,
+    /// The memory of one that has left.
+    used: Vec<Vec<u8>>,
     out_bytes: usize,
     sent_of_first: usize,
     copied: u64,
@@ -109,6 +110,7 @@ impl Link {
             compressor: None,
             compress_from: 0,
             out: VecDeque::new(),
+            used: Vec::new(),
             out_bytes: 0,
             sent_of_first: 0,
             copied: 0,
@@ -167,194 +169,6 @@ impl Link {
     /// Bytes queued and not yet sent.
     pub fn bytes_queued(&self) -> usize {
         self.out_bytes
-    }
-
-    fn queue_bytes(&mut self, bytes: &[u8]) {
-        self.out_bytes += bytes.len();
-        match self.out.back_mut() {
-            Some(Piece::Bytes(tail, _)) if tail.len() + bytes.len() <= READ_AHEAD => tail.extend_from_slice(bytes),
-            _ => {
-                let mut piece = Vec::with_capacity(bytes.len().max(256));
-                piece.extend_from_slice(bytes);
-                self.out.push_back(Piece::Bytes(piece, Vec::new()));
-            }
-        }
-    }
-
-    /// Queues a control frame; the header's length is set to the body's.
-    pub fn queue_control(&mut self, header: FrameHeader, body: &[u8], descriptors: Vec<Arc<OwnedFd>>) {
-        let length = u32::try_from(body.len()).expect("control bodies are bounded far below 4 GiB");
-        let header = FrameHeader { length, ..header };
-        if !descriptors.is_empty() {
-            // Descriptors ride with the first byte of a system call, so their frame begins a piece of its own.
-            self.out.push_back(Piece::Bytes(Vec::with_capacity(256), descriptors));
-        }
-        self.queue_bytes(&header.encode());
-        self.queue_bytes(body);
-        self.queue_bytes(&[0; 8][..padding(length)]);
-    }
-
-    /// Queues a data frame that carries the blocks one behind the other.
-    pub fn queue_data(&mut self, header: FrameHeader, blocks: impl IntoIterator<Item = Block>) {
-        let at = self.out.len();
-        let mut total = 0;
-        for block in blocks {
-            total += block.length();
-            self.out.push_back(Piece::Block(block));
-        }
-        let length = u32::try_from(total).expect("data frames are cut to the peer's limit");
-        let head = FrameHeader { length, ..header }.encode();
-        match at.checked_sub(1).and_then(|last| self.out.get_mut(last)) {
-            Some(Piece::Bytes(tail, _)) if tail.len() + head.len() <= READ_AHEAD => tail.extend_from_slice(&head),
-            _ => self.out.insert(at, Piece::Bytes(head.to_vec(), Vec::new())),
-        }
-        self.out_bytes += head.len() + total;
-        if padding(length) > 0 {
-            self.queue_bytes(&[0; 8][..padding(length)]);
-        }
-    }
-
-    /// Queues a data frame with the next bytes of an array, compressed where that pays.
-    ///
-    /// # Errors
-    /// `Internal` past the array's end, `System` when there is no memory.
-    pub fn queue_array(&mut self, header: FrameHeader, array: &mut Packing) -> Result<()> {
-        let blocks = array.blocks(header.length as usize)?;
-        let compressor = self.compressor.as_mut().filter(|_| array.bytes() >= self.compress_from);
-        match compressor.and_then(|compressor| compressor.body(&header, &blocks, array)) {
-            Some(body) => self.queue_compressed(header, body),
-            None => self.queue_data(header, blocks),
-        }
-        Ok(())
-    }
-
-    fn queue_compressed(&mut self, header: FrameHeader, body: Vec<u8>) {
-        let length = u32::try_from(body.len()).expect("shorter than the data frame that it stands for");
-        self.queue_bytes(&FrameHeader { length, flags: header.flags.with(Flags::COMPRESSED), ..header }.encode());
-        self.out_bytes += body.len();
-        self.out.push_back(Piece::Bytes(body, Vec::new()));
-        self.queue_bytes(&[0; 8][..padding(length)]);
-    }
-
-    /// Copies array bytes that are queued, so that the memory they lie in may be used for something else: for a call
-    /// that ends before its arguments have left.
-    ///
-    /// # Errors
-    /// `System` when there is no memory for the copy.
-    pub fn copy_queued(&mut self) -> Result<()> {
-        for piece in &mut self.out {
-            if let Piece::Block(block) = piece {
-                *block = block.copied()?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Throws away what is queued: the stream is broken, and nothing leaves any more.
-    pub fn drop_queued(&mut self) {
-        self.out.clear();
-        (self.out_bytes, self.sent_of_first) = (0, 0);
-    }
-
-    /// Queues the frames that `make` makes and sends them, until it makes none (and says false) or the stream takes no
-    /// more; about `queue_bytes` wait at a time. True when everything left; otherwise call again when the stream takes
-    /// more.
-    ///
-    /// # Errors
-    /// Those of `make`, and `ConnectionLost` when the stream is broken.
-    pub fn pump(&mut self, queue_bytes: usize, mut make: impl FnMut(&mut Link) -> Result<bool>) -> Result<bool> {
-        loop {
-            // Only `make` knows the end: a full queue may leave in one go while the other end reads, and then there is
-            // more to make although nothing waits.
-            let mut more = true;
-            // What was compressed lies in memory of its own: one frame of it at a time.
-            let active = self.compressor.as_ref().is_some_and(|compressor| compressor.is_active());
-            let queue_bytes = if active { 1 } else { queue_bytes };
-            while more && self.out_bytes < queue_bytes {
-                more = make(self)?;
-            }
-            if !self.flush()? {
-                return Ok(false);
-            }
-            if !more {
-                return Ok(true);
-            }
-        }
-    }
-
-    /// Sends what is queued; true when all of it is gone.
-    ///
-    /// # Errors
-    /// `ConnectionLost` when the stream is broken.
-    pub fn flush(&mut self) -> Result<bool> {
-        while !self.out.is_empty() {
-            match self.send_some() {
-                Ok(sent) => {
-                    self.drop_sent(sent);
-                    self.tell_compressor(|compressor| compressor.took(sent));
-                }
-                Err(error) if error.kind() == IoErrorKind::WouldBlock => {
-                    self.tell_compressor(Compressor::is_full);
-                    return Ok(false);
-                }
-                Err(error) if error.kind() == IoErrorKind::Interrupted => {}
-                Err(error) => return Err(self.lost("send", error)),
-            }
-        }
-        self.tell_compressor(Compressor::is_drained);
-        Ok(true)
-    }
-
-    fn tell_compressor(&mut self, tell: impl FnOnce(&mut Compressor)) {
-        if let Some(compressor) = &mut self.compressor {
-            tell(compressor);
-        }
-    }
-
-    fn send_some(&mut self) -> std::io::Result<usize> {
-        let mut parts: [IoSlice<'_>; PARTS_MAX] = std::array::from_fn(|_| IoSlice::new(&[]));
-        let mut count = 0;
-        let mut skip = self.sent_of_first;
-        let mut descriptors = Vec::new();
-        for piece in &self.out {
-            let bytes = match piece {
-                Piece::Block(block) => block.bytes(),
-                Piece::Bytes(bytes, riding) => {
-                    if !riding.is_empty() && count > 0 {
-                        break;
-                    }
-                    // Later pieces carry none; a piece whose first byte is gone has delivered its own.
-                    if count == 0 && skip == 0 {
-                        descriptors = riding.iter().map(|descriptor| descriptor.as_fd()).collect();
-                    }
-                    bytes
-                }
-            };
-            if count == PARTS_MAX {
-                break;
-            }
-            parts[count] = IoSlice::new(&bytes[skip..]);
-            skip = 0;
-            count += 1;
-        }
-        self.stream.send(&parts[..count], &descriptors)
-    }
-
-    fn drop_sent(&mut self, sent: usize) {
-        self.out_bytes -= sent;
-        let mut left = self.sent_of_first + sent;
-        while let Some(piece) = self.out.front() {
-            let length = match piece {
-                Piece::Bytes(bytes, _) => bytes.len(),
-                Piece::Block(block) => block.length(),
-            };
-            if left < length {
-                break;
-            }
-            left -= length;
-            self.out.pop_front();
-        }
-        self.sent_of_first = left;
     }
 
     /// Receives frames and gives them to `handler`, until nothing is there or about `budget` bytes were taken.

@@ -67,6 +67,8 @@ pub struct OwnMemory {
 /// A call, ready to be opened.
 pub struct Marshalled {
     pub layout: Arc<CallLayout>,
+    /// What is called.
+    pub routine: String,
     /// One per parameter.
     pub arguments: Vec<WireArgument>,
     /// One per parameter.
@@ -90,16 +92,19 @@ pub struct Marshalled {
 /// Ranks that are lower than declared, each with the number of its parameter.
 pub type Ranks = SmallVec<[(usize, usize); 2]>;
 
-/// Room for the arguments of one message, which the next one uses again.
+/// Room for what one message says, which the next one uses again.
 #[derive(Default)]
 pub struct Slots {
+    pub routine: String,
     pub arguments: Vec<WireArgument>,
     pub wanted: Vec<WireArgument>,
 }
 
 impl Slots {
-    /// Nothing for each of so many parameters.
-    fn cleared(mut self, count: usize) -> Slots {
+    /// Nothing for each of so many parameters of a routine.
+    fn cleared(mut self, routine: &str, count: usize) -> Slots {
+        self.routine.clear();
+        self.routine.push_str(routine);
         for slots in [&mut self.arguments, &mut self.wanted] {
             slots.clear();
             slots.resize(count, WireArgument::Absent);
@@ -110,9 +115,10 @@ impl Slots {
 
 impl Marshalled {
     /// A call of which nothing is sent or wanted yet.
-    fn new(interface: &Interface, layout: Arc<CallLayout>, ranks: Ranks, slots: Slots) -> Marshalled {
-        let Slots { arguments, wanted } = slots.cleared(interface.parameters.len());
+    fn new(contract: &Contract, layout: Arc<CallLayout>, ranks: Ranks, slots: Slots) -> Marshalled {
+        let Slots { routine, arguments, wanted } = slots.cleared(&contract.name, contract.interface.parameters.len());
         Marshalled {
+            routine,
             arguments,
             wanted,
             sending: Vec::new(),
@@ -175,7 +181,7 @@ pub fn marshal(
     let arguments = &passed.arguments;
     let mut values = Prepared::values(contract, arguments, limit)?;
     let layout = values.layout;
-    let mut call = Marshalled::new(interface, layout.clone(), values.ranks, slots);
+    let mut call = Marshalled::new(contract, layout.clone(), values.ranks, slots);
     for (index, parameter) in interface.parameters.iter().enumerate() {
         if parameter.mode == Mode::Work {
             continue;
@@ -191,7 +197,7 @@ pub fn marshal(
 /// # Errors
 /// `LimitExceeded` when there is no memory for them.
 pub fn results_of(contract: &Contract, layout: Arc<CallLayout>) -> Result<Marshalled> {
-    let mut call = Marshalled::new(&contract.interface, layout.clone(), Ranks::new(), Slots::default());
+    let mut call = Marshalled::new(contract, layout.clone(), Ranks::new(), Slots::default());
     for (index, (parameter, layout)) in contract.interface.parameters.iter().zip(&layout.parameters).enumerate() {
         match layout {
             _ if !parameter.mode.is_output() => {}

@@ -54,7 +54,7 @@ impl Call {
         let left = self.conditions.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         Open {
             call: id,
-            routine: self.contract.name.clone(),
+            routine: std::mem::take(&mut data.routine),
             contract: self.contract.hash,
             arguments: std::mem::take(&mut data.arguments),
             wanted: self.wants_otherwise(data).then(|| std::mem::take(&mut data.wanted)),
@@ -77,6 +77,10 @@ impl Call {
     }
 
     fn attributes(&self) -> Option<Vec<Attribute>> {
+        let Conditions { wants, on, keep, ranks, .. } = &self.conditions;
+        if *wants == 0 && on.is_none() && keep.is_none() && *ranks == 0 {
+            return None;
+        }
         let attribute = |name: &str, critical, value| Attribute { name: name.to_owned(), critical, value };
         let wants = Some(self.conditions.wants).filter(|wants| *wants != 0);
         let notices = wants.map(|wants| attribute(NOTICES, false, vec![wants]));

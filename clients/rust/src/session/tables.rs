@@ -257,9 +257,11 @@ impl Tables {
             self.connection.acknowledge(channel);
         }
         flight.give_own_back();
-        self.end_callbacks(flight.id, flight.call.number);
+        if !flight.call.contract.callbacks.is_empty() {
+            self.end_callbacks(flight.id, flight.call.number);
+        }
         let (number, announced) = (flight.call.number, flight.call.conditions.announced);
-        let lent = flight.data.lent.clone();
+        let lent = std::mem::take(&mut flight.data.lent);
         if flight.was_refused_for_a_limit() {
             // It may have been the server's descriptors, and one that it never got: the next call shares this anew.
             let regions = flight.data.sides.iter().filter_map(|(_, side)| side.region.as_ref());
@@ -299,7 +301,7 @@ impl Tables {
         let open = call.open(id, &mut data);
         let channel = self.connection.open(&open)?;
         let wanted = open.wanted.unwrap_or_else(|| std::mem::take(&mut data.wanted));
-        self.slots = Slots { arguments: open.arguments, wanted };
+        self.slots = Slots { routine: open.routine, arguments: open.arguments, wanted };
         data.own.iter().for_each(|own| own.opened());
         if call.conditions.has_news() {
             self.news.expect(call.number);
