@@ -10,7 +10,7 @@ use farcall_base::Result;
 use farcall_interfaces::spawner::{SLOT, SpawnerHandle};
 use farcall_kernel::{Options, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox};
 
-pub use driver::inspection::{FileGrants, Grants, Inspected, Inspection, Inspector};
+pub use driver::inspection::{FileGrants, Grants, Hold, Inspected, Inspection, Inspector};
 use state::Settings;
 
 const NAME: &str = "spawner-local";

@@ -18,6 +18,11 @@ const FILE_LEAST: u64 = 4096;
 const DESCRIPTORS_LEAST: u64 = 32;
 /// An executable, and the process that it is forked from.
 const TASKS_LEAST: u64 = 2;
+/// What a compiler of C++ needs for a template or two, and its linker for what it makes.
+const COMPILER_MEMORY_LEAST: u64 = 1 << 30;
+const COMPILER_FILE_LEAST: u64 = 1 << 30;
+/// A compiler starts a few programs one after the other, and a linker threads, one for each processor.
+const COMPILER_TASKS_LEAST: u64 = 64;
 /// More than any machine has processors: OpenMP and its like give up their process beyond.
 const THREADS_MOST: u64 = 65_536;
 
@@ -194,6 +199,30 @@ impl Limits {
         }
     }
 
+    /// What compilers of its code are held to: the same, but for what no compiler could work with.
+    pub(crate) fn for_compilers(&self) -> Limits {
+        let at_least =
+            |number: Option<u64>, least: u64| number.map(|number| if number == 0 { 0 } else { number.max(least) });
+        Limits {
+            memory_bytes_max: at_least(self.memory_bytes_max, COMPILER_MEMORY_LEAST),
+            tasks_max: at_least(self.tasks_max, COMPILER_TASKS_LEAST),
+            file_bytes_max: at_least(self.file_bytes_max, COMPILER_FILE_LEAST),
+            ..self.clone()
+        }
+    }
+
+    /// The rules of such a compiler; what it may read is for whoever starts it to say.
+    pub(crate) fn compiler_rules(&self) -> Rules {
+        Rules {
+            memory_bytes_max: limited(self.memory_bytes_max),
+            file_bytes_max: limited(self.file_bytes_max),
+            network: Network::Off,
+            files: Files::Granted,
+            missing: if self.required == Some(true) { Missing::Refused } else { Missing::Allowed },
+            ..Rules::default()
+        }
+    }
+
     /// Memory of one process.
     pub(crate) fn memory_bytes_max(&self) -> Option<u64> {
         limited(self.memory_bytes_max)
@@ -323,6 +352,21 @@ mod tests {
         let shares: Vec<u64> = [(8, 2), (8, 64), (8, 0), (2, 3), (0, 0)].map(|(p, e)| limits.threads(p, e)).into();
         assert_eq!(shares, [4, 1, 8, 1, 1]);
         assert_eq!(Limits { threads: Some(3), ..limits }.threads(8, 64), 3);
+    }
+
+    #[test]
+    fn compilers_have_what_they_need_and_no_more_than_the_module() {
+        let small = Limits { memory_bytes_max: Some(MEMORY_LEAST), tasks_max: Some(2), ..Limits::standard() };
+        let small = small.for_compilers();
+        assert_eq!(
+            (small.memory_bytes_max(), small.tasks_max()),
+            (Some(COMPILER_MEMORY_LEAST), Some(COMPILER_TASKS_LEAST))
+        );
+        let large =
+            Limits { memory_bytes_max: Some(4 << 30), tasks_max: Some(0), ..Limits::standard() }.for_compilers();
+        assert_eq!((large.memory_bytes_max(), large.tasks_max()), (Some(4 << 30), None));
+        let rules = large.compiler_rules();
+        assert_eq!((rules.files, rules.network), (Files::Granted, Network::Off));
     }
 
     #[test]

@@ -11,7 +11,6 @@ use farcall_interfaces::spawner::rules::RULES_VARIABLE;
 use super::meeting::Meeting;
 use super::memory_cgroup::MemoryCgroup;
 use super::process::shown_name;
-use super::rooms::door_of;
 use super::zygotes::Wanted;
 use crate::limits::Limits;
 use crate::state::Settings;
@@ -71,15 +70,7 @@ const THREADS: [&str; 7] = [
 /// module's, then rules and folder. What is returned holds it to its memory, and is to live as long as it.
 pub(super) fn prepare(command: &mut Command, wanted: &Wanted, settings: &Settings) -> Result<Option<MemoryCgroup>> {
     let line = &wanted.command;
-    let mut rules = wanted.room.rules(&line.limits, &line.rules)?;
-    let memory = wanted.room.memory(&line.limits, line.processes, rules.missing)?;
-    if let Some(cgroup) = &memory {
-        let door = cgroup.door();
-        // A cgroup of all controllers holds no processes itself where some are below it.
-        let above = door.parent().and_then(std::path::Path::parent).map(door_of);
-        rules.cgroups.retain(|other| Some(other) != above.as_ref());
-        rules.cgroups.push(door.display().to_string());
-    }
+    let (mut rules, memory) = wanted.room.held(&line.limits, &line.rules, line.processes)?;
     let for_mpi = |name: &OsString| {
         line.parallel && name.to_str().is_some_and(|name| KEPT_FOR_MPI.iter().any(|begin| name.starts_with(begin)))
     };

@@ -1,13 +1,14 @@
 //! Processes that look into a module before it is published: under the rules of its executables, and not one of them.
 
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
 use farcall_base::{ExecutableId, Result};
 use farcall_interfaces::directory::{ExecutableImage, ImageKind, Trust};
 use farcall_interfaces::spawner::SOCKET_VARIABLE;
-use farcall_interfaces::spawner::rules::{Confinement, Files};
+use farcall_interfaces::spawner::rules::{Confinement, Files, Rules};
 use farcall_interfaces::spawner::system_files;
 use farcall_kernel::Options;
 
@@ -31,6 +32,16 @@ pub struct Inspection {
     pub command: Command,
     _memory: Option<MemoryCgroup>,
     _room: Arc<Room>,
+}
+
+/// What compilers of a module's code are held to, as long as this lives.
+pub struct Hold {
+    /// Their limits, user and cgroups; which files they may open is for whoever starts them to say.
+    pub rules: Rules,
+    /// A folder that this user may enter, and no other module's.
+    pub folder: PathBuf,
+    _memory: Option<MemoryCgroup>,
+    _room: Room,
 }
 
 /// Which files a module may open.
@@ -118,6 +129,19 @@ impl Inspector {
         let server = rustix::process::geteuid().as_raw();
         let has_own_user = own_user().is_some_and(|(user, _)| user != server);
         Grants { files, readable, writable: rules.writable, has_own_user }
+    }
+
+    /// What compilers of a module's code are held to: the limits of its executables, and the user.
+    ///
+    /// # Errors
+    /// As [`Inspector::inspect`].
+    pub fn hold(&self, module: &str) -> Result<Hold> {
+        let limits = self.settings.limits_of(module).for_compilers();
+        let room = Room::new(&limits)?;
+        let (rules, memory) = room.held(&limits, &limits.compiler_rules(), 1)?;
+        let folder = room.folder().to_path_buf();
+        // They write where they are told to, and nowhere else of it.
+        Ok(Hold { rules: Rules { folder: None, ..rules }, folder, _memory: memory, _room: room })
     }
 
     /// A process of a module that has this image.

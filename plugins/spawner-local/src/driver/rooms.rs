@@ -93,7 +93,7 @@ impl Room {
     }
 
     /// The rules of a process in this room.
-    pub(super) fn rules(&self, limits: &Limits, rules: &Rules) -> Result<Rules> {
+    fn rules(&self, limits: &Limits, rules: &Rules) -> Result<Rules> {
         let mut rules = rules.clone();
         rules.folder = Some(self.folder.display().to_string());
         rules.user = self.user;
@@ -103,6 +103,21 @@ impl Room {
             (None, None) => {}
         }
         Ok(rules)
+    }
+
+    /// The rules of one more process (or `processes` that a launcher starts) with all that counts it. What counts its memory is
+    /// to live as long as it.
+    pub(super) fn held(&self, limits: &Limits, rules: &Rules, processes: u32) -> Result<(Rules, Option<MemoryCgroup>)> {
+        let mut rules = self.rules(limits, rules)?;
+        let memory = self.memory(limits, processes, rules.missing)?;
+        if let Some(cgroup) = &memory {
+            let door = cgroup.door();
+            // A cgroup of all controllers holds no processes itself where some are below it.
+            let above = door.parent().and_then(Path::parent).map(door_of);
+            rules.cgroups.retain(|other| Some(other) != above.as_ref());
+            rules.cgroups.push(door.display().to_string());
+        }
+        Ok((rules, memory))
     }
 
     /// What holds one more process (or `processes` that a launcher starts) to its memory, shared memory included, where the
@@ -173,7 +188,7 @@ impl Drop for Rooms {
 }
 
 /// Where a process writes to be counted.
-pub(super) fn door_of(cgroup: &Path) -> String {
+fn door_of(cgroup: &Path) -> String {
     cgroup.join("cgroup.procs").display().to_string()
 }
 
