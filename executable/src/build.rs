@@ -4,6 +4,7 @@
 //! the headers that the code includes. A second build of the same module finds it in a few milliseconds. Two builds at
 //! once do the work twice and agree on the result.
 
+mod allowed;
 mod cache;
 mod command;
 mod confined;
@@ -13,6 +14,7 @@ mod plan;
 mod preprocess;
 mod stub;
 mod toolchain;
+mod workspace;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,12 +24,13 @@ use farcall_idl::interface::{Code, Module};
 
 pub use crate::library::needs_link;
 use cache::Cache;
+pub use command::Giver;
 pub use confined::Confinement;
 use farcall_native::signature::Signature;
 
 use crate::serve::check_callbacks;
 use plan::Plan;
-pub use preprocess::{preprocess, preprocess_with};
+pub use preprocess::{Preprocessor, preprocess};
 pub use stub::{StubFile, StubNames, stubs};
 pub use toolchain::run_times;
 
@@ -44,6 +47,8 @@ pub struct BuildOptions {
     pub source_directory: PathBuf,
     /// Longest time for each run of compiler or linker.
     pub time_max: Duration,
+    /// Who waits for the build.
+    pub giver: Giver,
     /// By what compiler and linker are held to the module's files; none where whoever runs them wrote the module.
     pub confinement: Option<Confinement>,
 }
@@ -58,6 +63,7 @@ impl BuildOptions {
             include_directories: Vec::new(),
             source_directory,
             time_max,
+            giver: Giver::default(),
             confinement: None,
         }
     }
@@ -101,8 +107,8 @@ fn build_served(module: &Module, options: &BuildOptions) -> Result<Built> {
     if let Some(path) = cache.find(&module.name, plan.key()) {
         return Ok(Built { path, reused: true, warnings: String::new() });
     }
-    let workspace = cache.workspace()?;
-    let made = plan.make(workspace.path())?;
+    let workspace = plan.workspace(cache.directory())?;
+    let made = plan.make(&workspace)?;
     let path = cache.store(&module.name, plan.key(), &made.executable, &made.headers)?;
     Ok(Built { path, reused: false, warnings: made.warnings })
 }

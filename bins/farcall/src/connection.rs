@@ -11,6 +11,7 @@ use crate::output::{at_most, end, notice};
 use crate::publish::compile;
 use crate::python::is_python;
 use crate::shipped;
+use crate::source::Source;
 
 /// Time to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -164,7 +165,7 @@ impl ServerArguments {
         // Compiled here first: mistakes are shown as `farcall check` shows them.
         let files: Vec<PathBuf> = self.publish.iter().map(|file| shipped::named(file)).collect();
         let interfaces = files.iter().filter(|file| !is_python(file));
-        interfaces.into_iter().try_for_each(|file| compile(file).map(drop))?;
+        interfaces.into_iter().try_for_each(|file| Source::open(file).and_then(|source| compile(&source)).map(drop))?;
         let program = std::env::current_exe().map_err(|error| Error::system("find the farcall program", error))?;
         let options = ServeOptions { program: Some(program), files, ..ServeOptions::default() };
         let own = PrivateServer::start(&options).map_err(|error| {

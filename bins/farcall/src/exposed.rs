@@ -3,7 +3,7 @@
 //! What a module can open is what it is granted by landlock, the system's files among it, and what its user may open by the
 //! files' modes. A folder is known by its device and inode, too, so that neither a link nor another mount hides it.
 
-use std::fs::Metadata;
+use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -50,12 +50,16 @@ pub fn own_files(options: &Options, manifest: Option<&Path>) -> Vec<OwnFile> {
     own
 }
 
-/// Whether a path leads to one of these, or into a folder of them: nobody is to have the server read that in his place.
-pub fn is_own(path: &Path, own: &[OwnFile]) -> bool {
-    let Ok(real) = path.canonicalize() else { return false };
+/// Whether an open file, which lies at `real`, is one of these, or in a folder of them: nobody is to have the server read that in
+/// his place.
+pub fn is_own(open: &File, real: &Path, own: &[OwnFile]) -> bool {
+    let is = |path: &Path| match (open.metadata(), std::fs::metadata(path)) {
+        (Ok(open), Ok(other)) => identity(&open) == identity(&other),
+        _ => false,
+    };
     own.iter()
         .filter(|file| file.what != "the manifest")
-        .any(|file| file.path.canonicalize().is_ok_and(|own| real.starts_with(&own)) || same(&real, &file.path))
+        .any(|file| file.path.canonicalize().is_ok_and(|own| real.starts_with(&own)) || is(&file.path))
 }
 
 /// What a module could do with files that are there and not for it: a line for each.
@@ -116,13 +120,6 @@ fn lies_in(real: &Path, granted: &Path) -> bool {
     below || real.ancestors().any(is)
 }
 
-fn same(one: &Path, other: &Path) -> bool {
-    match (std::fs::metadata(one), std::fs::metadata(other)) {
-        (Ok(one), Ok(other)) => identity(&one) == identity(&other),
-        _ => false,
-    }
-}
-
 fn identity(metadata: &Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
@@ -162,7 +159,9 @@ mod tests {
         let lines = said(text(&folder), text(&closed));
         assert!(lines.len() == 3 && lines[1].starts_with("module m may write to the second ("), "{lines:?}");
         assert!(refusal(&lines).unwrap().to_string().contains("and 2 more") && refusal(&[]).is_none());
-        assert!(is_own(&folder.join("alias"), &own) && !is_own(&folder.join("not there"), &own));
+        std::fs::write(folder.join("other"), "").unwrap();
+        let own_one = |name: &str| is_own(&File::open(folder.join(name)).unwrap(), &folder.join(name), &own);
+        assert!(own_one("alias") && !own_one("other"));
         std::fs::remove_dir_all(&folder).unwrap();
     }
 

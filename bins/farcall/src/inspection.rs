@@ -4,13 +4,14 @@
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::Weak;
 use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+
+pub use farcall_executable::build::Giver;
 
 /// Time in which code must be loaded: each of its executables spends that again.
 const TIME_MAX: Duration = Duration::from_secs(30);
@@ -21,9 +22,6 @@ const OUTPUT_BYTES_MAX: usize = 4 << 20;
 const WORDS_BYTES_MAX: usize = 16 << 10;
 /// Bytes taken from a pipe at a time: as much as it holds by default.
 const READ_BYTES: usize = 64 << 10;
-
-/// Whoever gave an order, as long as he is there; none where there is nobody to go away.
-pub type Giver = Option<Weak<()>>;
 
 /// What came of a process.
 pub struct Finished {
@@ -117,10 +115,10 @@ impl<'a> Pipes<'a> {
             if watched[0].revents().contains(PollFlags::IN) {
                 return Ok(Ending::Itself);
             }
-            if Instant::now() >= end {
+            if Instant::now() >= end || giver.is_late() {
                 return Ok(Ending::Late);
             }
-            if giver.as_ref().is_some_and(|giver| giver.strong_count() == 0) {
+            if giver.is_gone() {
                 return Ok(Ending::Unwanted);
             }
             self.give();
@@ -191,17 +189,20 @@ mod tests {
     #[test]
     fn what_goes_in_comes_out_whatever_its_size() {
         let input = vec![b'x'; 1 << 20];
-        let finished = finish(&mut shell("cat; echo first >&2; echo last >&2"), &input, &None).unwrap();
+        let finished = finish(&mut shell("cat; echo first >&2; echo last >&2"), &input, &Giver::default()).unwrap();
         assert!(finished.status.success() && finished.output == input);
         assert_eq!(finished.last_line(), "last");
-        assert!(finish(&mut shell("exit 3"), &input, &None).unwrap().status.code() == Some(3));
+        assert!(finish(&mut shell("exit 3"), &input, &Giver::default()).unwrap().status.code() == Some(3));
     }
 
     #[test]
     fn time_and_giver_end_what_does_not_end_itself_and_what_it_started() {
         let script = "sleep 1000 & echo $! >&2; sleep 1000";
-        let gone: Giver = Some(Arc::downgrade(&Arc::new(())));
-        let cases = [(Duration::from_millis(400), None, ErrorKind::TimedOut), (TIME_MAX, gone, ErrorKind::Cancelled)];
+        let gone = Giver { there: Some(Arc::downgrade(&Arc::new(()))), until: None };
+        let cases = [
+            (Duration::from_millis(400), Giver::default(), ErrorKind::TimedOut),
+            (TIME_MAX, gone, ErrorKind::Cancelled),
+        ];
         for (time_max, giver, kind) in cases {
             let begin = Instant::now();
             let error = finish_within(time_max, &mut shell(script), b"", &giver).err().unwrap();
@@ -218,16 +219,16 @@ mod tests {
     #[test]
     fn what_it_says_is_kept_up_to_a_limit_and_the_rest_passes() {
         let flood = |redirected: &str| format!("head -c 20000000 /dev/zero {redirected}; exit 4");
-        let finished = finish(&mut shell(&flood("")), b"", &None).unwrap();
+        let finished = finish(&mut shell(&flood("")), b"", &Giver::default()).unwrap();
         assert_eq!((finished.status.code(), finished.output.len()), (Some(4), OUTPUT_BYTES_MAX));
-        let finished = finish(&mut shell(&flood(">&2")), b"", &None).unwrap();
+        let finished = finish(&mut shell(&flood(">&2")), b"", &Giver::default()).unwrap();
         assert_eq!((finished.status.code(), finished.words.len()), (Some(4), WORDS_BYTES_MAX));
     }
 
     #[test]
     fn a_process_that_left_the_group_holds_nobody_up() {
         let begin = Instant::now();
-        let finished = finish(&mut shell("setsid sleep 25 & sleep 0.2"), b"", &None).unwrap();
+        let finished = finish(&mut shell("setsid sleep 25 & sleep 0.2"), b"", &Giver::default()).unwrap();
         assert!(finished.status.success() && begin.elapsed() < Duration::from_secs(20));
     }
 }

@@ -1,6 +1,7 @@
 //! The `farcall` command: one program that serves, calls and checks.
 
 mod authority;
+mod claims;
 mod commands;
 mod connection;
 mod exposed;
@@ -14,6 +15,7 @@ mod python;
 mod record;
 mod serve;
 mod shipped;
+mod source;
 mod streams;
 mod stubs;
 mod transports;

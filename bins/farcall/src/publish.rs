@@ -5,29 +5,27 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_executable::build::{BuildOptions, Confinement, build, needs_link, preprocess_with};
+use farcall_executable::build::{BuildOptions, Preprocessor, build, needs_link};
 use farcall_executable::library::{files_of_libraries, files_of_program, library_names};
 use farcall_idl::encode::{contract_hash, encode_interface, encode_module};
 use farcall_idl::interface::{Code, Module};
 use farcall_interfaces::directory::{ExecutableImage, ImageKind, Part, Publication, RoutineData, Trust};
-use farcall_interfaces::plain_file;
 use farcall_wire::Publication as HostPublication;
 
 use crate::inspection::finish;
 use crate::python::{Described, Interpreters, is_python, sources};
-use crate::{shipped, stubs};
+use crate::source::Source;
+use crate::stubs;
 
-/// Longest IDL file, before preprocessing.
-const FILE_BYTES_MAX: u64 = 4 << 20;
 /// The variable that names the folder with `libfarcall.so`, where it is not beside the program.
 const LIBRARY_DIRECTORY_VARIABLE: &str = "FARCALL_LIBRARY_DIRECTORY";
 
-/// Reads and compiles an IDL file, preprocessing it if it has a directive.
+/// Compiles an IDL file, preprocessing it if it has a directive.
 ///
 /// # Errors
-/// `NotFound`, or `InvalidSource` with every mistake of the file as its source.
-pub fn compile(file: &Path) -> Result<Module> {
-    compile_as(file, Preprocessing::WhereNeeded, &[], None)
+/// `InvalidSource` with every mistake of the file as its source.
+pub fn compile(source: &Source) -> Result<Module> {
+    compile_as(source, Preprocessing::WhereNeeded, |text| preprocessed(source, text, &Preprocessor::default()))
 }
 
 /// When an interface file goes through the C preprocessor.
@@ -41,25 +39,32 @@ pub enum Preprocessing {
     Never,
 }
 
-/// The same with options of the preprocessor, and a confinement for it where the file is somebody else's.
+/// The same, and `preprocess` makes its text of what the file has.
 ///
 /// # Errors
 /// As [`compile`].
 pub fn compile_as(
-    file: &Path,
+    source: &Source,
     preprocessing: Preprocessing,
-    options: &[String],
-    confinement: Option<&Confinement>,
+    preprocess: impl FnOnce(&str) -> Result<String>,
 ) -> Result<Module> {
-    let text = read(file)?;
-    check_is_interface(file, &text)?;
+    let text = source.text()?;
+    check_is_interface(source.named(), &text)?;
     let wanted = match preprocessing {
         Preprocessing::WhereNeeded => farcall_idl::needs_preprocessor(&text),
         Preprocessing::Always => true,
         Preprocessing::Never => false,
     };
-    let text = if wanted { preprocess_with(file, options, confinement)? } else { text };
-    farcall_idl::compile(&file.display().to_string(), &text).map_err(Error::from)
+    let text = if wanted { preprocess(&text)? } else { text };
+    farcall_idl::compile(&source.named().display().to_string(), &text).map_err(Error::from)
+}
+
+/// A file's text as the preprocessor leaves it.
+///
+/// # Errors
+/// As [`Preprocessor::preprocess`].
+pub fn preprocessed(source: &Source, text: &str, preprocessor: &Preprocessor) -> Result<String> {
+    preprocessor.preprocess(source.named(), source.folder(), text)
 }
 
 /// Refuses what others would list mistakes of by the hundred.
@@ -76,61 +81,37 @@ fn check_is_interface(file: &Path, text: &str) -> Result<()> {
         .fix("write FILE.idl, which says what the routines take and names their library: Library \"./libmine.so\""))
 }
 
-/// The file's text. Bytes that are no UTF-8 become the replacement character, which the compiler takes in comments only.
-pub fn read(file: &Path) -> Result<String> {
-    let bytes = read_bytes(file)?;
-    Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
-}
-
-/// The file's bytes, whatever they are.
-///
-/// # Errors
-/// `NotFound`, `InvalidArgument` for what is no plain file, `LimitExceeded`.
-pub fn read_bytes(file: &Path) -> Result<Vec<u8>> {
-    const OPERATION: &str = "read an interface file";
-    plain_file::read(file, FILE_BYTES_MAX).map_err(|error| {
-        let named = |kind, words: &str| Error::new(kind, OPERATION, words.to_owned()).with("file", file.display());
-        match error.kind() {
-            // Somebody meant a library that comes with Farcall.
-            std::io::ErrorKind::NotFound if file.extension().is_none() => {
-                named(ErrorKind::NotFound, &error.to_string())
-                    .fix(format!("name a file, or one of {}", shipped::names()))
-            }
-            std::io::ErrorKind::NotFound => named(ErrorKind::NotFound, &error.to_string())
-                .fix("look whether the path is right: a server reads the files of the host that it runs on"),
-            std::io::ErrorKind::InvalidInput => {
-                named(ErrorKind::InvalidArgument, "it is no plain file").fix("save the text in a file, and name that")
-            }
-            std::io::ErrorKind::FileTooLarge => named(ErrorKind::LimitExceeded, "it is longer than 4 MiB"),
-            _ => named(ErrorKind::System, &error.to_string()),
-        }
-    })
-}
-
 /// Compiles an IDL file, links its code if it has any, and checks that its routines can be called. With it come
 /// warnings: the compiler's, and that a file publishes nothing.
 ///
 /// # Errors
-/// As [`compile`]; `Unavailable` for a missing library, symbol or compiler.
-pub fn publication(file: &Path, interpreters: &Interpreters) -> Result<(Publication, String)> {
-    let (mut publication, warnings) = untrusted_publication(file, interpreters)?;
-    let trust = interpreters.trust(file);
+/// As [`compile`]; `Unavailable` for a missing library, symbol or compiler; `PermissionDenied` for a module's name that is not
+/// for whoever publishes it.
+pub fn publication(source: &Source, interpreters: &Interpreters) -> Result<(Publication, String)> {
+    let (mut publication, warnings) = untrusted_publication(source, interpreters)?;
+    let trust = interpreters.trust(source.real());
     publication.parts.iter_mut().for_each(|part| part.executable.trust = trust);
+    interpreters.check_name(&publication.module)?;
     Ok((publication, warnings))
 }
 
 /// The same, and nothing is said yet of whose code it is.
-fn untrusted_publication(file: &Path, interpreters: &Interpreters) -> Result<(Publication, String)> {
-    if stubs::is_stub(file) {
-        return stubs::publication(file, interpreters);
+fn untrusted_publication(source: &Source, interpreters: &Interpreters) -> Result<(Publication, String)> {
+    if stubs::is_stub(source) {
+        return stubs::publication(source, interpreters);
     }
-    if !is_python(file) {
-        let confinement = interpreters.compilers(file);
-        let module = compile_as(file, Preprocessing::WhereNeeded, &[], confinement.as_ref())?;
-        return publication_of(module, file, interpreters);
+    if !is_python(source.named()) {
+        let module = compile_as(source, Preprocessing::WhereNeeded, |text| {
+            // Its module has no name yet.
+            let compilers = interpreters.compilers(source.real(), "")?;
+            let confinement = compilers.as_ref().map(|compilers| compilers.confinement.clone());
+            let giver = interpreters.giver.clone();
+            preprocessed(source, text, &Preprocessor { options: Vec::new(), confinement, giver })
+        })?;
+        return publication_of(module, source, interpreters);
     }
-    let Described { module, kind, warnings } = interpreters.describe(file, &read(file)?)?;
-    let warnings = with_nothing_to_publish(warnings, &module, file);
+    let Described { module, kind, warnings } = interpreters.describe(source.path(), &source.text()?)?;
+    let warnings = with_nothing_to_publish(warnings, &module, source.named());
     Ok((Publication { module: module.name.clone(), parts: vec![part(module, kind)] }, warnings))
 }
 
@@ -138,13 +119,15 @@ fn untrusted_publication(file: &Path, interpreters: &Interpreters) -> Result<(Pu
 ///
 /// # Errors
 /// As [`publication`].
-pub fn publication_of(module: Module, file: &Path, interpreters: &Interpreters) -> Result<(Publication, String)> {
+pub fn publication_of(module: Module, source: &Source, interpreters: &Interpreters) -> Result<(Publication, String)> {
+    // Before anything is done with what the manifest grants to this name.
+    interpreters.check_name(&module.name)?;
     let module = module.with_methods();
-    let mut warnings = with_nothing_to_publish(String::new(), &module, file);
+    let mut warnings = with_nothing_to_publish(String::new(), &module, source.named());
     let name = module.name.clone();
     let mut parts = Vec::new();
     for each in module.by_backend() {
-        let (kind, said) = image_of(&each, file, interpreters)?;
+        let (kind, said) = image_of(&each, source, interpreters)?;
         warnings.push_str(&said);
         parts.push(part(each, kind));
     }
@@ -152,19 +135,22 @@ pub fn publication_of(module: Module, file: &Path, interpreters: &Interpreters) 
 }
 
 /// What runs the routines of a module that have one backend; and what a compiler had to say.
-fn image_of(module: &Module, file: &Path, interpreters: &Interpreters) -> Result<(ImageKind, String)> {
-    let folder =
-        std::path::absolute(file).ok().and_then(|file| file.parent().map(Path::to_path_buf)).unwrap_or_default();
+fn image_of(module: &Module, source: &Source, interpreters: &Interpreters) -> Result<(ImageKind, String)> {
     let has_body = module.routines.iter().any(|r| matches!(r.implementation.code, Code::Body { .. }));
     if has_body || needs_link(module) || module.is_parallel() {
-        let mut options = BuildOptions::new(cache_directory()?, library_directory()?, folder);
-        options.include_directories = include_directories();
-        options.confinement = interpreters.compilers(file);
+        let compilers = interpreters.compilers(source.real(), &module.name)?;
+        let options = BuildOptions {
+            include_directories: include_directories(),
+            giver: interpreters.giver.clone(),
+            confinement: compilers.as_ref().map(|compilers| compilers.confinement.clone()),
+            ..BuildOptions::new(cache_directory()?, library_directory()?, source.folder().to_path_buf())
+        };
         let built = build(module, &options)?;
         return Ok((ImageKind::Linked { path: built.path.display().to_string() }, built.warnings));
     }
-    let libraries = library_names(module, &folder);
-    check_in_child(module, &libraries, file, interpreters).map_err(|error| error.with("file", file.display()))?;
+    let libraries = library_names(module, source.folder());
+    check_in_child(module, &libraries, source, interpreters)
+        .map_err(|error| error.with("file", source.named().display()))?;
     Ok((ImageKind::GenericHost { libraries }, String::new()))
 }
 
@@ -235,9 +221,9 @@ pub fn with_nothing_to_publish(warnings: String, module: &Module, file: &Path) -
 
 /// Opens the libraries and finds every symbol in a process of its own, held to the module's rules: a library runs code
 /// when it is opened.
-fn check_in_child(module: &Module, libraries: &[String], file: &Path, interpreters: &Interpreters) -> Result<()> {
+fn check_in_child(module: &Module, libraries: &[String], source: &Source, interpreters: &Interpreters) -> Result<()> {
     let kind = ImageKind::GenericHost { libraries: libraries.to_vec() };
-    let mut inspection = interpreters.inspect(&module.name, kind, file)?;
+    let mut inspection = interpreters.inspect(&module.name, kind, source.real())?;
     let message = HostPublication { module: encode_module(module), libraries: libraries.to_vec(), object: None };
     let message = farcall_wire::message::encode(&message);
     let finished =

@@ -7,14 +7,16 @@ mod interpreter;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_executable::build::Confinement;
 use farcall_idl::interface::{Module, Routine};
 use farcall_interfaces::directory::{ExecutableImage, ImageKind, Trust};
-use farcall_spawner_local::{Grants, Inspected, Inspection, Inspector};
+use farcall_spawner_local::{Grants, Hold, Inspected, Inspection, Inspector};
 use serde_json::Value;
 
+use crate::claims::Names;
 use crate::inspection::{Finished, Giver, finish};
 use crate::publish::{listed_folders, loaded_files};
 use crate::shipped;
@@ -37,6 +39,15 @@ pub struct Interpreters {
     pub giver: Giver,
     /// Whose code they look into.
     pub publisher: Publisher,
+    /// Which names its module may have; none where all are its user's own.
+    pub names: Option<Arc<Names>>,
+}
+
+/// What holds compilers of a module's code, as long as this lives.
+pub struct Compilers {
+    /// By what, and to what.
+    pub confinement: Confinement,
+    _hold: Hold,
 }
 
 /// Whose code a server, or a command, is given.
@@ -67,7 +78,15 @@ pub fn is_python(file: &Path) -> bool {
 }
 
 impl Interpreters {
-    /// Whose code a file is.
+    /// Refuses a module's name that is not for whoever publishes it.
+    ///
+    /// # Errors
+    /// `PermissionDenied`.
+    pub fn check_name(&self, module: &str) -> Result<()> {
+        self.names.as_ref().map_or(Ok(()), |names| names.check(module))
+    }
+
+    /// Whose code a file is, by a path without links.
     pub fn trust(&self, file: &Path) -> Trust {
         match self.publisher {
             Publisher::Owner if !shipped::is_shipped(file) => Trust::Owner,
@@ -75,13 +94,20 @@ impl Interpreters {
         }
     }
 
-    /// By what the compilers of a file's code are confined, if by anything.
-    pub fn compilers(&self, file: &Path) -> Option<Confinement> {
+    /// By what the compilers of a module's code, which comes from the file at this path without links, are confined, if by
+    /// anything.
+    ///
+    /// # Errors
+    /// When the module's limits cannot be held.
+    pub fn compilers(&self, file: &Path, module: &str) -> Result<Option<Compilers>> {
         if self.publisher != Publisher::Anybody || shipped::is_shipped(file) {
-            return None;
+            return Ok(None);
         }
-        let program = std::env::current_exe().ok()?.to_str()?.to_owned();
-        Some(Confinement { command: vec![program, "host".to_owned(), "--run".to_owned()] })
+        let program = std::env::current_exe().map_err(|error| Error::system("confine a compiler", error))?;
+        let command = vec![program.display().to_string(), "host".to_owned(), "--run".to_owned()];
+        let hold = self.inspector.hold(module)?;
+        let confinement = Confinement { command, limits: hold.rules.clone(), folder: Some(hold.folder.clone()) };
+        Ok(Some(Compilers { confinement, _hold: hold }))
     }
 
     /// A process that looks into a module which comes from `file`.
@@ -89,6 +115,8 @@ impl Interpreters {
     /// # Errors
     /// As [`Inspector::inspect`].
     pub fn inspect(&self, module: &str, kind: ImageKind, file: &Path) -> Result<Inspection> {
+        // Its code may do what the manifest lets that name do.
+        self.check_name(module)?;
         let (readable, listed) = (loaded_files(&kind), listed_folders(&kind));
         self.inspector.inspect(Inspected { module, kind, readable, listed, trust: self.trust(file) })
     }

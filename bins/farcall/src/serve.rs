@@ -6,8 +6,10 @@ mod end;
 mod folder;
 mod guard;
 mod keeper;
+mod making;
 mod notify;
 mod publisher;
+mod waiting;
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -34,13 +36,15 @@ use crate::publish::publication;
 use crate::python::Interpreters;
 use crate::python::Publisher::{Anybody, Owner};
 use crate::shipped::{self, default_files};
+use crate::source::Source;
 use crate::transports::{TRANSPORTS, token_file};
 use begin::while_wanted;
 use end::{End, signals_taken};
 use folder::PrivateFolder;
 use guard::EndGuard;
 use keeper::Keeper;
-use publisher::{Publisher, check_exposed};
+use making::check_exposed;
+use publisher::Publisher;
 
 /// Open files that a server needs for itself and a call or two: some 40.
 const DESCRIPTORS_FEWEST: u64 = 64;
@@ -276,7 +280,7 @@ fn interpreters(manifest: &Manifest, arguments: &ServeArguments) -> Result<Inter
     let entry = manifest.plugins.iter().find(|entry| entry.slot == farcall_interfaces::spawner::SLOT);
     let inspector = entry.map_or_else(|| Ok(Inspector::default()), |entry| Inspector::new(&entry.options))?;
     let publisher = if arguments.is_own() && !inspector.confines_all() { Owner } else { Anybody };
-    Ok(Interpreters { inspector, python: arguments.python.clone(), giver: None, publisher })
+    Ok(Interpreters { inspector, python: arguments.python.clone(), publisher, ..Interpreters::default() })
 }
 
 /// Programs of jobs let modules use and do what this server's own spawner does, unless the manifest says otherwise.
@@ -347,7 +351,7 @@ fn compile_all(arguments: &ServeArguments, interpreters: &Interpreters) -> Resul
     let mut publications = Vec::new();
     let mut failed = None;
     for file in files {
-        match publication(&file, interpreters) {
+        match Source::open(&file).and_then(|source| publication(&source, interpreters)) {
             Ok((publication, warnings)) => {
                 if !warnings.trim().is_empty() {
                     tell(warnings.trim_end());
@@ -383,7 +387,7 @@ fn publish_all(publisher: &mut Publisher, publications: Vec<Compiled>) -> Result
             )
             .fix("give one of them another name in its Module line"));
         }
-        publisher.publish(&file, publication)?;
+        publisher.publish(&file, None, publication)?;
         published.push((name, count));
     }
     Ok(published)

@@ -50,9 +50,8 @@ pub fn unpack() -> Result<PathBuf> {
     if folder.is_dir() { Ok(folder) } else { made.map(|()| folder).map_err(system) }
 }
 
-/// Whether a file comes with Farcall.
+/// Whether a file comes with Farcall, by a path without links: whoever put a link into its place would have it called so.
 pub fn is_shipped(file: &Path) -> bool {
-    let Ok(file) = file.canonicalize() else { return false };
     let unpacked = std::env::current_exe().ok().map(|program| {
         let mut name = program.file_name().unwrap_or_default().to_owned();
         name.push("-routines");

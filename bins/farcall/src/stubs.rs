@@ -1,7 +1,7 @@
 //! Stub executables of Ninf-G: programs that carry their interface, and the files that list them.
 
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use farcall_base::{Error, ErrorKind, Result};
@@ -9,11 +9,11 @@ use farcall_configuration::interface_files;
 use farcall_idl::decode::decode_module;
 use farcall_idl::interface::Module;
 use farcall_interfaces::directory::{ImageKind, Part, Publication};
-use farcall_interfaces::plain_file;
 
 use crate::inspection::{Finished, Giver, finish};
 use crate::publish::part;
 use crate::python::Interpreters;
+use crate::source::Source;
 
 /// Endings of files that list stub executables.
 const LISTS: [&str; 3] = ["nrf", "ngdef", "ldif"];
@@ -21,19 +21,13 @@ const LISTS: [&str; 3] = ["nrf", "ngdef", "ldif"];
 const MAGIC: &[u8] = b"\x7fELF";
 
 /// Whether the file lists stub executables, or is one: a program by the name that `ng_gen` gives.
-pub fn is_stub(file: &Path) -> bool {
-    let name = file.file_name().and_then(|name| name.to_str()).unwrap_or("");
-    is_list(file) || (name.starts_with("_stub_") && begins_as_program(file))
+pub fn is_stub(source: &Source) -> bool {
+    let name = source.named().file_name().and_then(|name| name.to_str()).unwrap_or("");
+    is_list(source.named()) || (name.starts_with("_stub_") && source.begins_with(MAGIC))
 }
 
 fn is_list(file: &Path) -> bool {
     file.extension().is_some_and(|extension| LISTS.iter().any(|list| extension == *list))
-}
-
-fn begins_as_program(file: &Path) -> bool {
-    let mut begin = [0; 4];
-    let read = plain_file::open(file).and_then(|mut file| std::io::Read::read_exact(&mut file, &mut begin));
-    read.is_ok() && begin == MAGIC
 }
 
 /// All stub executables of a list, or the one that the file is, as one module.
@@ -41,12 +35,14 @@ fn begins_as_program(file: &Path) -> bool {
 /// # Errors
 /// What is wrong with the file; `NotFound` for executables that are not on this host; `InvalidSource` for one that is none
 /// of ours, and for functions of several modules.
-pub fn publication(file: &Path, interpreters: &Interpreters) -> Result<(Publication, String)> {
+pub fn publication(source: &Source, interpreters: &Interpreters) -> Result<(Publication, String)> {
+    let file = source.named();
     let stubs = if is_list(file) {
-        let listed = interface_files::load(file)?.into_iter();
-        listed.map(|found| (beside(file, &found.path), Some((found.name, found.hostname)))).collect()
+        let listed = interface_files::parse(&source.bytes()?).map_err(|error| error.with("file", file.display()))?;
+        let listed = listed.into_iter();
+        listed.map(|found| (source.folder().join(&found.path), Some((found.name, found.hostname)))).collect()
     } else {
-        vec![(file.to_path_buf(), None)]
+        vec![(source.real().to_path_buf(), None)]
     };
     let mut name: Option<String> = None;
     let mut parts: Vec<Part> = Vec::new();
@@ -63,11 +59,6 @@ pub fn publication(file: &Path, interpreters: &Interpreters) -> Result<(Publicat
         parts.push(part(module, kind));
     }
     Ok((Publication { module: name.unwrap_or_default(), parts }, String::new()))
-}
-
-/// Relative paths begin at the list.
-fn beside(list: &Path, path: &Path) -> PathBuf {
-    list.parent().map_or_else(|| path.to_path_buf(), |folder| folder.join(path))
 }
 
 /// Asks a stub executable what it has, held to the rules of its module: it runs code of whoever made it.
@@ -101,7 +92,7 @@ fn inspected(
 /// As [`publication`].
 pub fn carried(path: &Path) -> Result<Module> {
     let mut command = Command::new(path);
-    finish(command.arg("--module").process_group(0), &[], &Giver::None)
+    finish(command.arg("--module").process_group(0), &[], &Giver::default())
         .and_then(|finished| module_of(&finished, path))
         .map_err(|error| error.with("program", path.display()))
 }

@@ -3,15 +3,15 @@
 //! ```text
 //! <key>.headers            headers that the build with these inputs included, one path per line
 //! <module>-<key'>          the executable; key' = key and the bytes of those headers
-//! building-<pid>-<n>/      a build under way; old ones are swept out
+//! building-<pid>-<n>/      a build under way (workspace.rs); old ones are swept out
 //! ```
 //! Files appear by rename: a reader sees a whole one or none. Two builds of the same inputs rename equal files.
 
 use std::fs::{self, DirBuilder, File, Permissions};
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
 use farcall_base::{Error, ErrorKind, Result};
@@ -19,6 +19,7 @@ use farcall_interfaces::plain_file;
 use sha2::{Digest, Sha256};
 
 use super::plan::Key;
+use super::workspace::Workspace;
 
 /// Executables kept; the longest unused go first.
 const EXECUTABLES_MAX: usize = 128;
@@ -28,6 +29,8 @@ const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 const FRESH: Duration = Duration::from_secs(3600);
 /// Headers of one module, at most; beyond that it is built each time.
 const HEADERS_MAX: usize = 10_000;
+/// An executable larger than this is a mistake.
+const EXECUTABLE_BYTES_MAX: u64 = 4 << 30;
 /// One header, or the list of them, at most; beyond that, too, it is built each time.
 const HEADER_BYTES_MAX: u64 = 64 << 20;
 
@@ -75,32 +78,28 @@ impl Cache {
         Some(path)
     }
 
-    /// A directory for a build, removed when dropped.
-    pub fn workspace(&self) -> Result<Workspace> {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("building-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let path = self.directory.join(name);
-        // A process of this id may have died here long ago.
-        let _ = fs::remove_dir_all(&path);
-        let made = DirBuilder::new().mode(0o700).create(&path);
-        made.map_err(|error| Error::system("open the build cache", error).with("directory", path.display()))?;
-        Ok(Workspace(path))
+    /// Where its directory is.
+    pub fn directory(&self) -> &Path {
+        &self.directory
     }
 
-    /// Takes a finished executable in; gives its final path.
-    pub fn store(&self, module: &str, key: Key, executable: &Path, headers: &[PathBuf]) -> Result<PathBuf> {
+    /// Takes a finished executable in, a copy of it: what a linker has left may be somebody else's to change. Gives its final
+    /// path.
+    pub fn store(&self, module: &str, key: Key, executable: &File, headers: &[PathBuf]) -> Result<PathBuf> {
         let failed = |error| Error::system("store the executable", error);
         let path = self
             .executable_file(module, key, headers)
             .ok_or_else(|| Error::internal("store the executable", "a header vanished during the build"))?;
+        if executable.metadata().map_err(failed)?.len() > EXECUTABLE_BYTES_MAX {
+            return Err(Error::new(ErrorKind::LimitExceeded, "store the executable", "it has more than 4 GiB"));
+        }
+        let draft = Workspace::new(&self.directory, None)?;
+        let copy = draft.write("executable", &mut executable.take(EXECUTABLE_BYTES_MAX))?;
         // Whatever the umask: the directory is its owner's alone, and a module's own user runs what is in it.
-        open_made(executable).and_then(|file| file.set_permissions(Permissions::from_mode(0o755))).map_err(failed)?;
-        fs::rename(executable, &path).map_err(failed)?;
+        fs::set_permissions(&copy, Permissions::from_mode(0o755)).map_err(failed)?;
+        fs::rename(copy, &path).map_err(failed)?;
         let list: Vec<u8> = headers.iter().flat_map(|header| [header.as_os_str().as_bytes(), b"\n"].concat()).collect();
-        // Not where a compiler wrote: what lies there may lead anywhere.
-        let draft = self.workspace()?;
-        let file = draft.path().join("headers");
-        fs::write(&file, list).map_err(failed)?;
+        let file = draft.write("headers", &mut list.as_slice())?;
         fs::rename(file, self.headers_file(key)).map_err(failed)?;
         self.sweep();
         Ok(path)
@@ -147,37 +146,9 @@ impl Cache {
     }
 }
 
-/// The directory of a build under way.
-pub(crate) struct Workspace(PathBuf);
-
-impl Workspace {
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Workspace {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 fn hexadecimal(bytes: &[u8]) -> String {
     // 128 bits are plenty to tell builds apart, and keep names short.
     bytes.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// What a linker has made: a file of its own, and no link to somebody else's.
-fn open_made(executable: &Path) -> std::io::Result<fs::File> {
-    use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
-    let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(executable)?;
-    let data = file.metadata()?;
-    if data.is_file() && data.nlink() == 1 {
-        return Ok(file);
-    }
-    Err(std::io::Error::other("the linker left something else than a program"))
 }
 
 #[cfg(test)]

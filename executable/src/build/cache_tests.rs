@@ -10,10 +10,9 @@ fn scratch(name: &str) -> PathBuf {
 }
 
 fn stored(cache: &Cache, module: &str, key: Key, headers: &[PathBuf]) -> PathBuf {
-    let workspace = cache.workspace().unwrap();
-    let executable = workspace.path().join("executable");
-    fs::write(&executable, "program").unwrap();
-    cache.store(module, key, &executable, headers).unwrap()
+    let workspace = Workspace::new(cache.directory(), None).unwrap();
+    fs::write(workspace.made().join("executable"), "program").unwrap();
+    cache.store(module, key, &workspace.open("executable").unwrap(), headers).unwrap()
 }
 
 #[test]

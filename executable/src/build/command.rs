@@ -5,6 +5,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Weak;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -37,8 +38,32 @@ pub(crate) struct Run<'a> {
     pub time_max: Duration,
     /// Most address space of each of its processes.
     pub address_space_max: Bytes,
+    /// Who waits for it.
+    pub giver: &'a Giver,
     /// What it may read and write, and by what it is held to that; none where its text is its user's own.
     pub confined: Option<Confined<'a>>,
+}
+
+/// Whoever waits for something that takes long, as long as he is there, and until when. By default there is nobody to go away,
+/// and time enough.
+#[derive(Clone, Debug, Default)]
+pub struct Giver {
+    /// Lives as long as whoever gave the order.
+    pub there: Option<Weak<()>>,
+    /// When all that he ordered is to be done.
+    pub until: Option<Instant>,
+}
+
+impl Giver {
+    /// Whether nobody waits any more.
+    pub fn is_gone(&self) -> bool {
+        self.there.as_ref().is_some_and(|there| there.strong_count() == 0)
+    }
+
+    /// Whether the time for all of it is over.
+    pub fn is_late(&self) -> bool {
+        self.until.is_some_and(|until| until <= Instant::now())
+    }
 }
 
 /// Variables that compilers go by: where programs, headers and libraries are, and languages.
@@ -187,7 +212,7 @@ impl Run<'_> {
     fn wait(&self, child: &mut Child) -> Result<ExitStatus> {
         let begin = Instant::now();
         let mut ended = has_ended(child);
-        while !ended && begin.elapsed() < self.time_max {
+        while !ended && begin.elapsed() < self.time_max && !self.giver.is_gone() && !self.giver.is_late() {
             thread::sleep(POLL);
             ended = has_ended(child);
         }
@@ -199,6 +224,16 @@ impl Run<'_> {
     }
 
     fn not_done(&self) -> Error {
+        if self.giver.is_gone() {
+            let message = "nobody waits for it any more";
+            return Error::new(ErrorKind::Cancelled, "run the compiler", message).with("command", self.shown());
+        }
+        if self.giver.is_late() {
+            let message = "the time for the whole module is over";
+            return Error::new(ErrorKind::TimedOut, "run the compiler", message)
+                .with("command", self.shown())
+                .fix("make several modules of it, or link its code before it is published: Library \"./libmine.so\"");
+        }
         let message = format!("not done after {} s", self.time_max.as_secs_f32());
         Error::new(ErrorKind::TimedOut, "run the compiler", message)
             .with("command", self.shown())

@@ -12,6 +12,7 @@ fn run(script: &str, input: Option<&str>, output_bytes_max: usize, time_max: Dur
         output_bytes_max,
         time_max,
         address_space_max: MEMORY,
+        giver: &Giver::default(),
         confined: None,
     }
     .finish()
@@ -116,6 +117,7 @@ fn tells_a_missing_program_from_a_missing_directory() {
             output_bytes_max: 10,
             time_max: PATIENCE,
             address_space_max: MEMORY,
+            giver: &Giver::default(),
             confined: None,
         }
         .finish()
@@ -126,4 +128,35 @@ fn tells_a_missing_program_from_a_missing_directory() {
     assert!(error.advice().unwrap().contains("install a compiler"));
     let present = ["sh".to_string()];
     assert_eq!(run(&present, Path::new("/no/such/directory")).kind(), ErrorKind::NotFound);
+}
+
+#[test]
+fn a_compiler_ends_with_whoever_waits_for_it_and_with_the_time_for_all() {
+    let there = std::sync::Arc::new(());
+    let cases = [
+        (Giver { there: Some(std::sync::Arc::downgrade(&there)), until: None }, ErrorKind::Cancelled),
+        (Giver { there: None, until: Some(Instant::now() + Duration::from_millis(200)) }, ErrorKind::TimedOut),
+    ];
+    // Its giver goes while it runs.
+    let leaving = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(200));
+        drop(there);
+    });
+    for (giver, kind) in cases {
+        let words = ["sh", "-c", "sleep 1000 & sleep 1000"].map(String::from);
+        let begin = Instant::now();
+        let run = Run {
+            words: &words,
+            directory: Path::new("/"),
+            input: None,
+            output_bytes_max: 10,
+            time_max: PATIENCE,
+            address_space_max: MEMORY,
+            giver: &giver,
+            confined: None,
+        };
+        assert_eq!(run.finish().unwrap_err().kind(), kind);
+        assert!(begin.elapsed() < Duration::from_secs(10));
+    }
+    leaving.join().unwrap();
 }

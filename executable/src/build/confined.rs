@@ -6,8 +6,8 @@
 //! network. Then nothing that a text says reaches more than its routines may.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::io::Read;
-use std::os::unix::fs::MetadataExt;
+use std::fs::File;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use farcall_base::{Error, ErrorKind, Result};
@@ -15,15 +15,21 @@ use farcall_interfaces::plain_file;
 use farcall_interfaces::spawner::rules::{Files, Network, Rules};
 use farcall_interfaces::spawner::system_files::{READABLE_FOLDERS, shared_objects};
 
+use super::allowed::first_refused;
+
 /// How a compiler is held to its rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Confinement {
     /// The program, with its arguments, that confines itself by the rules in its environment and becomes what follows.
     pub command: Vec<String>,
+    /// Limits and user, as the module's routines have them.
+    pub limits: Rules,
+    /// A folder that this user may enter; builds are made below it. Without one, where executables are kept.
+    pub folder: Option<PathBuf>,
 }
 
 /// Compilers and linkers that a module may name, with or without a version behind them (`gcc-12`).
-const COMPILERS: [&str; 33] = [
+const COMPILERS: [&str; 32] = [
     "c++",
     "c99",
     "cc",
@@ -42,7 +48,6 @@ const COMPILERS: [&str; 33] = [
     "icx",
     "ifort",
     "ifx",
-    "ld",
     "mpic++",
     "mpicc",
     "mpicxx",
@@ -59,34 +64,8 @@ const COMPILERS: [&str; 33] = [
     "nvfortran",
 ];
 
-/// Beginnings of options that name a program, a library for the compiler itself to load, or a file with more options.
-const PROGRAM_OPTIONS: [&str; 19] = [
-    "-wrapper",
-    "--wrapper",
-    "-B",
-    "-specs",
-    "--specs",
-    "-fplugin",
-    "-fpass-plugin",
-    "-iplugindir",
-    "-plugin",
-    "--plugin",
-    "-load",
-    "-fuse-ld=/",
-    "--gcc-toolchain",
-    "-gcc-toolchain",
-    "-fcompare-debug",
-    "-ccbin",
-    "-cc=",
-    "-ld-path",
-    "@",
-];
-/// Long options of a compiler that name none: all others are refused, for `--prefix` is `-B`, and `--for-linker` is `-Xlinker`.
-const LONG_OPTIONS: [&str; 6] = ["--coverage", "--param", "--std=", "--sysroot=", "--target=", "--verbose"];
-/// Options that pass on what follows: to the linker, the assembler and the preprocessor.
-const PASSED_ON: [&str; 3] = ["-Wl,", "-Wa,", "-Wp,"];
-/// The same with what follows as a word of its own.
-const PASSING: [&str; 6] = ["-Xlinker", "-Xassembler", "-Xpreprocessor", "-Xclang", "-Xcompiler", "-mllvm"];
+/// Options whose value is a word of its own that no file is read for.
+const PASSING: [&str; 3] = ["-Xlinker", "-Xassembler", "-Xpreprocessor"];
 
 /// Endings of files that code includes; among them those of Fortran's common blocks and parameters.
 const HEADERS: [&str; 37] = [
@@ -94,41 +73,43 @@ const HEADERS: [&str; 37] = [
     "f95", "fh", "fi", "finc", "for", "ftn", "h", "h++", "h90", "hh", "hpp", "hxx", "idl", "inc", "inl", "ins", "ipp",
     "par", "prm", "tcc",
 ];
+/// The bit of a mode.
+const WRITABLE_BY_OTHERS: u32 = 0o002;
 /// Folders below one that is searched for headers, and entries looked at in all.
 const DEPTH_MAX: usize = 8;
 const ENTRIES_MAX: usize = 50_000;
-/// Beginnings of objects and archives: ELF, ar, thin ar, LLVM's.
-const OBJECTS: [&[u8]; 4] = [b"\x7fELF", b"!<arch>", b"!<thin>", b"BC\xc0\xde"];
+/// Bytes at the beginning of a file that say what it is: the head of an ELF file, or of an archive and its first member.
+const HEAD_BYTES: usize = 68;
 
-/// Refuses words of an interface file that name a program to run.
+/// Refuses a program of an interface file that is no compiler.
+///
+/// # Errors
+/// `InvalidSource`, with the program.
+pub(crate) fn check_program(program: &str) -> Result<()> {
+    if is_known(program) {
+        return Ok(());
+    }
+    Err(refused("names another compiler or linker than those that are known", program))
+}
+
+/// Refuses words of an interface file for `program`, in the order in which it reads them, that may name a program to run, or
+/// more options.
 ///
 /// # Errors
 /// `InvalidSource`, with the word.
-pub(crate) fn check_words<'a>(programs: impl IntoIterator<Item = &'a str>, options: &[String]) -> Result<()> {
-    for program in programs {
-        if !is_known(program) {
-            return Err(refused("names another compiler or linker than those that are known", program));
-        }
+pub(crate) fn check_words(program: &str, words: &[String]) -> Result<()> {
+    match first_refused(program, words.iter().map(String::as_str)) {
+        Some(word) => Err(refused("has an option that is not among those that a server for others takes", word)),
+        None => Ok(()),
     }
-    for option in options {
-        let passed = PASSED_ON.iter().find_map(|begin| option.strip_prefix(begin));
-        let words = passed.map_or_else(|| vec![option.as_str()], |passed| passed.split(',').collect());
-        let is_long = |word: &str| {
-            passed.is_none() && word.starts_with("--") && !LONG_OPTIONS.iter().any(|known| word.starts_with(known))
-        };
-        let names_program = |word: &&str| is_long(word) || PROGRAM_OPTIONS.iter().any(|begin| word.starts_with(begin));
-        if let Some(word) = words.into_iter().find(names_program) {
-            return Err(refused("has an option that names a program to run, or more options", word));
-        }
-    }
-    Ok(())
 }
 
 fn refused(what: &str, word: &str) -> Error {
     Error::new(ErrorKind::InvalidSource, "build the module", format!("the interface file {what}: \"{}\"", word.escape_debug()))
         .fix(
-            "leave it out: a server for others runs cc, c++, gfortran and the like, with options that name headers and libraries; \
-             a server of your own (farcall serve --private), and ng_gen with make, take everything",
+            "leave it out: a server for others runs cc, c++, gfortran and the like, with options for code, warnings, headers and \
+             libraries (-O, -f, -m, -W, -D, -I, -L, -l, -Wl,-rpath,… and their like) that name no program and no file with more \
+             options; a server of your own (farcall serve --private), and ng_gen with make, take everything",
         )
 }
 
@@ -137,16 +118,29 @@ fn is_known(program: &str) -> bool {
     COMPILERS.contains(&program) || (stem != program && COMPILERS.contains(&stem.trim_end_matches('-')))
 }
 
-/// Whether a file looks like one that code includes. Hidden files do not; Eigen's and the standard library's have no ending, and
-/// a key that somebody left there is not for everybody's eyes.
-fn is_header(path: &Path) -> bool {
+/// Whether a file is called as one that code includes. Hidden files are not. Eigen's and the standard library's have no ending.
+fn is_named_as_header(path: &Path) -> bool {
     if path.file_name().is_none_or(|name| name.to_string_lossy().starts_with('.')) {
         return false;
     }
-    match path.extension() {
-        Some(extension) => HEADERS.iter().any(|known| extension.eq_ignore_ascii_case(known)) && path.is_file(),
-        None => path.is_file() && plain_file::is_public(path),
-    }
+    path.extension().is_none_or(|extension| HEADERS.iter().any(|known| extension.eq_ignore_ascii_case(known)))
+}
+
+/// Whether a file is an object, a library or a program of ELF, or an archive. LLVM's own objects are none: their four bytes
+/// may begin a script.
+fn is_object(file: &File) -> bool {
+    let mut head = [0; HEAD_BYTES];
+    let length = file.read_at(&mut head, 0).unwrap_or(0);
+    let head = &head[..length];
+    // Class, order of bytes and version (elf(5)), and nothing behind them, as in text.
+    let is_elf = length >= 20
+        && head.starts_with(b"\x7fELF")
+        && matches!(head[4..7], [1 | 2, 1 | 2, 1])
+        && head[9..16].iter().all(|byte| *byte == 0);
+    // The head of a member ends with these two (ar(5)).
+    let is_archive = (head.starts_with(b"!<arch>\n") || head.starts_with(b"!<thin>\n"))
+        && (length == 8 || head.get(66..68) == Some(b"`\n"));
+    is_elf || is_archive
 }
 
 /// What a run of a compiler may read beside the system's files: built up from what its command names.
@@ -156,15 +150,15 @@ pub(crate) struct Reads {
     files: BTreeSet<PathBuf>,
     /// Installations of compilers, and Farcall's own headers.
     folders: BTreeSet<PathBuf>,
-    /// The folder of the interface file.
-    base: PathBuf,
+    /// The folder of the interface file, whose headers need not be everybody's; none where everybody may put files into it.
+    base: Option<PathBuf>,
 }
 
 impl Reads {
-    /// Of an interface file in this folder.
+    /// Of an interface file in this folder, whose path has no links: one that has become a link is another folder.
     pub fn beside(base: &Path) -> Reads {
-        let base = base.canonicalize().unwrap_or_else(|_| base.to_path_buf());
-        Reads { base, ..Reads::default() }
+        let is_shared = std::fs::symlink_metadata(base).is_ok_and(|data| data.mode() & WRITABLE_BY_OTHERS != 0);
+        Reads { base: Some(base.to_path_buf()).filter(|_| !is_shared), ..Reads::default() }
     }
 
     /// The headers in a folder and below it: what looks like one, and nothing else that lies there.
@@ -193,12 +187,15 @@ impl Reads {
         }
     }
 
-    /// One file that code includes. A link is what it leads to.
+    /// One file that code includes. A link is what it leads to. Elsewhere than beside the interface file, and without an ending,
+    /// what not everybody may read is nobody's header.
     pub fn header(&mut self, path: &Path) {
-        let Ok(real) = path.canonicalize() else { return };
-        // Elsewhere than beside the interface file, what its owner alone may read is nobody's header.
-        let is_open = std::fs::metadata(&real).is_ok_and(|data| data.mode() & 0o044 != 0);
-        if is_header(path) && is_header(&real) && (is_open || real.starts_with(&self.base)) {
+        if !is_named_as_header(path) {
+            return;
+        }
+        let Ok((_, real)) = plain_file::open_real(path) else { return };
+        let is_beside = self.base.as_ref().is_some_and(|base| real.starts_with(base)) && real.extension().is_some();
+        if is_named_as_header(&real) && (is_beside || plain_file::is_public(&real)) {
             self.files.insert(real);
         }
     }
@@ -213,12 +210,12 @@ impl Reads {
     }
 
     /// An object, archive or library: a text that is linked is a script of the linker's, which shows what it does not
-    /// understand.
+    /// understand. What is granted is the file that was looked into, by a path without links.
     pub fn object(&mut self, path: &Path) {
-        let mut begin = [0; 8];
-        let read = plain_file::open(path).and_then(|mut file| file.read(&mut begin));
-        if read.is_ok() && OBJECTS.iter().any(|known| begin.starts_with(known)) {
-            self.files.extend(path.canonicalize());
+        if let Ok((file, real)) = plain_file::open_real(path)
+            && is_object(&file)
+        {
+            self.files.insert(real);
         }
     }
 
@@ -263,8 +260,8 @@ impl Reads {
         }
     }
 
-    /// The rules of a run in `directory`, which writes `scratch` alone.
-    pub fn rules(&self, directory: &Path, scratch: &Path) -> Rules {
+    /// The rules of a run in `directory`, which writes `scratch` alone, within these limits.
+    pub fn rules(&self, limits: &Rules, directory: &Path, scratch: &Path) -> Rules {
         let text = |path: &PathBuf| path.to_str().filter(|text| !text.contains('\n')).map(str::to_owned);
         Rules {
             network: Network::Off,
@@ -273,7 +270,7 @@ impl Reads {
             data: self.files.iter().filter_map(text).collect(),
             writable: text(&scratch.to_path_buf()).into_iter().collect(),
             start_in: text(&directory.to_path_buf()),
-            ..Rules::default()
+            ..limits.clone()
         }
     }
 }
@@ -283,53 +280,12 @@ impl Reads {
 mod tests {
     use super::*;
 
-    fn refuses(words: &[&str]) -> bool {
-        check_words([], &words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>()).is_err()
-    }
-
-    #[test]
-    fn words_that_name_a_program_are_refused() {
-        let wrong: [&[&str]; 19] = [
-            &["--prefix=./tools/"],
-            &["--prefix", "./tools/"],
-            &["--for-linker=--plugin=./p.so"],
-            &["--ld-path=./ld"],
-            &["-ccbin", "./cc"],
-            &["-wrapper", "./w.sh"],
-            &["-O2", "-B./tools"],
-            &["-B", "."],
-            &["-specs=./mine.specs"],
-            &["--specs=x"],
-            &["-fplugin=./p.so"],
-            &["@options"],
-            &["-Wl,@options"],
-            &["-Wl,-O1,-plugin,./p.so"],
-            &["-Wl,--plugin=./p.so"],
-            &["-Xlinker", "-plugin", "-Xlinker", "./p.so"],
-            &["-Xclang", "-load", "-Xclang", "./p.so"],
-            &["-fpass-plugin=./p.so"],
-            &["-Xlinker", "@more"],
-        ];
-        assert!(wrong.iter().all(|words| refuses(words)));
-        let right = [
-            "-O3",
-            "-fopenmp",
-            "-I./include",
-            "-L/opt/lib",
-            "-lfoo",
-            "-Wl,--as-needed",
-            "-DNAME=\"@x\"",
-            "-march=native",
-        ];
-        assert!(!refuses(&right));
-    }
-
     #[test]
     fn compilers_are_known_by_their_names() {
         let known = ["cc", "gcc", "gcc-12", "g++-13", "gfortran", "clang++", "mpicc", "ifx", "clang-14"];
-        assert!(check_words(known, &[]).is_ok());
-        for other in ["sh", "./cc", "/usr/bin/gcc", "ccache", "make", "python3", "", "gcc12x", "env"] {
-            assert!(check_words([other], &[]).is_err(), "{other}");
+        assert!(known.into_iter().all(|program| check_program(program).is_ok()));
+        for other in ["sh", "./cc", "/usr/bin/gcc", "ccache", "make", "python3", "", "gcc12x", "env", "ld"] {
+            assert!(check_program(other).is_err(), "{other}");
         }
     }
 
@@ -344,14 +300,18 @@ mod tests {
         {
             write(name, b"");
         }
-        write("libx.so.1", b"\x7fELF....");
+        let elf = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0";
+        write("libx.so.1", elf);
+        // What begins as a program, and is a script.
+        write("libscript.so", b"\x7fELF\necho SCRIPT >&2\n");
+        write("liby.o", b"BC\xc0\xde\necho SCRIPT >&2\n");
         write("liby.a", b"!<arch>\n");
         for link in ["link.h", "link.so", "link.a", "link"] {
             std::os::unix::fs::symlink(folder.join("secret.pem"), folder.join(link)).unwrap();
         }
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
         std::fs::set_permissions(folder.join("key"), mode).unwrap();
-        write("good.o", b"\x7fELF....");
+        write("good.o", elf);
         write("bad.o", b"SECRET=1");
         let mut reads = Reads::default();
         reads.options(

@@ -1,7 +1,8 @@
 //! All that a build will do, known before it begins: files, commands and the key they give.
 
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use farcall_base::{Bytes, Error, ErrorKind, Result};
 use farcall_idl::interface::Module;
@@ -9,14 +10,17 @@ use farcall_interfaces::plain_file;
 use farcall_interfaces::spawner::system_files::shared_objects;
 use sha2::{Digest, Sha256};
 
-use super::command::{Confined, Run};
+use super::command::{Confined, Giver, Run};
 use super::confined::{Confinement, Reads};
 use super::generate::{self, Source};
 use super::toolchain::{self, Inputs, Toolchain};
+use super::workspace::Workspace;
 use super::{BuildOptions, absolute, headers};
 
 /// Changes whenever the same inputs would give another executable.
 const FORMAT: &str = "farcall executable 1";
+/// Name of what the linker makes.
+const EXECUTABLE: &str = "executable";
 /// An object or archive larger than this is a mistake.
 const OBJECT_BYTES_MAX: u64 = 1 << 30;
 /// A list of headers longer than this is none.
@@ -46,13 +50,14 @@ pub(crate) struct Plan {
     library_directory: PathBuf,
     base: PathBuf,
     time_max: std::time::Duration,
+    giver: Giver,
     confinement: Option<Confinement>,
     key: Key,
 }
 
 /// What a build made, still in its workspace.
 pub(crate) struct Made {
-    pub executable: PathBuf,
+    pub executable: File,
     pub headers: Vec<PathBuf>,
     pub warnings: String,
 }
@@ -77,6 +82,7 @@ impl Plan {
             inputs,
             base,
             time_max: options.time_max,
+            giver: options.giver.clone(),
             confinement: options.confinement.clone(),
             key: Key([0; 32]),
         };
@@ -113,38 +119,66 @@ impl Plan {
         self.key
     }
 
-    /// Compiles and links in `workspace`.
-    pub fn make(&self, workspace: &Path) -> Result<Made> {
+    /// Where it is made: in a folder of the confinement's, whose user may enter it, or else in `directory`.
+    pub fn workspace(&self, directory: &Path) -> Result<Workspace> {
+        match &self.confinement {
+            Some(by) => Workspace::new(by.folder.as_deref().unwrap_or(directory), by.limits.user),
+            None => Workspace::new(directory, None),
+        }
+    }
+
+    /// Compiles and links in `workspace`. All that we write is written before a compiler runs.
+    pub fn make(&self, workspace: &Workspace) -> Result<Made> {
+        let write = |source: &Source| workspace.write(&source.name, &mut source.text.as_bytes());
+        let files = self.sources.iter().map(write).collect::<Result<Vec<_>>>()?;
         let (mut objects, mut rules, mut warnings) = (Vec::new(), Vec::new(), String::new());
-        let confined = self.confined(workspace);
+        let made = workspace.made();
+        let confined = self.confined(workspace, &made);
         let confined = confined.as_ref();
-        for source in &self.sources {
-            let file = workspace.join(&source.name);
-            fs::write(&file, &source.text).map_err(|error| Error::system("write generated code", error))?;
-            let (object, rule) = (file.with_extension("o"), file.with_extension("d"));
-            warnings +=
-                &self.run(&self.compile_command(source, &file, &object, &rule), confined, "compile the module")?;
+        for (source, file) in self.sources.iter().zip(&files) {
+            let name = |ending| Path::new(&source.name).with_extension(ending).display().to_string();
+            let (object, rule) = (name("o"), name("d"));
+            let command = self.compile_command(source, file, &made.join(&object), &made.join(&rule));
+            warnings += &self.run(&command, confined, "compile the module")?;
             if !source.visible.is_empty() {
-                self.run(&hide_command(source, &object), confined, "keep a class's state to itself")?;
+                self.run(&hide_command(source, &made.join(&object)), confined, "keep a class's state to itself")?;
             }
-            rules.push(made_text(&rule));
+            rules.push(made_text(workspace, &rule));
             objects.push(object);
         }
         // The table comes first: its `main` is the one that counts, whatever `Globals` may define.
         objects.rotate_right(1);
-        let executable = workspace.join("executable");
-        warnings += &self.link(&objects, &executable, confined)?;
-        Ok(Made { executable, headers: headers::headers(&rules, &self.base, workspace), warnings })
+        let run_times = self.run_times_of(workspace, &objects)?;
+        let objects: Vec<PathBuf> = objects.iter().map(|object| made.join(object)).collect();
+        warnings += &self.link(&Linked { objects, run_times, executable: made.join(EXECUTABLE) }, confined)?;
+        let executable =
+            workspace.open(EXECUTABLE).map_err(|error| Error::system("open what the linker made", error))?;
+        Ok(Made { executable, headers: headers::headers(&rules, &self.base, workspace.path()), warnings })
+    }
+
+    /// The run-time libraries of other compilers that objects ask for, those that the module names among them.
+    fn run_times_of(&self, workspace: &Workspace, objects: &[String]) -> Result<Vec<&'static str>> {
+        let mut run_times = self.run_times.clone();
+        for object in objects {
+            let bytes = workspace
+                .read(object, OBJECT_BYTES_MAX)
+                .map_err(|error| unread_object(&error, &workspace.made().join(object)))?;
+            run_times.extend(toolchain::run_times(&bytes));
+        }
+        run_times.sort_unstable();
+        run_times.dedup();
+        Ok(run_times)
     }
 
     /// What compiler and linker may read: headers and libraries that their commands name.
-    fn confined<'a>(&'a self, workspace: &'a Path) -> Option<Confined<'a>> {
+    fn confined<'a>(&'a self, workspace: &Workspace, scratch: &'a Path) -> Option<Confined<'a>> {
         let by = self.confinement.as_ref()?;
         let mut reads = Reads::beside(&self.base);
         reads.headers(&self.base);
-        // Farcall's own come behind the module's folder.
+        // Farcall's own come behind the module's folder, and what was generated.
         let own = self.include.iter().skip(1).filter_map(|option| option.strip_prefix("-I"));
         own.for_each(|folder| reads.folder(Path::new(folder)));
+        reads.folder(&workspace.sources());
         let words = self.toolchain.words();
         reads.options(&words, &self.base);
         reads.options(&self.inputs.arguments, &self.base);
@@ -155,7 +189,7 @@ impl Plan {
             Path::new(word).parent().into_iter().for_each(|folder| reads.libraries(folder));
         });
         shared_objects(&self.library_directory).iter().for_each(|file| reads.object(file));
-        Some(Confined { by, rules: reads.rules(&self.base, workspace), scratch: workspace })
+        Some(Confined { by, rules: reads.rules(&by.limits, &self.base, scratch), scratch })
     }
 
     fn compile_command(&self, source: &Source, file: &Path, object: &Path, rule: &Path) -> Vec<String> {
@@ -171,40 +205,34 @@ impl Plan {
     }
 
     /// Links; an old compiler that never made position-independent executables does not know how to be asked not to.
-    fn link(&self, objects: &[PathBuf], executable: &Path, confined: Option<&Confined<'_>>) -> Result<String> {
-        let words = self.link_command(objects, executable, &["-no-pie"])?;
+    fn link(&self, linked: &Linked, confined: Option<&Confined<'_>>) -> Result<String> {
+        let words = self.link_command(linked, &["-no-pie"]);
         match self.run(&words, confined, "link the module") {
             Err(error) if error.message().contains("unrecognized") && error.message().contains("-no-pie") => {
-                self.run(&self.link_command(objects, executable, &[])?, confined, "link the module")
+                self.run(&self.link_command(linked, &[]), confined, "link the module")
             }
             result => result,
         }
     }
 
-    fn link_command(&self, objects: &[PathBuf], executable: &Path, options: &[&str]) -> Result<Vec<String>> {
+    fn link_command(&self, linked: &Linked, options: &[&str]) -> Vec<String> {
         let shown = |path: &Path| path.display().to_string();
-        let mut run_times = self.run_times.clone();
-        for object in objects {
-            run_times.extend(toolchain::run_times(&read_object(object)?));
-        }
-        run_times.sort_unstable();
-        run_times.dedup();
         let mut words = self.toolchain.linker().to_vec();
         words.extend(options.iter().map(|option| option.to_string()));
         words.extend_from_slice(&self.duplicates);
-        words.extend(["-o".into(), shown(executable)]);
-        words.extend(objects.iter().map(|object| shown(object)));
+        words.extend(["-o".into(), shown(&linked.executable)]);
+        words.extend(linked.objects.iter().map(|object| shown(object)));
         // In a group archives may need one another in any order.
         words.push("-Wl,--start-group".into());
         words.extend_from_slice(&self.inputs.arguments);
         words.push("-Wl,--end-group".into());
         words.extend_from_slice(self.toolchain.link_options());
-        words.extend(run_times.into_iter().map(String::from));
+        words.extend(linked.run_times.iter().map(|library| library.to_string()));
         let directory = shown(&self.library_directory);
         words.extend([format!("-L{directory}"), "-lfarcall".into(), "-lm".into()]);
         words.extend(["-Xlinker", "-rpath", "-Xlinker"].map(String::from));
         words.push(directory);
-        Ok(words)
+        words
     }
 
     /// Runs one command; its messages are warnings if it succeeds, the error if not.
@@ -216,6 +244,7 @@ impl Plan {
             output_bytes_max: OUTPUT_BYTES_MAX,
             time_max: self.time_max,
             address_space_max: ADDRESS_SPACE_MAX,
+            giver: &self.giver,
             confined: confined.cloned(),
         };
         let finished = run.finish()?;
@@ -227,6 +256,13 @@ impl Plan {
             .with("command", run.shown())
             .fix(advice(&finished.messages)))
     }
+}
+
+/// What a link takes and makes.
+struct Linked {
+    objects: Vec<PathBuf>,
+    run_times: Vec<&'static str>,
+    executable: PathBuf,
 }
 
 /// Hides the state of a class: another class, or a library, may have something of the same name.
@@ -249,9 +285,9 @@ fn advice(messages: &str) -> &'static str {
         ),
         (
             "Permission denied",
-            "give a file that is included the ending of a header (.h, .inc, .cmn and their like) and let its folder be named: on a \
-             server for others a compiler reads headers and libraries alone; a server of your own (farcall serve --private) \
-             takes everything",
+            "give a file that is included the ending of a header (.h, .inc, .cmn and their like), let its folder be named, and \
+             everybody read it (or lay it beside the interface file, where the module's user may read it): on a server for others a \
+             compiler reads headers and libraries alone; a server of your own (farcall serve --private) takes everything",
         ),
         ("is not installed", "install the package that the message names, and publish again"),
         ("cannot find -lgfortran", "an object is Fortran: install gfortran, or name it with `Linker \"gfortran\"`"),
@@ -265,22 +301,25 @@ fn advice(messages: &str) -> &'static str {
 }
 
 /// The text of a file that a compiler has made: what it left there may be anything, a pipe that nobody writes to among it.
-fn made_text(file: &Path) -> String {
-    let is_plain = fs::symlink_metadata(file).is_ok_and(|data| data.is_file());
-    let text = is_plain.then(|| plain_file::read_text(file, RULE_BYTES_MAX).ok()).flatten();
-    text.unwrap_or_default()
+fn made_text(workspace: &Workspace, name: &str) -> String {
+    let bytes = workspace.read(name, RULE_BYTES_MAX).unwrap_or_default();
+    String::from_utf8(bytes).unwrap_or_default()
 }
 
 fn read_object(file: &Path) -> Result<Vec<u8>> {
-    plain_file::read(file, OBJECT_BYTES_MAX).map_err(|error| {
-        let failed = match error.kind() {
-            io::ErrorKind::FileTooLarge => Error::new(ErrorKind::LimitExceeded, "read an object", error.to_string())
-                .fix("publish it as a shared library, which is loaded and not linked"),
-            io::ErrorKind::InvalidInput => Error::new(ErrorKind::InvalidArgument, "read an object", error.to_string()),
-            _ => Error::system("read an object", error),
-        };
-        failed.with("path", file.display())
-    })
+    plain_file::read(file, OBJECT_BYTES_MAX).map_err(|error| unread_object(&error, file))
+}
+
+fn unread_object(error: &io::Error, file: &Path) -> Error {
+    let failed = |kind| Error::new(kind, "read an object", error.to_string());
+    let failed = match error.kind() {
+        io::ErrorKind::FileTooLarge => {
+            failed(ErrorKind::LimitExceeded).fix("publish it as a shared library, which is loaded and not linked")
+        }
+        io::ErrorKind::InvalidInput => failed(ErrorKind::InvalidArgument),
+        _ => failed(ErrorKind::System),
+    };
+    failed.with("path", file.display())
 }
 
 /// Adds a text so that no two sequences of texts give the same bytes.

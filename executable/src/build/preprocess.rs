@@ -11,7 +11,7 @@ use farcall_base::{Bytes, Error, ErrorKind, Result};
 use farcall_interfaces::plain_file;
 
 use super::absolute;
-use super::command::{Confined, Run};
+use super::command::{Confined, Giver, Run};
 use super::confined::{Confinement, Reads};
 
 /// Source and result at most this long.
@@ -30,49 +30,63 @@ const OPTIONS: [&str; 9] = ["-E", "-x", "c", "-DNINFG2", "-DFARCALL", "-Uunix", 
 /// Call it only where `farcall_idl::needs_preprocessor` says so. Fails with `NotFound` for the file, `Unavailable` where
 /// there is no compiler, `InvalidSource` with the preprocessor's own words, `LimitExceeded` and `TimedOut`.
 pub fn preprocess(file: &Path) -> Result<String> {
-    preprocess_with(file, &[], None)
+    let directory = absolute(file)?.parent().map(Path::to_path_buf).unwrap_or_default();
+    Preprocessor::default().preprocess(file, &directory, &read(file)?)
 }
 
-/// The same with options of the preprocessor (`-I`, `-D`, `-U`), which come before ours. `-I` begins where we are. Where the
-/// text is not its reader's own, a confinement holds the preprocessor to headers.
-///
-/// # Errors
-/// As [`preprocess`].
-pub fn preprocess_with(file: &Path, options: &[String], confinement: Option<&Confinement>) -> Result<String> {
-    let source = read(file)?;
-    let (masked, held) = hold_includes(&source);
-    // The mark makes messages name the file, as it comes through standard input.
-    let input = format!("# 1 \"{}\"\n{masked}", file.display().to_string().replace('\\', "\\\\").replace('"', "\\\""));
-    let directory = absolute(file)?.parent().map(Path::to_path_buf).unwrap_or_default();
-    let options = options.iter().map(|option| in_any_directory(option)).collect::<Result<Vec<_>>>()?;
-    let program = std::iter::once("cc").chain(options.iter().map(String::as_str));
-    let words: Vec<String> = program.chain(OPTIONS).chain(["-"]).map(str::to_owned).collect();
-    // It writes nothing: a folder that is not there can be written by nobody.
-    let scratch = Path::new("/nonexistent");
-    let confined = confinement.map(|by| {
-        let mut reads = Reads::beside(&directory);
-        reads.headers(&directory);
-        reads.options(&options, &directory);
-        reads.compiler("cc");
-        Confined { by, rules: reads.rules(&directory, scratch), scratch }
-    });
-    let run = Run {
-        words: &words,
-        directory: &directory,
-        input: Some(&input),
-        output_bytes_max: TEXT_BYTES_MAX,
-        time_max: TIME_MAX,
-        address_space_max: ADDRESS_SPACE_MAX,
-        confined,
-    };
-    let finished = run.finish().map_err(|error| error.with("file", file.display()))?;
-    if !finished.status.success() {
-        return Err(Error::new(ErrorKind::InvalidSource, "preprocess the IDL file", finished.messages)
-            .with("file", file.display())
-            .with("command", run.shown())
-            .fix("correct the directive; headers are looked for in the file's own directory"));
+/// How a text is preprocessed.
+#[derive(Clone, Debug, Default)]
+pub struct Preprocessor {
+    /// Options (`-I`, `-D`, `-U`), which come before ours. `-I` begins where we are.
+    pub options: Vec<String>,
+    /// What holds it to headers, where the text is not its reader's own.
+    pub confinement: Option<Confinement>,
+    /// Who waits for it.
+    pub giver: Giver,
+}
+
+impl Preprocessor {
+    /// The text after `cc -E`, which was read from `file` in `directory`: the file is not opened again.
+    ///
+    /// # Errors
+    /// As [`preprocess`].
+    pub fn preprocess(&self, file: &Path, directory: &Path, source: &str) -> Result<String> {
+        let (masked, held) = hold_includes(source);
+        // The mark makes messages name the file, as it comes through standard input.
+        let name = file.display().to_string().replace('\\', "\\\\").replace('"', "\\\"");
+        let input = format!("# 1 \"{name}\"\n{masked}");
+        let options = self.options.iter().map(|option| in_any_directory(option)).collect::<Result<Vec<_>>>()?;
+        let program = std::iter::once("cc").chain(options.iter().map(String::as_str));
+        let words: Vec<String> = program.chain(OPTIONS).chain(["-"]).map(str::to_owned).collect();
+        let run = Run {
+            words: &words,
+            directory,
+            input: Some(&input),
+            output_bytes_max: TEXT_BYTES_MAX,
+            time_max: TIME_MAX,
+            address_space_max: ADDRESS_SPACE_MAX,
+            giver: &self.giver,
+            confined: self.confinement.as_ref().map(|by| confined(by, &options, directory)),
+        };
+        let finished = run.finish().map_err(|error| error.with("file", file.display()))?;
+        if !finished.status.success() {
+            return Err(Error::new(ErrorKind::InvalidSource, "preprocess the IDL file", finished.messages)
+                .with("file", file.display())
+                .with("command", run.shown())
+                .fix("correct the directive; headers are looked for in the file's own directory"));
+        }
+        Ok(release_includes(&String::from_utf8_lossy(&finished.output), &held))
     }
-    Ok(release_includes(&String::from_utf8_lossy(&finished.output), &held))
+}
+
+/// It reads headers, and writes nothing: a folder that is not there can be written by nobody.
+fn confined<'a>(by: &'a Confinement, options: &[String], directory: &Path) -> Confined<'a> {
+    let scratch = Path::new("/nonexistent");
+    let mut reads = Reads::beside(directory);
+    reads.headers(directory);
+    reads.options(options, directory);
+    reads.compiler("cc");
+    Confined { by, rules: reads.rules(&by.limits, directory, scratch), scratch }
 }
 
 /// The preprocessor runs in the file's own directory.

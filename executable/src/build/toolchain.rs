@@ -6,7 +6,7 @@ use std::time::UNIX_EPOCH;
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::interface::{Language, Module};
 
-use super::confined::check_words;
+use super::confined::{check_program, check_words};
 use super::generate::SourceLanguage;
 use crate::library::names::{self, LibraryName};
 use crate::words;
@@ -78,9 +78,16 @@ impl Toolchain {
         &self.link_options
     }
 
-    /// Refuses words of the module that name a program to run, other than a compiler that is known.
+    /// Refuses programs that are no known compilers, and words of the module, and `arguments` of its link, that are not known to
+    /// name none.
     pub fn check(&self, arguments: &[String]) -> Result<()> {
-        check_words(self.programs(), &[self.words().as_slice(), arguments].concat())
+        for words in [&self.c, &self.cpp, &self.linker] {
+            let Some((program, behind)) = words.split_first() else { continue };
+            check_program(program)?;
+            let sequences: [&[String]; 4] = [behind, &self.compile_options, &self.link_options, arguments];
+            sequences.into_iter().try_for_each(|words| check_words(program, words))?;
+        }
+        Ok(())
     }
 
     /// Compilers and linker.

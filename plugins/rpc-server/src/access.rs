@@ -6,6 +6,8 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_interfaces::directory::Visible;
 use serde::Deserialize;
 
+use crate::Orderer;
+
 /// Stands for every module, and for everybody who shows a certificate.
 const ALL: &str = "*";
 /// Characters of a module's name in a refusal.
@@ -183,9 +185,13 @@ impl Rights {
         self.modules.clone()
     }
 
-    /// The same for an answer to an order: administrators are told of all modules anyway.
-    pub fn visible_to_order(&self) -> Visible {
-        if self.administers { Visible::All } else { self.visible() }
+    /// What whoever carries out an order of theirs must know. Administrators are told of all modules anyway.
+    pub fn orderer(&self) -> Orderer {
+        Orderer {
+            principal: self.principal.clone(),
+            administers: self.administers,
+            visible: if self.administers { Visible::All } else { self.visible() },
+        }
     }
 
     /// The right to ask for `name`, decided by its module's name alone: before anybody looks whether there is such a

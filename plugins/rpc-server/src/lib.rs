@@ -54,6 +54,17 @@ pub struct Instruction {
     pub reply: Reply<Vec<ModuleReport>>,
     /// Lives as long as the connection of whoever gave it.
     pub giver: Weak<()>,
+    /// Who that is.
+    pub by: Orderer,
+}
+
+/// Who gives an order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Orderer {
+    /// Their principal.
+    pub principal: String,
+    /// Whether they may administer the server, and so change what others have published.
+    pub administers: bool,
     /// Modules that the outcome may name to them.
     pub visible: Visible,
 }

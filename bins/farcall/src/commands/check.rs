@@ -12,9 +12,10 @@ use serde_json::{Value, json};
 
 use super::{exit_code, explain};
 use crate::output::{print, print_json, table, tell};
-use crate::publish::{compile, publication_of, read, with_nothing_to_publish};
+use crate::publish::{compile, publication_of, with_nothing_to_publish};
 use crate::python::{Interpreters, is_python};
 use crate::shipped;
+use crate::source::Source;
 
 /// Checks interface files.
 #[derive(Args)]
@@ -68,14 +69,15 @@ struct Checked {
 
 /// Compiles a file; where `link` says so, also finds its code.
 fn checked(file: &Path, link: bool) -> Result<Checked> {
+    let source = Source::open(file)?;
     if is_python(file) {
-        let described = Interpreters::default().describe(file, &read(file)?)?;
+        let described = Interpreters::default().describe(file, &source.text()?)?;
         let warnings = with_nothing_to_publish(described.warnings, &described.module, file);
         return Ok(Checked { module: described.module, warnings });
     }
-    let module = compile(file)?;
+    let module = compile(&source)?;
     let warnings = match link {
-        true => publication_of(module.clone(), file, &Interpreters::default())?.1,
+        true => publication_of(module.clone(), &source, &Interpreters::default())?.1,
         false => with_nothing_to_publish(String::new(), &module, file),
     };
     Ok(Checked { module, warnings })

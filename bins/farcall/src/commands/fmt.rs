@@ -11,7 +11,7 @@ use farcall_idl::format::format;
 
 use super::{exit_code, explain};
 use crate::output::{notice, print_content};
-use crate::publish::read_bytes;
+use crate::source::Source;
 
 const OPERATION: &str = "format an interface file";
 
@@ -51,7 +51,7 @@ enum Layout {
 fn format_one(file: &Path, check: bool) -> Result<Layout> {
     let from_stdin = file == Path::new("-");
     let name = if from_stdin { "standard input".to_owned() } else { file.display().to_string() };
-    let text = text_of(if from_stdin { from_input()? } else { read_bytes(file)? }, &name)?;
+    let text = text_of(if from_stdin { from_input()? } else { Source::open(file)?.bytes()? }, &name)?;
     let laid_out = format(&name, &text).map_err(Error::from)?;
     match (check, laid_out == text) {
         (true, false) => {

@@ -19,7 +19,7 @@ use crate::inspection::Giver;
 pub fn while_wanted<T>(signals: &OwnedFd, private: bool, work: impl FnOnce(Giver) -> Result<T>) -> Result<T> {
     let (over, working) = pipe_with(PipeFlags::CLOEXEC).map_err(|errno| Error::system("make a pipe", errno.into()))?;
     let wanted = Arc::new(());
-    let giver = Some(Arc::downgrade(&wanted));
+    let giver = Giver { there: Some(Arc::downgrade(&wanted)), until: None };
     std::thread::scope(|scope| {
         let watch = move || {
             watch(signals, private, &over);

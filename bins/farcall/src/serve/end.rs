@@ -136,7 +136,7 @@ impl End {
     }
 
     fn obey(&mut self, instruction: Instruction) -> Result<()> {
-        let Instruction { order, reply, giver, visible } = instruction;
+        let Instruction { order, reply, giver, by } = instruction;
         match order {
             Order::Drain(milliseconds) => {
                 self.asked.push(reply);
@@ -144,7 +144,7 @@ impl End {
                 self.drain(milliseconds.map_or(self.drain_max, Duration::from_millis))
             }
             order => {
-                if let Err(refused) = self.publisher.try_send(Instruction { order, reply, giver, visible }) {
+                if let Err(refused) = self.publisher.try_send(Instruction { order, reply, giver, by }) {
                     refused.message.reply.answer(Err(refused.refusal.error("carry out an order")));
                 }
                 Ok(())

@@ -1,42 +1,47 @@
-//! Publishes modules, and publishes them anew, while the server runs: compiling and linking take a thread of their own.
+//! Publishes modules, and publishes them anew, while the server runs. What takes as long as compilers do is done in threads
+//! (making.rs), one for each order; what is served changes here, in one.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result, nearest};
-use farcall_idl::Diagnostics;
 use farcall_interfaces::directory::{DirectoryHandle, Publication, Request, Response, Visible};
-use farcall_interfaces::mailbox::{NoMessage, Port, Receiver, mailbox};
+use farcall_interfaces::mailbox::{NoMessage, Port, Receiver, Reply, Sender, mailbox};
 use farcall_kernel::{Manifest, Node};
 use farcall_rpc_server::access::{self, Entry};
-use farcall_rpc_server::{Instruction, RpcHandle};
+use farcall_rpc_server::{Instruction, Orderer, RpcHandle};
 use farcall_spawner_jobs::Launchers;
 use farcall_wire::{Failure, ModuleReport, Order};
 
+use super::making::{Made, Maker, shortened};
+use super::waiting::{Waiting, Whose};
 use super::{plugins, server_options};
-use crate::exposed::{OwnFile, exposed, is_own, refusal};
+use crate::claims::{Claim, Claims, Names};
+use crate::exposed::OwnFile;
+use crate::inspection::Giver;
 use crate::output::notice;
-use crate::publish::publication;
 use crate::python::Interpreters;
-use crate::shipped;
 
 /// Time that the directory has for one request.
 const DIRECTORY_TIMEOUT: Duration = Duration::from_secs(30);
-/// Orders that wait at a time: each may take as long as a compiler.
-const ORDERS_MAX: usize = 16;
-/// What is sent of the compiler's words, at most: a template's can be longer than a message may be.
-const WORDS_MAX: usize = 64 << 10;
+/// Time for all of an order, each compiler and each check in it.
+const ORDER_TIME_MAX: Duration = Duration::from_secs(600);
+/// Orders, and news of those under way, that wait to be looked at.
+const EVENTS_MAX: usize = 128;
 
 /// What is published, and from where.
 pub struct Publisher {
     directory: DirectoryHandle,
-    files: BTreeMap<String, PathBuf>,
+    claims: Claims,
     interpreters: Interpreters,
     launchers: Launchers,
     /// What is not for modules.
-    own: Vec<OwnFile>,
+    own: Arc<[OwnFile]>,
     followed: Option<Followed>,
+    waiting: Waiting<Task>,
+    under_way: BTreeMap<u64, (Task, Vec<(String, PathBuf)>)>,
 }
 
 /// Where the table of rights comes from, and goes.
@@ -47,6 +52,39 @@ struct Followed {
     tabled: bool,
 }
 
+/// An order that takes long.
+struct Task {
+    work: Work,
+    reply: Reply<Vec<ModuleReport>>,
+    giver: Weak<()>,
+    by: Orderer,
+}
+
+/// What is to be made.
+enum Work {
+    /// The module of a file.
+    Publish(String),
+    /// One that is published, again.
+    Reload(String),
+    /// All of them; and who may do what by then.
+    ReloadAll(Vec<Entry>),
+}
+
+/// The same, found.
+enum Wanted {
+    File(String),
+    Modules(Vec<(String, PathBuf)>),
+}
+
+/// What became of each module that was to be made, in their order.
+type Outcomes = Vec<Result<Made>>;
+
+enum Event {
+    Instructed(Instruction),
+    /// The order of this number has been worked on.
+    Worked(u64, Result<Outcomes>),
+}
+
 impl Publisher {
     /// One that has published nothing.
     pub fn new(
@@ -55,7 +93,9 @@ impl Publisher {
         launchers: Launchers,
         own: Vec<OwnFile>,
     ) -> Publisher {
-        Publisher { directory, files: BTreeMap::new(), interpreters, launchers, own, followed: None }
+        let claims = Claims::new(interpreters.inspector.modules().map(str::to_owned));
+        let (own, waiting, under_way) = (own.into(), Waiting::default(), BTreeMap::new());
+        Publisher { directory, claims, interpreters, launchers, own, followed: None, waiting, under_way }
     }
 
     /// Reads who may do what from the manifest again when all is reloaded; `table` is what it says now.
@@ -81,137 +121,184 @@ impl Publisher {
 
     /// What the table says of modules that are not published.
     pub fn unknown_modules(&self, table: &[Entry]) -> Vec<String> {
-        let unknown = access::unknown_modules(table, |module| self.files.contains_key(module));
-        let launched = self.launchers.modules().filter(|module| !self.files.contains_key(*module));
+        let unknown = access::unknown_modules(table, |module| self.claims.get(module).is_some());
+        let launched = self.launchers.modules().filter(|module| self.claims.get(module).is_none());
         let launched = launched.map(|module| format!("a launcher is chosen for the module \"{module}\""));
         unknown.into_iter().chain(launched).map(|words| format!("{words}, which is not published (yet?)")).collect()
     }
 
-    /// Publishes a module that was made from `file`.
-    pub fn publish(&mut self, file: &Path, mut publication: Publication) -> Result<()> {
+    /// Publishes a module that was made from `file`, for its `owner`; none is the command line.
+    pub fn publish(&mut self, file: &Path, owner: Option<String>, mut publication: Publication) -> Result<()> {
         let module = publication.module.clone();
         for part in &mut publication.parts {
             self.launchers.of(&module).clone_into(&mut part.executable.launcher);
         }
         self.ask(Request::Publish(publication))?;
         let file = std::path::absolute(file).map_err(|error| Error::system("publish a module", error))?;
-        self.files.insert(module, file);
+        self.claims.insert(module, Claim { file, owner });
         Ok(())
     }
 
-    /// Takes orders in a thread of its own until nobody can send any.
+    /// Takes orders in a thread of its own.
     pub fn run(mut self) -> Result<Port<Instruction>> {
-        let (sender, mut receiver): (_, Receiver<Instruction>) = mailbox(ORDERS_MAX)?;
+        let (sender, mut receiver): (_, Receiver<Event>) = mailbox(EVENTS_MAX)?;
+        let port = sender.port(Event::Instructed);
         let serve = move || loop {
             match receiver.receive_timeout(Duration::MAX) {
-                Ok(Instruction { order, reply, giver, visible }) => {
-                    self.interpreters.giver = Some(giver);
-                    reply.answer(self.obey(order, &visible));
-                }
+                Ok(Event::Instructed(instruction)) => self.obey(instruction),
+                Ok(Event::Worked(number, outcomes)) => self.worked(number, outcomes),
                 Err(NoMessage::Empty) => {}
                 Err(NoMessage::Closed) => return,
+            }
+            while let Some((number, task)) = self.waiting.begin() {
+                self.begin(number, task, &sender);
             }
         };
         let thread = std::thread::Builder::new().name("publisher".to_owned()).spawn(serve);
         thread.map_err(|error| Error::system("start a thread", error))?;
-        Ok(sender.port(|instruction| instruction))
+        Ok(port)
     }
 
-    fn obey(&mut self, order: Order, visible: &Visible) -> Result<Vec<ModuleReport>> {
-        match order {
-            Order::Publish(file) => self.publish_file(&file).map(|report| vec![report]),
-            Order::Withdraw(module) => self.withdraw(&module, visible).map(|()| Vec::new()),
-            Order::Reload(Some(module)) => self.reload(&module, visible).map(|report| vec![report]),
-            Order::Reload(None) => {
-                let table = self.grant_anew()?;
-                let mut reports = self.reload_all();
-                // The order's answer has nothing but modules: the first one's says what is to be said of all.
-                let unknown = logged(self.unknown_modules(&table));
-                if let Some(first) = reports.first_mut() {
-                    first.warnings = shortened(format!("{unknown}{}", first.warnings));
-                }
-                Ok(reports)
-            }
+    /// Does what takes no time, and has the rest wait for its turn.
+    fn obey(&mut self, Instruction { order, reply, giver, by }: Instruction) {
+        let work = match order {
+            Order::Withdraw(module) => return reply.answer(self.withdraw(&module, &by).map(|()| Vec::new())),
+            Order::Publish(file) => Work::Publish(file),
+            Order::Reload(Some(module)) => Work::Reload(module),
+            Order::Reload(None) => match self.grant_anew() {
+                Ok(table) => Work::ReloadAll(table),
+                Err(error) => return reply.answer(Err(error)),
+            },
             Order::Drain(_) | Order::Delete(_) | Order::EndJob(_) => {
-                Err(Error::internal("carry out an order", "it is not about modules"))
+                return reply.answer(Err(Error::internal("carry out an order", "it is not about modules")));
+            }
+        };
+        let whose = Whose { principal: by.principal.clone(), administers: by.administers };
+        if let Err(task) = self.waiting.push(whose, Task { work, reply, giver, by }) {
+            let message = "too many orders wait for compilers";
+            let error = Error::new(ErrorKind::LimitExceeded, "carry out an order", message).retryable();
+            task.reply.answer(Err(error.fix("give it again when those before it are done")));
+        }
+    }
+
+    /// Begins what takes long, in a thread of its own.
+    fn begin(&mut self, number: u64, task: Task, sender: &Sender<Event>) {
+        match self.start(number, &task, sender) {
+            Ok(modules) => drop(self.under_way.insert(number, (task, modules))),
+            Err(error) => {
+                self.waiting.end(number);
+                task.reply.answer(Err(error));
             }
         }
     }
 
-    fn publish_file(&mut self, name: &str) -> Result<ModuleReport> {
-        let file = shipped::named(Path::new(name));
-        if !file.is_absolute() {
-            return Err(Error::new(
-                ErrorKind::NotFound,
-                "publish a module",
-                format!("\"{}\" is no path from the root, and no file that comes with Farcall", name.escape_debug()),
-            )
-            .fix(format!("name a file on the server's host, or one of {}", shipped::names())));
-        }
-        if is_own(&file, &self.own) {
-            let message = format!("{} is a file of the server's own, and no interface", file.display());
-            return Err(Error::new(ErrorKind::PermissionDenied, "publish a module", message).fix("name another file"));
-        }
-        self.check_name(&file)?;
-        let (publication, warnings) = publication(&file, &self.interpreters).map_err(explained)?;
-        check_exposed(&publication, &self.interpreters, &self.own)?;
-        let report = report(&publication, warnings);
-        self.publish(&file, publication)?;
-        Ok(report)
+    /// Starts it, and gives the modules that it makes again, with their files.
+    fn start(&self, number: u64, task: &Task, sender: &Sender<Event>) -> Result<Vec<(String, PathBuf)>> {
+        let (wanted, modules) = match &task.work {
+            Work::Publish(file) => (Wanted::File(file.clone()), Vec::new()),
+            Work::Reload(module) => self.again([module.clone()], &task.by.visible)?,
+            Work::ReloadAll(_) => self.again(self.claims.modules().cloned(), &Visible::All)?,
+        };
+        let giver = Giver { there: Some(task.giver.clone()), until: Some(Instant::now() + ORDER_TIME_MAX) };
+        let names = Some(Arc::new(Names::Of(self.claims.clone(), task.by.clone())));
+        let interpreters = Interpreters { giver, names, ..self.interpreters.clone() };
+        let maker = Maker { interpreters, own: self.own.clone() };
+        let reply = sender.reply(move |outcomes| Event::Worked(number, outcomes))?;
+        let work = move || {
+            reply.answer(Ok(match &wanted {
+                Wanted::File(file) => vec![maker.publish(file)],
+                Wanted::Modules(modules) => modules.iter().map(|(module, file)| maker.reload(module, file)).collect(),
+            }));
+        };
+        let thread = std::thread::Builder::new().name("making".to_owned()).spawn(work);
+        thread.map(|_| modules).map_err(|error| Error::system("start a thread", error))
     }
 
-    /// A mistake is shown with its line: so a publisher names files that are interfaces by their names, and no others, on a
-    /// server that is for others.
-    fn check_name(&self, file: &Path) -> Result<()> {
-        if self.interpreters.publisher != crate::python::Publisher::Anybody || names_interface(file) {
-            return Ok(());
-        }
-        let message = format!("{} is no interface by its name", file.display());
-        Err(Error::new(ErrorKind::InvalidSource, "publish a module", message)
-            .fix("name it FILE.idl, or FILE.py for Python; a link is what it leads to"))
+    fn again(
+        &self,
+        modules: impl IntoIterator<Item = String>,
+        visible: &Visible,
+    ) -> Result<(Wanted, Vec<(String, PathBuf)>)> {
+        let file = |module: String| Ok((module.clone(), self.claim_of(&module, visible)?.file.clone()));
+        let modules = modules.into_iter().map(file).collect::<Result<Vec<_>>>()?;
+        Ok((Wanted::Modules(modules.clone()), modules))
     }
 
-    fn withdraw(&mut self, module: &str, visible: &Visible) -> Result<()> {
-        self.file_of(module, visible)?;
-        self.ask(Request::Withdraw { module: module.to_owned() })?;
-        self.files.remove(module);
-        Ok(())
+    /// Publishes what was made, and tells whoever ordered it.
+    fn worked(&mut self, number: u64, outcomes: Result<Outcomes>) {
+        self.waiting.end(number);
+        let Some((Task { work, reply, by, .. }, modules)) = self.under_way.remove(&number) else { return };
+        let told = outcomes.and_then(|mut outcomes| match work {
+            Work::Publish(_) => {
+                let made =
+                    outcomes.pop().unwrap_or_else(|| Err(Error::internal("publish a module", "nothing was made")))?;
+                self.publish_made(made, &by).map(|report| vec![report])
+            }
+            Work::Reload(_) => modules.iter().zip(outcomes).map(|(old, made)| self.publish_again(old, made)).collect(),
+            Work::ReloadAll(table) => Ok(self.publish_all_again(&modules, outcomes, &table)),
+        });
+        reply.answer(told);
     }
 
-    /// From the file that it came from: libraries are looked for, and executables linked, as if it were new.
-    fn reload(&mut self, module: &str, visible: &Visible) -> Result<ModuleReport> {
-        let file = self.file_of(module, visible)?.clone();
-        let (publication, warnings) = publication(&file, &self.interpreters).map_err(explained)?;
-        if publication.module != module {
-            let message = format!("the file has the module \"{}\" now", publication.module);
-            return Err(Error::new(ErrorKind::InvalidSource, "reload a module", message)
-                .with("file", file.display())
-                .fix(format!("farcall publish {}; farcall withdraw {module}", file.display())));
-        }
-        check_exposed(&publication, &self.interpreters, &self.own)?;
-        let report = report(&publication, warnings);
-        self.publish(&file, publication)?;
-        Ok(report)
+    /// Others may have published by that name meanwhile.
+    fn publish_made(&mut self, made: Made, by: &Orderer) -> Result<ModuleReport> {
+        self.claims.check(&made.report.module, by)?;
+        self.publish(&made.file, Some(by.principal.clone()), made.publication)?;
+        Ok(made.report)
+    }
+
+    /// Publishes one anew, for whoever it was published for.
+    fn publish_again(&mut self, (module, file): &(String, PathBuf), made: Result<Made>) -> Result<ModuleReport> {
+        let made = made?;
+        let owner = match self.claims.get(module).filter(|claim| claim.file == *file) {
+            Some(claim) => claim.owner.clone(),
+            None => {
+                let message =
+                    format!("the module \"{module}\" was withdrawn, or published from another file, meanwhile");
+                return Err(Error::new(ErrorKind::NotFound, "reload a module", message)
+                    .fix("look what there is now: farcall ls"));
+            }
+        };
+        self.publish(&made.file, owner, made.publication)?;
+        Ok(made.report)
     }
 
     /// What cannot be published anew is served as before.
-    fn reload_all(&mut self) -> Vec<ModuleReport> {
-        let modules: Vec<String> = self.files.keys().cloned().collect();
-        let reload = |module: String| {
-            self.reload(&module, &Visible::All).unwrap_or_else(|error| ModuleReport {
-                module,
+    fn publish_all_again(
+        &mut self,
+        modules: &[(String, PathBuf)],
+        outcomes: Outcomes,
+        table: &[Entry],
+    ) -> Vec<ModuleReport> {
+        let mut again = |(old, made): (&(String, PathBuf), Result<Made>)| {
+            self.publish_again(old, made).unwrap_or_else(|error| ModuleReport {
+                module: old.0.clone(),
                 routines: 0,
                 warnings: String::new(),
                 failure: Some(Failure::from(&error)),
             })
         };
-        modules.into_iter().map(reload).collect()
+        let mut reports: Vec<ModuleReport> = modules.iter().zip(outcomes).map(&mut again).collect();
+        // The order's answer has nothing but modules: the first one's says what is to be said of all.
+        let unknown = logged(self.unknown_modules(table));
+        if let Some(first) = reports.first_mut() {
+            first.warnings = shortened(format!("{unknown}{}", first.warnings));
+        }
+        reports
+    }
+
+    fn withdraw(&mut self, module: &str, by: &Orderer) -> Result<()> {
+        self.claim_of(module, &by.visible)?;
+        self.claims.check(module, by)?;
+        self.ask(Request::Withdraw { module: module.to_owned() })?;
+        self.claims.remove(module);
+        Ok(())
     }
 
     /// Only modules that are `visible` to whoever asks are named instead of one that is not published.
-    fn file_of(&self, module: &str, visible: &Visible) -> Result<&PathBuf> {
-        self.files.get(module).ok_or_else(|| {
-            let names = || self.files.keys().map(String::as_str).filter(|known| visible.shows(known));
+    fn claim_of(&self, module: &str, visible: &Visible) -> Result<&Claim> {
+        self.claims.get(module).ok_or_else(|| {
+            let names = || self.claims.modules().map(String::as_str).filter(|known| visible.shows(known));
             let near = nearest(module, names(), 1);
             let all = names().collect::<Vec<_>>().join(", ");
             let message = format!("no module \"{}\" is published", module.escape_debug());
@@ -229,34 +316,6 @@ impl Publisher {
     }
 }
 
-/// Refuses a module that could open files of the server's own.
-///
-/// # Errors
-/// `PermissionDenied`, with the first of them.
-pub fn check_exposed(publication: &Publication, interpreters: &Interpreters, own: &[OwnFile]) -> Result<()> {
-    let module = &publication.module;
-    let parts = publication.parts.iter().map(|part| interpreters.grants(module, &part.executable));
-    let mut all: Vec<String> = parts.flat_map(|grants| exposed(&format!("module {module}"), &grants, own)).collect();
-    // Programs of one module may do the same, but for their own files.
-    all.dedup();
-    refusal(&all).map_or(Ok(()), Err)
-}
-
-/// Whether a file is an interface, Python's, a list of stub executables or one of these, or source code, by its own name and by
-/// that of what it leads to.
-fn names_interface(file: &Path) -> bool {
-    const ENDINGS: [&str; 18] = [
-        "idl", "py", "nrf", "ngdef", "ldif", "c", "cc", "cpp", "cxx", "f", "for", "f77", "f90", "f95", "h", "so", "o",
-        "a",
-    ];
-    let fits = |path: &Path| {
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_lowercase();
-        let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
-        name.starts_with("_stub_") || (!name.starts_with('.') && ENDINGS.contains(&ending))
-    };
-    fits(file) && file.canonicalize().map_or(true, |real| fits(&real))
-}
-
 /// A file that was cut off while it was written has no table either, and would open every module to every certificate.
 fn table_gone(manifest: &Path) -> Error {
     let message = "the table access is gone: without it every user could call every module; the one before stays";
@@ -269,33 +328,4 @@ fn table_gone(manifest: &Path) -> Error {
 fn logged(warnings: Vec<String>) -> String {
     warnings.iter().for_each(|warning| notice(warning));
     warnings.iter().map(|warning| format!("{warning}\n")).collect()
-}
-
-fn report(publication: &Publication, warnings: String) -> ModuleReport {
-    ModuleReport {
-        module: publication.module.clone(),
-        routines: u32::try_from(publication.all_routines().count()).unwrap_or(u32::MAX),
-        warnings: shortened(warnings),
-        failure: None,
-    }
-}
-
-/// A compiler's mistakes lie beside the error, and would not travel.
-fn explained(error: Error) -> Error {
-    let diagnostics = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<Diagnostics>());
-    match diagnostics {
-        Some(diagnostics) => {
-            Error::new(error.kind(), "publish a module", shortened(format!("the file has mistakes\n{diagnostics}")))
-        }
-        None => error,
-    }
-}
-
-fn shortened(mut words: String) -> String {
-    if words.len() > WORDS_MAX {
-        let end = (0..=WORDS_MAX).rev().find(|at| words.is_char_boundary(*at)).unwrap_or(0);
-        words.truncate(end);
-        words.push_str("\n… and more");
-    }
-    words
 }

@@ -28,7 +28,7 @@ impl Driver {
                 }
             }
             Action::Fetch { key, slot, wanted } => self.fetch(key, slot, wanted),
-            Action::Order { connection, channel, order, visible } => self.pass_on(connection, channel, order, visible),
+            Action::Order { connection, channel, order, by } => self.pass_on(connection, channel, order, by),
             Action::Start { executable, module, image } => self.start(executable, module, image),
             Action::Stop { executable, grace } => self.stop(executable, grace),
             Action::Listen(executable) => self.listen(executable),

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, Instant, Result};
-use farcall_interfaces::directory::Visible;
 use farcall_interfaces::mailbox::{Port, Reply};
 use farcall_wire::Order;
 
 use super::{Driver, Message};
 use crate::step::Surroundings;
-use crate::{Control, Instruction};
+use crate::{Control, Instruction, Orderer};
 
 /// Who carries orders out, and who waits for the end.
 #[derive(Default)]
@@ -101,7 +100,7 @@ impl Driver {
     }
 
     /// Hands a client's order to the binary.
-    pub(super) fn pass_on(&mut self, connection: ConnectionId, channel: ChannelId, order: Order, visible: Visible) {
+    pub(super) fn pass_on(&mut self, connection: ConnectionId, channel: ChannelId, order: Order, by: Orderer) {
         if let Order::EndJob(number) = order {
             let told = move |outcome: Result<()>| Message::Obeyed(connection, channel, outcome.map(|()| Vec::new()));
             return match self.sender.reply(told) {
@@ -115,7 +114,7 @@ impl Driver {
             Some(port) => {
                 let giver = Arc::downgrade(self.orders.givers.entry(connection).or_default());
                 self.sender.reply(move |outcome| Message::Obeyed(connection, channel, outcome)).and_then(|reply| {
-                    port.try_send(Instruction { order, reply, giver, visible }).map_err(|refused| {
+                    port.try_send(Instruction { order, reply, giver, by }).map_err(|refused| {
                         // Its sender is told here, and not a second time.
                         refused.message.reply.withdraw();
                         refused.refusal.error("carry out an order")

@@ -9,6 +9,7 @@ use farcall_interfaces::fetcher::Wanted;
 use farcall_wire::Order;
 
 use super::{AuditRecord, CallKey, HoldNumber, ResultsOrder};
+use crate::Orderer;
 
 /// What the driver is to do, in this order.
 pub enum Action {
@@ -58,8 +59,8 @@ pub enum Action {
         channel: ChannelId,
         /// What is to be done.
         order: Order,
-        /// What whoever gives it may know of.
-        visible: Visible,
+        /// Whose order it is.
+        by: Orderer,
     },
     /// Start an executable; tell [`crate::step::Server::executable_started`] or `executable_exited`.
     Start {

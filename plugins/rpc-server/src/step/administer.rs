@@ -6,6 +6,7 @@ use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, Instant, ObjectId,
 use farcall_interfaces::directory::Visible;
 use farcall_wire::{ModuleReport, Order, Reply};
 
+use crate::Orderer;
 use crate::access::{Entry, Rights};
 use crate::state::{Action, Caller, PeerKind};
 use crate::step::{Server, Surroundings};
@@ -21,8 +22,11 @@ impl Server {
         }
         match self.may_order(connection, &order) {
             Ok(()) => {
-                let visible = self.rights(connection).map_or(Visible::All, Rights::visible_to_order);
-                self.state.actions.push_back(Action::Order { connection, channel, order, visible });
+                // Without a peer there is nobody to give more than nothing.
+                let nobody =
+                    || Orderer { principal: String::new(), administers: false, visible: Visible::Only(Arc::default()) };
+                let by = self.rights(connection).map_or_else(nobody, Rights::orderer);
+                self.state.actions.push_back(Action::Order { connection, channel, order, by });
             }
             Err(error) => self.obeyed(connection, channel, Err(error)),
         }

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_executable::build::{StubFile, StubNames, stubs};
+use farcall_executable::build::{Preprocessor, StubFile, StubNames, stubs};
 
 use crate::output::notice;
-use crate::publish::{Preprocessing, compile_as};
+use crate::publish::{Preprocessing, compile_as, preprocessed};
+use crate::source::Source;
 
 /// What `ng_gen` takes.
 #[derive(Args)]
@@ -70,7 +71,9 @@ pub fn generate(arguments: &GenerateArguments, prefix: &Path) -> Result<()> {
 }
 
 fn generate_one(arguments: &GenerateArguments, file: &Path, prefix: &Path) -> Result<()> {
-    let module = compile_as(file, arguments.preprocessing(), &arguments.options(), None)?;
+    let source = Source::open(file)?;
+    let preprocessor = Preprocessor { options: arguments.options(), ..Preprocessor::default() };
+    let module = compile_as(&source, arguments.preprocessing(), |text| preprocessed(&source, text, &preprocessor))?;
     let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let names = StubNames {
         idl: file.display().to_string(),
