@@ -275,6 +275,10 @@ fn names_of_others_and_of_the_manifest_are_not_for_publishers() {
     }
     let (done, said) = ordered(&server, &["withdraw", "battery"]);
     assert!(!done && said.contains("administer"), "{said}");
+    let private = folder.write("private.idl", "Module private; secret_of_the_server\n");
+    std::fs::set_permissions(&private, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let (done, said) = published(&server, &private);
+    assert!(!done && said.contains("not for everybody to read") && !said.contains("secret_of"), "{said}");
     for _ in 0..2 {
         let (done, said) = publish("own");
         assert!(done, "{said}");

@@ -279,8 +279,14 @@ pub fn server_options(manifest: &Manifest) -> Result<farcall_rpc_server::Options
 fn interpreters(manifest: &Manifest, arguments: &ServeArguments) -> Result<Interpreters> {
     let entry = manifest.plugins.iter().find(|entry| entry.slot == farcall_interfaces::spawner::SLOT);
     let inspector = entry.map_or_else(|| Ok(Inspector::default()), |entry| Inspector::new(&entry.options))?;
-    let publisher = if arguments.is_own() && !inspector.confines_all() { Owner } else { Anybody };
+    let is_own = arguments.is_own() && !serves_others(&server_options(manifest)?.listen);
+    let publisher = if is_own && !inspector.confines_all() { Owner } else { Anybody };
     Ok(Interpreters { inspector, python: arguments.python.clone(), publisher, ..Interpreters::default() })
+}
+
+/// Whether others than the owner can come: by TLS, whoever has a certificate does.
+fn serves_others(listen: &[String]) -> bool {
+    listen.iter().any(|address| address.starts_with("tls:"))
 }
 
 /// Programs of jobs let modules use and do what this server's own spawner does, unless the manifest says otherwise.

@@ -317,7 +317,7 @@ mod tests {
     }
 
     fn open(random: &mut SeededRandom) -> Open {
-        let mut half = |random: &mut SeededRandom| random.next().is_multiple_of(2);
+        let half = |random: &mut SeededRandom| random.next().is_multiple_of(2);
         Open {
             call: CallId(random.bytes16()),
             routine: "m/ü".repeat((number(random) % 60) as usize),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::Diagnostics;
 use farcall_interfaces::directory::Publication;
+use farcall_interfaces::plain_file;
 use farcall_wire::ModuleReport;
 
 use crate::claims::Names;
@@ -73,6 +74,7 @@ impl Maker {
             return Err(Error::new(ErrorKind::PermissionDenied, "publish a module", message).fix("name another file"));
         }
         self.check_name(&source)?;
+        self.check_place(&source)?;
         let (publication, warnings) = publication(&source, &self.interpreters).map_err(explained)?;
         check_exposed(&publication, &self.interpreters, &self.own)?;
         let report = report(&publication, warnings);
@@ -89,6 +91,23 @@ impl Maker {
         let message = format!("{} is no interface by its name", source.named().display());
         Err(Error::new(ErrorKind::InvalidSource, "publish a module", message)
             .fix("name it FILE.idl, or FILE.py for Python; a link is what it leads to"))
+    }
+}
+
+impl Maker {
+    /// Its lines are shown, and its code runs, with what the server's user can read: so whoever may publish and no more names files
+    /// that everybody can read.
+    fn check_place(&self, source: &Source) -> Result<()> {
+        let may_all = match self.interpreters.names.as_deref() {
+            Some(Names::Of(_, by)) => by.administers,
+            Some(Names::Only(..)) | None => true,
+        };
+        if may_all || shipped::is_shipped(source.path()) || plain_file::is_public(source.real()) {
+            return Ok(());
+        }
+        let message = format!("{} is not for everybody to read", source.named().display());
+        Err(Error::new(ErrorKind::PermissionDenied, "publish a module", message)
+            .fix("let all users read it and enter its folders (chmod o+r, o+x), or have an administrator publish it"))
     }
 }
 
