@@ -20,6 +20,7 @@ use farcall_interfaces::memory::{Block, Region, Space};
 use farcall_interfaces::packing::Packing;
 use farcall_interfaces::spawner::files_folder;
 use farcall_interfaces::strided::Strided;
+use farcall_interfaces::temporary;
 use rustix::process::{Resource, getrlimit};
 
 use super::call::Place;
@@ -321,7 +322,7 @@ impl Drop for CallFiles {
     fn drop(&mut self) {
         if let Some(folder) = &self.folder {
             // What is left of it goes with the module's working folder.
-            let _ = std::fs::remove_dir_all(folder);
+            let _ = temporary::remove_now(folder);
         }
     }
 }
@@ -333,7 +334,7 @@ fn make_folder() -> Result<PathBuf> {
     let make = || DirBuilder::new().mode(0o700).create(&folder);
     let made = make().or_else(|error| match error.kind() {
         // Of a process before us that had our number, or of a call that could not be cleaned up after.
-        std::io::ErrorKind::AlreadyExists => std::fs::remove_dir_all(&folder).and_then(|()| make()),
+        std::io::ErrorKind::AlreadyExists => temporary::remove_now(&folder).and_then(|()| make()),
         _ => Err(error),
     });
     made.map(|()| folder).map_err(|error| cannot("make a folder for", &error))

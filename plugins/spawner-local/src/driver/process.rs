@@ -13,6 +13,7 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_interfaces::spawner::rules::Missing;
 use farcall_interfaces::spawner::zygote::START_DESCRIPTORS;
 use farcall_interfaces::spawner::{ExecutableLimits, ExitHow, Output, files_folder};
+use farcall_interfaces::temporary;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -21,7 +22,7 @@ use super::descent;
 use super::environment::prepare;
 use super::meeting::Meeting;
 use super::memory_cgroup::MemoryCgroup;
-use super::rooms::Room;
+use super::rooms::{Room, new_name};
 use super::zygotes::{Wanted, ZygoteId};
 use crate::limits::Limits;
 use crate::state::{ConnectionKind, Settings};
@@ -349,6 +350,17 @@ impl Process {
                 Signal::Terminate => rustix::process::Signal::TERM,
                 Signal::Kill => rustix::process::Signal::KILL,
             };
+    /// Removes the files of its call. There are none but of a process that died while it ran one. Their folder is renamed first:
+    /// removing them may take longer than until the next process has this one's number.
+    fn remove_files(&self) {
+        let files = self.room.folder().join(files_folder(self.pid()));
+        let away = self.room.folder().with_file_name(new_name());
+        // What cannot be renamed goes with the room.
+        if std::fs::rename(files, &away).is_ok() {
+            temporary::remove(&away);
+        }
+    }
+
             descent::signal_group(&self.pidfd, self.group, signal);
         }
     }
@@ -382,8 +394,7 @@ impl Drop for Process {
                 let _ = child.wait();
             }
         }
-        // There is none but of a process that died while it ran a call.
-        let _ = std::fs::remove_dir_all(self.room.folder().join(files_folder(self.pid())));
+        self.remove_files();
     }
 }
 

@@ -296,8 +296,10 @@ pub(super) fn remove_cgroup(cgroup: &Path) {
 fn sweep() {
     let places = bases().into_iter().chain(memory_cgroup::base()).chain([temporary::folder()]);
     let entries = places.flat_map(std::fs::read_dir).flatten().flatten();
-    let own = rustix::process::geteuid().as_raw();
-    for entry in entries.filter(|entry| entry.metadata().is_ok_and(|data| data.is_dir() && data.uid() == own)) {
+    let own = rustix::process::geteuid();
+    // Those of a server that was root may be other users'.
+    let is_ours = |data: std::fs::Metadata| data.is_dir() && (own.is_root() || data.uid() == own.as_raw());
+    for entry in entries.filter(|entry| entry.metadata().is_ok_and(is_ours)) {
         let name = entry.file_name().to_string_lossy().into_owned();
         let server = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-')?.0.parse().ok());
         if server.and_then(Pid::from_raw).is_none_or(|server| test_kill_process(server).is_ok()) {
@@ -308,7 +310,7 @@ fn sweep() {
         } else if std::fs::File::open(entry.path())
             .is_ok_and(|folder| flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok())
         {
-            let _ = std::fs::remove_dir_all(entry.path());
+            temporary::remove(&entry.path());
         }
     }
 }
