@@ -1,6 +1,7 @@
 //! The spawner's driver: one thread that waits for requests, outputs and ends of processes, and does what `step` says.
 
 mod asking;
+mod copy;
 mod descent;
 mod environment;
 pub mod inspection;
@@ -363,7 +364,7 @@ impl Driver {
     fn start_by_mpi(&mut self, executable: ExecutableId, mut command: Box<CommandLine>, room: Arc<Room>) {
         let launcher = self.state.settings.mpi_command.first().map_or("", String::as_str);
         let program = command.linked.as_ref().map_or(Path::new(""), Path::new);
-        match Meeting::new(launcher, program, &room) {
+        match Meeting::new(launcher, (program, &command.rules.found), &room) {
             Ok(meeting) => {
                 // For the launcher's children, that name leads to the launcher.
                 let own = command.arguments.iter_mut().filter(|argument| *argument == process::OWN_PROGRAM);

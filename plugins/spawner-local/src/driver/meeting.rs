@@ -7,7 +7,7 @@
 
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
@@ -17,12 +17,14 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_interfaces::plain_file;
 use farcall_interfaces::spawner::zygote::{Packet, Received, Wait, ZygoteLink};
 use farcall_interfaces::spawner::{LEADS, SOCKET_VARIABLE};
+use farcall_interfaces::temporary;
 use rustix::event::epoll;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open, pidfd_send_signal};
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::asking::{Asked, Askers};
+use super::copy;
 use super::rooms::Room;
 
 /// Memory that looks like files, where a system has it.
@@ -93,8 +95,8 @@ pub(super) struct Meeting {
 }
 
 impl Meeting {
-    /// For processes of `program` in `room` that `launcher` starts.
-    pub(super) fn new(launcher: &str, program: &Path, room: &Room) -> Result<Meeting> {
+    /// For processes of `program` in `room` that `launcher` starts. The files of the program were `found` when it was published.
+    pub(super) fn new(launcher: &str, (program, found): (&Path, &[String]), room: &Room) -> Result<Meeting> {
         let user = room.user();
         static SWEPT: Once = Once::new();
         SWEPT.call_once(sweep);
@@ -103,7 +105,7 @@ impl Meeting {
         let folder = new_folder().map_err(cannot_make)?;
         let made = listen(&folder, user);
         if made.is_err() {
-            let _ = std::fs::remove_dir_all(&folder);
+            temporary::remove(&folder);
         }
         let (listener, lock) = made.map_err(cannot_make)?;
         let number = user.map_or_else(|| geteuid().as_raw(), |(user, _)| user);
@@ -120,7 +122,7 @@ impl Meeting {
             program: None,
             _lock: lock,
         };
-        if user.is_some() {
+        if let Some(user) = user {
             // The server keeps what it has built to itself. Memory may not run programs.
             let name = meeting.folder.file_name().unwrap_or_default();
             let copy = room.folder().join(name);
@@ -129,10 +131,12 @@ impl Meeting {
                 let from = from.display().to_string();
                 |error| Error::system("copy a program for its user", error).with("program", from)
             };
-            copy_program(program, &copy).map_err(cannot(program))?;
+            let published = copy::open_published(program, found).map_err(cannot(program))?;
+            copy::copy_program(published, &copy, user).map_err(cannot(program))?;
             if !runs_for_all(&meeting.host) {
                 let host = copy.with_extension("host");
-                copy_program(&meeting.host, &host).map_err(cannot(&meeting.host))?;
+                let own = std::fs::File::open(&meeting.host);
+                own.and_then(|own| copy::copy_program(own, &host, user)).map_err(cannot(&meeting.host))?;
                 meeting.host = host;
             }
         }
@@ -325,7 +329,7 @@ impl AsFd for Meeting {
 
 impl Drop for Meeting {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.folder);
+        temporary::remove(&self.folder);
         if let Some(program) = &self.program {
             let _ = std::fs::remove_file(program);
             let _ = std::fs::remove_file(program.with_extension("host"));
@@ -341,13 +345,6 @@ fn own_program() -> PathBuf {
 /// Whether any user can run a program where it lies.
 fn runs_for_all(program: &Path) -> bool {
     plain_file::is_public(program) && std::fs::metadata(program).is_ok_and(|data| data.mode() & 0o001 != 0)
-}
-
-/// Into a folder of another user's: nothing that lies there is followed or written over.
-fn copy_program(from: &Path, to: &Path) -> std::io::Result<()> {
-    let mut from = std::fs::File::open(from)?;
-    let mut to = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o755).open(to)?;
-    std::io::copy(&mut from, &mut to).map(drop)
 }
 
 /// The folder that a launcher of this name, or path, is installed in.
@@ -402,7 +399,7 @@ fn sweep() {
             && std::fs::File::open(entry.path())
                 .is_ok_and(|folder| flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok())
         {
-            let _ = std::fs::remove_dir_all(entry.path());
+            temporary::remove(&entry.path());
         }
     }
 }
