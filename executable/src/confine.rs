@@ -3,7 +3,7 @@
 //!
 //! | rule | held by |
 //! |---|---|
-//! | memory, file, descriptors | rlimits: DATA (private memory, so that shared arguments do not count), FSIZE, NOFILE |
+//! | memory, file, descriptors | rlimits: DATA (private memory, so that shared arguments do not count), STACK, FSIZE, NOFILE |
 //! | tasks | the cgroup that the process joins, or RLIMIT_NPROC |
 //! | files, signals to strangers, abstract sockets | landlock |
 //! | other sockets, tracing, other groups and sessions, namespaces, modes and owners of files | seccomp |
@@ -22,6 +22,7 @@ mod folders;
 mod means;
 mod plan;
 mod refusals;
+mod system_calls;
 
 use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
@@ -161,6 +162,8 @@ fn limit(rules: &Rules) -> Result<()> {
         (Resource::Nproc, rules.tasks_of_user_max),
         // One byte, and not none: a core that goes to a program is left out only then (core(5)).
         (Resource::Core, Some(1)),
+        // A stack is not counted as memory.
+        (Resource::Stack, rules.memory_bytes_max.map(|_| stack_bytes_max())),
     ];
     limits.into_iter().filter_map(|(resource, limit)| Some((resource, limit?))).try_for_each(|(resource, limit)| {
         // What is lower already stays so.
@@ -168,6 +171,14 @@ fn limit(rules: &Rules) -> Result<()> {
         setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })
             .map_err(|errno| system("limit a process", errno.into()))
     })
+}
+
+/// What a stack may have by the system's own standard (_STK_LIM of the kernel).
+const STACK_BYTES: u64 = 8 << 20;
+
+/// What the server's own stack may have, for good; where that has no bound, what is usual. Threads get as much each.
+fn stack_bytes_max() -> u64 {
+    getrlimit(Resource::Stack).current.unwrap_or(STACK_BYTES)
 }
 
 /// Another user, if the rules name one; and no capability, whoever it is then, but for code of the owner's.

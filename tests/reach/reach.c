@@ -1,13 +1,20 @@
 /* Tries what a module's code can reach: when the library is loaded, and again in a call. 0: reached; otherwise an error number. */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
+#include <sys/ioctl.h>
+#include <sys/msg.h>
 #include <sys/ptrace.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -100,6 +107,49 @@ static int memory_read(void)
     return syscall(SYS_process_vm_readv, STRANGER, &here, 1, &there, 1, 0) < 0 && errno == EPERM ? EPERM : 0;
 }
 
+static int watched(void)
+{
+    int watch = inotify_init1(IN_CLOEXEC);
+    char folder[] = HOME_FILE;
+    if (watch < 0)
+        return errno;
+    *strrchr(folder, '/') = 0;
+    int result = done(inotify_add_watch(watch, folder, IN_CREATE));
+    close(watch);
+    return result;
+}
+
+/* Of this library itself: a file that it reads. */
+static int flagged(void)
+{
+    Dl_info own;
+    int flags = 0;
+    int file = dladdr((void *)flagged, &own) ? open(own.dli_fname, O_RDONLY | O_CLOEXEC) : -1;
+    if (file < 0)
+        return errno ? errno : ENOENT;
+    int result = done(ioctl(file, FS_IOC_GETFLAGS, &flags));
+    if (!result)
+        result = done(ioctl(file, FS_IOC_SETFLAGS, &flags));
+    close(file);
+    return result;
+}
+
+/* What can be asked without a segment, a set or a queue of anybody's. */
+static int used_by_number(void)
+{
+    struct shm_info memory;
+    struct seminfo semaphores;
+    struct msginfo messages;
+    int result = done(shmctl(0, SHM_INFO, (void *)&memory));
+    if (!result)
+        result = done(semctl(0, 0, SEM_INFO, &semaphores));
+    if (!result)
+        result = done(msgctl(0, MSG_INFO, (void *)&messages));
+    if (!result && syscall(SYS_mq_unlink, "farcall-reach-nobodys") < 0 && errno != ENOENT)
+        result = errno;
+    return result;
+}
+
 static int pinned(void)
 {
     cpu_set_t all;
@@ -150,6 +200,12 @@ static int tried(const char *name)
         return memory_read();
     if (!strcmp(name, "leave-session"))
         return left();
+    if (!strcmp(name, "watch-folder"))
+        return watched();
+    if (!strcmp(name, "set-flags"))
+        return flagged();
+    if (!strcmp(name, "system-v"))
+        return used_by_number();
     if (!strcmp(name, "processors"))
         return pinned();
     return -1;
@@ -157,7 +213,7 @@ static int tried(const char *name)
 
 static const char *names[] = {"read-passwd", "read-home", "write-home", "read-key", "read-shared-memory", "read-environment", "write-folder",
                               "network", "unix-socket", "servers-socket", "datagram-pair", "signal", "signal-server", "signal-by-descriptor",
-                              "signal-by-thread", "signal-by-owner", "trace", "leave-session", "processors"};
+                              "signal-by-thread", "signal-by-owner", "trace", "leave-session", "watch-folder", "set-flags", "system-v", "processors"};
 enum { COUNT = sizeof names / sizeof *names };
 static int at_load[COUNT];
 

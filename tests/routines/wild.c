@@ -3,12 +3,15 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -105,8 +108,9 @@ void strike(int other, int error[4])
 }
 
 /* Changes what a file's owner may change, by its name and through a descriptor; and makes one that runs as its owner. */
-void tamper(const char *file, int error[9])
+void tamper(const char *file, int error[11])
 {
+    int flags = 0x40; /* FS_NODUMP_FL */
     struct timespec times[2] = {{1, 0}, {1, 0}};
     int open_file = open(file, O_RDONLY);
     error[0] = chmod(file, 0777) < 0 ? errno : 0;
@@ -118,11 +122,13 @@ void tamper(const char *file, int error[9])
     error[6] = setxattr(file, "user.farcall", "1", 1, 0) < 0 ? errno : 0;
     error[7] = open("runs-as-owner", O_CREAT | O_WRONLY, 04755) < 0 ? errno : 0;
     error[8] = syscall(452 /* fchmodat2 */, AT_FDCWD, file, 0777, 0) < 0 ? errno : 0;
+    error[9] = syscall(SYS_utimensat, open_file, NULL, times, 0) < 0 ? errno : 0;
+    error[10] = ioctl(open_file, FS_IOC_SETFLAGS, &flags) < 0 ? errno : 0;
     if (open_file >= 0) close(open_file);
 }
 
 /* Tries to become more than it is, to slow those down that it depends on, and to leave memory behind. */
-void regain(int error[9])
+void regain(int error[10])
 {
     cpu_set_t processors;
     struct rlimit limit;
@@ -136,6 +142,8 @@ void regain(int error[9])
     error[4] = sched_setaffinity(getppid(), sizeof processors, &processors) < 0 ? errno : 0;
     error[5] = prlimit(getppid(), RLIMIT_CORE, NULL, &limit) < 0 ? errno : 0;
     error[6] = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600) < 0 ? errno : 0;
+    /* It grows by itself, and is counted as a stack. */
+    error[9] = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN, -1, 0) == MAP_FAILED ? errno : 0;
     error[7] = pthread_setaffinity_np(pthread_self(), sizeof processors, &processors);
     error[8] = setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0)) < 0 ? errno : 0;
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::system_calls;
 use farcall_base::{Error, Result};
 use farcall_interfaces::spawner::DIAL;
 use farcall_interfaces::spawner::rules::{Confinement, Files, Network, Rules};
@@ -33,34 +34,7 @@ pub(super) enum Dials {
     ByPath,
 }
 
-/// Answered with EPERM, whatever their arguments.
-const REFUSED: [i64; 20] = [
-    libc::SYS_ptrace,
-    libc::SYS_process_vm_readv,
-    libc::SYS_process_vm_writev,
-    libc::SYS_process_madvise,
-    libc::SYS_process_mrelease,
-    libc::SYS_pidfd_getfd,
-    libc::SYS_kcmp,
-    libc::SYS_mount,
-    libc::SYS_umount2,
-    // A user namespace gives all capabilities back, within it.
-    libc::SYS_unshare,
-    libc::SYS_setns,
-    libc::SYS_bpf,
-    libc::SYS_perf_event_open,
-    libc::SYS_userfaultfd,
-    libc::SYS_add_key,
-    libc::SYS_keyctl,
-    libc::SYS_request_key,
-    libc::SYS_open_by_handle_at,
-    // The kernel's own log names what other programs do.
-    libc::SYS_syslog,
-    // A ring does what it is told without a system call for each, so that no filter sees it.
-    libc::SYS_io_uring_setup,
-];
-
-/// The same for code that is nobody's launcher. A descriptor of /proc/PID names a process to signal as well as a pidfd does;
+/// Answered with EPERM to code that is nobody's launcher. A descriptor of /proc/PID names a process to signal as well as a pidfd does;
 /// and a thread's number leads to its process, whichever that is.
 const REFUSED_TO_MODULES: [i64; 3] = [libc::SYS_setsid, libc::SYS_pidfd_send_signal, libc::SYS_tkill];
 
@@ -82,6 +56,26 @@ const SIGNALLING_ORDERS: [u64; 3] = [8, 10, 15];
 /// Requests of `ioctl` that do, or type into a terminal: FIOSETOWN, SIOCSPGRP, TIOCSTI, TIOCLINUX (sockios.h, ioctls.h).
 const REFUSED_REQUESTS: [u64; 4] = [0x8901, 0x8902, 0x5412, 0x541c];
 
+/// The byte of a request of `ioctl` that says whose it is.
+const REQUEST_TYPE: u64 = 0xff00;
+/// Types of requests of file systems (ext4's, which others share; XFS's; versions of files; btrfs's; F2FS's), which act on whatever
+/// a descriptor for reading leads to: flags such as `immutable`, versions, encryption, verity, snapshots. And of each those that
+/// read, or copy into a file that is open for writing: FS_IOC_GETFLAGS, FS_IOC_FIEMAP; FS_IOC_FSGETXATTR; FS_IOC_GETVERSION;
+/// FICLONE, FICLONERANGE, FIDEDUPERANGE (fs.h).
+const FILE_SYSTEMS_REQUESTS: [(u64, &[u64]); 5] = [
+    (0x6600, &[0x8008_6601, 0xc020_660b]),
+    (0x5800, &[0x801c_581f]),
+    (0x7600, &[0x8008_7601]),
+    (0x9400, &[0x4004_9409, 0x4020_940d, 0xc018_9436]),
+    (0xf500, &[]),
+];
+
+/// What grows by itself, as a stack does, and is not counted as memory (mman.h).
+const MAP_GROWSDOWN: u64 = 0x100;
+/// Options of sockets that say how much of the kernel's memory they may hold: SO_SNDBUF, SO_RCVBUF, and the same for those with
+/// capabilities (asm-generic/socket.h).
+const BUFFER_OPTIONS: [u64; 4] = [7, 8, 32, 33];
+
 /// Extended attributes, access lists among them, which landlock does not look after.
 const ATTRIBUTES: [i64; 6] = [
     libc::SYS_setxattr,
@@ -91,14 +85,6 @@ const ATTRIBUTES: [i64; 6] = [
     libc::SYS_lremovexattr,
     libc::SYS_fremovexattr,
 ];
-
-/// As if the kernel did not have them, which libraries know how to do without: what a filter cannot look into, and what
-/// nothing ends or counts, for it belongs to no process.
-const UNKNOWN: [i64; 5] = [libc::SYS_clone3, libc::SYS_shmget, libc::SYS_semget, libc::SYS_msgget, libc::SYS_mq_open];
-
-/// The same, for the attributes of files: openat2, fchmodat2, setxattrat, removexattrat, file_setattr. New calls have
-/// one number on all processors.
-const UNKNOWN_ATTRIBUTES: [i64; 5] = [437, 452, 463, 466, 469];
 
 /// Calls whose first argument is a process, or thread, that they act on.
 const BY_PROCESS: [i64; 10] = [
@@ -146,7 +132,7 @@ pub(super) fn refused(rules: &Rules, role: Role, depends_on: &[Option<Pid>]) -> 
             Role::Launcher(_) => Ok(Calls::new()),
         };
     }
-    let mut calls = always(&REFUSED);
+    let mut calls: Calls = system_calls::REFUSED.iter().flat_map(|numbers| always(numbers)).collect();
     calls.extend(sockets(rules, role)?);
     if rules.files == Files::Granted {
         calls.extend(privileged_modes()?);
@@ -168,6 +154,10 @@ pub(super) fn refused(rules: &Rules, role: Role, depends_on: &[Option<Pid>]) -> 
         calls.insert(libc::SYS_prctl, vec![clears_death_signal()?, is(0, libc::PR_SET_CHILD_SUBREAPER as u64)?]);
         calls.insert(libc::SYS_fcntl, SIGNALLING_ORDERS.iter().map(|order| is(1, *order)).collect::<Result<_>>()?);
         calls.insert(libc::SYS_ioctl, REFUSED_REQUESTS.iter().map(|request| is(1, *request)).collect::<Result<_>>()?);
+    if rules.files == Files::Granted {
+        calls.entry(libc::SYS_ioctl).or_default().extend(file_systems_requests()?);
+    }
+    calls.insert(libc::SYS_mmap, vec![has(3, MAP_GROWSDOWN)?]);
     }
     // A child of one's parent would be nobody's to end.
     calls.insert(libc::SYS_clone, vec![has(0, libc::CLONE_NEWUSER as u64)?, has(0, libc::CLONE_PARENT as u64)?]);
@@ -258,9 +248,10 @@ pub(super) fn unknown(rules: &Rules) -> Calls {
     if rules.confinement == Confinement::Owner {
         return Calls::new();
     }
-    let mut calls = always(&UNKNOWN);
+    let mut calls = always(&system_calls::UNKNOWN);
     if rules.files == Files::Granted {
-        calls.extend(always(&UNKNOWN_ATTRIBUTES));
+        calls.extend(always(&system_calls::UNKNOWN_OF_FILES));
+        calls.extend(always(system_calls::old::UNKNOWN_OF_FILES));
     }
     calls
 }
@@ -270,18 +261,21 @@ pub(super) fn unsupported(rules: &Rules) -> Calls {
     if holds_files(rules) { always(&ATTRIBUTES) } else { Calls::new() }
 }
 
-/// Answered with success, and not done: what those who copy files do last, and give up where they cannot. A file keeps
-/// the mode and the owner that it was made with. The times of an open file can be set.
+/// Answered with success, and not done. Of files, what those who copy them do last, and give up where they cannot: a file keeps
+/// the mode and the owner that it was made with, and its times are those of what was written. Of sockets, how much they hold: what
+/// the system gives each is what it gets.
 pub(super) fn ignored(rules: &Rules) -> Result<Calls> {
-    if !holds_files(rules) {
-        return Ok(Calls::new());
+    let mut calls = Calls::new();
+    if rules.confinement != Confinement::Owner {
+        let buffer = |option: &u64| rule(vec![equals(1, libc::SOL_SOCKET as u64)?, equals(2, *option)?]);
+        calls.insert(libc::SYS_setsockopt, BUFFER_OPTIONS.iter().map(buffer).collect::<Result<_>>()?);
     }
-    let mut calls = always(&[libc::SYS_fchmod, libc::SYS_fchmodat]);
-    calls.extend(always(old::CHMOD));
-    calls.extend(always(old::TIMES));
-    calls.extend(owners().map(|(number, _)| (number, Vec::new())));
-    let named = condition(1, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
-    calls.insert(libc::SYS_utimensat, vec![rule(vec![named])?]);
+    if holds_files(rules) {
+        calls.extend(always(&[libc::SYS_fchmod, libc::SYS_fchmodat, libc::SYS_utimensat]));
+        calls.extend(always(old::CHMOD));
+        calls.extend(always(old::TIMES));
+        calls.extend(owners().map(|(number, _)| (number, Vec::new())));
+    }
     Ok(calls)
 }
 
@@ -290,6 +284,16 @@ fn holds_files(rules: &Rules) -> bool {
 }
 
 /// Calls that set the owner of a file, and which argument that is; the group follows.
+/// Requests of file systems that change what they are asked of.
+fn file_systems_requests() -> Result<Vec<SeccompRule>> {
+    let requests = FILE_SYSTEMS_REQUESTS.iter().map(|(kind, allowed)| {
+        let others = allowed.iter().map(|one| condition(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, *one));
+        let of_kind = condition(1, SeccompCmpArgLen::Dword, masked(REQUEST_TYPE), *kind);
+        rule(std::iter::once(of_kind).chain(others).collect::<Result<_>>()?)
+    });
+    requests.collect()
+}
+
 fn owners() -> impl Iterator<Item = (i64, u8)> {
     [(libc::SYS_fchown, 1), (libc::SYS_fchownat, 2)].iter().chain(old::OWNERS).copied()
 }
@@ -323,7 +327,11 @@ pub(super) fn always(numbers: &[i64]) -> Calls {
 
 /// The 32-bit argument number `index` is this.
 fn is(index: u8, number: u64) -> Result<SeccompRule> {
-    rule(vec![condition(index, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, number)?])
+    rule(vec![equals(index, number)?])
+}
+
+fn equals(index: u8, number: u64) -> Result<SeccompCondition> {
+    condition(index, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, number)
 }
 
 /// The 32-bit argument number `index` is another.
