@@ -30,12 +30,12 @@ use std::sync::OnceLock;
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_interfaces::spawner::rules::{Confinement, Missing, RULES_VARIABLE, Rules};
 use farcall_interfaces::spawner::zygote::ZYGOTE_VARIABLE;
-use rustix::process::{Gid, Resource, Rlimit, Uid, getpid, getppid, getrlimit, setrlimit};
+use rustix::process::{Gid, Pid, Resource, Rlimit, Uid, getpid, getppid, getrlimit, setrlimit};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
 };
 
-pub(crate) use calls::{begin_call, end_call};
+pub(crate) use calls::{are_bounded, begin_call, end_call};
 pub(crate) use filter::Own;
 pub use means::kernel_means;
 pub use plan::{KernelMeans, NotHeld, Plan, not_held, plan};
@@ -56,11 +56,11 @@ pub fn rules() -> Result<&'static Rules> {
 }
 
 /// Holds this process to its rules. It has one thread. Where it is to be a launcher of MPI's, whose processes dial by a call,
-/// what is returned tells who does.
+/// what is returned tells who does. It reaches neither its parent nor the `server`, where that is another process.
 ///
 /// # Errors
 /// When a rule cannot be held that was required, or that every Linux holds.
-pub fn confine() -> Result<Option<OwnedFd>> {
+pub fn confine(server: Option<Pid>) -> Result<Option<OwnedFd>> {
     let rules = rules()?;
     // A thread may find them out, which is to be within no limit.
     let means = means::means_for(rules);
@@ -87,7 +87,7 @@ pub fn confine() -> Result<Option<OwnedFd>> {
         let _ = rustix::process::set_child_subreaper(Some(getpid()));
     }
     if plan.calls {
-        filter::restrict(rules, role, &[getppid(), zygote])?;
+        filter::restrict(rules, role, &[getppid(), zygote, server])?;
     }
     (role == Role::Launcher(Dials::ByCall)).then(dials::listen).transpose()
 }

@@ -7,8 +7,10 @@
 mod call;
 mod callback;
 mod cancel;
+mod children;
 mod files;
 mod hosted;
+mod keeper;
 mod memory;
 mod module;
 mod nest;

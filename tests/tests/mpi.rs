@@ -200,8 +200,8 @@ fn a_call_that_cannot_end_is_ended_with_all_its_ranks() {
         let options = CallOptions { ranks: 3, timeout, ..CallOptions::default() };
         let error = fall.call_with([("who", who.into()), ("how", Argument::from("sleep"))], &options).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
-        // Two processes of its neighbour's, and their launcher.
-        eventually(|| ranks.server.processes().len() == 3);
+        // Two processes of its neighbour's, and their launcher with its keeper.
+        eventually(|| ranks.server.processes().len() == 4);
     }
     assert_eq!(ranks.pids(2), neighbour);
     drop(ranks);
@@ -213,12 +213,18 @@ fn a_call_that_cannot_end_is_ended_with_all_its_ranks() {
 
 /// What a shell that the launcher was made to start leaves in the file `said` of this folder.
 fn spawned(ranks: &Ranks, folder: &Directory, command: &str) -> String {
+    said_by_shell(ranks, folder, command, |_| {})
+}
+
+/// The same; with `then` done before the call is given up.
+fn said_by_shell(ranks: &Ranks, folder: &Directory, command: &str, then: impl Fn(&Ranks)) -> String {
     let file = folder.0.join("said");
     let command = format!("cd {}; {command}", folder.0.display());
     let options = CallOptions { ranks: 1, timeout: Some(Duration::from_secs(60)), ..CallOptions::default() };
     let given = [("command", Argument::from(command.as_str()))];
     let call = ranks.client.routine("spawn").unwrap().start(given, &options).unwrap();
     assert!(eventually(|| file.exists()), "{:?}", call.wait().err());
+    then(ranks);
     // It may have failed already.
     let _ = call.cancel();
     let _ = call.wait();
@@ -261,6 +267,21 @@ fn what_the_launcher_was_made_to_start_does_not_outlive_it() {
     let stayed: u32 = spawned(&ranks, &folder, stays).trim().parse().unwrap();
     assert!(eventually(|| !alive(stayed)));
     ranks.nothing_runs();
+}
+
+#[test]
+fn what_the_launcher_was_made_to_start_ends_with_a_server_that_was_killed() {
+    if !has_mpi() {
+        return;
+    }
+    let folder = Directory::new();
+    let limits = format!("limits.writable = [{:?}]\nlimits.tasks_max = 0", folder.0);
+    let ranks = Ranks::new(Transport::Unix, &limits);
+    let stays = "env -i python3 -c 'import os, time; os.setpgid(0, 0); open(\"ready\", \"w\"); time.sleep(600)' & echo $! > saying; \
+                 while [ ! -e ready ]; do sleep 0.1; done; mv saying said; sleep 600";
+    let stayed: u32 =
+        said_by_shell(&ranks, &folder, stays, |ranks| ranks.server.signal("-KILL")).trim().parse().unwrap();
+    assert!(eventually(|| !alive(stayed)));
 }
 
 #[test]

@@ -22,6 +22,11 @@ pub(crate) fn end_call() {
     }
 }
 
+/// Whether a call's time is limited: then it leaves no process to go on.
+pub(crate) fn are_bounded() -> bool {
+    super::rules().is_ok_and(|rules| rules.processor_seconds_max.is_some() || rules.call_seconds_max.is_some())
+}
+
 fn seconds_max() -> Option<u64> {
     super::rules().ok().and_then(|rules| rules.processor_seconds_max)
 }

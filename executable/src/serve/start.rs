@@ -79,7 +79,7 @@ pub fn run_rank(program: &Path, arguments: &[OsString]) -> i32 {
 
 fn confined() -> Result<()> {
     end_with_parent();
-    crate::confine::confine().map(drop)
+    crate::confine::confine(None).map(drop)
 }
 
 /// Confines what becomes an MPI's launcher, in a session that nothing leaves which it starts. It has no input: over what stands
@@ -87,7 +87,8 @@ fn confined() -> Result<()> {
 fn confined_launcher() -> Result<()> {
     end_with_parent();
     rustix::process::setsid().map_err(|errno| Error::system("begin a session", errno.into()))?;
-    let dials = crate::confine::confine()?;
+    let server = super::keeper::keep()?;
+    let dials = crate::confine::confine(server)?;
     let link = ZygoteLink::new(take_descriptor_0()?);
     dials.map_or(Ok(()), |dials| link.send(Packet::Dials, &[dials.as_fd()]))
 }

@@ -11,6 +11,7 @@ use farcall_interfaces::spawner::zygote::{Packet, Received, Wait, ZygoteLink, re
 use farcall_wire::Publication;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, getpid, getppid, pidfd_open, setpgid, waitpgid, waitpid};
 
+use super::children::{end_children, keep_what_calls_start};
 use super::module::{LoadedModule, Source};
 use crate::confine::{Own, begin_call, end_call};
 
@@ -63,7 +64,8 @@ fn load(link: &ZygoteLink, source: Source<'_>) -> Result<Option<Preloaded>> {
     begin_call();
     let loaded = LoadedModule::load(&publication, source);
     end_call();
-    end_children();
+    // Nothing of a module runs but its calls. What cannot be ended goes with the zygote.
+    end_children(REAP_LOOKS_MAX);
     match loaded {
         Ok(module) if can_fork() => {
             link.send(Packet::Loaded, &[])?;
@@ -73,32 +75,6 @@ fn load(link: &ZygoteLink, source: Source<'_>) -> Result<Option<Preloaded>> {
             link.send(Packet::Unfit, &[])?;
             Ok(None)
         }
-    }
-}
-
-/// Ends what the module has started while it was loaded: nothing of a module runs but its calls. What lost its parent has come
-/// to this process. Bounded: what cannot be ended goes with the zygote.
-fn end_children() {
-    let children = || -> Vec<Pid> {
-        let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-        let lists = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
-        lists
-            .flat_map(|list| {
-                list.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect::<Vec<_>>()
-            })
-            .collect()
-    };
-    for _ in 0..REAP_LOOKS_MAX {
-        let living = children();
-        if living.is_empty() {
-            return;
-        }
-        for child in living {
-            // A child's number is its own until it is reaped, which happens here.
-            let _ = rustix::process::kill_process(child, Signal::KILL);
-            let _ = waitpid(Some(child), WaitOptions::NOHANG);
-        }
-        std::thread::sleep(LOOK);
     }
 }
 

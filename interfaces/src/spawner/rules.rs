@@ -16,6 +16,8 @@ pub struct Rules {
     pub memory_bytes_max: Option<u64>,
     /// Processor time of one call, in seconds.
     pub processor_seconds_max: Option<u64>,
+    /// Time of one call, in seconds: what holds a call to it is its server; what it has started ends with it.
+    pub call_seconds_max: Option<u64>,
     /// Bytes of one file that is written.
     pub file_bytes_max: Option<u64>,
     /// Descriptors of one process.
@@ -104,6 +106,7 @@ impl Rules {
         let numbers = [
             ("memory", self.memory_bytes_max),
             ("processor", self.processor_seconds_max),
+            ("call", self.call_seconds_max),
             ("file", self.file_bytes_max),
             ("descriptors", self.descriptors_max),
             ("tasks", self.tasks_of_user_max),
@@ -154,6 +157,7 @@ impl Rules {
         match name {
             "memory" => self.memory_bytes_max = Some(number()?),
             "processor" => self.processor_seconds_max = Some(number()?),
+            "call" => self.call_seconds_max = Some(number()?),
             "file" => self.file_bytes_max = Some(number()?),
             "descriptors" => self.descriptors_max = Some(number()?),
             "tasks" => self.tasks_of_user_max = Some(number()?),
@@ -190,6 +194,7 @@ mod tests {
         let all = Rules {
             memory_bytes_max: Some(1 << 30),
             processor_seconds_max: Some(7),
+            call_seconds_max: Some(8),
             file_bytes_max: Some(0),
             descriptors_max: Some(u64::MAX),
             tasks_of_user_max: Some(64),

@@ -5,6 +5,7 @@ mod copy;
 mod descent;
 mod environment;
 pub mod inspection;
+mod leash;
 mod meeting;
 mod memory_cgroup;
 mod process;

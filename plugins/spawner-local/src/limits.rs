@@ -161,6 +161,7 @@ impl Limits {
         Rules {
             memory_bytes_max: limited(self.memory_bytes_max),
             processor_seconds_max: limited(self.processor_seconds_max),
+            call_seconds_max: limited(self.call_seconds_max),
             file_bytes_max: limited(self.file_bytes_max),
             descriptors_max: limited(self.descriptors_max),
             network: if owner || self.network == Some(true) || parallel { Network::On } else { Network::Off },

@@ -20,6 +20,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::descent;
 use super::environment::prepare;
+use super::leash::Leash;
 use super::meeting::Meeting;
 use super::memory_cgroup::MemoryCgroup;
 use super::rooms::{Room, new_name};
@@ -88,6 +89,8 @@ pub(super) struct Process {
     limits: Limits,
     /// Which share of the processors is its own.
     place: Option<usize>,
+    /// Ends its group with this server.
+    _leash: Option<Leash>,
     /// Holds it to its memory.
     _memory: Option<MemoryCgroup>,
     room: Arc<Room>,
@@ -146,6 +149,8 @@ impl Process {
             reaped: false,
             limits: wanted.command.limits.clone(),
             place: None,
+            // A launcher's keeper outlives us, to end what is in groups of its own.
+            _leash: wanted.meeting.is_none().then(|| Leash::of(group)).flatten(),
             _memory: memory,
             room: wanted.room.clone(),
         };
@@ -190,6 +195,7 @@ impl Process {
             reaped: false,
             limits: wanted.command.limits.clone(),
             place: None,
+            _leash: Leash::of(group),
             _memory: memory,
             room: wanted.room.clone(),
         };
@@ -344,12 +350,6 @@ impl Process {
         }
     }
 
-    fn signal_group(&self, signal: Signal) {
-        if !self.reaped {
-            let signal = match signal {
-                Signal::Terminate => rustix::process::Signal::TERM,
-                Signal::Kill => rustix::process::Signal::KILL,
-            };
     /// Removes the files of its call. There are none but of a process that died while it ran one. Their folder is renamed first:
     /// removing them may take longer than until the next process has this one's number.
     fn remove_files(&self) {
@@ -361,6 +361,12 @@ impl Process {
         }
     }
 
+    fn signal_group(&self, signal: Signal) {
+        if !self.reaped {
+            let signal = match signal {
+                Signal::Terminate => rustix::process::Signal::TERM,
+                Signal::Kill => rustix::process::Signal::KILL,
+            };
             descent::signal_group(&self.pidfd, self.group, signal);
         }
     }

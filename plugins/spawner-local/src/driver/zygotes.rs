@@ -18,6 +18,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
 use super::descent;
 use super::environment::prepare;
+use super::leash::Leash;
 use super::meeting::Meeting;
 use super::memory_cgroup::MemoryCgroup;
 use super::process::{Near, Process, ends, exit_how};
@@ -81,6 +82,8 @@ struct Zygote {
     idle_since: Instant,
     /// Its module was published anew while it was busy.
     outdated: bool,
+    /// Ends its group with this server.
+    _leash: Option<Leash>,
     /// Holds it to its memory.
     _memory: Option<MemoryCgroup>,
     /// Its own, too: it is counted there.
@@ -305,6 +308,7 @@ impl Zygote {
         };
         let zygote = Zygote {
             kind,
+            _leash: Leash::of(Pid::from_child(&child)),
             child,
             pidfd,
             link,
