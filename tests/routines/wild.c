@@ -174,6 +174,37 @@ void escape(int *pid, int error[2])
 
 void leave(int status) { _exit(status); }
 
+/* Makes so many folders, each in the one before, in the folder that this process's files have, and ends. */
+void dig(int depth)
+{
+    char name[40];
+    snprintf(name, sizeof name, "files-%d", (int) getpid());
+    mkdir(name, 0700);
+    if (chdir(name) < 0) abort();
+    while (depth-- > 0)
+        if (mkdir("d", 0700) < 0 || chdir("d") < 0) abort();
+    _exit(3);
+}
+
+/* A child that ignores what ends a call, and uses the processor on and on; its own children have no parent. */
+void burn_on(int *pid)
+{
+    int ends[2], told = 0;
+    if (pipe(ends) < 0) abort();
+    if (fork() == 0) {
+        if (fork() == 0) {
+            signal(SIGXCPU, SIG_IGN);
+            told = (int) getpid();
+            if (write(ends[1], &told, sizeof told) < 0) abort();
+            for (volatile long turns = 0;; turns++) {}
+        }
+        _exit(0);
+    }
+    if (read(ends[0], &told, sizeof told) != sizeof told) abort();
+    wait(NULL);
+    *pid = told;
+}
+
 /* What a process is left with: user, no new privileges, largest core, variables of these names, threads, processors. */
 void self(const char *variable, int *user, int *privileges, int *core, int *set, int *threads, int *processors)
 {

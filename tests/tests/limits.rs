@@ -306,6 +306,48 @@ fn a_server_that_was_killed_leaves_nothing_that_runs_or_counts() {
 }
 
 #[test]
+fn what_a_routine_has_left_ends_with_a_server_that_was_killed() {
+    // Without a limit of tasks there is no cgroup. With a zygote, and without.
+    for options in ["limits.tasks_max = 0", "limits.tasks_max = 0\nzygotes_max = 0"] {
+        let wild = Wild::new(false, options);
+        let left = wild.number("escape", [], "pid").unsigned_abs();
+        let processes = [wild.server.children(), wild.server.zygotes(), vec![left]].concat();
+        assert!(alive(left));
+        wild.server.kill();
+        assert!(eventually(|| !processes.iter().any(|pid| alive(*pid))), "{processes:?}");
+    }
+}
+
+#[test]
+fn what_a_call_with_a_limited_time_has_started_ends_with_it() {
+    for options in ["limits.call_seconds_max = 60", "limits.processor_seconds_max = 60\nzygotes_max = 0"] {
+        let wild = Wild::new(false, options);
+        let left = wild.number("burn_on", [], "pid").unsigned_abs();
+        assert!(!alive(left), "{options}");
+        wild.fine();
+    }
+    let wild = Wild::new(false, "");
+    let helper = wild.number("burn_on", [], "pid").unsigned_abs();
+    assert!(alive(helper), "libraries keep processes that help them");
+}
+
+#[test]
+fn a_folder_without_a_bottom_is_removed_and_the_server_serves_on() {
+    let wild = Wild::new(false, "limits.descriptors_max = 64");
+    let folders = || {
+        let entries = std::fs::read_dir(std::env::temp_dir()).unwrap().flatten();
+        let own = format!("farcall-module-{}-", wild.server.pid());
+        entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&own)).count()
+    };
+    wild.fine();
+    let before = folders();
+    // The stack of a thread takes some 12,000 levels of a recursion.
+    assert_eq!(wild.call("dig", [("depth", 20_000.into())]).err().unwrap().kind(), ErrorKind::RoutineExited);
+    wild.fine();
+    assert!(eventually(|| folders() == before), "what is removed is renamed first, and goes");
+}
+
+#[test]
 fn a_server_may_have_more_files_open_than_its_routines() {
     let server = Server::start_with_open_files((256, 2048), &[wild(false)]);
     let client = server.client();

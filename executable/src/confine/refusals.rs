@@ -127,7 +127,7 @@ pub(super) fn refused(rules: &Rules, role: Role, depends_on: &[Option<Pid>]) -> 
             Role::Zygote => Ok(Calls::from([
                 (libc::SYS_setsid, Vec::new()),
                 (libc::SYS_setpgid, staying(role)?),
-                (libc::SYS_prctl, vec![is(0, libc::PR_SET_CHILD_SUBREAPER as u64)?]),
+                (libc::SYS_prctl, vec![lets_children_go()?]),
             ])),
             Role::Launcher(_) => Ok(Calls::new()),
         };
@@ -149,16 +149,15 @@ pub(super) fn refused(rules: &Rules, role: Role, depends_on: &[Option<Pid>]) -> 
     }
     if !is_launcher || !within_batch_system() {
         calls.extend(always(&REFUSED_TO_MODULES));
-        // A process that goes with its parent goes on doing so.
-        // What loses its parent comes to where it is found.
-        calls.insert(libc::SYS_prctl, vec![clears_death_signal()?, is(0, libc::PR_SET_CHILD_SUBREAPER as u64)?]);
+        // A process that goes with its parent goes on doing so; and what loses its parent comes to where it is found.
+        calls.insert(libc::SYS_prctl, vec![clears_death_signal()?, lets_children_go()?]);
         calls.insert(libc::SYS_fcntl, SIGNALLING_ORDERS.iter().map(|order| is(1, *order)).collect::<Result<_>>()?);
         calls.insert(libc::SYS_ioctl, REFUSED_REQUESTS.iter().map(|request| is(1, *request)).collect::<Result<_>>()?);
+    }
     if rules.files == Files::Granted {
         calls.entry(libc::SYS_ioctl).or_default().extend(file_systems_requests()?);
     }
     calls.insert(libc::SYS_mmap, vec![has(3, MAP_GROWSDOWN)?]);
-    }
     // A child of one's parent would be nobody's to end.
     calls.insert(libc::SYS_clone, vec![has(0, libc::CLONE_NEWUSER as u64)?, has(0, libc::CLONE_PARENT as u64)?]);
     calls.insert(libc::SYS_prlimit64, vec![is_not(0, 0)?]);
@@ -191,6 +190,12 @@ fn clears_death_signal() -> Result<SeccompRule> {
     let sets = condition(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, libc::PR_SET_PDEATHSIG as u64)?;
     let another = condition(1, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, libc::SIGKILL as u64)?;
     rule(vec![sets, another])
+}
+
+/// What loses its parent goes past this process then.
+fn lets_children_go() -> Result<SeccompRule> {
+    let sets = equals(0, libc::PR_SET_CHILD_SUBREAPER as u64)?;
+    rule(vec![sets, condition(1, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, 0)?])
 }
 
 /// Which sockets cannot be made, or be led elsewhere.
@@ -279,11 +284,6 @@ pub(super) fn ignored(rules: &Rules) -> Result<Calls> {
     Ok(calls)
 }
 
-fn holds_files(rules: &Rules) -> bool {
-    rules.files == Files::Granted && rules.confinement != Confinement::Owner
-}
-
-/// Calls that set the owner of a file, and which argument that is; the group follows.
 /// Requests of file systems that change what they are asked of.
 fn file_systems_requests() -> Result<Vec<SeccompRule>> {
     let requests = FILE_SYSTEMS_REQUESTS.iter().map(|(kind, allowed)| {
@@ -294,6 +294,11 @@ fn file_systems_requests() -> Result<Vec<SeccompRule>> {
     requests.collect()
 }
 
+fn holds_files(rules: &Rules) -> bool {
+    rules.files == Files::Granted && rules.confinement != Confinement::Owner
+}
+
+/// Calls that set the owner of a file, and which argument that is; the group follows.
 fn owners() -> impl Iterator<Item = (i64, u8)> {
     [(libc::SYS_fchown, 1), (libc::SYS_fchownat, 2)].iter().chain(old::OWNERS).copied()
 }

@@ -16,6 +16,7 @@ use farcall_transport_unix::Birthplace;
 use farcall_wire::{Argument, NOTICES, Open, wants};
 
 use super::CALL_BYTES_MAX;
+use super::children::end_what_a_call_left;
 use super::files::{CallFiles, Content};
 use super::memory::{ArenaPlan, Arenas, Segments};
 use super::module::{Body, LoadedModule, LoadedRoutine};
@@ -264,6 +265,7 @@ impl PendingCall {
             Body::Hosted(hosted) => hosted.run(&loaded.routine.interface, &self.layout, slots),
         };
         end_fork(module.process);
+        end_what_a_call_left();
         flush_standard_output();
         output::wait_until_taken();
         outcome

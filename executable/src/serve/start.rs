@@ -16,6 +16,7 @@ use farcall_transport_unix::{MemoryLimits, SharedMemory, ring};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 
+use super::children::keep_what_calls_start;
 use super::hosted::{Function, RawBody, RawLoad};
 use super::ranks::{self, Ranks};
 use super::zygote::{self, Preloaded};
@@ -121,6 +122,7 @@ fn begin(own: OwnCode) -> Result<()> {
     }
     if std::env::var(ZYGOTE_VARIABLE).as_deref() != Ok("0") {
         let connection = inherited()?;
+        keep_what_calls_start();
         return run(connect(connection)?, own, None);
     }
     match zygote::run(ZygoteLink::new(take_descriptor_0()?), own.source())? {

@@ -135,6 +135,7 @@ fn begin(zygote: Pid) -> Result<()> {
         return Err(Error::new(ErrorKind::Unavailable, "start the executable", "its zygote is gone"));
     }
     let _ = setpgid(None, None);
+    keep_what_calls_start();
     Ok(())
 }
 
