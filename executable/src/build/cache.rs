@@ -7,10 +7,11 @@
 //! ```
 //! Files appear by rename: a reader sees a whole one or none. Two builds of the same inputs rename equal files.
 
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -21,6 +22,8 @@ use sha2::{Digest, Sha256};
 use super::plan::Key;
 use super::workspace::Workspace;
 
+/// Bytes of a key in a name: 128 bits are plenty to tell builds apart, and keep names short.
+const KEY_BYTES: usize = 16;
 /// Executables kept; the longest unused go first.
 const EXECUTABLES_MAX: usize = 128;
 /// A build directory older than this belongs to nobody any more.
@@ -47,7 +50,8 @@ impl Cache {
             |error| Error::system("open the build cache", error).with("directory", directory.display()).fix(ELSEWHERE);
         let directory = super::absolute(directory)?;
         DirBuilder::new().recursive(true).mode(0o700).create(&directory).map_err(failed)?;
-        let metadata = fs::metadata(&directory).map_err(failed)?;
+        directory.parent().map_or(Ok(()), keep_to_oneself).map_err(failed)?;
+        let metadata = open_folder(&directory).and_then(|folder| folder.metadata()).map_err(failed)?;
         // SAFETY: a system call without arguments that cannot fail.
         let own = metadata.uid() == unsafe { libc::geteuid() };
         if !own {
@@ -133,10 +137,10 @@ impl Cache {
         for item in listing.flatten() {
             let Ok(metadata) = item.metadata() else { continue };
             let age = metadata.modified().ok().and_then(|time| now.duration_since(time).ok()).unwrap_or_default();
-            let building = item.file_name().as_bytes().starts_with(b"building-");
-            match (metadata.is_dir(), building) {
-                (true, true) if age > ABANDONED => drop(fs::remove_dir_all(item.path())),
-                (false, false) if age > FRESH => aged.push((age, item.path())),
+            // What has another name is not ours to remove.
+            match made_here(&item.file_name()) {
+                Some(Made::Build) if metadata.is_dir() && age > ABANDONED => drop(fs::remove_dir_all(item.path())),
+                Some(Made::File) if metadata.is_file() && age > FRESH => aged.push((age, item.path())),
                 _ => {}
             }
         }
@@ -146,9 +150,60 @@ impl Cache {
     }
 }
 
+/// What a name in the directory stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Made {
+    /// An executable or a list of headers.
+    File,
+    /// A build under way.
+    Build,
+}
+
+/// What was made under a name of one of our forms; `None` for any other.
+fn made_here(name: &OsStr) -> Option<Made> {
+    let name = name.to_str()?;
+    let is_key = |text: &str| text.len() == 2 * KEY_BYTES && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if let Some((process, count)) = name.strip_prefix("building-").and_then(|rest| rest.split_once('-'))
+        && is_number(process)
+        && is_number(count)
+    {
+        return Some(Made::Build);
+    }
+    let is_list = name.strip_suffix(".headers").is_some_and(is_key);
+    let is_executable = name.rsplit_once('-').is_some_and(|(_, key)| is_key(key));
+    (is_list || is_executable).then_some(Made::File)
+}
+
+/// Opens a folder, and no link to another.
+fn open_folder(folder: &Path) -> std::io::Result<File> {
+    let flags = libc::O_NOFOLLOW | libc::O_DIRECTORY | libc::O_CLOEXEC;
+    let opened = fs::OpenOptions::new().read(true).custom_flags(flags).open(folder);
+    opened.map_err(|error| match error.raw_os_error() {
+        Some(libc::ELOOP | libc::ENOTDIR) => {
+            std::io::Error::other(format!("{} is no folder, or a link", folder.display()))
+        }
+        _ => error,
+    })
+}
+
+/// The folder above: whoever may write to it could put another in the place of ours. Takes that right from others, where it
+/// is our user's own and no place for all, such as /tmp.
+fn keep_to_oneself(folder: &Path) -> std::io::Result<()> {
+    const STICKY: u32 = 0o1000;
+    let opened = open_folder(folder)?;
+    let metadata = opened.metadata()?;
+    // SAFETY: a system call without arguments that cannot fail.
+    let own = metadata.uid() == unsafe { libc::geteuid() };
+    match metadata.mode() {
+        mode if mode & 0o022 == 0 || mode & STICKY != 0 => Ok(()),
+        _ if own => opened.set_permissions(Permissions::from_mode(0o700)),
+        _ => Err(std::io::Error::other(format!("others can write to {}", folder.display()))),
+    }
+}
+
 fn hexadecimal(bytes: &[u8]) -> String {
-    // 128 bits are plenty to tell builds apart, and keep names short.
-    bytes.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().take(KEY_BYTES).map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -68,16 +68,59 @@ fn sweeps_the_longest_unused() {
     let directory = scratch("sweep");
     let cache = Cache::open(&directory).unwrap();
     let long_ago = |hours| SystemTime::now() - Duration::from_secs(hours * 3600);
+    let named = |number: u64| directory.join(format!("m-{number:032x}"));
     for number in 0..2 * EXECUTABLES_MAX as u64 + 10 {
-        let file = File::create(directory.join(format!("m-{number}"))).unwrap();
+        let file = File::create(named(number)).unwrap();
         file.set_modified(long_ago(2 + number)).unwrap();
     }
     let abandoned = directory.join("building-1-1");
     fs::create_dir(&abandoned).unwrap();
     File::open(&abandoned).unwrap().set_modified(long_ago(48)).unwrap();
     let path = stored(&cache, "m", Key([5; 32]), &[]);
-    assert!(path.exists() && directory.join("m-0").exists());
-    assert!(!directory.join(format!("m-{}", 2 * EXECUTABLES_MAX + 9)).exists());
+    assert!(path.exists() && named(0).exists());
+    assert!(!named(2 * EXECUTABLES_MAX as u64 + 9).exists());
     assert!(!abandoned.exists());
     fs::remove_dir_all(directory).unwrap();
+}
+
+#[test]
+fn sweeps_nothing_that_it_has_not_made() {
+    let directory = scratch("foreign");
+    let cache = Cache::open(&directory).unwrap();
+    let long_ago = SystemTime::now() - Duration::from_secs(72 * 3600);
+    let key = "0".repeat(2 * KEY_BYTES);
+    let names = ["thesis", "m-1", "building-notes", "a.headers", &format!("{key}.txt"), &format!("m-{key}.bak")];
+    let foreign: Vec<PathBuf> = names.iter().map(|name| directory.join(name)).collect();
+    for number in 0..2 * EXECUTABLES_MAX {
+        File::create(directory.join(format!("m-{number:032x}"))).unwrap().set_modified(SystemTime::now()).unwrap();
+    }
+    foreign.iter().for_each(|path| File::create(path).unwrap().set_modified(long_ago).unwrap());
+    stored(&cache, "m", Key([6; 32]), &[]);
+    assert!(foreign.iter().all(|path| path.exists()));
+    fs::remove_dir_all(directory).unwrap();
+}
+
+#[test]
+fn nobody_else_puts_a_folder_in_its_place() {
+    let above = scratch("above");
+    let directory = above.join("farcall").join("executables");
+    Cache::open(&directory).unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o7777;
+    assert_eq!((mode(&above.join("farcall")), mode(&directory)), (0o700, 0o700));
+    // Made by another program under a umask that lets a group write.
+    fs::set_permissions(above.join("farcall"), Permissions::from_mode(0o777)).unwrap();
+    Cache::open(&directory).unwrap();
+    assert_eq!(mode(&above.join("farcall")), 0o700);
+    // Hostile: a link to a folder of the victim's, in the place of the cache and of the folder above.
+    let precious = above.join("precious");
+    DirBuilder::new().mode(0o700).create(&precious).unwrap();
+    fs::rename(&directory, above.join("old")).unwrap();
+    std::os::unix::fs::symlink(&precious, &directory).unwrap();
+    let error = Cache::open(&directory).err().unwrap().to_string();
+    assert!(error.contains("is no folder, or a link"), "{error}");
+    fs::rename(above.join("farcall"), above.join("moved")).unwrap();
+    DirBuilder::new().mode(0o700).create(precious.join("executables")).unwrap();
+    std::os::unix::fs::symlink(&precious, above.join("farcall")).unwrap();
+    assert!(Cache::open(&directory).is_err());
+    fs::remove_dir_all(above).unwrap();
 }
