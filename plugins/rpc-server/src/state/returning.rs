@@ -3,7 +3,7 @@
 //! - A client stands here from its first Hello until it leaves in order, or for as long as its calls are kept.
 //! - Of a client that stands here, and has since its first connection, every call all of whose arguments came is open, held
 //!   or kept for it, or stands in `gone`; or the client has shown that it has the outcome.
-//! - `due` has exactly the times of those that are away.
+//! - `due` has exactly the times of those that are away, and `away` the same by principal.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -13,8 +13,10 @@ use farcall_base::{CallId, ConnectionId, Instant};
 /// A client: the name that it gave itself, and its principal.
 pub type ClientKey = Arc<([u8; 16], String)>;
 
-/// Clients that are away and remembered.
+/// Clients that are away and remembered, and how many of these may be one principal's: whoever connects and goes, again and
+/// again, has no one else's forgotten.
 const AWAY_MAX: usize = 4096;
+const AWAY_OF_ONE_MAX: usize = AWAY_MAX / 2;
 /// Calls of one client that are remembered as gone.
 const GONE_MAX: usize = 4096;
 
@@ -35,6 +37,7 @@ struct Client {
 pub struct Returning {
     clients: BTreeMap<ClientKey, Client>,
     due: BTreeSet<(Instant, ClientKey)>,
+    away: BTreeMap<String, BTreeSet<(Instant, ClientKey)>>,
 }
 
 impl Returning {
@@ -47,10 +50,9 @@ impl Returning {
     pub fn arrived(&mut self, key: &ClientKey, connection: ConnectionId, again: bool) -> Option<ConnectionId> {
         let unknown = || Client { unsure: again, ..Client::default() };
         let client = self.clients.entry(key.clone()).or_insert_with(unknown);
-        if let Some(until) = client.until.take() {
-            self.due.remove(&(until, key.clone()));
-        }
-        client.connection.replace(connection)
+        let (until, before) = (client.until.take(), client.connection.replace(connection));
+        until.into_iter().for_each(|until| self.is_back(until, key));
+        before
     }
 
     /// It said goodbye, or is not to come back.
@@ -67,10 +69,30 @@ impl Returning {
         };
         (client.connection, client.until) = (None, Some(until));
         self.due.insert((until, key.clone()));
-        if self.due.len() > AWAY_MAX
-            && let Some((_, first)) = self.due.pop_first()
-        {
+        let away = self.away.entry(key.1.clone()).or_default();
+        away.insert((until, key.clone()));
+        let forgotten = if away.len() > AWAY_OF_ONE_MAX { away.first().cloned() } else { self.one_too_many() };
+        if let Some((until, first)) = forgotten {
+            self.is_back(until, &first);
             self.clients.remove(&first);
+        }
+    }
+
+    /// Where more are away than may be: the oldest of the principal that has the most of them.
+    fn one_too_many(&self) -> Option<(Instant, ClientKey)> {
+        let most = || self.away.values().max_by_key(|away| away.len())?.first().cloned();
+        if self.due.len() > AWAY_MAX { most() } else { None }
+    }
+
+    /// It is away no longer.
+    fn is_back(&mut self, until: Instant, key: &ClientKey) {
+        let entry = (until, key.clone());
+        self.due.remove(&entry);
+        if let Some(away) = self.away.get_mut(&key.1) {
+            away.remove(&entry);
+            if away.is_empty() {
+                self.away.remove(&key.1);
+            }
         }
     }
 
@@ -96,9 +118,8 @@ impl Returning {
 
     /// Forgets those whose time is over.
     pub fn expire(&mut self, now: Instant) {
-        while self.next_due().is_some_and(|at| at <= now)
-            && let Some((_, key)) = self.due.pop_first()
-        {
+        while let Some((at, key)) = self.due.first().cloned().filter(|(at, _)| *at <= now) {
+            self.is_back(at, &key);
             self.clients.remove(&key);
         }
     }
@@ -167,6 +188,29 @@ mod tests {
             all.lost(&key, ConnectionId(number), at(number));
         }
         assert_eq!((all.due.len(), all.clients.len()), (AWAY_MAX, AWAY_MAX + 1));
+    }
+
+    #[test]
+    fn who_has_the_most_away_loses_its_oldest() {
+        let mut all = Returning::default();
+        let goes = |all: &mut Returning, name: u64, principal: &str| {
+            let key = Arc::new((u128::from(name).to_le_bytes(), principal.to_owned()));
+            all.arrived(&key, ConnectionId(name), false);
+            all.lost(&key, ConnectionId(name), at(name));
+            key
+        };
+        let anna: Vec<ClientKey> = (0..10).map(|name| goes(&mut all, name, "anna")).collect();
+        let count = AWAY_MAX as u64 + 100;
+        let mallory: Vec<ClientKey> = (100..100 + count).map(|name| goes(&mut all, name, "mallory")).collect();
+        assert!(anna.iter().all(|key| all.never_ran(key, &CALL)), "somebody else's came later");
+        assert_eq!(all.away["mallory"].len(), AWAY_OF_ONE_MAX);
+        assert!(!all.never_ran(&mallory[0], &CALL) && all.never_ran(mallory.last().unwrap_or(&anna[0]), &CALL));
+        // Together with a third one's there are too many: the two that have the most lose them.
+        (10_000..10_000 + AWAY_MAX as u64 / 2).for_each(|name| drop(goes(&mut all, name, "carl")));
+        assert_eq!(all.due.len(), AWAY_MAX);
+        assert!(anna.iter().all(|key| all.never_ran(key, &CALL)));
+        all.expire(at(1 << 30));
+        assert!(all.is_empty() && all.due.is_empty() && all.away.is_empty());
     }
 
     #[test]
