@@ -10,6 +10,7 @@ pub mod link;
 pub mod machine_memory;
 pub mod mailbox;
 pub mod memory;
+pub mod open_files;
 pub mod outlet;
 pub mod owner;
 pub mod packing;

@@ -4,6 +4,7 @@
 //! handler names, and sent straight from the block it lies in. Only what happens to arrive in one piece with a control
 //! frame passes through the buffer; [`Link::bytes_copied`] counts it, so that a test can hold it to `READ_AHEAD` a call.
 
+mod handler;
 mod sending;
 
 use std::collections::VecDeque;
@@ -16,9 +17,11 @@ use farcall_wire::compressed::check_compressed;
 use farcall_wire::frame::{Flags, FrameHeader, FrameKind, HEADER_BYTES, PREFACE, padding};
 use farcall_wire::{FrameReader, Step};
 
-use crate::compression::{Compression, Compressor, Expansion, Saved};
+use crate::compression::{Compression, Compressor, Expansion};
 use crate::memory::{Block, Space};
 use crate::stream::ByteStream;
+
+pub use handler::FrameHandler;
 
 /// Most bytes read beyond what is certainly control: the price of one system call for many small frames.
 pub const READ_AHEAD: usize = 4096;
@@ -27,30 +30,6 @@ pub const QUEUE_BYTES: usize = 8 << 20;
 /// Descriptors received and not yet claimed.
 const DESCRIPTORS_MAX: usize = 64;
 
-/// Takes frames as they arrive.
-pub trait FrameHandler {
-    /// A control frame, or a data frame without bytes.
-    ///
-    /// # Errors
-    /// An error ends the connection.
-    fn control(&mut self, header: &FrameHeader, body: &[u8], descriptors: &mut VecDeque<OwnedFd>) -> Result<()>;
-
-    /// Where the data frame's bytes from `done` on go; at most the rest of the frame. `None` throws them away.
-    ///
-    /// # Errors
-    /// An error ends the connection.
-    fn data_space(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Space>>;
-
-    /// The data frame came compressed, which saved this.
-    fn data_expanded(&mut self, _: &FrameHeader, _: Saved) {}
-
-    /// `count` bytes of the data frame have arrived, `done` in all.
-    ///
-    /// # Errors
-    /// An error ends the connection.
-    fn data_arrived(&mut self, header: &FrameHeader, count: u32, done: u32) -> Result<()>;
-}
-
 /// Why receiving paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
@@ -58,7 +37,7 @@ pub enum Received {
     Blocked,
     /// The other end closed its direction.
     Closed,
-    /// The budget is used up; there may be more.
+    /// The budget is used up, or the handler takes no more now; there may be more.
     More,
 }
 
@@ -179,7 +158,9 @@ impl Link {
         let mut taken = 0;
         let mut drained = false;
         loop {
-            self.dispatch(handler)?;
+            if !self.dispatch(handler)? {
+                return Ok(Received::More);
+            }
             if drained && self.current.is_none() {
                 return Ok(Received::Blocked);
             }
@@ -206,12 +187,13 @@ impl Link {
         }
     }
 
-    /// Gives every whole frame in the buffer to the handler, and moves array bytes that came along to their place.
-    fn dispatch(&mut self, handler: &mut dyn FrameHandler) -> Result<()> {
+    /// Gives every whole frame in the buffer to the handler, and moves array bytes that came along to their place. False
+    /// where the handler wants no more.
+    fn dispatch(&mut self, handler: &mut dyn FrameHandler) -> Result<bool> {
         loop {
             if let Some((header, done)) = self.current {
                 if !self.place_buffered(handler, header, done)? {
-                    return Ok(());
+                    return Ok(true);
                 }
                 continue;
             }
@@ -219,7 +201,7 @@ impl Link {
                 Step::Need { consumed, wanted } => {
                     self.begin += consumed;
                     self.make_room(wanted);
-                    return Ok(());
+                    return Ok(true);
                 }
                 Step::Control { header, start, consumed } => {
                     if header.kind == FrameKind::Data as u8 {
@@ -229,6 +211,9 @@ impl Link {
                     self.begin += consumed;
                     let body = &self.buffer[start..start + header.length as usize];
                     handler.control(&header, body, &mut self.descriptors)?;
+                    if handler.is_full() {
+                        return Ok(false);
+                    }
                 }
                 Step::Data { header, consumed, .. } => {
                     self.begin += consumed;

@@ -88,6 +88,12 @@ pub trait ByteStream: Send {
         None
     }
 
+    /// What tells the certificate that the other end showed from others of the same authority; `None` where it showed none.
+    /// For whoever keeps something in its name when the stream is gone: see [`Listener::is_revoked`].
+    fn certificate(&self) -> Option<String> {
+        None
+    }
+
     /// Whether descriptors, and with them shared memory, can travel.
     fn passes_descriptors(&self) -> bool;
 
@@ -108,4 +114,20 @@ pub trait Listener: Send {
 
     /// The address clients connect to, as they write it.
     fn address(&self) -> String;
+
+    /// Whether a certificate was revoked by whose authority clients come in here; see [`ByteStream::certificate`].
+    fn is_revoked(&self, certificate: &str) -> bool {
+        let _ = certificate;
+        false
+    }
+
+    /// Those who have connected here and have not shown yet who they are: each takes a descriptor.
+    fn strangers(&self) -> usize {
+        0
+    }
+
+    /// No descriptor is left: ends one of the [`Listener::strangers`], of whoever has the most of them. Whether there was one.
+    fn end_stranger(&mut self) -> bool {
+        false
+    }
 }

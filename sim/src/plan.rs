@@ -132,8 +132,9 @@ impl Plan {
     pub fn limits(&self) -> Limits {
         Limits {
             connections_max: 64,
+            own_connections_max: 64,
             connections_share_percent: 50,
-            answers_bytes_max: 1 << 30,
+            under_way_bytes_max: 1 << 30,
             greetings_max: 64,
             calls_max: self.calls_max,
             executables_max: self.executables_max,

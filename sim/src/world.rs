@@ -108,7 +108,7 @@ impl World {
         let pair = self.network.pair(self.plan.link()).expect("the plan's link can be made");
         let connection = self.node.add(pair.far);
         let now = self.network.now();
-        let caller = Caller { address: format!("client {index}"), rights: Rights::all("inherited") };
+        let caller = Caller { address: format!("client {index}"), rights: Rights::all("inherited"), certificate: None };
         let newcomer = Newcomer { caller, shares_memory: false, token: None, refusal: None };
         self.node.server.accepted(connection, newcomer, now);
         let module = index % self.plan.modules.max(1);

@@ -2,8 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::io::{ErrorKind as IoErrorKind, Read};
+use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use farcall_base::ErrorKind;
 use farcall_client::{Array, ArrayMut, Client};
@@ -73,4 +76,107 @@ fn memory_is_not_used_again_for_another_user() {
     }
     // Otherwise nothing was shown: memory is used again for the same user.
     assert!(again > 0, "no memory was used again");
+}
+
+/// A server that may have few files open, reached over all transports.
+struct FewFiles {
+    server: Server,
+    folder: Directory,
+    ports: [u16; 2],
+}
+
+impl FewFiles {
+    fn new(files: u32) -> FewFiles {
+        let folder = Directory::new();
+        authority(&folder.0.join("ca"), &["init", "--server", "localhost,127.0.0.1"]);
+        let ports = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port());
+        let at = |name: &str| folder.0.join(name).display().to_string();
+        let listen = [format!("unix:{}", at("socket")), format!("tls://127.0.0.1:{}", ports[0])];
+        let (loopback, credentials, token) = (format!("tcp:127.0.0.1:{}", ports[1]), at("ca/server.pem"), at("token"));
+        let options = [
+            ["--listen", &listen[0], "--listen", &listen[1], "--listen", &loopback],
+            ["--credentials", &credentials, "--token-file", &token, "--log-level", "off"],
+        ];
+        let limit = format!("--nofile={files}:{files}");
+        let server = Server::start_within(&["prlimit", &limit], Transport::Unix, &[battery(false)], &options.concat());
+        FewFiles { server: server.unwrap(), folder, ports }
+    }
+
+    fn user(&self, name: &str) -> PathBuf {
+        PathBuf::from(authority(&self.folder.0.join("ca"), &["user", name]))
+    }
+
+    fn enter(&self, user: &std::path::Path) -> Result<Client, farcall_client::Error> {
+        let address = format!("tls://127.0.0.1:{}", self.ports[0]).parse().unwrap();
+        Client::connect_to(&address, Some(user.to_owned()), Duration::from_secs(10))
+    }
+
+    /// The owner, and a user with a certificate, come and call, each time within a second.
+    fn lets_in(&self, user: &std::path::Path, what: &str) {
+        for _ in 0..5 {
+            for (who, enter) in [("owner", None), ("user", Some(user))] {
+                let since = Instant::now();
+                let client = enter.map_or_else(|| self.server.connect(), |user| self.enter(user));
+                call(&client.unwrap_or_else(|error| panic!("{what}, {who}: {error}")));
+                assert!(since.elapsed() < Duration::from_secs(1), "{what}, {who}: {:?}", since.elapsed());
+            }
+        }
+    }
+
+    /// While so many connections to a port stand open and say nothing, which are made anew when they end.
+    fn while_crowded(&self, port: u16, count: usize, then: impl FnOnce()) {
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| silent_crowd(port, count, &is_over));
+            std::thread::sleep(Duration::from_secs(1));
+            // Also when it panics, the crowd goes home.
+            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(then));
+            is_over.store(true, Ordering::Relaxed);
+            outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        });
+    }
+}
+
+fn silent_crowd(port: u16, count: usize, is_over: &AtomicBool) {
+    let mut held: Vec<TcpStream> = Vec::new();
+    while !is_over.load(Ordering::Relaxed) {
+        while held.len() < count
+            && let Ok(stream) = TcpStream::connect(("127.0.0.1", port))
+        {
+            stream.set_nonblocking(true).unwrap();
+            held.push(stream);
+        }
+        held.retain_mut(|stream| match stream.read(&mut [0; 4096]) {
+            Ok(count) => count > 0,
+            Err(error) => error.kind() == IoErrorKind::WouldBlock,
+        });
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn with_few_files(files: u32, crowd: usize) {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let own = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: own.maximum, ..own });
+    let server = FewFiles::new(files);
+    let (anna, bert) = (server.user("anna"), server.user("bert"));
+    server.lets_in(&bert, "nobody else");
+    server.while_crowded(server.ports[0], crowd, || server.lets_in(&bert, "strangers"));
+    server.while_crowded(server.ports[1], crowd, || server.lets_in(&bert, "users of the host without the token"));
+    let mut clients = Vec::new();
+    let refused = loop {
+        match server.enter(&anna) {
+            Ok(client) => clients.push(client),
+            Err(error) => break error,
+        }
+        assert!(clients.len() < files as usize / 4, "one user has {} connections", clients.len());
+    };
+    assert!(refused.to_string().contains("connections_share_percent"), "{refused}");
+    server.lets_in(&bert, "one user with a certificate");
+}
+
+#[test]
+fn where_few_files_may_be_open_crowds_keep_nobody_out() {
+    with_few_files(256, 400);
+    with_few_files(1024, 1300);
 }

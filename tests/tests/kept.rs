@@ -13,7 +13,7 @@ use std::time::Duration;
 use farcall_base::CallId;
 use farcall_client::idl::interface::Order;
 use farcall_client::{Array, CallOptions, Client, ErrorKind, Keep, KeptState, PendingCall};
-use farcall_tests::{Directory, Server, Transport, eventually, manifest, trouble};
+use farcall_tests::{Directory, Server, Transport, authority, eventually, manifest, trouble};
 
 const PATIENCE: Option<Duration> = Some(Duration::from_secs(20));
 /// More than travels inside a message.
@@ -55,6 +55,27 @@ fn is_right(client: &Client, id: CallId, elements: usize) -> bool {
     let mut expected = numbers(elements);
     expected[0] += 1.0;
     outputs.array::<f64>("x").unwrap() == expected
+}
+
+/// Of a user whose certificate was revoked nothing goes on: neither the call that runs nor those that wait.
+#[test]
+fn what_a_revoked_user_submitted_ends_and_never_begins() {
+    let folder = Directory::new();
+    let manifest = folder.write("farcall.toml", &manifest("executables_max = 1"));
+    let options = ["--manifest", manifest.to_str().unwrap()];
+    let server = Server::start(Transport::Tls, &[trouble(false)], &options);
+    let bert = std::path::PathBuf::from(authority(&server.authority(), &["user", "bert"]));
+    let address = server.address().parse().unwrap();
+    let client = Client::connect_to(&address, Some(bert), Duration::from_secs(10)).unwrap();
+    let before = server.client();
+    submit(&client, 4, 60_000, &keep(false));
+    submit(&client, 4, 60_000, &keep(false));
+    drop(client);
+    authority(&server.authority(), &["revoke", "bert"]);
+    // The one place is free long before the first of the two calls would be over.
+    let since = std::time::Instant::now();
+    assert!(is_right(&before, submit(&before, 4, 1, &keep(false)), 4));
+    assert!(since.elapsed() < Duration::from_secs(20), "{:?}", since.elapsed());
 }
 
 fn options_in(folder: &Path, more: &str) -> String {

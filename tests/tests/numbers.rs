@@ -2,14 +2,15 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::io::{ErrorKind as IoErrorKind, Read};
+use std::io::{ErrorKind as IoErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use farcall_client::{Argument, Array, ArrayMut, Client, ErrorKind};
-use farcall_tests::{Directory, Server, Transport, eventually, manifest, manifest_of, share};
+use farcall_tests::{Directory, Raw, Server, Transport, eventually, manifest, manifest_of, share};
+use farcall_wire::{FrameKind, Request};
 
 /// A memory cgroup of version 1 that a test may fill.
 struct MemoryCgroup(PathBuf);
@@ -175,6 +176,53 @@ fn strangers_without_the_token_keep_nobody_out() {
         assert_eq!(outcomes, vec![Ok(1); 10]);
         assert!(crowd.join().unwrap() > 0, "strangers were told to go");
     });
+}
+
+/// Questions and calls come faster than they are answered, and their client reads all answers.
+fn flood(server: &Server) {
+    let raw = Raw::greeted(server);
+    let reader = TcpStream::from(raw.socket().try_clone_to_owned().unwrap());
+    let mut writer = reader.try_clone().unwrap();
+    std::thread::scope(|scope| {
+        let reads = scope.spawn(move || {
+            let (mut reader, mut bytes) = (reader, vec![0; 1 << 20]);
+            reader.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
+            let since = Instant::now();
+            while since.elapsed() < Duration::from_secs(5) && reader.read(&mut bytes).is_ok_and(|count| count > 0) {}
+            let _ = reader.shutdown(std::net::Shutdown::Both);
+        });
+        let mut channel = 1;
+        let mut bytes = Vec::new();
+        while channel < 250_000 {
+            bytes.clear();
+            for _ in 0..200 {
+                bytes.extend(Raw::encoded(FrameKind::Request, channel, &Request::List));
+                channel += 2;
+            }
+            // It is told when it has had enough, and takes no more when the reader has gone.
+            if writer.write_all(&bytes).is_err() {
+                break;
+            }
+        }
+        reads.join().unwrap();
+    });
+}
+
+#[test]
+fn questions_that_come_faster_than_their_answers_cost_little_memory() {
+    let Some(cgroup) = MemoryCgroup::new("floods", 256 << 20) else { return skipped() };
+    let server = cgroup.serve(Transport::Tcp, &[]);
+    let client = server.client();
+    assert_eq!(twice(&client, 3).unwrap(), 9.0);
+    let before = peak_megabytes(server.pid());
+    std::thread::scope(|scope| {
+        (0..4).for_each(|_| drop(scope.spawn(|| flood(&server))));
+        // Others are answered meanwhile.
+        (0..3).for_each(|_| assert_eq!(twice(&server.client(), 3).unwrap(), 9.0));
+    });
+    let after = peak_megabytes(server.pid());
+    assert!(after < before + 64, "{before} MB became {after}");
+    assert_eq!(twice(&client, 3).unwrap(), 9.0);
 }
 
 fn peak_megabytes(pid: u32) -> u64 {

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use farcall_base::{Error, Result};
+use farcall_interfaces::open_files::open_files_max;
 use farcall_interfaces::stream::Listener;
 use farcall_interfaces::{owner, temporary};
 use farcall_spawner_jobs::{Dial, Gate, GateWish};
@@ -18,6 +19,8 @@ use crate::authority::{Kind, Order, Signer};
 
 /// Programs of a large job dial in at once.
 const HANDSHAKES_MAX: usize = 4096;
+/// Of all descriptors that there may be, what they take at most: one part in so many.
+const HANDSHAKES_PART: u64 = 8;
 const HANDSHAKE_MAX: Duration = Duration::from_secs(30);
 /// Time after which a host that answers nothing is given up.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
@@ -79,7 +82,7 @@ fn certified(wish: &GateWish<'_>, folder: Own) -> Result<JobGate> {
     write_private(&files.credentials, &signer.sign(&order)?.0)?;
     write_private(&files.revocations, &signer.revocations(std::iter::empty())?)?;
     let limits =
-        ListenerLimits { handshakes_max: HANDSHAKES_MAX, handshake_max: HANDSHAKE_MAX, silence_max: SILENCE_MAX };
+        ListenerLimits { handshakes_max: handshakes_max(), handshake_max: HANDSHAKE_MAX, silence_max: SILENCE_MAX };
     let listen = if through_launcher { LOOPBACK } else { wish.listen };
     let listener = farcall_transport_tls::Listener::bind(listen, 0, files, limits)?;
     let port = listener.port();
@@ -89,6 +92,12 @@ fn certified(wish: &GateWish<'_>, folder: Own) -> Result<JobGate> {
         false => (hosts.iter().map(|host| format!("tls://{}:{port}", bracketed(host))).collect(), None),
     };
     Ok(JobGate { listener: Box::new(listener), dial, bridge, signer: Some(signer), _folder: folder })
+}
+
+/// Handshakes of jobs at a time: those for which there are descriptors beside everything else.
+fn handshakes_max() -> usize {
+    let most = open_files_max().map_or(HANDSHAKES_MAX as u64, |files| files / HANDSHAKES_PART);
+    usize::try_from(most).map_or(HANDSHAKES_MAX, |most| most.clamp(1, HANDSHAKES_MAX))
 }
 
 /// What leads from a launcher to the port.

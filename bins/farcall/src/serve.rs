@@ -21,6 +21,7 @@ use std::time::Duration;
 use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_interfaces::directory::{self, DirectoryHandle};
+use farcall_interfaces::open_files::open_files_max;
 use farcall_interfaces::outlet;
 use farcall_kernel::{Manifest, Node, PluginDescription};
 use farcall_metrics::MetricsHandle;
@@ -175,6 +176,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     // A private server runs what its user would run as well without it.
     if !arguments.private {
         say_what_is_missing(&inspector);
+        say_what_was_cut(&options);
     }
     unknown.iter().for_each(|warning| notice(warning));
     if let Some(address) = metrics {
@@ -208,6 +210,15 @@ fn raise_descriptors() -> Result<()> {
                 )))
         }
         _ => Ok(()),
+    }
+}
+
+/// Limits that would take more descriptors than there are.
+fn say_what_was_cut(options: &farcall_rpc_server::Options) {
+    let files = open_files_max();
+    let crowds = options.crowds_fitting(files);
+    if let Some(files) = files.filter(|_| crowds != options.crowds()) {
+        notice(&format!("a process here may have {files} open files, which allows at a time: {crowds}"));
     }
 }
 

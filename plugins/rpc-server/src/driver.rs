@@ -247,7 +247,7 @@ impl Driver {
                 match event.data.u64() {
                     INBOX => {}
                     mark if mark < FIRST_CONNECTION => self.accept(mark as usize - 1),
-                    mark => self.receive(ConnectionId(mark)),
+                    mark => self.ready(ConnectionId(mark), event.flags),
                 }
                 if self.world.now().since(settled) >= SETTLE_AFTER {
                     self.settle();
@@ -346,6 +346,16 @@ impl Driver {
         let link = Link::new(stream, self.options.control_bytes_max, self.options.data_bytes_max);
         self.wires.insert(connection, Wire { link, interest, is_broken: false });
         Some(connection)
+    }
+
+    /// Something came, or left, or the other end is gone. Of one that is gone nothing is waited for that is not read now: its
+    /// socket would tell of it again and again.
+    fn ready(&mut self, connection: ConnectionId, flags: epoll::EventFlags) {
+        let is_gone = flags.intersects(epoll::EventFlags::HUP | epoll::EventFlags::ERR);
+        if is_gone && self.wires.contains_key(&connection) && self.server.is_clogged(connection) {
+            return self.close(connection);
+        }
+        self.receive(connection);
     }
 
     fn receive(&mut self, connection: ConnectionId) {

@@ -73,8 +73,9 @@ fn classes(generation: u64) -> Vec<Arc<PublishedRoutine>> {
 fn limits(script: &str) -> Limits {
     let mut limits = Limits {
         connections_max: 8,
+        own_connections_max: 8,
         connections_share_percent: 50,
-        answers_bytes_max: 1 << 30,
+        under_way_bytes_max: 1 << 30,
         greetings_max: 8,
         calls_max: 8,
         executables_max: 2,
@@ -110,13 +111,14 @@ fn limits(script: &str) -> Limits {
     for (name, value) in words.map(|word| word.split_once('=').unwrap()) {
         let value = value.parse().unwrap();
         match name {
-            "connections_max" => limits.connections_max = value,
+            "connections_max" => (limits.connections_max, limits.own_connections_max) = (value, value),
             "greetings_max" => limits.greetings_max = value,
             "calls_max" => limits.calls_max = value,
             "executables_max" => limits.executables_max = value,
             "call_bytes_max" => limits.call_bytes_max = Bytes(value as u64),
             "objects_max" => limits.objects_max = value,
             "objects_of_one_max" => limits.objects_of_one_max = value,
+            "under_way_bytes_max" => limits.under_way_bytes_max = value as u64,
             "audits" => limits.records = [Records::Failures, Records::All][value],
             "nesting_max" => limits.nesting_max = value as u32,
             "loading_ms" => limits.loading_max = Duration::from_millis(value as u64),
@@ -211,7 +213,16 @@ impl Play {
                 self.say_end();
             }
             // Eve may call these modules and no others from now on.
-            "grant" => self.server.grant(&table_of_eve(&words[1..])),
+            "grant" => self.server.grant(&mut self.memory, &table_of_eve(&words[1..])),
+            // The certificate of whoever showed one.
+            "revoke" => {
+                let all = self.server.certificates_of_kept();
+                all.iter().for_each(|certificate| self.server.revoke(&mut self.memory, certificate));
+            }
+            "no-descriptors" => {
+                let ended = self.server.make_room();
+                self.memory.said.push(format!("{ended:?} goes"));
+            }
             "farewell" => self.server.farewell(),
             "drained" => self.say_end(),
             "publish" => self.routines.extend(published(words[1], 3)),
@@ -242,7 +253,8 @@ impl Play {
                     true => rights_of_eve(),
                     false => Rights::all("uid 1"),
                 };
-                let caller = Caller { address: format!("client {client}"), rights };
+                let certificate = rest.contains(&"certificate").then(|| "0a".into());
+                let caller = Caller { address: format!("client {client}"), rights, certificate };
                 let shares_memory = !rest.contains(&"lasting");
                 self.server.accepted(client, Newcomer { caller, shares_memory, token, refusal }, now);
                 self.peers.comes_back(rest);

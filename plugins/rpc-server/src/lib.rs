@@ -5,6 +5,7 @@
 
 pub mod access;
 pub mod counters;
+mod descriptors;
 mod driver;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -24,12 +25,14 @@ use farcall_interfaces::fetcher::{self, FetcherHandle};
 use farcall_interfaces::jobs::JobsHandle;
 use farcall_interfaces::mailbox::{Port, Reply};
 use farcall_interfaces::memory::MemorySource;
+use farcall_interfaces::open_files::open_files_max;
 use farcall_interfaces::spawner::{self, SpawnerHandle};
 use farcall_interfaces::status::{self, StatusHandle};
 use farcall_interfaces::stream::{ByteStream, Listener, Proof};
 use farcall_kernel::{Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox};
 use farcall_wire::{ModuleReport, Order};
 
+pub use descriptors::Crowds;
 pub use driver::moment;
 pub use driver::results::folder_of as results_folder;
 pub use options::{LogFormat, LogLevel, Options};
@@ -163,7 +166,7 @@ pub fn plugin(construct: fn(&farcall_kernel::Options) -> Result<Box<dyn Plugin>>
 /// # Errors
 /// `InvalidSource` for wrong options.
 pub fn construct(options: &farcall_kernel::Options, transports: Transports) -> Result<Box<dyn Plugin>> {
-    Ok(Box::new(RpcServer { options: Options::read(options)?, transports }))
+    Ok(Box::new(RpcServer { options: Options::read(options)?.fitting(open_files_max()), transports }))
 }
 
 struct RpcServer {

@@ -9,6 +9,7 @@ use farcall_wire::HelloLimits;
 use serde::Deserialize;
 
 use crate::access::{self, Entry};
+use crate::descriptors::Crowds;
 use crate::state::{KeepLimits, Limits, Records};
 
 /// Of the memory that there is, what the arrays of one call may have where the manifest does not say: its executable needs
@@ -20,8 +21,9 @@ const CLIENT_EIGHTHS: u64 = 5;
 /// The same for argument memory in all: others have room beside one client.
 const ARGUMENT_EIGHTHS: u64 = 6;
 
-/// The part of the memory that there is which answers may take that one user does not read.
-const ANSWERS_PART: u64 = 32;
+/// The part of the memory that there is which questions, open calls and answers that nobody has read yet may take, of all
+/// clients together.
+const UNDER_WAY_PART: u64 = 32;
 
 /// What is worth a line in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
@@ -81,6 +83,9 @@ pub struct Options {
     pub log_lines_max: u64,
     pub counters_max: usize,
     pub connections_max: usize,
+    /// As the manifest says, where `connections_max` was cut.
+    #[serde(skip)]
+    own_connections_max: usize,
     pub connections_share_percent: u64,
     pub greetings_max: usize,
     pub calls_max: usize,
@@ -141,6 +146,7 @@ impl Default for Options {
             log_lines_max: 200,
             counters_max: 1000,
             connections_max: 10_240,
+            own_connections_max: 0,
             connections_share_percent: 50,
             greetings_max: 1024,
             calls_max: 262_144,
@@ -223,6 +229,25 @@ impl Options {
         Ok(read)
     }
 
+    /// What takes descriptors, at a time.
+    pub fn crowds(&self) -> Crowds {
+        let Options { handshakes_max, greetings_max, connections_max, .. } = *self;
+        Crowds { handshakes_max, greetings_max, connections_max }
+    }
+
+    /// The same as a process takes it that may have so many files open.
+    pub fn crowds_fitting(&self, files: Option<u64>) -> Crowds {
+        let addresses = self.listen.iter().filter(|address| address.starts_with("tls://")).count();
+        self.crowds().fitting(files, addresses)
+    }
+
+    /// With limits that so many open files allow; the reserve is there for the server's own user, who is not bound by them.
+    pub fn fitting(self, files: Option<u64>) -> Options {
+        let Crowds { handshakes_max, greetings_max, connections_max } = self.crowds_fitting(files);
+        let own_connections_max = self.connections_max;
+        Options { handshakes_max, greetings_max, connections_max, own_connections_max, ..self }
+    }
+
     /// Largest sum of one call's arrays: as the manifest says, or half of the memory that there is.
     pub fn call_bytes_max(&self) -> u64 {
         said_or(self.call_bytes_max, machine_memory().eighths(CALL_EIGHTHS))
@@ -244,8 +269,9 @@ impl Options {
         let processors = std::thread::available_parallelism().map_or(2, std::num::NonZero::get).max(2);
         Limits {
             connections_max: self.connections_max,
+            own_connections_max: self.own_connections_max.max(self.connections_max),
             connections_share_percent: self.connections_share_percent.min(100),
-            answers_bytes_max: machine_memory().bytes / ANSWERS_PART,
+            under_way_bytes_max: machine_memory().bytes / UNDER_WAY_PART,
             greetings_max: self.greetings_max,
             calls_max: self.calls_max,
             executables_max: if self.executables_max == 0 { processors } else { self.executables_max },

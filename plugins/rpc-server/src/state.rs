@@ -18,7 +18,9 @@ mod callbacks;
 mod calls;
 mod keeping;
 mod known;
+mod large;
 mod launched;
+mod limits;
 mod memory;
 mod nesting;
 mod objects;
@@ -26,19 +28,19 @@ mod passing;
 mod records;
 mod returning;
 mod starts;
+mod under_way;
 mod waiting;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
 
-use farcall_base::{Bytes, CallId, ChannelId, ConnectionId, Crowd, Error, ExecutableId, Instant};
+use farcall_base::{CallId, ChannelId, ConnectionId, Crowd, Error, ExecutableId, Instant};
 use farcall_call::{Channels, Connection};
 use farcall_idl::layout::CallLayout;
 use farcall_interfaces::directory::ExecutableImage;
 use farcall_interfaces::spawner::ExecutableLimits;
-use farcall_wire::{HelloLimits, JobStatus, Keep, Open};
+use farcall_wire::{JobStatus, Keep, Open};
 
 use crate::access::Rights;
 use crate::counters::{Counters, NameNumber, RowNumber};
@@ -49,7 +51,9 @@ pub use keeping::{
     Accepted, Finished, KeepLimits, Kept, KeptCalls, OVERHEAD, Outcome, Recorded, ResultsOrder, Resuming, Written,
 };
 pub use known::Known;
+pub use large::{Large, LargeQuestions};
 pub use launched::Launched;
+pub use limits::Limits;
 pub use memory::{MemoryId, MemorySource, OwnMemory, ResultFiles};
 pub use nesting::{Nest, Nesting};
 pub use objects::{Due, Hold, HoldNumber, Object, Objects, Release, ReleaseNumber, Standing};
@@ -57,63 +61,12 @@ pub(crate) use passing::{FREE_BYTES, Passing};
 pub use records::{AuditRecord, AuditedCall, Records};
 pub use returning::{ClientKey, Returning};
 pub(crate) use starts::Starts;
+pub use under_way::{Asked, PrincipalNumber, UnderWay};
 pub use waiting::{Turn, WaitingLine};
 pub use words::argument_word;
 
-/// The server's limits, each named in the manifest.
-#[derive(Clone, Debug)]
-pub struct Limits {
-    /// Connections at once, executables' included.
-    pub connections_max: usize,
-    /// Of these, what one user with a certificate may have.
-    pub connections_share_percent: u64,
-    /// Bytes of answers that wait to be read by one user, on all connections together.
-    pub answers_bytes_max: u64,
-    /// Connections at once whose clients have not said Hello.
-    pub greetings_max: usize,
-    /// Calls at once, waiting and running.
-    pub calls_max: usize,
-    /// Executables at once, of all modules.
-    pub executables_max: usize,
-    /// Largest sum of one call's arrays.
-    pub call_bytes_max: Bytes,
-    /// Time that an idle executable stays while calls wait for further executables of other modules.
-    pub executable_idle: Duration,
-    /// Executables of pools that launchers start elsewhere, at a time.
-    pub launched_max: usize,
-    /// Time without a call after which such a one ends.
-    pub launched_idle: Duration,
-    /// Routines whose interfaces are kept at hand.
-    pub routines_max: usize,
-    /// Time that an executable has to end politely when its call is cancelled.
-    pub stop_grace: Duration,
-    /// Time that a routine whose code asks for it has to end by itself when its call is cancelled.
-    pub cancel_grace: Duration,
-    /// Time that a peer has to say Hello.
-    pub greeting_max: Duration,
-    /// Time that an executable has to load its module.
-    pub loading_max: Duration,
-    /// Time for which a client may neither send the arguments nor take the results that it owes.
-    pub stall_max: Duration,
-    /// What each connection may do.
-    pub hello: HelloLimits,
-    /// Whether compressed data is taken and may be sent.
-    pub compresses: bool,
-    /// Which records somebody keeps.
-    pub records: Records,
-    /// Rows of who called what that are counted apart.
-    pub counters_max: usize,
-    /// How deep calls may stand in one another; 0: routines call none.
-    pub nesting_max: u32,
-    /// Which calls go on without their clients, and how much is kept for these.
-    pub keep: KeepLimits,
-    /// Objects at once; 0: none are held.
-    pub objects_max: usize,
-    /// Objects of one principal at once.
-    pub objects_of_one_max: usize,
-    /// The longest lease of an object.
-    pub object_lease_max: Duration,
-}
+/// Of `under_way_bytes_max`, what one user with a certificate may have, in percent.
+const UNDER_WAY_SHARE_PERCENT: u64 = 50;
 
 /// Which module, in which version, and for calls of how many ranks; 0 where that is not asked for.
 pub type ModuleKey = Arc<(String, u64, u32)>;
@@ -138,6 +91,8 @@ pub struct Caller {
     pub address: String,
     /// What it may do.
     pub rights: Rights,
+    /// What tells the certificate that it showed from others, if it showed one.
+    pub certificate: Option<Arc<str>>,
 }
 
 /// Somebody who connected.
@@ -178,6 +133,12 @@ pub struct Peer {
     pub inside: Option<CallKey>,
     /// What becomes of its calls if the connection is lost.
     pub resuming: Resuming,
+    /// Its principal's place among those that have something under way; `None` for executables.
+    pub number: Option<PrincipalNumber>,
+    /// What it has under way.
+    pub asked: Asked,
+    /// Questions whose answers are large.
+    pub large: LargeQuestions,
 }
 
 /// How far an executable has come.
@@ -385,8 +346,8 @@ pub struct State {
     pub(crate) peers: BTreeMap<ConnectionId, Peer>,
     /// Clients that have not said Hello, by principal.
     pub(crate) newcomers: Crowd<String, ()>,
-    /// Connections of clients, by principal.
-    connections: BTreeMap<String, usize>,
+    /// What clients have under way, by principal.
+    pub(crate) under_way: UnderWay,
     /// When patience with peers ends: see [`Peer::patience_until`].
     pub(crate) patience: BTreeSet<(Instant, ConnectionId)>,
     /// Peers that began to leave since the last tick.
@@ -418,6 +379,8 @@ pub struct State {
     pub(crate) actions: VecDeque<Action>,
     pub(crate) touched: BTreeSet<ConnectionId>,
     pub(crate) next: u64,
+    /// Bytes of the frame that came last: what a question counts.
+    pub(crate) frame_bytes: u64,
     /// Orders that are being carried out: who gave them, and what they are in words.
     pub(crate) orders: BTreeMap<(ConnectionId, ChannelId), (Arc<Caller>, String)>,
     pub(crate) counters: Counters,
@@ -441,12 +404,12 @@ impl State {
         State {
             orders: BTreeMap::new(),
             counters: Counters::new(limits.counters_max),
+            under_way: UnderWay::new(limits.under_way_bytes_max),
             limits,
             product: concat!("farcall ", env!("CARGO_PKG_VERSION")).to_owned(),
             host,
             peers: BTreeMap::new(),
             newcomers: Crowd::default(),
-            connections: BTreeMap::new(),
             patience: BTreeSet::new(),
             leaving: Vec::new(),
             executables: BTreeMap::new(),
@@ -468,6 +431,7 @@ impl State {
             actions: VecDeque::new(),
             touched: BTreeSet::new(),
             next: 1,
+            frame_bytes: 0,
             nest: None,
             kept: KeptCalls::default(),
             instance: None,
@@ -499,6 +463,7 @@ impl State {
         let empty = self.pools.values().any(|pool| pool.alive == 0);
         let tables = [
             ("clients", clients),
+            ("bytes under way", self.under_way.bytes() > 0),
             ("calls", !self.calls.is_empty()),
             ("sending", !self.sending.is_empty()),
             ("callbacks", !self.callbacks.is_empty()),
@@ -553,10 +518,12 @@ impl State {
     }
 
     /// Enters a peer; its patience counts from now on.
-    pub(crate) fn add_peer(&mut self, connection: ConnectionId, peer: Peer) {
+    pub(crate) fn add_peer(&mut self, connection: ConnectionId, mut peer: Peer) {
         self.patience.extend(peer.patience_until.map(|until| (until, connection)));
         if let PeerKind::Client { .. } = peer.kind {
-            *self.connections.entry(peer.caller.rights.principal().to_owned()).or_default() += 1;
+            let rights = &peer.caller.rights;
+            let percent = if rights.owns_server() { 100 } else { UNDER_WAY_SHARE_PERCENT };
+            peer.number = Some(self.under_way.join(rights.principal(), percent));
         }
         self.peers.insert(connection, peer);
         self.touched.insert(connection);
@@ -568,19 +535,15 @@ impl State {
         self.touched.remove(&connection);
         self.newcomers.remove(connection.0);
         let peer = self.peers.remove(&connection)?;
-        let principal = peer.caller.rights.principal();
-        if let (PeerKind::Client { .. }, Some(count)) = (&peer.kind, self.connections.get_mut(principal)) {
-            *count -= 1;
-            if *count == 0 {
-                self.connections.remove(principal);
-            }
+        if let Some(number) = peer.number {
+            self.under_way.leave(connection, number, &peer.asked);
         }
         Some(peer)
     }
 
     /// Connections of a principal's clients, newcomers and those that leave included.
     pub(crate) fn connections_of(&self, principal: &str) -> usize {
-        self.connections.get(principal).copied().unwrap_or(0)
+        self.under_way.connections_of(principal)
     }
 
     /// When something is due from a peer, if anything is.

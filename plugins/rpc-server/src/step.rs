@@ -5,6 +5,7 @@
 
 mod administer;
 mod audit;
+mod behind;
 mod callback;
 mod cancel;
 mod check;
@@ -14,6 +15,7 @@ mod executable;
 mod fetch;
 mod files;
 mod keep;
+mod large;
 mod line;
 mod nest;
 mod newcomers;
@@ -23,10 +25,12 @@ mod place;
 mod pool;
 mod ranks;
 mod resume;
+mod revoked;
 mod stall;
 mod status;
 mod survive;
 mod translate;
+mod under_way;
 
 use std::ops::Range;
 
@@ -96,6 +100,9 @@ pub trait Surroundings {
 /// Bytes of answers that may wait on any connection.
 const ANSWERS_LEAST: usize = 64 << 10;
 
+/// Actions for which there is room all the time.
+const ACTIONS_KEPT: usize = 1024;
+
 /// Bytes of answers that may wait on each of so many connections of one user: what a reader that does not read costs must
 /// not grow with the connections that it opens.
 fn answers_share(all: u64, connections: usize) -> usize {
@@ -147,7 +154,12 @@ impl Server {
 
     /// The next thing to do.
     pub fn poll_action(&mut self) -> Option<Action> {
-        self.state.actions.pop_front()
+        let action = self.state.actions.pop_front();
+        if action.is_none() && self.state.actions.capacity() > ACTIONS_KEPT {
+            // What a crowd made long is given back.
+            self.state.actions = Default::default();
+        }
+        action
     }
 
     /// Whether both ends of a connection named a feature.
@@ -200,10 +212,12 @@ impl Server {
         self.state.peers.get(&connection).is_some_and(|peer| {
             let waiting = peer.connection.answers_bytes();
             let is_beyond_share = || {
-                let connections = self.state.connections_of(peer.caller.rights.principal());
-                waiting > answers_share(self.state.limits.answers_bytes_max, connections)
+                let connections = peer.number.map_or(1, |number| self.state.under_way.connections(number));
+                waiting > answers_share(self.state.limits.under_way_bytes_max, connections)
             };
-            peer.connection.is_clogged() || (waiting > ANSWERS_LEAST && is_beyond_share())
+            self.state.under_way.is_paused(connection)
+                || peer.connection.is_clogged()
+                || (waiting > ANSWERS_LEAST && is_beyond_share())
         })
     }
 
@@ -221,6 +235,7 @@ impl Server {
         let Some(peer) = self.state.peers.get_mut(&connection).filter(|peer| !peer.leaving) else { return Ok(()) };
         peer.connection.handle_control(header, body)?;
         self.state.touched.insert(connection);
+        self.state.frame_bytes = u64::from(header.length);
         self.handle_events(surroundings, connection)
     }
 
@@ -318,6 +333,7 @@ impl Server {
                 }
                 self.end_lasting(surroundings.now(), connection, &resuming);
                 self.keep_held(surroundings, peer.caller.rights.principal(), resuming);
+                self.forget_large(surroundings, peer.number, &peer.large);
                 self.forget_nest(connection, peer.inside);
                 self.settle(surroundings, connection);
                 // What a routine holds for itself goes with its call.
@@ -344,6 +360,7 @@ impl Server {
             self.state.starts.next().into_iter().chain(self.state.kept.next_due()).chain(self.state.passing.next_due());
         let object = self.state.objects.next();
         let all = patience.into_iter().chain(deadline).chain(look).chain(place).chain(start).chain(object);
+        let all = all.chain(self.state.under_way.next_look());
         all.chain(self.next_grace()).chain(self.next_stall_check()).min()
     }
 
@@ -364,6 +381,7 @@ impl Server {
         self.end_idle_launched(now);
         self.end_graces(surroundings, now);
         self.end_newcomers();
+        self.look_at_paused(now);
         self.start_executables(now);
         if self.next_stall_check().is_some_and(|at| at <= now) {
             self.end_stalled(surroundings);

@@ -44,6 +44,8 @@ pub const CLOGGED_BYTES: usize = 4 << 20;
 /// read; a polite owner never gets here.
 pub const ANSWERS_BYTES_MAX: usize = 64 << 20;
 
+/// Frames that wait for which there is room all the time.
+const WAITING_KEPT: usize = 256;
 /// Bodies whose memory is kept, and bytes of one.
 const USED_MAX: usize = 8;
 const USED_BYTES_MAX: usize = 4096;
@@ -236,6 +238,10 @@ impl Connection {
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
         if let Some(waiting) = self.waiting.pop_front() {
             return Some(self.transmit_control(waiting));
+        }
+        if self.waiting.capacity() > WAITING_KEPT {
+            // What somebody who did not read made long is given back.
+            self.waiting = VecDeque::new();
         }
         if self.closing {
             return None;

@@ -106,11 +106,6 @@ impl Listener {
         self.address.port()
     }
 
-    /// Handshakes underway.
-    pub fn strangers(&self) -> usize {
-        self.pending.len()
-    }
-
     #[cfg(test)]
     pub(crate) fn waiting(&self) -> usize {
         self.known.len()
@@ -309,5 +304,21 @@ impl stream::Listener for Listener {
     fn address(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         format!("tls://{host}:{}", self.address.port())
+    }
+
+    fn is_revoked(&self, certificate: &str) -> bool {
+        self.revocations.lists(certificate)
+    }
+
+    fn strangers(&self) -> usize {
+        self.pending.len()
+    }
+
+    fn end_stranger(&mut self) -> bool {
+        let ended = self.pending.evict();
+        if let Some(PendingHandshake { peer, .. }) = &ended {
+            self.refuse(crowded(self.limits.handshakes_max), *peer);
+        }
+        ended.is_some()
     }
 }

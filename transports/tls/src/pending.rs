@@ -110,7 +110,8 @@ impl PendingHandshakes {
         self.table.insert(number, pending);
     }
 
-    fn evict(&mut self) -> Option<PendingHandshake> {
+    /// Takes out the one that goes when there is no room.
+    pub fn evict(&mut self) -> Option<PendingHandshake> {
         let has_more_than_its_share = self.known.len() > self.handshakes_max / KNOWN_SHARE;
         let crowd =
             if has_more_than_its_share || self.strangers.is_empty() { &mut self.known } else { &mut self.strangers };

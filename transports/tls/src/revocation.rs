@@ -91,6 +91,11 @@ impl Revocations {
         self.presented.take()
     }
 
+    /// Whether the list has a certificate, by what [`Guard::certificate`] said of it.
+    pub fn lists(&self, certificate: &str) -> bool {
+        self.look(LOOK_SHARED).trust.revoked.iter().any(|serial| hexadecimal(serial) == certificate)
+    }
+
     fn is_revoked(&self, serial: &[u8], age: Duration) -> bool {
         self.look(age).trust.revoked.contains(serial)
     }
@@ -148,6 +153,10 @@ pub(crate) fn serials(list: &CertificateRevocationListDer<'_>) -> Result<HashSet
     Ok(list.iter_revoked_certificates().map(|revoked| revoked.raw_serial().to_vec()).collect())
 }
 
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Watches over one connection: its certificate may be revoked, or expire, while it is open.
 pub struct Guard {
     revocations: Arc<Revocations>,
@@ -158,6 +167,11 @@ impl Guard {
     /// Over a connection whose other end showed `certificate`.
     pub fn new(revocations: Arc<Revocations>, certificate: Certificate) -> Guard {
         Guard { revocations, certificate }
+    }
+
+    /// What tells its certificate from others of the same authority.
+    pub fn certificate(&self) -> String {
+        hexadecimal(&self.certificate.serial)
     }
 
     /// Whether the connection may go on, by what the files said within the last second: cheap enough for every message.

@@ -225,6 +225,10 @@ impl<E: Engine> ByteStream for TlsByteStream<E> {
         self.guard.as_ref().map(Guard::check_now)
     }
 
+    fn certificate(&self) -> Option<String> {
+        self.guard.as_ref().map(Guard::certificate)
+    }
+
     fn passes_descriptors(&self) -> bool {
         false
     }

@@ -24,6 +24,7 @@ impl Driver {
                 Ok(None) => return,
                 // A client that is gone already, or that the transport turned away.
                 Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => self.turned_away(error),
+                Err(error) if is_out_of_descriptors(&error) && self.make_room() => {}
                 Err(error) => return self.turn_away(index, &error),
             }
         }
@@ -45,7 +46,7 @@ impl Driver {
         let mut owns_server = true;
         let (token, stranger, name) = match peer.proof {
             // A routine's process that got this far has the server's user and none of its rights.
-            Proof::User { uid, pid } if uid == own && (self.transports.was_started_here)(pid) => {
+            Proof::User { uid, pid } if uid == own && self.was_started_here(pid) => {
                 owns_server = false;
                 (None, None, access::STARTED_HERE.to_owned())
             }
@@ -59,16 +60,28 @@ impl Driver {
             Proof::Inherited | Proof::Address => (None, None, "inherited".to_owned()),
         };
         let shares = stream.passes_descriptors();
+        let certificate = stream.certificate().map(Into::into);
         let Some(connection) = self.add(stream) else { return };
         let rights = access::rights(&self.options.access, &Principal { name: name.clone(), owns_server });
         self.tell_of(connection, "opened", &name, Some(&peer.address));
         self.world.set_principal(connection, name);
         let now = self.world.now();
-        let caller = Caller { address: peer.address, rights };
+        let caller = Caller { address: peer.address, rights, certificate };
         let newcomer = Newcomer { caller, shares_memory: shares, token, refusal: stranger.or(refusal) };
         self.server.accepted(connection, newcomer, now);
         // What came with the end of a handshake lies in the stream already.
         self.again.push(connection);
+    }
+
+    /// Whether a process was started by this one. To ask takes a descriptor, which may be the last but one: whoever cannot
+    /// be told from a routine has none of its owner's rights.
+    fn was_started_here(&mut self, pid: u32) -> bool {
+        let had_spare = self.spare.take().is_some();
+        let was = (self.transports.was_started_here)(pid);
+        if had_spare {
+            self.spare = spare_descriptor();
+        }
+        was
     }
 
     /// The routine of an executable calls others: it is a client of ours, at the other end of what came.
@@ -93,6 +106,25 @@ impl Driver {
             outcome,
             ..Life::default()
         });
+    }
+
+    /// No descriptor is left for another connection: whoever has the most of them loses one, first those who have not said
+    /// who they are. Whether there is one now.
+    fn make_room(&mut self) -> bool {
+        if self.endings.close_all() {
+            return true;
+        }
+        let most = self.listeners.iter_mut().max_by_key(|listener| listener.strangers());
+        if most.is_some_and(|listener| listener.end_stranger()) {
+            return true;
+        }
+        let Some(connection) = self.server.make_room() else { return false };
+        // It is told why as far as its socket takes that now.
+        self.flush(connection);
+        if self.wires.contains_key(&connection) {
+            self.close(connection);
+        }
+        true
     }
 
     /// There are no descriptors or no memory for another connection. The next client is told so in the place of the
@@ -131,6 +163,12 @@ impl Driver {
 
 pub(super) fn spare_descriptor() -> Option<std::fs::File> {
     std::fs::File::open("/dev/null").ok()
+}
+
+fn is_out_of_descriptors(error: &std::io::Error) -> bool {
+    use rustix::io::Errno;
+    let errno = Errno::from_io_error(error);
+    errno.is_some_and(|errno| errno == Errno::MFILE || errno == Errno::NFILE)
 }
 
 fn out_of_descriptors(error: &std::io::Error) -> Error {

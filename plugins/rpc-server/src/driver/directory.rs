@@ -43,7 +43,11 @@ impl Driver {
     /// What there is.
     pub(super) fn readmit(&mut self, routines: Result<Vec<Arc<PublishedRoutine>>>) {
         match routines {
-            Ok(routines) => self.server.readmit(&mut self.world, &routines, &self.options.access),
+            Ok(routines) => {
+                // Of those that are taken up now, some may be of callers who lost their certificates meanwhile.
+                self.look_at_kept();
+                self.server.readmit(&mut self.world, &routines, &self.options.access);
+            }
             Err(_) => self.server.readmit_later(self.world.now()),
         }
     }

@@ -35,6 +35,11 @@ impl Endings {
         self.sockets.values().map(|(_, until)| *until).min()
     }
 
+    /// Closes all of them; whether there were any.
+    pub fn close_all(&mut self) -> bool {
+        !std::mem::take(&mut self.sockets).is_empty()
+    }
+
     /// Closes what is due.
     pub fn close_due(&mut self, now: Instant) {
         self.sockets.retain(|_, (_, until)| *until > now);

@@ -67,7 +67,7 @@ impl Driver {
             }
             Control::Published => self.server.published(self.world.now()),
             Control::Grant(table) => {
-                self.server.grant(&table);
+                self.server.grant(&mut self.world, &table);
                 self.options.access = table;
             }
             Control::Farewell(reply) => {

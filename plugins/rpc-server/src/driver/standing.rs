@@ -19,6 +19,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(900);
 #[derive(Default)]
 pub struct Standings {
     connections: BTreeSet<ConnectionId>,
+    /// Whether calls go on for somebody who showed a certificate, without his connection perhaps.
+    has_kept: bool,
     next: Option<Instant>,
 }
 
@@ -34,7 +36,20 @@ impl Standings {
     /// It is over.
     pub fn forget(&mut self, connection: ConnectionId) {
         self.connections.remove(&connection);
-        if self.connections.is_empty() {
+        self.sleep_if_none();
+    }
+
+    /// Whether calls are kept for those who showed certificates.
+    pub fn keep(&mut self, has_kept: bool, now: Instant) {
+        if self.has_kept != has_kept {
+            self.has_kept = has_kept;
+            self.next.get_or_insert(now + LOOK_EVERY);
+            self.sleep_if_none();
+        }
+    }
+
+    fn sleep_if_none(&mut self) {
+        if self.connections.is_empty() && !self.has_kept {
             self.next = None;
         }
     }
@@ -46,13 +61,24 @@ impl Standings {
 }
 
 impl Driver {
+    /// Ends the calls that are kept for those whose certificates were revoked.
+    pub(super) fn look_at_kept(&mut self) {
+        for certificate in self.server.certificates_of_kept() {
+            if self.listeners.iter().any(|listener| listener.is_revoked(&certificate)) {
+                self.server.revoke(&mut self.world, &certificate);
+            }
+        }
+    }
+
     /// Tells those who lost their standing why, and closes their connections, which ends their calls.
     pub(super) fn look_at_standings(&mut self) {
         let now = self.world.now();
+        self.standings.keep(self.server.has_certificates_of_kept(), now);
         if self.standings.next.is_none_or(|at| at > now) {
             return;
         }
         self.standings.next = Some(now + LOOK_EVERY);
+        self.look_at_kept();
         for connection in self.standings.connections.iter().copied().collect::<Vec<_>>() {
             let standing = self.wires.get(&connection).and_then(|wire| wire.link.stream().standing());
             let Some(Err(error)) = standing else { continue };

@@ -360,6 +360,10 @@ impl FrameHandler for Taking<'_> {
         Ok(())
     }
 
+    fn is_full(&self) -> bool {
+        self.server.is_clogged(self.connection)
+    }
+
     fn data_space(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Space>> {
         let Some(place) = self.server.place(self.connection, header, done)? else { return Ok(None) };
         let memory = if place.offset == 0 { self.server.memory_of(self.connection, &place) } else { None };

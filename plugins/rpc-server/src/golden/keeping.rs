@@ -146,10 +146,15 @@ impl Play {
         let ended = Error::new(ErrorKind::ShuttingDown, "run a routine", "the server ended while it ran");
         let was = match &words[2..] {
             ["waits", request @ ..] => Was::Waiting(Box::new(Accepted {
-                open: open(id, request, &self.routines),
+                open: open(
+                    id,
+                    &request.iter().copied().filter(|word| *word != "certificate").collect::<Vec<_>>(),
+                    &self.routines,
+                ),
                 written: Written { routine: request[0].to_owned(), ..written.clone() },
                 address: "client 1".to_owned(),
                 owns_server: true,
+                certificate: request.contains(&"certificate").then(|| "0a".into()),
                 on_object: false,
                 has_begun: false,
             })),

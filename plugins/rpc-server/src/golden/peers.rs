@@ -299,6 +299,10 @@ impl Peers {
     fn carry_to_server(&mut self, server: &mut Server, memory: &mut Memory, connection: ConnectionId) -> bool {
         let mut moved = false;
         while let Some(other) = self.others.get_mut(&connection).filter(|other| !other.mute && !other.cut) {
+            // As the driver does.
+            if server.is_clogged(connection) {
+                break;
+            }
             // A peer that holds its data back still sends control frames: they come first.
             if other.held && other.machine.waiting_bytes() == 0 {
                 let Some(left) = other.frames.checked_sub(1) else { break };

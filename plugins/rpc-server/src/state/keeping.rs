@@ -4,7 +4,8 @@
 //! - A call that an earlier server accepted and never began is `Parked`, and stands in `parked` in its order, until it is in
 //!   the tables of this one or has failed.
 //! - An outcome that is to survive the server is `Ended` until it is on the disk, and `Stored` from then on.
-//! - What is counted as kept, by principal, is what the entries say, and nothing else.
+//! - What is counted as kept, by principal, is what the entries say, and nothing else; what connections hold is counted
+//!   beside it, and counts for its principal's share too, but makes room for what somebody asked to be kept.
 //! - An outcome's memory is released when nothing sends it and nothing keeps it any more.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -151,6 +152,8 @@ pub struct Kept {
     pub expires: Option<Instant>,
     /// Who waits for the outcome until that is in the results folder.
     pub waits: Option<(ConnectionId, ChannelId)>,
+    /// The certificate that its caller showed, if any.
+    pub certificate: Option<Arc<str>>,
     /// What the results folder says of it while it is not over.
     pub recorded: Recorded,
     /// Whether its outcome is being written to the results folder.
@@ -208,13 +211,21 @@ pub struct KeptCalls {
     calls: HashMap<CallId, Kept>,
     due: BTreeSet<(Instant, CallId)>,
     all: Use,
+    /// Those that are not over and whose callers showed a certificate, which may be revoked.
+    certified: BTreeSet<CallId>,
     by_principal: BTreeMap<String, Use>,
-    /// Bytes of outcomes of connections that are there, whose clients have not said that they have them.
-    pub held_bytes: u64,
+    /// Bytes of outcomes of connections that are there, whose clients have not said that they have them; of all, and by
+    /// principal.
+    held_bytes: u64,
+    held: BTreeMap<String, u64>,
     /// Those who may come back.
     pub clients: Returning,
     /// Calls that an earlier server accepted and this one has not taken up yet, in their order.
     pub parked: VecDeque<CallId>,
+    /// Calls of an earlier server whose arguments are being read: they are about to stand in line.
+    pub loading: BTreeSet<CallKey>,
+    /// Calls that came since, and stand behind those that are parked or being loaded.
+    pub behind: VecDeque<CallKey>,
     /// Those who ask for a call that is parked: on which channel, and whether they want to know what it was.
     pub asking: Vec<(CallId, (ConnectionId, ChannelId), bool)>,
     /// Calls whose files cannot be read, and why.
@@ -225,6 +236,8 @@ pub struct KeptCalls {
     pub retry_after: Duration,
     /// When parked calls are looked at again for which there was no memory.
     pub readmit_at: Option<Instant>,
+    /// Whether those that came since pass them meanwhile.
+    pub lets_by: bool,
     /// Whether all that is to be published when the server starts is.
     pub all_published: bool,
     /// When parked calls fail whose routines are not published.
@@ -249,6 +262,47 @@ impl KeptCalls {
         self.calls.is_empty() && self.held_bytes == 0
     }
 
+    /// Whether connections hold anything.
+    pub fn has_held(&self) -> bool {
+        self.held_bytes > 0
+    }
+
+    /// A connection of a principal's holds so much more.
+    pub fn hold(&mut self, principal: &str, bytes: u64) {
+        self.held_bytes += bytes;
+        match self.held.get_mut(principal) {
+            Some(held) => *held += bytes,
+            None => drop(self.held.insert(principal.to_owned(), bytes)),
+        }
+    }
+
+    /// It holds so much less.
+    pub fn hold_less(&mut self, principal: &str, bytes: u64) {
+        self.held_bytes -= bytes;
+        if let Some(held) = self.held.get_mut(principal) {
+            *held -= bytes;
+            if *held == 0 {
+                self.held.remove(principal);
+            }
+        }
+    }
+
+    /// Whose connections hold the most, where what they hold leaves no room for so many bytes that are to be kept in memory.
+    pub fn holds_too_much(&self, bytes: u64, limits: &KeepLimits) -> Option<&str> {
+        let all = self.all.memory.saturating_add(self.held_bytes).saturating_add(bytes);
+        let most = self.held.iter().max_by_key(|(_, held)| **held);
+        most.filter(|_| all > limits.memory_bytes_max).map(|(principal, _)| principal.as_str())
+    }
+
+    /// Whether a connection of this principal's may hold so many bytes more.
+    pub fn may_hold(&self, principal: &str, bytes: u64, limits: &KeepLimits) -> bool {
+        let kept = self.by_principal.get(principal).map_or(0, |mine| mine.memory);
+        let mine = kept.saturating_add(self.held.get(principal).copied().unwrap_or(0));
+        let all = self.all.memory.saturating_add(self.held_bytes);
+        all.saturating_add(bytes) <= limits.memory_bytes_max
+            && mine.saturating_add(bytes) <= limits.share(limits.memory_bytes_max)
+    }
+
     /// Whether an outcome is being written down.
     pub fn is_being_written(&self) -> bool {
         self.calls.values().any(|kept| kept.storing)
@@ -258,6 +312,11 @@ impl KeptCalls {
     pub fn needs_server(&self) -> bool {
         let is_open = |kept: &Kept| matches!(kept.outcome, Outcome::Open(_) | Outcome::Parked(_));
         self.calls.values().any(|kept| is_open(kept) || kept.is_unstored())
+    }
+
+    /// Those that are not over and whose callers showed a certificate.
+    pub fn certified(&self) -> impl Iterator<Item = (&CallId, &Kept)> {
+        self.certified.iter().filter_map(|id| Some((id, self.calls.get(id)?)))
     }
 
     /// Outcomes that could not be written, with what they take.
@@ -286,6 +345,8 @@ impl KeptCalls {
         self.all.add(used);
         self.by_principal.entry(kept.principal.clone()).or_default().add(used);
         self.due.extend(kept.expires.map(|at| (at, id)));
+        let is_over = matches!(kept.outcome, Outcome::Ended(_) | Outcome::Stored { .. });
+        self.certified.extend(kept.certificate.iter().filter(|_| !is_over).map(|_| id));
         self.calls.insert(id, kept);
     }
 
@@ -294,6 +355,9 @@ impl KeptCalls {
         let kept = self.calls.remove(id)?;
         let used = Use::of(&kept);
         self.all.take(used);
+        if kept.certificate.is_some() {
+            self.certified.remove(id);
+        }
         if let Some(mine) = self.by_principal.get_mut(&kept.principal) {
             mine.take(used);
             if *mine == Use::default() {
@@ -350,12 +414,7 @@ impl KeptCalls {
         let mine = self.by_principal.get(principal).copied().unwrap_or_default();
         let (all, own, max, name) = match durable {
             true => (self.all.files, mine.files, limits.file_bytes_max, "results_bytes_max"),
-            false => (
-                self.all.memory.saturating_add(self.held_bytes),
-                mine.memory,
-                limits.memory_bytes_max,
-                "results_memory_bytes_max",
-            ),
+            false => (self.all.memory, mine.memory, limits.memory_bytes_max, "results_memory_bytes_max"),
         };
         if all.saturating_add(bytes) > max {
             return full("the server keeps as many bytes as it may", name, max);
@@ -439,6 +498,8 @@ pub struct Accepted {
     pub address: String,
     /// Whether its caller is the server's own user.
     pub owns_server: bool,
+    /// The certificate that its caller showed, if any.
+    pub certificate: Option<Arc<str>>,
     /// Whether it is a call on an object, which ends with its server.
     pub on_object: bool,
     /// Whether an executable has it.

@@ -69,15 +69,15 @@ impl Server {
         self.reply(connection, channel, &reply);
     }
 
-    /// This is who may do what from now on. Calls and orders that are open go on with the rights that they came with; what
-    /// routines call from now on is what their callers may call now.
-    pub fn grant(&mut self, table: &[Entry]) {
+    /// This is who may do what from now on. Calls and orders that are open go on with the rights that they came with, but for
+    /// calls that go on without their clients: these end. What routines call from now on is what their callers may call now.
+    pub fn grant(&mut self, surroundings: &mut dyn Surroundings, table: &[Entry]) {
+        self.end_forbidden(surroundings, table);
         for peer in self.state.peers.values_mut() {
             if matches!(peer.kind, PeerKind::Client { .. }) {
-                let Caller { address, rights } = &*peer.caller;
-                let rights = rights.by(table);
+                let rights = peer.caller.rights.by(table);
                 let rights = if peer.inside.is_some() { rights.to_call() } else { rights };
-                peer.caller = Arc::new(Caller { address: address.clone(), rights });
+                peer.caller = Arc::new(Caller { rights, ..(*peer.caller).clone() });
             }
         }
     }

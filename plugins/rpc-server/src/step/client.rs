@@ -9,7 +9,7 @@ use farcall_interfaces::directory::{PublishedRoutine, Visible};
 use farcall_wire::{Argument, CallResult, CallTimes, InterfaceReply, Open, Order, Reply, Request};
 
 use crate::access::Rights;
-use crate::state::{Action, Call, CallKey, Known, MemorySource, PeerKind, Wants};
+use crate::state::{Action, Call, CallKey, Known, Large, MemorySource, PeerKind, Wants};
 use crate::step::keep::expected_bytes;
 use crate::step::{Server, Surroundings, check, ranks};
 
@@ -20,41 +20,11 @@ impl Server {
         connection: ConnectionId,
         event: Event,
     ) -> Result<()> {
+        if let Event::Requested(channel, _) | Event::Opened(channel, _) | Event::Resumed(channel, _) = &event {
+            self.count_question(surroundings.now(), connection, *channel);
+        }
         match event {
-            Event::Requested(channel, Request::Interface(name)) => {
-                self.asked_for_interface(connection, channel, name);
-            }
-            Event::Requested(channel, Request::List) => {
-                self.state.actions.push_back(Action::List { connection, channel });
-            }
-            Event::Requested(channel, Request::Load(_)) => {
-                let error = Error::new(
-                    ErrorKind::PermissionDenied,
-                    "load a module",
-                    "only a server may ask this, of an executable",
-                );
-                self.reply(connection, channel, &Reply::Failed((&error).into()));
-            }
-            Event::Requested(channel, Request::Nest(_)) => {
-                let message = "only an executable may ask this, of its server";
-                let error = Error::new(ErrorKind::PermissionDenied, "call from inside a routine", message);
-                self.reply(connection, channel, &Reply::Failed((&error).into()));
-            }
-            Event::Requested(channel, Request::Hold(asked)) => {
-                self.hold_executables(surroundings.now(), connection, channel, &asked);
-            }
-            Event::Requested(channel, Request::Release(first, count)) => {
-                self.release(surroundings, connection, channel, first, count);
-            }
-            Event::Requested(channel, Request::Administer(Order::Delete(ids))) => {
-                self.ordered_to_delete(surroundings, connection, channel, ids);
-            }
-            Event::Requested(channel, Request::Administer(order)) => self.ordered(connection, channel, order),
-            Event::Requested(channel, Request::Status) => self.tell_status(surroundings, connection, channel),
-            Event::Requested(channel, Request::Forget(call)) => {
-                self.forget_kept(surroundings, connection, channel, call);
-            }
-            Event::Requested(channel, Request::Kept) => self.tell_kept(surroundings, connection, channel),
+            Event::Requested(channel, request) => self.requested(surroundings, connection, channel, request),
             Event::Resumed(channel, resume) => self.resume(surroundings, connection, channel, &resume),
             Event::Acknowledged(channel) => self.acknowledged(surroundings, connection, channel),
             Event::Opened(channel, open) => self.open(surroundings, connection, channel, *open),
@@ -77,6 +47,53 @@ impl Server {
             Event::Replied(..) | Event::Noticed(..) | Event::Agreed(..) | Event::Ready(_) | Event::Left(_) => {}
         }
         Ok(())
+    }
+
+    /// A question that is no call.
+    fn requested(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        connection: ConnectionId,
+        channel: ChannelId,
+        request: Request,
+    ) {
+        if let Err(error) = self.check_under_way(connection, "answer a question") {
+            return self.reply(connection, channel, &Reply::Failed((&error).into()));
+        }
+        match request {
+            Request::Interface(name) => {
+                self.asked_for_interface(connection, channel, name);
+            }
+            Request::List => self.ask_large(surroundings, connection, channel, Large::List),
+            Request::Load(_) => {
+                let error = Error::new(
+                    ErrorKind::PermissionDenied,
+                    "load a module",
+                    "only a server may ask this, of an executable",
+                );
+                self.reply(connection, channel, &Reply::Failed((&error).into()));
+            }
+            Request::Nest(_) => {
+                let message = "only an executable may ask this, of its server";
+                let error = Error::new(ErrorKind::PermissionDenied, "call from inside a routine", message);
+                self.reply(connection, channel, &Reply::Failed((&error).into()));
+            }
+            Request::Hold(asked) => {
+                self.hold_executables(surroundings.now(), connection, channel, &asked);
+            }
+            Request::Release(first, count) => {
+                self.release(surroundings, connection, channel, first, count);
+            }
+            Request::Administer(Order::Delete(ids)) => {
+                self.ordered_to_delete(surroundings, connection, channel, ids);
+            }
+            Request::Administer(order) => self.ordered(connection, channel, order),
+            Request::Status => self.ask_large(surroundings, connection, channel, Large::Status),
+            Request::Forget(call) => {
+                self.forget_kept(surroundings, connection, channel, call);
+            }
+            Request::Kept => self.ask_large(surroundings, connection, channel, Large::Kept),
+        }
     }
 
     fn cancel_requested(&mut self, surroundings: &mut dyn Surroundings, connection: ConnectionId, channel: ChannelId) {
@@ -131,6 +148,7 @@ impl Server {
             peer.connection.reply(channel, reply);
             self.state.touched.insert(connection);
         }
+        self.count_answer(connection, channel);
     }
 
     /// What may not be called is refused whether it is there or not: the directory is not even asked.
@@ -244,7 +262,7 @@ impl Server {
         let Some(open) = taken.as_ref() else { return Ok(0) };
         self.check_id(&open.call)?;
         let around = self.around(connection, open.parent.as_ref().map(|parent| parent.as_slice()))?;
-        self.check_calls_max()?;
+        self.check_calls_max(connection)?;
         self.may_ask(connection, &open.routine)?;
         let called = self.object_called(connection, open, &around)?;
         let on = called.as_ref().map(|(executable, _)| *executable);
@@ -259,11 +277,11 @@ impl Server {
         let (caller, counted) = (peer.caller.clone(), peer.counted);
         let plan = check::plan(&routine.routine.interface, open, &layout, segments, self.state.limits.call_bytes_max)?;
         if let Some(keep) = keep {
-            self.check_kept_room(&caller, keep, expected_bytes(&routine, &layout, open, plan.bytes(), keep))?;
+            let bytes = expected_bytes(&routine, &layout, open, plan.bytes(), keep);
+            self.take_kept_room(surroundings, &caller, keep, bytes)?;
         }
         let memory = plan.allocate(surroundings, connection)?;
-        let segments = named_segments(open);
-        let now = surroundings.now();
+        let (segments, now) = (named_segments(open), surroundings.now());
         let deadline = open.remaining_us.map(|us| now + Duration::from_micros(us));
         let deadline = deadline.into_iter().chain(around.until).min();
         let Some(open) = taken.take() else { return Ok(0) };
@@ -341,7 +359,8 @@ impl Server {
             .fix("give each call an id of its own: sixteen random bytes"))
     }
 
-    fn check_calls_max(&self) -> Result<()> {
+    fn check_calls_max(&self, connection: ConnectionId) -> Result<()> {
+        self.check_under_way(connection, "accept a call")?;
         // Calls whose results wait for a slow reader hold memory too.
         if self.state.calls.len() + self.state.sending.len() >= self.state.limits.calls_max {
             return Err(Error::new(ErrorKind::LimitExceeded, "accept a call", "the server has too many calls")
@@ -393,6 +412,7 @@ impl Server {
             peer.connection.respond(channel, result);
             self.state.touched.insert(connection);
         }
+        self.count_answer(connection, channel);
     }
 }
 

@@ -204,6 +204,8 @@ impl Server {
     /// The driver sent frames of a connection: calls whose last result frame left are forgotten.
     pub fn settle(&mut self, surroundings: &mut dyn Surroundings, connection: ConnectionId) {
         self.settle_callbacks(surroundings, connection);
+        self.count_answers(connection);
+        self.settle_large(surroundings, connection);
         if self.state.sending.is_empty() {
             return;
         }

@@ -46,7 +46,7 @@ impl Server {
             counted: self.state.counters.principal("inherited"),
             connection: Connection::new(Setup { hello, initiator: true, token: None }),
             shares_memory,
-            caller: Arc::new(Caller { address, rights: Rights::all("inherited") }),
+            caller: Arc::new(Caller { address, rights: Rights::all("inherited"), certificate: None }),
             kind: PeerKind::Executable(executable),
             patience_until: Some(now + self.state.limits.greeting_max),
             leaving: false,
@@ -55,6 +55,9 @@ impl Server {
             said_goodbye: false,
             inside: None,
             resuming: Default::default(),
+            number: None,
+            asked: Default::default(),
+            large: Default::default(),
         };
         self.state.add_peer(connection, peer);
     }

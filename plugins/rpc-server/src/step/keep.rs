@@ -107,9 +107,19 @@ impl Server {
         Ok(Some(keep))
     }
 
-    /// Whether there is room for what is known of a call before it runs, if it is to be kept.
-    pub(super) fn check_kept_room(&self, caller: &Caller, keep: Keep, bytes: u64) -> Result<()> {
-        self.state.kept.check_room(caller.rights.principal(), bytes, keep.durable, &self.state.limits.keep)
+    /// Whether there is room for what is known of a call before it runs, if it is to be kept; what is only held makes it.
+    pub(super) fn take_kept_room(
+        &mut self,
+        surroundings: &mut dyn Surroundings,
+        caller: &Caller,
+        keep: Keep,
+        bytes: u64,
+    ) -> Result<()> {
+        self.state.kept.check_room(caller.rights.principal(), bytes, keep.durable, &self.state.limits.keep)?;
+        if !keep.durable {
+            self.make_room_to_keep(surroundings, bytes);
+        }
+        Ok(())
     }
 
     /// A call came that is to be kept as soon as all its arguments are there.
@@ -127,6 +137,7 @@ impl Server {
             bytes: expected_bytes_of(call, keep),
             expires: None,
             waits: None,
+            certificate: call.caller.certificate.clone(),
             recorded: Recorded::No,
             storing: false,
             complained: false,
@@ -177,12 +188,14 @@ impl Server {
         let kept = Keep { after_end_us: keep_us, durable: false };
         let bytes = expected_bytes_of(call, kept);
         let principal = call.caller.rights.principal().to_owned();
-        if self.state.kept.check_room(&principal, bytes, false, &self.state.limits.keep).is_err() {
+        let limits = &self.state.limits.keep;
+        let room = self.state.kept.check_room(&principal, bytes, false, limits);
+        if room.is_err() || !self.state.kept.may_hold(&principal, bytes, limits) {
             return false;
         }
         call.client = None;
         call.keep = Some(kept);
-        let (id, routine) = (call.id, call.routine.name.clone());
+        let (id, routine, certificate) = (call.id, call.routine.name.clone(), call.caller.certificate.clone());
         let outcome = Outcome::Open(key);
         let expires = Some(now + keep);
         let client = resuming.client.clone();
@@ -197,6 +210,7 @@ impl Server {
             bytes,
             expires,
             waits: None,
+            certificate,
             recorded: Recorded::No,
             storing: false,
             complained: false,
@@ -209,12 +223,13 @@ impl Server {
     pub(super) fn keep_held(&mut self, surroundings: &mut dyn Surroundings, principal: &str, resuming: Resuming) {
         let now = surroundings.now();
         for finished in resuming.held.into_values() {
-            self.state.kept.held_bytes -= finished.bytes();
-            let bytes = finished.bytes();
-            let room = self.state.kept.check_room(principal, bytes, false, &self.state.limits.keep);
+            let (bytes, limits) = (finished.bytes(), self.state.limits.keep);
+            self.state.kept.hold_less(principal, bytes);
+            let room = self.state.kept.check_room(principal, bytes, false, &limits);
+            let has_room = room.is_ok() && self.state.kept.may_hold(principal, bytes, &limits);
             // Another call may have the id of one that is over.
             let is_free = !self.state.ids.contains(&finished.id) && !self.state.kept.has(&finished.id);
-            let Some(keep) = resuming.keep.filter(|_| room.is_ok() && is_free) else {
+            let Some(keep) = resuming.keep.filter(|_| has_room && is_free) else {
                 if let Some(client) = &resuming.client {
                     self.state.kept.clients.is_gone(client, finished.id);
                 }
@@ -233,6 +248,7 @@ impl Server {
                 bytes,
                 expires: Some(now + keep),
                 waits: None,
+                certificate: None,
                 recorded: Recorded::No,
                 storing: false,
                 complained: false,
@@ -291,7 +307,13 @@ impl Server {
             return;
         }
         let finished = match self.check_room_for(finished) {
-            Ok(()) => finished.clone(),
+            Ok(()) => {
+                if !keep.durable {
+                    let before = self.state.kept.get(&id).map_or(0, |kept| kept.bytes);
+                    self.make_room_to_keep(surroundings, finished.bytes().saturating_sub(before));
+                }
+                finished.clone()
+            }
             Err(error) => Arc::new(self.too_large(finished, keep, &error, now)),
         };
         let expires = Some(now + keep.after_end());
@@ -373,17 +395,36 @@ impl Server {
         if self.state.kept.clients.is_empty() {
             return false;
         }
-        let holds = self.state.peers.get(&connection).is_some_and(|peer| peer.resuming.keep.is_some());
-        let memory_max = self.state.limits.keep.memory_bytes_max;
-        holds && self.state.kept.held_bytes.saturating_add(finished.bytes()) <= memory_max
+        let Some(peer) = self.state.peers.get(&connection).filter(|peer| peer.resuming.keep.is_some()) else {
+            return false;
+        };
+        let principal = peer.caller.rights.principal();
+        self.state.kept.may_hold(principal, finished.bytes(), &self.state.limits.keep)
     }
 
-    fn hold(&mut self, connection: ConnectionId, channel: ChannelId, finished: Arc<Finished>) {
+    pub(super) fn hold(&mut self, connection: ConnectionId, channel: ChannelId, finished: Arc<Finished>) {
         let bytes = finished.bytes();
         if let Some(peer) = self.state.peers.get_mut(&connection) {
             // The channel was free, so that nothing is held there.
             peer.resuming.held.insert(channel, finished);
-            self.state.kept.held_bytes += bytes;
+            self.state.kept.hold(peer.caller.rights.principal(), bytes);
+        }
+    }
+
+    /// So many bytes are to be kept in memory because somebody asked for that: what connections hold in case that they are lost
+    /// makes room, beginning with those of whoever holds the most.
+    pub(super) fn make_room_to_keep(&mut self, surroundings: &mut dyn Surroundings, bytes: u64) {
+        while let Some(principal) = self.state.kept.holds_too_much(bytes, &self.state.limits.keep) {
+            let principal = principal.to_owned();
+            let theirs = self.state.peers.values_mut().filter(|peer| peer.caller.rights.principal() == principal);
+            let most = theirs.max_by_key(|peer| peer.resuming.held.len());
+            let Some(peer) = most.filter(|peer| !peer.resuming.held.is_empty()) else { return };
+            let (held, client) = (std::mem::take(&mut peer.resuming.held), peer.resuming.client.clone());
+            for finished in held.into_values() {
+                self.state.kept.hold_less(&principal, finished.bytes());
+                client.iter().for_each(|client| self.state.kept.clients.is_gone(client, finished.id));
+                self.let_go(surroundings, finished);
+            }
         }
     }
 
@@ -394,12 +435,12 @@ impl Server {
         connection: ConnectionId,
         channel: ChannelId,
     ) {
-        if self.state.kept.held_bytes == 0 {
+        if !self.state.kept.has_held() {
             return;
         }
-        let peer = self.state.peers.get_mut(&connection);
-        let Some(finished) = peer.and_then(|peer| peer.resuming.held.remove(channel)) else { return };
-        self.state.kept.held_bytes -= finished.bytes();
+        let Some(peer) = self.state.peers.get_mut(&connection) else { return };
+        let Some(finished) = peer.resuming.held.remove(channel) else { return };
+        self.state.kept.hold_less(peer.caller.rights.principal(), finished.bytes());
         self.let_go(surroundings, finished);
     }
 
@@ -427,8 +468,10 @@ impl Server {
         if kept.keep.durable {
             self.state.actions.push_back(Action::Results(ResultsOrder::Erase(*id, who)));
         }
-        if let Outcome::Ended(finished) = kept.outcome {
-            self.let_go(surroundings, finished);
+        match kept.outcome {
+            Outcome::Ended(finished) => self.let_go(surroundings, finished),
+            Outcome::Parked(_) => self.let_in_line(surroundings),
+            Outcome::Open(_) | Outcome::Stored { .. } => {}
         }
         self.answer_asking(surroundings, *id);
         kept.keep.durable

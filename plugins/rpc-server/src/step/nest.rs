@@ -41,7 +41,7 @@ impl Server {
         let around = inside.and_then(|key| self.state.calls.get(&key)).map(|call| self.caller_now(call));
         let caller = around.or_else(|| self.state.peers.get(&connection).map(|peer| &peer.caller));
         if let Some(caller) = caller {
-            let caller = Caller { address: caller.address.clone(), rights: caller.rights.to_call() };
+            let caller = Caller { rights: caller.rights.to_call(), ..(**caller).clone() };
             let newcomer = Newcomer { caller, shares_memory: true, token: None, refusal };
             self.state.nest = Some(Nest { newcomer, inside });
         }

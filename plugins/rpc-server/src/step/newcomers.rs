@@ -57,6 +57,9 @@ impl Server {
             said_goodbye: false,
             inside: None,
             resuming: Resuming::default(),
+            number: None,
+            asked: Default::default(),
+            large: Default::default(),
         };
         self.state.add_peer(connection, peer);
         if let Some(error) = refusal {
@@ -81,7 +84,8 @@ impl Server {
 
     /// Whether there is room for one more client beside `others` that have greeted, and `own` of the same user.
     fn check_room(&self, rights: &Rights, others: usize, own: usize) -> Result<()> {
-        let most = self.state.limits.connections_max;
+        let limits = &self.state.limits;
+        let most = if rights.owns_server() { limits.own_connections_max } else { limits.connections_max };
         let kept_back = if rights.owns_server() || most < 2 { 0 } else { (most / OWN_SHARE).max(1) };
         if others >= most - kept_back {
             return Err(full("the server has too many connections").with("connections_max", most));
@@ -93,6 +97,31 @@ impl Server {
                 .with("connections_share_percent", self.state.limits.connections_share_percent));
         }
         Ok(())
+    }
+
+    /// No descriptor is left for another connection: a newcomer goes, or else a connection of whoever has the most, the
+    /// server's own user excepted. Which one, for the driver to close.
+    pub fn make_room(&mut self) -> Option<ConnectionId> {
+        let newcomer = self.state.newcomers.evict().map(ConnectionId);
+        let connection = newcomer.or_else(|| self.one_of_the_most())?;
+        let message = "the server has no open files left, and others connected";
+        let error = Error::new(ErrorKind::LimitExceeded, "keep a connection", message)
+            .fix("close connections, or start the server with a higher limit on open files (ulimit -n)")
+            .retryable();
+        self.broken(connection, &error);
+        Some(connection)
+    }
+
+    /// Of the connections of the principal that has the most of them, the last one; one without open calls before others.
+    fn one_of_the_most(&self) -> Option<ConnectionId> {
+        let strangers =
+            self.state.peers.iter().filter(|(_, peer)| {
+                peer.inside.is_none() && peer.number.is_some() && !peer.caller.rights.owns_server()
+            });
+        let connections = |peer: &Peer| peer.number.map_or(0, |number| self.state.under_way.connections(number));
+        let is_idle = |peer: &Peer| matches!(&peer.kind, PeerKind::Client { calls, .. } if calls.is_empty());
+        let most = strangers.max_by_key(|(connection, peer)| (connections(peer), is_idle(peer), **connection));
+        most.map(|(connection, _)| *connection)
     }
 
     /// Ends newcomers that are too many. It comes after all that they sent was read: those who greet at once stay.

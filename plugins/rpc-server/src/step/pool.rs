@@ -61,10 +61,17 @@ impl Server {
             self.serve_object(surroundings, executable);
             return self.tell_place(key);
         }
+        if !self.stands_behind(key) {
+            self.stand_in_pool(surroundings, key, &module);
+        }
+    }
+
+    /// A call takes its place in its module's line, whoever came before it.
+    pub(super) fn stand_in_pool(&mut self, surroundings: &mut dyn Surroundings, key: CallKey, module: &ModuleKey) {
         self.wait_in_pool(key, Rank::Last);
-        self.serve_pool(surroundings, &module);
+        self.serve_pool(surroundings, module);
         self.tell_place(key);
-        self.retire_outdated(&module);
+        self.retire_outdated(module);
         self.refuse_if_all_wait(surroundings, key);
     }
 

@@ -169,10 +169,8 @@ impl Server {
     }
 
     fn hold_again(&mut self, connection: ConnectionId, channel: ChannelId, finished: &Arc<Finished>) {
-        let peer = self.state.peers.get_mut(&connection).filter(|peer| peer.resuming.keep.is_some());
-        if let Some(peer) = peer {
-            peer.resuming.held.insert(channel, finished.clone());
-            self.state.kept.held_bytes += finished.bytes();
+        if self.state.peers.get(&connection).is_some_and(|peer| peer.resuming.keep.is_some()) {
+            self.hold(connection, channel, finished.clone());
         }
     }
 
@@ -285,6 +283,7 @@ pub(super) fn accepted(call: &Call, keep: Keep) -> Accepted {
         open: Open { remaining_us: left, result_credit: None, parent: None, ..call.open.clone() },
         address: call.caller.address.clone(),
         owns_server: call.caller.rights.owns_server(),
+        certificate: call.caller.certificate.clone(),
         on_object,
         has_begun: on_object || call.executable.is_some(),
     }

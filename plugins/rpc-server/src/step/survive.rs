@@ -59,6 +59,7 @@ impl Server {
         self.state.kept.unreadable.extend(unreadable);
         for Restored { id, written, was, bytes, left } in restored {
             let is_waiting = matches!(was, Was::Waiting(_));
+            let certificate = if let Was::Waiting(accepted) = &was { accepted.certificate.clone() } else { None };
             let kept = Kept {
                 principal: written.principal.clone(),
                 routine: written.routine.clone(),
@@ -74,6 +75,7 @@ impl Server {
                 bytes,
                 expires: (!is_waiting).then_some(now + left),
                 waits: None,
+                certificate,
                 recorded: if is_waiting { Recorded::Waits } else { Recorded::Began },
                 storing: false,
                 complained: false,
@@ -247,6 +249,12 @@ impl Server {
         self.state.kept.readmit_at = Some(now + READMIT_AFTER);
     }
 
+    /// There is no memory for a parked call now. Those that stand behind it might hold what it waits for: they pass.
+    fn wait_for_memory(&mut self, now: Instant) {
+        self.readmit_later(now);
+        self.state.kept.lets_by = true;
+    }
+
     /// Time went by.
     pub(super) fn look_after_folder(&mut self, now: Instant) {
         let kept = &mut self.state.kept;
@@ -269,6 +277,7 @@ impl Server {
         table: &[Entry],
     ) {
         self.state.kept.readmit_at = None;
+        self.state.kept.lets_by = false;
         if self.state.draining {
             // They wait for the next server.
             return;
@@ -293,6 +302,7 @@ impl Server {
                 Err(error) => self.fail_parked(surroundings.now(), id, &error),
             }
         }
+        self.let_in_line(surroundings);
     }
 
     /// A parked call takes its place in the tables. Its arrays are read before it stands in line: one after the other, so
@@ -309,7 +319,8 @@ impl Server {
         };
         let (open, keep) = (parked.open.clone(), *keep);
         let principal = Principal { name: parked.written.principal.clone(), owns_server: parked.owns_server };
-        let caller = Caller { address: parked.address.clone(), rights: rights(table, &principal) };
+        let certificate = parked.certificate.clone();
+        let caller = Caller { address: parked.address.clone(), rights: rights(table, &principal), certificate };
         if routine.contract != open.contract {
             return Err(changed(&open.routine));
         }
@@ -324,7 +335,7 @@ impl Server {
             Ok(memory) => memory,
             // There is more when others are over.
             Err(_) if !self.state.calls.is_empty() => {
-                self.readmit_later(now);
+                self.wait_for_memory(now);
                 return Ok(false);
             }
             Err(error) => return Err(error),
@@ -379,21 +390,27 @@ impl Server {
         if fetches {
             self.fetch_arguments(key);
         }
+        self.state.kept.loading.insert(key);
         self.state.actions.push_back(Action::Results(ResultsOrder::Load(id, key)));
     }
 
     /// The arrays of a call that was parked are in their memory, or cannot be read.
     pub fn loaded_arguments(&mut self, surroundings: &mut dyn Surroundings, key: CallKey, outcome: Result<()>) {
-        let Some(id) = self.state.calls.get(&key).map(|call| call.id) else { return };
+        let id = self.state.calls.get(&key).map(|call| call.id);
         match outcome {
+            // Still among those that are loaded, so that it stands behind nobody.
             Ok(()) => self.enqueue(surroundings, key),
             Err(error) => self.finish(surroundings, key, Err(error)),
         }
-        self.answer_asking(surroundings, id);
+        self.state.kept.loading.remove(&key);
+        if self.state.kept.loading.is_empty() {
+            self.let_in_line(surroundings);
+        }
+        id.into_iter().for_each(|id| self.answer_asking(surroundings, id));
     }
 
     /// A parked call fails: that is its outcome from now on, and told when it is written down.
-    fn fail_parked(&mut self, now: Instant, id: CallId, error: &Error) {
+    pub(super) fn fail_parked(&mut self, now: Instant, id: CallId, error: &Error) {
         let Some(Kept { outcome: Outcome::Parked(parked), .. }) = self.state.kept.get(&id) else { return };
         let written = Box::new(parked.written.clone());
         let expires = Some(now + written.keep.after_end());
@@ -421,7 +438,7 @@ impl Server {
     /// Somebody who waits for a parked call cancels it.
     pub(super) fn cancel_parked(
         &mut self,
-        surroundings: &dyn Surroundings,
+        surroundings: &mut dyn Surroundings,
         connection: ConnectionId,
         channel: ChannelId,
     ) {
@@ -430,6 +447,7 @@ impl Server {
         let error = Error::new(ErrorKind::Cancelled, "run a routine", "the call was cancelled");
         self.state.kept.parked.retain(|parked| *parked != id);
         self.fail_parked(surroundings.now(), id, &error);
+        self.let_in_line(surroundings);
     }
 
     /// Why nobody can have a call whose file cannot be read; `None` where that is not so.

@@ -27,7 +27,11 @@ pub fn descriptors(limit: Option<u64>) -> Finding {
     match limit {
         Some(limit) if limit < DESCRIPTORS_FEW => Finding::warning(
             name,
-            format!("a process may have {limit}: each client and each array that is shared takes one or more"),
+            format!(
+                "a process may have {limit}: each client and each array that is shared takes one or more; a server takes at a \
+                 time: {}",
+                farcall_rpc_server::Options::default().crowds_fitting(Some(limit))
+            ),
             "raise the hard limit: LimitNOFILE in the unit, or nofile in /etc/security/limits.conf",
         ),
         Some(limit) => Finding::good(name, format!("a process may have {limit}")),

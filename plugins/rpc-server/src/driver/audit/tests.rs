@@ -36,7 +36,7 @@ impl Drop for Scratch {
 }
 
 fn record(failure: Option<Error>) -> Arc<AuditRecord> {
-    let caller = Arc::new(Caller { address: "10.0.0.7:51234".into(), rights: Rights::all("anna") });
+    let caller = Arc::new(Caller { address: "10.0.0.7:51234".into(), rights: Rights::all("anna"), certificate: None });
     let times = CallTimes { queued_ns: 1_000, started_ns: 2_000_000, finished_ns: 3_000_000, processor_ns: None };
     let (id, routine) = (Some(CallId([0xab; 16])), "lapack/dgesv".to_owned());
     let call = AuditedCall { id, parent: None, routine, times, bytes_in: 80, bytes_out: 40 };

@@ -25,7 +25,7 @@ impl Write for Page {
 }
 
 fn record(failure: Option<Error>, order: Option<&str>) -> Arc<AuditRecord> {
-    let caller = Arc::new(Caller { address: "10.0.0.7:51234".into(), rights: Rights::all("anna") });
+    let caller = Arc::new(Caller { address: "10.0.0.7:51234".into(), rights: Rights::all("anna"), certificate: None });
     let (id, routine) = (Some(CallId([0xab; 16])), "lapack/dgesv".to_owned());
     let call = AuditedCall { id, parent: None, routine, times: CallTimes::default(), bytes_in: 80, bytes_out: 40 };
     Arc::new(AuditRecord { caller, call: order.is_none().then_some(call), order: order.map(str::to_owned), failure })
@@ -129,7 +129,7 @@ fn no_line_has_what_a_terminal_obeys() {
     const MARK: &str = "x\x1b]0;y\x07\u{9b}\u{202e}\u{2028}\n";
     for format in [LogFormat::Text, LogFormat::Json] {
         let lines = written(LogLevel::Debug, format, 10, |log| {
-            let caller = Arc::new(Caller { address: MARK.into(), rights: Rights::all(MARK) });
+            let caller = Arc::new(Caller { address: MARK.into(), rights: Rights::all(MARK), certificate: None });
             let (id, routine) = (Some(CallId([0xab; 16])), MARK.to_owned());
             let call =
                 AuditedCall { id, parent: None, routine, times: CallTimes::default(), bytes_in: 0, bytes_out: 0 };

@@ -5,7 +5,8 @@
 //!  8  its place among those that wait: the lowest number is the first
 //! 16  how long its outcome is kept after its end, in microseconds
 //! 24  when its time is over, in microseconds since 1970; 0: never
-//! 32  bits: 1 its caller is the server's own user, 2 it is a call on an object
+//! 32  bits: 1 its caller is the server's own user, 2 it is a call on an object, 4 the address begins with what tells its
+//!     caller's certificate from others, and a blank
 //! 36  lengths of the parts, 4 bytes each: call, open, principal, routine, address
 //! 56  the parts: Resume and Open as on the wire (spec/wire.md, section 4), three texts
 //!     XXH3-64 of all that
@@ -31,6 +32,7 @@ const HEAD_BYTES: usize = 56;
 const PARTS: usize = 5;
 const OWNS_SERVER: u32 = 1;
 const ON_OBJECT: u32 = 2;
+const HAS_CERTIFICATE: u32 = 4;
 
 /// A call as it is written, with what only the disk and the clock on the wall know.
 pub struct AcceptedHead {
@@ -51,11 +53,16 @@ impl AcceptedHead {
 
     /// As it is written.
     pub fn encode(&self) -> Vec<u8> {
-        let Accepted { written, open, address, owns_server, on_object, .. } = &self.accepted;
-        let texts = [&written.principal, &written.routine, address].map(|text| text.as_bytes().to_vec());
+        let Accepted { written, open, owns_server, on_object, certificate, .. } = &self.accepted;
+        let address = match certificate {
+            Some(certificate) => format!("{certificate} {}", self.accepted.address),
+            None => self.accepted.address.clone(),
+        };
+        let texts = [&written.principal, &written.routine, &address].map(|text| text.as_bytes().to_vec());
         let [principal, routine, address] = texts;
         let parts: [Vec<u8>; PARTS] = [encode(&written.resume), encode(open), principal, routine, address];
-        let bits = if *owns_server { OWNS_SERVER } else { 0 } | if *on_object { ON_OBJECT } else { 0 };
+        let certified = if certificate.is_some() { HAS_CERTIFICATE } else { 0 };
+        let bits = if *owns_server { OWNS_SERVER } else { 0 } | if *on_object { ON_OBJECT } else { 0 } | certified;
         // 0 stands for no deadline.
         let deadline = self.deadline.map_or(0, |at| u64::try_from(at.as_micros()).unwrap_or(u64::MAX).max(1));
         let mut bytes = MAGIC.to_vec();
@@ -93,7 +100,13 @@ impl AcceptedHead {
         let keep = Keep { after_end_us, durable: true };
         let written = Written { resume, routine, principal, keep };
         let (owns_server, on_object) = (bits & OWNS_SERVER != 0, bits & ON_OBJECT != 0);
-        let accepted = Accepted { written, open, address, owns_server, on_object, has_begun: false };
+        let (certificate, address) = match address.split_once(' ') {
+            Some((certificate, address)) if bits & HAS_CERTIFICATE != 0 => {
+                (Some(certificate.into()), address.to_owned())
+            }
+            _ => (None, address),
+        };
+        let accepted = Accepted { written, open, address, owns_server, certificate, on_object, has_begun: false };
         let deadline = (deadline != 0).then(|| Duration::from_micros(deadline));
         Ok((AcceptedHead { order, deadline, accepted }, length))
     }

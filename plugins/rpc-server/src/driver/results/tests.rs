@@ -116,7 +116,7 @@ fn accepted(id: CallId, bytes: u64) -> Accepted {
     let (principal, routine) = ("uid 1".to_owned(), "m/scale".to_owned());
     let written = Written { resume: Resume::new(id), routine, principal, keep };
     let address = "unix 7".to_owned();
-    Accepted { written, open, address, owns_server: true, on_object: false, has_begun: false }
+    Accepted { written, open, address, owns_server: true, certificate: None, on_object: false, has_begun: false }
 }
 
 fn accept(folder: &mut Folder, id: CallId, array: &[u8]) {
