@@ -312,7 +312,9 @@ fn a_key_that_others_can_read_is_not_served_with() {
     let output = Server::refused(&[&options[..], &[battery(false).to_str().unwrap()]].concat());
     complains(&output, &["others can read", "644", "chmod 600"]);
     // A wrong path may be that of a file that everybody has to read.
-    let options = ["--listen", "tls://127.0.0.1:0", "--credentials", "/etc/passwd"];
+    let notes = directory.write("notes.txt", "none of this is a key\n");
+    std::fs::set_permissions(&notes, PermissionsExt::from_mode(0o644)).unwrap();
+    let options = ["--listen", "tls://127.0.0.1:0", "--credentials", notes.to_str().unwrap()];
     let output = Server::refused(&[&options[..], &[battery(false).to_str().unwrap()]].concat());
     complains(&output, &["no file of certificates and a key", "check the path"]);
     assert!(!String::from_utf8_lossy(&output.stderr).contains("chmod"));

@@ -92,7 +92,11 @@ pub(super) type Files = Vec<(usize, Pending)>;
 pub fn call(arguments: &CallArguments) -> Result<()> {
     let (connection, deadline) = connect(arguments)?;
     let routine = match deadline {
-        Some(deadline) => connection.client.routine_within(&arguments.name, deadline.left())?,
+        // The connection's own patience may end first: it is the same time.
+        Some(deadline) => match connection.client.routine_within(&arguments.name, deadline.left()) {
+            Err(error) if error.kind() == ErrorKind::TimedOut => None,
+            found => found?,
+        },
         None => Some(connection.client.routine(&arguments.name)?),
     };
     let routine = routine.ok_or_else(|| late("the server does not say what the routine takes", arguments.timeout()))?;
