@@ -65,7 +65,7 @@ pub struct Link {
     compress_from: u64,
     out: VecDeque<Piece>,
     /// The memory of one that has left.
-    used: Vec<Vec<u8>>,
+    used: Vec<u8>,
     out_bytes: usize,
     sent_of_first: usize,
     copied: u64,

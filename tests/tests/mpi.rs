@@ -261,12 +261,8 @@ fn what_the_launcher_was_made_to_start_does_not_outlive_it() {
         return;
     }
     let folder = Directory::new();
-    // Without a limit of tasks there is no cgroup. What is left has no parent, environment or group that tells whose it is.
-    let limits = format!("limits.writable = [{:?}]\nlimits.tasks_max = 0", folder.0);
-    let ranks = Ranks::new(Transport::Unix, &limits);
-    let stays = "env -i python3 -c 'import os, time; os.setpgid(0, 0); open(\"ready\", \"w\"); time.sleep(600)' & echo $! > saying; \
-                 while [ ! -e ready ]; do sleep 0.1; done; mv saying said; kill -KILL $PPID";
-    let stayed: u32 = spawned(&ranks, &folder, stays).trim().parse().unwrap();
+    let ranks = without_cgroup(&folder);
+    let stayed: u32 = spawned(&ranks, &folder, &stays("kill -KILL $PPID")).trim().parse().unwrap();
     assert!(eventually(|| !alive(stayed)));
     ranks.nothing_runs();
 }
@@ -277,13 +273,21 @@ fn what_the_launcher_was_made_to_start_ends_with_a_server_that_was_killed() {
         return;
     }
     let folder = Directory::new();
-    let limits = format!("limits.writable = [{:?}]\nlimits.tasks_max = 0", folder.0);
-    let ranks = Ranks::new(Transport::Unix, &limits);
-    let stays = "env -i python3 -c 'import os, time; os.setpgid(0, 0); open(\"ready\", \"w\"); time.sleep(600)' & echo $! > saying; \
-                 while [ ! -e ready ]; do sleep 0.1; done; mv saying said; sleep 600";
-    let stayed: u32 =
-        said_by_shell(&ranks, &folder, stays, |ranks| ranks.server.signal("-KILL")).trim().parse().unwrap();
+    let ranks = without_cgroup(&folder);
+    let kill = |ranks: &Ranks| ranks.server.signal("-KILL");
+    let stayed: u32 = said_by_shell(&ranks, &folder, &stays("sleep 600"), kill).trim().parse().unwrap();
     assert!(eventually(|| !alive(stayed)));
+}
+
+/// Without a limit of tasks there is no cgroup.
+fn without_cgroup(folder: &Directory) -> Ranks {
+    Ranks::new(Transport::Unix, &format!("limits.writable = [{:?}]\nlimits.tasks_max = 0", folder.0))
+}
+
+/// What a shell does that leaves a process without a parent, environment or group that tells whose it is; and `then`.
+fn stays(then: &str) -> String {
+    let process = "env -i perl -e 'setpgrp(0, 0); open(READY, \">\", \"ready\"); sleep 600'";
+    format!("{process} & echo $! > saying; while [ ! -e ready ]; do sleep 0.1; done; mv saying said; {then}")
 }
 
 #[test]

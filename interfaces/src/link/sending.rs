@@ -26,7 +26,7 @@ impl Link {
     fn piece_for(&mut self, bytes: usize) -> &mut Vec<u8> {
         let has_room = matches!(self.out.back(), Some(Piece::Bytes(tail, _)) if tail.len() + bytes <= READ_AHEAD);
         if !has_room {
-            let mut piece = self.used.pop().unwrap_or_default();
+            let mut piece = std::mem::take(&mut self.used);
             piece.reserve(bytes.max(256));
             self.out.push_back(Piece::Bytes(piece, Vec::new()));
         }
@@ -218,9 +218,9 @@ impl Link {
 
     /// Keeps the memory of a piece that has left for the next one.
     fn reuse(&mut self, mut piece: Vec<u8>) {
-        if self.used.is_empty() && piece.capacity() <= READ_AHEAD {
+        if self.used.capacity() == 0 && piece.capacity() <= READ_AHEAD {
             piece.clear();
-            self.used.push(piece);
+            self.used = piece;
         }
     }
 }

@@ -125,6 +125,11 @@ fn number(argument: &Argument<'_>) -> Option<ScalarValue> {
     }
 }
 
+fn number_bytes(contract: &Contract, parameter: &Parameter, argument: &Argument<'_>) -> Option<InlineBytes> {
+    let value = number(argument).filter(|value| value.fits(parameter.element))?;
+    scalar_bytes(&contract.interface, parameter, value, argument).ok()
+}
+
 impl Prepared {
     /// The values and the layout of a call with these arguments.
     ///
@@ -155,17 +160,12 @@ impl Prepared {
         let parameters = &contract.interface.parameters;
         for (index, kind) in self.kinds.iter().enumerate() {
             bytes.push(match kind {
-                Kind::Number => Some(self.number(contract, &parameters[index], &arguments[index])?),
+                Kind::Number => Some(number_bytes(contract, &parameters[index], &arguments[index])?),
                 Kind::Text => None,
                 _ => self.bytes[index].clone(),
             });
         }
         Some(Values { layout: self.layout.clone(), ranks: self.ranks.clone(), bytes })
-    }
-
-    fn number(&self, contract: &Contract, parameter: &Parameter, argument: &Argument<'_>) -> Option<InlineBytes> {
-        let value = number(argument).filter(|value| value.fits(parameter.element))?;
-        scalar_bytes(&contract.interface, parameter, value, argument).ok()
     }
 }
 
