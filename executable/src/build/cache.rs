@@ -5,7 +5,8 @@
 //! <module>-<key'>          the executable; key' = key and the bytes of those headers
 //! building-<pid>-<n>/      a build under way (workspace.rs); old ones are swept out
 //! ```
-//! Files appear by rename: a reader sees a whole one or none. Two builds of the same inputs rename equal files.
+//! A file gets its name when it is complete and on the disk: a reader sees a whole one or none. An executable that is there
+//! already stays, since a server that runs it has granted that very file to its routines (Landlock's rules name inodes).
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, Permissions};
@@ -101,7 +102,7 @@ impl Cache {
         let copy = draft.write("executable", &mut executable.take(EXECUTABLE_BYTES_MAX))?;
         // Whatever the umask: the directory is its owner's alone, and a module's own user runs what is in it.
         fs::set_permissions(&copy, Permissions::from_mode(0o755)).map_err(failed)?;
-        fs::rename(copy, &path).map_err(failed)?;
+        name_once(&copy, &path).map_err(failed)?;
         let list: Vec<u8> = headers.iter().flat_map(|header| [header.as_os_str().as_bytes(), b"\n"].concat()).collect();
         let file = draft.write("headers", &mut list.as_slice())?;
         fs::rename(file, self.headers_file(key)).map_err(failed)?;
@@ -147,6 +148,21 @@ impl Cache {
         aged.sort();
         // Each executable has its list of headers beside it.
         aged.iter().skip(2 * EXECUTABLES_MAX).for_each(|(_, path)| drop(fs::remove_file(path)));
+    }
+}
+
+/// Gives a complete file its name, unless another build has come first.
+fn name_once(file: &Path, name: &Path) -> std::io::Result<()> {
+    // Only what is on the disk may stay for good: after a power cut an empty file would be found under this name.
+    File::open(file)?.sync_all()?;
+    match fs::hard_link(file, name) {
+        // Its time says when it was last used.
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            File::open(name)?.set_modified(SystemTime::now())
+        }
+        // Some file systems have no hard links.
+        Err(_) => fs::rename(file, name),
+        linked => linked,
     }
 }
 

@@ -38,6 +38,19 @@ fn finds_what_it_stored_and_nothing_else() {
 }
 
 #[test]
+fn a_second_build_leaves_the_first_in_its_place() {
+    let directory = scratch("second");
+    let cache = Cache::open(&directory).unwrap();
+    let inode = |path: &PathBuf| fs::metadata(path).unwrap().ino();
+    let first = stored(&cache, "m", Key([5; 32]), &[]);
+    let before = inode(&first);
+    // A server has granted this very file to its routines: another under its name would be denied to them.
+    let second = stored(&cache, "m", Key([5; 32]), &[]);
+    assert_eq!((&second, inode(&second)), (&first, before));
+    fs::remove_dir_all(directory).unwrap();
+}
+
+#[test]
 fn names_stay_inside() {
     let directory = scratch("names");
     let cache = Cache::open(&directory).unwrap();
