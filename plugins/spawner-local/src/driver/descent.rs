@@ -32,13 +32,55 @@ struct Status {
 /// # Errors
 /// When the system cannot be asked, for want of descriptors above all: that says nothing of the process.
 pub(super) fn leader_of(pidfd: impl AsFd, parent: Pid) -> io::Result<Option<Pid>> {
-    let Some(pid) = ask_number(&pidfd)? else { return Ok(None) };
-    let Some(status) = ask_status(pid)? else { return Ok(None) };
+    let known = match ask_kernel(&pidfd) {
+        Some(known) => Some(known),
+        None => ask_files(&pidfd)?,
+    };
+    let Some(Known { pid, parent: its_parent, group }) = known else { return Ok(None) };
     // Read while it lives, or lies unreaped, the number is this process's own.
     let is_its_own = is_unreaped(&pidfd);
-    let is_child = status.parent == raw(parent) && status.group == raw(pid);
+    let is_child = its_parent == raw(parent) && group == raw(pid);
     Ok((is_child && is_its_own).then_some(pid))
 }
+
+/// What is asked at each start.
+struct Known {
+    pid: Pid,
+    parent: i32,
+    group: i32,
+}
+
+/// By two system calls. `None` where the kernel has no such call (before Linux 6.13), or no process has this descriptor.
+fn ask_kernel(pidfd: impl AsFd) -> Option<Known> {
+    let mut info = PidfdInfo { mask: PIDFD_INFO_PID, ..PidfdInfo::default() };
+    // SAFETY: the kernel writes into `info`, no more than the bytes that are part of the order's number.
+    let done = unsafe { libc::ioctl(pidfd.as_fd().as_raw_fd(), PIDFD_GET_INFO, &raw mut info) };
+    let pid = Pid::from_raw(info.pid.cast_signed()).filter(|_| done == 0 && info.mask & PIDFD_INFO_PID != 0)?;
+    let group = rustix::process::getpgid(Some(pid)).ok()?;
+    Some(Known { pid, parent: info.parent.cast_signed(), group: raw(group) })
+}
+
+fn ask_files(pidfd: impl AsFd) -> io::Result<Option<Known>> {
+    let Some(pid) = ask_number(pidfd)? else { return Ok(None) };
+    Ok(ask_status(pid)?.map(|status| Known { pid, parent: status.parent, group: status.group }))
+}
+
+/// `struct pidfd_info` in its first form (linux/pidfd.h).
+#[repr(C)]
+#[derive(Default)]
+struct PidfdInfo {
+    mask: u64,
+    cgroup: u64,
+    pid: u32,
+    thread_group: u32,
+    parent: u32,
+    users: [u32; 8],
+    spare: u32,
+}
+
+/// `_IOWR(0xFF, 11, struct pidfd_info)`.
+const PIDFD_GET_INFO: libc::c_ulong = 3 << 30 | (size_of::<PidfdInfo>() as libc::c_ulong) << 16 | 0xff << 8 | 11;
+const PIDFD_INFO_PID: u64 = 1;
 
 /// Signals all of the group that a process leads, or the process alone where it has not begun one yet. One that has ended is no
 /// error.
@@ -204,6 +246,12 @@ mod tests {
         assert_eq!(leader_of(std::fs::File::open("/dev/null").unwrap(), own).unwrap(), None, "no process at all");
         let (mut follower, of_follower) = start("sleep 60", false);
         assert_eq!(leader_of(&of_follower, own).unwrap(), None, "it leads no group");
+        // Whichever way is taken on this kernel, both say the same.
+        let files = ask_files(&pidfd).unwrap().unwrap();
+        if let Some(known) = ask_kernel(&pidfd) {
+            assert_eq!((known.pid, known.parent, known.group), (files.pid, files.parent, files.group));
+        }
+        assert_eq!((files.pid, files.parent, files.group), (Pid::from_child(&child), raw(own), raw(files.pid)));
         for (each, descriptor) in [(&mut child, &pidfd), (&mut follower, &of_follower)] {
             each.kill().unwrap();
             each.wait().unwrap();

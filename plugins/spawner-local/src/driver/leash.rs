@@ -7,14 +7,15 @@
 //! closed. The kernel remembers the group itself, and not its number, which another may have later.
 //!
 //! When a process ends, all that it has open is closed, in an order that is the kernel's. The reading ends must outlast the writing
-//! one. So they are not open here, but lie in a socket, sent and never received: the kernel closes those once it has closed the
-//! rest.
+//! one. So each lies in a socket, too, sent and never received: the kernel closes those once it has closed the rest.
+//!
+//! Ends are made some at a time and used again: a start pays for one system call.
 
 use std::io::{self, IoSlice, PipeReader, PipeWriter};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::Pid;
@@ -22,46 +23,86 @@ use rustix::process::Pid;
 /// Orders of `fcntl` (fcntl.h).
 const F_SETOWN: libc::c_int = 8;
 const F_SETSIG: libc::c_int = 10;
+/// Reading ends that are made together and lie in one socket.
+const ENDS: usize = 16;
 
 /// The pipe of this process, which it opens once, and never closes.
 static PIPE: OnceLock<(PipeReader, PipeWriter)> = OnceLock::new();
 
+/// Reading ends that signal nobody. There are never more than groups lived at a time, and some.
+static FREE: Mutex<Vec<End>> = Mutex::new(Vec::new());
+
+/// A reading end of the pipe, which a socket keeps open until this process has ended.
+struct End {
+    descriptor: OwnedFd,
+    _keeps: Arc<UnixStream>,
+}
+
 /// As long as this lives, a group ends with this process.
-pub(super) struct Leash(#[allow(dead_code)] UnixStream);
+pub(super) struct Leash(Option<End>);
 
 impl Leash {
     /// Ties a group. `None` where the system cannot, for want of descriptors above all: then its first process alone has its death
     /// signal.
     pub(super) fn of(group: Pid) -> Option<Leash> {
-        if PIPE.get().is_none() {
-            // Of two at a time, one is closed again.
-            let _ = PIPE.set(io::pipe().ok()?);
+        let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+        if free.is_empty() {
+            *free = ends().ok()?;
         }
-        let (reader, _) = PIPE.get()?;
-        tie(reader, group).ok()
+        let end = free.pop()?;
+        let leash = signal_to(&end, -group.as_raw_nonzero().get()).map(|()| Leash(Some(end)));
+        leash.ok()
     }
 }
 
-fn tie(reader: &PipeReader, group: Pid) -> io::Result<Leash> {
-    // Opened anew: whom a descriptor signals is its own, and shared by its copies.
-    let own = OwnedFd::from(std::fs::File::open(format!("/proc/self/fd/{}", reader.as_raw_fd()))?);
-    let descriptor = own.as_raw_fd();
-    // SAFETY: plain system calls on an open descriptor.
-    let done = unsafe {
-        libc::fcntl(descriptor, F_SETOWN, -group.as_raw_nonzero().get()) == 0
-            && libc::fcntl(descriptor, F_SETSIG, libc::SIGKILL) == 0
-            && libc::fcntl(descriptor, libc::F_SETFL, libc::O_ASYNC) == 0
-    };
-    if !done {
-        return Err(io::Error::last_os_error());
+impl Drop for Leash {
+    fn drop(&mut self) {
+        // One that goes on to signal its group is not used again, and closed here.
+        if let Some(end) = self.0.take()
+            && signal_to(&end, 0).is_ok()
+        {
+            FREE.lock().unwrap_or_else(PoisonError::into_inner).push(end);
+        }
     }
+}
+
+/// Has an end signal a process, a group (less than zero), or nobody (0).
+fn signal_to(end: &End, owner: libc::c_int) -> io::Result<()> {
+    order(end.descriptor.as_fd(), F_SETOWN, owner)
+}
+
+fn ends() -> io::Result<Vec<End>> {
+    if PIPE.get().is_none() {
+        // Of two at a time, one is closed again.
+        let _ = PIPE.set(io::pipe()?);
+    }
+    let Some((reader, _)) = PIPE.get() else { return Ok(Vec::new()) };
+    // Opened anew: whom a descriptor signals is its own, and shared by its copies.
+    let path = format!("/proc/self/fd/{}", reader.as_raw_fd());
+    let opened: Vec<OwnedFd> = (0..ENDS)
+        .map(|_| {
+            let end = OwnedFd::from(std::fs::File::open(&path)?);
+            order(end.as_fd(), F_SETSIG, libc::SIGKILL)?;
+            order(end.as_fd(), libc::F_SETFL, libc::O_ASYNC)?;
+            Ok(end)
+        })
+        .collect::<io::Result<_>>()?;
     let (keeps, sends) = UnixStream::pair()?;
-    let descriptors = [own.as_fd()];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let descriptors: Vec<BorrowedFd<'_>> = opened.iter().map(AsFd::as_fd).collect();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(ENDS))];
     let mut message = SendAncillaryBuffer::new(&mut space);
     message.push(SendAncillaryMessage::ScmRights(&descriptors));
     sendmsg(&sends, &[IoSlice::new(&[0])], &mut message, SendFlags::empty())?;
-    Ok(Leash(keeps))
+    let keeps = Arc::new(keeps);
+    Ok(opened.into_iter().map(|descriptor| End { descriptor, _keeps: keeps.clone() }).collect())
+}
+
+fn order(descriptor: BorrowedFd<'_>, order: libc::c_int, value: libc::c_int) -> io::Result<()> {
+    // SAFETY: a system call on an open descriptor, with a number.
+    match unsafe { libc::fcntl(descriptor.as_raw_fd(), order, value) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 #[cfg(test)]
@@ -137,6 +178,12 @@ mod tests {
     fn a_group_that_is_let_go_lives_on() {
         let (mut child, group) = group();
         drop(Leash::of(group).unwrap());
+        let free = || FREE.lock().unwrap().len();
+        let before = free();
+        for _ in 0..3 * ENDS {
+            drop(Leash::of(group).unwrap());
+        }
+        assert_eq!(free(), before, "ends are used again");
         std::thread::sleep(Duration::from_millis(50));
         assert!(lives(group.as_raw_nonzero().get()));
         let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
