@@ -1,32 +1,47 @@
 //! Which process a folder belongs to that several hosts may see: what a process left behind that was killed can be told from
 //! what is in use.
 
-use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
 /// In the folder.
 const FILE: &str = "owner";
+/// How a folder's name begins until that file is in it; its owner follows.
+const UNFINISHED: &str = "unfinished ";
 
-/// Writes into the folder that it belongs to this process.
+/// Makes a folder that belongs to this process from its first moment: killed whenever, this process leaves nothing that
+/// [`is_left_behind`] does not find.
 ///
 /// # Errors
-/// When it cannot be written.
-pub fn own(folder: &Path) -> io::Result<()> {
-    use std::io::Write;
-    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(folder.join(FILE))?;
-    writeln!(file, "{}", of_process(std::process::id()))
+/// When it cannot be made or written, or there is one already that is not empty.
+pub fn make(folder: &Path) -> io::Result<()> {
+    let (Some(base), Some(name)) = (folder.parent(), folder.file_name().and_then(OsStr::to_str)) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let owner = of_process(std::process::id());
+    let unfinished = base.join(format!("{UNFINISHED}{owner} {name}"));
+    DirBuilder::new().mode(0o700).create(&unfinished)?;
+    let write = || {
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(unfinished.join(FILE))?;
+        writeln!(file, "{owner}")?;
+        fs::rename(&unfinished, folder)
+    };
+    write().inspect_err(|_| drop(fs::remove_dir_all(&unfinished)))
 }
 
 /// Whether the folder belongs to a process that ended here. One of another host, or of another container, cannot be judged,
 /// and neither can one from before this host was started: their folders are not.
 pub fn is_left_behind(folder: &Path) -> bool {
-    let Ok(line) = std::fs::read_to_string(folder.join(FILE)) else { return false };
-    let (line, here) = (line.trim_end(), here());
-    let Some(pid) = line.strip_prefix(&here).and_then(|rest| rest.trim_start().split(' ').next()?.parse().ok()) else {
-        return false;
-    };
-    !here.is_empty() && line != of_process(pid)
+    let named = folder.file_name().and_then(OsStr::to_str).and_then(|name| name.strip_prefix(UNFINISHED));
+    let owner = named.map(str::to_owned).or_else(|| fs::read_to_string(folder.join(FILE)).ok()).unwrap_or_default();
+    let here = here();
+    let Some(words) = owner.trim_end().strip_prefix(&here) else { return false };
+    let mut words = words.split_whitespace();
+    let (Some(pid), Some(begun)) = (words.next().and_then(|pid| pid.parse().ok()), words.next()) else { return false };
+    !here.is_empty() && format!("{here} {pid} {begun}") != of_process(pid)
 }
 
 /// The host since its start, and those of its processes that see one another.
@@ -48,22 +63,47 @@ fn of_process(pid: u32) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_folder_is_left_behind_when_its_process_has_ended_here() {
-        let folder = std::env::temp_dir().join(format!("farcall-owner-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("folders can be made");
-        assert!(!is_left_behind(&folder), "nobody says whose it is");
-        own(&folder).expect("it can be written");
-        assert!(!is_left_behind(&folder), "we live");
+    /// Owners' lines, and whether what is theirs is left behind.
+    fn owners() -> Vec<(String, bool)> {
         let own = of_process(std::process::id());
         let mut other = std::process::Command::new("true").spawn().expect("programs can be run");
         other.wait().expect("it ends");
         let (dead, later) = (format!("{} {} 7", here(), other.id()), format!("{own}0"));
         let elsewhere = own.replacen(|c: char| c.is_ascii_hexdigit(), "x", 1);
-        for (line, is_left) in [(dead, true), (later, true), (elsewhere, false), ("nonsense".into(), false)] {
-            std::fs::write(folder.join(FILE), &line).expect("it can be written");
+        vec![(dead, true), (later, true), (own, false), (elsewhere, false), ("nonsense".into(), false)]
+    }
+
+    fn base(name: &str) -> std::path::PathBuf {
+        let base = std::env::temp_dir().join(format!("farcall-owner-{name}-{}", std::process::id()));
+        fs::create_dir_all(&base).expect("folders can be made");
+        base
+    }
+
+    #[test]
+    fn a_folder_is_left_behind_when_its_process_has_ended_here() {
+        let base = base("made");
+        assert!(!is_left_behind(&base), "nobody says whose it is");
+        let folder = base.join("job-1");
+        make(&folder).expect("it can be made");
+        assert!(!is_left_behind(&folder), "we live");
+        assert_eq!(fs::read_dir(&base).expect("it can be read").count(), 1, "nothing is beside it");
+        make(&folder).expect_err("there is one already");
+        assert_eq!(fs::read_dir(&base).expect("it can be read").count(), 1, "nothing is beside it");
+        for (line, is_left) in owners() {
+            fs::write(folder.join(FILE), format!("{line}\n")).expect("it can be written");
             assert_eq!(is_left_behind(&folder), is_left, "{line}");
         }
-        std::fs::remove_dir_all(folder).expect("folders can be removed");
+        fs::remove_dir_all(base).expect("folders can be removed");
+    }
+
+    #[test]
+    fn a_folder_whose_process_was_killed_while_it_made_it_is_left_behind() {
+        let base = base("unfinished");
+        for (line, is_left) in owners() {
+            let folder = base.join(format!("{UNFINISHED}{line} job-1"));
+            fs::create_dir(&folder).expect("it can be made");
+            assert_eq!(is_left_behind(&folder), is_left, "{line}");
+        }
+        fs::remove_dir_all(base).expect("folders can be removed");
     }
 }

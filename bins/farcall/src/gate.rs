@@ -36,8 +36,8 @@ static NUMBERS: AtomicU64 = AtomicU64::new(0);
 pub fn open(wish: &GateWish<'_>) -> Result<Box<dyn Gate>> {
     let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
     let folder = Own(wish.folder.join(format!("gate-{}-{number}", std::process::id())));
-    DirBuilder::new().recursive(true).mode(0o700).create(&folder.0).map_err(system)?;
-    owner::own(&folder.0).map_err(system)?;
+    DirBuilder::new().recursive(true).mode(0o700).create(wish.folder).map_err(system)?;
+    owner::make(&folder.0).map_err(system)?;
     match wish.dial {
         Dial::Tls | Dial::Stdio => Ok(Box::new(certified(wish, folder)?)),
         Dial::Unix => {

@@ -59,8 +59,8 @@ impl Folder {
     /// Makes a job's, with its ticket.
     pub(super) fn make(&self, job: &str, ticket: &str) -> Result<()> {
         let folder = self.of(job);
-        private(&folder)?;
-        owner::own(&folder).map_err(|error| unprepared(error, &folder))?;
+        private(&self.base)?;
+        owner::make(&folder).map_err(|error| unprepared(error, &folder))?;
         write_private(&self.ticket_of(job), ticket)
     }
 
