@@ -12,8 +12,8 @@ use farcall_wire::message::ADMINISTRATION;
 use farcall_wire::{ByteOrder, CALLBACKS, Hello, HelloLimits, RESUME, Role, STATUS};
 
 use crate::address::Address;
+use crate::session::compressing;
 use crate::session::reconnect::{Dial, WayBack};
-use crate::session::{compressing, heartbeat};
 use crate::ssh::{self, Ssh, SshAddress};
 
 /// The variable that names the file with a TCP server's token.
@@ -146,7 +146,7 @@ fn can_ask() -> bool {
 fn reconnect_of_environment() -> Result<Duration> {
     let text = std::env::var_os(RECONNECT_VARIABLE);
     let text = text.as_deref().map(|text| text.to_string_lossy());
-    let seconds = heartbeat::seconds(text.as_deref(), RECONNECT);
+    let seconds = farcall_peer::heartbeat::seconds(text.as_deref(), RECONNECT);
     seconds.map_err(|message| {
         Error::new(ErrorKind::InvalidArgument, "choose for how long to connect again", message)
             .fix("write seconds, such as 30, or 0 to end calls at once")

@@ -17,6 +17,7 @@ mod argument;
 mod array;
 mod callback;
 mod client;
+mod clock;
 mod contract;
 mod dial;
 mod files;

@@ -4,24 +4,20 @@
 //! handles everybody's frames and passes the role on when its own call is over. So a lone caller pays for no hand-over.
 //! Nothing else waits for the socket: what it does not take at once leaves while somebody reads, who waits for room, too.
 
-mod announced;
 mod callbacks;
 mod calls;
 pub mod compressing;
 mod ending;
 mod flight;
+mod frames;
 mod gathering;
-pub mod heartbeat;
 mod incoming;
 mod keeping;
-mod news;
 mod polling;
-mod questions;
+mod program;
+pub mod pulse;
 pub mod reconnect;
-mod recovery;
-mod resuming;
 mod segments;
-mod tables;
 mod transfer;
 mod transit;
 
@@ -36,6 +32,8 @@ use farcall_interfaces::compression::Compression;
 use farcall_interfaces::link::{Link, QUEUE_BYTES, Received};
 use farcall_interfaces::memory::MemorySource;
 use farcall_interfaces::stream::ByteStream;
+use farcall_peer::heartbeat::Heartbeat;
+use farcall_peer::{Caller, OpenCall};
 use farcall_transport_unix::Birthplace;
 use farcall_wire::{Hello, HelloLimits};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, epoll, eventfd, poll};
@@ -45,14 +43,14 @@ use crate::contract::Contract;
 pub use callbacks::CallbackTimes;
 pub use calls::{Conditions, Told};
 use ending::{closed, forked};
-use flight::{ATTEMPTS_MAX, Call};
+use flight::Call;
+use frames::{Receiving, make_frame};
 use gathering::Gathering;
 pub use gathering::Pace;
-use heartbeat::Heartbeat;
 use polling::{GAP, POLL, Polling, Try};
+use program::{Program, fresh_seed, terms};
 pub use reconnect::WayBack;
 pub use segments::Segment;
-use tables::Tables;
 pub use transfer::Transfer;
 
 /// Bytes taken from the stream before waiting threads are looked after.
@@ -60,7 +58,7 @@ const RECEIVE_BUDGET: usize = 64 << 20;
 
 struct Core {
     link: Link,
-    tables: Tables,
+    caller: Caller<Program>,
     reading: bool,
     polling: Polling,
     gathering: Gathering,
@@ -139,15 +137,15 @@ impl Session {
         }
         let HelloLimits { control_bytes_max, data_bytes_max, .. } = hello.limits;
         let connection = Connection::new(Setup { hello, initiator: true, token: None });
-        let mut tables = Tables::new(connection, stream.passes_descriptors(), source);
-        tables.resumes = way_back.is_some();
+        let setup = farcall_peer::Setup { connection, seed: fresh_seed(), resumes: way_back.is_some() };
+        let caller = Caller::new(setup, Program::new(stream.passes_descriptors(), source));
         let core = Core {
             link: Link::new(stream, control_bytes_max, data_bytes_max),
-            tables,
+            caller,
             reading: false,
             polling: Polling::default(),
             gathering: Gathering::default(),
-            heartbeat: Heartbeat::of_environment()?,
+            heartbeat: pulse::of_environment()?,
             watching_room: false,
             more: true,
             telling_room: false,
@@ -175,7 +173,7 @@ impl Session {
         };
         session.advance(&mut session.lock());
         let deadline = Instant::now().checked_add(patience);
-        match session.wait_until(deadline, |core| core.tables.ready.then_some(()))? {
+        match session.wait_until(deadline, |core| core.caller.is_ready().then_some(()))? {
             Some(()) => Ok(session),
             None => Err(Error::new(ErrorKind::TimedOut, "connect", "the server did not greet us in time")),
         }
@@ -236,7 +234,7 @@ impl Session {
     /// Whether both ends may use what this feature allows.
     pub fn has_feature(&self, name: &str) -> bool {
         let core = self.lock();
-        core.tables.connection.peer().is_some_and(|hello| hello.features.iter().any(|known| known == name))
+        core.caller.peer().is_some_and(|hello| hello.features.iter().any(|known| known == name))
     }
 
     /// Handles whatever has arrived, without waiting.
@@ -260,7 +258,7 @@ impl Session {
 
     /// The number of an announced call that is over. `None` when the deadline passed.
     pub fn next_finished(&self, deadline: Option<Instant>) -> Result<Option<u64>> {
-        let next = self.wait_until(deadline, |core| core.tables.announced.next());
+        let next = self.wait_until(deadline, |core| core.caller.next_announced());
         self.tell(&mut self.lock());
         next
     }
@@ -288,7 +286,7 @@ impl Session {
             core.watching_room = true;
             let _ = rustix::io::write(&self.nudge, &1_u64.to_ne_bytes());
         }
-        let wanted = self.is_watched() && !core.tables.announced.is_empty();
+        let wanted = self.is_watched() && !core.caller.is_quiet();
         if wanted != core.rung {
             core.rung = wanted;
             if wanted {
@@ -425,7 +423,7 @@ impl Drop for Session {
     fn drop(&mut self) {
         let mut core = self.enter();
         if core.is_up() {
-            core.tables.connection.goodbye(None);
+            core.caller.leave();
             core.pump();
         }
     }
@@ -434,19 +432,16 @@ impl Drop for Session {
 impl Core {
     fn open(&mut self, contract: Arc<Contract>, passed: Passed, conditions: Conditions) -> Result<u64> {
         let number = self.next_number;
-        let id = conditions.keep.map(|(id, _)| id);
-        self.tables.open(Call { number, contract, passed, conditions, attempts_left: ATTEMPTS_MAX, id })?;
+        let (id, terms) = (conditions.keep.map(|(id, _)| id), terms(&conditions, Some(&contract)));
+        self.caller.open(number, Call { contract, passed, conditions, is_to_stay: id.is_some() }, id, terms)?;
         self.next_number += 1;
         Ok(number)
     }
 
     /// Whether a call that was just opened may leave with later ones; not one whose arrays are to be sent.
     fn may_gather(&mut self, number: u64, contract: &Contract) -> bool {
-        let sends_nothing = |core: &Core| {
-            let channel = core.tables.channels.get(&number)?;
-            Some(core.tables.calls.get(channel)?.data.sending.is_empty())
-        };
-        sends_nothing(self) == Some(true) && self.gathering.takes(&contract.pace)
+        let sends_nothing = |call: &OpenCall<Program>| call.transfer().data.sending.is_empty();
+        self.caller.open_call(number).is_some_and(sends_nothing) && self.gathering.takes(&contract.pace)
     }
 
     fn check_alive(&self) -> Result<()> {
@@ -465,7 +460,7 @@ impl Core {
         if matches!(self.line, Line::Dead(_)) {
             return;
         }
-        self.tables.end_all(|| Err(copy_of(&error)));
+        self.caller.end_all(|| copy_of(&error));
         self.line = Line::Dead(error);
     }
 
@@ -474,7 +469,7 @@ impl Core {
             self.more = false;
             return;
         }
-        let received = self.link.receive(&mut self.tables, RECEIVE_BUDGET);
+        let received = self.link.receive(&mut Receiving(&mut self.caller), RECEIVE_BUDGET);
         self.more = matches!(received, Ok(Received::More));
         match received {
             Ok(Received::Blocked | Received::More) => {}
@@ -489,7 +484,7 @@ impl Core {
 
     /// Before a caller has its memory back, no queued frame may name it any more.
     fn settle(&mut self) {
-        if std::mem::take(&mut self.tables.ended_early)
+        if self.caller.application_mut().names_what_was_given_back()
             && let Err(error) = self.link.copy_queued()
         {
             self.die(error);
@@ -516,13 +511,13 @@ impl Core {
     }
 
     fn try_pump(&mut self) -> Result<()> {
-        let tables = &mut self.tables;
-        self.link.pump(QUEUE_BYTES, |link| tables.make_frame(link)).map(|_| ())
+        let caller = &mut self.caller;
+        self.link.pump(QUEUE_BYTES, |link| make_frame(caller, link)).map(|_| ())
     }
 
     /// Bytes that the socket took so far, give or take what was queued when the connection was made.
     fn sent(&self) -> u64 {
-        self.tables.bytes_made.wrapping_sub(self.link.bytes_queued() as u64)
+        self.caller.bytes_made().wrapping_sub(self.link.bytes_queued() as u64)
     }
 }
 

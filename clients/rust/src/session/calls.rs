@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use farcall_base::{CallId, Error, ErrorKind, ObjectId, Random, Result};
+use farcall_base::{CallId, Error, ErrorKind, ObjectId, Result};
 use farcall_wire::{Keep, Notice, Reply, Request, wants};
 
 use super::ending::forked;
 use super::flight::{Came, too_late};
 use super::{Session, earlier};
 use crate::argument::Passed;
+use crate::clock::{now, until};
 use crate::contract::Contract;
 use crate::marshal::ResultCopy;
 use crate::results::Outputs;
@@ -70,12 +71,12 @@ impl Session {
             if wait == Some(Duration::ZERO) {
                 self.process()?;
             }
-            match self.wait_until(earlier(until, Some(expires)), |core| core.tables.questions.take(question))? {
+            match self.wait_until(earlier(until, Some(expires)), |core| core.caller.take_answer(question))? {
                 Some(Some(reply)) => return Ok(Some(reply)),
                 // Another thread that asked the same has taken it.
                 Some(None) => {}
                 None if expires <= Instant::now() => {
-                    self.lock().tables.questions.drop(question);
+                    self.lock().caller.drop_question(question);
                     return Err(Error::new(ErrorKind::TimedOut, "ask the server", "no answer in time")
                         .with("timeout", format!("{} s", patience.as_secs_f64()))
                         .fix("try again when the server is less busy, or connect with a longer timeout"));
@@ -88,9 +89,9 @@ impl Session {
     fn put(&self, request: &Request, patience: Duration) -> Result<(u64, Instant)> {
         let mut core = self.enter();
         core.check_alive()?;
-        let asked = core.tables.ask(request, patience)?;
+        let (question, expires) = core.caller.ask(request, patience, now())?;
         self.advance(&mut core);
-        Ok(asked)
+        Ok((question, until(expires)))
     }
 
     /// Asks the server, and waits for nothing: [`Session::answer`] has the answer some time, or [`Session::forget`] wants
@@ -98,15 +99,15 @@ impl Session {
     pub fn begin(&self, request: &Request) -> Result<u64> {
         let mut core = self.enter();
         core.check_alive()?;
-        let (question, _) = core.tables.ask(request, self.patience)?;
-        core.tables.questions.keep(question);
+        let (question, _) = core.caller.ask(request, self.patience, now())?;
+        core.caller.keep_question(question);
         self.advance(&mut core);
         Ok(question)
     }
 
     /// The answer to a question that was begun, once; `None` past the deadline.
     pub fn answer(&self, question: u64, deadline: Option<Instant>) -> Result<Option<Reply>> {
-        match self.wait_until(earlier(deadline, self.until), |core| core.tables.questions.take(question))? {
+        match self.wait_until(earlier(deadline, self.until), |core| core.caller.take_answer(question))? {
             Some(Some(reply)) => Ok(Some(reply)),
             Some(None) => {
                 self.lock().check_alive()?;
@@ -118,12 +119,12 @@ impl Session {
 
     /// Nobody wants the answer any more.
     pub fn forget(&self, question: u64) {
-        self.lock().tables.questions.drop(question);
+        self.lock().caller.drop_question(question);
     }
 
     /// Bytes that nobody else has, as far as chance goes.
     pub fn random(&self) -> [u8; 16] {
-        self.lock().tables.random.bytes16()
+        self.lock().caller.random()
     }
 
     /// Opens a call; returns its number. Waits for another to end while as many are open as the server takes: `None` when
@@ -137,12 +138,12 @@ impl Session {
     ) -> Result<Option<u64>> {
         let until = wait.and_then(|wait| Instant::now().checked_add(wait));
         let conditions = Conditions { within: self.within(), ..conditions };
-        if wait == Some(Duration::ZERO) && !self.enter().tables.has_room() {
+        if wait == Some(Duration::ZERO) && !self.enter().caller.has_room() {
             self.process()?;
         }
         let mut passed = Some(passed);
         let opened = self.wait_until(earlier(until, conditions.deadline), |core| {
-            let passed = if core.is_up() && core.tables.has_room() { passed.take() } else { None }?;
+            let passed = if core.is_up() && core.caller.has_room() { passed.take() } else { None }?;
             Some(core.open(contract.clone(), passed, conditions))
         })?;
         let late = conditions.deadline.is_some_and(|deadline| deadline <= Instant::now());
@@ -150,7 +151,7 @@ impl Session {
             return Ok(None);
         };
         let mut core = self.lock();
-        let is_expected = !core.reading && !core.tables.finished.is_empty() && !self.is_watched();
+        let is_expected = !core.reading && core.caller.has_finished() && !self.is_watched();
         if !(is_expected && core.may_gather(number, contract)) {
             self.advance(&mut core);
         }
@@ -180,7 +181,7 @@ impl Session {
 
     /// Waits for a call's end. `None` when the deadline passed first; the call goes on.
     pub fn wait(&self, number: u64, deadline: Option<Instant>) -> Result<Option<Result<Outputs>>> {
-        let taken = self.wait_and_run(number, deadline, |tables| tables.take_finished(number))?;
+        let taken = self.wait_and_run(number, deadline, |caller| caller.take_finished(number))?;
         // Nothing is locked meanwhile: a copy takes longer than others can wait for the connection.
         Ok(taken.map(|outcome| outcome.and_then(|came| self.complete(came))))
     }
@@ -197,10 +198,9 @@ impl Session {
 
     /// Waits for news of a call, or its end. News come first; `None` when the deadline passed.
     pub fn next_news(&self, number: u64, deadline: Option<Instant>) -> Result<Option<Told>> {
-        self.wait_and_run(number, deadline, |tables| {
-            let news = tables.news.take(number).map(Told::Notice);
-            let over = || tables.finished.contains_key(&number) || !tables.channels.contains_key(&number);
-            news.or_else(|| over().then_some(Told::Over))
+        self.wait_and_run(number, deadline, |caller| {
+            let news = caller.take_news(number).map(Told::Notice);
+            news.or_else(|| caller.is_over(number).then_some(Told::Over))
         })
     }
 
@@ -208,7 +208,7 @@ impl Session {
     /// again. Waits for nothing.
     pub fn abandon(&self, number: u64) {
         let mut core = self.enter();
-        core.tables.abandon(number);
+        core.caller.abandon(number);
         core.settle();
         self.advance(&mut core);
     }
@@ -216,7 +216,7 @@ impl Session {
     /// Asks the server to end a call.
     pub fn cancel(&self, number: u64) -> Result<()> {
         let mut core = self.enter();
-        core.tables.cancel(number);
+        core.caller.cancel(number);
         self.advance(&mut core);
         core.check_alive()
     }

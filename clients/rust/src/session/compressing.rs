@@ -24,7 +24,7 @@ impl Session {
     pub fn set_compression(&self, mode: Compression) {
         let mut core = self.enter();
         core.compression = Some(mode);
-        if core.tables.connection.has_feature(COMPRESSION) {
+        if core.caller.has_feature(COMPRESSION) {
             core.link.compress(mode);
         }
     }

@@ -4,27 +4,22 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use farcall_base::{CallId, Error, ErrorKind, Result};
-use farcall_idl::interface::ElementType;
+use farcall_idl::interface::{ElementType, Parameter};
 use farcall_idl::layout::{CallLayout, ParameterLayout};
 use farcall_interfaces::memory::{Region, Space};
 use farcall_interfaces::packing::Packing;
 use farcall_transport_unix::copy::prepare;
 use farcall_wire::message::encode;
-use farcall_wire::{Argument as WireArgument, Attribute, CallResult, Failure, NOTICES, ON, Open, RANKS};
+use farcall_wire::{Argument as WireArgument, Attribute, CallResult, NOTICES, ON, Open, RANKS};
 use rustc_hash::FxHashMap;
 
 use super::Conditions;
 use super::incoming::Incoming;
-use super::recovery::Known;
 use crate::argument::Passed;
 use crate::contract::Contract;
 use crate::files::SentFile;
 use crate::marshal::{Marshalled, ResultCopy, Shared, Side, lies_in, packed, receive_result, write_result};
 use crate::results::{CompressedArray, Output, Outputs, OwnedArray};
-
-/// How often a call is opened again whose interface the server wants fetched first (spec/call.md, section 7). One order
-/// to reload changes what is published once per module, and a client that asks in between is asked again.
-pub const ATTEMPTS_MAX: u8 = 8;
 
 /// What came of a call that went well.
 pub struct Came {
@@ -33,19 +28,13 @@ pub struct Came {
     pub copies: Vec<ResultCopy>,
 }
 
-/// What came of a call.
-pub type Outcome = Result<Came>;
-
 /// A call as its caller asked for it.
 pub struct Call {
-    pub number: u64,
     pub contract: Arc<Contract>,
     pub passed: Passed,
     pub conditions: Conditions,
-    /// How often it may be opened again because the server wants its interface fetched first.
-    pub attempts_left: u8,
-    /// Its id, if that is to be known: it goes on without us.
-    pub id: Option<CallId>,
+    /// Whether others know its id: it goes on without us.
+    pub is_to_stay: bool,
 }
 
 impl Call {
@@ -93,50 +82,18 @@ impl Call {
     }
 }
 
-/// A call under way.
+/// What the data of a call move through.
 pub struct InFlight {
-    /// What the server's log calls it.
-    pub id: CallId,
-    pub call: Call,
     pub data: Marshalled,
-    pub result: Option<Box<CallResult>>,
     pub after: Option<Arc<CallLayout>>,
     pub receiving: FxHashMap<u16, (Packing, Option<Arc<dyn Region>>)>,
     /// Files that come, by parameter, and those that have come and replace the caller's if all goes well.
     pub files: Incoming,
-    /// Results that whoever takes the outcome copies into the caller's arrays.
-    pub copies: Vec<ResultCopy>,
-    pub trouble: Option<Error>,
-    /// Whether the server has said that it goes on without us.
-    pub is_kept: bool,
-    /// What counts should the connection be lost.
-    pub known: Known,
-    /// Bytes of the stream that have left when all of it has, at least.
-    pub sent_at: u64,
-    /// Whether the server was asked to go on with it over this connection, and has not answered.
-    pub is_resuming: bool,
-    /// Whether the server was started anew since it was made.
-    pub is_of_another_run: bool,
 }
 
 impl InFlight {
-    pub fn new(id: CallId, call: Call, data: Marshalled) -> InFlight {
-        InFlight {
-            id,
-            call,
-            data,
-            result: None,
-            after: None,
-            receiving: FxHashMap::default(),
-            files: Incoming::default(),
-            copies: Vec::new(),
-            trouble: None,
-            is_kept: false,
-            known: Known::default(),
-            sent_at: 0,
-            is_resuming: false,
-            is_of_another_run: false,
-        }
+    pub fn new(data: Marshalled) -> InFlight {
+        InFlight { data, after: None, receiving: FxHashMap::default(), files: Incoming::default() }
     }
 
     /// What the server may use until it says that the call is over, under the numbers that it knows.
@@ -147,31 +104,26 @@ impl InFlight {
     }
 
     /// The server is done with the program's own memory.
-    pub fn give_own_back(&mut self) {
-        let given_back: Result<()> = self.data.own.iter().try_for_each(|own| own.over());
-        self.trouble = self.trouble.take().or(given_back.err());
+    pub fn give_own_back(&mut self) -> Result<()> {
+        self.data.own.iter().try_for_each(|own| own.over())
     }
 
-    /// Whether nothing ran, and the server asks for the interface to be fetched before the call is made again.
-    pub fn is_to_be_repeated(&self) -> bool {
-        let failure = self.result.as_ref().and_then(|result| result.failure.as_ref());
-        let changed = |failure: &Failure| failure.retryable && failure.kind == ErrorKind::InterfaceChanged.code();
-        self.call.attempts_left > 0 && failure.is_some_and(changed)
+    /// What came of its results comes again.
+    pub fn forget_results(&mut self) {
+        self.after = None;
+        self.receiving.clear();
+        self.files = Incoming::default();
     }
 
-    /// Whether the server had no room for it.
-    pub fn was_refused_for_a_limit(&self) -> bool {
-        let failure = self.result.as_ref().and_then(|result| result.failure.as_ref());
-        failure.is_some_and(|failure| failure.kind == ErrorKind::LimitExceeded.code())
+    /// Whether arrays of it passed through the connection.
+    pub fn moved_arrays(&self) -> bool {
+        let sent = !self.data.sending.is_empty() || !self.data.files.is_empty();
+        sent || !self.receiving.is_empty() || self.files.progress().0 > 0
     }
 
     /// The answer's head came: where do its data go?
-    pub fn prepare_results(&mut self) -> Result<()> {
-        let Some(result) = &self.result else { return Ok(()) };
-        if result.failure.is_some() {
-            return Ok(());
-        }
-        let interface = &self.call.contract.interface;
+    pub fn prepare_results(&mut self, contract: &Contract, result: &CallResult) -> Result<()> {
+        let interface = &contract.interface;
         if result.results.len() != interface.parameters.len() {
             return Err(Error::new(
                 ErrorKind::Protocol,
@@ -180,7 +132,7 @@ impl InFlight {
             ));
         }
         let bytes = result.results.iter().map(inline_bytes);
-        self.after = self.call.contract.sizer.resolve_results(interface, bytes, &self.data.layout)?;
+        self.after = contract.sizer.resolve_results(interface, bytes, &self.data.layout)?;
         let layout = self.after.as_ref().unwrap_or(&self.data.layout);
         for (slot, (argument, layout)) in result.results.iter().zip(&layout.parameters).enumerate() {
             let WireArgument::Blocks(length) = argument else { continue };
@@ -225,30 +177,26 @@ impl InFlight {
         }
     }
 
-    pub fn outcome(mut self) -> Outcome {
-        if let Some(error) = self.trouble.take() {
-            return Err(error);
-        }
-        let gone = || Error::internal("take the results", "a call ended without an answer");
-        let result = self.result.take().ok_or_else(gone)?;
+    /// What the call came to.
+    pub fn outcome(mut self, id: CallId, contract: &Contract, result: CallResult) -> Result<Came> {
         if let Some(failure) = result.failure {
             if let Some(error) = self.data.files.iter().find_map(SentFile::trouble) {
-                return Err(error.with("routine", &self.call.contract.name));
+                return Err(error.with("routine", &contract.name));
             }
-            return Err(Error::from(failure).with("routine", &self.call.contract.name).with("call", self.id));
+            return Err(Error::from(failure).with("routine", &contract.name).with("call", id));
         }
-        self.call.contract.pace.took(result.times.finished_ns.saturating_sub(result.times.started_ns));
+        contract.pace.took(result.times.finished_ns.saturating_sub(result.times.started_ns));
         let compressed = self.compressed();
         let mut outputs = Vec::with_capacity(result.results.len());
+        let mut copies = Vec::new();
         for (slot, argument) in result.results.into_iter().enumerate() {
-            let output = self.output(slot, argument);
-            let parameter = &self.call.contract.interface.parameters[slot];
+            let parameter = &contract.interface.parameters[slot];
+            let output = self.output(parameter, slot, argument, &mut copies);
             outputs.push(output.map_err(|error| error.with("parameter", &parameter.name))?);
         }
         self.files.replace()?;
-        let outputs =
-            Outputs { interface: self.call.contract.interface.clone(), outputs, times: result.times, compressed };
-        Ok(Came { outputs, copies: self.copies })
+        let outputs = Outputs { interface: contract.interface.clone(), outputs, times: result.times, compressed };
+        Ok(Came { outputs, copies })
     }
 
     /// Its arrays that travelled compressed.
@@ -268,8 +216,13 @@ impl InFlight {
         arrays.map(told).collect()
     }
 
-    fn output(&mut self, slot: usize, argument: WireArgument) -> Result<Output> {
-        let parameter = &self.call.contract.interface.parameters[slot];
+    fn output(
+        &mut self,
+        parameter: &Parameter,
+        slot: usize,
+        argument: WireArgument,
+        copies: &mut Vec<ResultCopy>,
+    ) -> Result<Output> {
         let layout = &self.after.as_ref().unwrap_or(&self.data.layout).parameters[slot];
         let rank = self.data.rank(slot);
         if !parameter.mode.is_output() {
@@ -314,7 +267,7 @@ impl InFlight {
                 let region = side.and_then(|side| side.region.as_ref()).ok_or_else(not_offered)?;
                 if !lies_in(region, view, array)? {
                     let copy = ResultCopy { region: region.clone(), place: view.clone(), array: array.clone() };
-                    self.copies.push(copy);
+                    copies.push(copy);
                 }
                 Ok(Output::Written(shape()))
             }

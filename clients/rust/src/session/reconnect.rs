@@ -10,12 +10,14 @@ use farcall_call::{Connection, Event, Setup};
 use farcall_interfaces::link::{FrameHandler, Link, QUEUE_BYTES, Received};
 use farcall_interfaces::memory::Space;
 use farcall_interfaces::stream::ByteStream;
+use farcall_peer::recovery::{Attempts, Next};
+use farcall_peer::{check_byte_order, goodbye};
 use farcall_wire::kept::{asks_to_resume, comes_again};
 use farcall_wire::{FrameHeader, Hello};
 use rustix::event::{PollFd, PollFlags, epoll, poll};
 
-use super::recovery::{Attempts, Next};
-use super::{Core, Line, Session, tables};
+use super::{Core, Line, Session};
+use crate::clock::now;
 
 /// Reaches the server's address within a time.
 pub type Dial = Box<dyn Fn(Duration) -> Result<Box<dyn ByteStream>> + Send + Sync>;
@@ -59,14 +61,14 @@ impl WayBack {
     /// Begins to make a connection again, after so many that were lost; false where there is no thread to be had.
     pub(super) fn begin(self: &Arc<WayBack>, times: u64, heartbeat: Option<Duration>) -> bool {
         let way_back = self.clone();
-        let attempts = Attempts::new(Instant::now(), self.keep, heartbeat);
+        let attempts = Attempts::new(now(), self.keep, heartbeat);
         let thread = std::thread::Builder::new().name("farcall-reconnect".to_owned());
         thread.spawn(move || way_back.go(times, attempts)).is_ok()
     }
 
     fn go(&self, times: u64, mut attempts: Attempts) {
         loop {
-            let begun = Instant::now();
+            let begun = now();
             let mut met = false;
             let made = self.try_once(times, attempts.patience(begun), &mut met);
             // The program has closed the connection, or it is given up.
@@ -76,7 +78,7 @@ impl WayBack {
             }
             match made {
                 Ok(greeted) => return session.come_back(greeted),
-                Err(error) => match attempts.failed(&error, met, begun, Instant::now()) {
+                Err(error) => match attempts.failed(&error, met, begun, now()) {
                     Next::GiveUp => return session.give_up(&error),
                     Next::Pause(pause) => {
                         drop(session);
@@ -114,10 +116,10 @@ impl FrameHandler for Ungreeted {
         while let Some(event) = self.connection.poll_event() {
             match event {
                 Event::Ready(hello) => {
-                    tables::check_byte_order(&hello)?;
+                    check_byte_order(&hello)?;
                     self.ready = true;
                 }
-                Event::Left(failure) => return Err(tables::goodbye(failure)),
+                Event::Left(failure) => return Err(goodbye(failure)),
                 _ => {}
             }
         }
@@ -180,7 +182,7 @@ impl Session {
         let error = super::copy_of(if is_answer { last } else { reason });
         let error = if is_answer { error } else { error.with("tried to connect again", last) };
         // Of the calls under way nobody can say now how far they came; later ones fail for the reason alone.
-        core.tables.end_all(|| Err(super::copy_of(&error).with("call", "it may have run")));
+        core.caller.end_all(|| super::copy_of(&error).with("call", "it may have run"));
         core.die(error);
         self.tell(&mut core);
     }
@@ -201,7 +203,7 @@ impl Core {
         if !self.is_up() {
             return;
         }
-        let may_return = self.tables.may_return();
+        let may_return = self.caller.may_return() && !self.caller.application().shares;
         let Some(way_back) = self.way_back.clone().filter(|_| may_return) else { return self.die(error) };
         if !way_back.begin(self.losses + 1, self.heartbeat.time_limit()) {
             return self.die(error);
@@ -213,7 +215,7 @@ impl Core {
         self.more = false;
         self.is_to_part = true;
         self.line = Line::Lost(error);
-        self.tables.part(sent);
+        self.caller.part(sent, now());
     }
 
     fn come_back(&mut self, link: Link, connection: Connection, socket: OwnedFd) {
@@ -227,6 +229,6 @@ impl Core {
         {
             self.link.compress(mode);
         }
-        self.tables.come_back(connection);
+        self.caller.come_back(connection, now());
     }
 }

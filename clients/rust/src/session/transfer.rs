@@ -24,7 +24,7 @@ impl Session {
     /// How far the arrays of a call are; `None` when it is over, or not under way yet.
     pub fn transfer(&self, number: u64) -> Option<Transfer> {
         let core = self.lock();
-        let flight = core.tables.calls.get(core.tables.channels.get(&number)?)?;
+        let flight = core.caller.open_call(number)?.transfer();
         let sending = flight.data.sending.iter().map(|(slot, packing)| (*slot, packing));
         let (to_send, unmade) = sum(&flight.data.layout, sending);
         let (to_receive, missing) = sum(layout_after(flight), flight.receiving.iter().map(arriving));

@@ -1,8 +1,8 @@
 //! Questions to the server: not answered yet, or answered and not taken by anybody.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use farcall_base::{ChannelId, Error, ErrorKind};
+use farcall_base::{ChannelId, Error, ErrorKind, Instant};
 use farcall_call::Connection;
 use farcall_wire::{Reply, Request};
 
@@ -35,7 +35,7 @@ impl Questions {
     pub fn find(&mut self, request: &Request, now: Instant) -> Option<(u64, Instant)> {
         self.all.retain(|one| match &one.answer {
             _ if one.kept => true,
-            Some((_, came)) => now.saturating_duration_since(*came) <= ANSWER_KEPT,
+            Some((_, came)) => now.since(*came) <= ANSWER_KEPT,
             None => now < one.expires,
         });
         self.all.iter().find(|one| !one.kept && one.request == *request).map(|one| (one.id, one.expires))

@@ -3,11 +3,9 @@
 //! A server that ended closes its connections, which is noticed at once. One that hangs or was stopped, or whose machine or
 //! network is gone, closes nothing: its client would wait for ever. A program that waits for nothing asks for nothing.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use farcall_base::{Error, ErrorKind, Result};
-
-use super::{Core, Session, transit};
+use farcall_base::{Error, ErrorKind, Instant, Result};
 
 /// The variable with the time in seconds; 0: no limit.
 pub const VARIABLE: &str = "FARCALL_HEARTBEAT";
@@ -62,11 +60,13 @@ fn given(text: Option<&str>) -> Result<Duration> {
 }
 
 impl Heartbeat {
-    /// With the time limit of `$FARCALL_HEARTBEAT`.
-    pub fn of_environment() -> Result<Heartbeat> {
-        let text = std::env::var_os(VARIABLE);
+    /// With the time limit that the variable has, in seconds.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when that is no number of seconds.
+    pub fn new(text: Option<&str>) -> Result<Heartbeat> {
         let mut heart = Heartbeat { limit: None, moved: 0, since: None, asked: None, until: None, in_transit: 0 };
-        heart.limit(given(text.as_deref().map(|text| text.to_string_lossy()).as_deref())?);
+        heart.limit(given(text)?);
         Ok(heart)
     }
 
@@ -99,7 +99,7 @@ impl Heartbeat {
                 (self.asked_but_for_standstills(now, step), limit, step)
             }
         };
-        let silent = now.saturating_duration_since(begun);
+        let silent = now.since(begun);
         match limit.checked_sub(silent).filter(|left| !left.is_zero()) {
             Some(left) => Pulse::Wait(Some(left.min(step))),
             None if self.asked.is_none() => Pulse::Ask,
@@ -109,7 +109,7 @@ impl Heartbeat {
 
     /// When the question would have been asked if no wait since had taken longer than it should.
     fn asked_but_for_standstills(&mut self, now: Instant, step: Duration) -> Instant {
-        let late = self.until.take().map_or(Duration::ZERO, |until| now.saturating_duration_since(until));
+        let late = self.until.take().map_or(Duration::ZERO, |until| now.since(until));
         let stood = if late > step { late } else { Duration::ZERO };
         let asked = self.asked.unwrap_or(now) + stood;
         self.asked = Some(asked);
@@ -119,6 +119,11 @@ impl Heartbeat {
     /// Whoever looked waits for so long at most, if it waits at all.
     pub fn waits(&mut self, pause: Option<Duration>, now: Instant) {
         self.until = pause.filter(|pause| !pause.is_zero()).map(|pause| now + pause);
+    }
+
+    /// Whether an answer is awaited.
+    pub fn awaits_answer(&self) -> bool {
+        self.asked.is_some()
     }
 
     /// The question is on its way, and counts among what moved; so many bytes are before the other end, it among them.
@@ -148,58 +153,6 @@ impl Heartbeat {
     }
 }
 
-impl Session {
-    /// Another time after which a silent server is given up; zero: never.
-    pub fn set_heartbeat(&self, limit: Duration) {
-        self.lock().heartbeat.limit(limit);
-    }
-}
-
-impl Core {
-    /// How long to wait at most before the server is asked for a sign of life, or given up; `None` once it is.
-    #[allow(clippy::option_option, reason = "a wait without a limit is none")]
-    pub(super) fn check_pulse(&mut self, left: Option<Duration>) -> Option<Option<Duration>> {
-        let now = Instant::now();
-        let mut pulse = self.heartbeat.look(self.moved(), now);
-        if pulse == Pulse::Ask {
-            self.tables.connection.ping();
-            self.pump();
-            self.heartbeat.asked(self.moved(), self.in_transit(), now);
-            pulse = self.heartbeat.look(self.moved(), now);
-        }
-        if self.heartbeat.asked.is_some() {
-            // Seen at each step, so that the answer's time begins when the question has come there, and not much later.
-            self.heartbeat.delivering(self.in_transit(), now);
-            pulse = self.heartbeat.look(self.moved(), now);
-        }
-        if pulse == Pulse::Gone {
-            // A program that did something else meanwhile has not read the answer yet.
-            self.receive();
-            self.heartbeat.delivering(self.in_transit(), now);
-            pulse = self.heartbeat.look(self.moved(), now);
-        }
-        match pulse {
-            Pulse::Wait(pause) => {
-                let pause = pause.into_iter().chain(left).min();
-                self.heartbeat.waits(pause, now);
-                return Some(pause);
-            }
-            _ => self.broke(self.heartbeat.silence()),
-        }
-        None
-    }
-
-    /// Bytes that the network has, and the server's machine has not.
-    fn in_transit(&self) -> u64 {
-        transit::bytes(self.link.stream().readiness())
-    }
-
-    /// Bytes that went either way.
-    fn moved(&self) -> u64 {
-        self.link.bytes_received().wrapping_add(self.sent())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -207,10 +160,7 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(30);
 
     fn beating() -> (Heartbeat, Instant) {
-        (
-            Heartbeat { limit: Some(LIMIT), moved: 0, since: None, asked: None, until: None, in_transit: 0 },
-            Instant::now(),
-        )
+        (Heartbeat { limit: Some(LIMIT), moved: 0, since: None, asked: None, until: None, in_transit: 0 }, Instant(0))
     }
 
     #[test]

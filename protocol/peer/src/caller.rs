@@ -1,0 +1,438 @@
+//! The calls that this end makes: their tables, and what becomes of each event of the connection.
+
+pub mod callbacks;
+mod ending;
+mod keeping;
+mod opening;
+mod resuming;
+
+use std::time::Duration;
+
+use farcall_base::{CallId, ChannelId, Error, ErrorKind, Instant, Result, SeededRandom};
+use farcall_call::{Connection, Event, Place, Transmit};
+use farcall_wire::{CallResult, Failure, FrameHeader, Hello, Lasting, Notice, Reply, Request, Shown};
+use rustc_hash::FxHashMap;
+
+use crate::announced::Announced;
+use crate::application::Application;
+use crate::news::News;
+use crate::questions::Questions;
+use crate::recovery::Known;
+use callbacks::Callbacks;
+use keeping::Kept;
+
+/// What a caller begins with.
+pub struct Setup {
+    /// The connection, which has not been greeted yet.
+    pub connection: Connection,
+    /// Call ids must not repeat between processes; they are no secrets.
+    pub seed: u64,
+    /// Whether calls go on over another connection if this one is lost: then the peer is told what has come.
+    pub resumes: bool,
+}
+
+/// How a call is made, as far as this end needs to know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// Whether [`Caller::next_announced`] tells of its end and of its news.
+    pub announced: bool,
+    /// Whether the peer is to tell something while the call is under way.
+    pub has_news: bool,
+    /// Whether functions are passed that the peer may call back.
+    pub passes_functions: bool,
+}
+
+/// A call that is not open, or not yet: its interface is fetched first.
+struct Made<A: Application> {
+    number: u64,
+    call: A::Call,
+    terms: Terms,
+    /// How often it may be opened again because the peer wants its interface fetched first.
+    attempts_left: u8,
+    /// Its id, if that is to be known: it goes on without us.
+    id: Option<CallId>,
+}
+
+/// A call under way.
+pub struct OpenCall<A: Application> {
+    /// What the peer's log calls it.
+    id: CallId,
+    made: Made<A>,
+    transfer: A::Transfer,
+    result: Option<Box<CallResult>>,
+    /// What is wrong with the answer.
+    trouble: Option<Error>,
+    /// Whether the peer has said that it goes on without us.
+    is_kept: bool,
+    /// What counts should the connection be lost.
+    known: Known,
+    /// Bytes of the stream that have left when all of it has, at least.
+    sent_at: u64,
+    /// Whether the peer was asked to go on with it over this connection, and has not answered.
+    is_resuming: bool,
+    /// Whether the peer was started anew since it was made.
+    is_of_another_run: bool,
+}
+
+impl<A: Application> OpenCall<A> {
+    fn new(id: CallId, made: Made<A>, transfer: A::Transfer) -> OpenCall<A> {
+        OpenCall {
+            id,
+            made,
+            transfer,
+            result: None,
+            trouble: None,
+            is_kept: false,
+            known: Known::default(),
+            sent_at: 0,
+            is_resuming: false,
+            is_of_another_run: false,
+        }
+    }
+
+    /// The call as it was asked for.
+    pub fn call(&self) -> &A::Call {
+        &self.made.call
+    }
+
+    /// What its data move through.
+    pub fn transfer(&self) -> &A::Transfer {
+        &self.transfer
+    }
+
+    fn failure(&self) -> Option<&Failure> {
+        self.result.as_ref().and_then(|result| result.failure.as_ref())
+    }
+}
+
+/// A call that nobody wants any more, and of which the peer still speaks.
+struct Abandoned<A: Application> {
+    /// Its id, if it is to end.
+    id: Option<CallId>,
+    /// Memory that the peer may still use.
+    _residue: A::Residue,
+}
+
+/// How the connection is, as far as the peer's words go.
+#[derive(Default)]
+struct Standing {
+    /// The peer has greeted us.
+    is_ready: bool,
+    /// There is no connection just now.
+    is_lost: bool,
+    /// The peer has said goodbye.
+    has_left: bool,
+    /// Which run of the peer it is.
+    run: Option<[u8; 16]>,
+}
+
+/// The calls, questions and callbacks of one peer. See the crate's documentation.
+///
+/// Calls have numbers that the owner of the caller chooses, and never uses again.
+pub struct Caller<A: Application> {
+    connection: Connection,
+    application: A,
+    calls: FxHashMap<ChannelId, Box<OpenCall<A>>>,
+    /// Where a call by its number is under way: its own channel, or that of the question for its interface.
+    channels: FxHashMap<u64, ChannelId>,
+    /// Calls that are made again when the interface came that they ask for.
+    fetching: FxHashMap<ChannelId, Made<A>>,
+    /// Calls that nobody waits for.
+    abandoned: FxHashMap<ChannelId, Abandoned<A>>,
+    /// Those of them that are to end as soon as there is a connection again.
+    orphans: Vec<CallId>,
+    kept: Kept<A>,
+    finished: FxHashMap<u64, Result<A::Output>>,
+    announced: Announced,
+    news: News,
+    callbacks: Callbacks<A>,
+    questions: Questions,
+    random: SeededRandom,
+    /// Bytes of all frames so far.
+    bytes_made: u64,
+    resumes: bool,
+    standing: Standing,
+}
+
+impl<A: Application> Caller<A> {
+    /// One that has not been greeted.
+    pub fn new(setup: Setup, application: A) -> Caller<A> {
+        let Setup { connection, seed, resumes } = setup;
+        Caller {
+            connection,
+            application,
+            calls: FxHashMap::default(),
+            channels: FxHashMap::default(),
+            fetching: FxHashMap::default(),
+            abandoned: FxHashMap::default(),
+            orphans: Vec::new(),
+            kept: Kept::default(),
+            finished: FxHashMap::default(),
+            announced: Announced::default(),
+            news: News::default(),
+            callbacks: Callbacks::default(),
+            questions: Questions::default(),
+            random: SeededRandom::new(seed),
+            bytes_made: 0,
+            resumes,
+            standing: Standing::default(),
+        }
+    }
+
+    /// The program above.
+    pub fn application(&self) -> &A {
+        &self.application
+    }
+
+    /// The program above.
+    pub fn application_mut(&mut self) -> &mut A {
+        &mut self.application
+    }
+
+    /// Whether the peer has greeted us.
+    pub fn is_ready(&self) -> bool {
+        self.standing.is_ready
+    }
+
+    /// What the peer said first, once it did.
+    pub fn peer(&self) -> Option<&Hello> {
+        self.connection.peer()
+    }
+
+    /// Whether both ends named a feature.
+    pub fn has_feature(&self, name: &str) -> bool {
+        self.connection.has_feature(name)
+    }
+
+    /// Whether the peer takes one more call now.
+    pub fn has_room(&self) -> bool {
+        let channels_max = self.peer().map_or(0, |peer| peer.limits.channels_max);
+        self.connection.channels_open() < channels_max as usize
+    }
+
+    /// A call under way, by its number.
+    pub fn open_call(&self, number: u64) -> Option<&OpenCall<A>> {
+        self.calls.get(self.channels.get(&number)?).map(|call| &**call)
+    }
+
+    /// Bytes of all frames that were made for this connection.
+    pub fn bytes_made(&self) -> u64 {
+        self.bytes_made
+    }
+
+    /// 16 bytes that nobody else has, as far as chance goes.
+    pub fn random(&mut self) -> [u8; 16] {
+        use farcall_base::Random;
+        self.random.bytes16()
+    }
+
+    /// Asks the peer for a sign of life.
+    pub fn ping(&mut self) {
+        self.connection.ping();
+    }
+
+    /// Says goodbye: nothing follows it.
+    pub fn leave(&mut self) {
+        self.connection.goodbye(None);
+    }
+
+    // Frames.
+
+    /// The next frame to send, with at most so many bytes of data; its maker tells [`Caller::frame_made`].
+    pub fn poll_transmit(&mut self, data_bytes_max: u32) -> Option<Transmit> {
+        self.connection.limit_frames(data_bytes_max);
+        self.connection.poll_transmit()
+    }
+
+    /// A frame of so many bytes was put where it leaves from; `sends` is the call whose arguments it has.
+    pub fn frame_made(&mut self, bytes: u64, sends: Option<ChannelId>) {
+        self.bytes_made += bytes;
+        if let Some(call) = sends.and_then(|channel| self.calls.get_mut(&channel)) {
+            call.sent_at = self.bytes_made;
+        }
+    }
+
+    /// Takes memory of a control frame back that was copied to where it leaves from.
+    pub fn reuse(&mut self, body: Vec<u8>) {
+        self.connection.reuse(body);
+    }
+
+    /// Takes a control frame.
+    ///
+    /// # Errors
+    /// The peer broke a rule, or has left: the connection ends with this.
+    pub fn handle_control(&mut self, header: &FrameHeader, body: &[u8], now: Instant) -> Result<()> {
+        self.connection.handle_control(header, body)?;
+        self.handle_events(now)
+    }
+
+    /// Where the byte `done` of a data frame goes; `None` to throw it away.
+    ///
+    /// # Errors
+    /// As [`Caller::handle_control`].
+    pub fn place(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Place>> {
+        self.connection.place(header, done)
+    }
+
+    /// What the data of a call move through.
+    pub fn transfer(&mut self, channel: ChannelId) -> Option<&mut A::Transfer> {
+        self.calls.get_mut(&channel).map(|call| &mut call.transfer)
+    }
+
+    /// `done` bytes of a data frame are where they go.
+    ///
+    /// # Errors
+    /// As [`Caller::handle_control`].
+    pub fn data_arrived(&mut self, header: &FrameHeader, done: u32, now: Instant) -> Result<()> {
+        self.connection.data_arrived(header, done)?;
+        self.handle_events(now)
+    }
+
+    fn handle_events(&mut self, now: Instant) -> Result<()> {
+        while let Some(event) = self.connection.poll_event() {
+            match event {
+                Event::Ready(hello) => {
+                    check_byte_order(&hello)?;
+                    self.standing.run = Lasting::of(&hello)?.instance;
+                    self.application.greeted(&hello);
+                    self.standing.is_ready = true;
+                }
+                Event::Replied(channel, reply) => match self.fetching.remove(&channel) {
+                    Some(made) => self.repeat(made, reply),
+                    None => self.questions.answer(channel, reply.shown(), now),
+                },
+                Event::Noticed(channel, notice) => self.noticed(channel, notice),
+                Event::Resulted(channel, result) => self.resulted(channel, result),
+                Event::Agreed(channel, resume) => self.agreed(channel, *resume),
+                Event::Finished(channel) => self.finish(channel),
+                Event::Left(failure) => {
+                    self.standing.has_left = true;
+                    return Err(goodbye(failure));
+                }
+                Event::Opened(channel, open) => self.called_back(channel, &open, now),
+                Event::ArgumentsComplete(channel) => self.callback_complete(channel, now),
+                Event::CancelRequested(channel) => self.callback_cancelled(channel),
+                Event::Requested(channel, _) => {
+                    let error = Error::new(ErrorKind::Unavailable, "ask a client", "it answers no questions");
+                    self.connection.reply(channel, &Reply::Failed((&error).into()));
+                }
+                Event::Shared(_) | Event::Unshared(_) | Event::Resumed(..) | Event::Acknowledged(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn noticed(&mut self, channel: ChannelId, notice: Notice) {
+        let Some(call) = self.calls.get_mut(&channel) else { return };
+        let number = call.made.number;
+        if notice == Notice::Kept {
+            call.is_kept = true;
+            self.kept.acknowledge(number);
+        }
+        if self.news.add(number, notice.shown()) && call.made.terms.announced {
+            self.announced.add(number);
+        }
+    }
+
+    fn resulted(&mut self, channel: ChannelId, result: Box<CallResult>) {
+        let Some(call) = self.calls.get_mut(&channel) else { return self.refused(channel, &result) };
+        if !call.is_resuming && result.failure.is_none() {
+            let answered = self.application.answered(&call.made.call, &mut call.transfer, &result);
+            call.trouble = answered.err();
+        }
+        call.result = Some(result);
+    }
+
+    // Questions.
+
+    /// Asks the peer, unless the same is asked already: the question's number, and when it expires.
+    ///
+    /// # Errors
+    /// When the connection takes no more.
+    pub fn ask(&mut self, request: &Request, patience: Duration, now: Instant) -> Result<(u64, Instant)> {
+        if let Some(asked) = self.questions.find(request, now) {
+            return Ok(asked);
+        }
+        let expires = now + patience;
+        // While there is no connection, it waits for one; the channel is none's.
+        let channel = if self.standing.is_lost { ChannelId(0) } else { self.connection.request(request)? };
+        Ok((self.questions.add(request.clone(), channel, expires), expires))
+    }
+
+    /// The answer to a question is for whoever asked, whenever they look.
+    pub fn keep_question(&mut self, question: u64) {
+        self.questions.keep(question);
+    }
+
+    /// The answer, once: `Some(None)` when another took it, or the question is gone; `None` while it is awaited.
+    #[allow(clippy::option_option, reason = "an answer that is gone is another thing than one that is awaited")]
+    pub fn take_answer(&mut self, question: u64) -> Option<Option<Reply>> {
+        self.questions.take(question)
+    }
+
+    /// Nobody waits for an answer any more.
+    pub fn drop_question(&mut self, question: u64) {
+        self.questions.drop(question);
+    }
+
+    // Outcomes and news.
+
+    /// The outcome of a call that is over. Who has it needs no announcement any more.
+    pub fn take_finished(&mut self, number: u64) -> Option<Result<A::Output>> {
+        let outcome = self.finished.remove(&number)?;
+        self.announced.remove(number);
+        self.news.forget(number);
+        Some(outcome)
+    }
+
+    /// Whether there are outcomes that nobody has taken.
+    pub fn has_finished(&self) -> bool {
+        !self.finished.is_empty()
+    }
+
+    /// Whether a call is over, or was never made.
+    pub fn is_over(&self, number: u64) -> bool {
+        self.finished.contains_key(&number) || !self.channels.contains_key(&number)
+    }
+
+    /// The next thing that was told of a call while it is under way.
+    pub fn take_news(&mut self, number: u64) -> Option<Notice> {
+        self.news.take(number)
+    }
+
+    /// Whether no call is to be announced.
+    pub fn is_quiet(&self) -> bool {
+        self.announced.is_empty()
+    }
+
+    /// The number of the next call that is over or has news, each once, in order.
+    pub fn next_announced(&mut self) -> Option<u64> {
+        self.announced.next()
+    }
+
+    /// The outcome of a call is there for its owner.
+    fn conclude(&mut self, number: u64, announced: bool, outcome: Result<A::Output>) {
+        self.channels.remove(&number);
+        self.finished.insert(number, outcome);
+        if announced {
+            self.announced.add(number);
+        }
+    }
+}
+
+/// Arrays travel as they are.
+///
+/// # Errors
+/// When the peer stores numbers in the other byte order.
+pub fn check_byte_order(hello: &Hello) -> Result<()> {
+    if hello.byte_order == farcall_wire::ByteOrder::NATIVE {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::Version, "connect", "the server has the other byte order"))
+}
+
+/// Why the peer has left.
+pub fn goodbye(failure: Option<Failure>) -> Error {
+    let silent = || Error::new(ErrorKind::ShuttingDown, "wait for the server", "the server said goodbye");
+    failure.map_or_else(silent, Error::from)
+}

@@ -1,0 +1,127 @@
+//! Calls end: with an outcome, cancelled, given up, or with their connection.
+
+use farcall_base::{CallId, ChannelId, Error, ErrorKind};
+use farcall_wire::Failure;
+
+use super::{Abandoned, Caller, Made, OpenCall};
+use crate::application::Application;
+
+impl<A: Application> Caller<A> {
+    /// Outcome and data of a call are there.
+    pub(super) fn finish(&mut self, channel: ChannelId) {
+        self.abandoned.remove(&channel);
+        let Some(mut call) = self.calls.remove(&channel) else { return };
+        if call.is_resuming {
+            return self.not_taken_up(*call);
+        }
+        if self.resumes && self.application.moved_data(&call.transfer) {
+            // Of others, the next call on the channel says as much.
+            self.connection.acknowledge(channel);
+        }
+        call.trouble = call.trouble.take().or(self.application.release(&mut call.transfer).err());
+        if call.made.terms.passes_functions {
+            self.end_callbacks(call.id, call.made.number);
+        }
+        if call.was_refused_for_a_limit() {
+            self.application.forget_memory(&call.transfer);
+        }
+        self.application.ends(&call.transfer);
+        if call.is_to_be_repeated() {
+            self.fetch(call.made);
+        } else {
+            self.settle(*call);
+        }
+    }
+
+    fn settle(&mut self, call: OpenCall<A>) {
+        let OpenCall { id, made, transfer, result, trouble, .. } = call;
+        let Made { number, terms, call, .. } = made;
+        let gone = || Error::internal("take the results", "a call ended without an answer");
+        let outcome = match (trouble, result) {
+            (Some(error), _) => Err(error),
+            (None, Some(result)) => self.application.outcome(id, call, transfer, *result),
+            (None, None) => Err(gone()),
+        };
+        self.conclude(number, terms.announced, outcome);
+    }
+
+    /// A call ends with an error of this end's.
+    pub(super) fn fail(&mut self, mut call: OpenCall<A>, error: Error) {
+        // The failure says more than what became of the memory.
+        let _ = self.application.release(&mut call.transfer);
+        self.callbacks.forget(call.id);
+        let error = self.application.explain(&call.made.call, call.id, error);
+        self.conclude(call.made.number, call.made.terms.announced, Err(error));
+    }
+
+    /// Asks the peer to end a call. One that waits for its interface ends here: nothing of it is with the peer.
+    pub fn cancel(&mut self, number: u64) {
+        let Some(channel) = self.channels.get(&number).copied() else { return };
+        match self.fetching.remove(&channel) {
+            Some(made) => {
+                let error = Error::new(ErrorKind::Cancelled, "call", "it was cancelled before it ran")
+                    .with("routine", self.application.routine(&made.call));
+                self.conclude(number, made.terms.announced, Err(error));
+            }
+            None if self.standing.is_lost => self.cancel_while_lost(channel),
+            None => {
+                if let Some(call) = self.calls.get_mut(&channel) {
+                    call.known.cancelled = true;
+                }
+                self.connection.cancel(channel);
+            }
+        }
+    }
+
+    /// Gives a call up: asks the peer to end it, and lets go of everything that is its caller's. No frame is made of
+    /// its arguments any more, and what still comes of its results is thrown away.
+    pub fn abandon(&mut self, number: u64) {
+        self.take_finished(number);
+        self.news.forget(number);
+        let Some(channel) = self.channels.remove(&number) else { return };
+        self.fetching.remove(&channel);
+        self.kept.seeking.remove(&channel);
+        let Some(call) = self.calls.remove(&channel) else { return };
+        if self.standing.is_lost {
+            self.orphans.extend(call.known.sent_whole.then_some(call.id));
+        } else {
+            self.connection.cancel(channel);
+        }
+        self.end_callbacks(call.id, number);
+        let id = Some(call.id);
+        self.let_go(channel, *call, id);
+    }
+
+    /// What is left of a call that nobody waits for; `id` if the peer is to end it.
+    pub(super) fn let_go(&mut self, channel: ChannelId, call: OpenCall<A>, id: Option<CallId>) {
+        self.application.ends(&call.transfer);
+        let residue = self.application.abandon(call.transfer);
+        self.abandoned.insert(channel, Abandoned { id, _residue: residue });
+    }
+
+    /// Ends all calls: the peer is gone for good.
+    pub fn end_all(&mut self, error: impl Fn() -> Error) {
+        self.abandoned.clear();
+        self.callbacks.clear();
+        self.questions.drop_unanswered();
+        let open = self.calls.drain().map(|(_, call)| call.made);
+        let made = open.chain(self.fetching.drain().map(|(_, made)| made)).map(|made| (made.number, made.terms));
+        let sought = self.kept.seeking.drain().map(|(_, sought)| (sought.number, sought.terms));
+        for (number, terms) in made.chain(sought).collect::<Vec<_>>() {
+            self.conclude(number, terms.announced, Err(error()));
+        }
+    }
+}
+
+impl<A: Application> OpenCall<A> {
+    /// Whether nothing ran, and the peer asks for the interface to be fetched before the call is made again.
+    fn is_to_be_repeated(&self) -> bool {
+        let is_changed = |failure: &Failure| failure.retryable && failure.kind == ErrorKind::InterfaceChanged.code();
+        self.made.attempts_left > 0 && self.failure().is_some_and(is_changed)
+    }
+
+    /// Whether the peer had no room for it.
+    fn was_refused_for_a_limit(&self) -> bool {
+        self.failure().is_some_and(|failure| failure.kind == ErrorKind::LimitExceeded.code())
+    }
+}

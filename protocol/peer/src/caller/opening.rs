@@ -1,0 +1,61 @@
+//! Calls begin, and begin again when the peer wants their interface fetched first.
+
+use farcall_base::{CallId, Random, Result};
+use farcall_wire::{Reply, Request};
+
+use super::{Caller, Made, OpenCall, Terms};
+use crate::application::Application;
+use crate::recovery::Known;
+
+/// How often a call is opened again whose interface the peer wants fetched first (spec/call.md, section 7). One order
+/// to reload changes what is published once per module, and a client that asks in between is asked again.
+const ATTEMPTS_MAX: u8 = 8;
+
+impl<A: Application> Caller<A> {
+    /// Opens a call. `id` is its id if that is to be known to others; another is drawn without.
+    ///
+    /// # Errors
+    /// As [`Application::open`].
+    pub fn open(&mut self, number: u64, call: A::Call, id: Option<CallId>, terms: Terms) -> Result<()> {
+        self.open_made(Made { number, call, terms, attempts_left: ATTEMPTS_MAX, id })
+    }
+
+    pub(super) fn open_made(&mut self, mut made: Made<A>) -> Result<()> {
+        let id = made.id.unwrap_or_else(|| CallId(self.random.bytes16()));
+        let (channel, transfer) = self.application.open(&mut made.call, id, &mut self.connection)?;
+        if made.terms.has_news {
+            self.news.expect(made.number);
+        }
+        if made.terms.passes_functions {
+            self.callbacks.expect(id, channel);
+        }
+        self.channels.insert(made.number, channel);
+        // Nothing of it has left, or of what was opened before: at least one more byte must.
+        let (sent_at, known) = (self.bytes_made + 1, Known::of_ours(true));
+        self.calls.insert(channel, Box::new(OpenCall { sent_at, known, ..OpenCall::new(id, made, transfer) }));
+        Ok(())
+    }
+
+    /// Asks for the interface of a call again.
+    pub(super) fn fetch(&mut self, made: Made<A>) {
+        let routine = self.application.routine(&made.call).to_owned();
+        match self.connection.request(&Request::Interface(routine)) {
+            Ok(channel) => {
+                self.channels.insert(made.number, channel);
+                self.fetching.insert(channel, made);
+            }
+            Err(error) => self.conclude(made.number, made.terms.announced, Err(error)),
+        }
+    }
+
+    /// Makes a call again whose interface came, if that is still the one that its arguments were made for.
+    pub(super) fn repeat(&mut self, made: Made<A>, reply: Reply) {
+        let (number, announced) = (made.number, made.terms.announced);
+        let renewed = self.application.renewed(&made.call, reply);
+        let opened =
+            renewed.and_then(|()| self.open_made(Made { attempts_left: made.attempts_left.saturating_sub(1), ..made }));
+        if let Err(error) = opened {
+            self.conclude(number, announced, Err(error));
+        }
+    }
+}
