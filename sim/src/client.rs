@@ -1,43 +1,78 @@
-//! A thin simulated client: asks for the interface, opens its calls, and knows what each must return.
+//! A simulated client: the shipped decisions about calls, in virtual time, over links that break.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
 
-use farcall_base::{CallId, ChannelId, Error, ErrorKind, Random, Result, SeededRandom};
-use farcall_call::Event;
+use farcall_base::{Clock, Error, ErrorKind, Instant, Random, Result, SeededRandom};
+use farcall_call::{Connection, Setup, Transmit};
+use farcall_interfaces::link::{FrameHandler, Link, Received};
+use farcall_interfaces::memory::Space;
 use farcall_interfaces::stream::ByteStream;
-use farcall_wire::{Argument, CallResult, Open, Reply, Request, Role};
+use farcall_peer::recovery::{Attempts, Next};
+use farcall_peer::{Caller, Greeting, Terms};
+use farcall_transport_simulated::Network;
+use farcall_wire::kept::{asks_to_resume, comes_again};
+use farcall_wire::{FrameHeader, Hello, RESUME, Reply, Request, Role};
 
-use crate::end::End;
+use crate::end::hello;
 use crate::module;
-
-/// A call to make.
-#[derive(Clone, Debug)]
-pub struct Wish {
-    /// Its number in the world.
-    pub number: u64,
-    /// Elements of its array.
-    pub elements: u64,
-    /// Time it has.
-    pub remaining_us: Option<u64>,
-}
-
-struct Flight {
-    wish: Wish,
-    result: Option<Box<CallResult>>,
-}
+use crate::plan::hello_limits;
+use crate::program::{Program, Wish};
 
 /// How a call ended: its number, and the kind of its failure if it failed.
 pub type Outcome = (u64, Option<ErrorKind>);
 
+/// A question may stay unanswered for as long as the world lasts.
+const PATIENCE: Duration = Duration::from_secs(1 << 30);
+
+/// How a client stands with its server.
+enum Line {
+    Up,
+    /// The connection is lost; the next attempt to make it again begins then.
+    Lost {
+        attempts: Attempts,
+        next: Instant,
+    },
+    /// It is made again, and the server has not answered.
+    Greeting {
+        greeting: Box<Greeting>,
+        attempts: Attempts,
+        begun: Instant,
+    },
+    /// Gone for good.
+    Dead,
+}
+
+/// What a client asks of the world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Nothing.
+    Nothing,
+    /// To be told when this moment has come.
+    Time(Instant),
+    /// A link to the server.
+    Link,
+}
+
 /// A client.
 pub struct Client {
-    end: Option<End>,
-    routine: String,
-    contract: Option<[u8; 32]>,
-    random: SeededRandom,
+    network: Network,
+    link: Option<Link>,
+    queue_bytes: usize,
+    caller: Caller<Program>,
+    /// The question for the interface.
+    question: Option<u64>,
+    line: Line,
+    hello: Hello,
+    /// For how long calls wait for a connection; zero: they end with it.
+    keep: Duration,
+    losses: u64,
     /// Calls that wait for the interface.
     wishes: Vec<Wish>,
-    flights: BTreeMap<ChannelId, Flight>,
+    open: Vec<u64>,
+    /// It has something to send: more than its stream took, or what its owner may have asked for.
+    unsent: bool,
     /// It stands still: nothing is sent, nothing is taken.
     pub is_paused: bool,
     /// Calls that ended since somebody looked.
@@ -45,14 +80,36 @@ pub struct Client {
 }
 
 impl Client {
-    pub fn new(stream: Box<dyn ByteStream>, module: usize, queue_bytes: usize, seed: u64) -> Client {
+    pub fn new(
+        stream: Box<dyn ByteStream>,
+        module: usize,
+        (queue_bytes, keep): (usize, Duration),
+        seed: u64,
+        network: &Network,
+    ) -> Client {
+        let mut random = SeededRandom::new(seed);
+        let mut hello = hello(Role::Client);
+        if !keep.is_zero() {
+            hello.features.push(RESUME.to_owned());
+            hello.attributes.extend(asks_to_resume(random.bytes16(), keep));
+        }
+        let routine = format!("{}/scale", module::name(module));
+        let program = Program { network: network.clone(), routine, contract: None };
+        let connection = Connection::new(Setup { hello: hello.clone(), initiator: true, token: None });
+        let setup = farcall_peer::Setup { connection, seed: random.next(), resumes: !keep.is_zero() };
         Client {
-            end: Some(End::new(stream, Role::Client, queue_bytes)),
-            routine: format!("{}/scale", module::name(module)),
-            contract: None,
-            random: SeededRandom::new(seed),
+            network: network.clone(),
+            link: Some(link(stream)),
+            queue_bytes,
+            caller: Caller::new(setup, program),
+            question: None,
+            line: Line::Up,
+            hello,
+            keep,
+            losses: 0,
             wishes: Vec::new(),
-            flights: BTreeMap::new(),
+            open: Vec::new(),
+            unsent: true,
             is_paused: false,
             outcomes: Vec::new(),
         }
@@ -60,115 +117,265 @@ impl Client {
 
     /// Makes a call, now or when the interface is there.
     pub fn wish(&mut self, wish: Wish) {
-        match (&self.end, self.contract) {
-            (None, _) => self.outcomes.push((wish.number, Some(ErrorKind::ConnectionLost))),
-            (Some(_), None) => self.wishes.push(wish),
-            (Some(_), Some(contract)) => {
-                let number = wish.number;
-                if let Err(error) = self.open(wish, contract) {
-                    self.outcomes.push((number, Some(error.kind())));
-                }
-            }
+        match self.line {
+            Line::Dead => self.outcomes.push((wish.number, Some(ErrorKind::ConnectionLost))),
+            Line::Up if self.caller.application().contract.is_some() => self.open(wish),
+            _ => self.wishes.push(wish),
         }
     }
 
-    fn open(&mut self, wish: Wish, contract: [u8; 32]) -> Result<()> {
-        let bytes = module::argument(wish.number, wish.elements);
-        let n = i32::try_from(wish.elements).expect("plans ask for small arrays");
-        let open = Open {
-            call: CallId(self.random.bytes16()),
-            routine: self.routine.clone(),
-            contract,
-            arguments: vec![Argument::Inline(n.to_ne_bytes().as_slice().into()), End::offer(&bytes)],
-            wanted: None,
-            remaining_us: wish.remaining_us,
-            result_credit: None,
-            parent: None,
-            principal: None,
-            trace: None,
-            attributes: None,
-        };
-        let Some(end) = &mut self.end else { return Ok(()) };
-        let channel = end.connection().open(&open)?;
-        end.lend(channel, 1, &bytes)?;
-        self.flights.insert(channel, Flight { wish, result: None });
-        Ok(())
+    fn open(&mut self, wish: Wish) {
+        let number = wish.number;
+        self.unsent = true;
+        match self.caller.open(number, wish, None, Terms { announced: true, ..Terms::default() }) {
+            Ok(()) => self.open.push(number),
+            Err(error) => self.outcomes.push((number, Some(error.kind()))),
+        }
+    }
+
+    /// Whether the server has ever greeted it.
+    pub fn was_greeted(&self) -> bool {
+        self.caller.is_ready()
     }
 
     /// Cancels a call if it is under way.
     pub fn cancel(&mut self, number: u64) {
-        let channel = self.flights.iter().find(|(_, flight)| flight.wish.number == number).map(|(channel, _)| *channel);
-        if let (Some(channel), Some(end)) = (channel, &mut self.end) {
-            end.connection().cancel(channel);
-        }
+        self.unsent = true;
+        self.caller.cancel(number);
     }
 
-    /// The connection is gone, or the client ends: so do its calls.
+    /// The client ends: so do its calls.
     pub fn leave(&mut self) {
-        self.end = None;
-        let flights = std::mem::take(&mut self.flights).into_values().map(|flight| flight.wish.number);
-        let wishes = std::mem::take(&mut self.wishes).into_iter().map(|wish| wish.number);
-        self.outcomes.extend(flights.chain(wishes).map(|number| (number, Some(ErrorKind::ConnectionLost))));
+        self.die(&Error::new(ErrorKind::ConnectionLost, "wait for the server", "the client ends"));
+    }
+
+    fn die(&mut self, error: &Error) {
+        (self.line, self.link) = (Line::Dead, None);
+        let kind = error.kind();
+        self.caller.end_all(|| Error::new(kind, "wait for the server", "it is gone"));
+        self.collect();
+        let wishes = std::mem::take(&mut self.wishes);
+        self.outcomes.extend(wishes.into_iter().map(|wish| (wish.number, Some(kind))));
     }
 
     /// Lets its connection do what it can; whether anything moved.
     pub fn work(&mut self) -> bool {
-        let Some(end) = self.end.as_mut().filter(|_| !self.is_paused) else { return false };
-        let worked = end.work();
-        let mut events = Vec::new();
-        while let Some(event) = end.next_event() {
-            events.push(event);
+        if self.is_paused {
+            return false;
         }
-        events.into_iter().for_each(|event| self.on_event(event));
-        match worked {
-            Ok(moved) => moved,
-            Err(error) if error.kind() == ErrorKind::ConnectionLost => {
-                self.leave();
+        let moved = match self.line {
+            Line::Up => self.work_up(),
+            Line::Greeting { .. } => self.greet(),
+            Line::Lost { .. } | Line::Dead => false,
+        };
+        self.collect();
+        moved
+    }
+
+    fn work_up(&mut self) -> bool {
+        let now = self.network.now();
+        let mut receiving = Receiving { caller: &mut self.caller, now, moved: false };
+        let Some(link) = &mut self.link else { return false };
+        let received = link.receive(&mut receiving, 1 << 20);
+        let mut moved = receiving.moved;
+        if self.caller.is_ready() {
+            self.look_up();
+        }
+        let pumped = if moved || self.unsent { self.pump() } else { Ok(false) };
+        let outcome = received.and_then(|received| pumped.map(|pumped| (received, pumped)));
+        match outcome {
+            Ok((Received::Closed, _)) => {
+                self.lost(&Error::new(ErrorKind::ConnectionLost, "wait for the server", "it closed the connection"));
+                moved = true;
+            }
+            Ok((_, pumped)) => moved |= pumped,
+            Err(error) => {
+                let breaks_rule = matches!(error.kind(), ErrorKind::Protocol | ErrorKind::Internal);
+                assert!(!breaks_rule, "the server breaks no rule: {error}");
+                self.lost(&error);
+                moved = true;
+            }
+        }
+        moved
+    }
+
+    fn pump(&mut self) -> Result<bool> {
+        let (caller, mut moved) = (&mut self.caller, false);
+        let Some(link) = &mut self.link else { return Ok(false) };
+        let done = link.pump(self.queue_bytes, |link| {
+            let Some(transmit) = caller.poll_transmit(u32::MAX) else { return Ok(false) };
+            moved = true;
+            let (queued, mut sends) = (link.bytes_queued(), None);
+            match transmit {
+                Transmit::Control { header, body, .. } => link.queue_control(header, &body, Vec::new()),
+                Transmit::Data { header, place } => {
+                    let packing = caller.transfer(place.channel).and_then(|transfer| transfer.sending());
+                    let gone = || Error::internal("send an array", "its call is gone");
+                    link.queue_array(header, packing.ok_or_else(gone)?)?;
+                    sends = Some(place.channel);
+                }
+            }
+            caller.frame_made((link.bytes_queued() - queued) as u64, sends);
+            Ok(true)
+        })?;
+        self.unsent = !done;
+        Ok(moved)
+    }
+
+    /// Asks for the interface, and makes the calls that wait for it.
+    fn look_up(&mut self) {
+        if self.caller.application().contract.is_some() {
+            return std::mem::take(&mut self.wishes).into_iter().for_each(|wish| self.open(wish));
+        }
+        let Some(question) = self.question else {
+            let request = Request::Interface(self.caller.application().routine.clone());
+            let asked = self.caller.ask(&request, PATIENCE, self.network.now());
+            self.question = Some(asked.expect("a fresh connection has room").0);
+            self.unsent = true;
+            return;
+        };
+        if let Some(Some(Reply::Interface(interface))) = self.caller.take_answer(question) {
+            self.caller.application_mut().contract = Some(interface.contract);
+            self.look_up();
+        }
+    }
+
+    fn collect(&mut self) {
+        while let Some(number) = self.caller.next_announced() {
+            let Some(outcome) = self.caller.take_finished(number) else { continue };
+            assert!(self.open.contains(&number), "call {number} ended twice");
+            self.open.retain(|open| *open != number);
+            self.outcomes.push((number, outcome.err().map(|error| error.kind())));
+        }
+    }
+
+    /// The connection broke. If there is a way back, the calls wait; otherwise they end.
+    fn lost(&mut self, error: &Error) {
+        if self.keep.is_zero() || !self.caller.may_return() {
+            return self.die(error);
+        }
+        let now = self.network.now();
+        let queued = self.link.take().map_or(0, |link| link.bytes_queued());
+        let sent = self.caller.bytes_made().wrapping_sub(queued as u64);
+        self.losses += 1;
+        self.caller.part(sent, now);
+        self.line = Line::Lost { attempts: Attempts::new(now, self.keep, None), next: now };
+    }
+
+    /// What it waits for.
+    pub fn wants(&self) -> Wanted {
+        match self.line {
+            Line::Lost { next, .. } if !self.is_paused && next <= self.network.now() => Wanted::Link,
+            Line::Lost { next, .. } if !self.is_paused => Wanted::Time(next),
+            _ => Wanted::Nothing,
+        }
+    }
+
+    /// There is another link to the server.
+    pub fn dialled(&mut self, stream: Box<dyn ByteStream>) {
+        let Line::Lost { attempts, .. } = std::mem::replace(&mut self.line, Line::Dead) else {
+            panic!("nobody waits for a link");
+        };
+        let mut hello = self.hello.clone();
+        hello.attributes.push(comes_again(self.losses));
+        self.link = Some(link(stream));
+        let begun = self.network.now();
+        self.line = Line::Greeting { greeting: Box::new(Greeting::new(hello)), attempts, begun };
+    }
+
+    fn greet(&mut self) -> bool {
+        let Line::Greeting { mut greeting, attempts, begun } = std::mem::replace(&mut self.line, Line::Dead) else {
+            return false;
+        };
+        match self.exchange_greetings(&mut greeting) {
+            Ok(_) if greeting.is_ready() => {
+                self.caller.come_back(greeting.end(), self.network.now());
+                (self.line, self.unsent) = (Line::Up, true);
                 true
             }
-            Err(error) => panic!("the server breaks no rule: {error}"),
+            Ok(moved) => {
+                self.line = Line::Greeting { greeting, attempts, begun };
+                moved
+            }
+            Err(error) => {
+                self.attempt_failed(&error, attempts, begun);
+                true
+            }
         }
     }
 
-    fn on_event(&mut self, event: Event) {
-        match event {
-            Event::Ready(_) => {
-                let question = Request::Interface(self.routine.clone());
-                let asked = self.end.as_mut().map(|end| end.connection().request(&question));
-                asked.expect("it is connected").expect("a fresh connection has room");
+    fn exchange_greetings(&mut self, greeting: &mut Greeting) -> Result<bool> {
+        let mut moved = false;
+        let Some(link) = &mut self.link else { return Ok(false) };
+        link.pump(self.queue_bytes, |link| {
+            let Some(Transmit::Control { header, body, .. }) = greeting.poll_transmit() else { return Ok(false) };
+            moved = true;
+            link.queue_control(header, &body, Vec::new());
+            Ok(true)
+        })?;
+        match link.receive(&mut Ungreeted(greeting, &mut moved), 1)? {
+            Received::Closed => {
+                Err(Error::new(ErrorKind::ConnectionLost, "connect", "the server closed the connection"))
             }
-            Event::Replied(_, Reply::Interface(interface)) => {
-                self.contract = Some(interface.contract);
-                std::mem::take(&mut self.wishes).into_iter().for_each(|wish| self.wish(wish));
-            }
-            Event::Resulted(channel, result) => {
-                let flight = self.flights.get_mut(&channel).expect("results come for open calls");
-                assert!(flight.result.replace(result).is_none(), "a call has one result");
-            }
-            Event::Finished(channel) => {
-                let flight = self.flights.remove(&channel).expect("a call ends once");
-                let outcome = self.judge(channel, &flight).err().map(|error| error.kind());
-                self.outcomes.push((flight.wish.number, outcome));
-            }
-            Event::Left(_) => {}
-            other => panic!("a client does not expect {other:?}"),
+            _ => Ok(moved),
         }
     }
 
-    /// The right result, or the failure that was reported.
-    fn judge(&mut self, channel: ChannelId, flight: &Flight) -> Result<()> {
-        let end = self.end.as_mut().expect("it is connected");
-        let result = flight.result.as_ref().expect("a call ends after its result");
-        let outcome = match &result.failure {
-            Some(failure) => Err(Error::from(failure.clone())),
-            None => {
-                let got = end.taken(channel, 1, &result.results[1])?;
-                let right = module::scale(&module::argument(flight.wish.number, flight.wish.elements));
-                assert!(got == right, "call {} returned a wrong result", flight.wish.number);
-                Ok(())
-            }
-        };
-        end.forget(channel);
-        outcome
+    fn attempt_failed(&mut self, error: &Error, mut attempts: Attempts, begun: Instant) {
+        let now = self.network.now();
+        self.link = None;
+        match attempts.failed(error, true, begun, now) {
+            Next::Pause(pause) => self.line = Line::Lost { attempts, next: now + pause },
+            Next::GiveUp => self.die(&Error::new(ErrorKind::ConnectionLost, "connect", "the server is gone")),
+        }
+    }
+}
+
+fn link(stream: Box<dyn ByteStream>) -> Link {
+    let limits = hello_limits();
+    Link::new(stream, limits.control_bytes_max, limits.data_bytes_max)
+}
+
+struct Receiving<'a> {
+    caller: &'a mut Caller<Program>,
+    now: Instant,
+    moved: bool,
+}
+
+impl FrameHandler for Receiving<'_> {
+    fn control(&mut self, header: &FrameHeader, body: &[u8], _: &mut VecDeque<OwnedFd>) -> Result<()> {
+        self.moved = true;
+        self.caller.handle_control(header, body, self.now)
+    }
+
+    fn data_space(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Space>> {
+        let Some(place) = self.caller.place(header, done)? else { return Ok(None) };
+        let packing = self.caller.transfer(place.channel).and_then(|transfer| transfer.receiving());
+        packing.map(|packing| packing.space((header.length - done) as usize)).transpose()
+    }
+
+    fn data_arrived(&mut self, header: &FrameHeader, count: u32, done: u32) -> Result<()> {
+        self.moved = true;
+        if let Some(packing) = self.caller.transfer(header.channel).and_then(|transfer| transfer.receiving()) {
+            packing.arrived(count as usize)?;
+        }
+        self.caller.data_arrived(header, done, self.now)
+    }
+}
+
+struct Ungreeted<'a>(&'a mut Greeting, &'a mut bool);
+
+impl FrameHandler for Ungreeted<'_> {
+    fn control(&mut self, header: &FrameHeader, body: &[u8], _: &mut VecDeque<OwnedFd>) -> Result<()> {
+        *self.1 = true;
+        self.0.handle_control(header, body)
+    }
+
+    fn data_space(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Space>> {
+        self.0.refuse_data(header, done).map(|()| None)
+    }
+
+    fn data_arrived(&mut self, header: &FrameHeader, _: u32, done: u32) -> Result<()> {
+        self.0.refuse_data(header, done)
     }
 }

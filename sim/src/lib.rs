@@ -11,6 +11,7 @@ mod module;
 mod node;
 mod plan;
 mod process;
+mod program;
 mod world;
 
 pub use plan::Plan;

@@ -85,7 +85,7 @@ impl Node {
             held: BTreeSet::new(),
             released: Vec::new(),
         };
-        let server = Server::new(State::new(plan.limits(), "simulated".to_owned()));
+        let server = Server::new(State::new(plan.limits(), "simulated".to_owned()).named(Some(*b"the only run of ")));
         Node { server, memory, wires: BTreeMap::new(), queue_bytes: plan.queue_bytes, next: 0 }
     }
 

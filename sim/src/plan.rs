@@ -55,6 +55,8 @@ pub struct Plan {
     pub client_crash: f64,
     /// Chance that a client's connection is reset in the middle of its work.
     pub reset: f64,
+    /// For how long a client's calls wait for another connection when it loses one, in microseconds; 0: they end with it.
+    pub keep_us: u64,
     /// Chance that a client stands still in the middle of its work, for twice as long as the server waits for it.
     pub pause: f64,
     /// Modules among which the clients choose.
@@ -97,6 +99,7 @@ impl Default for Plan {
             load_crash: 0.0,
             client_crash: 0.0,
             reset: 0.0,
+            keep_us: 0,
             pause: 0.0,
             modules: 1,
             executables_max: 2,
@@ -154,9 +157,9 @@ impl Plan {
             nesting_max: 8,
             keep: KeepLimits {
                 longest: Duration::ZERO,
-                resume: Duration::ZERO,
-                calls_max: 0,
-                memory_bytes_max: 0,
+                resume: Duration::from_micros(self.keep_us),
+                calls_max: if self.keep_us > 0 { self.calls_max } else { 0 },
+                memory_bytes_max: if self.keep_us > 0 { 1 << 30 } else { 0 },
                 file_bytes_max: 0,
                 share_percent: 100,
                 has_folder: false,

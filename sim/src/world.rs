@@ -3,24 +3,26 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use farcall_base::{CallId, Clock, ConnectionId, Error, ErrorKind, ExecutableId, Instant, Random, SeededRandom};
+use farcall_base::{CallId, Clock, Error, ErrorKind, ExecutableId, Instant, Random, SeededRandom};
 use farcall_interfaces::spawner::{ExitHow, Exited, OutputTail};
+use farcall_interfaces::stream::ByteStream;
 use farcall_rpc_server::access::Rights;
 use farcall_rpc_server::state::{Action, Caller, MemoryId, Newcomer};
 use farcall_transport_simulated::{LinkId, LinkPlan, Network};
 
-use crate::client::{Client, Wish};
+use crate::client::{Client, Wanted};
 use crate::module;
 use crate::node::Node;
 use crate::plan::Plan;
 use crate::process::{News, Process};
+use crate::program::Wish;
 
 /// Turns after which a world that is not over counts as hanging.
 const TURNS_MAX: usize = 200_000;
 
 /// What is going to happen.
 enum Happening {
-    CallDue(usize, Wish),
+    CallDue(usize, u64, u64),
     CancelDue(usize, u64),
     ClientCrashes(usize),
     ConnectionResets(usize),
@@ -52,7 +54,7 @@ pub struct World {
     network: Network,
     random: SeededRandom,
     node: Node,
-    clients: Vec<(Client, LinkId, ConnectionId)>,
+    clients: Vec<(Client, LinkId)>,
     processes: BTreeMap<ExecutableId, Process>,
     /// Told to end before they began.
     doomed: BTreeSet<ExecutableId>,
@@ -105,22 +107,17 @@ impl World {
     }
 
     fn add_client(&mut self, index: usize) {
-        let pair = self.network.pair(self.plan.link()).expect("the plan's link can be made");
-        let connection = self.node.add(pair.far);
-        let now = self.network.now();
-        let caller = Caller { address: format!("client {index}"), rights: Rights::all("inherited"), certificate: None };
-        let newcomer = Newcomer { caller, shares_memory: false, token: None, refusal: None };
-        self.node.server.accepted(connection, newcomer, now);
+        let (stream, link) = self.connect(index);
         let module = index % self.plan.modules.max(1);
         let seed = self.random.next();
-        self.clients.push((Client::new(pair.near, module, self.plan.queue_bytes, seed), pair.link, connection));
+        let manner = (self.plan.queue_bytes, Duration::from_micros(self.plan.keep_us));
+        self.clients.push((Client::new(stream, module, manner, seed, &self.network), link));
         let mut at = Duration::ZERO;
         for call in 0..self.plan.calls {
             at += self.within(self.plan.interval_us);
             let number = (index * self.plan.calls + call) as u64;
             let elements = self.random.next() % (self.plan.elements_max + 1);
-            let remaining_us = (self.plan.timeout_us > 0).then_some(self.plan.timeout_us);
-            self.after(at, Happening::CallDue(index, Wish { number, elements, remaining_us }));
+            self.after(at, Happening::CallDue(index, number, elements));
             if self.chance(self.plan.cancel) {
                 let later = at + self.within(self.plan.run_us);
                 self.after(later, Happening::CancelDue(index, number));
@@ -134,10 +131,25 @@ impl World {
             let at = self.within(at.as_micros() as u64);
             self.after(at, Happening::ClientPauses(index));
         }
-        if self.chance(self.plan.reset) {
-            let at = self.within(at.as_micros() as u64);
-            self.after(at, Happening::ConnectionResets(index));
+        // A client that comes back loses one connection after another.
+        let resets = if self.plan.keep_us > 0 { self.plan.calls } else { 1 };
+        for _ in 0..resets {
+            if self.chance(self.plan.reset) {
+                let at = self.within(at.as_micros() as u64);
+                self.after(at, Happening::ConnectionResets(index));
+            }
         }
+    }
+
+    /// A link from a client to the server: the client's end.
+    fn connect(&mut self, index: usize) -> (Box<dyn ByteStream>, LinkId) {
+        let pair = self.network.pair(self.plan.link()).expect("the plan's link can be made");
+        let connection = self.node.add(pair.far);
+        let now = self.network.now();
+        let caller = Caller { address: format!("client {index}"), rights: Rights::all("inherited"), certificate: None };
+        let newcomer = Newcomer { caller, shares_memory: false, token: None, refusal: None };
+        self.node.server.accepted(connection, newcomer, now);
+        (pair.near, pair.link)
     }
 
     /// A time up to this long.
@@ -168,7 +180,11 @@ impl World {
                 self.agenda.first_key_value().map(|((at, _), _)| *at),
                 self.node.server.next_tick(),
             ];
-            let Some(next) = times.into_iter().flatten().min() else { return };
+            let attempts = self.clients.iter().filter_map(|(client, _)| match client.wants() {
+                Wanted::Time(at) => Some(at),
+                Wanted::Nothing | Wanted::Link => None,
+            });
+            let Some(next) = times.into_iter().flatten().chain(attempts).min() else { return };
             self.network.advance_to(next);
             while let Some(entry) = self.agenda.first_entry().filter(|entry| entry.key().0 <= self.network.now()) {
                 let what = entry.remove();
@@ -185,6 +201,12 @@ impl World {
         moved |= !actions.is_empty();
         actions.into_iter().for_each(|action| self.act(action));
         for index in 0..self.clients.len() {
+            if self.clients[index].0.wants() == Wanted::Link {
+                self.say(format!("client {index} connects again"));
+                let (stream, link) = self.connect(index);
+                self.clients[index].0.dialled(stream);
+                self.clients[index].1 = link;
+            }
             moved |= self.clients[index].0.work();
             for (number, failure) in std::mem::take(&mut self.clients[index].0.outcomes) {
                 self.say(format!("call {number} ended: {}", failure.map_or("right", ErrorKind::name)));
@@ -274,14 +296,21 @@ impl World {
 
     fn happen(&mut self, what: Happening) {
         match what {
-            Happening::CallDue(client, wish) => {
-                self.say(format!("client {client} makes call {} with {} elements", wish.number, wish.elements));
-                self.clients[client].0.wish(wish);
+            Happening::CallDue(client, number, elements) => {
+                self.say(format!("client {client} makes call {number} with {elements} elements"));
+                let timeout = Duration::from_micros(self.plan.timeout_us);
+                let deadline = (self.plan.timeout_us > 0).then(|| self.network.now() + timeout);
+                self.clients[client].0.wish(Wish { number, elements, deadline });
             }
             Happening::CancelDue(client, number) => self.clients[client].0.cancel(number),
             Happening::ClientCrashes(client) => {
                 self.say(format!("client {client} ends"));
                 self.clients[client].0.leave();
+            }
+            // Nobody comes back to a server that has never greeted.
+            Happening::ConnectionResets(client) if self.plan.keep_us > 0 && !self.clients[client].0.was_greeted() => {
+                let later = Duration::from_micros(self.plan.delay_us + 1);
+                self.after(later, Happening::ConnectionResets(client));
             }
             Happening::ConnectionResets(client) => {
                 self.say(format!("client {client} loses its connection"));
@@ -364,7 +393,7 @@ impl World {
     fn end(mut self) -> Report {
         let calls = (self.plan.clients * self.plan.calls) as u64;
         assert!((0..calls).all(|number| self.outcomes.contains_key(&number)), "a call never ended");
-        self.clients.iter_mut().for_each(|(client, ..)| client.leave());
+        self.clients.iter_mut().for_each(|(client, _)| client.leave());
         self.turn_until_quiet();
         let left = self.node.server.state().left_over();
         assert!(left.is_empty(), "the server keeps {left:?}");

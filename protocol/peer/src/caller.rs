@@ -424,7 +424,7 @@ impl<A: Application> Caller<A> {
 ///
 /// # Errors
 /// When the peer stores numbers in the other byte order.
-pub fn check_byte_order(hello: &Hello) -> Result<()> {
+pub(crate) fn check_byte_order(hello: &Hello) -> Result<()> {
     if hello.byte_order == farcall_wire::ByteOrder::NATIVE {
         return Ok(());
     }
@@ -432,7 +432,7 @@ pub fn check_byte_order(hello: &Hello) -> Result<()> {
 }
 
 /// Why the peer has left.
-pub fn goodbye(failure: Option<Failure>) -> Error {
+pub(crate) fn goodbye(failure: Option<Failure>) -> Error {
     let silent = || Error::new(ErrorKind::ShuttingDown, "wait for the server", "the server said goodbye");
     failure.map_or_else(silent, Error::from)
 }

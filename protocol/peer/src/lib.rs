@@ -5,6 +5,7 @@
 //!
 //! - [`Caller`] has the calls, questions and callbacks of one peer: opening, ending, resuming, kept calls.
 //! - [`Application`] is the program above it: what its calls are, and the memory that their data move through.
+//! - [`Greeting`] is a connection that takes a lost one's place, until its peer has answered.
 //! - [`recovery`] decides what becomes of a call when the connection is lost, and when dialing ends.
 //! - [`heartbeat`] decides when a silent peer is asked for a sign of life, and when it is given up.
 //!
@@ -13,6 +14,7 @@
 mod announced;
 mod application;
 mod caller;
+mod greeting;
 pub mod heartbeat;
 mod news;
 mod questions;
@@ -20,4 +22,5 @@ pub mod recovery;
 
 pub use application::Application;
 pub use caller::callbacks::{CallbackTimes, Run};
-pub use caller::{Caller, OpenCall, Setup, Terms, check_byte_order, goodbye};
+pub use caller::{Caller, OpenCall, Setup, Terms};
+pub use greeting::Greeting;

@@ -6,12 +6,12 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_call::{Connection, Event, Setup};
+use farcall_call::Connection;
 use farcall_interfaces::link::{FrameHandler, Link, QUEUE_BYTES, Received};
 use farcall_interfaces::memory::Space;
 use farcall_interfaces::stream::ByteStream;
+use farcall_peer::Greeting;
 use farcall_peer::recovery::{Attempts, Next};
-use farcall_peer::{check_byte_order, goodbye};
 use farcall_wire::kept::{asks_to_resume, comes_again};
 use farcall_wire::{FrameHeader, Hello};
 use rustix::event::{PollFd, PollFlags, epoll, poll};
@@ -99,55 +99,38 @@ impl WayBack {
         let socket = stream.readiness().ok_or_else(gone)?.try_clone_to_owned();
         let socket = socket.map_err(|error| Error::system("connect", error))?;
         let link = Link::new(stream, hello.limits.control_bytes_max, hello.limits.data_bytes_max);
-        let connection = Connection::new(Setup { hello, initiator: true, token: None });
-        greet(link, connection, socket, until)
+        greet(link, Greeting::new(hello), socket, until)
     }
 }
 
-/// A connection whose peer has not said Hello.
-struct Ungreeted {
-    connection: Connection,
-    ready: bool,
-}
+/// What comes on a connection whose peer has not greeted us.
+struct Ungreeted<'a>(&'a mut Greeting);
 
-impl FrameHandler for Ungreeted {
+impl FrameHandler for Ungreeted<'_> {
     fn control(&mut self, header: &FrameHeader, body: &[u8], _: &mut VecDeque<OwnedFd>) -> Result<()> {
-        self.connection.handle_control(header, body)?;
-        while let Some(event) = self.connection.poll_event() {
-            match event {
-                Event::Ready(hello) => {
-                    check_byte_order(&hello)?;
-                    self.ready = true;
-                }
-                Event::Left(failure) => return Err(goodbye(failure)),
-                _ => {}
-            }
-        }
-        Ok(())
+        self.0.handle_control(header, body)
     }
 
     fn data_space(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Space>> {
-        self.connection.place(header, done).map(|_| None)
+        self.0.refuse_data(header, done).map(|()| None)
     }
 
     fn data_arrived(&mut self, header: &FrameHeader, _: u32, done: u32) -> Result<()> {
-        self.connection.data_arrived(header, done)
+        self.0.refuse_data(header, done)
     }
 }
 
-fn greet(mut link: Link, connection: Connection, socket: OwnedFd, until: Instant) -> Result<Greeted> {
-    let mut peer = Ungreeted { connection, ready: false };
+fn greet(mut link: Link, mut greeting: Greeting, socket: OwnedFd, until: Instant) -> Result<Greeted> {
     loop {
-        let connection = &mut peer.connection;
         let sent = link.pump(QUEUE_BYTES, |link| {
-            let Some(farcall_call::Transmit::Control { header, body, .. }) = connection.poll_transmit() else {
+            let Some(farcall_call::Transmit::Control { header, body, .. }) = greeting.poll_transmit() else {
                 return Ok(false);
             };
             link.queue_control(header, &body, Vec::new());
             Ok(true)
         })?;
-        match link.receive(&mut peer, 1)? {
-            _ if peer.ready => return Ok(Greeted { link, connection: peer.connection, socket }),
+        match link.receive(&mut Ungreeted(&mut greeting), 1)? {
+            _ if greeting.is_ready() => return Ok(Greeted { link, connection: greeting.end(), socket }),
             Received::Closed => return Err(super::ending::closed()),
             Received::More => continue,
             Received::Blocked => {}
