@@ -3,7 +3,7 @@
 use farcall_base::{CallId, ChannelId, Error, ErrorKind};
 use farcall_wire::Failure;
 
-use super::{Abandoned, Caller, Made, OpenCall};
+use super::{Abandoned, Caller, Made, OpenCall, Terms};
 use crate::application::Application;
 
 impl<A: Application> Caller<A> {
@@ -107,7 +107,9 @@ impl<A: Application> Caller<A> {
         let open = self.calls.drain().map(|(_, call)| call.made);
         let made = open.chain(self.fetching.drain().map(|(_, made)| made)).map(|made| (made.number, made.terms));
         let sought = self.kept.seeking.drain().map(|(_, sought)| (sought.number, sought.terms));
-        for (number, terms) in made.chain(sought).collect::<Vec<_>>() {
+        let mut all: Vec<(u64, Terms)> = made.chain(sought).collect();
+        all.sort_unstable_by_key(|(number, _)| *number);
+        for (number, terms) in all {
             self.conclude(number, terms.announced, Err(error()));
         }
     }

@@ -71,8 +71,8 @@ impl<A: Application> Caller<A> {
             return Some(Ok(description));
         }
         let is_failed = self.finished.get(&number)?.is_err();
-        let error = self.finished.remove(&number).filter(|_| is_failed)?.err()?;
-        Some(Err(error))
+        let failed = if is_failed { self.finished.remove(&number) } else { None };
+        Some(Err(failed?.err()?))
     }
 
     /// The peer has a call that we asked for, or one that we took up again.
