@@ -1,10 +1,10 @@
 //! A simulated client: the shipped decisions about calls, in virtual time, over links that break.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use farcall_base::{Clock, Error, ErrorKind, Instant, Random, Result, SeededRandom};
+use farcall_base::{CallId, Clock, Error, ErrorKind, Instant, Random, Result, SeededRandom};
 use farcall_call::{Connection, Setup, Transmit};
 use farcall_interfaces::link::{FrameHandler, Link, Received};
 use farcall_interfaces::memory::Space;
@@ -13,7 +13,7 @@ use farcall_peer::recovery::{Attempts, Next};
 use farcall_peer::{Caller, Greeting, Terms};
 use farcall_transport_simulated::Network;
 use farcall_wire::kept::{asks_to_resume, comes_again};
-use farcall_wire::{FrameHeader, Hello, RESUME, Reply, Request, Role};
+use farcall_wire::{FrameHeader, Hello, Notice, RESUME, Reply, Request, Role};
 
 use crate::end::hello;
 use crate::module;
@@ -25,6 +25,9 @@ pub type Outcome = (u64, Option<ErrorKind>);
 
 /// A question may stay unanswered for as long as the world lasts.
 const PATIENCE: Duration = Duration::from_secs(1 << 30);
+
+/// In the number of a call that was asked for by its id.
+const SOUGHT: u64 = 1 << 32;
 
 /// How a client stands with its server.
 enum Line {
@@ -70,7 +73,12 @@ pub struct Client {
     losses: u64,
     /// Calls that wait for the interface.
     wishes: Vec<Wish>,
-    open: Vec<u64>,
+    /// Calls that are to be asked for by their ids, as soon as there is a connection.
+    to_seek: Vec<(CallId, Wish)>,
+    /// Those under way; of those that the server is to keep, what they are.
+    open: BTreeMap<u64, Option<(CallId, Wish)>>,
+    /// Calls that the server has promised to go on with since somebody looked.
+    pub left: Vec<(CallId, Wish)>,
     /// It has something to send: more than its stream took, or what its owner may have asked for.
     unsent: bool,
     /// It stands still: nothing is sent, nothing is taken.
@@ -89,8 +97,8 @@ impl Client {
     ) -> Client {
         let mut random = SeededRandom::new(seed);
         let mut hello = hello(Role::Client);
+        hello.features.push(RESUME.to_owned());
         if !keep.is_zero() {
-            hello.features.push(RESUME.to_owned());
             hello.attributes.extend(asks_to_resume(random.bytes16(), keep));
         }
         let routine = format!("{}/scale", module::name(module));
@@ -108,7 +116,9 @@ impl Client {
             keep,
             losses: 0,
             wishes: Vec::new(),
-            open: Vec::new(),
+            to_seek: Vec::new(),
+            open: BTreeMap::new(),
+            left: Vec::new(),
             unsent: true,
             is_paused: false,
             outcomes: Vec::new(),
@@ -125,17 +135,41 @@ impl Client {
     }
 
     fn open(&mut self, wish: Wish) {
-        let number = wish.number;
+        let (number, keep) = (wish.number, wish.keep);
         self.unsent = true;
-        match self.caller.open(number, wish, None, Terms { announced: true, ..Terms::default() }) {
-            Ok(()) => self.open.push(number),
+        let kept = keep.then(|| (CallId(self.caller.random()), wish.clone()));
+        let id = kept.as_ref().map(|(id, _)| *id);
+        match self.caller.open(number, wish, id, Terms { announced: true, has_news: keep, ..Terms::default() }) {
+            Ok(()) => drop(self.open.insert(number, kept)),
             Err(error) => self.outcomes.push((number, Some(error.kind()))),
         }
     }
 
-    /// Whether the server has ever greeted it.
-    pub fn was_greeted(&self) -> bool {
-        self.caller.is_ready()
+    /// Asks for the outcome of a call that another client made; false if this one has ended.
+    pub fn seek(&mut self, id: CallId, wish: Wish) -> bool {
+        let lives = !matches!(self.line, Line::Dead);
+        if lives {
+            self.to_seek.push((id, wish));
+        }
+        lives
+    }
+
+    fn seek_now(&mut self) {
+        for (id, wish) in std::mem::take(&mut self.to_seek) {
+            // Its number is another here than where it was made.
+            let number = SOUGHT | wish.number;
+            self.unsent = true;
+            let terms = Terms { announced: true, ..Terms::default() };
+            match self.caller.seek(number, id, terms, Wish { keep: false, ..wish }) {
+                Ok(()) => drop(self.open.insert(number, None)),
+                Err(error) => self.outcomes.push((number & !SOUGHT, Some(error.kind()))),
+            }
+        }
+    }
+
+    /// Whether no server has greeted it yet.
+    pub fn awaits_greeting(&self) -> bool {
+        !self.caller.is_ready() && !matches!(self.line, Line::Dead)
     }
 
     /// Cancels a call if it is under way.
@@ -154,8 +188,8 @@ impl Client {
         let kind = error.kind();
         self.caller.end_all(|| Error::new(kind, "wait for the server", "it is gone"));
         self.collect();
-        let wishes = std::mem::take(&mut self.wishes);
-        self.outcomes.extend(wishes.into_iter().map(|wish| (wish.number, Some(kind))));
+        let wishes = self.wishes.drain(..).chain(self.to_seek.drain(..).map(|(_, wish)| wish));
+        self.outcomes.extend(wishes.map(|wish| (wish.number, Some(kind))));
     }
 
     /// Lets its connection do what it can; whether anything moved.
@@ -179,6 +213,7 @@ impl Client {
         let received = link.receive(&mut receiving, 1 << 20);
         let mut moved = receiving.moved;
         if self.caller.is_ready() {
+            self.seek_now();
             self.look_up();
         }
         let pumped = if moved || self.unsent { self.pump() } else { Ok(false) };
@@ -242,11 +277,31 @@ impl Client {
 
     fn collect(&mut self) {
         while let Some(number) = self.caller.next_announced() {
-            let Some(outcome) = self.caller.take_finished(number) else { continue };
-            assert!(self.open.contains(&number), "call {number} ended twice");
-            self.open.retain(|open| *open != number);
-            self.outcomes.push((number, outcome.err().map(|error| error.kind())));
+            if number & SOUGHT != 0 {
+                match self.caller.found(number) {
+                    Some(Ok(())) => {}
+                    Some(Err(error)) => self.ended(number, Some(error.kind())),
+                    None => {}
+                }
+            }
+            while let Some(news) = self.caller.take_news(number) {
+                if news == Notice::Kept
+                    && let Some(kept) = self.open.remove(&number).flatten()
+                {
+                    self.caller.detach(number);
+                    self.unsent = true;
+                    self.left.push(kept);
+                }
+            }
+            if let Some(outcome) = self.caller.take_finished(number) {
+                self.ended(number, outcome.err().map(|error| error.kind()));
+            }
         }
+    }
+
+    fn ended(&mut self, number: u64, failure: Option<ErrorKind>) {
+        assert!(self.open.remove(&number).is_some(), "call {number} ended twice");
+        self.outcomes.push((number & !SOUGHT, failure));
     }
 
     /// The connection broke. If there is a way back, the calls wait; otherwise they end.

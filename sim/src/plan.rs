@@ -55,6 +55,8 @@ pub struct Plan {
     pub client_crash: f64,
     /// Chance that a client's connection is reset in the middle of its work.
     pub reset: f64,
+    /// Chance that a call goes on without the client that made it, and another one asks for its outcome.
+    pub kept: f64,
     /// For how long a client's calls wait for another connection when it loses one, in microseconds; 0: they end with it.
     pub keep_us: u64,
     /// Chance that a client stands still in the middle of its work, for twice as long as the server waits for it.
@@ -99,6 +101,7 @@ impl Default for Plan {
             load_crash: 0.0,
             client_crash: 0.0,
             reset: 0.0,
+            kept: 0.0,
             keep_us: 0,
             pause: 0.0,
             modules: 1,
@@ -131,6 +134,11 @@ impl Plan {
         }
     }
 
+    /// Whether the server keeps calls without their clients.
+    pub fn keeps_calls(&self) -> bool {
+        self.keep_us > 0 || self.kept > 0.0
+    }
+
     /// The server's limits.
     pub fn limits(&self) -> Limits {
         Limits {
@@ -156,10 +164,10 @@ impl Plan {
             counters_max: 100,
             nesting_max: 8,
             keep: KeepLimits {
-                longest: Duration::ZERO,
+                longest: if self.kept > 0.0 { Duration::from_secs(3600) } else { Duration::ZERO },
                 resume: Duration::from_micros(self.keep_us),
-                calls_max: if self.keep_us > 0 { self.calls_max } else { 0 },
-                memory_bytes_max: if self.keep_us > 0 { 1 << 30 } else { 0 },
+                calls_max: if self.keeps_calls() { self.calls_max } else { 0 },
+                memory_bytes_max: if self.keeps_calls() { 1 << 30 } else { 0 },
                 file_bytes_max: 0,
                 share_percent: 100,
                 has_folder: false,

@@ -1,6 +1,7 @@
 //! The program above a simulated client: its calls have one array, in plain memory.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use farcall_base::{CallId, ChannelId, Clock, Error, ErrorKind, Instant, Result};
 use farcall_call::Connection;
@@ -9,7 +10,7 @@ use farcall_interfaces::packing::Packing;
 use farcall_interfaces::strided::Strided;
 use farcall_peer::Application;
 use farcall_transport_simulated::Network;
-use farcall_wire::{Argument, CallResult, Hello, Open, Reply, Resume};
+use farcall_wire::{Argument, CallResult, Hello, Keep, Open, Reply, Resume};
 
 use crate::module;
 
@@ -25,7 +26,12 @@ pub struct Wish {
     pub elements: u64,
     /// When its time is over.
     pub deadline: Option<Instant>,
+    /// Whether the server is to go on with it, and to keep its outcome for whoever asks for it by its id.
+    pub keep: bool,
 }
+
+/// For how long the server keeps an outcome.
+const KEPT: Duration = Duration::from_secs(60);
 
 /// An array in memory of its own.
 struct Array {
@@ -78,7 +84,7 @@ impl Application for Program {
     type Transfer = Transfer;
     type Residue = ();
     type Output = ();
-    type Sought = ();
+    type Sought = Wish;
     type Description = ();
     type Callback = ();
     type Answer = ();
@@ -102,7 +108,10 @@ impl Application for Program {
             parent: None,
             principal: None,
             trace: None,
-            attributes: None,
+            attributes: call.keep.then(|| {
+                let after_end_us = KEPT.as_micros() as u64;
+                vec![Keep { after_end_us, durable: false }.attribute()]
+            }),
         };
         let channel = connection.open(&open)?;
         let sending = is_long.then(|| Array::of(&bytes)).transpose()?;
@@ -160,8 +169,9 @@ impl Application for Program {
 
     fn ends(&mut self, _: &Transfer) {}
 
-    fn adopt(&mut self, _: CallId, (): (), _: Resume, _: u64) -> Result<(Wish, Transfer, ())> {
-        Err(Error::internal("take a call up", "clients of this world ask for no call by its id"))
+    fn adopt(&mut self, _: CallId, sought: Wish, resume: Resume, _: u64) -> Result<(Wish, Transfer, ())> {
+        assert_eq!(resume.interface.map(|interface| interface.name), Some(self.routine.clone()), "it is another call");
+        Ok((sought, Transfer { sending: None, receiving: None }, ()))
     }
 
     fn call_back(&mut self, _: &Wish, _: usize, _: &Open) -> Result<((), u64)> {

@@ -22,7 +22,8 @@ const TURNS_MAX: usize = 200_000;
 
 /// What is going to happen.
 enum Happening {
-    CallDue(usize, u64, u64),
+    CallDue { client: usize, number: u64, elements: u64, keep: bool },
+    FetchDue(usize, CallId, Wish),
     CancelDue(usize, u64),
     ClientCrashes(usize),
     ConnectionResets(usize),
@@ -117,7 +118,8 @@ impl World {
             at += self.within(self.plan.interval_us);
             let number = (index * self.plan.calls + call) as u64;
             let elements = self.random.next() % (self.plan.elements_max + 1);
-            self.after(at, Happening::CallDue(index, number, elements));
+            let keep = self.chance(self.plan.kept);
+            self.after(at, Happening::CallDue { client: index, number, elements, keep });
             if self.chance(self.plan.cancel) {
                 let later = at + self.within(self.plan.run_us);
                 self.after(later, Happening::CancelDue(index, number));
@@ -191,7 +193,13 @@ impl World {
                 self.happen(what);
             }
         }
-        panic!("the world does not come to an end");
+        let ticks = (self.network.next_event(), self.node.server.next_tick());
+        let wanted: Vec<Wanted> = self.clients.iter().map(|(client, _)| client.wants()).collect();
+        let last = self.trace.iter().rev().take(20).rev().cloned().collect::<Vec<_>>().join("\n");
+        panic!(
+            "the world does not come to an end: at {:?} links and server wait for {ticks:?}, clients for {wanted:?}; last:\n{last}",
+            self.network.now()
+        );
     }
 
     /// Everybody does what they can now; whether anything moved.
@@ -208,6 +216,11 @@ impl World {
                 self.clients[index].1 = link;
             }
             moved |= self.clients[index].0.work();
+            for (id, wish) in std::mem::take(&mut self.clients[index].0.left) {
+                self.say(format!("call {} goes on without client {index}", wish.number));
+                let delay = self.within(2 * self.plan.run_us);
+                self.after(delay, Happening::FetchDue(index + 1, id, wish));
+            }
             for (number, failure) in std::mem::take(&mut self.clients[index].0.outcomes) {
                 self.say(format!("call {number} ended: {}", failure.map_or("right", ErrorKind::name)));
                 assert!(self.outcomes.insert(number, failure).is_none(), "call {number} ended twice");
@@ -296,11 +309,12 @@ impl World {
 
     fn happen(&mut self, what: Happening) {
         match what {
-            Happening::CallDue(client, number, elements) => {
+            Happening::FetchDue(client, id, wish) => self.fetch(client, id, wish),
+            Happening::CallDue { client, number, elements, keep } => {
                 self.say(format!("client {client} makes call {number} with {elements} elements"));
                 let timeout = Duration::from_micros(self.plan.timeout_us);
                 let deadline = (self.plan.timeout_us > 0).then(|| self.network.now() + timeout);
-                self.clients[client].0.wish(Wish { number, elements, deadline });
+                self.clients[client].0.wish(Wish { number, elements, deadline, keep });
             }
             Happening::CancelDue(client, number) => self.clients[client].0.cancel(number),
             Happening::ClientCrashes(client) => {
@@ -308,7 +322,9 @@ impl World {
                 self.clients[client].0.leave();
             }
             // Nobody comes back to a server that has never greeted.
-            Happening::ConnectionResets(client) if self.plan.keep_us > 0 && !self.clients[client].0.was_greeted() => {
+            Happening::ConnectionResets(client)
+                if self.plan.keep_us > 0 && self.clients[client].0.awaits_greeting() =>
+            {
                 let later = Duration::from_micros(self.plan.delay_us + 1);
                 self.after(later, Happening::ConnectionResets(client));
             }
@@ -338,6 +354,21 @@ impl World {
                 self.say(format!("executable {} {}", exited.executable, exited.how));
                 self.node.server.executable_exited(&mut self.node.memory, &exited);
             }
+        }
+    }
+
+    /// A client, or the next one that lives, asks for what another has left.
+    fn fetch(&mut self, client: usize, id: CallId, wish: Wish) {
+        let (count, number) = (self.clients.len(), wish.number);
+        let module = |index: usize| index % self.plan.modules.max(1);
+        let made_by = number as usize / self.plan.calls;
+        // Whoever asks knows the routine.
+        let able =
+            (client..client + count).map(|index| index % count).filter(|index| module(*index) == module(made_by));
+        let asks = able.collect::<Vec<_>>().into_iter().find(|index| self.clients[*index].0.seek(id, wish.clone()));
+        match asks {
+            Some(index) => self.say(format!("client {index} asks for call {number}")),
+            None => drop(self.outcomes.insert(number, Some(ErrorKind::ConnectionLost))),
         }
     }
 
