@@ -207,8 +207,7 @@ impl Client {
     }
 
     fn work_up(&mut self) -> bool {
-        let now = self.network.now();
-        let mut receiving = Receiving { caller: &mut self.caller, now, moved: false };
+        let mut receiving = Receiving { caller: &mut self.caller, clock: &self.network, moved: false };
         let Some(link) = &mut self.link else { return false };
         let received = link.receive(&mut receiving, 1 << 20);
         let mut moved = receiving.moved;
@@ -393,14 +392,14 @@ fn link(stream: Box<dyn ByteStream>) -> Link {
 
 struct Receiving<'a> {
     caller: &'a mut Caller<Program>,
-    now: Instant,
+    clock: &'a Network,
     moved: bool,
 }
 
 impl FrameHandler for Receiving<'_> {
     fn control(&mut self, header: &FrameHeader, body: &[u8], _: &mut VecDeque<OwnedFd>) -> Result<()> {
         self.moved = true;
-        self.caller.handle_control(header, body, self.now)
+        self.caller.handle_control(header, body, self.clock)
     }
 
     fn data_space(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Space>> {
@@ -414,7 +413,7 @@ impl FrameHandler for Receiving<'_> {
         if let Some(packing) = self.caller.transfer(header.channel).and_then(|transfer| transfer.receiving()) {
             packing.arrived(count as usize)?;
         }
-        self.caller.data_arrived(header, done, self.now)
+        self.caller.data_arrived(header, done, self.clock)
     }
 }
 

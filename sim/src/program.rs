@@ -148,11 +148,11 @@ impl Application for Program {
     fn forget_memory(&mut self, _: &Transfer) {}
 
     /// The right result, or the failure that was reported.
-    fn outcome(&mut self, _: CallId, call: Wish, transfer: Transfer, result: CallResult) -> Result<()> {
+    fn outcome(&mut self, _: CallId, call: &Wish, transfer: &mut Transfer, result: Box<CallResult>) -> Result<()> {
         if let Some(failure) = result.failure {
             return Err(failure.into());
         }
-        let got = match (&result.results[1], transfer.receiving) {
+        let got = match (&result.results[1], transfer.receiving.take()) {
             (Argument::Inline(bytes), _) => bytes.to_vec(),
             (_, Some(Array { region, packing })) => {
                 assert_eq!(packing.left(), 0, "an array is complete when its call says so");

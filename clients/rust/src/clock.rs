@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use farcall_base::{Clock, Instant, SystemClock};
 
-static CLOCK: LazyLock<SystemClock> = LazyLock::new(SystemClock::new);
+pub static CLOCK: LazyLock<SystemClock> = LazyLock::new(SystemClock::new);
 
 /// Now, as pure code has it.
 pub fn now() -> Instant {

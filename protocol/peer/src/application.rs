@@ -71,9 +71,9 @@ pub trait Application: Sized {
     fn outcome(
         &mut self,
         id: CallId,
-        call: Self::Call,
-        transfer: Self::Transfer,
-        result: CallResult,
+        call: &Self::Call,
+        transfer: &mut Self::Transfer,
+        result: Box<CallResult>,
     ) -> Result<Self::Output>;
 
     /// A call is given up while the peer may still use its memory.

@@ -8,7 +8,7 @@ mod resuming;
 
 use std::time::Duration;
 
-use farcall_base::{CallId, ChannelId, Error, ErrorKind, Instant, Result, SeededRandom};
+use farcall_base::{CallId, ChannelId, Clock, Error, ErrorKind, Instant, Result, SeededRandom};
 use farcall_call::{Connection, Event, Place, Transmit};
 use farcall_wire::{CallResult, Failure, FrameHeader, Hello, Lasting, Notice, Reply, Request, Shown};
 use rustc_hash::FxHashMap;
@@ -261,9 +261,9 @@ impl<A: Application> Caller<A> {
     ///
     /// # Errors
     /// The peer broke a rule, or has left: the connection ends with this.
-    pub fn handle_control(&mut self, header: &FrameHeader, body: &[u8], now: Instant) -> Result<()> {
+    pub fn handle_control(&mut self, header: &FrameHeader, body: &[u8], clock: &impl Clock) -> Result<()> {
         self.connection.handle_control(header, body)?;
-        self.handle_events(now)
+        self.handle_events(clock)
     }
 
     /// Where the byte `done` of a data frame goes; `None` to throw it away.
@@ -283,12 +283,13 @@ impl<A: Application> Caller<A> {
     ///
     /// # Errors
     /// As [`Caller::handle_control`].
-    pub fn data_arrived(&mut self, header: &FrameHeader, done: u32, now: Instant) -> Result<()> {
+    pub fn data_arrived(&mut self, header: &FrameHeader, done: u32, clock: &impl Clock) -> Result<()> {
         self.connection.data_arrived(header, done)?;
-        self.handle_events(now)
+        self.handle_events(clock)
     }
 
-    fn handle_events(&mut self, now: Instant) -> Result<()> {
+    /// The clock is read for what needs the time alone: most answers do not.
+    fn handle_events(&mut self, clock: &impl Clock) -> Result<()> {
         while let Some(event) = self.connection.poll_event() {
             match event {
                 Event::Ready(hello) => {
@@ -299,7 +300,7 @@ impl<A: Application> Caller<A> {
                 }
                 Event::Replied(channel, reply) => match self.fetching.remove(&channel) {
                     Some(made) => self.repeat(made, reply),
-                    None => self.questions.answer(channel, reply.shown(), now),
+                    None => self.questions.answer(channel, reply.shown(), clock.now()),
                 },
                 Event::Noticed(channel, notice) => self.noticed(channel, notice),
                 Event::Resulted(channel, result) => self.resulted(channel, result),
@@ -309,8 +310,8 @@ impl<A: Application> Caller<A> {
                     self.standing.has_left = true;
                     return Err(goodbye(failure));
                 }
-                Event::Opened(channel, open) => self.called_back(channel, &open, now),
-                Event::ArgumentsComplete(channel) => self.callback_complete(channel, now),
+                Event::Opened(channel, open) => self.called_back(channel, &open, clock.now()),
+                Event::ArgumentsComplete(channel) => self.callback_complete(channel, clock.now()),
                 Event::CancelRequested(channel) => self.callback_cancelled(channel),
                 Event::Requested(channel, _) => {
                     let error = Error::new(ErrorKind::Unavailable, "ask a client", "it answers no questions");

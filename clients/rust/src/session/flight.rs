@@ -178,7 +178,7 @@ impl InFlight {
     }
 
     /// What the call came to.
-    pub fn outcome(mut self, id: CallId, contract: &Contract, result: CallResult) -> Result<Came> {
+    pub fn outcome(&mut self, id: CallId, contract: &Contract, result: CallResult) -> Result<Came> {
         if let Some(failure) = result.failure {
             if let Some(error) = self.data.files.iter().find_map(SentFile::trouble) {
                 return Err(error.with("routine", &contract.name));

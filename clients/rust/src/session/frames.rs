@@ -12,7 +12,7 @@ use farcall_peer::Caller;
 use farcall_wire::{FrameHeader, FrameKind};
 
 use super::program::Program;
-use crate::clock::now;
+use crate::clock::{CLOCK, now};
 
 /// Takes what comes.
 pub struct Receiving<'a>(pub &'a mut Caller<Program>);
@@ -26,7 +26,7 @@ impl FrameHandler for Receiving<'_> {
                 "a server shares no memory with a client",
             ));
         }
-        self.0.handle_control(header, body, now())
+        self.0.handle_control(header, body, &*CLOCK)
     }
 
     fn data_space(&mut self, header: &FrameHeader, done: u32) -> Result<Option<Space>> {
@@ -53,7 +53,7 @@ impl FrameHandler for Receiving<'_> {
         } else if let Some(function) = self.0.callback_arguments(header.channel) {
             function.taken.arrived(header.slot, count as usize)?;
         }
-        self.0.data_arrived(header, done, now())
+        self.0.data_arrived(header, done, &*CLOCK)
     }
 }
 

@@ -171,8 +171,8 @@ impl Application for Program {
         regions.for_each(|region| self.segments.forget(region));
     }
 
-    fn outcome(&mut self, id: CallId, call: Call, transfer: InFlight, result: CallResult) -> Result<Came> {
-        transfer.outcome(id, &call.contract, result)
+    fn outcome(&mut self, id: CallId, call: &Call, transfer: &mut InFlight, result: Box<CallResult>) -> Result<Came> {
+        transfer.outcome(id, &call.contract, *result)
     }
 
     fn abandon(&mut self, transfer: InFlight) -> Vec<Shared> {

@@ -3,7 +3,7 @@
 use farcall_base::{CallId, ChannelId, Error, ErrorKind};
 use farcall_wire::Failure;
 
-use super::{Abandoned, Caller, Made, OpenCall, Terms};
+use super::{Abandoned, Caller, OpenCall, Terms};
 use crate::application::Application;
 
 impl<A: Application> Caller<A> {
@@ -29,20 +29,20 @@ impl<A: Application> Caller<A> {
         if call.is_to_be_repeated() {
             self.fetch(call.made);
         } else {
-            self.settle(*call);
+            self.settle(&mut call);
         }
     }
 
-    fn settle(&mut self, call: OpenCall<A>) {
+    fn settle(&mut self, call: &mut OpenCall<A>) {
         let OpenCall { id, made, transfer, result, trouble, .. } = call;
-        let Made { number, terms, call, .. } = made;
         let gone = || Error::internal("take the results", "a call ended without an answer");
-        let outcome = match (trouble, result) {
+        let outcome = match (trouble.take(), result.take()) {
             (Some(error), _) => Err(error),
-            (None, Some(result)) => self.application.outcome(id, call, transfer, *result),
+            (None, Some(result)) => self.application.outcome(*id, &made.call, transfer, result),
             (None, None) => Err(gone()),
         };
-        self.conclude(number, terms.announced, outcome);
+        let (number, announced) = (made.number, made.terms.announced);
+        self.conclude(number, announced, outcome);
     }
 
     /// A call ends with an error of this end's.

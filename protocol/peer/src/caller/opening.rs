@@ -31,8 +31,9 @@ impl<A: Application> Caller<A> {
         }
         self.channels.insert(made.number, channel);
         // Nothing of it has left, or of what was opened before: at least one more byte must.
-        let (sent_at, known) = (self.bytes_made + 1, Known::of_ours(true));
-        self.calls.insert(channel, Box::new(OpenCall { sent_at, known, ..OpenCall::new(id, made, transfer) }));
+        let mut call = Box::new(OpenCall::new(id, made, transfer));
+        (call.sent_at, call.known) = (self.bytes_made + 1, Known::of_ours(true));
+        self.calls.insert(channel, call);
         Ok(())
     }
 

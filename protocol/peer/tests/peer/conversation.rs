@@ -15,7 +15,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use farcall_base::{CallId, Error, ErrorKind, Instant, Result};
+use farcall_base::{CallId, Clock, Error, ErrorKind, Instant, Result};
 use farcall_call::{Connection, Setup, Transmit};
 use farcall_peer::heartbeat::{Heartbeat, Pulse};
 use farcall_peer::{Caller, Greeting, Terms};
@@ -53,6 +53,15 @@ fn caller() -> Caller<Program> {
 }
 
 const NOW: Instant = Instant(0);
+
+/// A clock that stands still.
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Instant {
+        NOW
+    }
+}
 
 impl Conversation {
     fn act(&mut self, words: &[&str]) -> Result<()> {
@@ -170,7 +179,7 @@ impl Conversation {
                     panic!("servers of scripts send no data")
                 };
                 header.length = body.len() as u32;
-                self.caller.handle_control(&header, &body, NOW)?;
+                self.caller.handle_control(&header, &body, &Still)?;
             }
             if !moved {
                 return Ok(());

@@ -84,7 +84,7 @@ impl Application for Program {
         self.said.push("what the server was told of memory is forgotten".to_owned());
     }
 
-    fn outcome(&mut self, _: CallId, _: Call, _: u64, result: CallResult) -> Result<()> {
+    fn outcome(&mut self, _: CallId, _: &Call, _: &mut u64, result: Box<CallResult>) -> Result<()> {
         result.failure.map_or(Ok(()), |failure| Err(failure.into()))
     }
 
