@@ -28,8 +28,8 @@ use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::spawner::rules::{Confinement, Missing, RULES_VARIABLE, Rules};
-use farcall_interfaces::spawner::zygote::ZYGOTE_VARIABLE;
+use farcall_services::spawner::rules::{Confinement, Missing, RULES_VARIABLE, Rules};
+use farcall_services::spawner::zygote::ZYGOTE_VARIABLE;
 use rustix::process::{Gid, Pid, Resource, Rlimit, Uid, getpid, getppid, getrlimit, setrlimit};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,

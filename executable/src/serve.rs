@@ -34,10 +34,10 @@ use std::time::Duration;
 
 use farcall_base::{ChannelId, Clock, Error, ErrorKind, Result, SystemClock};
 use farcall_call::{Channels, Connection, Event, Setup, Side, Transmit};
-use farcall_interfaces::link::{FrameHandler, Link, QUEUE_BYTES, Received};
-use farcall_interfaces::memory::{MemorySource, Space};
-use farcall_interfaces::stream::ByteStream;
-use farcall_interfaces::turnstile::Turnstile;
+use farcall_link::memory::{MemorySource, Space};
+use farcall_link::stream::ByteStream;
+use farcall_link::turnstile::Turnstile;
+use farcall_link::{FrameHandler, Link, QUEUE_BYTES, Received};
 use farcall_wire::message::ByteOrder;
 use farcall_wire::{
     CALLBACKS, CallResult, CallTimes, FrameHeader, FrameKind, Hello, HelloLimits, Loaded, NESTED_CALLS, Open,

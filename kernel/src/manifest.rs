@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::plain_file;
+use farcall_system::plain_file;
 use serde::Deserialize;
 
 use crate::plugin::PluginDescription;

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result, nearest};
-use farcall_interfaces::mailbox::{Receiver, Sender, mailbox};
+use farcall_services::mailbox::{Receiver, Sender, mailbox};
 
 use crate::hosts::{PluginEnd, in_thread};
 use crate::manifest::{HostKind, Manifest, PluginEntry};

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use farcall_base::{Error, Result};
-use farcall_interfaces::mailbox::{Receiver, Sender, mailbox};
+use farcall_services::mailbox::{Receiver, Sender, mailbox};
 
 use crate::manifest::Options;
 
-/// Names a slot: the interface that the plugin in it serves (`farcall_interfaces::directory::SLOT`).
+/// Names a slot: the interface that the plugin in it serves (`farcall_services::directory::SLOT`).
 pub type SlotName = &'static str;
 
 /// A plugin that a binary contains. `main()` lists them; there is no other registry.

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use farcall_base::{CallId, Clock, Error, ErrorKind, Instant, Random, Result, SeededRandom};
 use farcall_call::{Connection, Setup, Transmit};
-use farcall_interfaces::link::{FrameHandler, Link, Received};
-use farcall_interfaces::memory::Space;
-use farcall_interfaces::stream::ByteStream;
+use farcall_link::memory::Space;
+use farcall_link::stream::ByteStream;
+use farcall_link::{FrameHandler, Link, Received};
 use farcall_peer::recovery::{Attempts, Next};
 use farcall_peer::{Caller, Greeting, Terms};
 use farcall_transport_simulated::Network;

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use farcall_base::{ChannelId, Error, ErrorKind, Result};
 use farcall_call::{Connection, Event, Setup, Transmit};
-use farcall_interfaces::link::{FrameHandler, Link, Received};
-use farcall_interfaces::memory::{Block, HeapRegion, Region, Space};
-use farcall_interfaces::packing::Packing;
-use farcall_interfaces::stream::ByteStream;
-use farcall_interfaces::strided::Strided;
+use farcall_link::memory::{Block, HeapRegion, Region, Space};
+use farcall_link::packing::Packing;
+use farcall_link::stream::ByteStream;
+use farcall_link::strided::Strided;
+use farcall_link::{FrameHandler, Link, Received};
 use farcall_wire::{Argument, ByteOrder, FrameHeader, Hello, Role};
 
 use crate::plan::hello_limits;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use farcall_base::{Error, Result};
 use farcall_idl::encode::{contract_hash, encode_interface, encode_module};
-use farcall_interfaces::directory::{ExecutableImage, ImageKind, PublishedModule, PublishedRoutine, Trust};
+use farcall_services::directory::{ExecutableImage, ImageKind, PublishedModule, PublishedRoutine, Trust};
 
 const IDL: &str = "Module NAME; Library \"libsimulated.so\";
 Define scale(IN int n, INOUT double x[n]) \"doubles and adds one\" Calls \"C\" scale(n, x);";

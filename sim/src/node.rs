@@ -5,9 +5,9 @@ use std::os::fd::OwnedFd;
 
 use farcall_base::{Clock, ConnectionId, Error, ErrorKind, Instant, Result};
 use farcall_call::Transmit;
-use farcall_interfaces::link::{FrameHandler, Link, Received};
-use farcall_interfaces::memory::{MemorySource, Space};
-use farcall_interfaces::stream::ByteStream;
+use farcall_link::memory::{MemorySource, Space};
+use farcall_link::stream::ByteStream;
+use farcall_link::{FrameHandler, Link, Received};
 use farcall_rpc_server::state::{Action, MemoryId, MemorySource as SharedSource, State};
 use farcall_rpc_server::step::{Server, Surroundings};
 use farcall_rpc_server::transfers::Transfers;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use farcall_base::{Bytes, Error, ErrorKind, Result};
-use farcall_interfaces::link::QUEUE_BYTES;
+use farcall_link::QUEUE_BYTES;
 use farcall_rpc_server::state::{KeepLimits, Limits, Records};
 use farcall_transport_simulated::LinkPlan;
 use farcall_wire::HelloLimits;

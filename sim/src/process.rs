@@ -2,7 +2,7 @@
 
 use farcall_base::{CallId, ChannelId, Result};
 use farcall_call::Event;
-use farcall_interfaces::stream::ByteStream;
+use farcall_link::stream::ByteStream;
 use farcall_wire::{Argument, CallResult, CallTimes, Open, Reply, Request, Role};
 
 use crate::end::End;

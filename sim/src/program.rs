@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use farcall_base::{CallId, ChannelId, Clock, Error, ErrorKind, Instant, Result};
 use farcall_call::Connection;
-use farcall_interfaces::memory::{Block, HeapRegion, Region, Space};
-use farcall_interfaces::packing::Packing;
-use farcall_interfaces::strided::Strided;
+use farcall_link::memory::{Block, HeapRegion, Region, Space};
+use farcall_link::packing::Packing;
+use farcall_link::strided::Strided;
 use farcall_peer::Application;
 use farcall_transport_simulated::Network;
 use farcall_wire::{Argument, CallResult, Hello, Keep, Open, Reply, Resume};

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use farcall_base::{CallId, Clock, Error, ErrorKind, ExecutableId, Instant, Random, SeededRandom};
-use farcall_interfaces::spawner::{ExitHow, Exited, OutputTail};
-use farcall_interfaces::stream::ByteStream;
+use farcall_link::stream::ByteStream;
 use farcall_rpc_server::access::Rights;
 use farcall_rpc_server::state::{Action, Caller, MemoryId, Newcomer};
+use farcall_services::spawner::{ExitHow, Exited, OutputTail};
 use farcall_transport_simulated::{LinkId, LinkPlan, Network};
 
 use crate::client::{Client, Wanted};

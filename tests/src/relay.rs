@@ -4,7 +4,7 @@ use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
-use farcall_interfaces::stream::ByteStream;
+use farcall_link::stream::ByteStream;
 use rustix::event::{PollFd, PollFlags, poll};
 
 /// Bytes on their way in one direction, at most.

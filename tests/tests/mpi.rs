@@ -13,7 +13,7 @@ use std::time::Duration;
 use farcall_client::{
     Argument, Array, CallOptions, Client, Error, ErrorKind, HoldOptions, News, Outputs, PendingCall, Stage,
 };
-use farcall_interfaces::spawner::DIAL;
+use farcall_services::spawner::DIAL;
 use farcall_tests::{Directory, Server, Slurm, Transport, alive, eventually, manifest_of, root};
 
 /// Whether the machine has an MPI; tests say so and pass where it has none.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use farcall_client::{
     Argument, Array, CallOptions, Client, Error, ErrorKind, Hold, HoldOptions, ObjectId, ObjectState, Order, Outputs,
 };
-use farcall_interfaces::stream::Proof;
+use farcall_link::stream::Proof;
 use farcall_tests::{Directory, Server, Transport, alive, authority, eventually, manifest_of, objects};
 
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -9,11 +9,11 @@ use std::time::Duration;
 use farcall_base::ErrorKind;
 use farcall_client::{Client, Routine};
 use farcall_idl::encode::{contract_hash, encode_interface, encode_module};
-use farcall_interfaces::directory::{self, DirectoryHandle, ExecutableImage, ImageKind, Trust};
-use farcall_interfaces::directory::{Part, Publication, Request, Response, RoutineData};
-use farcall_interfaces::stream::Listener;
 use farcall_kernel::{Manifest, Node};
+use farcall_link::stream::Listener;
 use farcall_rpc_server::{Options, Transports};
+use farcall_services::directory::{self, DirectoryHandle, ExecutableImage, ImageKind, Trust};
+use farcall_services::directory::{Part, Publication, Request, Response, RoutineData};
 use farcall_tests::{Directory, compile, program};
 use farcall_transport_unix::{MemoryLimits, SharedMemory};
 

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use farcall_base::{Error, ErrorKind, Result, nearest};
-use farcall_interfaces::plain_file;
+use farcall_system::plain_file;
 use farcall_transport_tls::{Certificate, is_name};
 use serde_json::{Value, json};
 

@@ -104,7 +104,7 @@ impl Names {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use farcall_interfaces::directory::Visible;
+    use farcall_services::directory::Visible;
 
     fn orderer(principal: &str, administers: bool) -> Orderer {
         Orderer { principal: principal.to_owned(), administers, visible: Visible::All }

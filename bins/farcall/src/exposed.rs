@@ -8,9 +8,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use farcall_base::{Error, ErrorKind};
-use farcall_interfaces::plain_file;
 use farcall_rpc_server::Options;
 use farcall_spawner_local::{FileGrants, Grants};
+use farcall_system::plain_file;
 
 use crate::authority::authority_folder;
 use crate::transports::{server_files, token_file};

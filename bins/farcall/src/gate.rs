@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use farcall_base::{Error, Result};
-use farcall_interfaces::open_files::open_files_max;
-use farcall_interfaces::stream::Listener;
-use farcall_interfaces::{owner, temporary};
+use farcall_link::stream::Listener;
 use farcall_spawner_jobs::{Dial, Gate, GateWish};
+use farcall_system::open_files::open_files_max;
+use farcall_system::{owner, temporary};
 use farcall_transport_tls::{ListenerLimits, ServerFiles};
 
 use crate::authority::{Kind, Order, Signer};

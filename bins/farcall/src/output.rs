@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use farcall_base::{Error, Result, printable, printable_json, printable_output};
-use farcall_interfaces::outlet;
 use farcall_rpc_server::{LogFormat, moment};
+use farcall_system::outlet;
 use serde_json::{Value, json};
 
 use crate::inherited::is_without_output;

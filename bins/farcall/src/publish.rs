@@ -9,7 +9,7 @@ use farcall_executable::build::{BuildOptions, Preprocessor, build, needs_link};
 use farcall_executable::library::{files_of_libraries, files_of_program, library_names};
 use farcall_idl::encode::{contract_hash, encode_interface, encode_module};
 use farcall_idl::interface::{Code, Module};
-use farcall_interfaces::directory::{ExecutableImage, ImageKind, Part, Publication, RoutineData, Trust};
+use farcall_services::directory::{ExecutableImage, ImageKind, Part, Publication, RoutineData, Trust};
 use farcall_wire::Publication as HostPublication;
 
 use crate::inspection::finish;

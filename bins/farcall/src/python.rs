@@ -12,7 +12,7 @@ use std::sync::Arc;
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_executable::build::Confinement;
 use farcall_idl::interface::{Module, Routine};
-use farcall_interfaces::directory::{ExecutableImage, ImageKind, Trust};
+use farcall_services::directory::{ExecutableImage, ImageKind, Trust};
 use farcall_spawner_local::{Grants, Hold, Inspected, Inspection, Inspector};
 use serde_json::Value;
 

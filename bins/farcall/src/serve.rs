@@ -20,14 +20,14 @@ use std::time::Duration;
 
 use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::directory::{self, DirectoryHandle};
-use farcall_interfaces::open_files::open_files_max;
-use farcall_interfaces::outlet;
 use farcall_kernel::{Manifest, Node, PluginDescription};
 use farcall_metrics::MetricsHandle;
 use farcall_rpc_server::RpcHandle;
+use farcall_services::directory::{self, DirectoryHandle};
 use farcall_spawner_jobs::Launchers;
 use farcall_spawner_local::Inspector;
+use farcall_system::open_files::open_files_max;
+use farcall_system::outlet;
 use rustix::process::{Resource, Rlimit};
 
 use crate::exposed::own_files;
@@ -288,7 +288,7 @@ pub fn server_options(manifest: &Manifest) -> Result<farcall_rpc_server::Options
 
 /// Which interpreters run Python files, and what the manifest lets these do.
 fn interpreters(manifest: &Manifest, arguments: &ServeArguments) -> Result<Interpreters> {
-    let entry = manifest.plugins.iter().find(|entry| entry.slot == farcall_interfaces::spawner::SLOT);
+    let entry = manifest.plugins.iter().find(|entry| entry.slot == farcall_services::spawner::SLOT);
     let inspector = entry.map_or_else(|| Ok(Inspector::default()), |entry| Inspector::new(&entry.options))?;
     let is_own = arguments.is_own() && !serves_others(&server_options(manifest)?.listen);
     let publisher = if is_own && !inspector.confines_all() { Owner } else { Anybody };
@@ -304,7 +304,7 @@ fn serves_others(listen: &[String]) -> bool {
 fn hold_pilots_to_the_same(manifest: &mut Manifest) -> Result<()> {
     let options = |slot: &str| manifest.plugins.iter().find(|entry| entry.slot == slot).map(|entry| &entry.options);
     let (Some(own), Some(jobs)) =
-        (options(farcall_interfaces::spawner::SLOT), options(farcall_interfaces::spawner::JOBS_SLOT))
+        (options(farcall_services::spawner::SLOT), options(farcall_services::spawner::JOBS_SLOT))
     else {
         return Ok(());
     };
@@ -317,7 +317,7 @@ fn hold_pilots_to_the_same(manifest: &mut Manifest) -> Result<()> {
 
 /// Which launcher starts which module's executables: as the manifest says, and then the command line.
 fn launchers(manifest: &Manifest, chosen: &[String]) -> Result<Launchers> {
-    let entry = manifest.plugins.iter().find(|entry| entry.slot == farcall_interfaces::spawner::JOBS_SLOT);
+    let entry = manifest.plugins.iter().find(|entry| entry.slot == farcall_services::spawner::JOBS_SLOT);
     let mut launchers = entry.map_or_else(|| Ok(Launchers::default()), |entry| Launchers::read(&entry.options))?;
     for words in chosen {
         match words.split_once('=') {
@@ -359,7 +359,7 @@ fn toml_list(texts: &[String]) -> String {
 }
 
 /// A module that can be published, and the file that it comes from.
-type Compiled = (PathBuf, farcall_interfaces::directory::Publication);
+type Compiled = (PathBuf, farcall_services::directory::Publication);
 
 /// All files named must compile. Of the default ones, those whose libraries this machine lacks are left out.
 fn compile_all(arguments: &ServeArguments, interpreters: &Interpreters) -> Result<Vec<Compiled>> {

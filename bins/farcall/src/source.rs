@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::plain_file;
+use farcall_system::plain_file;
 
 use crate::shipped;
 

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::mailbox::{NoMessage, Receiver};
+use farcall_services::mailbox::{NoMessage, Receiver};
 use farcall_wire::{STREAM_FRAME_BYTES_MAX, StreamNumber, Streams, StreamsNews, StreamsSide};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::Shutdown;

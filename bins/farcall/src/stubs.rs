@@ -8,7 +8,7 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_configuration::interface_files;
 use farcall_idl::decode::decode_module;
 use farcall_idl::interface::Module;
-use farcall_interfaces::directory::{ImageKind, Part, Publication};
+use farcall_services::directory::{ImageKind, Part, Publication};
 
 use crate::inspection::{Finished, Giver, finish};
 use crate::publish::part;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::memory::MemorySource;
-use farcall_interfaces::stream::{ByteStream, Listener, Proof};
+use farcall_link::memory::MemorySource;
+use farcall_link::stream::{ByteStream, Listener, Proof};
 use farcall_rpc_server::{Options, Transports};
 use farcall_transport_tls::{ListenerLimits, ServerFiles};
 use farcall_transport_unix::{MemoryLimits, SharedMemory};

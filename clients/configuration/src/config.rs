@@ -18,7 +18,7 @@ use std::io;
 use std::path::Path;
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::plain_file;
+use farcall_system::plain_file;
 
 use check::{Values, check};
 use mistake::{Remarks, meant, shown};

@@ -12,7 +12,7 @@ mod xml;
 use std::path::{Path, PathBuf};
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::plain_file;
+use farcall_system::plain_file;
 
 pub use describe::{Argument, Class, DataType, Method};
 pub use write::{Stub, ldif, nrf};

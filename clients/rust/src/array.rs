@@ -9,7 +9,7 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::interface::{ElementType, Order};
 use farcall_idl::layout::packed_strides;
 use farcall_idl::scope::Scope;
-use farcall_interfaces::memory::Region;
+use farcall_link::memory::Region;
 
 mod sealed {
     /// Keeps [`super::Element`] ours: memory is read and written by what an implementation says.

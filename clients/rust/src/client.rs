@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use farcall_base::{CallId, Error, ErrorKind, ObjectId, Result};
-use farcall_interfaces::compression::Compression;
-use farcall_interfaces::memory::MemorySource;
-use farcall_interfaces::stream::ByteStream;
+use farcall_link::compression::Compression;
+use farcall_link::memory::MemorySource;
+use farcall_link::stream::ByteStream;
 use farcall_transport_unix::{MemoryLimits, SharedMemory};
 use farcall_wire::message::ADMINISTRATION;
 use farcall_wire::{KeptCall, ModuleReport, Order, RESUME, Reply, Request, STATUS, Status, wants};

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::compression::Compression;
-use farcall_interfaces::stream::ByteStream;
+use farcall_link::compression::Compression;
+use farcall_link::stream::ByteStream;
 use farcall_wire::message::ADMINISTRATION;
 use farcall_wire::{ByteOrder, CALLBACKS, Hello, HelloLimits, RESUME, Role, STATUS};
 

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::content::{CHECKSUM_BYTES, ContentCheck, ContentReader, Outgoing};
-use farcall_interfaces::contents::{ContentsReader, Promised};
-use farcall_interfaces::memory::{HeapRegion, Space};
+use farcall_link::content::{CHECKSUM_BYTES, ContentCheck, ContentReader, Outgoing};
+use farcall_link::contents::{ContentsReader, Promised};
+use farcall_link::memory::{HeapRegion, Space};
 use rustix::fs::{Access, OFlags, access};
 
 pub use several::Sinks;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::memory::{MemorySource, Region, Space};
+use farcall_link::memory::{MemorySource, Region, Space};
 use farcall_transport_unix::{MemoryLimits, SharedMemory};
 
 use crate::array::Access;

@@ -41,8 +41,8 @@ pub use client::{CallOptions, Client, Keep};
 pub use dial::ConnectOptions;
 pub use farcall_base::{CallId, Error, ErrorKind, ObjectId, Result, printable};
 pub use farcall_idl as idl;
-pub use farcall_interfaces::compression::{Compression, Saved};
-pub use farcall_interfaces::stream::ByteStream;
+pub use farcall_link::compression::{Compression, Saved};
+pub use farcall_link::stream::ByteStream;
 pub use farcall_wire::{
     CallTimes, JobStatus, KeptCall, KeptState, ModuleReport, ModuleStatus, ObjectState, ObjectStatus, OpenCall, Order,
     Stage, Status, Totals, Use,

@@ -6,9 +6,9 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::element::ScalarValue;
 use farcall_idl::interface::{ElementType, Interface, Order};
 use farcall_idl::layout::ArrayLayout;
-use farcall_interfaces::compression::Saved;
-use farcall_interfaces::memory::{HeapRegion, MemorySource, Region, Space};
-use farcall_interfaces::strided::Strided;
+use farcall_link::compression::Saved;
+use farcall_link::memory::{HeapRegion, MemorySource, Region, Space};
+use farcall_link::strided::Strided;
 use farcall_transport_unix::{MemoryLimits, SharedMemory};
 use farcall_wire::CallTimes;
 
@@ -205,17 +205,17 @@ impl OwnedArray {
     /// # Errors
     /// `LimitExceeded` when this machine has no room for a copy; `Internal` when the array does not lie in its region.
     pub fn packed(&self, order: Order) -> Result<Vec<u8>> {
-        let mut axes: farcall_interfaces::strided::Axes = self
+        let mut axes: farcall_link::strided::Axes = self
             .shape
             .iter()
             .zip(&self.strides)
-            .map(|(count, stride)| farcall_interfaces::strided::Axis { count: *count, stride: *stride })
+            .map(|(count, stride)| farcall_link::strided::Axis { count: *count, stride: *stride })
             .collect();
         if order == Order::Row {
             axes.reverse();
         }
         let array = Strided { offset: 0, element_bytes: self.element_bytes, axes };
-        let mut packing = farcall_interfaces::packing::Packing::new(self.region.clone(), self.offset, &array)?;
+        let mut packing = farcall_link::packing::Packing::new(self.region.clone(), self.offset, &array)?;
         let length = packing.left() as usize;
         let mut packed = Vec::new();
         packed.try_reserve_exact(length).map_err(|_| no_room(length))?;

@@ -28,10 +28,10 @@ use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_call::{Connection, Setup};
-use farcall_interfaces::compression::Compression;
-use farcall_interfaces::link::{Link, QUEUE_BYTES, Received};
-use farcall_interfaces::memory::MemorySource;
-use farcall_interfaces::stream::ByteStream;
+use farcall_link::compression::Compression;
+use farcall_link::memory::MemorySource;
+use farcall_link::stream::ByteStream;
+use farcall_link::{Link, QUEUE_BYTES, Received};
 use farcall_peer::heartbeat::Heartbeat;
 use farcall_peer::{Caller, OpenCall};
 use farcall_transport_unix::Birthplace;

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, IntoRawFd};
 use std::time::Duration;
 
 use farcall_base::printable_output;
-use farcall_interfaces::outlet;
+use farcall_system::outlet;
 
 /// Time for which what others print waits for a reader that takes nothing.
 const READER_MAX: Duration = Duration::from_secs(1);

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use farcall_base::{Bytes, Error, ErrorKind, Result};
-use farcall_interfaces::spawner::rules::{RULES_VARIABLE, Rules};
+use farcall_services::spawner::rules::{RULES_VARIABLE, Rules};
 
 use super::confined::Confinement;
 

@@ -11,9 +11,9 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::plain_file;
-use farcall_interfaces::spawner::rules::{Files, Network, Rules};
-use farcall_interfaces::spawner::system_files::{READABLE_FOLDERS, shared_objects};
+use farcall_services::spawner::rules::{Files, Network, Rules};
+use farcall_services::spawner::system_files::{READABLE_FOLDERS, shared_objects};
+use farcall_system::plain_file;
 
 use super::allowed::first_refused;
 

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use farcall_base::{Bytes, Error, ErrorKind, Result};
 use farcall_idl::interface::Module;
-use farcall_interfaces::plain_file;
-use farcall_interfaces::spawner::system_files::shared_objects;
+use farcall_services::spawner::system_files::shared_objects;
+use farcall_system::plain_file;
 use sha2::{Digest, Sha256};
 
 use super::command::{Confined, Giver, Run};

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use farcall_base::{Bytes, Error, ErrorKind, Result};
-use farcall_interfaces::plain_file;
+use farcall_system::plain_file;
 
 use super::absolute;
 use super::command::{Confined, Giver, Run};

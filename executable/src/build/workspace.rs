@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use farcall_base::{Error, Result};
-use farcall_interfaces::plain_file;
+use farcall_system::plain_file;
 
 /// The directory of a build, removed when dropped.
 pub(crate) struct Workspace {

@@ -1,7 +1,7 @@
 //! System calls, by seccomp: those that `refusals` lists; and in an executable, no way out of its process group.
 
 use farcall_base::{Error, Result};
-use farcall_interfaces::spawner::rules::Rules;
+use farcall_services::spawner::rules::Rules;
 use rustix::process::Pid;
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_filter};
 

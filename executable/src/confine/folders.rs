@@ -5,8 +5,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 
 use farcall_base::{Error, Result};
-use farcall_interfaces::spawner::rules::{Confinement, Rules};
-use farcall_interfaces::spawner::system_files::{DEVICES, installation, readable};
+use farcall_services::spawner::rules::{Confinement, Rules};
+use farcall_services::spawner::system_files::{DEVICES, installation, readable};
 use landlock::{
     ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr, RulesetCreated,
     RulesetCreatedAttr, RulesetError, Scope, path_beneath_rules,

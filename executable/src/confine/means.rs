@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use farcall_interfaces::spawner::rules::{Confinement, Rules};
+use farcall_services::spawner::rules::{Confinement, Rules};
 use seccompiler::TargetArch;
 
 use super::dials;

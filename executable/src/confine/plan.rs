@@ -1,7 +1,7 @@
 //! What a process is to be held to, and what this kernel cannot hold it to. Pure: the kernel's means come as one value, so
 //! that tests ask what an older one leaves open, and nothing in the program pretends to be one.
 
-use farcall_interfaces::spawner::rules::{Confinement, Files, Network, Rules};
+use farcall_services::spawner::rules::{Confinement, Files, Network, Rules};
 
 /// What a kernel has to confine a process with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::system_calls;
 use farcall_base::{Error, Result};
-use farcall_interfaces::spawner::DIAL;
-use farcall_interfaces::spawner::rules::{Confinement, Files, Network, Rules};
+use farcall_services::spawner::DIAL;
+use farcall_services::spawner::rules::{Confinement, Files, Network, Rules};
 use rustix::process::{Pid, getegid, geteuid};
 use seccompiler::{SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompRule};
 

@@ -424,7 +424,7 @@ const HARMLESS: &[(&str, &[i64])] = &[
 #[cfg(all(test, target_arch = "x86_64"))]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use farcall_interfaces::spawner::rules::{Files, Network, Rules};
+    use farcall_services::spawner::rules::{Files, Network, Rules};
 
     use super::*;
     use crate::confine::refusals::{self, Role};

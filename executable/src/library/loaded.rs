@@ -10,7 +10,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use farcall_interfaces::spawner::system_files::{READABLE_FOLDERS, shared_objects};
+use farcall_services::spawner::system_files::{READABLE_FOLDERS, shared_objects};
 
 use super::names::{self, LibraryName};
 

@@ -8,10 +8,10 @@ use farcall_base::{Bytes, CallId, Error, ErrorKind, Instant, Result};
 use farcall_idl::interface::{ElementType, Interface, Mode, Parameter};
 use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout};
 use farcall_idl::values::ByteValues;
-use farcall_interfaces::content::Outgoing;
-use farcall_interfaces::memory::{Block, HeapRegion, Region, Space};
-use farcall_interfaces::packing::Packing;
-use farcall_interfaces::strided::Strided;
+use farcall_link::content::Outgoing;
+use farcall_link::memory::{Block, HeapRegion, Region, Space};
+use farcall_link::packing::Packing;
+use farcall_link::strided::Strided;
 use farcall_transport_unix::Birthplace;
 use farcall_wire::{Argument, NOTICES, Open, wants};
 

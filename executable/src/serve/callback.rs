@@ -12,9 +12,9 @@ use farcall_idl::encode::contract_hash;
 use farcall_idl::evaluate::Values;
 use farcall_idl::interface::{ElementType, Interface, Language, Mode, Parameter, Routine, Shape};
 use farcall_idl::layout::{ArrayLayout, CallLayout, ParameterLayout, resolve};
-use farcall_interfaces::memory::{Block, BorrowedRegion, Region, Space};
-use farcall_interfaces::packing::Packing;
-use farcall_interfaces::strided::Strided;
+use farcall_link::memory::{Block, BorrowedRegion, Region, Space};
+use farcall_link::packing::Packing;
+use farcall_link::strided::Strided;
 use farcall_native::invoke::Slot;
 use farcall_native::running::say;
 use farcall_native::taken::{gather, scatter, text_at, texts_at};
@@ -282,7 +282,7 @@ impl Session {
 
     /// The routine has returned: threads that still wait for callbacks get nothing, and nothing is read or written that
     /// was theirs. What becomes of the call, if one failed and nobody asked for it.
-    pub(super) fn end_callbacks(&mut self, link: &mut farcall_interfaces::link::Link) -> Result<()> {
+    pub(super) fn end_callbacks(&mut self, link: &mut farcall_link::Link) -> Result<()> {
         self.callbacks_over.clear();
         for channel in std::mem::take(&mut self.callbacks).into_keys() {
             self.connection.cancel(channel);

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::memory::{HeapRegion, MemorySource, Region};
+use farcall_link::memory::{HeapRegion, MemorySource, Region};
 use farcall_wire::Failure;
 
 /// The segments that the server shares with this process. One that cannot be mapped, since its client sealed it in the meantime,
@@ -120,7 +120,7 @@ impl Arenas {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use farcall_interfaces::memory::{Block, Space};
+    use farcall_link::memory::{Block, Space};
 
     use super::*;
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use farcall_base::{CallId, Error, ErrorKind, Result};
 use farcall_call::Transmit;
-use farcall_interfaces::link::QUEUE_BYTES;
-use farcall_interfaces::stream::{ByteStream, Proof};
+use farcall_link::QUEUE_BYTES;
+use farcall_link::stream::{ByteStream, Proof};
 use farcall_wire::{FrameKind, Request};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::interface::Parameter;
 use farcall_idl::layout::{ArrayLayout, ParameterLayout};
-use farcall_interfaces::memory::{Block, Region};
-use farcall_interfaces::packing::Packing;
-use farcall_interfaces::strided::Strided;
+use farcall_link::memory::{Block, Region};
+use farcall_link::packing::Packing;
+use farcall_link::strided::Strided;
 use farcall_wire::{Argument, InlineBytes};
 
 use super::call::{PendingCall, Place};

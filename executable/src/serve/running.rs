@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use farcall_base::{CallId, Result};
-use farcall_interfaces::link::{Link, Received};
+use farcall_link::{Link, Received};
 use farcall_transport_unix::Birthplace;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::net::{Shutdown, shutdown};

@@ -9,9 +9,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::spawner::SOCKET_VARIABLE;
-use farcall_interfaces::spawner::zygote::{Packet, ZYGOTE_VARIABLE, ZygoteLink};
-use farcall_interfaces::stream::{ByteStream, Proof};
+use farcall_link::stream::{ByteStream, Proof};
+use farcall_services::spawner::SOCKET_VARIABLE;
+use farcall_services::spawner::zygote::{Packet, ZYGOTE_VARIABLE, ZygoteLink};
 use farcall_transport_unix::{MemoryLimits, SharedMemory, ring};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;

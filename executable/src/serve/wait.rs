@@ -4,8 +4,8 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use farcall_base::{Error, Result};
-use farcall_interfaces::link::Link;
-use farcall_interfaces::stream::ByteStream;
+use farcall_link::Link;
+use farcall_link::stream::ByteStream;
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 
 /// Waits at one stream.

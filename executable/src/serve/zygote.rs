@@ -1,13 +1,13 @@
 //! A zygote: a process that has loaded the module, and forks an executable for each start that its spawner asks for.
 //!
 //! It has one thread and runs no routine, so a fork of it is a whole process: nobody holds a lock in it. It reaps its
-//! children only on the spawner's word (`interfaces/src/spawner/zygote.rs` says why).
+//! children only on the spawner's word (`services/src/spawner/zygote.rs` says why).
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::spawner::zygote::{Packet, Received, Wait, ZygoteLink, read_load};
+use farcall_services::spawner::zygote::{Packet, Received, Wait, ZygoteLink, read_load};
 use farcall_wire::Publication;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, getpid, getppid, pidfd_open, setpgid, waitpgid, waitpid};
 

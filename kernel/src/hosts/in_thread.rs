@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{Builder, JoinHandle};
 
 use farcall_base::{Error, Result};
-use farcall_interfaces::mailbox::Place;
+use farcall_services::mailbox::Place;
 
 use super::PluginEnd;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use farcall_interfaces::mailbox::NoMessage;
+use farcall_services::mailbox::NoMessage;
 
 use super::*;
 use crate::manifest::Options;

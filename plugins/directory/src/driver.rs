@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use farcall_base::Result;
-use farcall_interfaces::directory::Question;
-use farcall_interfaces::mailbox::Receiver;
+use farcall_services::directory::Question;
+use farcall_services::mailbox::Receiver;
 
 use crate::state::{Limits, State};
 use crate::step::{Action, Event, step};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use farcall_golden::Conversation;
 use farcall_idl::interface::{Code, Implementation, Interface, Language, Routine, StringConvention};
-use farcall_interfaces::directory::{
+use farcall_services::directory::{
     ExecutableImage, ImageKind, Part, Publication, PublishedRoutine, Request, Response, RoutineData, Trust, Visible,
 };
 

@@ -5,8 +5,8 @@ mod state;
 mod step;
 
 use farcall_base::Result;
-use farcall_interfaces::directory::{DirectoryHandle, SLOT};
 use farcall_kernel::{Options, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox};
+use farcall_services::directory::{DirectoryHandle, SLOT};
 
 use state::Limits;
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::directory::{PublishedModule, PublishedRoutine, Visible};
+use farcall_services::directory::{PublishedModule, PublishedRoutine, Visible};
 use serde::Deserialize;
 
 /// The limits of the manifest; options.toml says what each means.

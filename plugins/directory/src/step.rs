@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result, is_obeyed, nearest};
-use farcall_interfaces::directory::{
+use farcall_services::directory::{
     Part, Publication, PublishedModule, PublishedRoutine, Request, Response, RoutineData, Visible,
 };
 

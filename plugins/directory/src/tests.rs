@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use farcall_base::{ErrorKind, Random, SeededRandom};
-use farcall_interfaces::directory::{Request, Response, Visible};
-use farcall_interfaces::mailbox::mailbox;
 use farcall_kernel::{Manifest, Node, Options};
+use farcall_services::directory::{Request, Response, Visible};
+use farcall_services::mailbox::mailbox;
 
 use super::*;
 use crate::golden::publication;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::Result;
-use farcall_interfaces::fetcher::{Fetched, Question};
-use farcall_interfaces::mailbox::{Receiver, Reply, Sender};
+use farcall_services::fetcher::{Fetched, Question};
+use farcall_services::mailbox::{Receiver, Reply, Sender};
 
 use crate::fetch::World;
 use crate::source::Rules;

@@ -10,7 +10,7 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_formats::data::element_bytes;
 use farcall_formats::{Data, Format};
 use farcall_idl::interface::Order;
-use farcall_interfaces::fetcher::{Fetched, Wanted};
+use farcall_services::fetcher::{Fetched, Wanted};
 use rustix::fs::{MemfdFlags, Mode, OFlags, ResolveFlags};
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig};
 

@@ -7,8 +7,8 @@ mod state;
 mod step;
 
 use farcall_base::Result;
-use farcall_interfaces::fetcher::{FetcherHandle, SLOT};
 use farcall_kernel::{Options, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox};
+use farcall_services::fetcher::{FetcherHandle, SLOT};
 
 use source::Rules;
 use state::{Limits, State};

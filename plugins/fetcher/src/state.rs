@@ -4,8 +4,8 @@
 
 use std::collections::VecDeque;
 
-use farcall_interfaces::fetcher::Wanted;
-use farcall_interfaces::machine_memory::machine_memory;
+use farcall_services::fetcher::Wanted;
+use farcall_system::machine_memory::machine_memory;
 use serde::Deserialize;
 
 use crate::source::{Location, Rules};

@@ -1,7 +1,7 @@
 //! Event to actions: who may have what, and when. Pure.
 
 use farcall_base::{Error, ErrorKind};
-use farcall_interfaces::fetcher::Wanted;
+use farcall_services::fetcher::Wanted;
 
 use crate::state::{Job, State};
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use farcall_base::ErrorKind;
 use farcall_formats::{Data, mtx, npy};
 use farcall_idl::interface::{ElementType, Order};
-use farcall_interfaces::fetcher::{Fetched, Wanted};
+use farcall_services::fetcher::{Fetched, Wanted};
 
 use crate::fetch::{World, agent};
 use crate::source::{Location, Rules};

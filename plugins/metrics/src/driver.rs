@@ -7,8 +7,8 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use farcall_base::{Clock, Error, Result, SystemClock};
-use farcall_interfaces::mailbox::{Receiver, Sender};
-use farcall_interfaces::status::StatusHandle;
+use farcall_services::mailbox::{Receiver, Sender};
+use farcall_services::status::StatusHandle;
 use farcall_wire::Status;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 

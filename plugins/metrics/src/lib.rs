@@ -9,8 +9,8 @@ mod text;
 use std::net::{SocketAddr, TcpListener};
 
 use farcall_base::{Error, Result};
-use farcall_interfaces::status::{self, StatusHandle};
 use farcall_kernel::{Options, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox};
+use farcall_services::status::{self, StatusHandle};
 
 use state::Limits;
 

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use farcall_base::{ErrorKind, Instant};
-use farcall_interfaces::mailbox::{Reply, mailbox};
+use farcall_services::mailbox::{Reply, mailbox};
 use farcall_wire::{DURATIONS_NS, ModuleStatus, Status, Totals, Use};
 
 use super::*;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::directory::Visible;
+use farcall_services::directory::Visible;
 use serde::Deserialize;
 
 use crate::Orderer;

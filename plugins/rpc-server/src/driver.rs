@@ -19,14 +19,14 @@ use std::time::Duration;
 
 use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_call::Transmit;
-use farcall_interfaces::directory::{DirectoryHandle, ExecutableImage, Response};
-use farcall_interfaces::fetcher::{Fetched, FetcherHandle};
-use farcall_interfaces::jobs::JobsHandle;
-use farcall_interfaces::link::{Link, QUEUE_BYTES, Received};
-use farcall_interfaces::mailbox::{Receiver, Reply, Sender};
-use farcall_interfaces::outlet;
-use farcall_interfaces::spawner::{Exited, Said, SpawnerHandle, Started};
-use farcall_interfaces::stream::{ByteStream, Listener};
+use farcall_link::stream::{ByteStream, Listener};
+use farcall_link::{Link, QUEUE_BYTES, Received};
+use farcall_services::directory::{DirectoryHandle, ExecutableImage, Response};
+use farcall_services::fetcher::{Fetched, FetcherHandle};
+use farcall_services::jobs::JobsHandle;
+use farcall_services::mailbox::{Receiver, Reply, Sender};
+use farcall_services::spawner::{Exited, Said, SpawnerHandle, Started};
+use farcall_system::outlet;
 use farcall_wire::{COMPRESSION, JobStatus, ModuleReport, Status};
 use rustix::event::epoll;
 

@@ -17,8 +17,8 @@ use std::time::Duration;
 use farcall_base::{Bytes, ConnectionId, Error, ErrorKind, ExecutableId, Instant};
 use farcall_golden::Conversation;
 use farcall_idl::encode::{contract_hash, encode_interface, encode_module};
-use farcall_interfaces::directory::{ExecutableImage, ImageKind, PublishedModule, PublishedRoutine, Trust};
-use farcall_interfaces::spawner::{ExitHow, Exited, Output, OutputTail, Said};
+use farcall_services::directory::{ExecutableImage, ImageKind, PublishedModule, PublishedRoutine, Trust};
+use farcall_services::spawner::{ExitHow, Exited, Output, OutputTail, Said};
 use farcall_wire::HelloLimits;
 
 use crate::access::{self, Entry, Principal, Rights};

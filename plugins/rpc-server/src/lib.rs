@@ -20,16 +20,16 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use farcall_base::Result;
-use farcall_interfaces::directory::{self, DirectoryHandle, Visible};
-use farcall_interfaces::fetcher::{self, FetcherHandle};
-use farcall_interfaces::jobs::JobsHandle;
-use farcall_interfaces::mailbox::{Port, Reply};
-use farcall_interfaces::memory::MemorySource;
-use farcall_interfaces::open_files::open_files_max;
-use farcall_interfaces::spawner::{self, SpawnerHandle};
-use farcall_interfaces::status::{self, StatusHandle};
-use farcall_interfaces::stream::{ByteStream, Listener, Proof};
 use farcall_kernel::{Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox};
+use farcall_link::memory::MemorySource;
+use farcall_link::stream::{ByteStream, Listener, Proof};
+use farcall_services::directory::{self, DirectoryHandle, Visible};
+use farcall_services::fetcher::{self, FetcherHandle};
+use farcall_services::jobs::JobsHandle;
+use farcall_services::mailbox::{Port, Reply};
+use farcall_services::spawner::{self, SpawnerHandle};
+use farcall_services::status::{self, StatusHandle};
+use farcall_system::open_files::open_files_max;
 use farcall_wire::{ModuleReport, Order};
 
 pub use descriptors::Crowds;

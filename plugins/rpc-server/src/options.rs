@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use farcall_base::{Bytes, Result};
-use farcall_interfaces::compression::Compression;
-use farcall_interfaces::machine_memory::machine_memory;
+use farcall_link::compression::Compression;
+use farcall_system::machine_memory::machine_memory;
 use farcall_wire::HelloLimits;
 use serde::Deserialize;
 

@@ -38,8 +38,8 @@ use std::sync::Arc;
 use farcall_base::{CallId, ChannelId, ConnectionId, Crowd, Error, ExecutableId, Instant};
 use farcall_call::{Channels, Connection};
 use farcall_idl::layout::CallLayout;
-use farcall_interfaces::directory::ExecutableImage;
-use farcall_interfaces::spawner::ExecutableLimits;
+use farcall_services::directory::ExecutableImage;
+use farcall_services::spawner::ExecutableLimits;
 use farcall_wire::{JobStatus, Keep, Open};
 
 use crate::access::Rights;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use farcall_base::{ChannelId, ConnectionId, Error, Result};
 use farcall_call::{Place, Side};
-use farcall_interfaces::memory::{HeapRegion, Region, Space};
-use farcall_interfaces::packing::Packing;
+use farcall_link::memory::{HeapRegion, Region, Space};
+use farcall_link::packing::Packing;
 use rustix::io::Errno;
 
 use crate::state::MemoryId;

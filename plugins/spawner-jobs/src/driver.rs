@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{Clock, Error, ErrorKind, ExecutableId, Result, SystemClock};
-use farcall_interfaces::jobs;
-use farcall_interfaces::mailbox::{NoMessage, Port, Receiver, Reply};
-use farcall_interfaces::spawner::{ExecutableLimits, Exited, Line, Listener, Output, Request, Start, Started};
-use farcall_interfaces::stream::ByteStream;
+use farcall_link::stream::ByteStream;
+use farcall_services::jobs;
+use farcall_services::mailbox::{NoMessage, Port, Receiver, Reply};
+use farcall_services::spawner::{ExecutableLimits, Exited, Line, Listener, Output, Request, Start, Started};
 use farcall_wire::{FromPilot, JobStatus, PilotExecutable, PilotGreeting, PilotProgram, PilotStart, ToPilot};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -556,7 +556,7 @@ impl Driver {
             environment: image.environment.clone(),
             backend: image.backend.clone(),
             ranks: image.ranks,
-            is_owners: image.trust == farcall_interfaces::directory::Trust::Owner,
+            is_owners: image.trust == farcall_services::directory::Trust::Owner,
             module_text: if fresh { image.module_text.to_vec() } else { Vec::new() },
             text,
         };
@@ -577,8 +577,8 @@ impl Driver {
     }
 }
 
-fn program_of(kind: &farcall_interfaces::directory::ImageKind) -> PilotProgram {
-    use farcall_interfaces::directory::ImageKind;
+fn program_of(kind: &farcall_services::directory::ImageKind) -> PilotProgram {
+    use farcall_services::directory::ImageKind;
     match kind.clone() {
         ImageKind::GenericHost { libraries } => PilotProgram::Host { libraries },
         ImageKind::Linked { path } => PilotProgram::Linked { path },

@@ -4,7 +4,7 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 use farcall_base::Result;
-use farcall_interfaces::stream::Listener;
+use farcall_link::stream::Listener;
 use serde::Deserialize;
 
 /// How jobs reach the server.

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, ExecutableId, Instant};
 use farcall_golden::Conversation;
-use farcall_interfaces::directory::{ExecutableImage, ImageKind, Trust};
-use farcall_interfaces::spawner::{ExitHow, Exited, OutputTail};
 use farcall_kernel::Options;
+use farcall_services::directory::{ExecutableImage, ImageKind, Trust};
+use farcall_services::spawner::{ExitHow, Exited, OutputTail};
 use farcall_wire::{PILOT_VERSION, PilotHello};
 
 use crate::state::{LauncherSettings, Settings, State};

@@ -8,9 +8,9 @@ mod state;
 mod step;
 
 use farcall_base::Result;
-use farcall_interfaces::jobs::JobsHandle;
-use farcall_interfaces::spawner::{JOBS_SLOT, SpawnerHandle};
 use farcall_kernel::{Options, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox};
+use farcall_services::jobs::JobsHandle;
+use farcall_services::spawner::{JOBS_SLOT, SpawnerHandle};
 
 /// Where the tickets of jobs lie, unless the manifest names another folder.
 pub fn default_folder() -> std::path::PathBuf {

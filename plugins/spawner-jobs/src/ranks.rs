@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use farcall_base::Result;
-use farcall_interfaces::spawner::{RANKS_MAX, ranks};
+use farcall_services::spawner::{RANKS_MAX, ranks};
 use serde::Deserialize;
 
 /// What concerns ranks among the options of spawner-local, which programs of jobs are given.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{ExecutableId, Instant};
-use farcall_interfaces::directory::ExecutableImage;
+use farcall_services::directory::ExecutableImage;
 use farcall_wire::JobStatus;
 use serde::Deserialize;
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, ExecutableId, Instant, Result, nearest};
-use farcall_interfaces::directory::ExecutableImage;
-use farcall_interfaces::spawner::{ExitHow, Exited, OutputTail};
+use farcall_services::directory::ExecutableImage;
+use farcall_services::spawner::{ExitHow, Exited, OutputTail};
 use farcall_wire::PilotHello;
 
 use crate::state::{Asked, Executable, Kind, Number, Place, Settings, State};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, ExecutableId, Instant, Random, SeededRandom};
-use farcall_interfaces::directory::{ExecutableImage, ImageKind, Trust};
-use farcall_interfaces::spawner::{ExitHow, Output};
+use farcall_services::directory::{ExecutableImage, ImageKind, Trust};
+use farcall_services::spawner::{ExitHow, Output};
 
 use crate::state::{Settings, State};
 use crate::step::{Action, Event, Signal, step};

@@ -18,8 +18,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use farcall_base::{Clock, Error, ExecutableId, Instant, Result, SystemClock};
-use farcall_interfaces::mailbox::{NoMessage, Port, Receiver, Reply};
-use farcall_interfaces::spawner::{ExitHow, Exited, Line, Listener, Output, Request, Said, Start, Started};
+use farcall_services::mailbox::{NoMessage, Port, Receiver, Reply};
+use farcall_services::spawner::{ExitHow, Exited, Line, Listener, Output, Request, Said, Start, Started};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::state::{Settings, State};

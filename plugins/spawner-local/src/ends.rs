@@ -1,6 +1,6 @@
 //! How processes end: what an MPI's launcher says of the rank that ended all. Pure.
 
-use farcall_interfaces::spawner::ExitHow;
+use farcall_services::spawner::ExitHow;
 
 /// How launchers begin to say which rank ended all: Open MPI of one that a signal ended, of one that called MPI_Abort (which
 /// programs of ours say themselves), and of one that called exit; MPICH.

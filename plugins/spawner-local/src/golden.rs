@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, ExecutableId, Instant};
 use farcall_golden::Conversation;
-use farcall_interfaces::directory::{ExecutableImage, ImageKind, Trust};
-use farcall_interfaces::spawner::{ExitHow, Output};
+use farcall_services::directory::{ExecutableImage, ImageKind, Trust};
+use farcall_services::spawner::{ExitHow, Output};
 
 use crate::state::{Settings, State};
 use crate::step::{Action, Event, step};

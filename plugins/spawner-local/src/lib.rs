@@ -7,8 +7,8 @@ mod state;
 mod step;
 
 use farcall_base::Result;
-use farcall_interfaces::spawner::{SLOT, SpawnerHandle};
 use farcall_kernel::{Options, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox};
+use farcall_services::spawner::{SLOT, SpawnerHandle};
 
 pub use driver::inspection::{FileGrants, Grants, Hold, Inspected, Inspection, Inspector};
 use state::Settings;

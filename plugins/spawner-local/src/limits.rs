@@ -4,9 +4,9 @@ use std::path::Path;
 
 use farcall_base::{Bytes, Error, ErrorKind, Result};
 use farcall_idl::interface::is_parallel;
-use farcall_interfaces::directory::{ExecutableImage, ImageKind, Trust};
-use farcall_interfaces::spawner::rules::{Confinement, Files, Missing, Network, Rules};
-use farcall_interfaces::spawner::{ExecutableLimits, RANKS_MAX, ranks};
+use farcall_services::directory::{ExecutableImage, ImageKind, Trust};
+use farcall_services::spawner::rules::{Confinement, Files, Missing, Network, Rules};
+use farcall_services::spawner::{ExecutableLimits, RANKS_MAX, ranks};
 use serde::Deserialize;
 
 /// What a process needs to start at all (tests/tests/limits.rs starts one with each): its own heap, stack and what the

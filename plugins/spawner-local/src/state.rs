@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use farcall_base::{ExecutableId, Instant};
-use farcall_interfaces::spawner::OutputTail;
+use farcall_services::spawner::OutputTail;
 use serde::Deserialize;
 
 use crate::limits::Limits;

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_idl::interface::is_parallel;
-use farcall_interfaces::directory::{ExecutableImage, ImageKind};
-use farcall_interfaces::spawner::rules::Rules;
-use farcall_interfaces::spawner::{ExitHow, Exited, Output, SOCKET_VARIABLE};
+use farcall_services::directory::{ExecutableImage, ImageKind};
+use farcall_services::spawner::rules::Rules;
+use farcall_services::spawner::{ExitHow, Exited, Output, SOCKET_VARIABLE};
 use farcall_wire::Publication;
 
 use crate::ends::of_ranks;

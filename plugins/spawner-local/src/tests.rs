@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use farcall_base::{ErrorKind, ExecutableId};
-use farcall_interfaces::directory::{ExecutableImage, ImageKind, Trust};
-use farcall_interfaces::mailbox::{Answer, question};
-use farcall_interfaces::spawner::{ExitHow, Exited, Line, Start, Started};
 use farcall_kernel::{Manifest, Node};
+use farcall_services::directory::{ExecutableImage, ImageKind, Trust};
+use farcall_services::mailbox::{Answer, question};
+use farcall_services::spawner::{ExitHow, Exited, Line, Start, Started};
 
 use super::*;
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use farcall_base::{CallId, ErrorKind, Random, SeededRandom};
 use farcall_client::{CallOptions, Client, Error};
-use farcall_interfaces::stream::{ByteStream, Proof};
+use farcall_link::stream::{ByteStream, Proof};
 use farcall_tests::{Directory, PATIENCE, Raw, Server, Transport, battery, eventually, manifest_of};
 use farcall_transport_unix::ring;
 use farcall_wire::message::{decode, encode};

@@ -13,35 +13,46 @@ struct Row {
 const TABLE: &[Row] = &[
     Row { room: "base", may_use: &["base"], reason: "base stands on the standard library alone" },
     Row { room: "protocol", may_use: &["base", "protocol"], reason: "protocol crates are pure: no sockets, no clock" },
+    Row { room: "system", may_use: &["base"], reason: "what the operating system gives knows nothing of Farcall" },
     Row {
-        room: "interfaces",
-        may_use: &["base", "protocol", "interfaces"],
-        reason: "an interface knows the words that are spoken, not who speaks them",
+        room: "link",
+        may_use: &["base", "protocol", "link"],
+        reason: "a link knows frames and memory; it knows no service, transport or process",
+    },
+    Row {
+        room: "services",
+        may_use: &["base", "protocol", "link", "services"],
+        reason: "a service knows the words that are spoken, not who speaks them",
+    },
+    Row {
+        room: "native",
+        may_use: &["base", "protocol", "link"],
+        reason: "machine code is called for executables and for clients, and knows neither",
     },
     Row {
         room: "transports",
-        may_use: &["base", "protocol", "interfaces"],
-        reason: "a transport is one byte stream; it knows no other transport, plugin or client",
+        may_use: &["base", "protocol", "system", "link"],
+        reason: "a transport is one byte stream; it knows no service, no other transport, plugin or client",
     },
     Row {
         room: "kernel",
-        may_use: &["base", "protocol", "interfaces", "kernel"],
-        reason: "the kernel loads plugins by interface and names none",
+        may_use: &["base", "protocol", "system", "services", "kernel"],
+        reason: "the kernel loads plugins by service and names none; no byte stream passes it",
     },
     Row {
         room: "plugins",
-        may_use: &["base", "protocol", "interfaces", "kernel"],
-        reason: "a plugin uses the kernel's plugin API and interfaces, never another plugin or a transport",
+        may_use: &["base", "protocol", "system", "link", "services", "kernel"],
+        reason: "a plugin uses the kernel's plugin API and services, never another plugin or a transport",
     },
     Row {
         room: "executable",
-        may_use: &["base", "protocol", "interfaces", "transports"],
+        may_use: &["base", "protocol", "system", "link", "services", "native", "transports"],
         reason: "an executable is a peer that speaks the wire: it needs no kernel, plugin or client",
     },
     Row {
         room: "clients",
-        may_use: &["base", "protocol", "interfaces", "transports", "clients"],
-        reason: "a client never contains the kernel, a plugin or an executable",
+        may_use: &["base", "protocol", "system", "link", "native", "transports", "clients"],
+        reason: "a client never contains the kernel, a plugin, their services or an executable",
     },
     Row { room: "routines", may_use: &["clients"], reason: "published routines are users of Farcall" },
     Row { room: "examples", may_use: &["clients"], reason: "an example shows what a user of Farcall writes" },
@@ -109,7 +120,8 @@ mod tests {
     fn a_forbidden_edge_is_named_with_its_rule() {
         let found = edge("plugins/a", "plugins/b", Kind::Normal);
         assert!(found[0].starts_with("plugins/a -> plugins/b: a plugin uses"), "{found:?}");
-        assert_eq!(edge("protocol/wire", "interfaces", Kind::Normal).len(), 1);
+        assert_eq!(edge("protocol/wire", "link", Kind::Normal).len(), 1);
+        assert_eq!(edge("clients/rust", "services", Kind::Normal).len(), 1);
         assert_eq!(edge("clients/rust", "kernel", Kind::Normal).len(), 1);
         assert_eq!(edge("attic/x", "base", Kind::Normal).len(), 1, "an unknown room is no free room");
     }
@@ -123,7 +135,7 @@ mod tests {
     #[test]
     fn allowed_edges_pass() {
         assert!(edge("bins/farcall", "plugins/a", Kind::Normal).is_empty());
-        assert!(edge("executable", "interfaces", Kind::Normal).is_empty());
+        assert!(edge("executable", "native", Kind::Normal).is_empty());
         assert!(edge("plugins/a", "kernel", Kind::Normal).is_empty());
     }
 

@@ -4,9 +4,9 @@ use std::io::IoSlice;
 use std::os::fd::AsFd;
 
 use farcall_base::{Error, ErrorKind, Random, SeededRandom};
-use farcall_interfaces::compression::Compression;
-use farcall_interfaces::link::{Link, Received};
-use farcall_interfaces::stream::ByteStream;
+use farcall_link::compression::Compression;
+use farcall_link::stream::ByteStream;
+use farcall_link::{Link, Received};
 use farcall_wire::{CompressedHead, Flags, FrameHeader, FrameKind, PREFACE};
 
 use crate::recorder::{CONTROL_BYTES_MAX, DATA_BYTES_MAX, Recorder, header, link};

@@ -3,11 +3,11 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use farcall_interfaces::compression::Compression;
-use farcall_interfaces::link::{Link, READ_AHEAD, Received};
-use farcall_interfaces::memory::Region;
-use farcall_interfaces::packing::Packing;
-use farcall_interfaces::strided::{Axis, Strided};
+use farcall_link::compression::Compression;
+use farcall_link::memory::Region;
+use farcall_link::packing::Packing;
+use farcall_link::strided::{Axis, Strided};
+use farcall_link::{Link, READ_AHEAD, Received};
 use farcall_wire::{Flags, FrameHeader, FrameKind, PREFACE};
 
 use crate::recorder::{Recorder, block, exchange, greet, header, link, region};

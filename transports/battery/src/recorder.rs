@@ -5,9 +5,9 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use farcall_base::{ChannelId, Result};
-use farcall_interfaces::link::{FrameHandler, Link, Received};
-use farcall_interfaces::memory::{Block, HeapRegion, Region, Space};
-use farcall_interfaces::stream::ByteStream;
+use farcall_link::memory::{Block, HeapRegion, Region, Space};
+use farcall_link::stream::ByteStream;
+use farcall_link::{FrameHandler, Link, Received};
 use farcall_wire::{FrameHeader, FrameKind};
 
 use crate::rig::{Progress, Rig};

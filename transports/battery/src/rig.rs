@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSlice, IoSliceMut};
 
-use farcall_interfaces::stream::ByteStream;
+use farcall_link::stream::ByteStream;
 
 /// Turns without progress after which something counts as hanging.
 const IDLE_TURNS_MAX: u32 = 20_000;

@@ -1,6 +1,6 @@
 //! Parity: one scripted conversation must read the same on every transport, as `script.golden` has it.
 
-use farcall_interfaces::link::Link;
+use farcall_link::Link;
 use farcall_wire::{FrameKind, HEADER_BYTES};
 
 use crate::recorder::{Frame, Recorder, block, exchange, greet, header, link};

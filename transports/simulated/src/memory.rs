@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use farcall_base::{Bytes, Error, ErrorKind, Result};
-use farcall_interfaces::memory::{HeapRegion, MemorySource, Region};
+use farcall_link::memory::{HeapRegion, MemorySource, Region};
 
 /// Makes heap regions up to a size.
 pub struct HeapMemory {

@@ -6,7 +6,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use farcall_base::{Clock, Error, ErrorKind, Instant, Random, Result, SeededRandom};
-use farcall_interfaces::stream::ByteStream;
+use farcall_link::stream::ByteStream;
 
 use crate::direction::{Direction, Fate};
 use crate::stream::SimulatedStream;

@@ -3,7 +3,7 @@
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use farcall_interfaces::stream::{ByteStream, Peer, Proof};
+use farcall_link::stream::{ByteStream, Peer, Proof};
 
 use crate::network::{LinkId, Network};
 

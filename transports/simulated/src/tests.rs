@@ -5,7 +5,7 @@ use std::io::{ErrorKind, IoSlice, IoSliceMut};
 use std::time::Duration;
 
 use farcall_base::{Clock, Instant};
-use farcall_interfaces::stream::ByteStream;
+use farcall_link::stream::ByteStream;
 use farcall_transport_battery::Rig;
 
 use super::*;
@@ -190,7 +190,7 @@ fn impossible_plans_are_refused() {
 
 #[test]
 fn heap_memory_has_a_limit_and_adopts_nothing() {
-    use farcall_interfaces::memory::MemorySource;
+    use farcall_link::memory::MemorySource;
     let memory = HeapMemory::new(1000);
     assert_eq!(memory.allocate(1000).unwrap().bytes(), 1000);
     assert!(memory.allocate(1001).is_err());

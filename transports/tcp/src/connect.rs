@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::stream::{ByteStream, Proof};
+use farcall_link::stream::{ByteStream, Proof};
 
 use crate::loopback;
 use crate::stream::TcpByteStream;

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::stream::{self, ByteStream, Proof};
+use farcall_link::stream::{self, ByteStream, Proof};
 
 use crate::stream::TcpByteStream;
 use crate::{Token, loopback};

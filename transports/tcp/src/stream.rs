@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::stream::{ByteStream, Peer, Proof};
+use farcall_link::stream::{ByteStream, Peer, Proof};
 use rustix::net::{self, RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendFlags};
 
 use crate::loopback;

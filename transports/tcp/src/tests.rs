@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use farcall_base::ErrorKind;
-use farcall_interfaces::stream::{ByteStream, Listener as _, Proof};
+use farcall_link::stream::{ByteStream, Listener as _, Proof};
 use farcall_transport_battery::Rig;
 
 use super::*;

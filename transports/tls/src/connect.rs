@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::stream::{ByteStream, Peer, Proof};
+use farcall_link::stream::{ByteStream, Peer, Proof};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustls::client::UnbufferedClientConnection;
 use rustls::pki_types::ServerName;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::stream::{self, ByteStream, Peer, Proof};
+use farcall_link::stream::{self, ByteStream, Peer, Proof};
 use rustix::event::{Timespec, epoll};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime};
 use rustls::server::UnbufferedServerConnection;

@@ -3,7 +3,7 @@
 use std::io;
 
 use farcall_base::{Error, ErrorKind};
-use farcall_interfaces::stream::{Peer, Proof};
+use farcall_link::stream::{Peer, Proof};
 use rustls::pki_types::UnixTime;
 use rustls::{AlertDescription, CertificateError, Error as TlsError};
 

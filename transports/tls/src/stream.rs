@@ -3,7 +3,7 @@
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use farcall_interfaces::stream::{ByteStream, Peer};
+use farcall_link::stream::{ByteStream, Peer};
 
 use crate::engine::Engine;
 use crate::records::{Fill, Outgoing, RECORD_BYTES, Records, Room, Turn, with_scratch};

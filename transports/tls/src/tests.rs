@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use farcall_base::Error;
-use farcall_interfaces::stream::{ByteStream, Listener as _};
+use farcall_link::stream::{ByteStream, Listener as _};
 use farcall_transport_battery::Rig;
 
 use super::*;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::stream::{ByteStream, Peer, Proof};
+use farcall_link::stream::{ByteStream, Peer, Proof};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 

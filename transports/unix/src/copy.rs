@@ -9,7 +9,7 @@
 //! many: a fault for each costs more than the copy does.
 
 use farcall_base::Result;
-use farcall_interfaces::memory::{Region, Space};
+use farcall_link::memory::{Region, Space};
 
 /// From this size on, copies bypass the cache.
 pub const STREAM_MIN: usize = 4 << 20;

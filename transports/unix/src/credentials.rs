@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-use farcall_interfaces::stream::Proof;
+use farcall_link::stream::Proof;
 
 /// User and process of the other end, as they were when it connected, listened or made the pair.
 ///

@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind as IoErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use farcall_interfaces::stream::{ByteStream, Peer};
+use farcall_link::stream::{ByteStream, Peer};
 use rustix::event::{PollFd, PollFlags, epoll, poll};
 use rustix::net::{
     self, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::stream::{self, ByteStream, Peer};
+use farcall_link::stream::{self, ByteStream, Peer};
 use rustix::fs::Mode;
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use farcall_base::{Bytes, Error, ErrorKind, Result};
-use farcall_interfaces::memory::{MemorySource, Region};
+use farcall_link::memory::{MemorySource, Region};
 
 use mapping::{Mapping, Obituaries};
 use pool::Pool;

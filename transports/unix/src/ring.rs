@@ -15,8 +15,8 @@ use std::io::{self, ErrorKind as IoErrorKind, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::stream::{ByteStream, Peer, Proof};
-use farcall_interfaces::turnstile::Turnstile;
+use farcall_link::stream::{ByteStream, Peer, Proof};
+use farcall_link::turnstile::Turnstile;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::net::{self, RecvFlags};
 

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use farcall_interfaces::stream::{ByteStream, Listener as _};
+use farcall_link::stream::{ByteStream, Listener as _};
 use farcall_transport_battery::Rig;
 use farcall_transport_unix::{Listener, hand_over};
 

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use farcall_base::{Clock, Error, Result, SystemClock, printable};
-use farcall_interfaces::outlet;
 use farcall_launcher::{Action, Event, Launcher, Processes, Requests, Settings, Slurm, Where};
+use farcall_system::outlet;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 

@@ -15,13 +15,11 @@ use std::time::Duration;
 use crate::publish::{listed_folders, loaded_files};
 use clap::Args;
 use farcall_base::{Clock, Error, ErrorKind, ExecutableId, Instant, Result, SystemClock};
-use farcall_interfaces::directory::{ExecutableImage, ImageKind, Trust};
-use farcall_interfaces::mailbox::{NoMessage, Receiver, Sender, mailbox};
-use farcall_interfaces::spawner::{
-    self, ExitHow, Exited, Line, Output, OutputTail, Said, SpawnerHandle, Start, Started,
-};
-use farcall_interfaces::stream::{ByteStream, Proof};
 use farcall_kernel::{Manifest, Node};
+use farcall_link::stream::{ByteStream, Proof};
+use farcall_services::directory::{ExecutableImage, ImageKind, Trust};
+use farcall_services::mailbox::{NoMessage, Receiver, Sender, mailbox};
+use farcall_services::spawner::{self, ExitHow, Exited, Line, Output, OutputTail, Said, SpawnerHandle, Start, Started};
 use farcall_wire::{
     Failure, FromPilot, PILOT_MESSAGE_BYTES_MAX, PILOT_VERSION, PilotExecutable, PilotExited, PilotGreeting,
     PilotHello, PilotPiece, PilotProgram, PilotStart, ToPilot, encode_pilot, take_pilot,

@@ -9,7 +9,7 @@ use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_fortran::{Draft, Form, Problem, Source, draft, is_directive};
 use farcall_idl::format::format;
-use farcall_interfaces::plain_file;
+use farcall_system::plain_file;
 
 use crate::output::{notice, print};
 

@@ -7,8 +7,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::directory::ImageKind;
-use farcall_interfaces::plain_file;
+use farcall_services::directory::ImageKind;
+use farcall_system::plain_file;
 use serde_json::Value;
 
 use super::{Interpreters, PROGRAM, answer};

@@ -7,9 +7,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::mailbox::{Port, Receiver, Reply, Sender, mailbox};
 use farcall_kernel::Node;
 use farcall_rpc_server::{Instruction, RpcHandle};
+use farcall_services::mailbox::{Port, Receiver, Reply, Sender, mailbox};
 use farcall_wire::{ModuleReport, Order};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -176,7 +176,7 @@ impl End {
                 .fix("give them longer: farcall drain --timeout SECONDS, or drain_ms in farcall.toml")
         };
         self.asked.drain(..).for_each(|reply| reply.answer(Err(error())));
-        if let Ok((reply, gone)) = farcall_interfaces::mailbox::question() {
+        if let Ok((reply, gone)) = farcall_services::mailbox::question() {
             self.rpc.farewell(reply);
             // However it goes, the server ends.
             let _ = gone.wait(GOODBYE_MAX);

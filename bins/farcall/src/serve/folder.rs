@@ -9,7 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt}
 use std::path::{Path, PathBuf};
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::temporary;
+use farcall_system::temporary;
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
 
 /// Names tried for one process before it gives up.

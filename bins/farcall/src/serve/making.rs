@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::Diagnostics;
-use farcall_interfaces::directory::Publication;
-use farcall_interfaces::plain_file;
+use farcall_services::directory::Publication;
+use farcall_system::plain_file;
 use farcall_wire::ModuleReport;
 
 use crate::claims::Names;

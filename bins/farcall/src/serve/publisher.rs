@@ -7,11 +7,11 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result, nearest};
-use farcall_interfaces::directory::{DirectoryHandle, Publication, Request, Response, Visible};
-use farcall_interfaces::mailbox::{NoMessage, Port, Receiver, Reply, Sender, mailbox};
 use farcall_kernel::{Manifest, Node};
 use farcall_rpc_server::access::{self, Entry};
 use farcall_rpc_server::{Instruction, Orderer, RpcHandle};
+use farcall_services::directory::{DirectoryHandle, Publication, Request, Response, Visible};
+use farcall_services::mailbox::{NoMessage, Port, Receiver, Reply, Sender, mailbox};
 use farcall_spawner_jobs::Launchers;
 use farcall_wire::{Failure, ModuleReport, Order};
 

@@ -1,8 +1,8 @@
 //! Several files of one parameter that come back, one after the other.
 
 use farcall_base::Result;
-use farcall_interfaces::contents::{ContentsParts, Part};
-use farcall_interfaces::memory::{HeapRegion, Space};
+use farcall_link::contents::{ContentsParts, Part};
+use farcall_link::memory::{HeapRegion, Space};
 
 use super::{Received, Sink, Target, room};
 

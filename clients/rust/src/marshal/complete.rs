@@ -4,7 +4,7 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::element::{ScalarValue, element_bytes};
 use farcall_idl::infer::{self, Given};
 use farcall_idl::interface::{ElementType, Interface, Order, Parameter, Shape};
-use farcall_interfaces::strided::Strided;
+use farcall_link::strided::Strided;
 use farcall_wire::message::InlineBytes;
 
 use super::views::{gather, packing_of, transfer_axes};

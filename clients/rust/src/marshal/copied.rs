@@ -5,8 +5,8 @@ use std::sync::Arc;
 use farcall_base::{Bytes, Result};
 use farcall_idl::interface::{ElementType, Mode};
 use farcall_idl::layout::{ParameterLayout, packed_strides};
-use farcall_interfaces::memory::{HeapRegion, Region};
-use farcall_interfaces::strided::Strided;
+use farcall_link::memory::{HeapRegion, Region};
+use farcall_link::strided::Strided;
 
 use super::complete::complete;
 use super::url_at;

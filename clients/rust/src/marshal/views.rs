@@ -6,9 +6,9 @@ use std::sync::Arc;
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::interface::Order;
 use farcall_idl::layout::ArrayLayout;
-use farcall_interfaces::memory::{BorrowedRegion, Region};
-use farcall_interfaces::packing::{ArrayPlace, Packing, copy_array};
-use farcall_interfaces::strided::{Axes, Axis, Strided};
+use farcall_link::memory::{BorrowedRegion, Region};
+use farcall_link::packing::{ArrayPlace, Packing, copy_array};
+use farcall_link::strided::{Axes, Axis, Strided};
 
 use crate::array::Place;
 

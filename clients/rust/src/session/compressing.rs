@@ -1,7 +1,7 @@
 //! Compression of what this client sends: where both ends named it, and bytes travel at all.
 
-use farcall_interfaces::compression::Compression;
-use farcall_interfaces::stream::ByteStream;
+use farcall_link::compression::Compression;
+use farcall_link::stream::ByteStream;
 use farcall_wire::COMPRESSION;
 
 use super::Session;

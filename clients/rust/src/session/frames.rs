@@ -5,9 +5,9 @@ use std::os::fd::OwnedFd;
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_call::{Place, Side, Transmit};
-use farcall_interfaces::compression::Saved;
-use farcall_interfaces::link::{FrameHandler, Link};
-use farcall_interfaces::memory::Space;
+use farcall_link::compression::Saved;
+use farcall_link::memory::Space;
+use farcall_link::{FrameHandler, Link};
 use farcall_peer::Caller;
 use farcall_wire::{FrameHeader, FrameKind};
 

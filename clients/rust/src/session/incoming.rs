@@ -1,7 +1,7 @@
 //! Files among the results of a call: they come beside the caller's files and replace them when all is there.
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::memory::Space;
+use farcall_link::memory::Space;
 use farcall_wire::{Argument as WireArgument, InlineBytes};
 use smallvec::smallvec;
 

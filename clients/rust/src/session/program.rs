@@ -6,8 +6,8 @@ use std::sync::{Arc, Weak};
 
 use farcall_base::{Bytes, CallId, ChannelId, Error, ErrorKind, Result};
 use farcall_call::Connection;
-use farcall_interfaces::memory::{MemorySource, Region};
-use farcall_interfaces::packing::Packing;
+use farcall_link::memory::{MemorySource, Region};
+use farcall_link::packing::Packing;
 use farcall_peer::{Application, Terms};
 use farcall_wire::{Argument as WireArgument, CallResult, Hello, Open, Reply, Resume};
 

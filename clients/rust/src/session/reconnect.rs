@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_call::Connection;
-use farcall_interfaces::link::{FrameHandler, Link, QUEUE_BYTES, Received};
-use farcall_interfaces::memory::Space;
-use farcall_interfaces::stream::ByteStream;
+use farcall_link::memory::Space;
+use farcall_link::stream::ByteStream;
+use farcall_link::{FrameHandler, Link, QUEUE_BYTES, Received};
 use farcall_peer::Greeting;
 use farcall_peer::recovery::{Attempts, Next};
 use farcall_wire::kept::{asks_to_resume, comes_again};

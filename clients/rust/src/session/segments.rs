@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Weak};
 
 use farcall_call::Connection;
-use farcall_interfaces::memory::Region;
+use farcall_link::memory::Region;
 use farcall_wire::Share;
 
 /// A segment's number. Whoever names it in a call holds one of these until the call is over.

@@ -1,7 +1,7 @@
 //! How many bytes of a call's arrays have moved: worked out when somebody asks, so that nobody else pays for it.
 
 use farcall_idl::layout::{CallLayout, ParameterLayout};
-use farcall_interfaces::packing::Packing;
+use farcall_link::packing::Packing;
 
 use super::Session;
 use super::flight::InFlight;

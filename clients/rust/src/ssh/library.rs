@@ -58,8 +58,8 @@ impl Library {
                 files.push(File { name: format!("include/{header}"), content });
             }
         }
-        let digests = files.iter().flat_map(|file| farcall_interfaces::content::digest(&file.content).to_be_bytes());
-        let digest = format!("{:032x}", farcall_interfaces::content::digest(&digests.collect::<Vec<u8>>()));
+        let digests = files.iter().flat_map(|file| farcall_link::content::digest(&file.content).to_be_bytes());
+        let digest = format!("{:032x}", farcall_link::content::digest(&digests.collect::<Vec<u8>>()));
         Ok(Library { files, digest })
     }
 

@@ -34,7 +34,7 @@ impl Program {
                 .with("program", path.display())
                 .fix("name it in FARCALL_PROGRAM")
         })?;
-        let digest = format!("{:032x}", farcall_interfaces::content::digest(&content));
+        let digest = format!("{:032x}", farcall_link::content::digest(&content));
         Ok(Program { path, content, digest })
     }
 

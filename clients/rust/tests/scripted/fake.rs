@@ -10,9 +10,9 @@ use farcall_call::{Connection, Event, Setup, Transmit};
 use farcall_client::Client;
 use farcall_client::idl::encode::{contract_hash, encode_interface};
 use farcall_client::idl::interface::Interface;
-use farcall_interfaces::link::{FrameHandler, Link, Received};
-use farcall_interfaces::memory::{Block, Space};
-use farcall_interfaces::stream::{ByteStream, Proof};
+use farcall_link::memory::{Block, Space};
+use farcall_link::stream::{ByteStream, Proof};
+use farcall_link::{FrameHandler, Link, Received};
 use farcall_wire::{
     Argument, ByteOrder, CallResult, CallTimes, FrameHeader, Hello, HelloLimits, InterfaceReply, Open, Reply, Request,
     Role,

@@ -4,7 +4,7 @@
 use std::os::fd::OwnedFd;
 
 use farcall_base::{ConnectionId, Error, ErrorKind};
-use farcall_interfaces::stream::{ByteStream, Proof};
+use farcall_link::stream::{ByteStream, Proof};
 use rustix::event::epoll;
 
 use super::audit::Life;

@@ -1,6 +1,6 @@
 //! What the server decided, done.
 
-use farcall_interfaces::directory::Request;
+use farcall_services::directory::Request;
 
 use super::{Driver, Message};
 use crate::state::Action;

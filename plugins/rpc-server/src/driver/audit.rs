@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use farcall_base::{Error, ErrorKind, Result, printable_json};
-use farcall_interfaces::outlet;
+use farcall_system::outlet;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use serde::Serialize;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use farcall_base::Result;
-use farcall_interfaces::directory::{PublishedRoutine, Request, Response};
+use farcall_services::directory::{PublishedRoutine, Request, Response};
 
 use super::{Driver, Message};
 use crate::step::Surroundings;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use farcall_base::{ConnectionId, Instant};
-use farcall_interfaces::link::Link;
+use farcall_link::Link;
 use rustix::event::epoll;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, Shutdown, recv, shutdown};

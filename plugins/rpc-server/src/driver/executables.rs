@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Result};
-use farcall_interfaces::directory::ExecutableImage;
-use farcall_interfaces::spawner::{Exited, Line, SpawnerHandle, Start, Started};
-use farcall_interfaces::stream::Proof;
-use farcall_interfaces::turnstile::Turnstile;
+use farcall_link::stream::Proof;
+use farcall_link::turnstile::Turnstile;
+use farcall_services::directory::ExecutableImage;
+use farcall_services::spawner::{Exited, Line, SpawnerHandle, Start, Started};
 
 use super::audit::Life;
 use super::{Driver, Message, RETRY_AFTER};

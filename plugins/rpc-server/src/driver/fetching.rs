@@ -5,8 +5,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 
 use farcall_base::{Error, Result};
-use farcall_interfaces::fetcher::{Fetched, Wanted};
-use farcall_interfaces::packing::Packing;
+use farcall_link::packing::Packing;
+use farcall_services::fetcher::{Fetched, Wanted};
 
 use super::{Driver, Message};
 use crate::state::CallKey;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, Instant, Result};
-use farcall_interfaces::mailbox::{Port, Reply};
+use farcall_services::mailbox::{Port, Reply};
 use farcall_wire::Order;
 
 use super::{Driver, Message};

@@ -17,9 +17,9 @@ use std::time::Duration;
 
 use farcall_base::{CallId, ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Result};
 use farcall_call::{Place, Side};
-use farcall_interfaces::mailbox::Reply;
-use farcall_interfaces::memory::{MemorySource, Region, Space};
-use farcall_interfaces::packing::Packing;
+use farcall_link::memory::{MemorySource, Region, Space};
+use farcall_link::packing::Packing;
+use farcall_services::mailbox::Reply;
 use farcall_wire::{Argument, CallResult, Resume};
 
 use self::accepted::AcceptedHead;

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use farcall_base::{ConnectionId, Error, ErrorKind, Instant};
-use farcall_interfaces::stream::ByteStream;
+use farcall_link::stream::ByteStream;
 
 use super::Driver;
 use crate::step::Surroundings;

@@ -8,11 +8,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use farcall_base::{Bytes, Clock, ConnectionId, Error, ErrorKind, Instant, Result, SystemClock};
 use farcall_call::Place;
-use farcall_interfaces::directory::{PublishedRoutine, Response};
-use farcall_interfaces::link::FrameHandler;
-use farcall_interfaces::machine_memory::machine_memory;
-use farcall_interfaces::memory::{MemorySource, Region, Space};
-use farcall_interfaces::packing::Packing;
+use farcall_link::FrameHandler;
+use farcall_link::memory::{MemorySource, Region, Space};
+use farcall_link::packing::Packing;
+use farcall_services::directory::{PublishedRoutine, Response};
+use farcall_system::machine_memory::machine_memory;
 use farcall_wire::{FrameHeader, FrameKind, Share};
 
 use crate::state::{MemoryId, MemorySource as SharedSource, Nest};

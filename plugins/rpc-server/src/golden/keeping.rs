@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{CallId, ConnectionId, Error, ErrorKind};
-use farcall_interfaces::directory::PublishedRoutine;
+use farcall_services::directory::PublishedRoutine;
 use farcall_wire::{Argument, CallResult, CallTimes, Failure, Keep, KeptCall, Resume};
 
 use super::Play;

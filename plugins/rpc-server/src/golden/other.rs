@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use farcall_base::{CallId, ChannelId, Error, ErrorKind, ExecutableId};
 use farcall_call::{Connection, Event, Setup, Transmit};
-use farcall_interfaces::directory::PublishedRoutine;
-use farcall_interfaces::turnstile::Turnstile;
+use farcall_link::turnstile::Turnstile;
+use farcall_services::directory::PublishedRoutine;
 use farcall_wire::{
     Argument, Attribute, ByteOrder, CallResult, CallTimes, Failure, Hello, HelloLimits, Loaded, Notice, Open, Order,
     Publication, Reply, Request, Resume, Role, Share, callback_slot,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use farcall_base::{CallId, ChannelId, ConnectionId, ExecutableId};
 use farcall_call::Transmit;
-use farcall_interfaces::directory::PublishedRoutine;
-use farcall_interfaces::turnstile::Turnstile;
+use farcall_link::turnstile::Turnstile;
+use farcall_services::directory::PublishedRoutine;
 use farcall_wire::{Argument, Attribute, CALLBACKS, RESUME, kept};
 
 use super::memory::Memory;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use farcall_base::{CallId, ObjectId};
-use farcall_interfaces::directory::PublishedRoutine;
+use farcall_services::directory::PublishedRoutine;
 use farcall_wire::{Argument, Attribute, HoldRequest, Keep, NOTICES, ON, Open, callback_attribute, wants};
 
 /// What an honest executable answers for the second parameter of `scale`.

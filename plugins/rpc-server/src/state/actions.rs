@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{ChannelId, ConnectionId, ExecutableId};
-use farcall_interfaces::directory::{ExecutableImage, Visible};
-use farcall_interfaces::fetcher::Wanted;
+use farcall_services::directory::{ExecutableImage, Visible};
+use farcall_services::fetcher::Wanted;
 use farcall_wire::Order;
 
 use super::{AuditRecord, CallKey, HoldNumber, ResultsOrder};

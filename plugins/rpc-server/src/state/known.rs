@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use farcall_idl::callback::CallbackType;
 use farcall_idl::sizer::Sizer;
-use farcall_interfaces::directory::PublishedRoutine;
+use farcall_services::directory::PublishedRoutine;
 
 use super::ModuleKey;
 use crate::counters::{Counters, NameNumber};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{ChannelId, ConnectionId, ExecutableId, Instant, ObjectId};
-use farcall_interfaces::directory::ExecutableImage;
+use farcall_services::directory::ExecutableImage;
 use farcall_wire::Failure;
 
 use super::{ClientKey, Known, ModuleKey, WaitingLine};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, Instant, ObjectId, Result};
-use farcall_interfaces::directory::Visible;
+use farcall_services::directory::Visible;
 use farcall_wire::{ModuleReport, Order, Reply};
 
 use crate::Orderer;

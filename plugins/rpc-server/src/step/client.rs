@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use farcall_base::{CallId, ChannelId, ConnectionId, Error, ErrorKind, Result};
 use farcall_call::Event;
-use farcall_interfaces::directory::{PublishedRoutine, Visible};
+use farcall_services::directory::{PublishedRoutine, Visible};
 use farcall_wire::{Argument, CallResult, CallTimes, InterfaceReply, Open, Order, Reply, Request};
 
 use crate::access::Rights;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_call::{Connection, Event, Setup};
-use farcall_interfaces::directory::ImageKind;
-use farcall_interfaces::spawner::{ExecutableLimits, ExitHow, Exited};
+use farcall_services::directory::ImageKind;
+use farcall_services::spawner::{ExecutableLimits, ExitHow, Exited};
 use farcall_wire::{Loaded, NESTED_CALLS, POLLED_CANCEL, Publication, Reply, Request};
 
 use crate::access::Rights;

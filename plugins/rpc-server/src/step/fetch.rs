@@ -3,8 +3,8 @@
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::interface::{ElementType, Parameter, Shape};
 use farcall_idl::layout::ParameterLayout;
-use farcall_interfaces::fetcher::Wanted;
-use farcall_interfaces::strided::Strided;
+use farcall_link::strided::Strided;
+use farcall_services::fetcher::Wanted;
 use farcall_wire::Argument;
 
 use crate::state::{Action, Call, CallKey};

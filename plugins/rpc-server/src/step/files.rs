@@ -7,7 +7,7 @@ use farcall_base::{Bytes, Error, ErrorKind, Result};
 use farcall_call::{Place, Side};
 use farcall_idl::interface::{ElementType, Parameter};
 use farcall_idl::layout::ParameterLayout;
-use farcall_interfaces::strided::Strided;
+use farcall_link::strided::Strided;
 use farcall_wire::Argument;
 
 use crate::state::{Call, OwnMemory, ResultFiles, argument_word};

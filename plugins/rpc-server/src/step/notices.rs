@@ -5,7 +5,7 @@
 //! and nothing of another's call. Only a client that does not read in time misses some, and learns how much.
 
 use farcall_base::{ChannelId, Error, ExecutableId};
-use farcall_interfaces::spawner::{Output, Said};
+use farcall_services::spawner::{Output, Said};
 use farcall_wire::{Attribute, JobStatus, NOTICES, Notice, Open, wants};
 
 use crate::state::{Action, CallKey, Phase, Wants};

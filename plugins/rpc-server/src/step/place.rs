@@ -3,7 +3,7 @@
 use farcall_base::{ChannelId, ConnectionId, Error, Result};
 use farcall_call::{Place, Side};
 use farcall_idl::layout::{CallLayout, ParameterLayout};
-use farcall_interfaces::strided::Strided;
+use farcall_link::strided::Strided;
 use farcall_wire::{Argument, FrameHeader};
 
 use crate::state::{Call, CallKey, Finished, MemoryId, OwnMemory, PeerKind};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{Error, ExecutableId, Instant};
-use farcall_interfaces::directory::ExecutableImage;
+use farcall_services::directory::ExecutableImage;
 
 use crate::state::{Action, Call, CallKey, Executable, ModuleKey, Phase, Pool, Recall, State, Turn};
 use crate::step::{Server, Surroundings};

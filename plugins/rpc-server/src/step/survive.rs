@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use farcall_base::{CallId, ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
-use farcall_interfaces::directory::PublishedRoutine;
+use farcall_services::directory::PublishedRoutine;
 use farcall_wire::{CallResult, CallTimes, Keep};
 
 use crate::access::{Entry, Principal, rights};

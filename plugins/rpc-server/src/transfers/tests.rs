@@ -1,7 +1,7 @@
 //! What comes for a region that maps a file goes to the file, to the same bytes.
 #![allow(clippy::unwrap_used)]
 
-use farcall_interfaces::strided::{Axis, Strided};
+use farcall_link::strided::{Axis, Strided};
 use rustix::fs::MemfdFlags;
 
 use super::*;

@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use farcall_base::{Error, Result};
-use farcall_interfaces::{owner, temporary};
+use farcall_system::{owner, temporary};
 
 /// Names the folder.
 const VARIABLE: &str = "FARCALL_JOBS";

@@ -6,8 +6,8 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use farcall_base::{ExecutableId, Instant};
-use farcall_interfaces::spawner::{ExitHow, Exited, OutputTail};
-use farcall_interfaces::stream::{ByteStream, Proof};
+use farcall_link::stream::{ByteStream, Proof};
+use farcall_services::spawner::{ExitHow, Exited, OutputTail};
 use farcall_wire::{
     FromPilot, PILOT_GREETING_BYTES_MAX, PILOT_MESSAGE_BYTES_MAX, PilotExited, PilotGreeting, PilotPiece, ToPilot,
     encode_pilot, take_pilot,

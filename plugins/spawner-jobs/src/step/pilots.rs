@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, ExecutableId};
-use farcall_interfaces::spawner::{ExitHow, Exited};
+use farcall_services::spawner::{ExitHow, Exited};
 use farcall_wire::{PILOT_VERSION, PilotHello};
 
 use super::{Action, Turn};

@@ -5,8 +5,8 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use farcall_base::Result;
-use farcall_interfaces::spawner::SOCKET_VARIABLE;
-use farcall_interfaces::spawner::rules::RULES_VARIABLE;
+use farcall_services::spawner::SOCKET_VARIABLE;
+use farcall_services::spawner::rules::RULES_VARIABLE;
 
 use super::meeting::Meeting;
 use super::memory_cgroup::MemoryCgroup;

@@ -6,11 +6,11 @@ use std::process::Command;
 use std::sync::Arc;
 
 use farcall_base::{ExecutableId, Result};
-use farcall_interfaces::directory::{ExecutableImage, ImageKind, Trust};
-use farcall_interfaces::spawner::SOCKET_VARIABLE;
-use farcall_interfaces::spawner::rules::{Confinement, Files, Rules};
-use farcall_interfaces::spawner::system_files;
 use farcall_kernel::Options;
+use farcall_services::directory::{ExecutableImage, ImageKind, Trust};
+use farcall_services::spawner::SOCKET_VARIABLE;
+use farcall_services::spawner::rules::{Confinement, Files, Rules};
+use farcall_services::spawner::system_files;
 
 use super::environment::prepare;
 use super::memory_cgroup::MemoryCgroup;

@@ -14,10 +14,10 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::plain_file;
-use farcall_interfaces::spawner::zygote::{Packet, Received, Wait, ZygoteLink};
-use farcall_interfaces::spawner::{LEADS, SOCKET_VARIABLE};
-use farcall_interfaces::temporary;
+use farcall_services::spawner::zygote::{Packet, Received, Wait, ZygoteLink};
+use farcall_services::spawner::{LEADS, SOCKET_VARIABLE};
+use farcall_system::plain_file;
+use farcall_system::temporary;
 use rustix::event::epoll;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open, pidfd_send_signal};

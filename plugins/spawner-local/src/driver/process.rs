@@ -10,10 +10,10 @@ use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::spawner::rules::Missing;
-use farcall_interfaces::spawner::zygote::START_DESCRIPTORS;
-use farcall_interfaces::spawner::{ExecutableLimits, ExitHow, Output, files_folder};
-use farcall_interfaces::temporary;
+use farcall_services::spawner::rules::Missing;
+use farcall_services::spawner::zygote::START_DESCRIPTORS;
+use farcall_services::spawner::{ExecutableLimits, ExitHow, Output, files_folder};
+use farcall_system::temporary;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};

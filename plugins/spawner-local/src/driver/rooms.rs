@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::spawner::rules::{Missing, Rules};
-use farcall_interfaces::temporary;
+use farcall_services::spawner::rules::{Missing, Rules};
+use farcall_system::temporary;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, getpid, kill_process, test_kill_process};
 

@@ -11,8 +11,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 
 use farcall_base::{Error, ExecutableId, Instant, Result};
-use farcall_interfaces::spawner::zygote::{Packet, Received, Wait, ZYGOTE_VARIABLE, ZygoteLink, write_load};
-use farcall_interfaces::spawner::{ExitHow, SOCKET_VARIABLE};
+use farcall_services::spawner::zygote::{Packet, Received, Wait, ZYGOTE_VARIABLE, ZygoteLink, write_load};
+use farcall_services::spawner::{ExitHow, SOCKET_VARIABLE};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 

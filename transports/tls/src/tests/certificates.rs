@@ -3,7 +3,7 @@
 use std::io::IoSlice;
 
 use farcall_base::{Error, ErrorKind};
-use farcall_interfaces::stream::Proof;
+use farcall_link::stream::Proof;
 use farcall_transport_battery::rig::{is_later, receive};
 use rcgen::ExtendedKeyUsagePurpose;
 

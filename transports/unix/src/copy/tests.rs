@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use farcall_base::{Random, SeededRandom};
-use farcall_interfaces::memory::HeapRegion;
+use farcall_link::memory::HeapRegion;
 
 use super::*;
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use farcall_base::ErrorKind;
-use farcall_interfaces::memory::{MemorySource, Region};
+use farcall_link::memory::{MemorySource, Region};
 use rustix::fs::{MemfdFlags, SealFlags};
 
 use super::*;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use farcall_base::{Error, Result};
-use farcall_interfaces::turnstile::Turnstile;
+use farcall_link::turnstile::Turnstile;
 
 use crate::memory::mapping::Mapping;
 

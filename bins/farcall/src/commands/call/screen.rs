@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use farcall_base::printable_output;
 use farcall_client::Transfer;
-use farcall_interfaces::outlet;
+use farcall_system::outlet;
 
 use super::bar::{Bar, told, waiting};
 use crate::output::{is_screen, json_line, say, show};

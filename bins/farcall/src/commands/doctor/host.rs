@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 
 use farcall_base::{Error, ErrorKind};
 use farcall_executable::confine::{NotHeld, kernel_means, not_held};
-use farcall_interfaces::machine_memory::machine_memory;
 use farcall_rpc_server::Options;
+use farcall_system::machine_memory::machine_memory;
 use farcall_transport_tls::{Credentials, default_credentials};
 use rustix::process::Resource;
 

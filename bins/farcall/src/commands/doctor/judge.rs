@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use farcall_base::Bytes;
-use farcall_interfaces::machine_memory::MachineMemory;
+use farcall_system::machine_memory::MachineMemory;
 use farcall_transport_tls::{Certificate, date};
 
 use super::Finding;

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use farcall_base::Result;
-use farcall_interfaces::directory::{ImageKind, Trust};
-use farcall_interfaces::spawner;
 use farcall_kernel::{Manifest, Node};
+use farcall_services::directory::{ImageKind, Trust};
+use farcall_services::spawner;
 use farcall_spawner_local::{Inspected, Inspector};
 
 use super::Finding;

@@ -168,7 +168,7 @@ impl<'a> Talk<'a> {
     /// Copies the program, unless it is there, and the ticket.
     fn stage(&mut self, job: &Job) -> std::io::Result<()> {
         let content = read(&job.executable_path)?;
-        let digest = format!("{:032x}", farcall_interfaces::content::digest(&content));
+        let digest = format!("{:032x}", farcall_link::content::digest(&content));
         let mut attempts = 0;
         while self.say(&far::find_program(&digest, content.len(), far::HAVE), &["have", "need"])? == "need" {
             if self.take(&far::take_program(content.len()), &content, &["taken", "failed"])? == "taken" {

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use farcall_base::{Error, Result};
-use farcall_interfaces::mailbox::{NoMessage, Receiver, Reply, Sender, mailbox};
-use farcall_interfaces::stream::ByteStream;
+use farcall_link::stream::ByteStream;
+use farcall_services::mailbox::{NoMessage, Receiver, Reply, Sender, mailbox};
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 
 /// Bytes that pass at a time: more would fall out of the processor's second cache on the way.

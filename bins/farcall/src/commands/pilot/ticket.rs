@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use farcall_base::{Error, ErrorKind, Result};
-use farcall_interfaces::mailbox::Sender;
-use farcall_interfaces::plain_file;
-use farcall_interfaces::stream::{ByteStream, Proof};
+use farcall_link::stream::{ByteStream, Proof};
+use farcall_services::mailbox::Sender;
+use farcall_system::plain_file;
 
 const BYTES_MAX: u64 = 64 << 10;
 const HEAD: &str = "farcall-ticket 1";

@@ -18,7 +18,7 @@ use std::io::{Read, Write};
 use std::time::Duration;
 
 use farcall_base::{CallId, Error, ErrorKind, Result};
-use farcall_interfaces::packing::Packing;
+use farcall_link::packing::Packing;
 use farcall_wire::message::{decode, encode};
 use farcall_wire::{Argument, CallResult, Keep, Resume};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};

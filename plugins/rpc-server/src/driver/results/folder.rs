@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use farcall_base::{CallId, Error, ErrorKind, Result};
-use farcall_interfaces::packing::Packing;
+use farcall_link::packing::Packing;
 use rustix::fs::{FallocateFlags, FlockOperation, OFlags, fallocate, flock};
 use rustix::io::Errno;
 

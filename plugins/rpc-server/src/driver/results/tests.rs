@@ -5,8 +5,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use farcall_interfaces::memory::HeapRegion;
-use farcall_interfaces::strided::Strided;
+use farcall_link::memory::HeapRegion;
+use farcall_link::strided::Strided;
 use farcall_wire::{CallTimes, Failure, Keep, Open};
 
 use super::restore::restore;

@@ -1,7 +1,7 @@
 //! How objects end: released, deleted, forgotten, or by themselves.
 
 use farcall_base::{Error, ErrorKind, ExecutableId};
-use farcall_interfaces::spawner::{ExitHow, Exited};
+use farcall_services::spawner::{ExitHow, Exited};
 use farcall_wire::{Failure, Reply};
 
 use super::copy_of;
@@ -123,7 +123,7 @@ impl Server {
         &self,
         surroundings: &dyn Surroundings,
         exited: &Exited,
-        limits: &farcall_interfaces::spawner::ExecutableLimits,
+        limits: &farcall_services::spawner::ExecutableLimits,
     ) -> Option<Failure> {
         let object = self.state.objects.all.get(&exited.executable)?;
         let Standing::Ending { in_order: Some(until), .. } = object.standing else { return None };

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, ExecutableId, Instant, Result};
-use farcall_interfaces::directory::{ExecutableImage, PublishedRoutine};
+use farcall_services::directory::{ExecutableImage, PublishedRoutine};
 use farcall_wire::Reply;
 
 use crate::state::{HoldNumber, Standing, State};

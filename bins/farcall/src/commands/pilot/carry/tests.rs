@@ -5,8 +5,8 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::thread::JoinHandle;
 
-use farcall_interfaces::mailbox::{Answer, question};
-use farcall_interfaces::stream::Proof;
+use farcall_link::stream::Proof;
+use farcall_services::mailbox::{Answer, question};
 
 use super::*;
 

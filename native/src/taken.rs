@@ -9,9 +9,9 @@ use farcall_base::{Bytes, Error, ErrorKind, Result};
 use farcall_idl::callback::CallbackType;
 use farcall_idl::interface::{Mode, Parameter};
 use farcall_idl::layout::{CallLayout, ParameterLayout};
-use farcall_interfaces::memory::{Block, HeapRegion, Region, Space};
-use farcall_interfaces::packing::Packing;
-use farcall_interfaces::strided::Strided;
+use farcall_link::memory::{Block, HeapRegion, Region, Space};
+use farcall_link::packing::Packing;
+use farcall_link::strided::Strided;
 use farcall_wire::{Argument, CallResult, CallTimes, InlineBytes, Open};
 
 use crate::invoke::Slot;

@@ -16,7 +16,7 @@ use rustix::process::Signal;
 
 use crate::directory::ExecutableImage;
 use crate::mailbox::{Port, Reply};
-use crate::stream::ByteStream;
+use farcall_link::stream::ByteStream;
 
 pub use listening::{Listener, Output, Said};
 pub use output::OutputTail;
