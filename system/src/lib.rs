@@ -1,9 +1,10 @@
 //! What the operating system gives a process, by ways that are safe and bounded: plain files, temporary folders, standard
-//! outputs that nobody may read, and how much memory and how many files there are.
+//! outputs that nobody may read, signals, and how much memory and how many files there are.
 
 pub mod machine_memory;
 pub mod open_files;
 pub mod outlet;
 pub mod owner;
 pub mod plain_file;
+pub mod signals;
 pub mod temporary;

@@ -7,12 +7,12 @@ use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use farcall_authority::authority_folder;
 use farcall_base::{Error, ErrorKind};
 use farcall_rpc_server::Options;
 use farcall_spawner_local::{FileGrants, Grants};
 use farcall_system::plain_file;
 
-use crate::authority::authority_folder;
 use crate::transports::{server_files, token_file};
 
 /// A file that is not for modules, and what it is.

@@ -8,14 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use farcall_authority::{Kind, Order, Signer};
 use farcall_base::{Error, Result};
 use farcall_link::stream::Listener;
 use farcall_spawner_jobs::{Dial, Gate, GateWish};
 use farcall_system::open_files::open_files_max;
 use farcall_system::{owner, temporary};
 use farcall_transport_tls::{ListenerLimits, ServerFiles};
-
-use crate::authority::{Kind, Order, Signer};
 
 /// Programs of a large job dial in at once.
 const HANDSHAKES_MAX: usize = 4096;

@@ -1,6 +1,5 @@
 //! The `farcall` command: one program that serves, calls and checks.
 
-mod authority;
 mod claims;
 mod commands;
 mod connection;

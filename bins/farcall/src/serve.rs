@@ -12,10 +12,7 @@ mod publisher;
 mod waiting;
 
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::Args;
@@ -28,6 +25,7 @@ use farcall_spawner_jobs::Launchers;
 use farcall_spawner_local::Inspector;
 use farcall_system::open_files::open_files_max;
 use farcall_system::outlet;
+use farcall_system::signals::signals;
 use rustix::process::{Resource, Rlimit};
 
 use crate::exposed::own_files;
@@ -40,7 +38,7 @@ use crate::shipped::{self, default_files};
 use crate::source::Source;
 use crate::transports::{TRANSPORTS, token_file};
 use begin::while_wanted;
-use end::{End, signals_taken};
+use end::End;
 use folder::PrivateFolder;
 use guard::EndGuard;
 use keeper::Keeper;
@@ -419,21 +417,4 @@ fn announce(addresses: &[String], published: &[(String, usize)], private: bool) 
         let modules = published.iter().map(|(name, count)| format!("{name} ({count})")).collect::<Vec<_>>().join(", ");
         notice(&format!("serving {modules}; end with Ctrl-C"));
     }
-}
-
-/// What can be read from when a signal that ends programs has come.
-pub fn signals() -> Result<OwnedFd> {
-    let system = |error: std::io::Error| Error::system("watch for signals", error);
-    let (reader, writer) =
-        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC | rustix::pipe::PipeFlags::NONBLOCK)
-            .map_err(|error| system(error.into()))?;
-    for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT, signal_hook::consts::SIGHUP] {
-        let writer = writer.try_clone().map_err(system)?;
-        signal_hook::low_level::pipe::register(signal, writer).map_err(system)?;
-    }
-    // A file that may not grow fails what needs it, and not the server. Executables begin with the system's own way again,
-    // since handlers do not outlive exec.
-    let unheard = Arc::new(AtomicBool::new(false));
-    signal_hook::flag::register(signal_hook::consts::SIGXFSZ, unheard).map_err(system)?;
-    Ok(reader)
 }

@@ -5,14 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use farcall_authority::{REVOKED_FILE, SERVER_FILE, authority_folder};
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_link::memory::MemorySource;
 use farcall_link::stream::{ByteStream, Listener, Proof};
 use farcall_rpc_server::{Options, Transports};
 use farcall_transport_tls::{ListenerLimits, ServerFiles};
 use farcall_transport_unix::{MemoryLimits, SharedMemory};
-
-use crate::authority::{REVOKED_FILE, SERVER_FILE, authority_folder};
 
 /// Unix sockets with shared memory, TCP on the loopback, and TLS.
 pub const TRANSPORTS: Transports = Transports {

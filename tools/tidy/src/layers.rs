@@ -54,6 +54,11 @@ const TABLE: &[Row] = &[
         may_use: &["base", "protocol", "system", "link", "native", "transports", "clients"],
         reason: "a client never contains the kernel, a plugin, their services or an executable",
     },
+    Row {
+        room: "programs",
+        may_use: &["base", "protocol", "system", "link", "services", "kernel", "transports", "executable", "programs"],
+        reason: "a program is given its plugins, and has no command line of its own",
+    },
     Row { room: "routines", may_use: &["clients"], reason: "published routines are users of Farcall" },
     Row { room: "examples", may_use: &["clients"], reason: "an example shows what a user of Farcall writes" },
     Row { room: "apps", may_use: &["clients"], reason: "an application is a user of Farcall" },

@@ -14,6 +14,7 @@ const SHIPPED: &[&str] = &[
     "link/",
     "native/",
     "plugins/",
+    "programs/",
     "protocol/",
     "services/",
     "system/",

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use farcall_authority::{Authority, BUSY_MAX, Issued, Kind, Order, authority_folder};
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_rpc_server::access::check_name;
 use farcall_transport_tls::{date, is_host, is_name};
 use serde_json::{Value, json};
 
-use crate::authority::{Authority, Issued, Kind, Order, authority_folder};
-use crate::output::{notice, print, print_json};
+use crate::output::{at_most, notice, print, print_json};
 
 /// Which authority, and what it is to do.
 #[derive(Args)]
@@ -103,9 +103,14 @@ pub fn ca(arguments: &CaArguments) -> Result<()> {
     if let CaCommand::Init(init) = &arguments.command {
         // Before anything is made.
         check_hosts(&init.server)?;
-        return make_server(&mut Authority::create(&folder)?, &init.server, None, init.validity.days);
+        return make_server(
+            &mut Authority::create(&folder, at_most(BUSY_MAX))?,
+            &init.server,
+            None,
+            init.validity.days,
+        );
     }
-    let mut authority = Authority::open(&folder)?;
+    let mut authority = Authority::open(&folder, at_most(BUSY_MAX))?;
     match &arguments.command {
         CaCommand::Init(_) => Ok(()),
         CaCommand::Server(server) => {

@@ -20,6 +20,7 @@ use farcall_link::stream::{ByteStream, Proof};
 use farcall_services::directory::{ExecutableImage, ImageKind, Trust};
 use farcall_services::mailbox::{NoMessage, Receiver, Sender, mailbox};
 use farcall_services::spawner::{self, ExitHow, Exited, Line, Output, OutputTail, Said, SpawnerHandle, Start, Started};
+use farcall_system::signals::signals;
 use farcall_wire::{
     Failure, FromPilot, PILOT_MESSAGE_BYTES_MAX, PILOT_VERSION, PilotExecutable, PilotExited, PilotGreeting,
     PilotHello, PilotPiece, PilotProgram, PilotStart, ToPilot, encode_pilot, take_pilot,
@@ -27,7 +28,6 @@ use farcall_wire::{
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::explain;
-use crate::serve::signals;
 use crate::streams::{Ends, pass_on};
 use carry::Carriers;
 use ticket::Ticket;

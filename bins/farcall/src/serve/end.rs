@@ -10,6 +10,7 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_kernel::Node;
 use farcall_rpc_server::{Instruction, RpcHandle};
 use farcall_services::mailbox::{Port, Receiver, Reply, Sender, mailbox};
+use farcall_system::signals::signals_taken;
 use farcall_wire::{ModuleReport, Order};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -183,11 +184,6 @@ impl End {
         }
         error()
     }
-}
-
-/// Signals that came since they were last looked at.
-pub fn signals_taken(signals: &OwnedFd) -> usize {
-    rustix::io::read(signals, &mut [0; 16]).unwrap_or(0)
 }
 
 /// Whether standard input is at its end; whatever is written to it is thrown away.

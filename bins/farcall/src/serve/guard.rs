@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use farcall_base::{Error, Result};
+use farcall_system::signals::{signals, signals_taken};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{signals, signals_taken};
 use crate::output::say;
 
 /// Time beyond what calls and plugins have, for everything else that ends.

@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use farcall_authority::{authority_folder, now};
 use farcall_base::{Error, ErrorKind};
 use farcall_executable::confine::{NotHeld, kernel_means, not_held};
 use farcall_rpc_server::Options;
@@ -13,7 +14,6 @@ use farcall_transport_tls::{Credentials, default_credentials};
 use rustix::process::Resource;
 
 use super::{Finding, judge};
-use crate::authority::{authority_folder, now};
 use crate::shipped::default_files;
 
 /// Everything that needs no server.

@@ -10,7 +10,7 @@ use rcgen::{
     ExtendedKeyUsagePurpose, IsCa, Issuer, KeyIdMethod, KeyPair, KeyUsagePurpose, RevokedCertParams, SerialNumber,
 };
 
-use super::{Issued, Kind, Order, now};
+use crate::{Issued, Kind, Order, now};
 
 const DAY: Duration = Duration::from_secs(86_400);
 /// An authority lasts for ten years.

@@ -10,16 +10,13 @@ use farcall_base::{Error, ErrorKind, Result};
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
-use crate::output::at_most;
-
 /// Certificate and key of the server.
 pub const SERVER_FILE: &str = "server.pem";
 /// The list of revoked certificates.
 pub const REVOKED_FILE: &str = "revoked.crl";
 const OPERATION: &str = "keep the authority's files";
 const OTHERS: u32 = 0o077;
-/// Time for another process that changes the folder, and how often it is looked whether it is done.
-const BUSY_MAX: Duration = Duration::from_secs(30);
+/// How often it is looked whether another process that changes the folder is done.
 const BUSY_PAUSE: Duration = Duration::from_millis(10);
 
 /// `$FARCALL_CA`, or `farcall/ca` among the user's configuration (`$XDG_CONFIG_HOME`, or `~/.config`).
@@ -39,8 +36,8 @@ pub struct Folder {
 }
 
 /// Takes the lock as soon as nobody else has it.
-fn wait_for(lock: &File, path: &Path) -> Result<()> {
-    let until = Instant::now() + at_most(BUSY_MAX);
+fn wait_for(lock: &File, path: &Path, busy_max: Duration) -> Result<()> {
+    let until = Instant::now() + busy_max;
     loop {
         match rustix::fs::flock(lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(()),
@@ -57,11 +54,11 @@ fn wait_for(lock: &File, path: &Path) -> Result<()> {
 }
 
 impl Folder {
-    /// Makes the folder where there is none, and waits for whoever changes it.
+    /// Makes the folder where there is none, and waits for so long for whoever changes it.
     ///
     /// # Errors
     /// `PermissionDenied` when others can look into it, with the command that shuts it.
-    pub fn make(path: &Path) -> Result<Folder> {
+    pub fn make(path: &Path, busy_max: Duration) -> Result<Folder> {
         let system = |error: std::io::Error| Error::system(OPERATION, error).with("path", path.display());
         private_folders(path).map_err(system)?;
         let status = fs::metadata(path).map_err(system)?;
@@ -73,7 +70,7 @@ impl Folder {
         }
         let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path.join("lock"));
         let lock = lock.map_err(system)?;
-        wait_for(&lock, path)?;
+        wait_for(&lock, path, busy_max)?;
         Ok(Folder { path: path.to_owned(), _lock: lock })
     }
 

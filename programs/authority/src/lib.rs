@@ -5,12 +5,14 @@
 //! issued.json     what it gave, and to whom        users/       the same for users: what they get
 //! revoked.crl     what it took back                lock         held by whoever changes something
 //! ```
+//!
+//! `farcall ca` is its command line; the gates of jobs sign with one that nobody keeps.
 
 mod folder;
 mod sign;
 
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use farcall_base::{Error, ErrorKind, Result, nearest};
 use farcall_system::plain_file;
@@ -23,6 +25,9 @@ pub use sign::Signer;
 
 /// The list of what was given: ten thousands of certificates.
 const ISSUED_BYTES_MAX: u64 = 64 << 20;
+
+/// Time for another process that changes the folder.
+pub const BUSY_MAX: Duration = Duration::from_secs(30);
 
 /// Who a certificate is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,12 +136,12 @@ pub struct Authority {
 }
 
 impl Authority {
-    /// Makes a new one with an empty list of revoked certificates.
+    /// Makes a new one with an empty list of revoked certificates; others who change the folder have `busy_max`.
     ///
     /// # Errors
     /// `InvalidArgument` when there is one already, `PermissionDenied` when others can look into the folder.
-    pub fn create(path: &Path) -> Result<Authority> {
-        let folder = Folder::make(path)?;
+    pub fn create(path: &Path, busy_max: Duration) -> Result<Authority> {
+        let folder = Folder::make(path, busy_max)?;
         let key = folder.authority();
         if key.exists() {
             return Err(Error::new(ErrorKind::InvalidArgument, "make an authority", "there is one already")
@@ -150,11 +155,11 @@ impl Authority {
         Ok(authority)
     }
 
-    /// The one in the folder.
+    /// The one in the folder; others who change it have `busy_max`.
     ///
     /// # Errors
     /// `NotFound` with the command that makes one, `PermissionDenied` when others can read its key.
-    pub fn open(path: &Path) -> Result<Authority> {
+    pub fn open(path: &Path, busy_max: Duration) -> Result<Authority> {
         let missing = || {
             Error::new(ErrorKind::NotFound, "open the authority", "there is none yet")
                 .with("path", path.display())
@@ -163,7 +168,7 @@ impl Authority {
         if !path.is_dir() {
             return Err(missing());
         }
-        let folder = Folder::make(path)?;
+        let folder = Folder::make(path, busy_max)?;
         if !folder.authority().exists() {
             return Err(missing());
         }
