@@ -1,8 +1,7 @@
 //! Programs that a launcher runs on this host: Slurm's commands, which end soon, and jobs.
 
-use std::fs::File;
 use std::io::{Read, Write};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
@@ -11,6 +10,7 @@ use farcall_launcher::{Bridged, Ended, Event, Job, Outcome, Start};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::Input;
+use super::bridge::{about, file, how, start_bridge, wait_for_both};
 use super::registry::Registry;
 use super::there;
 
@@ -18,9 +18,6 @@ use super::there;
 const OUTPUT_BYTES_MAX: u64 = 16 << 20;
 /// Time that a command's output has to end when the command has.
 const REST: Duration = Duration::from_millis(500);
-/// Time that the other side of a step has to end when one has.
-const BRIDGE_GRACE: Duration = Duration::from_secs(5);
-
 /// Variables that change what Slurm's commands print or do. Those of a job that this launcher may be part of count, too.
 fn is_for_slurm(name: &str) -> bool {
     let kept = ["SLURM_CONF", "SLURM_CLUSTERS"];
@@ -169,27 +166,6 @@ fn here(key: &str, job: &Job, registry: &Registry, begun: &dyn Fn()) -> std::io:
     registry.wait(key, child).map(how)
 }
 
-/// An error that names what it is about.
-fn about(path: &str, error: &std::io::Error) -> std::io::Error {
-    std::io::Error::new(error.kind(), format!("{path}: {error}"))
-}
-
-/// Added to, as several copies may write to one file.
-fn file(name: Option<&str>) -> std::io::Result<Stdio> {
-    let Some(name) = name else { return Ok(Stdio::null()) };
-    let opened = File::options().create(true).append(true).open(name);
-    opened.map(Stdio::from).map_err(|error| about(name, &error))
-}
-
-/// In words.
-pub fn how(status: ExitStatus) -> Ended {
-    let text = match (status.code(), status.signal()) {
-        (Some(code), _) => format!("exit status {code}"),
-        (None, signal) => format!("signal {}", signal.unwrap_or(0)),
-    };
-    Ended { is_success: status.success(), text }
-}
-
 /// A step, and a command here that reads what it prints and prints what it reads.
 fn bridged(key: &str, start: &Bridged, registry: &Registry, begun: &dyn Fn()) -> std::io::Result<Ended> {
     let (program, rest) = start.words.split_first().ok_or(std::io::ErrorKind::NotFound)?;
@@ -221,36 +197,4 @@ fn bridged(key: &str, start: &Bridged, registry: &Registry, begun: &dyn Fn()) ->
     let status = registry.wait(key, child);
     let _ = other.wait();
     status.map(how)
-}
-
-/// Starts the command that a program's streams are connected with, in the program's process group. What it is given is
-/// closed here: as long as it is open, neither sees the other's end.
-pub fn start_bridge(
-    (bridge, group): (&str, i32),
-    [from_program, to_program]: [Stdio; 2],
-    stderr_file: Option<&str>,
-) -> std::io::Result<Child> {
-    let mut other = Command::new("/bin/sh");
-    other.args(["-c", &format!("exec {bridge}")]).process_group(group);
-    other.stdin(from_program).stdout(to_program).stderr(file(stderr_file)?).spawn()
-}
-
-/// Waits until the program has ended; when either has, the other soon does.
-pub fn wait_for_both(key: &str, step: &mut Child, other: &mut Child, registry: &Registry) -> std::io::Result<()> {
-    let mut late = None;
-    while step.try_wait()?.is_none() {
-        if other.try_wait()?.is_some() {
-            let until = *late.get_or_insert_with(|| Instant::now() + BRIDGE_GRACE);
-            if Instant::now() >= until {
-                registry.stop(key);
-                late = Some(until + BRIDGE_GRACE);
-            }
-        }
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    let until = Instant::now() + BRIDGE_GRACE;
-    while other.try_wait()?.is_none() && Instant::now() < until {
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    Ok(())
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use farcall_base::Error;
 use farcall_launcher::{Ended, Job, far};
 
-use super::program::{how, start_bridge, wait_for_both};
+use super::bridge::{how, start_bridge, wait_for_both};
 use super::registry::Registry;
 
 /// The variable that names another `ssh`.
