@@ -3,6 +3,7 @@
 pub mod build;
 pub mod confine;
 pub mod entry;
+pub mod image;
 pub mod library;
 pub mod serve;
 mod words;

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_client::{Address, Client, ConnectOptions, PrivateServer, ServeOptions};
+use farcall_executable::image::is_python;
 
 use crate::output::{at_most, end, notice};
 use crate::publish::compile;
-use crate::python::is_python;
 use crate::shipped;
 use crate::source::Source;
 

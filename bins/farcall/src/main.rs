@@ -15,7 +15,6 @@ mod record;
 mod serve;
 mod shipped;
 mod source;
-mod streams;
 mod stubs;
 mod transports;
 mod values;

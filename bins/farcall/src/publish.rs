@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_executable::build::{BuildOptions, Preprocessor, build, needs_link};
-use farcall_executable::library::{files_of_libraries, files_of_program, library_names};
+use farcall_executable::image::{is_python, listed_folders, loaded_files};
+use farcall_executable::library::library_names;
 use farcall_idl::encode::{contract_hash, encode_interface, encode_module};
 use farcall_idl::interface::{Code, Module};
 use farcall_services::directory::{ExecutableImage, ImageKind, Part, Publication, RoutineData, Trust};
 use farcall_wire::Publication as HostPublication;
 
 use crate::inspection::finish;
-use crate::python::{Described, Interpreters, is_python, sources};
+use crate::python::{Described, Interpreters};
 use crate::source::Source;
 use crate::stubs;
 
@@ -152,37 +153,6 @@ fn image_of(module: &Module, source: &Source, interpreters: &Interpreters) -> Re
     check_in_child(module, &libraries, source, interpreters)
         .map_err(|error| error.with("file", source.named().display()))?;
     Ok((ImageKind::GenericHost { libraries }, String::new()))
-}
-
-/// The files that the loader opens for what runs a module: it may read these, and nothing beside them.
-pub fn loaded_files(kind: &ImageKind) -> Vec<String> {
-    let files = match kind {
-        ImageKind::GenericHost { libraries } => files_of_libraries(libraries),
-        ImageKind::Linked { path } => files_of_program(Path::new(path)),
-        // It says itself what it reads; what its source imports lies beside that.
-        ImageKind::Interpreted { program, .. } => {
-            let beside = source_of(kind).map(|file| sources(&file)).unwrap_or_default();
-            files_of_program(Path::new(program)).into_iter().chain(beside).collect()
-        }
-    };
-    texts(files)
-}
-
-/// Folders in which an interpreter looks for what the source imports: it reads their names.
-pub fn listed_folders(kind: &ImageKind) -> Vec<String> {
-    let folder = source_of(kind).and_then(|file| file.parent()?.canonicalize().ok());
-    texts(folder.into_iter().filter(|folder| folder.parent().is_some()).collect())
-}
-
-/// The Python file that an image runs.
-fn source_of(kind: &ImageKind) -> Option<PathBuf> {
-    let ImageKind::Interpreted { arguments, .. } = kind else { return None };
-    arguments.last().map(PathBuf::from).filter(|file| is_python(file))
-}
-
-/// A path with a line break cannot be passed on.
-fn texts(paths: Vec<PathBuf>) -> Vec<String> {
-    paths.iter().filter_map(|path| path.to_str()).filter(|path| !path.contains('\n')).map(str::to_owned).collect()
 }
 
 /// What the directory is to know of a module, or of a part of one, that this image runs.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_executable::build::Confinement;
+use farcall_executable::image::{listed_folders, loaded_files};
 use farcall_idl::interface::{Module, Routine};
 use farcall_services::directory::{ExecutableImage, ImageKind, Trust};
 use farcall_spawner_local::{Grants, Hold, Inspected, Inspection, Inspector};
@@ -18,9 +19,7 @@ use serde_json::Value;
 
 use crate::claims::Names;
 use crate::inspection::{Finished, Giver, finish};
-use crate::publish::{listed_folders, loaded_files};
 use crate::shipped;
-pub use interpreter::sources;
 use interpreter::{Interpreter, Namer};
 
 /// The variable that names the interpreter of files beside which there is no environment.
@@ -70,11 +69,6 @@ pub struct Described {
     pub kind: ImageKind,
     /// What the publisher should know.
     pub warnings: String,
-}
-
-/// Whether a file is Python's.
-pub fn is_python(file: &Path) -> bool {
-    file.extension().is_some_and(|extension| extension == "py")
 }
 
 impl Interpreters {

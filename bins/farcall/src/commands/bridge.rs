@@ -5,8 +5,7 @@ use std::os::fd::AsFd;
 
 use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
-
-use crate::streams::{Ends, pass_on};
+use farcall_pilot::streams::{Ends, pass_on};
 
 #[derive(Args)]
 pub struct BridgeArguments {

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
+use farcall_executable::image::is_python;
 use farcall_idl::interface::{Module, Routine};
 use farcall_idl::signature::signature;
 use farcall_idl::{Diagnostic, Diagnostics};
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 use super::{exit_code, explain};
 use crate::output::{print, print_json, table, tell};
 use crate::publish::{compile, publication_of, with_nothing_to_publish};
-use crate::python::{Interpreters, is_python};
+use crate::python::Interpreters;
 use crate::shipped;
 use crate::source::Source;
 

@@ -7,18 +7,15 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use farcall_base::{Error, ErrorKind, Result};
+use farcall_executable::image::loaded_files;
 use farcall_services::directory::ImageKind;
-use farcall_system::plain_file;
 use serde_json::Value;
 
 use super::{Interpreters, PROGRAM, answer};
 use farcall_spawner_local::Inspected;
 
 use crate::inspection::finish;
-use crate::publish::loaded_files;
 
-/// Entries of a file's folder that are looked at for what it can import.
-const SOURCES_MAX: usize = 10_000;
 /// The environment of a file, in its folder.
 const ENVIRONMENT: &str = ".venv";
 /// Others may write.
@@ -140,31 +137,6 @@ impl Namer<'_> {
     }
 }
 
-/// A file, and what it can import from beside it: other files of Python, and packages with all that is in them. Nothing else that
-/// lies there, and nothing of others: of those, and behind links that lead out of the folder, only files that everybody may read.
-pub fn sources(file: &Path) -> Vec<PathBuf> {
-    let Ok(own) = file.canonicalize() else { return Vec::new() };
-    let (folder, owner) = (own.parent(), owner(&own));
-    // Judged by what a link leads to, and granted as that: a link may lead elsewhere by the time it is asked again.
-    let may_import = |real: &PathBuf| {
-        let is_own = folder.is_some_and(|folder| real.starts_with(folder)) && self::owner(real) == owner;
-        let is_package = || is_own && real.join("__init__.py").is_file();
-        if is_python_file(real) { is_own || plain_file::is_public(real) } else { is_package() }
-    };
-    let entries = file.parent().into_iter().flat_map(std::fs::read_dir).flatten().flatten().take(SOURCES_MAX);
-    let named = |path: &PathBuf| is_python_file(path) || path.is_dir();
-    let beside = entries.map(|entry| entry.path()).filter(named).filter_map(|path| path.canonicalize().ok());
-    std::iter::once(own.clone()).chain(beside.filter(may_import)).collect()
-}
-
-fn is_python_file(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| ["py", "pyi", "so"].iter().any(|known| extension == *known))
-}
-
-fn owner(path: &Path) -> Option<u32> {
-    std::fs::metadata(path).map(|data| data.uid()).ok()
-}
-
 /// A path as it is without links.
 fn without_links(path: &str) -> Option<String> {
     std::fs::canonicalize(path).ok()?.to_str().map(str::to_owned)
@@ -198,49 +170,4 @@ fn missing(message: &str) -> Error {
          granted: modules.NAME.readable in farcall.toml); or name an interpreter: farcall serve --python PATH, or \
          modules.NAME.python",
     )
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use std::os::unix::fs::{PermissionsExt, symlink};
-
-    use super::*;
-
-    #[test]
-    fn a_file_imports_what_is_its_owners_or_everybodys() {
-        let place = std::env::temp_dir().join(format!("farcall-sources-{}", std::process::id()));
-        for name in ["here/own", "here/data", "there/package"] {
-            std::fs::create_dir_all(place.join(name)).unwrap();
-        }
-        let place = place.canonicalize().unwrap();
-        let write = |name: &str, mode: u32| {
-            std::fs::write(place.join(name), "").unwrap();
-            std::fs::set_permissions(place.join(name), std::fs::Permissions::from_mode(mode)).unwrap();
-        };
-        for name in
-            ["here/file.py", "here/beside.py", "here/own/__init__.py", "there/private.py", "there/package/__init__.py"]
-        {
-            write(name, 0o600);
-        }
-        write("here/data/table.csv", 0o644);
-        write("there/public.py", 0o644);
-        for (link, target) in [
-            ("a.py", "there/private.py"),
-            ("b.py", "there/public.py"),
-            ("c", "there/package"),
-            ("d.py", "here/data/table.csv"),
-        ] {
-            symlink(place.join(target), place.join("here").join(link)).unwrap();
-        }
-        let mut found = sources(&place.join("here/file.py"));
-        found.sort();
-        found.dedup();
-        let wanted = ["here/beside.py", "here/file.py", "here/own", "there/public.py"].map(|name| place.join(name));
-        let is_public = plain_file::is_public(&place.join("there/public.py"));
-        let wanted: Vec<PathBuf> =
-            wanted.into_iter().filter(|path| is_public || !path.ends_with("public.py")).collect();
-        assert_eq!(found, wanted);
-        std::fs::remove_dir_all(&place).unwrap();
-    }
 }
