@@ -11,7 +11,6 @@ mod inspection;
 mod output;
 mod publish;
 mod python;
-mod record;
 mod serve;
 mod shipped;
 mod source;

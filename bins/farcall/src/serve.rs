@@ -1,11 +1,9 @@
 //! `farcall serve`: a node with directory, spawner, server and metrics, and the modules it publishes.
 
 mod begin;
-mod copies;
 mod end;
 mod folder;
 mod guard;
-mod keeper;
 mod making;
 mod notify;
 mod publisher;
@@ -19,6 +17,7 @@ use clap::Args;
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_kernel::{Manifest, Node, PluginDescription};
 use farcall_metrics::MetricsHandle;
+use farcall_relay::Keeper;
 use farcall_rpc_server::RpcHandle;
 use farcall_services::directory::{self, DirectoryHandle};
 use farcall_spawner_jobs::Launchers;
@@ -41,7 +40,6 @@ use begin::while_wanted;
 use end::End;
 use folder::PrivateFolder;
 use guard::EndGuard;
-use keeper::Keeper;
 use making::check_exposed;
 use publisher::Publisher;
 
@@ -190,7 +188,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
 /// What a server that `ssh` began does beside serving.
 fn kept(arguments: &ServeArguments) -> Keeper {
     let socket = arguments.listen.iter().find_map(|address| address.strip_prefix("relay:"));
-    Keeper::new(arguments.record.clone(), arguments.own_log.clone(), socket.unwrap_or_default().into())
+    Keeper::new(arguments.record.clone(), arguments.own_log.clone(), socket.unwrap_or_default().into(), notice)
 }
 
 /// A server may have as many descriptors open as the system lets it: the usual soft limit, 1024, is there for programs

@@ -56,7 +56,7 @@ const TABLE: &[Row] = &[
     },
     Row {
         room: "programs",
-        may_use: &["base", "protocol", "system", "link", "services", "kernel", "transports", "executable", "programs"],
+        may_use: &["base", "protocol", "system", "link", "services", "kernel", "transports", "executable", "clients"],
         reason: "a program is given its plugins, and has no command line of its own",
     },
     Row { room: "routines", may_use: &["clients"], reason: "published routines are users of Farcall" },

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use farcall_base::{Error, ErrorKind, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{RelayArguments, lost};
-use crate::record::{Record, own_host};
+use super::record::{Record, own_host};
+use super::{Wish, lost};
 
 /// What a relay says that was to find a server, and found none.
 pub const NOBODY: &str = "nobody";
@@ -39,9 +39,9 @@ impl Hop {
     ///
     /// # Errors
     /// `Unreachable` when its host cannot be reached from here: which it is, and how to get there.
-    pub fn to(record: &Record, arguments: &RelayArguments) -> Result<Option<Hop>> {
+    pub fn to(record: &Record, wish: &Wish) -> Result<Option<Hop>> {
         let failed = |why: String| {
-            let (name, host) = (&arguments.name, &record.host);
+            let (name, host) = (&wish.name, &record.host);
             let message = format!("your server, with what it holds, is on {host}, which {} does not reach", own_host());
             Error::new(ErrorKind::Unreachable, "connect", message).with("why", why).fix(format!(
                 "connect to {host} itself, with this host as ProxyJump if need be; or begin another here: \
@@ -49,10 +49,10 @@ impl Hop {
                 name.chars().take(30).collect::<String>()
             ))
         };
-        let mut child = start(record, arguments).map_err(&failed)?;
+        let mut child = start(record, wish).map_err(&failed)?;
         let Some(back) = child.stdout.take() else { return Err(failed("it has no output".to_owned())) };
         let back = File::from(OwnedFd::from(back));
-        let said = answer(&back, &arguments.mark, Instant::now() + HOP_MAX);
+        let said = answer(&back, &wish.mark, Instant::now() + HOP_MAX);
         match said {
             Ok((line, begun)) if line != NOBODY => {
                 pass_on_words(child.stderr.take());
@@ -96,13 +96,13 @@ fn copy(mut from: impl Read, mut to: impl Write) -> std::io::Result<()> {
     }
 }
 
-fn start(record: &Record, arguments: &RelayArguments) -> std::result::Result<Child, String> {
+fn start(record: &Record, wish: &Wish) -> std::result::Result<Child, String> {
     let program = record.program.to_string_lossy();
     if program.contains(['\'', '!', '\n', '\\']) {
         return Err(format!("its program has a name that not every shell reads: {program}"));
     }
     let ssh = std::env::var_os("FARCALL_SSH").filter(|name| !name.is_empty()).unwrap_or_else(|| "ssh".into());
-    let RelayArguments { mark, name, linger, .. } = arguments;
+    let Wish { mark, name, linger, .. } = wish;
     let there = format!("exec '{program}' relay --hopped --mark {mark} --name {name} --linger {linger}");
     let mut command = Command::new(ssh);
     command.args(["-T", "-o", "BatchMode=yes", "-o", ANSWER_SECONDS, "--", &record.host, &there]);

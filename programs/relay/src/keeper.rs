@@ -8,8 +8,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::copies;
-use crate::output::notice;
+use crate::copies;
 use crate::record::{RENEWAL, Record, own_host};
 
 /// How often the log is looked at.
@@ -27,8 +26,9 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Writes the record of the server that listens at `socket`, and looks after `log`, which standard error goes to.
-    pub fn new(record: Option<PathBuf>, log: Option<PathBuf>, socket: PathBuf) -> Keeper {
+    /// Writes the record of the server that listens at `socket`, and looks after `log`, which standard error goes to. What
+    /// fails of that is told by `notice`.
+    pub fn new(record: Option<PathBuf>, log: Option<PathBuf>, socket: PathBuf, notice: fn(&str)) -> Keeper {
         let record = record.and_then(|file| {
             let program = std::env::current_exe().unwrap_or_default();
             let record = Record { host: own_host(), process: std::process::id(), socket, program };
