@@ -32,8 +32,8 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_idl::Diagnostics;
 
 use crate::output::{json_line, output, tell};
-use crate::publish::check_from_stdin;
 use crate::serve::{ServeArguments, serve};
+use farcall_publishing::module::check_from_stdin;
 
 /// What to do.
 #[derive(Subcommand)]

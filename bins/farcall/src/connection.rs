@@ -9,9 +9,9 @@ use farcall_client::{Address, Client, ConnectOptions, PrivateServer, ServeOption
 use farcall_executable::image::is_python;
 
 use crate::output::{at_most, end, notice};
-use crate::publish::compile;
-use crate::shipped;
-use crate::source::Source;
+use farcall_publishing::module::compile;
+use farcall_publishing::shipped;
+use farcall_publishing::source::Source;
 
 /// Time to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);

@@ -1,20 +1,13 @@
 //! The `farcall` command: one program that serves, calls and checks.
 
-mod claims;
 mod commands;
 mod connection;
-mod exposed;
 mod files;
 mod gate;
 mod inherited;
-mod inspection;
 mod output;
-mod publish;
-mod python;
+mod own_files;
 mod serve;
-mod shipped;
-mod source;
-mod stubs;
 mod transports;
 mod values;
 

@@ -4,13 +4,10 @@ mod begin;
 mod end;
 mod folder;
 mod guard;
-mod making;
 mod notify;
-mod publisher;
-mod waiting;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -19,6 +16,7 @@ use farcall_kernel::{Manifest, Node, PluginDescription};
 use farcall_metrics::MetricsHandle;
 use farcall_relay::Keeper;
 use farcall_rpc_server::RpcHandle;
+use farcall_rpc_server::access::Entry;
 use farcall_services::directory::{self, DirectoryHandle};
 use farcall_spawner_jobs::Launchers;
 use farcall_spawner_local::Inspector;
@@ -27,21 +25,21 @@ use farcall_system::outlet;
 use farcall_system::signals::signals;
 use rustix::process::{Resource, Rlimit};
 
-use crate::exposed::own_files;
 use crate::gate;
 use crate::output::{notice, print, speak_as, tell};
-use crate::publish::publication;
-use crate::python::Interpreters;
-use crate::python::Publisher::{Anybody, Owner};
-use crate::shipped::{self, default_files};
-use crate::source::Source;
+use crate::own_files::own_files;
 use crate::transports::{TRANSPORTS, token_file};
 use begin::while_wanted;
 use end::End;
+use farcall_publishing::check_exposed;
+use farcall_publishing::module::publication;
+use farcall_publishing::publisher::Publisher;
+use farcall_publishing::python::Interpreters;
+use farcall_publishing::python::Publisher::{Anybody, Owner};
+use farcall_publishing::shipped::{self, default_files};
+use farcall_publishing::source::Source;
 use folder::PrivateFolder;
 use guard::EndGuard;
-use making::check_exposed;
-use publisher::Publisher;
 
 /// Open files that a server needs for itself and a call or two: some 40.
 const DESCRIPTORS_FEWEST: u64 = 64;
@@ -155,11 +153,12 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     publications.iter().try_for_each(|(_, publication)| check_exposed(publication, &interpreters, &own))?;
     let inspector = interpreters.inspector.clone();
     let node = Node::start(&manifest, &plugins)?;
-    let mut publisher = Publisher::new(node.service::<DirectoryHandle>(directory::SLOT)?, interpreters, launchers, own);
+    let mut publisher =
+        Publisher::new(node.service::<DirectoryHandle>(directory::SLOT)?, interpreters, launchers, own, notice);
     let published = publish_all(&mut publisher, publications)?;
     let rpc = node.service::<RpcHandle>(farcall_rpc_server::SLOT)?;
     if let Some(path) = &arguments.manifest {
-        publisher.follow(path, &options.access, node.service::<RpcHandle>(farcall_rpc_server::SLOT)?)?;
+        publisher.follow(path, &options.access, access_of, node.service::<RpcHandle>(farcall_rpc_server::SLOT)?)?;
     }
     let unknown = publisher.unknown_modules(&options.access);
     rpc.published();
@@ -280,6 +279,14 @@ pub fn server_options(manifest: &Manifest) -> Result<farcall_rpc_server::Options
         || Ok(farcall_rpc_server::Options::default()),
         |entry| farcall_rpc_server::Options::read(&entry.options),
     )
+}
+
+/// Who may do what, as a manifest without mistakes says.
+fn access_of(manifest: &Path) -> Result<Vec<Entry>> {
+    let plugins = plugins();
+    let manifest = Manifest::load(manifest)?.completed(&plugins);
+    Node::check(&manifest, &plugins)?;
+    Ok(server_options(&manifest)?.access)
 }
 
 /// Which interpreters run Python files, and what the manifest lets these do.

@@ -55,6 +55,11 @@ const TABLE: &[Row] = &[
         reason: "a client never contains the kernel, a plugin, their services or an executable",
     },
     Row {
+        room: "publishing",
+        may_use: &["base", "protocol", "system", "services", "plugins", "transports", "executable", "clients"],
+        reason: "publishing makes modules for a server's plugins; it starts no server",
+    },
+    Row {
         room: "programs",
         may_use: &["base", "protocol", "system", "link", "services", "kernel", "transports", "executable", "clients"],
         reason: "a program is given its plugins, and has no command line of its own",

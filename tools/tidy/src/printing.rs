@@ -16,6 +16,7 @@ const SHIPPED: &[&str] = &[
     "plugins/",
     "programs/",
     "protocol/",
+    "publishing/",
     "services/",
     "system/",
     "transports/",

@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 
 use super::{exit_code, explain};
 use crate::output::{print, print_json, table, tell};
-use crate::publish::{compile, publication_of, with_nothing_to_publish};
-use crate::python::Interpreters;
-use crate::shipped;
-use crate::source::Source;
+use farcall_publishing::module::{compile, publication_of, with_nothing_to_publish};
+use farcall_publishing::python::Interpreters;
+use farcall_publishing::shipped;
+use farcall_publishing::source::Source;
 
 /// Checks interface files.
 #[derive(Args)]

@@ -11,7 +11,7 @@ use farcall_idl::format::format;
 
 use super::{exit_code, explain};
 use crate::output::{notice, print_content};
-use crate::source::Source;
+use farcall_publishing::source::Source;
 
 const OPERATION: &str = "format an interface file";
 

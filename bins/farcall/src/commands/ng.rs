@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 use farcall_base::Result;
 
 use crate::output::print;
-use crate::publish::program_directory;
+use farcall_publishing::installation::program_directory;
 
 /// The tools of Ninf-G.
 #[derive(Args)]

@@ -5,7 +5,7 @@ use farcall_base::Result;
 use farcall_relay::Wish;
 
 use crate::output::output;
-use crate::shipped;
+use farcall_publishing::shipped;
 
 #[derive(Args)]
 pub struct RelayArguments {

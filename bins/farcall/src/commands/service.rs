@@ -7,7 +7,7 @@ use farcall_base::{Error, ErrorKind, Result};
 
 use super::administer::named;
 use crate::output::print;
-use crate::shipped;
+use farcall_publishing::shipped;
 
 const UNIT: &str = include_str!("service.unit");
 

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::end::ended;
-use crate::inspection::Giver;
+use farcall_publishing::inspection::Giver;
 
 /// Does the work, in which processes end as soon as their giver is gone: when a signal comes, or, of a private server, when
 /// standard input ends. The signal stays for whoever looks next.

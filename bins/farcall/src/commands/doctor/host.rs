@@ -14,7 +14,7 @@ use farcall_transport_tls::{Credentials, default_credentials};
 use rustix::process::Resource;
 
 use super::{Finding, judge};
-use crate::shipped::default_files;
+use farcall_publishing::shipped::default_files;
 
 /// Everything that needs no server.
 pub fn findings() -> Vec<Finding> {

@@ -10,8 +10,9 @@ use farcall_spawner_local::{Inspected, Inspector};
 
 use super::Finding;
 use super::host::trouble;
-use crate::exposed::{exposed, own_files};
+use crate::own_files::own_files;
 use crate::serve::{plugins, server_options};
+use farcall_publishing::exposed::exposed;
 
 /// Whether a server would start with it, and what it opens. Nothing is known here of what lies beside modules: that is
 /// said when they are published.

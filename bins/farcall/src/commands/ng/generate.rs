@@ -8,8 +8,8 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_executable::build::{Preprocessor, StubFile, StubNames, stubs};
 
 use crate::output::notice;
-use crate::publish::{Preprocessing, compile_as, preprocessed};
-use crate::source::Source;
+use farcall_publishing::module::{Preprocessing, compile_as, preprocessed};
+use farcall_publishing::source::Source;
 
 /// What `ng_gen` takes.
 #[derive(Args)]

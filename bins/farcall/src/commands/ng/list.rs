@@ -8,7 +8,7 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_configuration::interface_files::{Stub, ldif, nrf};
 
 use crate::output::print;
-use crate::stubs::carried;
+use farcall_publishing::stubs::carried;
 
 /// What both take.
 #[derive(Args)]

@@ -7,13 +7,9 @@ use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use farcall_authority::authority_folder;
 use farcall_base::{Error, ErrorKind};
-use farcall_rpc_server::Options;
 use farcall_spawner_local::{FileGrants, Grants};
 use farcall_system::plain_file;
-
-use crate::transports::{server_files, token_file};
 
 /// A file that is not for modules, and what it is.
 #[derive(Clone, Debug)]
@@ -23,31 +19,10 @@ pub struct OwnFile {
 }
 
 impl OwnFile {
-    fn new(what: &'static str, path: impl Into<PathBuf>) -> OwnFile {
+    /// A file, or a folder with all that is in it.
+    pub fn new(what: &'static str, path: impl Into<PathBuf>) -> OwnFile {
         OwnFile { what, path: path.into() }
     }
-}
-
-/// What a server with these options keeps from its modules.
-pub fn own_files(options: &Options, manifest: Option<&Path>) -> Vec<OwnFile> {
-    let files = server_files(options);
-    let authority = authority_folder();
-    let mut own = vec![
-        OwnFile::new("the authority's key", authority.join("authority.pem")),
-        OwnFile::new("the authority's list of certificates", authority.join("issued.json")),
-        OwnFile::new("the users' keys", authority.join("users")),
-        OwnFile::new("the server's credentials", files.credentials),
-        OwnFile::new("the list of revoked certificates", files.revocations),
-        OwnFile::new("the token of TCP clients", token_file(options)),
-        OwnFile::new("this user's credentials", farcall_transport_tls::default_credentials()),
-        OwnFile::new("the tickets of jobs", farcall_spawner_jobs::default_folder()),
-    ];
-    own.extend(farcall_rpc_server::results_folder(options).map(|folder| OwnFile::new("results of kept calls", folder)));
-    own.extend(manifest.map(|manifest| OwnFile::new("the manifest", manifest)));
-    if !options.audit_file.is_empty() {
-        own.push(OwnFile::new("the audit log", &options.audit_file));
-    }
-    own
 }
 
 /// Whether an open file, which lies at `real`, is one of these, or in a folder of them: nobody is to have the server read that in

@@ -7,7 +7,6 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use farcall_base::{Error, ErrorKind, Result, nearest};
-use farcall_kernel::{Manifest, Node};
 use farcall_rpc_server::access::{self, Entry};
 use farcall_rpc_server::{Instruction, Orderer, RpcHandle};
 use farcall_services::directory::{DirectoryHandle, Publication, Request, Response, Visible};
@@ -15,14 +14,12 @@ use farcall_services::mailbox::{NoMessage, Port, Receiver, Reply, Sender, mailbo
 use farcall_spawner_jobs::Launchers;
 use farcall_wire::{Failure, ModuleReport, Order};
 
-use super::making::{Made, Maker, shortened};
-use super::waiting::{Waiting, Whose};
-use super::{plugins, server_options};
 use crate::claims::{Claim, Claims, Names};
 use crate::exposed::OwnFile;
 use crate::inspection::Giver;
-use crate::output::notice;
+use crate::making::{Made, Maker, shortened};
 use crate::python::Interpreters;
+use crate::waiting::{Waiting, Whose};
 
 /// Time that the directory has for one request.
 const DIRECTORY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -40,13 +37,19 @@ pub struct Publisher {
     /// What is not for modules.
     own: Arc<[OwnFile]>,
     followed: Option<Followed>,
+    /// Tells whoever runs the server.
+    notice: fn(&str),
     waiting: Waiting<Task>,
     under_way: BTreeMap<u64, (Task, Vec<(String, PathBuf)>)>,
 }
 
+/// Reads the table of rights of a manifest that has no mistakes.
+pub type ReadTable = fn(&Path) -> Result<Vec<Entry>>;
+
 /// Where the table of rights comes from, and goes.
 struct Followed {
     manifest: PathBuf,
+    read: ReadTable,
     rpc: RpcHandle,
     /// Whether there is a table now.
     tabled: bool,
@@ -86,31 +89,33 @@ enum Event {
 }
 
 impl Publisher {
-    /// One that has published nothing.
+    /// One that has published nothing; what whoever runs the server is to know is told by `notice`.
     pub fn new(
         directory: DirectoryHandle,
         interpreters: Interpreters,
         launchers: Launchers,
         own: Vec<OwnFile>,
+        notice: fn(&str),
     ) -> Publisher {
         let claims = Claims::new(interpreters.inspector.modules().map(str::to_owned));
         let (own, waiting, under_way) = (own.into(), Waiting::default(), BTreeMap::new());
-        Publisher { directory, claims, interpreters, launchers, own, followed: None, waiting, under_way }
+        Publisher { directory, claims, interpreters, launchers, own, followed: None, notice, waiting, under_way }
     }
 
-    /// Reads who may do what from the manifest again when all is reloaded; `table` is what it says now.
-    pub fn follow(&mut self, manifest: &Path, table: &[Entry], rpc: RpcHandle) -> Result<()> {
+    /// Has who may do what `read` from the manifest again when all is reloaded; `table` is what it says now.
+    ///
+    /// # Errors
+    /// `System` when the manifest has no path.
+    pub fn follow(&mut self, manifest: &Path, table: &[Entry], read: ReadTable, rpc: RpcHandle) -> Result<()> {
         let manifest = std::path::absolute(manifest).map_err(|error| Error::system("find the manifest", error))?;
-        self.followed = Some(Followed { manifest, rpc, tabled: !table.is_empty() });
+        self.followed = Some(Followed { manifest, read, rpc, tabled: !table.is_empty() });
         Ok(())
     }
 
     /// Who may do what from now on. A manifest with mistakes changes nothing, whichever of its options they are in.
     fn grant_anew(&mut self) -> Result<Vec<Entry>> {
         let Some(followed) = &mut self.followed else { return Ok(Vec::new()) };
-        let manifest = Manifest::load(&followed.manifest)?.completed(&plugins());
-        Node::check(&manifest, &plugins())?;
-        let table = server_options(&manifest)?.access;
+        let table = (followed.read)(&followed.manifest)?;
         if followed.tabled && table.is_empty() {
             return Err(table_gone(&followed.manifest));
         }
@@ -280,11 +285,17 @@ impl Publisher {
         };
         let mut reports: Vec<ModuleReport> = modules.iter().zip(outcomes).map(&mut again).collect();
         // The order's answer has nothing but modules: the first one's says what is to be said of all.
-        let unknown = logged(self.unknown_modules(table));
+        let unknown = self.logged(self.unknown_modules(table));
         if let Some(first) = reports.first_mut() {
             first.warnings = shortened(format!("{unknown}{}", first.warnings));
         }
         reports
+    }
+
+    /// Warnings as one text, which whoever runs the server gets, too.
+    fn logged(&self, warnings: Vec<String>) -> String {
+        warnings.iter().for_each(|warning| (self.notice)(warning));
+        warnings.iter().map(|warning| format!("{warning}\n")).collect()
     }
 
     fn withdraw(&mut self, module: &str, by: &Orderer) -> Result<()> {
@@ -322,10 +333,4 @@ fn table_gone(manifest: &Path) -> Error {
     Error::new(ErrorKind::InvalidArgument, "read the manifest", message)
         .with("file", manifest.display())
         .fix("write it again; if all users are to call everything: access = [{ who = [\"*\"], call = [\"*\"] }]")
-}
-
-/// Warnings as one text, which whoever runs the server gets, too.
-fn logged(warnings: Vec<String>) -> String {
-    warnings.iter().for_each(|warning| notice(warning));
-    warnings.iter().map(|warning| format!("{warning}\n")).collect()
 }

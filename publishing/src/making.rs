@@ -12,7 +12,7 @@ use farcall_wire::ModuleReport;
 
 use crate::claims::Names;
 use crate::exposed::{OwnFile, exposed, is_own, refusal};
-use crate::publish::publication;
+use crate::module::publication;
 use crate::python::{Interpreters, Publisher};
 use crate::shipped;
 use crate::source::Source;

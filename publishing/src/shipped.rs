@@ -8,11 +8,11 @@ use farcall_base::{Error, Result};
 pub const ROUTINES_VARIABLE: &str = "FARCALL_ROUTINES";
 /// The files that are served by default, for a program that came to a host alone.
 const EMBEDDED: [(&str, &str); 5] = [
-    ("blas.idl", include_str!("../../../routines/lapack/blas.idl")),
-    ("eigen.idl", include_str!("../../../routines/lapack/eigen.idl")),
-    ("ep.c", include_str!("../../../routines/ep/ep.c")),
-    ("ep.idl", include_str!("../../../routines/ep/ep.idl")),
-    ("lapack.idl", include_str!("../../../routines/lapack/lapack.idl")),
+    ("blas.idl", include_str!("../../routines/lapack/blas.idl")),
+    ("eigen.idl", include_str!("../../routines/lapack/eigen.idl")),
+    ("ep.c", include_str!("../../routines/ep/ep.c")),
+    ("ep.idl", include_str!("../../routines/ep/ep.idl")),
+    ("lapack.idl", include_str!("../../routines/lapack/lapack.idl")),
 ];
 /// The folder within it that is served by name alone: libraries that a machine seldom has, or under other licences.
 const BY_NAME: &str = "by-name";

@@ -11,7 +11,7 @@ use farcall_idl::interface::Module;
 use farcall_services::directory::{ImageKind, Part, Publication};
 
 use crate::inspection::{Finished, Giver, finish};
-use crate::publish::part;
+use crate::parts::part;
 use crate::python::Interpreters;
 use crate::source::Source;
 

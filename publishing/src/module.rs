@@ -1,25 +1,23 @@
-//! From an IDL file to a module that a server can run.
+//! From a file to a module that a server can run: an interface file is compiled, its code linked, its libraries opened.
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_executable::build::{BuildOptions, Preprocessor, build, needs_link};
-use farcall_executable::image::{is_python, listed_folders, loaded_files};
+use farcall_executable::image::is_python;
 use farcall_executable::library::library_names;
-use farcall_idl::encode::{contract_hash, encode_interface, encode_module};
+use farcall_idl::encode::encode_module;
 use farcall_idl::interface::{Code, Module};
-use farcall_services::directory::{ExecutableImage, ImageKind, Part, Publication, RoutineData, Trust};
+use farcall_services::directory::{ImageKind, Publication};
 use farcall_wire::Publication as HostPublication;
 
 use crate::inspection::finish;
+use crate::installation::{cache_directory, include_directories, library_directory};
+use crate::parts::part;
 use crate::python::{Described, Interpreters};
 use crate::source::Source;
 use crate::stubs;
-
-/// The variable that names the folder with `libfarcall.so`, where it is not beside the program.
-const LIBRARY_DIRECTORY_VARIABLE: &str = "FARCALL_LIBRARY_DIRECTORY";
 
 /// Compiles an IDL file, preprocessing it if it has a directive.
 ///
@@ -155,30 +153,6 @@ fn image_of(module: &Module, source: &Source, interpreters: &Interpreters) -> Re
     Ok((ImageKind::GenericHost { libraries }, String::new()))
 }
 
-/// What the directory is to know of a module, or of a part of one, that this image runs.
-pub fn part(module: Module, kind: ImageKind) -> Part {
-    let backend = module.routines.first().map(|r| r.implementation.backend.clone()).unwrap_or_default();
-    let executable = ExecutableImage {
-        readable: loaded_files(&kind),
-        listed: listed_folders(&kind),
-        trust: Trust::Confined,
-        kind,
-        environment: Vec::new(),
-        backend,
-        ranks: 0,
-        launcher: String::new(),
-        module_text: encode_module(&module).into(),
-    };
-    // What begins and ends an object is called by no client.
-    let called = module.routines.into_iter().filter(|routine| !routine.interface.is_hook());
-    let routines = called.map(|routine| RoutineData {
-        encoded: encode_interface(&routine.interface).into(),
-        contract: contract_hash(&routine.interface),
-        routine: Arc::new(routine),
-    });
-    Part { routines: routines.collect(), executable }
-}
-
 /// Warnings of a file, and one more if it has no routines.
 pub fn with_nothing_to_publish(warnings: String, module: &Module, file: &Path) -> String {
     if !module.routines.is_empty() || !module.classes.is_empty() {
@@ -224,54 +198,4 @@ pub fn check_from_stdin() -> Result<()> {
     std::io::stdin().take(256 << 20).read_to_end(&mut bytes).map_err(|error| Error::system("check a module", error))?;
     let publication: HostPublication = farcall_wire::message::decode("module", &bytes)?;
     farcall_executable::serve::check_module(&publication)
-}
-
-pub fn program_directory() -> PathBuf {
-    std::env::current_exe().ok().and_then(|path| path.parent().map(Path::to_path_buf)).unwrap_or_default()
-}
-
-fn library_directory() -> Result<PathBuf> {
-    let named = std::env::var_os(LIBRARY_DIRECTORY_VARIABLE).map(PathBuf::from);
-    let here = program_directory();
-    let places = [named, Some(here.join("../lib")), Some(here.clone()), brought_directory()];
-    let found = places.into_iter().flatten().find(|place| place.join("libfarcall.so").exists());
-    found.map(|place| std::fs::canonicalize(&place).unwrap_or(place)).ok_or_else(|| {
-        Error::new(ErrorKind::Unavailable, "link an executable", "libfarcall.so is not beside the farcall program")
-            .with("looked in", here.join("../lib").display())
-            .fix(format!(
-                "install Farcall whole, or name its folder in {LIBRARY_DIRECTORY_VARIABLE}; to a host that ssh reaches, \
-                 `farcall connect HOST --library` brings it"
-            ))
-    })
-}
-
-/// Where `farcall connect --library` puts them for a program that was brought: beside it, under its name.
-fn brought_directory() -> Option<PathBuf> {
-    let mut program = std::env::current_exe().ok()?.into_os_string();
-    program.push(".lib");
-    Some(PathBuf::from(program))
-}
-
-fn include_directories() -> Vec<PathBuf> {
-    let brought = brought_directory().map(|folder| folder.join("include"));
-    [Some(program_directory().join("../include")), brought]
-        .into_iter()
-        .flatten()
-        .filter(|folder| folder.is_dir())
-        .collect()
-}
-
-fn cache_directory() -> Result<PathBuf> {
-    let cache = std::env::var_os("XDG_CACHE_HOME").filter(|value| !value.is_empty()).map(PathBuf::from);
-    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_dir()).map(|home| home.join(".cache"));
-    let base = cache.or(home).unwrap_or_else(|| {
-        farcall_transport_unix::default_socket_path().parent().map(Path::to_path_buf).unwrap_or_default()
-    });
-    let folder = base.join("farcall");
-    std::fs::create_dir_all(&folder).map_err(|error| {
-        Error::system("make the build cache", error)
-            .with("folder", folder.display())
-            .fix("set XDG_CACHE_HOME to a directory of your own that can be written to")
-    })?;
-    Ok(folder.join("executables"))
 }
