@@ -1,6 +1,6 @@
 //! Attributes of handles and of sessions: what may be asked for beside the routine and its server.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,16 +10,9 @@ use farcall_configuration::config::{ArgumentTransfer as Configured, FunctionInfo
 use rustc_hash::FxHashMap;
 
 use crate::code::{Failure, Outcome};
-use crate::context::{Context, current};
-use crate::entry::{enter, missing, place};
-use crate::handles::RawHandle;
 use crate::held::Start;
+use crate::pointers::{RawHandle, missing};
 use crate::transfers::Limits;
-
-unsafe extern "C" {
-    /// The C library's.
-    fn free(memory: *mut c_void);
-}
 
 /// When a call that is started returns (`grpc_argument_transfer_t_np`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -201,7 +194,7 @@ impl<T: Clone> Attributes<T> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, attributes: T) -> RawHandle {
+    pub fn add(&self, attributes: T) -> RawHandle {
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         self.lock().insert(id, attributes);
         RawHandle::new(id)
@@ -219,39 +212,29 @@ impl<T: Clone> Attributes<T> {
         id.and_then(|id| self.lock().get(&id).cloned()).ok_or_else(|| self.unknown())
     }
 
-    unsafe fn change(&self, raw: *const RawHandle, change: impl FnOnce(&mut T) -> Outcome<()>) -> Outcome<()> {
+    pub unsafe fn change(&self, raw: *const RawHandle, change: impl FnOnce(&mut T) -> Outcome<()>) -> Outcome<()> {
         // SAFETY: the caller's promise.
         let id = unsafe { raw.as_ref() }.map(|raw| raw.id);
         let mut known = self.lock();
         change(id.and_then(|id| known.get_mut(&id)).ok_or_else(|| self.unknown())?)
     }
 
-    unsafe fn remove(&self, raw: *const RawHandle) -> Outcome<()> {
+    pub unsafe fn remove(&self, raw: *const RawHandle) -> Outcome<()> {
         // SAFETY: the caller's promise.
         let id = unsafe { raw.as_ref() }.map(|raw| raw.id);
         id.and_then(|id| self.lock().remove(&id)).map(drop).ok_or_else(|| self.unknown())
     }
 }
 
-/// Hands attributes to the caller.
-///
-/// # Safety
-/// NULL, or a place for them.
-pub unsafe fn give(context: &Context, raw: *mut RawHandle, attributes: HandleAttributes) -> Outcome<()> {
-    // SAFETY: the caller's promise.
-    *unsafe { place(raw, "the place for the attributes") }? = context.handle_attributes.add(attributes);
-    Ok(())
-}
-
 /// The value of one attribute.
-enum Value<'a> {
+pub enum Value<'a> {
     Text(&'a mut Option<String>),
     Number(&'a mut i32),
     Transfer(&'a mut ArgumentTransfer),
 }
 
 impl HandleAttributes {
-    fn value(&mut self, name: u32) -> Outcome<Value<'_>> {
+    pub fn value(&mut self, name: u32) -> Outcome<Value<'_>> {
         Ok(match name {
             0 => Value::Text(&mut self.host),
             1 => Value::Number(&mut self.port),
@@ -269,7 +252,7 @@ impl HandleAttributes {
 }
 
 impl SessionAttributes {
-    fn value(&mut self, name: u32) -> Outcome<Value<'_>> {
+    pub fn value(&mut self, name: u32) -> Outcome<Value<'_>> {
         Ok(match name {
             0 => Value::Transfer(&mut self.transfer),
             1..=5 => Value::Number(&mut self.seconds[name as usize - 1]),
@@ -280,7 +263,7 @@ impl SessionAttributes {
 
 impl Value<'_> {
     /// A copy that the caller frees; NULL for text that is not set.
-    fn copy(self) -> Outcome<*mut c_void> {
+    pub fn copy(self) -> Outcome<*mut c_void> {
         let copied = match self {
             Value::Text(None) => return Ok(std::ptr::null_mut()),
             Value::Text(Some(text)) => allocated(text.as_bytes()),
@@ -292,7 +275,7 @@ impl Value<'_> {
 
     /// # Safety
     /// NULL, or what the attribute's name asks for.
-    unsafe fn set(self, given: *const c_void) -> Outcome<()> {
+    pub unsafe fn set(self, given: *const c_void) -> Outcome<()> {
         if given.is_null() {
             return Err(missing("the attribute's value"));
         }
@@ -310,129 +293,4 @@ impl Value<'_> {
         }
         Ok(())
     }
-}
-
-/// Frees what an attribute's value was copied to.
-///
-/// # Safety
-/// NULL, or such a copy.
-unsafe fn release(value: *mut c_void) -> Outcome<()> {
-    current()?;
-    // SAFETY: the caller's promise; `free` takes NULL.
-    unsafe { free(value) };
-    Ok(())
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_handle_attr_initialize_np(raw: *mut RawHandle) -> c_int {
-    // SAFETY: grpc.h: a place for attributes.
-    enter("grpc_handle_attr_initialize_np", || unsafe { give(&*current()?, raw, HandleAttributes::default()) })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_handle_attr_destruct_np(raw: *mut RawHandle) -> c_int {
-    // SAFETY: grpc.h: attributes, here and below.
-    enter("grpc_handle_attr_destruct_np", || unsafe { current()?.handle_attributes.remove(raw) })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_handle_attr_get_np(
-    raw: *const RawHandle,
-    name: u32,
-    value: *mut *mut c_void,
-) -> c_int {
-    enter("grpc_handle_attr_get_np", || {
-        // SAFETY: grpc.h: attributes, and a place for an address, here and below.
-        let mut found = unsafe { current()?.handle_attributes.find(raw) }?;
-        // SAFETY: as above.
-        *unsafe { place(value, "the place for the value") }? = found.value(name)?.copy()?;
-        Ok(())
-    })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_handle_attr_set_np(raw: *const RawHandle, name: u32, value: *const c_void) -> c_int {
-    enter("grpc_handle_attr_set_np", || {
-        let context = current()?;
-        // SAFETY: grpc.h: attributes, and what the name asks for.
-        unsafe { context.handle_attributes.change(raw, |attributes| attributes.value(name)?.set(value)) }
-    })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_handle_attr_release_np(value: *mut c_void) -> c_int {
-    // SAFETY: grpc.h: what an attribute's value was copied to.
-    enter("grpc_handle_attr_release_np", || unsafe { release(value) })
-}
-
-/// Attributes for sessions of a handle.
-///
-/// # Safety
-/// NULL, or a place for them.
-unsafe fn give_session(context: &Context, raw: *mut RawHandle, handle: &HandleAttributes) -> Outcome<()> {
-    // SAFETY: the caller's promise.
-    let place = unsafe { place(raw, "the place for the attributes") }?;
-    *place = context.session_attributes.add(SessionAttributes::of_handle(handle));
-    Ok(())
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_session_attr_initialize_np(handle: *const RawHandle, raw: *mut RawHandle) -> c_int {
-    enter("grpc_session_attr_initialize_np", || {
-        let context = current()?;
-        // SAFETY: grpc.h: a handle, and a place for attributes, here and below.
-        let handle = unsafe { context.handles.find(handle) }?;
-        // SAFETY: as above.
-        unsafe { give_session(&context, raw, &handle.attributes) }
-    })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_session_attr_initialize_with_object_handle_np(
-    handle: *const RawHandle,
-    raw: *mut RawHandle,
-) -> c_int {
-    enter("grpc_session_attr_initialize_with_object_handle_np", || {
-        let context = current()?;
-        // SAFETY: grpc.h: a handle, and a place for attributes, here and below.
-        let handle = unsafe { context.objects.find(handle) }?;
-        // SAFETY: as above.
-        unsafe { give_session(&context, raw, &handle.attributes) }
-    })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_session_attr_destruct_np(raw: *mut RawHandle) -> c_int {
-    // SAFETY: grpc.h: attributes.
-    enter("grpc_session_attr_destruct_np", || unsafe { current()?.session_attributes.remove(raw) })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_session_attr_get_np(
-    raw: *const RawHandle,
-    name: u32,
-    value: *mut *mut c_void,
-) -> c_int {
-    enter("grpc_session_attr_get_np", || {
-        // SAFETY: grpc.h: attributes, and a place for an address, here and below.
-        let mut found = unsafe { current()?.session_attributes.find(raw) }?;
-        // SAFETY: as above.
-        *unsafe { place(value, "the place for the value") }? = found.value(name)?.copy()?;
-        Ok(())
-    })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_session_attr_set_np(raw: *const RawHandle, name: u32, value: *const c_void) -> c_int {
-    enter("grpc_session_attr_set_np", || {
-        let context = current()?;
-        // SAFETY: grpc.h: attributes, and what the name asks for.
-        unsafe { context.session_attributes.change(raw, |attributes| attributes.value(name)?.set(value)) }
-    })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_session_attr_release_np(value: *mut c_void) -> c_int {
-    // SAFETY: grpc.h: what an attribute's value was copied to.
-    enter("grpc_session_attr_release_np", || unsafe { release(value) })
 }

@@ -1,26 +1,26 @@
 //! Calls: arguments are asked for one by one, as the interface says, and the call is made or started.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::c_int;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use farcall_c::{POINTER, Prepared, TaggedValue, check_count, passing, prepare};
 use farcall_client::idl::interface::{Interface, Mode, Parameter, Shape};
-use farcall_client::{Argument, CallOptions, Destination, Error, News, Outputs, PendingCall, Routine, print_output};
+use farcall_client::{Argument, CallOptions, Destination, Error, News, Outputs, PendingCall, Routine};
 
 use crate::attributes::{ArgumentTransfer, SessionAttributes};
 use crate::code::{Code, Failure, Outcome};
 use crate::connecting::Connection;
-use crate::context::{Context, current};
-use crate::entry::{enter, place, text};
+use crate::context::Context;
 use crate::fortran::make_procedures;
-use crate::handles::{Handle, RawHandle};
+use crate::handles::Handle;
 use crate::information::{Began, Measured};
 use crate::own::Turn;
+use crate::pointers::RawHandle;
+use crate::printing::{pass_on, printing};
 use crate::sessions::Running;
 use crate::transfers::{LOOK, Watch};
-use crate::waiting::VOID;
 use crate::within;
 
 /// How often it is looked whether arguments have left that did not at once.
@@ -253,23 +253,6 @@ pub unsafe fn call(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) ->
     unsafe { places.fill(&outputs) }.map_err(|error| bound.failed(error))
 }
 
-/// Waits for the end of a call, and prints what its routine prints.
-fn printing(mut pending: PendingCall) -> farcall_client::Result<Outputs> {
-    while pass_on(&mut pending, None)? {}
-    pending.wait()
-}
-
-/// Prints what a routine printed within the time; whether there may be more.
-pub fn pass_on(pending: &mut PendingCall, wait: Option<Duration>) -> farcall_client::Result<bool> {
-    match pending.next_news(wait)? {
-        Some(News::Stdout(bytes)) => print_output(&mut std::io::stdout(), &bytes),
-        Some(News::Stderr(bytes)) => print_output(&mut std::io::stderr(), &bytes),
-        Some(News::Over) | None => return Ok(false),
-        Some(_) => {}
-    }
-    Ok(true)
-}
-
 /// Starts a session: its number.
 ///
 /// # Safety
@@ -315,91 +298,4 @@ pub unsafe fn start(wanted: &Wanted<'_>, next: impl FnMut(u32) -> TaggedValue) -
         calls_back,
         again: false,
     })
-}
-
-/// What a variadic entry wants: `struct gridrpc_request` of variadic.c.
-#[repr(C)]
-pub struct RawRequest {
-    name: *const c_char,
-    /// Below 0: not known.
-    count: c_int,
-    asynchronous: c_int,
-    function: *mut RawHandle,
-    object: *mut RawHandle,
-    /// Whether it is for a method of an object.
-    invokes: c_int,
-    method: *const c_char,
-    session: *mut c_int,
-    has_attributes: c_int,
-    attributes: *const RawHandle,
-    /// Gives the next argument of this tag.
-    fetch: unsafe extern "C" fn(tag: u32, arguments: *mut c_void, value: *mut TaggedValue),
-    arguments: *mut c_void,
-}
-
-impl RawRequest {
-    /// # Safety
-    /// As variadic.c makes it.
-    unsafe fn wanted(&self) -> Outcome<Wanted<'_>> {
-        let context = current()?;
-        // SAFETY: grpc.h: NULL or text; attributes, here and below.
-        let method = || unsafe { text(self.method, "the method's name") };
-        let method = (self.invokes != 0).then(method).transpose()?;
-        // SAFETY: as above.
-        let attributes = || unsafe { context.session_attributes.find(self.attributes) };
-        let attributes = (self.has_attributes != 0).then(attributes).transpose()?;
-        let given = if method.is_some() { self.object } else { self.function };
-        // SAFETY: grpc.h: a handle.
-        let handle = unsafe { context.handles(method.is_some()).find(given) }?;
-        let count = usize::try_from(self.count).ok();
-        Ok(Wanted {
-            context,
-            handle,
-            given,
-            method,
-            attributes,
-            count,
-            by_address: true,
-            classic: false,
-            fortran: false,
-        })
-    }
-
-    /// # Safety
-    /// Arguments as the interface says.
-    unsafe fn next(&self, tag: u32) -> TaggedValue {
-        let mut value = TaggedValue::of_pointer(std::ptr::null_mut());
-        // SAFETY: the caller's promise.
-        unsafe { (self.fetch)(tag, self.arguments, &mut value) };
-        value
-    }
-
-    /// # Safety
-    /// As grpc.h says of the entry.
-    unsafe fn act(&self) -> Outcome<()> {
-        // SAFETY: the caller's promise, here and below.
-        let next = |tag| unsafe { self.next(tag) };
-        if self.asynchronous == 0 {
-            // SAFETY: as above.
-            return unsafe { call(&self.wanted()?, next) };
-        }
-        current()?;
-        // SAFETY: as above.
-        let session = unsafe { place(self.session, "the place for the session") }?;
-        *session = VOID;
-        // SAFETY: as above.
-        *session = unsafe { start(&self.wanted()?, next) }?;
-        Ok(())
-    }
-}
-
-/// Makes or starts the call that a variadic entry wants.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn gridrpc_request(request: *const RawRequest) -> c_int {
-    // SAFETY: variadic.c: a request with the entry's name, here and below.
-    let Some(request) = (unsafe { request.as_ref() }) else { return VOID };
-    // SAFETY: as above.
-    let name = unsafe { text(request.name, "the entry's name") }.unwrap_or("gridrpc");
-    // SAFETY: as above.
-    enter(name, || unsafe { request.act() })
 }

@@ -1,10 +1,12 @@
 //! Error codes: their numbers, what they are called, and which one an error of the client is.
 
+mod number;
+
 use std::ffi::CStr;
 
 use farcall_client::{Error, ErrorKind};
 
-use crate::ninf::Number;
+pub use number::Number;
 
 /// The numbers of grpc.h.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

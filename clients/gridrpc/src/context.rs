@@ -1,15 +1,15 @@
 //! Everything between `grpc_initialize` and `grpc_finalize`.
 
-use std::ffi::{c_char, c_int};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use farcall_client::{PerProcess, keep_standard_streams};
 
 use crate::attributes::{Attributes, HandleAttributes, SessionAttributes};
 use crate::code::{Code, Failure, Outcome};
-use crate::entry::{enter, optional_text};
 use crate::handles::{Handles, Kind};
+use crate::held::Held;
 use crate::log;
 use crate::servers::Servers;
 use crate::sessions::Sessions;
@@ -65,7 +65,7 @@ pub fn current() -> Outcome<Arc<Context>> {
 }
 
 /// The configuration file to read: as given, or where the environment has one.
-fn configuration(given: Option<&str>) -> Option<PathBuf> {
+pub fn configuration(given: Option<&str>) -> Option<PathBuf> {
     let named = |text: &str| Some(text).filter(|text| !text.is_empty()).map(PathBuf::from);
     let variable = |name| std::env::var(name).ok().and_then(|text| named(&text));
     // That somebody has no file of his own is no mistake; that a named one is missing is.
@@ -73,17 +73,19 @@ fn configuration(given: Option<&str>) -> Option<PathBuf> {
     given.and_then(named).or_else(|| variable("NG_CONFIG_FILE")).or_else(home)
 }
 
-fn initialize(given: Option<&str>) -> Outcome<()> {
+/// Begins, with what a configuration file says.
+pub fn initialize(given: Option<&str>) -> Outcome<()> {
     let mut place = place().write().unwrap_or_else(PoisonError::into_inner);
     if place.is_some() {
         return Err(Failure::new(Code::AlreadyInitialized, "call grpc_finalize first"));
     }
     let context = Context::new(configuration(given).as_deref())?;
-    context.signals.handle(&context.servers.handling_signals());
+    context.signals.handle(&context.servers.handling_signals(), end_all);
     *place = Some(Arc::new(context));
     Ok(())
 }
 
+/// Ends all that was begun.
 pub fn finalize() -> Outcome<()> {
     let context = place().write().unwrap_or_else(PoisonError::into_inner).take();
     let context = context.ok_or_else(|| Failure::new(Code::NotInitialized, "call grpc_initialize first"))?;
@@ -93,26 +95,14 @@ pub fn finalize() -> Outcome<()> {
     Ok(())
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_initialize(file: *const c_char) -> c_int {
-    // SAFETY: grpc.h: NULL or text.
-    enter("grpc_initialize", || initialize(unsafe { optional_text(file, "the configuration file") }?))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn farcall_grpc_finalize() -> c_int {
-    enter("grpc_finalize", finalize)
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_config_file_read_np(file: *const c_char) -> c_int {
-    enter("grpc_config_file_read_np", || {
-        let context = current()?;
-        // SAFETY: grpc.h: NULL or text.
-        let given = unsafe { optional_text(file, "the configuration file") }?;
-        match configuration(given) {
-            Some(file) => context.servers.read_also(&file),
-            None => Err(Failure::new(Code::ConfigfileNotFound, "no file is named, and there is no $HOME/.ngconf")),
+/// Ends what the program has started, before a signal ends the program. Connections do not close in order before the program's own
+/// threads let go of them, and those may be waiting: the end of all sessions and processes is asked for first.
+fn end_all() {
+    if let Ok(context) = current() {
+        context.sessions.cancel_all();
+        for handles in [&context.objects, &context.handles] {
+            let _ = Held::release(&handles.all_held(), Some(Duration::ZERO));
         }
-    })
+    }
+    let _ = finalize();
 }

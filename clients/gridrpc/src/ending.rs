@@ -8,9 +8,6 @@ use std::time::Duration;
 
 use farcall_client::PerProcess;
 
-use crate::context;
-use crate::held::Held;
-
 /// Longest time that ending everything keeps the program.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -39,17 +36,17 @@ pub extern "C" fn on_signal(signal: c_int) {
     }
 }
 
-/// Has a thread wait for what the handler writes; whether there is one.
-pub fn begin() -> bool {
-    ENDS.get(listen).is_some()
+/// Has a thread wait for what the handler writes, and do `end_all` then; whether there is one.
+pub fn begin(end_all: fn()) -> bool {
+    ENDS.get(|| listen(end_all)).is_some()
 }
 
-fn listen() -> Option<OwnedFd> {
+fn listen(end_all: fn()) -> Option<OwnedFd> {
     let (reading, writing) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).ok()?;
     let wait = move || {
         let mut number = [0];
         while !matches!(rustix::io::read(&reading, &mut number), Ok(1)) {}
-        end(number[0].into());
+        end(number[0].into(), end_all);
     };
     std::thread::Builder::new().name("farcall-signals".to_owned()).spawn(wait).ok()?;
     PIPE.store(writing.as_raw_fd(), Ordering::Relaxed);
@@ -59,12 +56,11 @@ fn listen() -> Option<OwnedFd> {
 }
 
 /// Ends what the program has started, and then the program, as the signal would have.
-fn end(signal: c_int) -> ! {
+fn end(signal: c_int, end_all: fn()) -> ! {
     ENDING.store(true, Ordering::Relaxed);
     let (done, over) = mpsc::channel();
     let finalize = move || {
-        release();
-        let _ = context::finalize();
+        end_all();
         let _ = done.send(());
     };
     if std::thread::Builder::new().spawn(finalize).is_ok() {
@@ -77,16 +73,6 @@ fn end(signal: c_int) -> ! {
     }
     loop {
         std::thread::park();
-    }
-}
-
-/// Asks for the end of all sessions and processes. Connections do not close in order before the program's own threads let go of
-/// them, and those may be waiting.
-fn release() {
-    let Ok(context) = context::current() else { return };
-    context.sessions.cancel_all();
-    for handles in [&context.objects, &context.handles] {
-        let _ = Held::release(&handles.all_held(), Some(Duration::ZERO));
     }
 }
 

@@ -1,4 +1,4 @@
-//! The edge: panics, pointers and text between C and Rust, and the last error of each thread.
+//! The edge between C and Rust: what an entry comes to, panics among it, and the last error of each thread.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_int};
@@ -66,57 +66,4 @@ pub unsafe fn print(text: *const c_char, failure: Option<&Failure>) {
     line.push('\n');
     // That nobody takes it is no reason to fail.
     let _ = std::io::stderr().write_all(printable(&line).as_bytes());
-}
-
-/// A place for a result.
-///
-/// # Safety
-/// NULL, or a place that may be written to.
-pub unsafe fn place<'a, T>(pointer: *mut T, what: &str) -> Outcome<&'a mut T> {
-    // SAFETY: the caller's promise.
-    unsafe { pointer.as_mut() }.ok_or_else(|| missing(what))
-}
-
-/// That a pointer is NULL which must not be.
-pub fn missing(what: &str) -> Failure {
-    Failure::other(format!("{what} is NULL"))
-}
-
-/// Text that must not be NULL.
-///
-/// # Safety
-/// NULL, or NUL-terminated text that stays through `'a`.
-pub unsafe fn text<'a>(pointer: *const c_char, what: &str) -> Outcome<&'a str> {
-    // SAFETY: the caller's promise.
-    unsafe { optional_text(pointer, what) }?.ok_or_else(|| missing(what))
-}
-
-/// Text that may be NULL.
-///
-/// # Safety
-/// As for [`text`].
-pub unsafe fn optional_text<'a>(pointer: *const c_char, what: &str) -> Outcome<Option<&'a str>> {
-    if pointer.is_null() {
-        return Ok(None);
-    }
-    // SAFETY: not NULL, so it is text.
-    let text = unsafe { CStr::from_ptr(pointer) }.to_str();
-    text.map(Some).map_err(|_| Failure::other(format!("{what} is not UTF-8")))
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_error_string(code: c_int) -> *const c_char {
-    words(code).as_ptr()
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_perror_np(text: *const c_char) -> c_int {
-    // SAFETY: grpc.h: NULL or text.
-    unsafe { print(text, last().as_ref()) };
-    Code::NoError as c_int
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn farcall_grpc_last_error_get_np() -> c_int {
-    last().map_or(Code::NoError, |failure| failure.code) as c_int
 }

@@ -8,13 +8,8 @@ use farcall_c::TaggedValue;
 use farcall_client::idl::interface::{ElementType, Interface, Mode, Parameter, Shape};
 use farcall_client::{Argument, NativeFunction};
 
-use crate::calling::{Wanted, call, start};
 use crate::code::{Failure, Outcome};
-use crate::context::current;
-use crate::entry::{enter, place, text};
-use crate::handles::RawHandle;
-use crate::ninf;
-use crate::waiting::VOID;
+use crate::pointers::RawHandle;
 
 /// What is longer is no CHARACTER's length, but whatever lies behind too few arguments.
 const LENGTH_MAX: usize = 1 << 30;
@@ -22,21 +17,21 @@ const LENGTH_MAX: usize = 1 << 30;
 /// `farcall_fortran_request`.
 #[repr(C)]
 pub struct RawFortran {
-    name: *const c_char,
-    function: *mut RawHandle,
-    object: *mut RawHandle,
+    pub name: *const c_char,
+    pub function: *mut RawHandle,
+    pub object: *mut RawHandle,
     /// The program's variable of the handle: the number alone, which `grpc_get_handle` leads back to.
-    variable: *mut RawHandle,
+    pub variable: *mut RawHandle,
     /// Of an object, the method; for Ninf, the entry.
-    called: *const c_char,
+    pub called: *const c_char,
     /// NULL for a call that is waited for.
     pub session: *mut c_int,
-    words: *const *mut u8,
-    count: usize,
+    pub words: *const *mut u8,
+    pub count: usize,
     /// Lengths that come before those of the arguments.
-    before: usize,
+    pub before: usize,
     /// Of the session; NULL: the handle's.
-    attributes: *const RawHandle,
+    pub attributes: *const RawHandle,
 }
 
 /// The arguments of a call, in the order in which they are asked for.
@@ -176,64 +171,4 @@ pub unsafe fn make_procedures(interface: &Interface, values: &[TaggedValue], arg
             arguments[index] = function.map_or(Argument::Null, |function| Argument::Callback(Arc::new(function)));
         }
     }
-}
-
-/// Makes or starts a call of GridRPC.
-///
-/// # Safety
-/// As grpc_fortran.h says.
-unsafe fn call_gridrpc(request: &RawFortran) -> Outcome<()> {
-    let context = current()?;
-    // SAFETY: the caller's promise, here and below.
-    let method = match request.object.is_null() {
-        true => None,
-        // SAFETY: as above.
-        false => Some(unsafe { text(request.called, "the method's name") }?),
-    };
-    let given = if method.is_some() { request.object } else { request.function };
-    // SAFETY: as above.
-    let handle = unsafe { context.handles(method.is_some()).find(given) }?;
-    let interface = handle.routine(method)?.0.interface().clone();
-    // SAFETY: as above.
-    let passed = unsafe { request.passed(&interface) }?;
-    let attributes = match request.attributes.is_null() {
-        true => None,
-        // SAFETY: as above.
-        false => Some(unsafe { context.session_attributes.find(request.attributes) }?),
-    };
-    let (given, count) = (request.variable, None);
-    let wanted =
-        Wanted { context, handle, given, method, attributes, count, by_address: false, classic: false, fortran: true };
-    // SAFETY: as above.
-    let next = unsafe { passed.in_turn() };
-    if request.session.is_null() {
-        // SAFETY: as above.
-        return unsafe { call(&wanted, next) };
-    }
-    // SAFETY: as above.
-    let session = unsafe { place(request.session, "the place for the session") }?;
-    *session = VOID;
-    // SAFETY: as above.
-    *session = unsafe { start(&wanted, next) }?;
-    Ok(())
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_fortran(request: *const RawFortran) -> c_int {
-    // SAFETY: grpc_fortran.h: a request with the entry's name, here and below.
-    let Some(request) = (unsafe { request.as_ref() }) else { return VOID };
-    // SAFETY: as above.
-    let name = unsafe { text(request.name, "the entry's name") }.unwrap_or("GRPC_CALL");
-    // SAFETY: as above.
-    enter(name, || unsafe { call_gridrpc(request) })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_Ninf_fortran(request: *const RawFortran) -> c_int {
-    // SAFETY: grpc_fortran.h: a request with the entry's name, here and below.
-    let Some(request) = (unsafe { request.as_ref() }) else { return VOID };
-    // SAFETY: as above.
-    let name = unsafe { text(request.name, "the entry's name") }.unwrap_or("NINF_CALL");
-    // SAFETY: as above.
-    ninf::enter_fortran(name, || unsafe { ninf::call_fortran(text(request.called, "what is to be called")?, request) })
 }

@@ -8,29 +8,15 @@ use farcall_client::{Error, ErrorKind, ObjectId, Routine};
 use rustc_hash::FxHashMap;
 
 use crate::attributes::HandleAttributes;
+use crate::code::Number;
 use crate::code::{Code, Failure, Outcome, is_of_argument};
 use crate::connecting::Connection;
 use crate::debugging::attach;
 use crate::held::Held;
-use crate::ninf::Number;
 use crate::own::{Own, Turn};
+use crate::pointers::RawHandle;
 use crate::servers::{Server, Servers};
 use crate::within;
-
-/// `grpc_function_handle_t` and its kind: a number, and words that are zero.
-#[repr(C)]
-pub struct RawHandle {
-    pub id: u64,
-    reserved: [u64; 7],
-}
-
-const _: () = assert!(size_of::<RawHandle>() == 64, "grpc.h says 64 bytes");
-
-impl RawHandle {
-    pub fn new(id: u64) -> RawHandle {
-        RawHandle { id, reserved: [0; 7] }
-    }
-}
 
 /// What a handle is one of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

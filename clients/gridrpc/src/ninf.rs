@@ -7,7 +7,6 @@ mod failure;
 mod foreign;
 mod given;
 mod lookup;
-mod number;
 mod sets;
 mod settings;
 mod transactions;
@@ -19,11 +18,11 @@ use farcall_client::PerProcess;
 use rustc_hash::FxHashMap;
 
 use crate::attributes::HandleAttributes;
-use crate::code::{Code, Failure, Outcome};
+use crate::code::{Code, Failure, Number, Outcome};
 use crate::context::Context;
-use crate::handles::{Handle, Processes, RawHandle};
+use crate::handles::{Handle, Processes};
+use crate::pointers::RawHandle;
 pub use calls::{call_fortran, enter_call as enter_fortran};
-pub use number::Number;
 
 use calls::{Group, Stub};
 use entries::Entry;

@@ -13,9 +13,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::code::{Code, Failure, Outcome};
 use crate::connecting::Connection;
-use crate::handles::{Handle, RawHandle};
+use crate::handles::Handle;
 use crate::information::Measured;
 use crate::own::Turn;
+use crate::pointers::RawHandle;
 use crate::progress;
 use crate::transfers::Watch;
 use collecting::Spent;

@@ -3,10 +3,7 @@
 use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::code::Outcome;
-use crate::context::current;
 use crate::ending;
-use crate::entry::enter;
 
 /// The signals that are handled.
 #[derive(Default)]
@@ -15,6 +12,8 @@ pub struct Signals {
     before: Mutex<Vec<(c_int, libc::sigaction)>>,
     /// Those that end what the program has started.
     ending: Mutex<Vec<c_int>>,
+    /// What these do first.
+    end_all: Mutex<Option<fn()>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -23,7 +22,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Signals {
     /// Puts a handler in place.
-    fn set(&self, signal: c_int, handler: libc::sighandler_t) -> std::io::Result<()> {
+    pub fn set(&self, signal: c_int, handler: libc::sighandler_t) -> std::io::Result<()> {
         let mut before = lock(&self.before);
         // SAFETY: all zero is a value of the struct: no flags, an empty mask.
         let mut wanted: libc::sigaction = unsafe { std::mem::zeroed() };
@@ -37,7 +36,7 @@ impl Signals {
     }
 
     /// Takes the program's handler off again: what was there before counts.
-    fn unset(&self, signal: c_int) -> std::io::Result<()> {
+    pub fn unset(&self, signal: c_int) -> std::io::Result<()> {
         let mut all = lock(&self.before);
         let Some(place) = all.iter().position(|(known, _)| *known == signal) else {
             return disposition(signal).map(drop).ok_or_else(std::io::Error::last_os_error);
@@ -52,8 +51,9 @@ impl Signals {
         Ok(())
     }
 
-    /// Has these end what the program has started before they end the program: those that end it at once, and no others.
-    pub fn handle(&self, signals: &[c_int]) {
+    /// Has these do `end_all` before they end the program: those that end it at once, and no others.
+    pub fn handle(&self, signals: &[c_int], end_all: fn()) {
+        *lock(&self.end_all) = Some(end_all);
         *lock(&self.ending) = signals.to_vec();
         self.end_first(signals);
     }
@@ -61,7 +61,8 @@ impl Signals {
     fn end_first(&self, signals: &[c_int]) {
         let ends_it = |signal: &c_int| disposition(*signal) == Some(libc::SIG_DFL);
         let ours: Vec<c_int> = signals.iter().copied().filter(ends_it).collect();
-        if ours.is_empty() || !ending::begin() {
+        let end_all = *lock(&self.end_all);
+        if ours.is_empty() || !end_all.is_some_and(ending::begin) {
             return;
         }
         for signal in ours {
@@ -94,18 +95,4 @@ fn act(signal: c_int, wanted: &libc::sigaction) -> std::io::Result<libc::sigacti
     // SAFETY: both structs are ours; the handler is the program's own, or was in place.
     let status = unsafe { libc::sigaction(signal, wanted, &mut before) };
     if status == 0 { Ok(before) } else { Err(std::io::Error::last_os_error()) }
-}
-
-fn set(signal: c_int, handler: Option<extern "C" fn(c_int)>) -> Outcome<()> {
-    let context = current()?;
-    let set = match handler {
-        Some(handler) => context.signals.set(signal, handler as libc::sighandler_t),
-        None => context.signals.unset(signal),
-    };
-    set.map_err(|error| crate::code::Failure::other(format!("signal {signal}: {error}")))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn farcall_grpc_signal_handler_set_np(signal: c_int, handler: Option<extern "C" fn(c_int)>) -> c_int {
-    enter("grpc_signal_handler_set_np", || set(signal, handler))
 }

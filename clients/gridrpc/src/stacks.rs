@@ -1,11 +1,11 @@
 //! Stacks of arguments: every element is an address.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 use std::sync::{Mutex, PoisonError};
 
 use crate::code::{Failure, Outcome};
 use crate::context::current;
-use crate::entry::{enter, enter_or_minus_one, missing, place};
+use crate::pointers::missing;
 
 /// A stack of more than this is a mistake.
 const MAX: usize = 1 << 20;
@@ -16,7 +16,8 @@ pub struct Stack {
     arguments: Mutex<Vec<*mut c_void>>,
 }
 
-fn create(max: usize) -> Outcome<*mut Stack> {
+/// An empty one.
+pub fn create(max: usize) -> Outcome<*mut Stack> {
     current()?;
     if max > MAX {
         return Err(Failure::other(format!("a stack of {max} arguments: at most {MAX} are possible")));
@@ -34,7 +35,7 @@ unsafe fn of<'a>(stack: *const Stack) -> Outcome<&'a Stack> {
 
 /// # Safety
 /// NULL, or a stack.
-unsafe fn push(stack: *const Stack, argument: *mut c_void) -> Outcome<()> {
+pub unsafe fn push(stack: *const Stack, argument: *mut c_void) -> Outcome<()> {
     // SAFETY: the caller's promise.
     let stack = unsafe { of(stack) }?;
     let mut arguments = stack.arguments.lock().unwrap_or_else(PoisonError::into_inner);
@@ -47,7 +48,7 @@ unsafe fn push(stack: *const Stack, argument: *mut c_void) -> Outcome<()> {
 
 /// # Safety
 /// NULL, or a stack.
-unsafe fn pop(stack: *const Stack) -> Outcome<*mut c_void> {
+pub unsafe fn pop(stack: *const Stack) -> Outcome<*mut c_void> {
     // SAFETY: the caller's promise.
     let last = unsafe { of(stack) }?.arguments.lock().unwrap_or_else(PoisonError::into_inner).pop();
     last.ok_or_else(|| Failure::other("the stack is empty"))
@@ -55,7 +56,7 @@ unsafe fn pop(stack: *const Stack) -> Outcome<*mut c_void> {
 
 /// # Safety
 /// NULL, or a stack that the caller gives up.
-unsafe fn destruct(stack: *mut Stack) -> Outcome<()> {
+pub unsafe fn destruct(stack: *mut Stack) -> Outcome<()> {
     // SAFETY: the caller's promise, here and below.
     unsafe { of(stack) }?;
     // SAFETY: as above; not NULL.
@@ -70,71 +71,4 @@ unsafe fn destruct(stack: *mut Stack) -> Outcome<()> {
 pub unsafe fn elements(stack: *const Stack) -> Outcome<Vec<*mut c_void>> {
     // SAFETY: the caller's promise.
     Ok(unsafe { of(stack) }?.arguments.lock().unwrap_or_else(PoisonError::into_inner).clone())
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn farcall_grpc_arg_stack_new(max: c_int) -> *mut Stack {
-    let mut made = std::ptr::null_mut();
-    enter("grpc_arg_stack_new", || {
-        let max = usize::try_from(max).map_err(|_| Failure::other(format!("a stack of {max} arguments")))?;
-        made = create(max)?;
-        Ok(())
-    });
-    made
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn farcall_grpc_stack_create(max: usize) -> *mut Stack {
-    let mut made = std::ptr::null_mut();
-    enter("grpc_stack_create", || {
-        made = create(max)?;
-        Ok(())
-    });
-    made
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_arg_stack_push_arg(stack: *const Stack, argument: *mut c_void) -> c_int {
-    // SAFETY: grpc.h: a stack.
-    enter_or_minus_one("grpc_arg_stack_push_arg", || unsafe { push(stack, argument) })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_stack_push(stack: *const Stack, argument: *mut c_void) -> c_int {
-    // SAFETY: grpc.h: a stack.
-    enter("grpc_stack_push", || unsafe { push(stack, argument) })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_arg_stack_pop_arg(stack: *const Stack) -> *mut c_void {
-    let mut last = std::ptr::null_mut();
-    enter("grpc_arg_stack_pop_arg", || {
-        // SAFETY: grpc.h: a stack.
-        last = unsafe { pop(stack) }?;
-        Ok(())
-    });
-    last
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_stack_pop(stack: *const Stack, argument: *mut *mut c_void) -> c_int {
-    enter("grpc_stack_pop", || {
-        // SAFETY: grpc.h: a place for an address, and a stack, here and below.
-        let place = unsafe { place(argument, "the place for the argument") }?;
-        // SAFETY: as above.
-        *place = unsafe { pop(stack) }?;
-        Ok(())
-    })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_arg_stack_destruct(stack: *mut Stack) -> c_int {
-    // SAFETY: grpc.h: a stack that the caller gives up.
-    enter_or_minus_one("grpc_arg_stack_destruct", || unsafe { destruct(stack) })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn farcall_grpc_stack_destruct(stack: *mut Stack) -> c_int {
-    // SAFETY: grpc.h: a stack that the caller gives up.
-    enter("grpc_stack_destruct", || unsafe { destruct(stack) })
 }

@@ -8,11 +8,11 @@ use farcall_c::{TaggedValue, passing};
 use farcall_client::idl::interface::Shape;
 
 use crate::calling::{Wanted, call, start};
-use crate::code::{Failure, Outcome};
-use crate::entry::{place, text};
+use crate::code::{Failure, Number, Outcome};
 use crate::fortran::RawFortran;
 use crate::handles::Handle;
 use crate::held::Held;
+use crate::pointers::{place, text};
 
 use super::any::Any;
 use super::entries::Entry;
@@ -20,7 +20,7 @@ use super::failure::{OK, enter, enter_or};
 use super::lookup::write_types;
 use super::transactions::{self, Recorded};
 use super::waiting::wait_for_all;
-use super::{Number, lock, ninf};
+use super::{lock, ninf};
 
 /// `Ninf_stub_t` and `Ninf_executable_t`: a function that was looked up.
 pub struct Stub {

@@ -1,9 +1,8 @@
 //! Entries: the names of functions, with or without a server before them.
 
-use crate::code::{Code, Failure, Outcome};
+use crate::code::{Code, Failure, Number, Outcome};
 
-use super::Number;
-use super::settings::Settings;
+use super::settings::{Settings, host_and_port};
 
 /// A function, and where it is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -54,15 +53,6 @@ impl Entry {
         let (host, port) = settings.server();
         Entry { host, port, ..self }
     }
-}
-
-/// `HOST`, with 0, or `HOST:PORT`.
-pub fn host_and_port(place: &str) -> Option<(String, u16)> {
-    let (host, port) = match place.rsplit_once(':') {
-        Some((host, port)) => (host, port.parse().ok()?),
-        None => (place, 0),
-    };
-    (!host.is_empty()).then(|| (host.to_owned(), port))
 }
 
 #[cfg(test)]

@@ -3,10 +3,8 @@
 use std::cell::Cell;
 use std::ffi::{c_char, c_int};
 
-use crate::code::{Code, Outcome};
+use crate::code::{Code, Number, Outcome};
 use crate::entry::{self, last, print};
-
-use super::Number;
 
 /// `NINF_ERROR`.
 pub const ERROR: c_int = -1;

@@ -9,14 +9,14 @@ use farcall_client::Routine;
 use farcall_client::idl::element::element_bytes;
 use farcall_client::idl::interface::{Interface, Mode, Parameter, Shape};
 
-use crate::code::{Failure, Outcome};
-use crate::entry::{missing, text};
+use crate::code::{Failure, Number, Outcome};
 use crate::handles::Handle;
+use crate::pointers::{missing, text};
 
 use super::calls::call_values;
 use super::failure::{OK, enter};
 use super::lookup::{FILENAME, STRING, type_of};
-use super::{Number, lock, ninf, transactions};
+use super::{lock, ninf, transactions};
 
 /// `ninf_cim_get`: writes elements of an object.
 type Get = unsafe extern "C" fn(object: *mut c_void, kind: c_int, count: c_long, elements: *mut c_void) -> c_int;

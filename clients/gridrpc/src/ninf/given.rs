@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex};
 
 use rustc_hash::FxHashMap;
 
-use crate::code::{Failure, Outcome};
-use crate::entry::missing;
+use crate::code::{Failure, Number, Outcome};
+use crate::pointers::missing;
 
-use super::{Number, lock};
+use super::lock;
 
 /// Objects of callers by their addresses.
 pub struct Given<T>(Mutex<FxHashMap<usize, Arc<T>>>);

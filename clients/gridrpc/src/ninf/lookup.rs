@@ -7,7 +7,7 @@ use farcall_client::Routine;
 use farcall_client::idl::interface::{ElementType, Interface, Parameter, Shape};
 
 use crate::code::{Code, Failure, Outcome};
-use crate::entry::optional_text;
+use crate::pointers::optional_text;
 
 use super::entries::Entry;
 use super::failure::enter;

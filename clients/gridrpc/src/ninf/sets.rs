@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use crate::entry::missing;
+use crate::pointers::missing;
 use crate::waiting::VOID;
 
 use super::failure::enter_or;

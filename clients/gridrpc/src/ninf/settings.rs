@@ -2,12 +2,11 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
-use crate::code::{Failure, Outcome};
-use crate::entry::optional_text;
+use crate::code::{Failure, Number, Outcome};
+use crate::pointers::optional_text;
 
-use super::entries::host_and_port;
 use super::failure::enter;
-use super::{Number, lock, ninf};
+use super::{lock, ninf};
 
 /// More hosts than this in a map are a mistake.
 const HOSTS_MAX: usize = 1 << 16;
@@ -46,6 +45,15 @@ impl Settings {
 
 fn port(text: &str) -> Outcome<u16> {
     text.trim().parse().map_err(|_| Failure::other(format!("{text:?} is no port")))
+}
+
+/// `HOST`, with 0, or `HOST:PORT`.
+pub fn host_and_port(place: &str) -> Option<(String, u16)> {
+    let (host, port) = match place.rsplit_once(':') {
+        Some((host, port)) => (host, port.parse().ok()?),
+        None => (place, 0),
+    };
+    (!host.is_empty()).then(|| (host.to_owned(), port))
 }
 
 /// A host, or an address as it is; `HOST:PORT` is both at once, and the port of its own counts.

@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex};
 use farcall_c::{Span, TaggedValue, spans};
 
 use crate::calling::{Wanted, start};
-use crate::code::{Code, Failure, Outcome};
+use crate::code::{Code, Failure, Number, Outcome};
 use crate::handles::Handle;
 
 use super::failure::{OK, enter};
 use super::waiting::wait_for_one;
-use super::{Number, lock, ninf};
+use super::{lock, ninf};
 
 /// More calls than this in one transaction are a mistake: each is compared with all before it.
 const CALLS_MAX: usize = 10_000;

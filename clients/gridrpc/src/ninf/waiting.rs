@@ -4,13 +4,13 @@ use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
 use std::time::Duration;
 
-use crate::code::{Code, Failure, Outcome};
+use crate::code::{Code, Failure, Number, Outcome};
 use crate::information::Measured;
 use crate::sessions::{Stage, Table};
 use crate::waiting::{Remaining, VOID, any_ended, set};
 
 use super::failure::{OK, enter, enter_or};
-use super::{Number, lock, ninf};
+use super::{lock, ninf};
 
 /// Waits for all of these; the first failure.
 pub fn wait_for_all(sessions: &[c_int]) -> Outcome<()> {

@@ -8,10 +8,10 @@ use farcall_c::Places;
 use farcall_client::{CallTimes, CallbackTimes, CompressedArray, Outputs, PendingCall};
 
 use super::{LAST_WORD, Number, Running, Sessions, Table};
-use crate::calling::pass_on;
 use crate::code::{Code, Failure};
 use crate::connecting::Connection;
 use crate::handles::Handle;
+use crate::printing::pass_on;
 
 thread_local! {
     /// Which session of which [`Sessions`] this thread was made for, to run functions of the program.

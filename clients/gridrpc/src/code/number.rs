@@ -2,7 +2,7 @@
 
 use farcall_client::{Error, ErrorKind};
 
-use crate::code::Code;
+use super::Code;
 
 /// The numbers of ninf.h: those that are ever returned. Up to 33 they are those of Ninf 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,13 +1,16 @@
-//! The entries that make, ask and destruct handles: the same for functions and objects.
+//! Handles, as C makes, asks and destructs them: the same for functions and objects.
 
 use std::ffi::{c_char, c_int};
 
-use crate::attributes::{HandleAttributes, give};
+use crate::attributes::HandleAttributes;
 use crate::code::{Code, Failure, Outcome};
 use crate::context::{Context, current};
-use crate::entry::{enter, missing, optional_text, print, text};
-use crate::handles::{Handles, Kind, Processes, RawHandle};
+use crate::entry::{enter, print};
+use crate::handles::{Handles, Kind, Processes};
 use crate::held::Held;
+use crate::pointers::{RawHandle, missing, optional_text, text};
+
+use super::attributes::give;
 
 /// More handles than this at once are a mistake.
 const COUNT_MAX: usize = 1 << 20;

@@ -7,8 +7,8 @@ use farcall_c::TaggedValue;
 use crate::calling::{Wanted, call, start};
 use crate::code::Outcome;
 use crate::context::current;
-use crate::entry::{enter, enter_or_minus_one, place, text};
-use crate::handles::RawHandle;
+use crate::entry::{enter, enter_or_minus_one};
+use crate::pointers::{RawHandle, place, text};
 use crate::stacks::{Stack, elements};
 use crate::waiting::VOID;
 
