@@ -1,14 +1,11 @@
 //! From the text of an IDL file to its running code: preprocessor, compiler of the language, builder, call.
-#![allow(clippy::unwrap_used)]
-
-mod fixture;
 
 use std::process::Command;
 
+use crate::fixture::*;
 use farcall_executable::build::{BuildOptions, build, entry_name, preprocess};
 use farcall_executable::library::{Libraries, needs_link};
 use farcall_idl::interface::*;
-use fixture::*;
 
 /// Stands for `libfarcall.so`: calls each routine with a vector of four and prints it.
 const STUB: &str = r#"

@@ -1,15 +1,12 @@
 //! Calls real C code: every type by value and by reference, results, registers and stack, texts, structs.
-#![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
-
-mod fixture;
 
 use std::ffi::CStr;
 
+use crate::fixture::*;
 use farcall_base::ErrorKind;
 use farcall_executable::library::Libraries;
 use farcall_idl::interface::*;
 use farcall_native::invoke::{Prepared, Slot, invoke};
-use fixture::*;
 
 /// One element type, its C name, and a value whose every byte matters.
 macro_rules! for_each_type {

@@ -1,13 +1,10 @@
 //! Calls real Fortran code as gfortran compiles it: references, hidden lengths, function results.
-#![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
 
-mod fixture;
-
+use crate::fixture::*;
 use farcall_base::ErrorKind;
 use farcall_executable::library::Libraries;
 use farcall_idl::interface::*;
 use farcall_native::invoke::{Prepared, Slot};
-use fixture::*;
 
 const FORTRAN: Language = Language::Fortran;
 

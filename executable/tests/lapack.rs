@@ -1,13 +1,10 @@
 //! Calls the machine's own BLAS and LAPACK, where it has them, as a published module would.
-#![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
-
-mod fixture;
 
 use std::path::Path;
 
+use crate::fixture::*;
 use farcall_executable::library::Libraries;
 use farcall_idl::interface::*;
-use fixture::*;
 
 /// Runs a test against each library that the machine has.
 fn with_each(names: &[&str], test: impl Fn(&Libraries)) {

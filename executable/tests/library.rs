@@ -1,16 +1,13 @@
 //! Opens real shared libraries: every spelling, order of search, libraries that need one another, and each failure.
-#![allow(clippy::unwrap_used)]
-
-mod fixture;
 
 use std::path::Path;
 use std::process::Command;
 
+use crate::fixture::*;
 use farcall_base::{Error, ErrorKind};
 use farcall_executable::library::{Libraries, library_names, needs_link};
 use farcall_executable::serve::check_module;
 use farcall_idl::interface::*;
-use fixture::*;
 
 fn open(texts: &[&str], base: &Path) -> Result<Libraries, Error> {
     Libraries::open(&texts.iter().map(|text| text.to_string()).collect::<Vec<_>>(), base)

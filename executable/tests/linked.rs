@@ -1,16 +1,13 @@
 //! Builds executables with the machine's compilers and calls what is in them, through a stub of `libfarcall.so`.
-#![allow(clippy::unwrap_used, clippy::undocumented_unsafe_blocks)]
-
-mod fixture;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Barrier;
 
+use crate::fixture::*;
 use farcall_base::{Error, ErrorKind};
 use farcall_executable::build::{BuildOptions, Built, build, entry_name};
 use farcall_idl::interface::*;
-use fixture::*;
 
 /// Stands for `libfarcall.so`: calls the entry that the first argument names, and lists all without one.
 const STUB: &str = r#"
@@ -256,7 +253,7 @@ fn errors_point_into_the_idl_file() {
     assert!(text.contains("module.idl:43"), "{text}");
     assert!(text.contains("undeclared") && text.contains("cc -O2"), "{text}");
     // Warnings of a build that succeeds are kept for the one who serves it.
-    let module = fixture::module(vec![c_body("g", " int i = strlen(n); x[0] = i; (void)x; ")]);
+    let module = crate::fixture::module(vec![c_body("g", " int i = strlen(n); x[0] = i; (void)x; ")]);
     let warned = site.build(&module).unwrap();
     assert!(warned.warnings.contains("module.idl:1"), "{}", warned.warnings);
 }

@@ -1,7 +1,5 @@
 //! Who may connect: this user over the Unix socket, whoever can read the token file over TCP, nobody from afar.
 
-#![allow(clippy::unwrap_used)]
-
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -190,7 +188,7 @@ fn another_user_is_refused() {
     std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     let mut stranger = Command::new("setpriv");
     stranger.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]).arg(program);
-    stranger.args(["as_another_user", "--exact", "--nocapture"]).env("FARCALL_TEST_ADDRESS", server.address());
+    stranger.args(["access::as_another_user", "--exact", "--nocapture"]).env("FARCALL_TEST_ADDRESS", server.address());
     let output = stranger.current_dir("/").output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));

@@ -1,8 +1,6 @@
 //! No false alarm: what is slow, long or large is not taken for lost by a heartbeat of a second. Connections are not made again
 //! here, so that a single alarm ends the call.
 
-#![allow(clippy::unwrap_used)]
-
 use std::path::Path;
 use std::time::{Duration, Instant};
 

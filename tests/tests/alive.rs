@@ -1,7 +1,5 @@
 //! A server that runs is told what to serve, and when to end; no call is lost by either.
 
-#![allow(clippy::unwrap_used)]
-
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

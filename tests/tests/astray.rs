@@ -1,7 +1,5 @@
 //! Routines that fork, close what is not theirs, or spoke in an earlier call: what the caller hears is true.
 
-#![allow(clippy::unwrap_used)]
-
 use std::path::PathBuf;
 use std::process::Command;
 

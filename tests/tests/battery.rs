@@ -1,14 +1,10 @@
 //! The happy paths: one battery, run over each transport, with the generic host and with linked executables.
 
-#![allow(clippy::unwrap_used)]
-
-mod battery {
-    pub mod arrays;
-    pub mod files;
-    pub mod shapes;
-    pub mod traffic;
-    pub mod values;
-}
+mod arrays;
+mod files;
+mod shapes;
+mod traffic;
+mod values;
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -92,11 +88,11 @@ macro_rules! in_all_settings {
     };
     (@ $name:ident $setting:ident $($room:ident::$test:ident)*) => {
         mod $name {
-            use super::{Setting, battery};
+            use super::Setting;
             $(
                 #[test]
                 fn $test() {
-                    battery::$room::$test(Setting::$setting);
+                    super::$room::$test(Setting::$setting);
                 }
             )*
         }

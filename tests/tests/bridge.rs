@@ -1,14 +1,6 @@
 //! Routines in jobs whose hosts reach no server: their bytes pass the launcher's standard streams.
 
-#![allow(clippy::unwrap_used)]
-
-#[path = "ssh/far.rs"]
-#[allow(dead_code)]
-mod far;
-#[path = "bridge/site.rs"]
-#[allow(dead_code)]
-mod site;
-#[path = "bridge/slurm.rs"]
+pub mod site;
 mod slurm;
 
 use std::sync::Arc;
@@ -18,8 +10,9 @@ use farcall_client::idl::interface::Order;
 use farcall_client::{Array, CallOptions, ErrorKind, HoldOptions, News};
 use farcall_tests::{alive, eventually, program, rest_of_output, told_and_missed};
 
-use far::Far;
 use rustix::process::Signal;
+
+use crate::ssh::far::{self, Far};
 use site::{PATIENCE, Site, kill, signal};
 
 const LOCAL: &str = "launchers.local = { dial = \"stdio\", idle_seconds = 2 }";

@@ -1,8 +1,6 @@
 //! Routines that call functions of their callers: whatever they pass, from any thread, as deep as calls stand in one another;
 //! and what becomes of the call when one of the three ends fails meanwhile.
 
-#![allow(clippy::unwrap_used)]
-
 use std::io::BufRead;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -404,7 +402,7 @@ fn clients_that_are_killed_inside_callbacks(transport: Transport) {
     let before = (server.descriptors(), server.mappings());
     for _ in 0..4 {
         let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-        command.args(["as_a_client_inside_its_callback", "--exact", "--nocapture"]);
+        command.args(["callbacks::as_a_client_inside_its_callback", "--exact", "--nocapture"]);
         command.env("FARCALL_TEST_ADDRESS", server.address());
         if let Some(token) = server.token() {
             command.env("FARCALL_TEST_TOKEN", token);

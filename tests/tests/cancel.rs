@@ -1,7 +1,5 @@
 //! Routines that ask whether their call was cancelled, and say how far they are; and those that do not ask.
 
-#![allow(clippy::unwrap_used)]
-
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 

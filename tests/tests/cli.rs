@@ -1,20 +1,11 @@
 //! The shell's side: what `farcall ls | show | call | check` print, and what they exit with.
 
-#![allow(clippy::unwrap_used)]
-
-#[path = "cli/calls.rs"]
 mod calls;
-#[path = "cli/checks.rs"]
 mod checks;
-#[path = "cli/edges.rs"]
 mod edges;
-#[path = "cli/foreign.rs"]
 mod foreign;
-#[path = "cli/lists.rs"]
 mod lists;
-#[path = "cli/terminal.rs"]
 mod terminal;
-#[path = "cli/trouble.rs"]
 mod trouble;
 
 use std::path::Path;

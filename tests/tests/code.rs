@@ -1,7 +1,5 @@
 //! Where a routine's code may come from: the interface file itself, objects, and Fortran.
 
-#![allow(clippy::unwrap_used)]
-
 use farcall_client::idl::interface::Order;
 use farcall_client::{Argument, Array, Output, Outputs};
 use farcall_tests::{Directory, Server, Transport, fortran, has_fortran, inline};

@@ -1,7 +1,5 @@
 //! Servers for others and servers of their owner's own: what compilers of published code reach, and who is the owner.
 
-#![allow(clippy::unwrap_used)]
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -3,8 +3,6 @@
 //! The client counts what passes through its link's buffer. The server is watched from outside: moving bytes by system
 //! calls costs time in the kernel, copying them in user space costs time there, and the two are told apart by /proc.
 
-#![allow(clippy::unwrap_used)]
-
 use farcall_client::{Argument, ArrayMut, CallOptions, Destination};
 use farcall_tests::{Server, Transport, battery};
 

@@ -1,7 +1,5 @@
 //! A server that is full refuses clearly, and no user sees what others left behind.
 
-#![allow(clippy::unwrap_used)]
-
 use std::io::{ErrorKind as IoErrorKind, Read};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;

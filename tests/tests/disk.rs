@@ -1,8 +1,6 @@
 //! Disks that are full: of routines' scratch files and files of calls, of the server's log and token, and of the memory
 //! that arguments lie in. Each costs at most the call that needed the room.
 
-#![allow(clippy::unwrap_used)]
-
 use std::path::PathBuf;
 use std::process::Command;
 

@@ -1,7 +1,5 @@
 //! Files whose calls go wrong: nothing of the caller's is harmed, nothing is left on the server, and he is told why.
 
-#![allow(clippy::unwrap_used)]
-
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,16 +1,12 @@
 //! Peers that break the rules, by hand and on purpose: each gets a Goodbye with the reason or a closed connection, and
 //! the server serves on as if nothing had happened.
 
-#![allow(clippy::unwrap_used)]
-
-mod hostile {
-    pub mod compressed;
-    pub mod executables;
-    pub mod replays;
-    pub mod sharing;
-    pub mod sizes;
-    pub mod stalls;
-}
+mod compressed;
+mod executables;
+mod replays;
+mod sharing;
+mod sizes;
+mod stalls;
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -307,7 +303,7 @@ fn calls_that_do_not_fit_are_answered_and_the_connection_lives(transport: Transp
         assert_eq!(error.kind(), kind, "{case}: {error}");
         abandon(&mut raw, &open);
     }
-    let mut raw = hostile::sizes::are_refused(&server, raw, &reply);
+    let mut raw = sizes::are_refused(&server, raw, &reply);
     // And the right one, by the same connection.
     let call =
         open(&reply, vec![long(2), Argument::Inline([1.5_f64, 2.5].iter().flat_map(|x| x.to_ne_bytes()).collect())]);
@@ -579,7 +575,7 @@ fn clients_that_are_killed(transport: Transport) {
     let before = (server.descriptors(), server.mappings());
     for delay in [0, 3, 10, 30, 50, 80] {
         let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-        command.args(["as_a_client_that_is_killed", "--exact", "--nocapture"]);
+        command.args(["hostile::as_a_client_that_is_killed", "--exact", "--nocapture"]);
         command.env("FARCALL_TEST_ADDRESS", server.address());
         // None of its calls waits for it to come back, with memory of theirs.
         command.env("FARCALL_RECONNECT", "0");

@@ -1,18 +1,12 @@
 //! Routines that run in jobs: the launcher for this host starts their programs, which dial back over TLS as from another one.
 
-#![allow(clippy::unwrap_used)]
-
-#[path = "bridge/site.rs"]
-#[allow(dead_code)]
-mod site;
-
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use farcall_client::{Array, CallOptions, ErrorKind, HoldOptions, Order};
 use farcall_tests::{Directory, Server, Transport, alive, eventually, rest_of_output, told_and_missed};
 
-use site::{PATIENCE, Site, kill};
+use crate::bridge::site::{PATIENCE, Site, kill};
 
 const LOCAL: &str = "launchers.local = { dial = \"tls\", reached_at = [\"localhost\"], idle_seconds = 2 }";
 

@@ -1,10 +1,6 @@
 //! Calls in two phases: submitted by one process, fetched by another, whatever becomes of the first and of the server.
 
-#![allow(clippy::unwrap_used)]
-
-mod kept {
-    pub mod restarts;
-}
+mod restarts;
 
 use std::path::Path;
 use std::sync::Arc;

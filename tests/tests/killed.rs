@@ -1,8 +1,6 @@
 //! Executables that are killed at random, while calls wait at them, run in them and come back from them: every call returns
 //! its right result or its reported failure, and none runs twice unless it may.
 
-#![allow(clippy::unwrap_used)]
-
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -1,7 +1,5 @@
 //! The machine's LAPACK, called through every part of the house.
 
-#![allow(clippy::unwrap_used)]
-
 use farcall_client::{Argument, Array, ErrorKind};
 use farcall_tests::{client, server};
 

@@ -1,7 +1,5 @@
 //! Routines that take more than they are given: each is held, its caller is told, and the server serves on.
 
-#![allow(clippy::unwrap_used)]
-
 use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 use std::time::{Duration, Instant};

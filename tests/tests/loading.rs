@@ -1,8 +1,6 @@
 //! What a library does when it is opened, and a Python file when it is run, is done before it is published: under the rules
 //! of its module, in bounded time, and only as long as somebody waits for it.
 
-#![allow(clippy::unwrap_used)]
-
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

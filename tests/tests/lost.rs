@@ -1,8 +1,6 @@
 //! Peers that are gone without a word: a server that is killed or stopped in the middle of a call. Its clients
 //! notice in time, and go on with another.
 
-#![allow(clippy::unwrap_used)]
-
 use std::time::{Duration, Instant};
 
 use farcall_base::ErrorKind;

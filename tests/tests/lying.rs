@@ -1,7 +1,5 @@
 //! Servers that break the rules: their clients hear what was wrong, hang up, and have lost nothing else.
 
-#![allow(clippy::unwrap_used)]
-
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;

@@ -3,8 +3,6 @@
 //! tests/routines/ranks.idl has what they call. Processes are looked for by a mark in the server's environment, which all
 //! that come from it inherit: what is left behind is seen whoever its parent is.
 
-#![allow(clippy::unwrap_used)]
-
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixListener;
 use std::process::Command;

@@ -1,7 +1,5 @@
 //! Routines that call others through their own server.
 
-#![allow(clippy::unwrap_used)]
-
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 

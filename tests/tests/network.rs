@@ -1,7 +1,5 @@
 //! A server on a network: who has a certificate of its authority gets in, and nobody else gets anywhere.
 
-#![allow(clippy::unwrap_used)]
-
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};

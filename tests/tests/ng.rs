@@ -1,7 +1,5 @@
 //! A tree written for Ninf-G: interface files, Makefiles with `$NG_DIR`, stub executables, and what goes wrong with them.
 
-#![allow(clippy::unwrap_used)]
-
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

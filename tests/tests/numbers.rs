@@ -1,7 +1,5 @@
 //! Numbers that strangers, files, callers and containers give: none costs more than it may, and nobody else pays for it.
 
-#![allow(clippy::unwrap_used)]
-
 use std::io::{ErrorKind as IoErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,5 @@
 //! Objects and arrays of function handles, from a client to processes of their own, and all the ways in which they end.
 
-#![allow(clippy::unwrap_used)]
-
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;

@@ -1,7 +1,5 @@
 //! What routines print reaches those who want it while they run: all of it, in order, and nobody else.
 
-#![allow(clippy::unwrap_used)]
-
 use std::time::Duration;
 
 use farcall_client::{CallOptions, Client, ErrorKind, News, PendingCall};

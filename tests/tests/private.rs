@@ -1,7 +1,5 @@
 //! Servers that programs start for themselves: nothing stays of them, even when they are killed.
 
-#![allow(clippy::unwrap_used)]
-
 use std::path::{Path, PathBuf};
 
 use farcall_tests::{Directory, Server, battery};

@@ -1,7 +1,5 @@
 //! Who publishes against the server, its user's files, its other modules and their publishers.
 
-#![allow(clippy::unwrap_used)]
-
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

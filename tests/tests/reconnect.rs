@@ -1,7 +1,5 @@
 //! Connections that are cut while calls are under way: they are made again, and no call is lost or runs twice.
 
-#![allow(clippy::unwrap_used)]
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -1,7 +1,5 @@
 //! What does not fit is refused, with what, where and the fix: arguments, names, and files that cannot be served.
 
-#![allow(clippy::unwrap_used)]
-
 use std::path::Path;
 use std::process::Output;
 

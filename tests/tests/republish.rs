@@ -1,7 +1,5 @@
 //! A module that is published again, or withdrawn, while clients call it: whoever knows of that gets what is new.
 
-#![allow(clippy::unwrap_used)]
-
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;

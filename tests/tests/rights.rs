@@ -1,7 +1,5 @@
 //! Who may do what is a table, and what was done is a log.
 
-#![allow(clippy::unwrap_used)]
-
 use std::io::Write;
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;

@@ -1,12 +1,7 @@
 //! Servers on hosts that are reached by `ssh`: the real one over loopback, and one that does what tests want.
 
-#![allow(clippy::unwrap_used)]
-
-#[path = "ssh/far.rs"]
-mod far;
-#[path = "ssh/faults.rs"]
+pub mod far;
 mod faults;
-#[path = "ssh/nodes.rs"]
 mod nodes;
 
 use std::path::Path;

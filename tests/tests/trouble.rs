@@ -1,7 +1,5 @@
 //! Routines that crash, exit, loop or shout: each is reported as what it was, and harms nobody else.
 
-#![allow(clippy::unwrap_used)]
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

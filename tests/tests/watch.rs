@@ -1,7 +1,5 @@
 //! What whoever runs a server sees of it: `farcall top` and the metrics.
 
-#![allow(clippy::unwrap_used)]
-
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Output;

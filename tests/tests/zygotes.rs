@@ -1,7 +1,5 @@
 //! Executables are forked from a process that has loaded their module; they are none the worse for it.
 
-#![allow(clippy::unwrap_used)]
-
 use std::path::PathBuf;
 use std::process::Command;
 

@@ -1,8 +1,6 @@
 //! Canonical encoding: round trip, hostile bytes with their reasons, fuzz, contract hash.
-#![allow(clippy::unwrap_used)]
 
-mod fixture;
-
+use crate::fixture::*;
 use farcall_base::{Bytes, ErrorKind, Random, SeededRandom};
 use farcall_idl::decode::{decode_interface, decode_module};
 use farcall_idl::encode::{contract_hash, encode_interface, encode_module};
@@ -13,7 +11,6 @@ use farcall_idl::interface::{
 };
 use farcall_idl::layout::{ParameterLayout, resolve};
 use farcall_idl::values::ByteValues;
-use fixture::*;
 
 fn routine(interface: Interface, code: Code) -> Routine {
     let implementation = Implementation {

@@ -1,11 +1,8 @@
 //! The evaluator: every operator, every failure, and what its errors say.
-#![allow(clippy::unwrap_used)]
 
-mod fixture;
-
+use crate::fixture::*;
 use farcall_idl::evaluate::{EXPRESSION_DEPTH_MAX, Values};
 use farcall_idl::expression::{BinaryOperator as B, Expression, Function};
-use fixture::*;
 
 /// Parameters 0 and 1 with these values; 2 is real, 3 a string of 5 bytes, 9 unknown.
 struct Two(i64, i64);

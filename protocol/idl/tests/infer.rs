@@ -1,15 +1,12 @@
 //! Inference of scalars from array extents, and the signatures that follow from it.
-#![allow(clippy::unwrap_used)]
 
-mod fixture;
-
+use crate::fixture::*;
 use farcall_base::{ErrorKind, Result};
 use farcall_idl::element::ScalarValue;
 use farcall_idl::expression::{BinaryOperator, Expression};
 use farcall_idl::infer::{Arguments, Given, complete};
 use farcall_idl::interface::{Dimension, Domain, ElementType, Interface, Shape};
 use farcall_idl::signature::{positional, signature};
-use fixture::*;
 
 /// Completes a call in which only the named parameters are given.
 fn call(interface: &Interface, named: &[(&str, Given<'_>)]) -> Result<Arguments> {

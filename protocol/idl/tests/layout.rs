@@ -1,8 +1,6 @@
 //! Layouts of calls: sizes, ranges, runs, limits, and what hostile values lead to.
-#![allow(clippy::unwrap_used)]
 
-mod fixture;
-
+use crate::fixture::*;
 use farcall_base::{Bytes, ErrorKind, Result};
 use farcall_idl::element::{ScalarValue, swap_bytes};
 use farcall_idl::evaluate::Values;
@@ -11,7 +9,6 @@ use farcall_idl::layout::{
     ArrayLayout, CallLayout, ParameterLayout, ResolvedDimension, TEXTS_MAX, resolve, resolve_results,
 };
 use farcall_idl::values::ByteValues;
-use fixture::*;
 
 const LIMIT: Bytes = Bytes(1 << 30);
 

@@ -1,17 +1,14 @@
 //! Renderings: IDL text that compiles back, JSON, help pages; golden files in tests/golden/render.
-#![allow(clippy::unwrap_used)]
-
-mod fixture;
 
 use std::path::Path;
 
+use crate::fixture::*;
 use farcall_idl::compile;
 use farcall_idl::expression::{BinaryOperator, Expression};
 use farcall_idl::help::help_page;
 use farcall_idl::idl::to_idl;
 use farcall_idl::interface::Interface;
 use farcall_idl::json::to_json;
-use fixture::*;
 
 /// Compares with a golden file, or writes it if FARCALL_REWRITE is set.
 fn golden(name: &str, text: &str) {

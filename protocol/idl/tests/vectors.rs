@@ -1,10 +1,8 @@
 //! spec/vectors/interface.json: encodings, hashes and layouts that every implementation must agree on.
-#![allow(clippy::unwrap_used)]
-
-mod fixture;
 
 use std::path::Path;
 
+use crate::fixture::*;
 use farcall_base::Bytes;
 use farcall_idl::decode::decode_interface;
 use farcall_idl::element::ScalarValue;
@@ -13,7 +11,6 @@ use farcall_idl::interface::{ElementType, Interface, Shape};
 use farcall_idl::json::{hexadecimal, to_json};
 use farcall_idl::layout::{ArrayLayout, ParameterLayout, resolve};
 use farcall_idl::values::ByteValues;
-use fixture::*;
 use serde_json::{Value, json};
 
 const LIMIT: Bytes = Bytes(1 << 30);

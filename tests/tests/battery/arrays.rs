@@ -2,7 +2,7 @@
 
 use farcall_client::{Argument, Array, ArrayMut, Element, Output, View};
 
-use crate::{Setting, client};
+use crate::battery::{Setting, client};
 
 fn numbers(count: usize) -> Vec<f64> {
     (0..count).map(|i| i as f64 + 0.25).collect()

@@ -3,7 +3,7 @@
 use farcall_client::{Argument, Output, Outputs};
 use farcall_tests::Directory;
 
-use crate::{Setting, client};
+use crate::battery::{Setting, client};
 
 /// Contents on both sides of what fits into a message, of a frame's end and of what is written at a time.
 const SIZES: [usize; 8] = [0, 1, 4087, 4088, 4089, 262_144, 262_145, 5_000_003];

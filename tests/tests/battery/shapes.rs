@@ -2,7 +2,7 @@
 
 use farcall_client::{Argument, Array, ArrayMut, CallOptions, Destination, Output};
 
-use crate::{Setting, client};
+use crate::battery::{Setting, client};
 
 fn bytes(count: usize) -> Vec<u8> {
     (0..count).map(|i| (i * 31 + i / 251) as u8).collect()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use farcall_client::idl::interface::Order;
 use farcall_client::{Array, CallOptions};
 
-use crate::{Setting, client};
+use crate::battery::{Setting, client};
 
 /// Calls of all sizes, each with its own numbers, so that a mix-up shows.
 fn work(client: &farcall_client::Client, seed: usize, calls: usize) {

@@ -3,7 +3,7 @@
 use farcall_client::idl::interface::{ElementType, Order};
 use farcall_client::{Argument, Array, Element, Output, Outputs, View};
 
-use crate::{Setting, client};
+use crate::battery::{Setting, client};
 
 fn bytes_of<T: Element>(elements: &[T]) -> Vec<u8> {
     // SAFETY: elements are plain numbers.

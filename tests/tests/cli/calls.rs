@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use farcall_tests::{battery, inline};
 
-use crate::{Shell, said};
+use crate::cli::{Shell, said};
 
 const SOLVED: &str = "\
 a: double[2][2]

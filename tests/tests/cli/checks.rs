@@ -1,6 +1,6 @@
 //! `farcall check`.
 
-use crate::Shell;
+use crate::cli::Shell;
 
 const WRONG: &str = "Module x;\nDefine f(IN int n, IN doble x[n], OUT double y[m]) Calls \"C\" f(n, x, y);\n";
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use farcall_tests::{Server, Transport, eventually, manifest, trouble};
 
-use crate::{Shell, said};
+use crate::cli::{Shell, said};
 
 #[test]
 fn what_is_no_plain_file_is_refused_at_once() {
@@ -138,7 +138,7 @@ fn files_that_publish_nothing_are_pointed_out() {
     let mut server = server.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // It serves; then its standard input ends, and it does, too.
     assert!(server.stdout.take().unwrap().read(&mut [0; 1]).unwrap() == 1);
-    let said = crate::said(server.wait_with_output().unwrap());
+    let said = crate::cli::said(server.wait_with_output().unwrap());
     assert!(said.code == 0 && said.err.contains("publishes nothing"), "{} {}", said.code, said.err);
 }
 

@@ -15,8 +15,8 @@ use farcall_wire::{
     ObjectStatus, OpenCall, PREFACE, Reply, Request, Role, Stage, Status, Totals, Use, padding,
 };
 
-use crate::Shell;
-use crate::terminal::{on_terminal, shown_by, verbs};
+use crate::cli::Shell;
+use crate::cli::terminal::{on_terminal, shown_by, verbs};
 
 /// Renames the window, clears the screen, turns the direction of writing, begins another line; and what is seen of it.
 const MARK: &str = "M\x1b]0;RENAMED\x07\x1b[2J\u{9b}31m\u{7f}\u{202e}\u{2066}\u{200e}\u{200b}\u{2028}\u{e0041}N";

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use farcall_tests::{root, server, server_with};
 
-use crate::Shell;
+use crate::cli::Shell;
 
 /// Some lines of the table, in its order; its first column is as wide as the longest name.
 const SOME: [&str; 4] = [
@@ -108,7 +108,7 @@ fn a_reader_that_has_seen_enough_is_no_error() {
     // Nobody reads at all: standard output is closed from the start.
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let said = crate::said(shell.command(&["ls", "--json"]).stdout(writer).output().unwrap());
+    let said = crate::cli::said(shell.command(&["ls", "--json"]).stdout(writer).output().unwrap());
     assert_eq!(said.code, 0);
     assert!(!said.err.contains("panic"), "{}", said.err);
 }

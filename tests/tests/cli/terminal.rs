@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-use crate::Shell;
+use crate::cli::Shell;
 
 /// Bytes of an array that takes its time, and the time that it takes each way: far more than sockets buffer.
 const BYTES: usize = 16 << 20;

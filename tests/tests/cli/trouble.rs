@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use farcall_tests::{eventually, trouble};
 
-use crate::{Shell, said};
+use crate::cli::{Shell, said};
 
 #[test]
 fn wrong_arguments_name_the_parameter_and_the_fix() {

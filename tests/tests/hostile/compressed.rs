@@ -4,7 +4,7 @@ use farcall_base::ErrorKind;
 use farcall_tests::{Directory, Raw, Server, Transport, battery};
 use farcall_wire::{Argument, COMPRESSION, CompressedHead, Flags, FrameHeader, FrameKind, Hello, PREFACE};
 
-use crate::{header, interface, long, open, says, serves, start};
+use crate::hostile::{header, interface, long, open, says, serves, start};
 
 /// Array bytes of the one call.
 const BYTES: u32 = 4096;

@@ -23,7 +23,7 @@ use farcall_wire::{
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg, sockopt};
 
-use crate::header;
+use crate::hostile::header;
 
 /// What it does when it begins; by the manifest, since nobody has called yet.
 const BEGINNING: &str = "FARCALL_TEST_BEGINNING";

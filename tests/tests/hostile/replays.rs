@@ -4,7 +4,7 @@ use farcall_base::ErrorKind;
 use farcall_tests::{Raw, Transport};
 use farcall_wire::{Argument, FrameHeader, FrameKind};
 
-use crate::{header, interface, long, open, serves, start};
+use crate::hostile::{header, interface, long, open, serves, start};
 
 const PARTS: u32 = 4;
 const PART: usize = 4096;

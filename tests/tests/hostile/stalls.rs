@@ -8,7 +8,7 @@ use farcall_tests::{Directory, Raw, Server, Transport, battery, eventually, fail
 use farcall_wire::message::decode;
 use farcall_wire::{Argument, FrameHeader, FrameKind, Reply, Request};
 
-use crate::{header, interface, long, open, serves, with_call};
+use crate::hostile::{header, interface, long, open, serves, with_call};
 
 /// A server that waits only so long.
 fn impatient(transport: Transport, directory: &Directory) -> Server {

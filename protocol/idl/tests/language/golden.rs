@@ -1,6 +1,6 @@
 //! Golden files: `tests/golden/valid` compiles to the text beside each file, `tests/golden/wrong` to its diagnostics.
 //!
-//! `FARCALL_REWRITE=1 cargo test -p farcall-idl --test language` writes them anew; read the difference before you
+//! `FARCALL_REWRITE=1 cargo test -p farcall-idl` writes them anew; read the difference before you
 //! commit it.
 
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use farcall_idl::{compile, needs_preprocessor};
 
-use crate::dump;
+use crate::language::dump;
 
 fn files(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(folder);

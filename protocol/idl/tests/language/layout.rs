@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use farcall_idl::format::format;
 use farcall_idl::{compile, needs_preprocessor};
 
-use crate::dump;
+use crate::language::dump;
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()

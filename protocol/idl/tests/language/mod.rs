@@ -1,5 +1,4 @@
 //! The interface language, tested from outside: golden outputs, golden diagnostics, rules, and a fuzz loop.
-#![allow(clippy::unwrap_used)]
 
 mod dump;
 mod fuzz;

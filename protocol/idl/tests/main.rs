@@ -1,0 +1,12 @@
+//! The crate from outside: the language, and what is done with interfaces.
+
+#![allow(clippy::unwrap_used)]
+
+mod encode;
+mod evaluate;
+mod fixture;
+mod infer;
+mod language;
+mod layout;
+mod render;
+mod vectors;

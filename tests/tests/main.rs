@@ -1,0 +1,45 @@
+//! The end-to-end tests, in one program: what takes time to link is linked once, and tests that wait do so side by side.
+
+#![allow(clippy::unwrap_used)]
+
+mod access;
+mod alarms;
+mod alive;
+mod astray;
+mod battery;
+mod bridge;
+mod callbacks;
+mod cancel;
+mod cli;
+mod code;
+mod confined;
+mod copies;
+mod crowds;
+mod disk;
+mod files;
+mod hostile;
+mod jobs;
+mod kept;
+mod killed;
+mod lapack;
+mod limits;
+mod loading;
+mod lost;
+mod lying;
+mod mpi;
+mod nested;
+mod network;
+mod ng;
+mod numbers;
+mod objects;
+mod output;
+mod private;
+mod publishers;
+mod reconnect;
+mod refused;
+mod republish;
+mod rights;
+mod ssh;
+mod trouble;
+mod watch;
+mod zygotes;
