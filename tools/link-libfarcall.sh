@@ -20,6 +20,10 @@ for source in clients/c/src/*.c clients/gridrpc/src/*.c; do
     [ -e "$source" ] && sources+=("$source")
 done
 
+# Whoever comes second waits for the first, and finds it done.
+exec 9>"$folder/.libfarcall.lock"
+flock 9
+
 # Up to date: neither the archive nor the client's C side is newer.
 if [ -e "$folder/libfarcall.so.0" ] && \
     [ -z "$(find "$archive" clients/c clients/gridrpc tools/link-libfarcall.sh -type f -newer "$folder/libfarcall.so.0" -print -quit)" ]; then

@@ -32,6 +32,11 @@ find_one && { make_user || true; } && exit 0
 command -v apt-get >/dev/null || exit 0
 as_root=()
 [ "$(id -u)" -eq 0 ] || as_root=(sudo -n)
-unpack || { "${as_root[@]}" apt-get -qq -o DPkg::Lock::Timeout=600 update >&2 && unpack; } || exit 0
+# Whoever comes second waits for the first.
+mkdir -p build
+(
+    flock -w 600 9
+    find_one >/dev/null || unpack || { "${as_root[@]}" apt-get -qq -o DPkg::Lock::Timeout=600 update >&2 && unpack; }
+) 9>build/sshd.lock || exit 0
 make_user || true
 find_one || true

@@ -27,7 +27,8 @@ def processes_of(path):
     return found
 
 
-def eventually(holds, seconds=20.0):
+def eventually(holds, seconds=60.0):
+    """Waits for it, as long as a busy machine may take."""
     end = time.monotonic() + seconds
     while not holds() and time.monotonic() < end:
         time.sleep(0.02)
