@@ -1,5 +1,6 @@
 """What the tests of the published libraries share: one private server, and the four precisions."""
 
+import itertools
 import os
 import pathlib
 
@@ -44,6 +45,39 @@ class Kind:
         scale = max(1.0, float(np.abs(wanted).max(initial=0.0)))
         assert np.shape(found) == np.shape(wanted)
         np.testing.assert_allclose(found, wanted, rtol=0, atol=self.tolerance * scale)
+
+
+def pairs_of(item):
+    """The pairs of values that a test has of its parameters; of one parameter, its value."""
+    values = [(name, repr(value)) for name, value in sorted(item.callspec.params.items())]
+    return set(itertools.combinations(values, 2)) or set(values)
+
+
+def pairwise(items):
+    """Some of a function's tests, in which each value of a parameter meets each value of every other."""
+    wanted = set().union(*map(pairs_of, items))
+    chosen = []
+    while wanted:
+        best = max(items, key=lambda item: len(pairs_of(item) & wanted))
+        wanted -= pairs_of(best)
+        chosen.append(best)
+    return chosen
+
+
+def pytest_collection_modifyitems(config, items):
+    """LAPACK's and BLAS's parameters by pairs: faults of layouts, precisions and options show where two of them meet. All
+    of their products are tested by `make soak`."""
+    if "FARCALL_FULL_PRODUCT" in os.environ:
+        return
+    functions = {}
+    for item in items:
+        if item.path.parent == HERE / "lapack" and hasattr(item, "callspec"):
+            functions.setdefault((item.path, item.originalname), []).append(item)
+    kept = {id(item) for function in functions.values() for item in pairwise(function)}
+    product = {id(item) for function in functions.values() for item in function}
+    left_out = [item for item in items if id(item) in product - kept]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if id(item) not in product - kept]
 
 
 @pytest.fixture(params="sdcz")
