@@ -20,7 +20,7 @@ demo: ## start a server, solve Linpack remotely, check NPB EP, draw a plot
 	@echo "[7/7] running the demonstration"
 	@FARCALL_STAGE="$(STAGE)" PATH="$(STAGE)/venv/bin:$(STAGE)/bin:$$PATH" "$(PYTHON)" demo/run.py
 
-test: ## run every test; ends with `N passed, N failed`
+test: ## run every test (FARCALL_TEST_ALL=1: unchanged ones, too); ends with `N passed, N failed`
 	@tools/build.sh 7
 	@echo "[7/7] testing"
 	@tools/test.sh
@@ -51,7 +51,7 @@ lint: ## rustfmt and clippy, where they are installed, and the layout of interfa
 fuzz: ## the fuzz loops of the tests, 50 times as long (FARCALL_FUZZ_TIMES)
 	@tools/fuzz.sh
 
-soak: build ## each fault alone and twelve pairs, with 10,000 calls each (FARCALL_SOAK_CALLS, FARCALL_SOAK_SEED)
+soak: build ## each fault alone and twelve pairs, with 10,000 calls each (FARCALL_SOAK_CALLS, FARCALL_SOAK_SEED); LAPACK in full
 	@tools/soak.sh
 
 clean: ## remove everything that was built

@@ -5,30 +5,47 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 [ -d "${HOME:-}/.cargo/bin" ] && PATH="$PATH:$HOME/.cargo/bin"
 
+# shellcheck source=tools/suites.sh
+. tools/suites.sh
+# shellcheck source=tools/unchanged.sh
+. tools/unchanged.sh
+
 passed=0
 failed=0
 
 # check NAME COMMAND...: counts one test.
 check() {
-    local name=$1
+    local name=$1 began=$EPOCHREALTIME
     shift
     if "$@"; then
         passed=$((passed + 1))
+        record passed "$began" 0 "$name"
     else
         failed=$((failed + 1))
+        record failed "$began" 0 "$name"
         echo "FAIL $name: $*"
+        return 1
     fi
 }
 
-# check_with COMPONENT NAME COMMAND...: the same, where cargo has the component; says so where it has not.
-check_with() {
-    local component=$1
-    shift
-    if cargo "$component" --version >/dev/null 2>&1; then
-        check "$@"
-    else
-        echo "note: $1 is left out, cargo $component is not installed"
+# check_changed NAME COMMAND...: the same for what looks at nothing but the sources and the compiler. What sources include
+# is text to it.
+check_changed() {
+    local name=$1 now
+    now=$(find . \( -path ./build -o -path ./target -o -name '.?*' \) -prune \
+        -o \( -name '*.rs' -o -name '*.toml' -o -name Cargo.lock \) -print0 |
+        fingerprint "$*" "$(cargo clippy --version)" "$(rustc -vV)" "${RUSTFLAGS:-}")
+    if is_unchanged "$name" "$now"; then
+        record left-out "$EPOCHREALTIME" 0 "$name"
+        echo "note: $name is left out, no source has changed since it passed"
+    elif check "$@"; then
+        has_passed "$name" "$now"
     fi
+}
+
+# has COMPONENT: whether cargo has it; says so where it has not.
+has() {
+    cargo "$1" --version >/dev/null 2>&1 || { echo "note: cargo $1 is not installed, and is left out"; return 1; }
 }
 
 # What the compiler's own tests read has every layout; all other interface files have that of `farcall fmt`.
@@ -39,8 +56,8 @@ interfaces() {
         -o -name '*.idl' -print0 | sort -z | xargs -0 "${farcall[@]}" fmt --check
 }
 
-check_with fmt formatting cargo fmt --all --check
-check_with clippy clippy cargo clippy --quiet --release --workspace --all-targets -- -D warnings
+has fmt && check formatting cargo fmt --all --check
+has clippy && check_changed clippy cargo clippy --quiet --release --workspace --all-targets -- -D warnings
 check interfaces interfaces
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

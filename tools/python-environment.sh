@@ -4,7 +4,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # Lower bounds: what the code uses. Upper bounds: the next major version, which may take something away.
-packages=("numpy>=1.22,<3" "cffi>=1.15,<3" "pytest>=7,<10" "matplotlib>=3.5,<4" "setuptools>=64" "wheel>=0.37,<1")
+# pytest-xdist runs test files side by side: most of them wait for a server or a time limit.
+packages=("numpy>=1.22,<3" "cffi>=1.15,<3" "pytest>=7,<10" "pytest-xdist>=3,<4" "matplotlib>=3.5,<4" "setuptools>=64"
+    "wheel>=0.37,<1")
 
 venv=build/venv
 stamp=$venv/farcall-packages

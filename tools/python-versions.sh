@@ -6,6 +6,10 @@ set -uo pipefail
 
 stage=$1
 cd "$(dirname "$0")/.."
+# shellcheck source=tools/suites.sh
+. tools/suites.sh
+# shellcheck source=tools/unchanged.sh
+. tools/unchanged.sh
 smoke=$PWD/clients/python/tests/versions/smoke.py
 wheel=$(ls "$stage"/wheels/farcall-*.whl)
 passed=0
@@ -54,9 +58,14 @@ prepare() {
 }
 
 for version in $versions; do
-    place=$stage/versions/$version
+    place=$stage/versions/$version began=$EPOCHREALTIME
     if ! python=$(find_python "$version"); then
         echo "Python $version: not run, it is not on this machine"
+    elif now=$(printf '%s\0' "$wheel" "$smoke" tools/python-versions.sh | fingerprint "$python" "$("$python" -VV)") &&
+        is_unchanged "python-$version" "$now"
+    then
+        record left-out "$began" 0 "Python $version"
+        echo "Python $version: left out, wheel and interpreter are as they were when it passed"
     elif ! prepare "$python" "$place"; then
         # Without a network there may be no NumPy for it, which says nothing of the wheel.
         echo "Python $version: not run, no environment could be made for it"
@@ -64,7 +73,10 @@ for version in $versions; do
     then
         echo "Python $version: ok, $said"
         passed=$((passed + 1))
+        record passed "$began" 0 "Python $version"
+        has_passed "python-$version" "$now"
     else
+        record failed "$began" 0 "Python $version"
         echo "FAIL Python $version: $said"
         failed=$((failed + 1))
     fi

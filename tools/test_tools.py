@@ -110,37 +110,88 @@ def test_an_apt_that_fails_is_reported_with_the_packages(machine):
 
 
 def run_suites(tmp_path, *suites):
-    """Runs suites given as (name, what the suite prints, its status)."""
-    lines = [f"logs={tmp_path}", f". {HERE}/suites.sh"]
-    for name, output, status in suites:
-        lines.append(f"suite {name} '^(test result:|[0-9]+ passed)' bash -c 'echo \"{output}\"; exit {status}'")
-    return subprocess.run(["bash", "-c", "\n".join([*lines, "summary"])], capture_output=True, text=True)
+    """Runs suites given as (name, what the suite does), and counts them."""
+    lines = [f"logs={tmp_path}", f". {HERE}/suites.sh", "begin_suites", *(f"suite {name} {command}" for name, command in suites)]
+    return subprocess.run(["bash", "-c", "\n".join([*lines, "wait", "end_suites"])], capture_output=True, text=True)
 
 
-def test_the_numbers_of_all_suites_are_added(tmp_path):
-    rust = ("rust", "test result: ok. 5 passed; 0 failed; 0 ignored", 0)
-    python = ("python", "12 passed, 1 skipped in 0.5s", 0)
-    result = run_suites(tmp_path, rust, python)
-    assert result.returncode == 0
-    assert result.stdout.splitlines()[-1] == "17 passed, 0 failed"
+def said(output, status=0):
+    """A command that prints this, and ends so."""
+    return f"bash -c 'echo \"{output}\"; exit {status}'"
+
+
+JUNIT = """<testsuites><testsuite tests="4">
+<testcase classname="a" name="quick" time="0.5"/><testcase classname="a" name="slow" time="61.25"/>
+<testcase classname="a" name="elsewhere" time="0"><skipped/></testcase>
+<testcase classname="a" name="wrong" time="2"><failure/></testcase></testsuite></testsuites>"""
+
+
+def test_tests_of_all_suites_are_added_and_checks_counted_apart(tmp_path):
+    (tmp_path / "junit").write_text(JUNIT)
+    programs = "program first echo 40 passed, 0 failed && program second echo 2 passed, 0 failed"
+    rust = "== wire of tests\ntest a::b ... ok <7.500s>\n6 checks: conversations\ntest result: ok. 5 passed; 0 failed; 1 ignored"
+    result = run_suites(
+        tmp_path,
+        ("rust", f"printf '{rust}\n' &"),
+        ("c", f"eval '{programs}'"),
+        ("python", f"eval 'cp {tmp_path}/junit $FARCALL_TEST_REPORT' &"),
+        ("lint", "eval 'record left-out $EPOCHREALTIME 0 clippy'"),
+    )
+    lines = result.stdout.splitlines()
+    assert lines[-1] == "9 passed, 1 failed" and result.returncode == 1
+    assert lines[-2].startswith("1 left out: ") and lines[-3].startswith("48 checks ")
+    assert f"failures in: python (output in {tmp_path})" in lines
+    slowest = lines[lines.index("the 20 slowest tests, in seconds:") + 1 :]
+    assert [line.split() for line in slowest[:3]] == [
+        ["61.2", "python:", "a.slow"], ["7.5", "rust:", "tests", "wire", "a::b"], ["2.0", "python:", "a.wrong"]]
 
 
 @pytest.mark.parametrize(
-    "output, status, last",
+    "command, last",
     [
-        ("test result: FAILED. 5 passed; 2 failed; 0 ignored", 101, "5 passed, 2 failed"),
+        (said("test result: FAILED. 5 passed; 2 failed; 0 ignored", 101), "5 passed, 2 failed"),
         # It did not compile: no numbers, but no success either.
-        ("error: could not compile", 101, "0 passed, 1 failed"),
+        (said("error: could not compile", 101), "0 passed, 1 failed"),
         # It ran nothing and was content with it.
-        ("nothing to do", 0, "0 passed, 1 failed"),
+        (said("nothing to do"), "0 passed, 1 failed"),
         # All tests passed, and then the process crashed.
-        ("test result: ok. 5 passed; 0 failed; 0 ignored", 139, "5 passed, 1 failed"),
+        (said("test result: ok. 5 passed; 0 failed; 0 ignored", 139), "5 passed, 1 failed"),
+        ("program x echo 3 passed, 0 failed", "1 passed, 0 failed"),
+        ("program x echo 3 passed, 1 failed", "0 passed, 1 failed"),
+        # A program that is content without a check has failed, and so has one that ends badly after all of them.
+        ("program x true", "0 passed, 1 failed"),
+        ("program x " + said("3 passed, 0 failed", 1), "0 passed, 1 failed"),
     ],
 )
-def test_every_way_to_fail_is_counted(tmp_path, output, status, last):
-    result = run_suites(tmp_path, ("x", output, status))
-    assert result.returncode == 1
+def test_every_way_to_fail_is_counted(tmp_path, command, last):
+    result = run_suites(tmp_path, ("rust", command))
     assert result.stdout.splitlines()[-1] == last
+    assert result.returncode == (0 if last.endswith(" 0 failed") else 1)
+
+
+def test_a_suite_that_does_not_come_to_its_end_has_failed(tmp_path):
+    result = run_suites(tmp_path, ("rust", "eval 'echo test result: ok. 5 passed\\; 0 failed\\; >&2; kill -9 $BASHPID' &"))
+    assert result.stdout.splitlines()[-1] == "5 passed, 1 failed" and result.returncode == 1
+
+
+def test_what_is_unchanged_is_known_by_its_contents(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("text")
+    script = f""". {HERE}/unchanged.sh
+        now() {{ printf '%s\\0' "$@" | fingerprint words; }}
+        is_unchanged x "$(now a b)" && echo "nothing passed yet"
+        has_passed x "$(now a b)"
+        is_unchanged x "$(now b a)" && echo same
+        FARCALL_TEST_ALL=1 is_unchanged x "$(now a b)" && echo "was to run"
+        touch a
+        is_unchanged x "$(now a b)" && echo touched
+        is_unchanged x "$(now a)" && echo "lost a file"
+        echo more >>a
+        is_unchanged x "$(now a b)" && echo changed
+        true"""
+    environment = {name: value for name, value in os.environ.items() if name != "FARCALL_TEST_ALL"}
+    result = subprocess.run(["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert (result.stdout, result.stderr) == ("same\ntouched\n", "")
 
 
 def highest_glibc(path):

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""Runs the test programs of the Rust workspace side by side: cargo alone runs one after the other, and most of them wait.
+
+Usage: rust-tests.py [compile]      compile: makes the programs, and runs none
+
+Each runs in its package's folder, as with cargo. How many tests of a program run at a time is RUST_TEST_THREADS, and how
+many programs, FARCALL_TEST_PROGRAMS.
+"""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+CARGO = ["cargo", "test", "--release", "--workspace"]
+# Tests wait for servers, time limits and compilers: more of them than there are processors keep these busy.
+PROCESSORS = len(os.sched_getaffinity(0))
+THREADS = os.environ.get("RUST_TEST_THREADS", str(3 * PROCESSORS))
+PROGRAMS = int(os.environ.get("FARCALL_TEST_PROGRAMS", "3"))
+# Begun first: what takes longest must not be left to the end.
+LONGEST = ("end-to-end", "slurm", "faults", "leaks")
+
+
+def compiled():
+    """The test programs as (package, target, file, folder of the package), compiled; None where they do not compile."""
+    # Tests of other suites wait for no compiler: they go first.
+    command = ["nice", "-n", "10", *CARGO, "--no-run", "--message-format=json-render-diagnostics"]
+    cargo = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    programs = []
+    for line in cargo.stdout:
+        message = json.loads(line)
+        if message["reason"] == "compiler-artifact" and message["profile"]["test"] and message["executable"]:
+            folder = pathlib.Path(message["manifest_path"]).parent
+            target = message["target"]
+            kind = target["kind"][0]
+            programs.append((folder.name, target["name"] if kind == "test" else kind, message["executable"], folder))
+    if cargo.wait() != 0:
+        return None
+    return sorted(programs, key=lambda one: (LONGEST.index(one[1]) if one[1] in LONGEST else len(LONGEST), one[:2]))
+
+
+def run(program):
+    """What a program said, and its status."""
+    package, target, file, folder = program
+    # Times of single tests are no promise of stable Rust's: this variable has its test harness print them all the same.
+    variables = {**os.environ, "CARGO_MANIFEST_DIR": str(folder), "RUSTC_BOOTSTRAP": "1"}
+    command = [file, "-Z", "unstable-options", "--report-time", f"--test-threads={THREADS}"]
+    done = subprocess.run(command, cwd=folder, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return f"== {target} of {package}\n" + done.stdout.decode(errors="replace"), done.returncode
+
+
+def main():
+    programs = compiled()
+    if programs is None:
+        return 1
+    if sys.argv[1:] == ["compile"]:
+        return 0
+    status = 0
+    with concurrent.futures.ThreadPoolExecutor(PROGRAMS) as pool:
+        for said, code in pool.map(run, programs):
+            print(said, flush=True)
+            if code != 0:
+                status = 1
+                print(f"FAIL {said.splitlines()[0][3:]}: status {code}", flush=True)
+    # What documents show, which cargo alone can compile.
+    return subprocess.run([*CARGO, "--doc", "--quiet"]).returncode or status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
