@@ -33,11 +33,11 @@ use std::thread::ThreadId;
 use std::time::Duration;
 
 use farcall_base::{ChannelId, Clock, Error, ErrorKind, Result, SystemClock};
-use farcall_call::{Channels, Connection, Event, Setup, Side, Transmit};
+use farcall_call::{Channels, Connection, Event, Place, Setup, Side, Transmit};
 use farcall_link::memory::{MemorySource, Space};
 use farcall_link::stream::ByteStream;
 use farcall_link::turnstile::Turnstile;
-use farcall_link::{FrameHandler, Link, QUEUE_BYTES, Received};
+use farcall_link::{FrameHandler, FrameSource, Link, QUEUE_BYTES, Received};
 use farcall_wire::message::ByteOrder;
 use farcall_wire::{
     CALLBACKS, CallResult, CallTimes, FrameHeader, FrameKind, Hello, HelloLimits, Loaded, NESTED_CALLS, Open,
@@ -237,26 +237,7 @@ impl Session {
     }
 
     fn pump(&mut self, link: &mut Link) -> Result<bool> {
-        link.pump(QUEUE_BYTES, |link| {
-            match self.connection.poll_transmit() {
-                Some(Transmit::Control { header, body, .. }) => {
-                    link.queue_control(header, &body, Vec::new());
-                    self.connection.reuse(body);
-                }
-                Some(Transmit::Data { header, place }) if place.side == Side::Arguments => {
-                    let call = self.callbacks.get_mut(&place.channel);
-                    let call = call.ok_or_else(|| Error::internal("send an argument", "its callback is gone"))?;
-                    link.queue_data(header, call.blocks(place.slot, header.length)?);
-                }
-                Some(Transmit::Data { header, place }) => {
-                    let call = self.calls.get_mut(place.channel);
-                    let call = call.ok_or_else(|| Error::internal("send a result", "its call is gone"))?;
-                    link.queue_data(header, call.result_blocks(place.slot, header.length)?);
-                }
-                None => return Ok(false),
-            }
-            Ok(true)
-        })
+        link.pump(QUEUE_BYTES, self)
     }
 
     fn handle_events(&mut self, descriptors: &mut VecDeque<OwnedFd>) -> Result<()> {
@@ -452,6 +433,29 @@ fn check_server(hello: &Hello) -> Result<()> {
         return Ok(());
     }
     Err(Error::new(ErrorKind::Version, "greet the server", "the server has another byte order than this machine"))
+}
+
+impl FrameSource for Session {
+    fn next(&mut self, _: u32) -> Option<Transmit> {
+        self.connection.poll_transmit()
+    }
+
+    fn queue_data(&mut self, link: &mut Link, header: FrameHeader, place: &Place) -> Result<()> {
+        if place.side == Side::Arguments {
+            let call = self.callbacks.get_mut(&place.channel);
+            let call = call.ok_or_else(|| Error::internal("send an argument", "its callback is gone"))?;
+            link.queue_data(header, call.blocks(place.slot, header.length)?);
+            return Ok(());
+        }
+        let call = self.calls.get_mut(place.channel);
+        let call = call.ok_or_else(|| Error::internal("send a result", "its call is gone"))?;
+        link.queue_data(header, call.result_blocks(place.slot, header.length)?);
+        Ok(())
+    }
+
+    fn reuse(&mut self, body: Vec<u8>) {
+        self.connection.reuse(body);
+    }
 }
 
 impl FrameHandler for Session {

@@ -11,4 +11,4 @@ pub mod stream;
 pub mod strided;
 pub mod turnstile;
 
-pub use link::{FrameHandler, Link, QUEUE_BYTES, READ_AHEAD, Received};
+pub use link::{Control, FrameHandler, FrameSource, Link, QUEUE_BYTES, READ_AHEAD, Received};

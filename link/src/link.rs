@@ -6,6 +6,7 @@
 
 mod handler;
 mod sending;
+mod source;
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind as IoErrorKind, IoSliceMut};
@@ -22,6 +23,7 @@ use crate::memory::{Block, Space};
 use crate::stream::ByteStream;
 
 pub use handler::FrameHandler;
+pub use source::{Control, FrameSource};
 
 /// Most bytes read beyond what is certainly control: the price of one system call for many small frames.
 pub const READ_AHEAD: usize = 4096;

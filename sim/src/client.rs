@@ -5,10 +5,10 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use farcall_base::{CallId, Clock, Error, ErrorKind, Instant, Random, Result, SeededRandom};
-use farcall_call::{Connection, Setup, Transmit};
+use farcall_call::{Connection, Place, Setup, Transmit};
 use farcall_link::memory::Space;
 use farcall_link::stream::ByteStream;
-use farcall_link::{FrameHandler, Link, Received};
+use farcall_link::{Control, FrameHandler, FrameSource, Link, Received};
 use farcall_peer::recovery::{Attempts, Next};
 use farcall_peer::{Caller, Greeting, Terms};
 use farcall_transport_simulated::Network;
@@ -234,24 +234,10 @@ impl Client {
     }
 
     fn pump(&mut self) -> Result<bool> {
-        let (caller, mut moved) = (&mut self.caller, false);
         let Some(link) = &mut self.link else { return Ok(false) };
-        let done = link.pump(self.queue_bytes, |link| {
-            let Some(transmit) = caller.poll_transmit(u32::MAX) else { return Ok(false) };
-            moved = true;
-            let (queued, mut sends) = (link.bytes_queued(), None);
-            match transmit {
-                Transmit::Control { header, body, .. } => link.queue_control(header, &body, Vec::new()),
-                Transmit::Data { header, place } => {
-                    let packing = caller.transfer(place.channel).and_then(|transfer| transfer.sending());
-                    let gone = || Error::internal("send an array", "its call is gone");
-                    link.queue_array(header, packing.ok_or_else(gone)?)?;
-                    sends = Some(place.channel);
-                }
-            }
-            caller.frame_made((link.bytes_queued() - queued) as u64, sends);
-            Ok(true)
-        })?;
+        let mut sending = Sending { caller: &mut self.caller, moved: false };
+        let done = link.pump(self.queue_bytes, &mut sending)?;
+        let moved = sending.moved;
         self.unsent = !done;
         Ok(moved)
     }
@@ -361,12 +347,8 @@ impl Client {
     fn exchange_greetings(&mut self, greeting: &mut Greeting) -> Result<bool> {
         let mut moved = false;
         let Some(link) = &mut self.link else { return Ok(false) };
-        link.pump(self.queue_bytes, |link| {
-            let Some(Transmit::Control { header, body, .. }) = greeting.poll_transmit() else { return Ok(false) };
-            moved = true;
-            link.queue_control(header, &body, Vec::new());
-            Ok(true)
-        })?;
+        let mut greet = || greeting.poll_transmit().inspect(|_| moved = true);
+        link.pump(self.queue_bytes, &mut Control(&mut greet))?;
         match link.receive(&mut Ungreeted(greeting, &mut moved), 1)? {
             Received::Closed => {
                 Err(Error::new(ErrorKind::ConnectionLost, "connect", "the server closed the connection"))
@@ -388,6 +370,28 @@ impl Client {
 fn link(stream: Box<dyn ByteStream>) -> Link {
     let limits = hello_limits();
     Link::new(stream, limits.control_bytes_max, limits.data_bytes_max)
+}
+
+struct Sending<'a> {
+    caller: &'a mut Caller<Program>,
+    moved: bool,
+}
+
+impl FrameSource for Sending<'_> {
+    fn next(&mut self, data_bytes_max: u32) -> Option<Transmit> {
+        self.caller.poll_transmit(data_bytes_max)
+    }
+
+    fn queue_data(&mut self, link: &mut Link, header: FrameHeader, place: &Place) -> Result<()> {
+        let packing = self.caller.transfer(place.channel).and_then(|transfer| transfer.sending());
+        let gone = || Error::internal("send an array", "its call is gone");
+        link.queue_array(header, packing.ok_or_else(gone)?)
+    }
+
+    fn queued(&mut self, bytes: u64, place: Option<&Place>) {
+        self.moved = true;
+        self.caller.frame_made(bytes, place.map(|place| place.channel));
+    }
 }
 
 struct Receiving<'a> {

@@ -5,12 +5,12 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use farcall_base::{ChannelId, Error, ErrorKind, Result};
-use farcall_call::{Connection, Event, Setup, Transmit};
+use farcall_call::{Connection, Event, Place, Setup, Transmit};
 use farcall_link::memory::{Block, HeapRegion, Region, Space};
 use farcall_link::packing::Packing;
 use farcall_link::stream::ByteStream;
 use farcall_link::strided::Strided;
-use farcall_link::{FrameHandler, Link, Received};
+use farcall_link::{FrameHandler, FrameSource, Link, Received};
 use farcall_wire::{Argument, ByteOrder, FrameHeader, Hello, Role};
 
 use crate::plan::hello_limits;
@@ -97,20 +97,7 @@ impl End {
     }
 
     fn pump(&mut self) -> Result<()> {
-        let half = &mut self.half;
-        let done = self.link.pump(self.queue_bytes, |link| {
-            let Some(transmit) = half.connection.poll_transmit() else { return Ok(false) };
-            half.moved = true;
-            match transmit {
-                Transmit::Control { header, body, .. } => link.queue_control(header, &body, Vec::new()),
-                Transmit::Data { header, place } => {
-                    let packing = half.sending.get_mut(&(place.channel, place.slot));
-                    let gone = || Error::internal("send an array", "its call is gone");
-                    link.queue_array(header, packing.ok_or_else(gone)?)?;
-                }
-            }
-            Ok(true)
-        });
+        let done = self.link.pump(self.queue_bytes, &mut self.half);
         self.unsent = !done?;
         Ok(())
     }
@@ -167,6 +154,19 @@ impl Half {
             }
         }
         Ok(())
+    }
+}
+
+impl FrameSource for Half {
+    fn next(&mut self, data_bytes_max: u32) -> Option<Transmit> {
+        self.connection.limit_frames(data_bytes_max);
+        self.connection.poll_transmit().inspect(|_| self.moved = true)
+    }
+
+    fn queue_data(&mut self, link: &mut Link, header: FrameHeader, place: &Place) -> Result<()> {
+        let packing = self.sending.get_mut(&(place.channel, place.slot));
+        let gone = || Error::internal("send an array", "its call is gone");
+        link.queue_array(header, packing.ok_or_else(gone)?)
     }
 }
 

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::fd::OwnedFd;
 
 use farcall_base::{Clock, ConnectionId, Error, ErrorKind, Instant, Result};
-use farcall_call::Transmit;
+use farcall_call::{Place, Transmit};
 use farcall_link::memory::{MemorySource, Space};
 use farcall_link::stream::ByteStream;
-use farcall_link::{FrameHandler, Link, Received};
+use farcall_link::{FrameHandler, FrameSource, Link, Received};
 use farcall_rpc_server::state::{Action, MemoryId, MemorySource as SharedSource, State};
 use farcall_rpc_server::step::{Server, Surroundings};
 use farcall_rpc_server::transfers::Transfers;
@@ -168,22 +168,27 @@ fn send_frames(
     wire: &mut Wire,
     queue_bytes: usize,
 ) -> Result<()> {
-    let done = wire.link.pump(queue_bytes, |link| {
-        let Some(transmit) = server.poll_transmit(connection) else { return Ok(false) };
-        match transmit {
-            Transmit::Control { shares: Some(_), .. } => {
-                return Err(Error::internal("share memory", "no descriptor travels in this world"));
-            }
-            Transmit::Control { header, body, .. } => link.queue_control(header, &body, Vec::new()),
-            Transmit::Data { header, place } => {
-                let from = if place.offset == 0 { server.memory_of(connection, &place) } else { None };
-                link.queue_array(header, memory.transfers.sending(connection, &place, from)?)?;
-            }
-        }
-        Ok(true)
-    });
+    let done = wire.link.pump(queue_bytes, &mut Sending { server, memory, connection });
     wire.unsent = !done?;
     Ok(())
+}
+
+struct Sending<'a> {
+    server: &'a mut Server,
+    memory: &'a mut Memory,
+    connection: ConnectionId,
+}
+
+impl FrameSource for Sending<'_> {
+    fn next(&mut self, data_bytes_max: u32) -> Option<Transmit> {
+        self.server.limit_frames(self.connection, data_bytes_max);
+        self.server.poll_transmit(self.connection)
+    }
+
+    fn queue_data(&mut self, link: &mut Link, header: FrameHeader, place: &Place) -> Result<()> {
+        let from = if place.offset == 0 { self.server.memory_of(self.connection, place) } else { None };
+        link.queue_array(header, self.memory.transfers.sending(self.connection, place, from)?)
+    }
 }
 
 struct Taking<'a> {

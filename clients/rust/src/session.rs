@@ -44,7 +44,7 @@ pub use callbacks::CallbackTimes;
 pub use calls::{Conditions, Told};
 use ending::{closed, forked};
 use flight::Call;
-use frames::{Receiving, make_frame};
+use frames::{Receiving, Sending};
 use gathering::Gathering;
 pub use gathering::Pace;
 use polling::{GAP, POLL, Polling, Try};
@@ -511,8 +511,7 @@ impl Core {
     }
 
     fn try_pump(&mut self) -> Result<()> {
-        let caller = &mut self.caller;
-        self.link.pump(QUEUE_BYTES, |link| make_frame(caller, link)).map(|_| ())
+        self.link.pump(QUEUE_BYTES, &mut Sending(&mut self.caller)).map(|_| ())
     }
 
     /// Bytes that the socket took so far, give or take what was queued when the connection was made.

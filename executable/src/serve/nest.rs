@@ -8,12 +8,13 @@ use std::os::fd::{AsFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::sync::Arc;
 
 use farcall_base::{CallId, Error, ErrorKind, Result};
-use farcall_call::Transmit;
-use farcall_link::QUEUE_BYTES;
+use farcall_call::{Place, Transmit};
 use farcall_link::stream::{ByteStream, Proof};
-use farcall_wire::{FrameKind, Request};
+use farcall_link::{FrameSource, Link, QUEUE_BYTES};
+use farcall_wire::{FrameHeader, FrameKind, Request};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
+use super::Session;
 use super::running::{self, Way};
 
 /// Where another copy of this code asks, if it is not the one that runs calls: a descriptor, or -1 and why not, in `words`
@@ -101,16 +102,32 @@ impl Way<'_> {
         self.link.hold_bell(false);
         self.session.send(self.link, self.waiter)?;
         self.session.connection.request(&Request::Nest(call))?;
-        let (connection, mut socket) = (&mut self.session.connection, Some(Arc::new(socket)));
-        while !self.link.pump(QUEUE_BYTES, |link| {
-            let Some(Transmit::Control { header, body, .. }) = connection.poll_transmit() else { return Ok(false) };
-            let rides = header.kind == FrameKind::Request as u8;
-            link.queue_control(header, &body, if rides { socket.take().into_iter().collect() } else { Vec::new() });
-            Ok(true)
-        })? {
+        let mut asking = Asking { session: self.session, socket: Some(Arc::new(socket)) };
+        while !self.link.pump(QUEUE_BYTES, &mut asking)? {
             self.waiter.wait_for_room(self.link)?;
         }
         Ok(())
+    }
+}
+
+/// The session's frames, and the socket that rides with the question.
+struct Asking<'a> {
+    session: &'a mut Session,
+    socket: Option<Arc<OwnedFd>>,
+}
+
+impl FrameSource for Asking<'_> {
+    fn next(&mut self, data_bytes_max: u32) -> Option<Transmit> {
+        self.session.next(data_bytes_max)
+    }
+
+    fn descriptors(&mut self, header: &FrameHeader, _: Option<u32>) -> Result<Vec<Arc<OwnedFd>>> {
+        let rides = header.kind == FrameKind::Request as u8;
+        Ok(if rides { self.socket.take().into_iter().collect() } else { Vec::new() })
+    }
+
+    fn queue_data(&mut self, link: &mut Link, header: FrameHeader, place: &Place) -> Result<()> {
+        self.session.queue_data(link, header, place)
     }
 }
 

@@ -8,6 +8,7 @@ use farcall_base::Result;
 use farcall_wire::frame::{Flags, FrameHeader, HEADER_BYTES, padding};
 use smallvec::SmallVec;
 
+use super::source::FrameSource;
 use super::{Link, Piece, READ_AHEAD};
 use crate::compression::Compressor;
 use crate::memory::Block;
@@ -115,22 +116,21 @@ impl Link {
         (self.out_bytes, self.sent_of_first) = (0, 0);
     }
 
-    /// Queues the frames that `make` makes and sends them, until it makes none (and says false) or the stream takes no
-    /// more; about `queue_bytes` wait at a time. True when everything left; otherwise call again when the stream takes
-    /// more.
+    /// Queues the frames that `source` has and sends them, until it has none or the stream takes no more; about
+    /// `queue_bytes` wait at a time. True when everything left; otherwise call again when the stream takes more.
     ///
     /// # Errors
-    /// Those of `make`, and `ConnectionLost` when the stream is broken.
-    pub fn pump(&mut self, queue_bytes: usize, mut make: impl FnMut(&mut Link) -> Result<bool>) -> Result<bool> {
+    /// Those of `source`, and `ConnectionLost` when the stream is broken.
+    pub fn pump(&mut self, queue_bytes: usize, source: &mut impl FrameSource) -> Result<bool> {
         loop {
-            // Only `make` knows the end: a full queue may leave in one go while the other end reads, and then there is
+            // Only `source` knows the end: a full queue may leave in one go while the other end reads, and then there is
             // more to make although nothing waits.
             let mut more = true;
             // What was compressed lies in memory of its own: one frame of it at a time.
             let active = self.compressor.as_ref().is_some_and(|compressor| compressor.is_active());
             let queue_bytes = if active { 1 } else { queue_bytes };
             while more && self.out_bytes < queue_bytes {
-                more = make(self)?;
+                more = self.queue_next(source)?;
             }
             if !self.flush()? {
                 return Ok(false);

@@ -18,7 +18,6 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use farcall_base::{ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
-use farcall_call::Transmit;
 use farcall_link::stream::{ByteStream, Listener};
 use farcall_link::{Link, QUEUE_BYTES, Received};
 use farcall_services::directory::{DirectoryHandle, ExecutableImage, Response};
@@ -42,7 +41,7 @@ use log::{Log, LogOptions};
 use orders::Orders;
 use results::{Results, ResultsNews};
 use standing::Standings;
-use world::{Taking, World};
+use world::{Sending, Taking, World};
 
 /// Data taken from one connection before others have their turn.
 const RECEIVE_BUDGET: usize = 8 << 20;
@@ -484,24 +483,7 @@ impl Driver {
 
 /// Moves frames from the server's decisions to the link and to the socket; true when all of them left.
 fn send_frames(server: &mut Server, world: &mut World, connection: ConnectionId, link: &mut Link) -> Result<bool> {
-    link.pump(QUEUE_BYTES, |link| {
-        server.limit_frames(connection, link.frame_bytes_max());
-        let Some(transmit) = server.poll_transmit(connection) else { return Ok(false) };
-        match transmit {
-            Transmit::Control { header, body, shares } => {
-                let descriptors = match shares {
-                    Some(segment) => vec![world.descriptor(connection, segment)?],
-                    None => Vec::new(),
-                };
-                link.queue_control(header, &body, descriptors);
-                server.reuse(connection, body);
-            }
-            Transmit::Data { header, place } => {
-                link.queue_array(header, world.sending(server, connection, &place)?)?;
-            }
-        }
-        Ok(true)
-    })
+    link.pump(QUEUE_BYTES, &mut Sending { server, world, connection })
 }
 
 /// The server's limits; clients share no more with it than it can hold descriptors for.

@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use farcall_base::{Error, ErrorKind, Result};
 use farcall_call::{Place, Side, Transmit};
 use farcall_link::compression::Saved;
 use farcall_link::memory::Space;
-use farcall_link::{FrameHandler, Link};
+use farcall_link::{FrameHandler, FrameSource, Link};
 use farcall_peer::Caller;
 use farcall_wire::{FrameHeader, FrameKind};
 
@@ -57,38 +58,41 @@ impl FrameHandler for Receiving<'_> {
     }
 }
 
-/// Queues the next frame; false when there is none.
-pub fn make_frame(caller: &mut Caller<Program>, link: &mut Link) -> Result<bool> {
-    let Some(transmit) = caller.poll_transmit(link.frame_bytes_max()) else { return Ok(false) };
-    let queued = link.bytes_queued();
-    let mut sends = None;
-    match transmit {
-        Transmit::Control { header, body, shares } => {
-            let descriptors = shares.map(|segment| caller.application_mut().descriptor(segment)).transpose()?;
-            link.queue_control(header, &body, descriptors.into_iter().collect());
-            caller.reuse(body);
+/// Has what is to leave.
+pub struct Sending<'a>(pub &'a mut Caller<Program>);
+
+impl FrameSource for Sending<'_> {
+    fn next(&mut self, data_bytes_max: u32) -> Option<Transmit> {
+        self.0.poll_transmit(data_bytes_max)
+    }
+
+    fn descriptors(&mut self, _: &FrameHeader, shares: Option<u32>) -> Result<Vec<Arc<OwnedFd>>> {
+        let descriptor = shares.map(|segment| self.0.application_mut().descriptor(segment)).transpose()?;
+        Ok(descriptor.into_iter().collect())
+    }
+
+    fn queue_data(&mut self, link: &mut Link, header: FrameHeader, place: &Place) -> Result<()> {
+        if place.side == Side::Results {
+            let gone = || Error::internal("send a callback's result", "it is gone");
+            let packing = self.0.callback_answer(place.channel).and_then(|sending| sending.get_mut(&place.slot));
+            link.queue_array(header, packing.ok_or_else(gone)?)?;
+            self.0.callback_sent(place.channel, now());
+            return Ok(());
         }
-        Transmit::Data { header, place } if place.side == Side::Results => {
-            queue_answer(caller, link, header, &place)?;
-        }
-        Transmit::Data { header, place } => {
-            let gone = || Error::internal("send an argument", "its call is gone");
-            let data = &mut caller.transfer(place.channel).ok_or_else(gone)?.data;
-            match data.array_to_send(place.slot.into()) {
-                Some(packing) => link.queue_array(header, packing)?,
-                None => link.queue_array(header, &mut data.piece_of_file(&place, header.length)?)?,
-            }
-            sends = Some(place.channel);
+        let gone = || Error::internal("send an argument", "its call is gone");
+        let data = &mut self.0.transfer(place.channel).ok_or_else(gone)?.data;
+        match data.array_to_send(place.slot.into()) {
+            Some(packing) => link.queue_array(header, packing),
+            None => link.queue_array(header, &mut data.piece_of_file(place, header.length)?),
         }
     }
-    caller.frame_made((link.bytes_queued() - queued) as u64, sends);
-    Ok(true)
-}
 
-fn queue_answer(caller: &mut Caller<Program>, link: &mut Link, header: FrameHeader, place: &Place) -> Result<()> {
-    let gone = || Error::internal("send a callback's result", "it is gone");
-    let packing = caller.callback_answer(place.channel).and_then(|sending| sending.get_mut(&place.slot));
-    link.queue_array(header, packing.ok_or_else(gone)?)?;
-    caller.callback_sent(place.channel, now());
-    Ok(())
+    fn queued(&mut self, bytes: u64, place: Option<&Place>) {
+        let sends = place.filter(|place| place.side == Side::Arguments);
+        self.0.frame_made(bytes, sends.map(|place| place.channel));
+    }
+
+    fn reuse(&mut self, body: Vec<u8>) {
+        self.0.reuse(body);
+    }
 }

@@ -9,7 +9,7 @@ use farcall_base::{Error, ErrorKind, Result};
 use farcall_call::Connection;
 use farcall_link::memory::Space;
 use farcall_link::stream::ByteStream;
-use farcall_link::{FrameHandler, Link, QUEUE_BYTES, Received};
+use farcall_link::{Control, FrameHandler, Link, QUEUE_BYTES, Received};
 use farcall_peer::Greeting;
 use farcall_peer::recovery::{Attempts, Next};
 use farcall_wire::kept::{asks_to_resume, comes_again};
@@ -122,13 +122,7 @@ impl FrameHandler for Ungreeted<'_> {
 
 fn greet(mut link: Link, mut greeting: Greeting, socket: OwnedFd, until: Instant) -> Result<Greeted> {
     loop {
-        let sent = link.pump(QUEUE_BYTES, |link| {
-            let Some(farcall_call::Transmit::Control { header, body, .. }) = greeting.poll_transmit() else {
-                return Ok(false);
-            };
-            link.queue_control(header, &body, Vec::new());
-            Ok(true)
-        })?;
+        let sent = link.pump(QUEUE_BYTES, &mut Control(|| greeting.poll_transmit()))?;
         match link.receive(&mut Ungreeted(&mut greeting), 1)? {
             _ if greeting.is_ready() => return Ok(Greeted { link, connection: greeting.end(), socket }),
             Received::Closed => return Err(super::ending::closed()),

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use farcall_base::{Bytes, Clock, ConnectionId, Error, ErrorKind, Instant, Result, SystemClock};
-use farcall_call::Place;
-use farcall_link::FrameHandler;
+use farcall_call::{Place, Transmit};
 use farcall_link::memory::{MemorySource, Region, Space};
 use farcall_link::packing::Packing;
+use farcall_link::{FrameHandler, FrameSource, Link};
 use farcall_services::directory::{PublishedRoutine, Response};
 use farcall_system::machine_memory::machine_memory;
 use farcall_wire::{FrameHeader, FrameKind, Share};
@@ -310,6 +310,33 @@ pub fn fresh_name() -> Option<[u8; 16]> {
 
 fn gone() -> Error {
     Error::internal("share memory", "the memory is gone")
+}
+
+/// One connection's frames that the server has for it.
+pub struct Sending<'a> {
+    pub server: &'a mut Server,
+    pub world: &'a mut World,
+    pub connection: ConnectionId,
+}
+
+impl FrameSource for Sending<'_> {
+    fn next(&mut self, data_bytes_max: u32) -> Option<Transmit> {
+        self.server.limit_frames(self.connection, data_bytes_max);
+        self.server.poll_transmit(self.connection)
+    }
+
+    fn descriptors(&mut self, _: &FrameHeader, shares: Option<u32>) -> Result<Vec<Arc<OwnedFd>>> {
+        let descriptor = shares.map(|segment| self.world.descriptor(self.connection, segment)).transpose()?;
+        Ok(descriptor.into_iter().collect())
+    }
+
+    fn queue_data(&mut self, link: &mut Link, header: FrameHeader, place: &Place) -> Result<()> {
+        link.queue_array(header, self.world.sending(self.server, self.connection, place)?)
+    }
+
+    fn reuse(&mut self, body: Vec<u8>) {
+        self.server.reuse(self.connection, body);
+    }
 }
 
 /// One connection's frames on their way to the server.
