@@ -114,6 +114,10 @@ python_suite() {
 }
 
 begin_suites
+# With job control, what runs in the background takes Ctrl-C as tests of it want to, and is a process group, to be ended with
+# all that it started.
+set -m
+trap 'kill -- $(jobs -p | sed s/^/-/) 2>/dev/null; exit 130' INT TERM HUP
 # What pages with Java need is made before those of Python, which read pages.
 {
     if tools/find-jdk.sh >/dev/null; then
@@ -122,8 +126,8 @@ begin_suites
         tools/java.sh "$stage" test
     fi
     suite python python_suite
-} &
-suite rust tools/rust-tests.py &
+} </dev/null &
+suite rust tools/rust-tests.py </dev/null &
 {
     if has_sanitizers; then
         suite sanitizers sanitized_suite
@@ -136,6 +140,6 @@ suite rust tools/rust-tests.py &
     suite vectors vectors_suite
     suite python-versions tools/python-versions.sh "$stage"
     suite lint nice -n 10 tools/lint.sh
-} &
+} </dev/null &
 wait
 end_suites
