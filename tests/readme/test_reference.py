@@ -139,7 +139,8 @@ def test_command_line_options(command):
 
 
 def test_environment_variables():
-    sources = [file for room in ("bins", "clients/rust/src", "clients/python/src", "transports/tls/src", "plugins/spawner-jobs/src") for file in (ROOT / room).rglob("*")]
+    rooms = ("bins", "programs", "publishing", "protocol/peer/src", "clients/rust/src", "clients/python/src", "transports/tls/src", "plugins/spawner-jobs/src")
+    sources = [file for room in rooms for file in (ROOT / room).rglob("*")]
     text = "".join(file.read_text() for file in sources if file.suffix in (".rs", ".py"))
     read = set(re.findall(r'"(FARCALL_[A-Z_]+|XDG_[A-Z_]+)"', text, flags=re.M))
     assert set(re.findall(r"^\| `\$(\w+)`", page("cli.md"), flags=re.M)) == read
