@@ -12,4 +12,4 @@ mod plugin;
 
 pub use manifest::{HostKind, Limits, Manifest, Options, PluginEntry};
 pub use node::Node;
-pub use plugin::{Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox};
+pub use plugin::{Given, Plugin, PluginContext, PluginDescription, RunningPlugin, SlotName, driver_mailbox};

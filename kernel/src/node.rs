@@ -11,7 +11,7 @@ use farcall_services::mailbox::{Receiver, Sender, mailbox};
 use crate::hosts::{PluginEnd, in_thread};
 use crate::manifest::{HostKind, Manifest, PluginEntry};
 use crate::order::{Part, starting_order};
-use crate::plugin::{Plugin, PluginContext, PluginDescription, Services, SlotName, find_service};
+use crate::plugin::{Given, Plugin, PluginContext, PluginDescription, Services, SlotName, find_service};
 
 /// A node. Dropped, it stops as by [`Node::stop`].
 ///
@@ -39,17 +39,25 @@ impl Node {
     /// `InvalidSource` for a manifest that does not fit together (unknown plugin, wrong option, slot missing or filled
     /// twice, circle); a plugin's own error. Plugins that had started are stopped again.
     pub fn start(manifest: &Manifest, available: &[PluginDescription]) -> Result<Node> {
+        Node::start_with(manifest, available, Given::default())
+    }
+
+    /// The same with services that the binary gives to those that need them.
+    ///
+    /// # Errors
+    /// As [`Node::start`]; a plugin that fills one of their slots fills it twice.
+    pub fn start_with(manifest: &Manifest, available: &[PluginDescription], given: Given) -> Result<Node> {
         let limits = &manifest.limits;
         if manifest.plugins.len() > limits.plugins_max {
             let message = format!("{} plugins are more than [limits] plugins_max", manifest.plugins.len());
             return Err(Error::new(ErrorKind::LimitExceeded, "start the node", message));
         }
         let plugins = construct(manifest, available)?;
-        let order = order(&plugins)?;
+        let order = order(&plugins, &given)?;
         let (end_sender, ends) = mailbox(limits.plugins_max)?;
         let stop_timeout = Duration::from_millis(limits.stop_timeout_ms);
         let name = Arc::from(manifest.node_name.as_str());
-        let mut node = Node { name, plugins: Vec::new(), services: Services::new(), end_sender, ends, stop_timeout };
+        let mut node = Node { name, plugins: Vec::new(), services: given.0, end_sender, ends, stop_timeout };
         let mut plugins: Vec<_> = plugins.into_iter().map(Some).collect();
         for index in order {
             let plugin = plugins[index].take().expect("the order names each plugin once");
@@ -58,12 +66,12 @@ impl Node {
         Ok(node)
     }
 
-    /// Whether `manifest` fits together, and its options make sense, as for [`Node::start`]. Nothing is started.
+    /// Whether `manifest` fits together, and its options make sense, as for [`Node::start_with`]. Nothing is started.
     ///
     /// # Errors
-    /// As [`Node::start`] before it starts anything.
-    pub fn check(manifest: &Manifest, available: &[PluginDescription]) -> Result<()> {
-        order(&construct(manifest, available)?).map(|_| ())
+    /// As [`Node::start_with`] before it starts anything.
+    pub fn check(manifest: &Manifest, available: &[PluginDescription], given: &Given) -> Result<()> {
+        order(&construct(manifest, available)?, given).map(|_| ())
     }
 
     fn start_plugin(&mut self, plugin: Box<dyn Plugin>, host: HostKind) -> Result<()> {
@@ -167,9 +175,10 @@ fn construct(manifest: &Manifest, available: &[PluginDescription]) -> Result<Vec
     manifest.plugins.iter().map(|entry| construct_one(entry, available)).collect()
 }
 
-fn order(plugins: &[Box<dyn Plugin>]) -> Result<Vec<usize>> {
+fn order(plugins: &[Box<dyn Plugin>], given: &Given) -> Result<Vec<usize>> {
     let part = |plugin: &dyn Plugin| Part { name: plugin.name(), provides: plugin.provides(), needs: plugin.needs() };
-    starting_order(&plugins.iter().map(|plugin| part(plugin.as_ref())).collect::<Vec<_>>())
+    let parts: Vec<Part> = plugins.iter().map(|plugin| part(plugin.as_ref())).collect();
+    starting_order(&parts, &given.0.keys().copied().collect::<Vec<_>>())
 }
 
 fn construct_one(entry: &PluginEntry, available: &[PluginDescription]) -> Result<Box<dyn Plugin>> {

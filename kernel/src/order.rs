@@ -14,10 +14,11 @@ pub(crate) struct Part {
     pub(crate) needs: &'static [SlotName],
 }
 
-/// Indexes into `parts` in starting order; parts that do not depend on one another keep the manifest's order.
-pub(crate) fn starting_order(parts: &[Part]) -> Result<Vec<usize>> {
-    let filled = fill_slots(parts)?;
-    let providers = find_providers(parts, &filled)?;
+/// Indexes into `parts` in starting order; parts that do not depend on one another keep the manifest's order. The slots in
+/// `given` are filled from the start.
+pub(crate) fn starting_order(parts: &[Part], given: &[SlotName]) -> Result<Vec<usize>> {
+    let filled = fill_slots(parts, given)?;
+    let providers = find_providers(parts, &filled, given)?;
     let mut order = Vec::with_capacity(parts.len());
     while order.len() < parts.len() {
         let ready = |index: &usize| !order.contains(index) && providers[*index].iter().all(|need| order.contains(need));
@@ -30,10 +31,14 @@ pub(crate) fn starting_order(parts: &[Part]) -> Result<Vec<usize>> {
 }
 
 /// Which part fills each slot.
-fn fill_slots(parts: &[Part]) -> Result<BTreeMap<SlotName, usize>> {
+fn fill_slots(parts: &[Part], given: &[SlotName]) -> Result<BTreeMap<SlotName, usize>> {
     let mut filled = BTreeMap::new();
     for (index, part) in parts.iter().enumerate() {
         for slot in part.provides {
+            if given.contains(slot) {
+                let message = format!("slot \"{slot}\" is filled twice, by the binary and by {}", part.name);
+                return Err(wrong(message).fix("leave the plugin out of the manifest"));
+            }
             if let Some(first) = filled.insert(*slot, index) {
                 let message = format!("slot \"{slot}\" is filled twice, by {} and by {}", parts[first].name, part.name);
                 return Err(wrong(message).fix("leave one of them out of the manifest"));
@@ -44,7 +49,7 @@ fn fill_slots(parts: &[Part]) -> Result<BTreeMap<SlotName, usize>> {
 }
 
 /// For each part, the parts it needs.
-fn find_providers(parts: &[Part], filled: &BTreeMap<SlotName, usize>) -> Result<Vec<Vec<usize>>> {
+fn find_providers(parts: &[Part], filled: &BTreeMap<SlotName, usize>, given: &[SlotName]) -> Result<Vec<Vec<usize>>> {
     let provider = |part: &Part, slot: &SlotName| {
         let message = || format!("plugin {} needs slot \"{slot}\", which no plugin of the manifest fills", part.name);
         filled
@@ -52,7 +57,8 @@ fn find_providers(parts: &[Part], filled: &BTreeMap<SlotName, usize>) -> Result<
             .copied()
             .ok_or_else(|| wrong(message()).fix(format!("add a [[plugin]] with slot = \"{slot}\"")))
     };
-    parts.iter().map(|part| part.needs.iter().map(|slot| provider(part, slot)).collect()).collect()
+    let needs = |part: &Part| part.needs.iter().filter(|slot| !given.contains(slot));
+    parts.iter().map(|part| needs(part).map(|slot| provider(part, slot)).collect()).collect()
 }
 
 /// Follows needs among the parts that cannot start until one comes again.
@@ -87,7 +93,7 @@ mod tests {
     }
 
     fn names(parts: &[Part]) -> Vec<&'static str> {
-        starting_order(parts).unwrap().into_iter().map(|index| parts[index].name).collect()
+        starting_order(parts, &[]).unwrap().into_iter().map(|index| parts[index].name).collect()
     }
 
     #[test]
@@ -99,13 +105,21 @@ mod tests {
 
     #[test]
     fn a_slot_filled_twice_names_both() {
-        let error = starting_order(&[part("a", &["x"], &[]), part("b", &["x"], &[])]).unwrap_err();
+        let error = starting_order(&[part("a", &["x"], &[]), part("b", &["x"], &[])], &[]).unwrap_err();
         assert!(error.to_string().contains("slot \"x\" is filled twice, by a and by b"), "{error}");
     }
 
     #[test]
+    fn what_is_given_is_there_and_filled_once() {
+        let needs = part("a", &[], &["transports"]);
+        assert_eq!(starting_order(&[needs], &["transports"]).unwrap(), [0]);
+        let error = starting_order(&[part("a", &["transports"], &[])], &["transports"]).unwrap_err();
+        assert!(error.to_string().contains("filled twice, by the binary and by a"), "{error}");
+    }
+
+    #[test]
     fn a_missing_slot_names_who_needs_it() {
-        let error = starting_order(&[part("a", &[], &["directory"])]).unwrap_err();
+        let error = starting_order(&[part("a", &[], &["directory"])], &[]).unwrap_err();
         assert!(error.to_string().contains("plugin a needs slot \"directory\""), "{error}");
         assert_eq!(error.advice(), Some("add a [[plugin]] with slot = \"directory\""));
     }
@@ -113,9 +127,9 @@ mod tests {
     #[test]
     fn a_circle_is_spelt_out() {
         let parts = [part("a", &["a"], &["b"]), part("b", &["b"], &["c"]), part("c", &["c"], &["b"])];
-        let error = starting_order(&parts).unwrap_err();
+        let error = starting_order(&parts, &[]).unwrap_err();
         assert!(error.message().ends_with("circle: b needs c needs b"), "{error}");
-        let alone = starting_order(&[part("a", &["a"], &["a"])]).unwrap_err();
+        let alone = starting_order(&[part("a", &["a"], &["a"])], &[]).unwrap_err();
         assert!(alone.message().ends_with("circle: a needs a"), "{alone}");
     }
 }

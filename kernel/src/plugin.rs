@@ -47,6 +47,19 @@ pub trait Plugin: Send {
 /// The handles of filled slots.
 pub(crate) type Services = BTreeMap<SlotName, Arc<dyn Any + Send + Sync>>;
 
+/// Services of the binary itself, which no plugin fills.
+#[derive(Default)]
+pub struct Given(pub(crate) Services);
+
+impl Given {
+    /// Offers `handle` to the plugins that need `slot`.
+    #[must_use]
+    pub fn with<T: Send + Sync + 'static>(mut self, slot: SlotName, handle: T) -> Given {
+        self.0.insert(slot, Arc::new(handle));
+        self
+    }
+}
+
 /// What a starting plugin gets from the kernel.
 pub struct PluginContext {
     /// The node's name.

@@ -8,3 +8,4 @@ pub mod jobs;
 pub mod mailbox;
 pub mod spawner;
 pub mod status;
+pub mod transports;

@@ -33,6 +33,7 @@ mod ng;
 mod numbers;
 mod objects;
 mod output;
+mod plugins;
 mod private;
 mod publishers;
 mod reconnect;

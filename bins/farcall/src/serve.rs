@@ -28,7 +28,7 @@ use rustix::process::{Resource, Rlimit};
 use crate::gate;
 use crate::output::{notice, print, speak_as, tell};
 use crate::own_files::own_files;
-use crate::transports::{TRANSPORTS, token_file};
+use crate::transports::{TRANSPORTS, given, token_file};
 use begin::while_wanted;
 use end::End;
 use farcall_publishing::check_exposed;
@@ -136,7 +136,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     let folder = if arguments.private { Some(PrivateFolder::new()?) } else { None };
     override_options(&mut manifest, arguments, folder.as_ref())?;
     // Before modules are checked under limits that make no sense.
-    Node::check(&manifest, &plugins)?;
+    Node::check(&manifest, &plugins, &given(farcall_rpc_server::Options::default()))?;
     hold_pilots_to_the_same(&mut manifest)?;
     let options = server_options(&manifest)?;
     speak_as(options.log_format);
@@ -152,7 +152,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     let own = own_files(&options, arguments.manifest.as_deref());
     publications.iter().try_for_each(|(_, publication)| check_exposed(publication, &interpreters, &own))?;
     let inspector = interpreters.inspector.clone();
-    let node = Node::start(&manifest, &plugins)?;
+    let node = Node::start_with(&manifest, &plugins, given(options.clone()))?;
     let mut publisher =
         Publisher::new(node.service::<DirectoryHandle>(directory::SLOT)?, interpreters, launchers, own, notice);
     let published = publish_all(&mut publisher, publications)?;
@@ -285,7 +285,7 @@ pub fn server_options(manifest: &Manifest) -> Result<farcall_rpc_server::Options
 fn access_of(manifest: &Path) -> Result<Vec<Entry>> {
     let plugins = plugins();
     let manifest = Manifest::load(manifest)?.completed(&plugins);
-    Node::check(&manifest, &plugins)?;
+    Node::check(&manifest, &plugins, &given(farcall_rpc_server::Options::default()))?;
     Ok(server_options(&manifest)?.access)
 }
 

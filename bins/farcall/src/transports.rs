@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use farcall_authority::{REVOKED_FILE, SERVER_FILE, authority_folder};
 use farcall_base::{Error, ErrorKind, Result};
+use farcall_kernel::Given;
 use farcall_link::memory::MemorySource;
 use farcall_link::stream::{ByteStream, Listener, Proof};
 use farcall_rpc_server::{Options, Transports};
+use farcall_services::transports::{self, TransportsHandle};
 use farcall_transport_tls::{ListenerLimits, ServerFiles};
 use farcall_transport_unix::{MemoryLimits, SharedMemory};
 
@@ -83,6 +85,33 @@ fn token(file: &Path) -> Result<farcall_transport_tcp::Token> {
 
 fn unix(path: PathBuf) -> Result<Box<dyn Listener>> {
     Ok(Box::new(farcall_transport_unix::Listener::bind(&path)?))
+}
+
+/// The same for plugins that listen or dial by themselves.
+struct OfNode(Options);
+
+impl transports::Transports for OfNode {
+    fn listen(&self, address: &str) -> Result<Box<dyn Listener>> {
+        listen_at(address, &self.0)
+    }
+
+    fn dial(&self, address: &str, patience: Duration) -> Result<Box<dyn ByteStream>> {
+        if let Some(path) = address.strip_prefix("unix:").filter(|path| !path.is_empty()) {
+            return farcall_transport_unix::connect_within(Path::new(path), patience);
+        }
+        if let Some(rest) = address.strip_prefix("tls://") {
+            let (host, port) = host_and_port(address, rest)?;
+            return farcall_transport_tls::connect(host, port, None, patience);
+        }
+        let message = format!("\"{address}\" is no address that a node dials");
+        Err(Error::new(ErrorKind::InvalidArgument, "reach another node", message)
+            .fix("write unix:PATH or tls://HOST:PORT"))
+    }
+}
+
+/// What a node of this binary gives to its plugins.
+pub fn given(options: Options) -> Given {
+    Given::default().with(transports::SLOT, TransportsHandle::new(OfNode(options)))
 }
 
 /// Where the token of TCP clients lies.

@@ -12,6 +12,7 @@ use super::Finding;
 use super::host::trouble;
 use crate::own_files::own_files;
 use crate::serve::{plugins, server_options};
+use crate::transports::given;
 use farcall_publishing::exposed::exposed;
 
 /// Whether a server would start with it, and what it opens. Nothing is known here of what lies beside modules: that is
@@ -31,7 +32,7 @@ pub fn findings(path: &Path) -> Vec<Finding> {
 
 fn granted(path: &Path) -> Result<Vec<String>> {
     let manifest = Manifest::load(path)?.completed(&plugins());
-    Node::check(&manifest, &plugins())?;
+    Node::check(&manifest, &plugins(), &given(farcall_rpc_server::Options::default()))?;
     let own = own_files(&server_options(&manifest)?, Some(path));
     let spawner = manifest.plugins.iter().find(|entry| entry.slot == spawner::SLOT);
     let inspector = spawner.map_or_else(|| Ok(Inspector::default()), |entry| Inspector::new(&entry.options))?;

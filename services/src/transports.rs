@@ -1,0 +1,54 @@
+//! How a plugin reaches other nodes, and is reached: streams by address, from the transports that the binary has.
+//!
+//! No plugin fills this slot: transports are the binary's, which hands them to its node (`Node::start_with`).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use farcall_base::Result;
+use farcall_link::stream::{ByteStream, Listener};
+
+/// The slot.
+pub const SLOT: &str = "transports";
+
+/// The transports of a binary.
+pub trait Transports: Send + Sync {
+    /// Listens at an address, as a server's `listen` has it: `unix:PATH`, `tcp:HOST:PORT`, `tls://HOST:PORT`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for no such address, `System` when nobody may listen there.
+    fn listen(&self, address: &str) -> Result<Box<dyn Listener>>;
+
+    /// Reaches a node at an address, as clients write it, within a time. Nothing has been said over the stream.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for no such address, `Unreachable`, `TimedOut`, `PermissionDenied`.
+    fn dial(&self, address: &str, patience: Duration) -> Result<Box<dyn ByteStream>>;
+}
+
+/// What plugins get.
+#[derive(Clone)]
+pub struct TransportsHandle(Arc<dyn Transports>);
+
+impl TransportsHandle {
+    /// A handle on these.
+    pub fn new(transports: impl Transports + 'static) -> TransportsHandle {
+        TransportsHandle(Arc::new(transports))
+    }
+
+    /// As [`Transports::listen`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn listen(&self, address: &str) -> Result<Box<dyn Listener>> {
+        self.0.listen(address)
+    }
+
+    /// As [`Transports::dial`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn dial(&self, address: &str, patience: Duration) -> Result<Box<dyn ByteStream>> {
+        self.0.dial(address, patience)
+    }
+}
