@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use crate::metadata::{Package, packages};
 use crate::tree::{SourceFile, Tree, Violation, repository};
-use crate::{architecture, faults, layers, links, printing, reach, sizes, text};
+use crate::{architecture, faults, layers, links, printing, reach, sizes, subjects, text, words};
 
 fn tree() -> &'static Tree {
     static TREE: OnceLock<Tree> = OnceLock::new();
@@ -139,4 +139,24 @@ fn every_page_is_in_the_index() {
 #[test]
 fn every_decision_has_a_number_of_its_own() {
     assert_holds(links::shared_numbers(tree()));
+}
+
+#[test]
+fn words_are_plain() {
+    let path = tree().root.join("tools/tidy/words.txt");
+    let old = list("words.txt");
+    let new = if std::env::var_os("FARCALL_REWRITE").is_some() { words::lowered(&old, tree()) } else { old.clone() };
+    if new != old {
+        fs::write(&path, &new).unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
+    }
+    match words::read(&new) {
+        Ok(banned) => assert_holds(words::violations(tree(), &banned)),
+        Err(refused) => assert_holds(refused),
+    }
+}
+
+#[test]
+fn subjects_of_commits_begin_with_a_plain_verb() {
+    let verbs = list("verbs.txt");
+    assert_holds(subjects::violations(&subjects::commits(&tree().root), &subjects::read_verbs(&verbs)));
 }

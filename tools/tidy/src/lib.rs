@@ -1,4 +1,4 @@
-//! House rules as unit tests: layer edges, sizes, names, dead files, and documents that are true.
+//! House rules as unit tests: layer edges, sizes, names, dead files, plain words, and documents that are true.
 //!
 //! Each check is a function from the tree to all violations at once, so that one run shows everything there is to
 //! fix. `house` runs them on this repository; each check also has a test on a text that breaks its rule. STYLE.md
@@ -17,5 +17,7 @@ pub mod printing;
 pub mod reach;
 pub mod scanner;
 pub mod sizes;
+pub mod subjects;
 pub mod text;
 pub mod tree;
+pub mod words;
