@@ -40,70 +40,70 @@ use farcall_publishing::module::check_from_stdin;
 pub enum Command {
     /// List the routines of a server
     Ls(ls::LsArguments),
-    /// Show what a routine takes, gives and does
+    /// Show a routine's parameters, results and description
     Show(show::ShowArguments),
     /// Call a routine
     Call(call::CallArguments),
-    /// Start a call that the server goes on with alone, and print its id
+    /// Submit a call that keeps running after you disconnect, and print its id
     Submit(keep::SubmitArguments),
-    /// Take the results of a submitted call
+    /// Fetch the results of a submitted call
     Fetch(keep::FetchArguments),
-    /// List the calls that the server keeps, or have some forgotten
+    /// List the calls that the server keeps, or delete some of them
     Kept(keep::KeptArguments),
-    /// Publish routines and serve them
+    /// Start a server that publishes routines
     Serve(ServeArguments),
-    /// Have a server on a host that ssh reaches, and say how programs use it
+    /// Start your server on an ssh host and print its address
     Connect(connect::ConnectArguments),
-    /// Publish interface files on a server that runs
+    /// Publish interface files on a running server
     Publish(administer::PublishArguments),
-    /// Take modules from a server that runs; calls that it has go on
+    /// Withdraw modules from a running server; their running calls continue
     Withdraw(administer::WithdrawArguments),
-    /// Publish modules of a server that runs anew: their files, libraries and code
+    /// Reload modules of a running server: their files, libraries and code
     Reload(administer::ReloadArguments),
-    /// End a server when its calls are over
+    /// Stop a server after its running calls
     Drain(administer::DrainArguments),
-    /// Watch who calls what on a server, what waits and what it uses
+    /// Watch a server's calls, queue and use of resources
     Top(top::TopArguments),
-    /// List the objects that a server holds, or end some of them
+    /// List the objects on a server, or delete some of them
     Objects(objects::ObjectsArguments),
-    /// List the jobs that run a server's routines elsewhere, or end one
+    /// List the jobs that run a server's routines on other hosts, or cancel one
     Jobs(jobs::JobsArguments),
-    /// Run executables for a server elsewhere, as the program of a job; started by launchers only
+    /// Run executables in a job; only launchers start this
     #[command(hide = true)]
     Pilot(pilot::PilotArguments),
-    /// Lead the connections of a pilot's standard streams to a server of this host; started by launchers only
+    /// Connect the streams of a pilot to a server on this host; only launchers start this
     #[command(hide = true)]
     Bridge(bridge::BridgeArguments),
-    /// Pass the bytes of standard input and output on to a server of this host; started by `ssh`
+    /// Connect standard input and output to a server on this host; only `ssh` starts this
     #[command(hide = true)]
     Relay(relay::RelayArguments),
-    /// Start jobs for a server by the text protocol of launchers: here, on other hosts, or by Slurm
+    /// Start jobs on this host, by ssh or by Slurm, as the launcher of a server
     Launch(launch::LaunchArguments),
-    /// Look for what is wrong on this host and with a server, and say the fix for each
+    /// Find problems on this host and with a server, and print how to fix them
     Doctor(doctor::DoctorArguments),
-    /// Print a unit that makes a server a service of systemd
+    /// Print a systemd unit that runs a server
     Service(service::ServiceArguments),
-    /// Make and revoke the certificates of a server and its users
+    /// Create, renew and revoke certificates for servers and users
     Ca(ca::CaArguments),
     /// Check interface files
     Check(check::CheckArguments),
-    /// Lay interface files out as all are: same words and comments, other blanks
+    /// Format interface files (white space only)
     Fmt(fmt::FmtArguments),
-    /// Draft an interface file from the declarations of a Fortran source
+    /// Draft an interface file from a Fortran source file
     Scan(scan::ScanArguments),
-    /// The tools of Ninf-G: ng_gen, ng_cc and their like
+    /// Run the tools of Ninf-G: ng_gen, ng_cc and others
     Ng(ng::NgArguments),
-    /// Print what makes a shell complete farcall's commands and options
+    /// Print a shell's completion script for farcall
     Completions(shell::CompletionsArguments),
-    /// Write farcall's manual pages into a folder
+    /// Write farcall's man pages to a directory
     Man(shell::ManArguments),
-    /// Run a module's routines for a server; started by servers only
+    /// Run a module's routines; only servers start this
     #[command(hide = true)]
     Host(HostArguments),
 }
 
 impl Command {
-    /// Whether it goes on until somebody ends it, so that no time limit is for all of it.
+    /// Whether it runs until something stops it, so that no time limit applies to all of it.
     pub fn goes_on(&self) -> bool {
         match self {
             Command::Serve(_) | Command::Relay(_) | Command::Bridge(_) | Command::Pilot(_) | Command::Launch(_) => true,
@@ -113,13 +113,13 @@ impl Command {
         }
     }
 
-    /// Whether inherited descriptors are for the program that this one becomes: MPICH's launcher gives each of its processes the
-    /// one that leads to it.
+    /// Whether inherited descriptors are for the program that this one becomes: MPICH's launcher passes each process a
+    /// connection to itself.
     pub fn passes_descriptors_on(&self) -> bool {
         matches!(self, Command::Host(arguments) if !arguments.rank.is_empty())
     }
 
-    /// Whether programs read what is told of a call, its failure included.
+    /// Whether a program reads what the command prints, its errors included.
     pub fn tells_errors_as_json(&self) -> bool {
         match self {
             Command::Call(arguments) => arguments.json,
@@ -132,16 +132,16 @@ impl Command {
 /// How the generic host is started.
 #[derive(Args)]
 pub struct HostArguments {
-    /// Only check that the module on standard input can be loaded
+    /// Only check that the module on standard input loads
     #[arg(long)]
     check: bool,
-    /// Become this program, a linked executable or an interpreter, with all arguments that follow
+    /// Become this program (a linked executable or an interpreter) with all following arguments
     #[arg(long, value_name = "PROGRAM", num_args = 1.., allow_hyphen_values = true)]
     run: Vec<OsString>,
-    /// The same for a process that an MPI's launcher starts
+    /// Do the same in a process that an MPI launcher starts
     #[arg(long, value_name = "PROGRAM", num_args = 1.., allow_hyphen_values = true)]
     rank: Vec<OsString>,
-    /// The module's name, for the list of processes only
+    /// The module's name, shown in lists of processes
     #[arg(value_name = "MODULE")]
     _module: Option<String>,
 }

@@ -86,7 +86,7 @@ pub struct ServerArguments {
     /// File with the certificate to show over TLS [default: $FARCALL_CREDENTIALS, ~/.config/farcall/credentials.pem]
     #[arg(long, value_name = "FILE")]
     credentials: Option<PathBuf>,
-    /// Start a private server for this command that publishes FILE; may be repeated
+    /// Start a private server for this command, which publishes FILE; may be repeated
     #[arg(long, value_name = "FILE.idl", conflicts_with = "server")]
     publish: Vec<PathBuf>,
 }

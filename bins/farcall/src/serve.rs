@@ -49,50 +49,50 @@ const ADDRESSES_MAX: Duration = Duration::from_secs(2);
 /// Publishes routines and serves them.
 #[derive(Args)]
 pub struct ServeArguments {
-    /// Interface files, Python files, or names of libraries that come with Farcall (lapack, fftw); without any, the
-    /// default ones
+    /// Interface files, Python files, or names of libraries that come with Farcall (lapack, fftw) [default: the default
+    /// libraries]
     files: Vec<PathBuf>,
-    /// Where to listen: unix:PATH, tls://HOST:PORT or tcp:127.0.0.1:PORT; may be repeated
+    /// Address to listen on: unix:PATH, tls://HOST:PORT or tcp:127.0.0.1:PORT; may be repeated
     #[arg(long, value_name = "ADDRESS")]
     listen: Vec<String>,
-    /// File with the token of TCP clients; made if it does not exist
+    /// File with the token that TCP clients must show; created if it does not exist
     #[arg(long, value_name = "FILE")]
     token_file: Option<String>,
     /// File with the certificate to show over TLS [default: what `farcall ca init` made]
     #[arg(long, value_name = "FILE")]
     credentials: Option<String>,
-    /// Where Prometheus asks for metrics over HTTP, such as 127.0.0.1:9464
+    /// Address to serve Prometheus metrics on, such as 127.0.0.1:9464
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<String>,
-    /// Run routines in jobs that this launcher starts (slurm, ssh, or one of the manifest) instead of on this host; of one
-    /// module alone: MODULE=LAUNCHER; may be repeated
+    /// Run routines in jobs of this launcher (slurm, ssh, or one from the configuration file) instead of on this host;
+    /// MODULE=LAUNCHER for one module; may be repeated
     #[arg(long, value_name = "LAUNCHER")]
     launcher: Vec<String>,
-    /// Interpreter of Python files beside which there is no .venv [default: $FARCALL_PYTHON, or python3]
+    /// Interpreter for Python files without a .venv next to them [default: $FARCALL_PYTHON, or python3]
     #[arg(long, value_name = "PATH")]
     python: Option<PathBuf>,
-    /// How the log on standard error is written: text or json
+    /// Format of the log on standard error
     #[arg(long, value_name = "FORMAT", value_parser = ["text", "json"])]
     log_format: Option<String>,
-    /// What is worth a line in it: off, warn, info or debug
+    /// Lowest level that is logged
     #[arg(long, value_name = "LEVEL", value_parser = ["off", "warn", "info", "debug"])]
     log_level: Option<String>,
-    /// Limits of your own: keys that differ from those of --print-manifest
+    /// Configuration file with the settings that differ from --print-manifest
     #[arg(long, value_name = "FILE")]
     manifest: Option<PathBuf>,
-    /// Print the manifest that is used by default, with every key and what it means, and end
+    /// Print the default configuration file with every setting explained, and exit
     #[arg(long, exclusive = true)]
     print_manifest: bool,
-    /// Listen at a socket of my own and end when standard input ends: for programs that start their own server
+    /// Listen on a private socket and stop at the end of standard input: for programs that start their own server
     #[arg(long)]
     private: bool,
-    /// Go on without a terminal, and end when no client has been there, and no kept call was open, for so many seconds
+    /// Run in the background, and stop after this many seconds without a client or an open kept call
     #[arg(long, value_name = "SECONDS", conflicts_with = "private")]
     linger: Option<u64>,
-    /// Say in this file on which host I am, for as long as I am; relays do so
+    /// Record this server's host in this file while it runs; relays set this
     #[arg(long, value_name = "FILE", hide = true, requires = "linger")]
     record: Option<PathBuf>,
-    /// The file that standard error goes to: keep it short, and remove it at the end; relays do so
+    /// The file that standard error goes to: keep it short, and remove it at the end; relays set this
     #[arg(long, value_name = "FILE", hide = true, requires = "linger")]
     own_log: Option<PathBuf>,
 }

@@ -18,10 +18,10 @@ const CONNECT_MAX: Duration = Duration::from_secs(30);
 const BUILD_MAX: Duration = Duration::from_secs(3600);
 /// Time for what a server does at once.
 const ORDER_MAX: Duration = Duration::from_secs(60);
-/// Time that a server has beyond that of its calls: then it is said that it does not end.
+/// Time that a server has beyond that of its calls. After it, the command reports that the server does not stop.
 const END_MAX: Duration = Duration::from_millis(900);
 
-/// Who reloads a server may have changed something else.
+/// A user who reloads a server may have changed something else.
 const NOT_RELOADED: &str = "these modules are published anew, from their files, and who may do what is read from the \
     manifest again. Certificates and the list of revoked ones need no reload; all else of the manifest (limits, addresses) \
     is read when a server starts: systemctl restart farcall, or farcall drain and farcall serve";
@@ -29,10 +29,11 @@ const NOT_RELOADED: &str = "these modules are published anew, from their files, 
 /// Publishes files.
 #[derive(Args)]
 pub struct PublishArguments {
-    /// Interface files and Python files on the server's host, or names of libraries that come with Farcall (lapack, fftw)
+    /// Interface files or Python files on the server's host, or names of libraries that come with Farcall (lapack,
+    /// fftw)
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// What was published, as a JSON array of objects
+    /// Print what was published as a JSON array
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -45,39 +46,39 @@ pub struct WithdrawArguments {
     /// The modules
     #[arg(required = true)]
     modules: Vec<String>,
-    /// What was withdrawn, as a JSON array of objects
+    /// Print what was withdrawn as a JSON array
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     server: RunningServer,
 }
 
-/// Publishes modules anew.
+/// Reloads modules.
 #[derive(Args)]
 pub struct ReloadArguments {
-    /// The modules; without any, all
+    /// The modules [default: all]
     modules: Vec<String>,
-    /// What became of each module, as a JSON array of objects
+    /// Print what happened to each module as a JSON array
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     server: RunningServer,
 }
 
-/// Ends a server.
+/// Stops a server.
 #[derive(Args)]
 pub struct DrainArguments {
-    /// End it after so many seconds though calls are open [default: the server's drain_ms]
+    /// Seconds after which the server stops even if calls still run [default: the server's drain_ms]
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     timeout: Option<f64>,
-    /// How long it took, as a JSON object
+    /// Print how long it took as a JSON object
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     server: RunningServer,
 }
 
-/// Publishes each file; stops at the first that cannot be.
+/// Publishes each file; stops at the first that fails.
 pub fn publish(arguments: &PublishArguments) -> Result<()> {
     let client = arguments.server.connect()?;
     let mut published = Vec::new();
@@ -97,7 +98,7 @@ pub fn publish(arguments: &PublishArguments) -> Result<()> {
     done
 }
 
-/// A file is read where the server is, which is easily forgotten where that is another host.
+/// The server reads the file on its own host. Users forget this when the host is another one.
 fn missing_there(error: Error, server: &str, file: &Path) -> Error {
     let is_elsewhere = ["ssh://", "tls://"].iter().any(|begin| server.starts_with(begin));
     if error.kind() == ErrorKind::NotFound && is_elsewhere && file.exists() {
@@ -124,7 +125,7 @@ pub fn withdraw(arguments: &WithdrawArguments) -> Result<()> {
     done
 }
 
-/// Publishes modules anew. Fails when one could not be, after all were tried.
+/// Reloads modules. Fails after all were tried, when one could not be reloaded.
 pub fn reload(arguments: &ReloadArguments) -> Result<ExitCode> {
     let client = arguments.server.connect()?;
     let reports = if arguments.modules.is_empty() {
@@ -151,7 +152,7 @@ fn each(client: &Client, modules: &[String]) -> Result<Vec<ModuleReport>> {
     Ok(reports)
 }
 
-/// Waits until no call is open any more; the server ends then.
+/// Waits until no call is open; then the server stops.
 pub fn drain(arguments: &DrainArguments) -> Result<()> {
     let milliseconds = arguments.timeout.map(milliseconds).transpose()?;
     let limit = milliseconds.map(|time| Duration::from_millis(time).saturating_add(END_MAX));

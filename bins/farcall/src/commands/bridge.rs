@@ -9,7 +9,7 @@ use farcall_pilot::streams::{Ends, pass_on};
 
 #[derive(Args)]
 pub struct BridgeArguments {
-    /// Where the server awaits pilots, on this host
+    /// Address on this host where the server accepts pilots
     #[arg(value_name = "ADDRESS:PORT")]
     server: SocketAddr,
 }

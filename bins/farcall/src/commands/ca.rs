@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 
 use crate::output::{at_most, notice, print, print_json};
 
-/// Which authority, and what it is to do.
+/// The authority, and what it does.
 #[derive(Args)]
 pub struct CaArguments {
-    /// The authority's folder [default: $FARCALL_CA, or ~/.config/farcall/ca]
+    /// Directory of the certificate authority [default: $FARCALL_CA, or ~/.config/farcall/ca]
     #[arg(long, value_name = "DIR", global = true)]
     folder: Option<PathBuf>,
     #[command(subcommand)]
@@ -23,30 +23,30 @@ pub struct CaArguments {
 
 #[derive(Subcommand)]
 enum CaCommand {
-    /// Make an authority, and a server's certificate with it
+    /// Create an authority and a server certificate
     Init(InitArguments),
-    /// Make a server's certificate anew, or one for another server
+    /// Create a certificate for another server, or replace a server's certificate
     Server(ServerArguments),
-    /// Make a user's certificate: one file, to be given to that user
+    /// Create a user's certificate: one file to give to that user
     User(UserArguments),
-    /// Make a certificate anew before it expires
+    /// Renew a certificate before it expires
     Renew(RenewArguments),
-    /// Take back all certificates of a user or server
+    /// Revoke all certificates of a user or server
     Revoke(NameArguments),
-    /// List what was given
+    /// List all certificates
     List(ListArguments),
 }
 
 #[derive(Args)]
 struct Validity {
-    /// Days for which the certificate is valid
+    /// Days until the certificate expires
     #[arg(long, default_value_t = 365, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=3650))]
     days: u32,
 }
 
 #[derive(Args)]
 struct InitArguments {
-    /// The server's names and addresses, as clients will write them
+    /// Host names and addresses of the server, as clients use them
     #[arg(long, value_name = "HOST[,HOST]", value_delimiter = ',', required = true)]
     server: Vec<String>,
     #[command(flatten)]
@@ -55,10 +55,10 @@ struct InitArguments {
 
 #[derive(Args)]
 struct ServerArguments {
-    /// The server's names and addresses, as clients will write them
+    /// Host names and addresses of the server, as clients use them
     #[arg(value_name = "HOST[,HOST]", value_delimiter = ',', required = true)]
     hosts: Vec<String>,
-    /// Where it goes [default: server.pem in the authority's folder]
+    /// File to write [default: server.pem in the authority's directory]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -67,9 +67,9 @@ struct ServerArguments {
 
 #[derive(Args)]
 struct UserArguments {
-    /// What the user is called, in tables of rights and in logs
+    /// Name of the user in tables of rights and logs
     name: String,
-    /// Where it goes [default: users/NAME.pem in the authority's folder]
+    /// File to write [default: users/NAME.pem in the authority's directory]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -78,7 +78,7 @@ struct UserArguments {
 
 #[derive(Args)]
 struct RenewArguments {
-    /// The user, or a server by its first name
+    /// The user, or the first host name of a server
     name: String,
     #[command(flatten)]
     validity: Validity,
@@ -86,18 +86,18 @@ struct RenewArguments {
 
 #[derive(Args)]
 struct NameArguments {
-    /// The user, or a server by its first name
+    /// The user, or the first host name of a server
     name: String,
 }
 
 #[derive(Args)]
 struct ListArguments {
-    /// As a JSON array of objects
+    /// Print a JSON array of objects
     #[arg(long)]
     json: bool,
 }
 
-/// Does what was asked of the authority.
+/// Runs a command of the authority.
 pub fn ca(arguments: &CaArguments) -> Result<()> {
     let folder = arguments.folder.clone().unwrap_or_else(authority_folder);
     if let CaCommand::Init(init) = &arguments.command {

@@ -25,35 +25,34 @@ use farcall_formats::Data;
 use interrupt::Interrupt;
 use screen::{ProgressForm, Screen};
 
-/// How often it is looked how far the call's arrays are, and whether it is to end.
+/// Interval between checks of the progress of the call's arrays and of an interrupt.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Calls a routine.
 #[derive(Args)]
 pub struct CallArguments {
-    /// The routine: its full name, or its own one where that is unique
+    /// The routine: MODULE/NAME, or NAME if only one module has it
     name: String,
-    /// Arguments in the order of `farcall show`, and name=value ones: 3, 0.5, 1+2j, N, [[1,2],[3,4]], @file.npy,
-    /// @file.mtx, @- for a NumPy file on standard input
+    /// Arguments in the order of `farcall show`, or by name (NAME=VALUE): 3, 0.5, 1+2j, text, [[1,2],[3,4]], @file.npy,
+    /// @file.mtx, or @- for a NumPy file on standard input
     #[arg(value_name = "ARGUMENT", allow_negative_numbers = true)]
     arguments: Vec<String>,
-    /// Write a result to a file (an array as .npy or .mtx) instead of printing it; may be repeated
+    /// Write a result to a file (arrays as .npy or .mtx) instead of printing it; may be repeated
     #[arg(long, value_name = "NAME=FILE")]
     out: Vec<String>,
-    /// Time for connecting and the call; a server that is started for this command alone has its own to begin
+    /// Time limit for connecting and the call; starting a private server does not count
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds)]
     timeout: Option<Duration>,
-    /// Processes that MPI starts for the call, of a routine that it starts
+    /// Number of MPI processes for the call, if MPI starts the routine
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     ranks: Option<u32>,
-    /// Show the routine's progress on standard error even if that is no terminal, as lines
+    /// Print the routine's progress as lines on standard error, even if it is not a terminal
     #[arg(long, conflicts_with = "quiet")]
     progress: bool,
-    /// Show neither what the routine prints, which otherwise goes to standard error while it runs, nor how far it and its
-    /// arrays are
+    /// Hide the routine's output and all progress
     #[arg(short, long)]
     quiet: bool,
-    /// Print the results as one JSON object; progress goes to standard error, as an object a line
+    /// Print the results as a JSON object, and progress as one JSON object per line on standard error
     #[arg(long)]
     pub(super) json: bool,
     #[command(flatten)]

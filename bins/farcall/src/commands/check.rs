@@ -24,10 +24,10 @@ pub struct CheckArguments {
     /// Interface files
     #[arg(required = true, value_name = "FILE.idl")]
     files: Vec<PathBuf>,
-    /// Also find the libraries and symbols, and compile and link inline code, as a server would
+    /// Also find the libraries and symbols, and compile and link inline code, as a server does
     #[arg(long)]
     link: bool,
-    /// The mistakes as a JSON array of objects; empty if there are none
+    /// Print the mistakes as a JSON array; empty if there are none
     #[arg(long)]
     json: bool,
 }

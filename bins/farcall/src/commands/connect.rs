@@ -14,17 +14,18 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 
 #[derive(Args)]
 pub struct ConnectArguments {
-    /// [USER@]HOST[:PORT], or a host of ssh's configuration; with /slurm behind it, routines run in jobs of Slurm there
+    /// [USER@]HOST[:PORT], or a host of your ssh configuration; HOST/slurm runs the routines in Slurm jobs there
     host: String,
-    /// For how long the server stays when its last client is gone and its last kept call is over, in seconds; 0: not at all [default: $FARCALL_LINGER, or 600]
+    /// Seconds that the server keeps running after its last client and last kept call; 0: it stops at once [default:
+    /// $FARCALL_LINGER, or 600]
     #[arg(long, value_name = "SECONDS")]
     linger: Option<u64>,
-    /// Also bring libfarcall.so, which code in interface files is linked with there, by that host's C compiler
+    /// Also copy libfarcall.so to the host, so that its C compiler can link interface files that contain code
     #[arg(long)]
     library: bool,
 }
 
-/// Reaches it, and says what is there.
+/// Connects to the host, and prints what its server publishes.
 pub fn connect(arguments: &ConnectArguments) -> Result<()> {
     let text = match arguments.host.strip_prefix("ssh://") {
         Some(_) => arguments.host.clone(),

@@ -15,15 +15,15 @@ use serde_json::{Value, json};
 use crate::connection::RunningServer;
 use crate::output::{print, print_json};
 
-/// Looks for what is wrong.
+/// Finds problems.
 #[derive(Args)]
 pub struct DoctorArguments {
     #[command(flatten)]
     server: RunningServer,
-    /// Also look at this manifest of a server
+    /// Also check this configuration file of a server
     #[arg(long, value_name = "FILE")]
     manifest: Option<PathBuf>,
-    /// As a JSON array of objects
+    /// Print a JSON array of objects
     #[arg(long)]
     json: bool,
 }

@@ -18,15 +18,15 @@ const OPERATION: &str = "format an interface file";
 /// Formats interface files.
 #[derive(Args)]
 pub struct FmtArguments {
-    /// Interface files; - is standard input, whose layout goes to standard output
+    /// Interface files; - reads standard input and writes standard output
     #[arg(required = true, value_name = "FILE.idl")]
     files: Vec<PathBuf>,
-    /// Change nothing; name the files whose layout is another, and fail if there are any
+    /// Change nothing; list the files that need formatting, and fail if there are any
     #[arg(long)]
     check: bool,
 }
 
-/// Formats every file; one with mistakes stays as it is, and does not keep others from theirs.
+/// Formats every file. A file with mistakes stays as it is, and does not stop the others.
 pub fn fmt(arguments: &FmtArguments) -> Result<ExitCode> {
     let mut worst = ExitCode::SUCCESS;
     for file in &arguments.files {

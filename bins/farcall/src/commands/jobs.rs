@@ -14,20 +14,20 @@ use crate::output::{json_line, print};
 /// Time for an answer.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
 
-/// Lists jobs, or ends one.
+/// Lists jobs, or cancels one.
 #[derive(Args)]
 pub struct JobsArguments {
     #[command(flatten)]
     server: RunningServer,
-    /// As JSON, one job a line
+    /// Print JSON, one job per line
     #[arg(long)]
     json: bool,
-    /// End this job, with all that runs in it; only as an administrator
+    /// Cancel this job and everything that runs in it; administrators only
     #[arg(long, value_name = "NUMBER")]
     cancel: Option<u64>,
 }
 
-/// Shows them, or ends the one that is named.
+/// Lists the jobs, or cancels the one that the option names.
 pub fn jobs(arguments: &JobsArguments) -> Result<()> {
     let client = arguments.server.connect()?;
     if let Some(number) = arguments.cancel {

@@ -13,65 +13,64 @@ use crate::connection::RunningServer;
 use crate::output::{end, end_by, print, print_json};
 use crate::values::{Value, value};
 
-/// What waiting has at least, so that it says itself that its time is over.
+/// The least time for waiting, so that the wait itself reports that it timed out.
 const MOMENT: Duration = Duration::from_millis(1);
 /// A day: long enough to come back tomorrow.
 const KEEP: &str = "86400";
 
-/// Starts a call and leaves it to the server.
+/// Submits a call that the server keeps.
 #[derive(Args)]
 pub struct SubmitArguments {
-    /// The routine: its full name, or its own one where that is unique
+    /// The routine: MODULE/NAME, or NAME if only one module has it
     name: String,
-    /// Arguments as for `farcall call`
+    /// Arguments, as for `farcall call`
     #[arg(value_name = "ARGUMENT", allow_negative_numbers = true)]
     arguments: Vec<String>,
-    /// For how long after its end the outcome is kept
+    /// Seconds to keep the results after the call has finished
     #[arg(long, value_name = "SECONDS", default_value = KEEP, value_parser = seconds)]
     keep: Duration,
-    /// Keep it in the server's memory alone: it ends with the server
+    /// Keep the call only in the server's memory: it is lost when the server stops
     #[arg(long)]
     volatile: bool,
     #[command(flatten)]
     server: RunningServer,
 }
 
-/// Takes the outcome of a call that was submitted.
+/// Fetches the outcome of a submitted call.
 #[derive(Args)]
 pub struct FetchArguments {
-    /// What `farcall submit` printed
+    /// The id that `farcall submit` printed
     id: CallId,
-    /// Write a result to a file (an array as .npy or .mtx, the content of a file as it is) instead of printing it; may be
-    /// repeated
+    /// Write a result to a file (arrays as .npy or .mtx, files unchanged) instead of printing it; may be repeated
     #[arg(long, value_name = "NAME=FILE")]
     out: Vec<String>,
-    /// Time for connecting, and to wait for its end
+    /// Time limit for connecting and for the call to finish
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<Duration>,
-    /// Have the server forget the call when its results are here
+    /// Delete the call from the server after its results have arrived
     #[arg(long)]
     forget: bool,
-    /// Print the results as one JSON object
+    /// Print the results as a JSON object
     #[arg(long)]
     pub(super) json: bool,
     #[command(flatten)]
     server: RunningServer,
 }
 
-/// Shows which calls the server keeps, or has some forgotten.
+/// Lists the calls that the server keeps, or deletes some of them.
 #[derive(Args)]
 pub struct KeptArguments {
-    /// Forget this call, which ends it if it still runs; may be repeated
+    /// Delete this call, and cancel it if it still waits or runs; may be repeated
     #[arg(long, value_name = "ID")]
     forget: Vec<CallId>,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     server: RunningServer,
 }
 
-/// Starts the call, prints its id, and ends: the call goes on.
+/// Submits the call, prints its id, and exits: the call keeps running.
 pub fn submit(arguments: &SubmitArguments) -> Result<()> {
     let client = arguments.server.connect()?;
     let routine = client.routine(&arguments.name)?;
@@ -103,7 +102,7 @@ pub fn fetch(arguments: &FetchArguments) -> Result<()> {
     if arguments.forget { client.forget_call(arguments.id) } else { Ok(()) }
 }
 
-/// Forgets, or lists.
+/// Deletes calls, or lists them.
 pub fn kept(arguments: &KeptArguments) -> Result<()> {
     let client = arguments.server.connect()?;
     for id in &arguments.forget {

@@ -11,11 +11,11 @@ use farcall_launching::{Place, fresh_name, guard};
 /// Where jobs run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Kind {
-    /// As processes of this host
+    /// As processes on this host
     Local,
-    /// On hosts that the user's own ssh reaches
+    /// On hosts that the user's ssh reaches
     Ssh,
-    /// Wherever Slurm puts them
+    /// On nodes that Slurm assigns
     Slurm,
 }
 
@@ -24,16 +24,16 @@ pub struct LaunchArguments {
     /// Where jobs run
     #[arg(value_enum)]
     kind: Kind,
-    /// Slurm: the shortest time between two looks at the queue, in seconds
+    /// Slurm: shortest interval between queries of the queue
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
     interval_min: f64,
-    /// Slurm: the longest time between two looks at the queue, in seconds
+    /// Slurm: longest interval between queries of the queue
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]
     interval_max: f64,
-    /// Slurm: for how long a job that was just submitted may be missing in the queue, in seconds
+    /// Slurm: time after which a submitted job must appear in the queue
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]
     settle: f64,
-    /// Slurm: for how long one of its commands may take, in seconds; half of that where it only looks
+    /// Slurm: time limit of each command; half of it for queries
     #[arg(long, value_name = "SECONDS", default_value_t = 120.0, value_parser = seconds)]
     limit: f64,
     /// Slurm: cancel the waiting jobs of this name when standard input ends

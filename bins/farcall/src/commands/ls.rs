@@ -14,7 +14,7 @@ use crate::output::{print, print_json, table};
 pub struct LsArguments {
     #[command(flatten)]
     server: ServerArguments,
-    /// As a JSON array of objects
+    /// Print a JSON array of objects
     #[arg(long)]
     json: bool,
 }

@@ -16,7 +16,7 @@ use farcall_publishing::installation::program_directory;
 /// The tools of Ninf-G.
 #[derive(Args)]
 pub struct NgArguments {
-    /// What Makefiles know as $NG_DIR [default: the folder ng beside farcall's own bin]
+    /// Directory that Makefiles use as $NG_DIR [default: the directory ng next to farcall's bin]
     #[arg(long, value_name = "FOLDER")]
     prefix: Option<PathBuf>,
     #[command(subcommand)]
@@ -31,11 +31,11 @@ enum Tool {
     Cc(cc::CompilerArguments),
     /// Write the .nrf file of stub executables (ng_gen_nrf)
     GenNrf(list::ListArguments),
-    /// Write the .ngdef file of stub executables, as Ninf-G 2 has it (ng_gen_dif)
+    /// Write the .ngdef file of stub executables for Ninf-G 2 (ng_gen_dif)
     GenDif(list::ListArguments),
     /// Print the version (ng_version)
     Version,
-    /// Print the options for compiling and linking a client by other means (ng_config)
+    /// Print the options for compiling and linking a client (ng_config)
     Config(cc::ConfigArguments),
 }
 

@@ -14,20 +14,20 @@ use crate::output::{json_line, print};
 /// Time for an answer.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
 
-/// Lists objects, or ends some.
+/// Lists objects, or deletes some.
 #[derive(Args)]
 pub struct ObjectsArguments {
     #[command(flatten)]
     server: RunningServer,
-    /// As JSON, one object a line
+    /// Print JSON, one object per line
     #[arg(long)]
     json: bool,
-    /// End these objects and the calls on them; those of others only as an administrator
+    /// Delete these objects and cancel the calls on them; objects of other users need an administrator
     #[arg(long, value_name = "ID", num_args = 1..)]
     delete: Vec<ObjectId>,
 }
 
-/// Shows them, or ends those that are named.
+/// Lists the objects, or deletes those that the option names.
 pub fn objects(arguments: &ObjectsArguments) -> Result<()> {
     let client = arguments.server.connect()?;
     let status = client.status(ANSWER_MAX)?;
@@ -40,7 +40,7 @@ pub fn objects(arguments: &ObjectsArguments) -> Result<()> {
     }
 }
 
-/// An administrator's order ends anybody's; others end their own.
+/// Administrators delete anybody's objects; other users delete their own.
 fn delete(client: &Client, status: &Status, ids: &[ObjectId]) -> Result<()> {
     if status.totals.is_some() {
         return client.administer(Order::Delete(ids.to_vec()), ANSWER_MAX).map(drop);

@@ -10,10 +10,10 @@ use super::explain;
 
 #[derive(Args)]
 pub struct PilotArguments {
-    /// The file that tells how to reach the server
+    /// File that describes how to reach the server
     #[arg(long, value_name = "FILE")]
     ticket: PathBuf,
-    /// Reach the server through standard input and output, which the launcher passes on
+    /// Reach the server through standard input and output, which the launcher relays
     #[arg(long)]
     stdio: bool,
 }

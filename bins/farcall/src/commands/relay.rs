@@ -9,19 +9,19 @@ use farcall_publishing::shipped;
 
 #[derive(Args)]
 pub struct RelayArguments {
-    /// What the line begins with that says how it went
+    /// First word of the status line
     #[arg(long)]
     mark: String,
-    /// Which server: clients of the same name share one
+    /// Name of the server: clients that use the same name share it
     #[arg(long)]
     name: String,
-    /// For how long it stays without a client, in seconds
+    /// Seconds that the server keeps running without a client
     #[arg(long)]
     linger: u64,
-    /// What is to run its routines, if it is not that host itself
+    /// Launcher that runs the server's routines, if not the host itself
     #[arg(long)]
     launcher: Option<String>,
-    /// Take a server that is there, and begin none: a relay of another host asks
+    /// Use a running server only and start none: set by a relay on another host
     #[arg(long)]
     hopped: bool,
 }

@@ -20,25 +20,26 @@ const SOURCE_BYTES_MAX: u64 = 4 << 20;
 /// Drafts an interface file.
 #[derive(Args)]
 pub struct ScanArguments {
-    /// A Fortran source; fixed form if it ends in .f, .for, .ftn or .f77
+    /// A Fortran source file; .f, .for, .ftn and .f77 are fixed form
     #[arg(value_name = "FILE.f90")]
     file: PathBuf,
-    /// A source of a module that it uses, for constants such as kinds; may be repeated, in order of use
+    /// Source file of a module that the source uses, for constants such as kinds; may be repeated, in the order of use
     #[arg(long, value_name = "FILE.f90")]
     uses: Vec<PathBuf>,
-    /// A folder with files that it includes, beside its own; may be repeated
+    /// Search this directory for included files; may be repeated
     #[arg(short = 'I', long = "include", value_name = "FOLDER")]
     includes: Vec<PathBuf>,
-    /// Where the interface goes; the wrapper goes beside it [default: the source's name with .idl, in this folder]
+    /// Interface file to write; the wrapper goes next to it [default: the source's name with .idl, in the working
+    /// directory]
     #[arg(short, long, value_name = "FILE.idl")]
     output: Option<PathBuf>,
-    /// The shared library that the interface names [default: lib and the source's name, beside the interface]
+    /// Shared library that the interface names [default: lib and the source's name, next to the interface]
     #[arg(long, value_name = "FILE.so")]
     library: Option<String>,
-    /// Also compile the library, with $FC or gfortran
+    /// Also compile the library with $FC or gfortran
     #[arg(long)]
     build: bool,
-    /// Write over files that are there
+    /// Overwrite existing files
     #[arg(long)]
     force: bool,
 }

@@ -14,7 +14,7 @@ const UNIT: &str = include_str!("service.unit");
 /// Prints a unit.
 #[derive(Args)]
 pub struct ServiceArguments {
-    /// What the service publishes, as for farcall serve; without any, the libraries that come with Farcall
+    /// What the service publishes, as for `farcall serve` [default: the default libraries]
     files: Vec<PathBuf>,
 }
 

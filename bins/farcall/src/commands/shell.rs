@@ -1,4 +1,4 @@
-//! `farcall completions` and `farcall man`: what shells and readers are told of the command line, from its definition.
+//! `farcall completions` and `farcall man`: made from the definition of the command line.
 
 use std::fs::create_dir_all;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::output::print_content;
 /// Completions of a shell.
 #[derive(Args)]
 pub struct CompletionsArguments {
-    /// The shell: bash, zsh or fish
+    /// The shell
     shell: Known,
 }
 
@@ -25,25 +25,25 @@ enum Known {
     Fish,
 }
 
-/// What bash completes ids with: it asks the server that runs, when they are wanted.
+/// How bash completes ids: it asks the running server.
 const BASH_IDS: &str = include_str!("shell/ids.bash");
 
 /// Manual pages.
 #[derive(Args)]
 pub struct ManArguments {
-    /// The folder for the pages, such as ~/.local/share/man/man1; it is made if it is not there
+    /// Directory for the pages, such as ~/.local/share/man/man1; created if it does not exist
     #[arg(value_name = "DIRECTORY")]
     folder: PathBuf,
 }
 
-/// Prints what the shell reads.
+/// Prints the completion script of a shell.
 pub fn completions(arguments: &CompletionsArguments) -> Result<()> {
     let shell = match arguments.shell {
         Known::Bash => Shell::Bash,
         Known::Zsh => Shell::Zsh,
         Known::Fish => Shell::Fish,
     };
-    // Into memory first: a reader that has seen enough is no error, and clap takes it for one.
+    // Into memory first: clap reports an error when the reader closes the pipe.
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut visible(), "farcall", &mut text);
     if let Known::Bash = arguments.shell {
@@ -59,7 +59,7 @@ pub fn man(arguments: &ManArguments) -> Result<()> {
     made.map_err(|error| Error::system("write manual pages", error).with("directory", folder.display()))
 }
 
-/// The command line without what only servers use: completions would offer it.
+/// The command line without what only servers use, so that completions do not offer it.
 fn visible() -> Command {
     let whole = Arguments::command();
     let shown: Vec<Command> = whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned().collect();

@@ -12,14 +12,14 @@ use crate::output::print;
 /// Shows a routine's interface.
 #[derive(Args)]
 pub struct ShowArguments {
-    /// The routine: its full name, or its own one where that is unique
+    /// The routine: MODULE/NAME, or NAME if only one module has it
     name: String,
     #[command(flatten)]
     server: ServerArguments,
-    /// As JSON
+    /// Print JSON
     #[arg(long, conflicts_with = "idl")]
     json: bool,
-    /// In the interface language
+    /// Print the interface file's text
     #[arg(long)]
     idl: bool,
 }

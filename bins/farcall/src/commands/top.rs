@@ -24,13 +24,13 @@ const CLEAR: &[u8] = b"\x1b[H\x1b[J";
 pub struct TopArguments {
     #[command(flatten)]
     server: RunningServer,
-    /// Show it once, with rates over one interval, and end
+    /// Print once, with rates over one interval, and exit
     #[arg(long)]
     pub(super) once: bool,
-    /// As JSON, one object a line for each interval
+    /// Print JSON, one object per line and interval
     #[arg(long)]
     json: bool,
-    /// Seconds between two looks
+    /// Seconds between updates
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, allow_negative_numbers = true)]
     interval: f64,
 }

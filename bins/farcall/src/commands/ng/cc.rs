@@ -14,7 +14,7 @@ use crate::output::print;
 /// What `ng_cc` takes: what the compiler takes.
 #[derive(Args)]
 pub struct CompilerArguments {
-    /// Arguments of the compiler
+    /// Arguments for the compiler
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
     arguments: Vec<OsString>,
 }
@@ -23,16 +23,16 @@ pub struct CompilerArguments {
 #[derive(Args)]
 #[group(required = true)]
 pub struct ConfigArguments {
-    /// Options for compiling
+    /// Print the options for compiling
     #[arg(long)]
     cflags: bool,
-    /// Options for linking
+    /// Print the options for linking
     #[arg(long)]
     libs: bool,
-    /// The folder that Makefiles know as $NG_DIR
+    /// Print the directory that Makefiles use as $NG_DIR
     #[arg(long = "dir")]
     folder: bool,
-    /// Libraries that these objects and archives of Fortran or C++ need beside themselves
+    /// Print the libraries that these objects and archives of Fortran or C++ need
     #[arg(long, value_name = "OBJECT", num_args = 1..)]
     run_times: Vec<PathBuf>,
 }

@@ -11,28 +11,28 @@ use crate::output::notice;
 use farcall_publishing::module::{Preprocessing, compile_as, preprocessed};
 use farcall_publishing::source::Source;
 
-/// What `ng_gen` takes.
+/// Options of `ng_gen`.
 #[derive(Args)]
 pub struct GenerateArguments {
     /// Interface files
     #[arg(required_unless_present = "version", value_name = "FILE.idl")]
     files: Vec<PathBuf>,
-    /// Print the version, and end
+    /// Print the version, and exit
     #[arg(short = 'v', long, short_alias = 'V')]
     pub version: bool,
-    /// Run the C preprocessor over each file, though it has no directive
+    /// Run the C preprocessor on each file, even on files without a directive
     #[arg(long, num_args = 0..=1, require_equals = true, value_name = "COMMAND", conflicts_with = "no_cpp")]
     with_cpp: Option<Option<OsString>>,
     /// Never run the C preprocessor
     #[arg(long)]
     no_cpp: bool,
-    /// Search this folder for headers of interface files
+    /// Search this directory for headers
     #[arg(short = 'I', value_name = "FOLDER")]
     include: Vec<String>,
-    /// Define a macro for interface files
+    /// Define a macro
     #[arg(short = 'D', value_name = "NAME[=VALUE]")]
     define: Vec<String>,
-    /// Forget a macro
+    /// Undefine a macro
     #[arg(short = 'U', value_name = "NAME")]
     undefine: Vec<String>,
 }

@@ -10,16 +10,16 @@ use farcall_configuration::interface_files::{Stub, ldif, nrf};
 use crate::output::print;
 use farcall_publishing::stubs::carried;
 
-/// What both take.
+/// Options of both.
 #[derive(Args)]
 pub struct ListArguments {
-    /// Stub executables, or the .inf files beside them
+    /// Stub executables, or the .inf files next to them
     #[arg(required_unless_present = "hostname", value_name = "STUB")]
     stubs: Vec<PathBuf>,
     /// Write to this file [default: MODULE.HOST.nrf for each module]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Print the name of this host as the files have it, and end
+    /// Print the name of this host as the files have it, and exit
     #[arg(long)]
     hostname: bool,
 }
