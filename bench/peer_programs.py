@@ -95,7 +95,7 @@ def run(*command):
 
 
 def built(peer, bench):
-    """The folder with the peer's program, compiled anew when a source has changed."""
+    """The folder with the peer's program, compiled again when a source has changed."""
     folder = bench.output / "peers"
     folder.mkdir(exist_ok=True)
     newest = max(source.stat().st_mtime for source in SOURCES.iterdir())

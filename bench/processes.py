@@ -203,7 +203,7 @@ def java_home(stage):
 
 
 class JavaClient(Client):
-    """The Java client, compiled when it is first asked for. The heap's pages are touched at the begin, as they are in any
+    """The Java client, compiled when it is first asked for. The heap's pages are touched at the start, as they are in any
     program that has run for a while."""
 
     def __init__(self, bench, server, core):

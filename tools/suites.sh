@@ -5,7 +5,7 @@
 # count-tests.py counts lies beside: NAME.status, how it ended; NAME.records, its tests where it lists them itself
 # (FARCALL_TEST_RECORDS); NAME.xml (FARCALL_TEST_REPORT) or NAME.reports/*.xml, where it reports them as JUnit does.
 
-# Begins anew: what an earlier run has left is not counted.
+# Starts from nothing: what an earlier run has left is not counted.
 begin_suites() {
     mkdir -p "$logs"
     rm -rf "$logs"/*.{log,status,records,xml,reports}

@@ -1,7 +1,7 @@
 /* sweep.c: the parameter sweep of Ninf-G2 (section 4.3) by the GridRPC interface: one thread, one array of handles.
  *
  * Handle after handle is given a call, and the next one when its result is there. What is lost with a handle or with
- * the server is called again, by the same handle made anew, if the routine may run twice; every other failure is
+ * the server is called again, by the same handle made again, if the routine may run twice; every other failure is
  * reported. */
 #include <getopt.h>
 #include <grpc.h>
@@ -171,7 +171,7 @@ static void collect(void)
     }
 }
 
-/* Makes handles anew that were lost. Fails if there is none, and no server for longer than our patience. */
+/* Makes handles again that were lost. Fails if there is none, and no server for longer than our patience. */
 static int revive(void)
 {
     static double gone_since, last;
@@ -197,7 +197,7 @@ static int revive(void)
     return 1;
 }
 
-/* The master's loop: whoever is idle gets a call, whoever ends is looked at, what is lost is made anew. */
+/* The master's loop: whoever is idle gets a call, whoever ends is looked at, what is lost is made again. */
 static void sweep(void)
 {
     for (int k = options.calls; k-- > 0;)
@@ -266,7 +266,7 @@ int main(int count, char **arguments)
     for (int k = 0; k < options.handles; k++) {
         workers[k].fields = malloc(FIELDS * sizeof(double));
         for (int i = 0; i < FIELDS; i++)
-            workers[k].fields[i] = NAN; /* what no call fills in is no result */
+            workers[k].fields[i] = NAN; /* what no call fills in is not a result */
         workers[k].call = -1;
     }
     begin = now();

@@ -122,7 +122,7 @@ class Sweep:
             self.failed[number] = str(error)
 
     def revive(self):
-        """Makes anew what was lost. Tries for as long as we are patient, if there is nothing else to do."""
+        """Makes again what was lost. Tries for as long as we are patient, if there is nothing else to do."""
         until = time.monotonic() + self.options.patience
         while self.missing:
             try:
@@ -149,7 +149,7 @@ class Sweep:
                 time.sleep(RETRY_S)
 
     def run(self, bar):
-        """The master's loop: whoever is idle gets a call, whoever ends is looked at, what is lost is made anew."""
+        """The master's loop: whoever is idle gets a call, whoever ends is looked at, what is lost is made again."""
         while self.waiting or self.running:
             while self.idle and self.waiting:
                 self.start()

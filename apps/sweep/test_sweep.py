@@ -32,7 +32,7 @@ def sweep(request, tmp_path_factory):
 
 
 class Server:
-    """A server that can be killed and started anew at the same address."""
+    """A server that can be killed and restarted at the same address."""
 
     def __init__(self, folder, *options):
         self.address = f"unix:{folder}/socket"

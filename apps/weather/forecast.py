@@ -62,7 +62,7 @@ def forecasts(server, states, options):
             try:
                 results[number] = call.result().states
             except farcall.Error as error:
-                print(f"forecast: number {number} failed and is left out: {error}", file=sys.stderr)
+                print(f"forecast: number {number} failed and is skipped: {error}", file=sys.stderr)
     show(len(calls), len(calls), begin, is_end=True)
     return results
 

@@ -146,7 +146,7 @@ struct Inner {
 }
 
 impl Error {
-    /// An error of `kind` met while doing `operation` (a verb phrase: "connect", "read the manifest").
+    /// An error of `kind` met while doing `operation` (a verb phrase: "connect", "read the configuration file").
     pub fn new(kind: ErrorKind, operation: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
         Error(Box::new(Inner {
             kind,

@@ -22,8 +22,8 @@ impl FromStr for CallId {
     /// Reads what [`CallId`] shows: 32 hexadecimal digits.
     fn from_str(text: &str) -> Result<CallId> {
         let wrong = || {
-            Error::new(ErrorKind::InvalidArgument, "read a call's id", format!("\"{}\" is none", printable(text)))
-                .fix("give the 32 hexadecimal digits that `farcall kept` shows")
+            Error::new(ErrorKind::InvalidArgument, "read a call's id", format!("\"{}\" is not an id", printable(text)))
+                .fix("pass the 32 hexadecimal digits that `farcall kept` shows")
         };
         let is_hex = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         let number = u128::from_str_radix(text, 16).ok().filter(|_| is_hex).ok_or_else(wrong)?;
@@ -82,8 +82,12 @@ impl FromStr for ObjectId {
 
     fn from_str(text: &str) -> Result<ObjectId> {
         let wrong = || {
-            Error::new(ErrorKind::InvalidArgument, "read an object's id", format!("\"{}\" is none", printable(text)))
-                .fix("give the 32 hexadecimal digits that `farcall objects` shows")
+            Error::new(
+                ErrorKind::InvalidArgument,
+                "read an object's id",
+                format!("\"{}\" is not an id", printable(text)),
+            )
+            .fix("pass the 32 hexadecimal digits that `farcall objects` shows")
         };
         let is_hex = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         let number = u128::from_str_radix(text, 16).ok().filter(|_| is_hex).ok_or_else(wrong)?;

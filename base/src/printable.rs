@@ -41,8 +41,8 @@ pub fn printable_json(text: &str) -> Cow<'_, str> {
 }
 
 /// Whether a character is obeyed rather than seen: controls (C0, DEL, C1), what Unicode calls default ignorable (but for
-/// the selectors of variants of what is seen), separators of lines and paragraphs, anchors of annotations, and what is no
-/// character.
+/// the selectors of variants of what is seen), separators of lines and paragraphs, anchors of annotations, and what is
+/// not a character.
 pub fn is_obeyed(letter: char) -> bool {
     letter.is_control()
         || matches!(letter,

@@ -35,7 +35,7 @@ impl std::str::FromStr for Bytes {
     fn from_str(text: &str) -> Result<Self, String> {
         let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
         let (digits, unit) = (&text[..split], text[split..].trim());
-        let wrong = || format!("\"{text}\" is no size; write a whole number and a unit, as in \"64 MiB\"");
+        let wrong = || format!("\"{text}\" is not a size; write a whole number and a unit, as in \"64 MiB\"");
         let number: u64 = digits.parse().map_err(|_| wrong())?;
         let factor = match unit {
             "" | "bytes" => 1,

@@ -126,7 +126,7 @@ pub fn confine_rank() -> Result<()> {
     Ok(())
 }
 
-/// Of the kernel's thousandths of all memory that count for a process when one has to be ended for want of memory, those
+/// Of the kernel's thousandths of all memory that count for a process when one has to be ended for lack of memory, those
 /// that an executable has on top of what it uses: more than a server may hold for its calls.
 const FIRST_TO_GO: i32 = 700;
 
@@ -191,7 +191,8 @@ fn become_user(rules: &Rules) -> Result<()> {
         let _ = remove_capability_from_bounding_set(each);
     }
     let failed = |errno: rustix::io::Errno| {
-        system("become another user", errno.into()).fix("only a server that runs as root can start modules as others")
+        system("become another user", errno.into())
+            .fix("only a server that runs as root can run modules as other users")
     };
     if let Some((user, group)) = rules.user {
         rustix::thread::set_thread_groups(&[]).map_err(failed)?;
@@ -211,7 +212,7 @@ fn refuse_missing(rules: &Rules, plan: &Plan) -> Result<()> {
     let Some((key, needs)) = plan.missing_limit(rules).filter(|_| rules.missing == Missing::Refused) else {
         return Ok(());
     };
-    let message = format!("this system cannot hold the module's limit {key}: it has no {needs}");
+    let message = format!("this system cannot enforce the module's limit {key}: it has no {needs}");
     Err(Error::new(ErrorKind::Unavailable, "start the executable", message)
         .fix("run the server on a newer kernel, or set limits.required = false in farcall.toml"))
 }

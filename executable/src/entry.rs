@@ -32,7 +32,7 @@ impl LinkedEntries {
             return Err(Error::new(
                 ErrorKind::InvalidArgument,
                 "start the executable",
-                "its table of routines is broken",
+                "its table of routines is damaged",
             )
             .with("routines", count)
             .fix("build it with `farcall serve`, which writes the table"));
@@ -51,7 +51,7 @@ impl LinkedEntries {
     pub fn find(&self, name: &str) -> Result<EntryPoint> {
         self.0.get(name).copied().ok_or_else(|| {
             Error::new(ErrorKind::Unavailable, "prepare the routine", format!("the executable has no code \"{name}\""))
-                .fix("its interface and its code differ: build it again from the IDL file")
+                .fix("its interface and its code do not match: build it again from the interface file")
         })
     }
 }

@@ -75,7 +75,7 @@ impl Libraries {
 
     fn open_names(names: &[LibraryName], base: &Path) -> Result<Libraries> {
         if names.len() > LIBRARIES_MAX {
-            let message = format!("{} libraries; the most is {LIBRARIES_MAX}", names.len());
+            let message = format!("it has {} libraries; the limit is {LIBRARIES_MAX}", names.len());
             return Err(Error::new(ErrorKind::LimitExceeded, "open the libraries", message));
         }
         let (mut opened, mut unresolved) = (Vec::new(), Vec::new());
@@ -210,9 +210,9 @@ fn open_name(name: &LibraryName, all: &[LibraryName], base: &Path) -> Result<Opt
         LibraryName::Object(file) => Err(Error::new(
             ErrorKind::InvalidSource,
             "open the libraries",
-            format!("\"{file}\" is no shared library: a linker must build an executable with it"),
+            format!("\"{file}\" is not a shared library: a linker must build an executable with it"),
         )
-        .fix("name a shared library (`libfoo.so`), or let `farcall serve` link the module")),
+        .fix("use a shared library (`libfoo.so`), or let `farcall serve` link the module")),
         LibraryName::Shared(file) => open_first(file, shared_candidates(file, all, base)).map(Some),
         LibraryName::Short(short) => {
             let directories = [names::directories(all, base), names::system_directories()].concat();
@@ -272,17 +272,17 @@ fn not_opened(name: &str, reasons: &[String]) -> Error {
         .with("loader", telling.map_or("no candidate", String::as_str));
     if absent {
         let package = names::debian_package(name).map_or(String::new(), |package| format!(" (Debian: {package})"));
-        let elsewhere = "give its full path in `Library`, or add its directory with `-L` or LD_LIBRARY_PATH";
+        let elsewhere = "write its full path in `Library`, or add its directory with `-L` or LD_LIBRARY_PATH";
         error.fix(format!("install it{package}, {elsewhere}"))
     } else {
-        error.fix("it must be a shared library for this machine, with everything it depends on installed")
+        error.fix("it must be a shared library for this machine, and everything that it depends on must be installed")
     }
 }
 
 fn incomplete(library: &Unresolved) -> Error {
-    Error::new(ErrorKind::Unavailable, "open the libraries", format!("\"{}\" is incomplete", library.name))
+    Error::new(ErrorKind::Unavailable, "open the libraries", format!("\"{}\" has undefined symbols", library.name))
         .with("loader", &library.reason)
-        .fix("name the library that has this symbol in `Library` too, or link it in when you build this one")
+        .fix("add the library that has this symbol to `Library`, or link with it when you build this one")
 }
 
 /// Whether the module needs a linker: inline bodies, raw C, or an object or archive among its libraries.

@@ -255,7 +255,7 @@ impl Session {
                 Event::Shared(share) => {
                     let descriptor = descriptors.pop_front();
                     let missing =
-                        || Error::new(ErrorKind::Protocol, "take shared memory", "no descriptor came with it");
+                        || Error::new(ErrorKind::Protocol, "take shared memory", "it arrived without a descriptor");
                     self.segments.add(share.segment, descriptor.ok_or_else(missing)?, share.bytes)?;
                 }
                 Event::Unshared(segment) => self.segments.remove(segment),
@@ -288,7 +288,7 @@ impl Session {
             | Request::Release(..)
             | Request::Forget(_)
             | Request::Kept => {
-                let error = Error::new(ErrorKind::InvalidArgument, "ask an executable", "only its server can do that");
+                let error = Error::new(ErrorKind::InvalidArgument, "ask an executable", "only the server can do that");
                 Reply::Failed((&error).into())
             }
         };
@@ -443,12 +443,12 @@ impl FrameSource for Session {
     fn queue_data(&mut self, link: &mut Link, header: FrameHeader, place: &Place) -> Result<()> {
         if place.side == Side::Arguments {
             let call = self.callbacks.get_mut(&place.channel);
-            let call = call.ok_or_else(|| Error::internal("send an argument", "its callback is gone"))?;
+            let call = call.ok_or_else(|| Error::internal("send an argument", "its callback has ended"))?;
             link.queue_data(header, call.blocks(place.slot, header.length)?);
             return Ok(());
         }
         let call = self.calls.get_mut(place.channel);
-        let call = call.ok_or_else(|| Error::internal("send a result", "its call is gone"))?;
+        let call = call.ok_or_else(|| Error::internal("send a result", "its call has ended"))?;
         link.queue_data(header, call.result_blocks(place.slot, header.length)?);
         Ok(())
     }

@@ -282,11 +282,11 @@ fn says_what_is_missing() {
     // In the words of a compiler that has no room for what it writes.
     let full = "#error cannot write x.s: No space left on device";
     let (_, text) = refused(&|m| m.globals = vec![(full.into(), "m.idl".into(), 2)]);
-    assert!(text.contains("free space"), "{text}");
+    assert!(text.contains("free disk space"), "{text}");
     let mut files = callback("g");
     files.shape = Shape::Callback { parameters: vec![scalar("f", Mode::In, ElementType::Filename)] };
     let (_, text) = refused(&|m| m.routines[0].interface.parameters.push(files.clone()));
-    assert!(text.contains("takes no files"), "{text}");
+    assert!(text.contains("cannot have files"), "{text}");
     // Two objects that define one symbol stay a mistake: only copies of Globals may meet.
     site.object("first.c", "int twin(void) { return 1; }");
     site.object("second.c", "int twin(void) { return 2; }");

@@ -178,9 +178,10 @@ impl Manifest {
     /// `origin` names them in errors ("--workers").
     ///
     /// # Errors
-    /// `InvalidSource` when the text is not TOML; `NotFound` when the manifest has no such plugin.
+    /// `InvalidSource` when the text is not TOML; `NotFound` when the configuration file has no such plugin.
     pub fn override_options(&mut self, plugin: &str, origin: &str, text: &str) -> Result<()> {
-        let missing = || Error::new(ErrorKind::NotFound, "override an option", "the manifest has no such plugin");
+        let missing =
+            || Error::new(ErrorKind::NotFound, "override an option", "the configuration file has no such plugin");
         let entry = self.plugins.iter_mut().find(|entry| entry.name == plugin);
         entry
             .ok_or_else(|| missing().with("plugin", plugin).with("option", origin))?
@@ -197,13 +198,13 @@ fn read_bounded(path: &Path) -> Result<String> {
         Err(error) => error,
     };
     let (kind, message) = match error.kind() {
-        FileTooLarge => (ErrorKind::InvalidSource, "the file is too large for a manifest"),
-        InvalidInput => (ErrorKind::InvalidSource, "it is no plain file"),
+        FileTooLarge => (ErrorKind::InvalidSource, "the file is too large for a configuration file"),
+        InvalidInput => (ErrorKind::InvalidSource, "it is not a regular file"),
         InvalidData => (ErrorKind::InvalidSource, "the file is not UTF-8 text"),
         NotFound => (ErrorKind::NotFound, "no such file"),
-        _ => return Err(Error::system("read the manifest", error)),
+        _ => return Err(Error::system("read the configuration file", error)),
     };
-    Err(Error::new(kind, "read the manifest", message))
+    Err(Error::new(kind, "read the configuration file", message))
 }
 
 #[cfg(test)]

@@ -99,11 +99,11 @@ impl Node {
     }
 
     /// Waits for at most `timeout` for a plugin that ends without having been told to, and says why. The node is then
-    /// to be stopped: no plugin is started anew.
+    /// to be stopped: no plugin is restarted.
     pub fn wait(&mut self, timeout: Duration) -> Option<Error> {
         let end = self.ends.receive_timeout(timeout).ok()?;
         let name = self.take_end(end.number);
-        let ended = || Error::internal("run a plugin", "it ended without having been told to").with("plugin", name);
+        let ended = || Error::internal("run a plugin", "it ended unexpectedly").with("plugin", name);
         Some(end.error.unwrap_or_else(ended))
     }
 

@@ -41,7 +41,7 @@ fn fill_slots(parts: &[Part], given: &[SlotName]) -> Result<BTreeMap<SlotName, u
             }
             if let Some(first) = filled.insert(*slot, index) {
                 let message = format!("slot \"{slot}\" is filled twice, by {} and by {}", parts[first].name, part.name);
-                return Err(wrong(message).fix("leave one of them out of the manifest"));
+                return Err(wrong(message).fix("remove one of them from the configuration file"));
             }
         }
     }
@@ -51,7 +51,8 @@ fn fill_slots(parts: &[Part], given: &[SlotName]) -> Result<BTreeMap<SlotName, u
 /// For each part, the parts it needs.
 fn find_providers(parts: &[Part], filled: &BTreeMap<SlotName, usize>, given: &[SlotName]) -> Result<Vec<Vec<usize>>> {
     let provider = |part: &Part, slot: &SlotName| {
-        let message = || format!("plugin {} needs slot \"{slot}\", which no plugin of the manifest fills", part.name);
+        let message =
+            || format!("plugin {} needs slot \"{slot}\", which no plugin of the configuration file fills", part.name);
         filled
             .get(slot)
             .copied()
@@ -76,7 +77,7 @@ fn circle(parts: &[Part], providers: &[Vec<usize>], started: &[usize]) -> Error 
         next = providers[index].iter().copied().find(stuck);
     }
     let names: Vec<&str> = path.iter().map(|index| parts[*index].name).collect();
-    wrong(format!("plugins need one another in a circle: {}", names.join(" needs ")))
+    wrong(format!("plugins depend on each other in a circle: {}", names.join(" needs ")))
 }
 
 fn wrong(message: String) -> Error {

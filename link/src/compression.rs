@@ -52,7 +52,7 @@ impl FromStr for Compression {
             .into_iter()
             .find(|mode| mode.name() == text)
             .ok_or_else(|| {
-                Error::new(ErrorKind::InvalidArgument, "choose compression", format!("\"{text}\" is no choice"))
+                Error::new(ErrorKind::InvalidArgument, "choose compression", format!("\"{text}\" is not a setting"))
                     .fix("write auto, off or always")
             })
     }

@@ -133,7 +133,8 @@ impl ContentReader {
             room.fill(0);
             self.failed(match error.kind() {
                 std::io::ErrorKind::UnexpectedEof => changed(),
-                _ => Error::system("read a file", error).fix("see the system's log: its disk or server may fail"),
+                _ => Error::system("read a file", error)
+                    .fix("see the system's log: the disk or file server may be failing"),
             });
         }
         self.hash.update(room);
@@ -187,7 +188,9 @@ impl Outgoing for ContentReader {
             self.check_unchanged();
         }
         let part = self.checksum().get(begin..begin + end.len()).map(<[u8]>::to_vec);
-        end.copy_from_slice(&part.ok_or_else(|| Error::internal("send a file", "more bytes asked for than it has"))?);
+        end.copy_from_slice(
+            &part.ok_or_else(|| Error::internal("send a file", "more bytes were requested than it has"))?,
+        );
         self.done += end.len() as u64;
         Ok(())
     }
@@ -195,8 +198,8 @@ impl Outgoing for ContentReader {
 
 /// What the sender is told of a file that is not what it was.
 pub(crate) fn changed() -> Error {
-    Error::new(ErrorKind::Damaged, "send a file", "it changed while it was sent")
-        .fix("call again when nobody writes to it")
+    Error::new(ErrorKind::Damaged, "send a file", "the file changed while it was sent")
+        .fix("call again when no program writes to it")
 }
 
 /// Judges a content that is received, piece by piece.
@@ -213,7 +216,8 @@ impl ContentCheck {
     /// `Protocol` when that is less than a checksum has.
     pub fn new(travelling: u64) -> Result<ContentCheck> {
         let left = travelling.checked_sub(CHECKSUM_BYTES).ok_or_else(|| {
-            Error::new(ErrorKind::Protocol, "receive a file", "it came without a checksum").with("bytes", travelling)
+            Error::new(ErrorKind::Protocol, "receive a file", "the file arrived without a checksum")
+                .with("bytes", travelling)
         })?;
         Ok(ContentCheck { left, hash: Box::default(), checksum: Vec::new() })
     }
@@ -236,8 +240,10 @@ impl ContentCheck {
         if self.left == 0 && self.checksum == self.hash.digest().to_le_bytes() {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::Damaged, "receive a file", "its content is not what was sent: its checksum differs")
-            .fix("call again when nobody writes to the file; if it happens again, the network or a disk is at fault"))
+        Err(Error::new(ErrorKind::Damaged, "receive a file", "the checksum differs: the file was damaged on the way")
+            .fix(
+                "call again when no program writes to the file; if this happens again, check the network and the disks",
+            ))
     }
 }
 

@@ -49,7 +49,7 @@ impl ContentsReader {
     fn turn(&mut self) -> Result<()> {
         self.note();
         let next = self.waiting.pop_front();
-        let next = next.ok_or_else(|| Error::internal("send files", "more bytes asked for than they have"))?;
+        let next = next.ok_or_else(|| Error::internal("send files", "more bytes were requested than they have"))?;
         let length = next.as_ref().map_or(NONE, |promised| promised.bytes + CHECKSUM_BYTES);
         self.head = length.to_le_bytes().to_vec();
         self.current = next.map(|Promised { bytes, open }| match open() {
@@ -135,7 +135,7 @@ impl ContentsParts {
     /// `Protocol` for fewer than they must have.
     pub fn new(count: u64, travelling: u64) -> Result<ContentsParts> {
         if count.checked_mul(HEAD_BYTES as u64).is_none_or(|least| travelling < least) {
-            return Err(wrong("fewer bytes came than so many files have")
+            return Err(wrong("fewer bytes arrived than the files need")
                 .with("files", count)
                 .with("bytes", travelling));
         }
@@ -167,7 +167,7 @@ impl ContentsParts {
 
     fn begin<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<Part<'a>>> {
         if self.count == 0 {
-            return Err(wrong("more bytes came than so many files have"));
+            return Err(wrong("more bytes arrived than the files need"));
         }
         let (now, later) = bytes.split_at(bytes.len().min(HEAD_BYTES - self.head.len()));
         *bytes = later;
@@ -181,7 +181,7 @@ impl ContentsParts {
             return Ok(Some(Part::Begins(None)));
         }
         if length < CHECKSUM_BYTES || length > self.left {
-            return Err(wrong("a file is longer than all that came").with("bytes", length));
+            return Err(wrong("a file is longer than all bytes that arrived").with("bytes", length));
         }
         self.current = Some(length);
         Ok(Some(Part::Begins(Some(length))))
@@ -195,7 +195,7 @@ impl ContentsParts {
         if self.count == 0 && self.current.is_none() && self.head.is_empty() {
             return Ok(());
         }
-        Err(wrong("fewer files came than there should be").with("missing", self.count))
+        Err(wrong("fewer files arrived than announced").with("missing", self.count))
     }
 }
 

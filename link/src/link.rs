@@ -321,8 +321,7 @@ impl Link {
         };
         self.descriptors.extend(fresh);
         if self.descriptors.len() > DESCRIPTORS_MAX {
-            let error =
-                Error::new(ErrorKind::Protocol, "receive", "the peer sends descriptors that no frame announces");
+            let error = Error::new(ErrorKind::Protocol, "receive", "the peer sent descriptors that no frame announced");
             return Err(Trouble::Handler(error));
         }
         result
@@ -351,7 +350,7 @@ impl Link {
         if room == 0 {
             return Err(Trouble::Handler(Error::internal(
                 "receive an array",
-                "no room was given for bytes that are due",
+                "no memory was provided for the bytes that arrive",
             )));
         }
         let ahead = if room == left { padding(header.length) + HEADER_BYTES } else { 0 };
@@ -379,7 +378,7 @@ impl Link {
         if self.current.is_none() && self.begin == self.filled && self.reader.between_frames() {
             return Ok(Received::Closed);
         }
-        Err(Error::new(ErrorKind::ConnectionLost, "receive", "the peer closed the connection in the middle of a frame")
+        Err(Error::new(ErrorKind::ConnectionLost, "receive", "the peer closed the connection inside a frame")
             .with("peer", &self.stream.peer().address))
     }
 

@@ -125,7 +125,7 @@ impl Packing {
         while left > 0 {
             let run = (self.cursor.run_left() as usize).min(left);
             if run == 0 {
-                return Err(Error::internal("send an argument", "more bytes asked for than there are"));
+                return Err(Error::internal("send an argument", "more bytes were requested than there are"));
             }
             if (run as u64) < SHORT_RUN && run < left {
                 blocks.push(self.gather(left)?);
@@ -144,7 +144,7 @@ impl Packing {
         while done < length {
             let piece = (self.cursor.run_left() as usize).min(length - done);
             if piece == 0 {
-                return Err(Error::internal("send an argument", "more bytes asked for than there are"));
+                return Err(Error::internal("send an argument", "more bytes were requested than there are"));
             }
             let from = Block::of(&self.region, self.position(), piece)?;
             Space::of(&buffer, done, piece)?.bytes().copy_from_slice(from.bytes());
@@ -184,7 +184,7 @@ pub fn copy_array(destination: &ArrayPlace<'_>, source: &ArrayPlace<'_>, copy: C
     let same = destination.array.element_bytes == source.array.element_bytes
         && destination.array.axes.iter().map(|a| a.count).eq(source.array.axes.iter().map(|a| a.count));
     if !same {
-        return Err(Error::internal("copy an array", "the two sides differ in shape"));
+        return Err(Error::internal("copy an array", "the shapes differ"));
     }
     let mut to = Packing::new(destination.region.clone(), destination.base, destination.array)?;
     let mut from = Packing::new(source.region.clone(), source.base, source.array)?;

@@ -59,7 +59,7 @@ pub trait ByteStream: Send {
     /// is; where there is a [`ByteStream::hangup`], this is a bell.
     fn readiness(&self) -> Option<BorrowedFd<'_>>;
 
-    /// For a stream whose readiness is a bell: the descriptor that hangs up when the other end is gone.
+    /// For a stream whose readiness is a bell: the descriptor that hangs up when the other end has ended.
     ///
     /// A bell becomes readable once for each time it is struck, and never writable: who waits for it does so with
     /// `EPOLLET`, for bytes and for room alike. It is struck only after [`ByteStream::receive`] gave less than it had room

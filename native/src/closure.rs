@@ -46,7 +46,7 @@ impl Closure {
         let types: Result<Vec<Type>> =
             signature.arguments.iter().map(|argument| argument_type(argument, &interface.structs)).collect();
         let refused = |error| {
-            Error::internal("make a callback", format!("libffi refuses the signature: {error:?}"))
+            Error::internal("make a callback", format!("libffi rejects the signature: {error:?}"))
                 .with("callback", interface.full_name())
         };
         let cif = Cif::try_new(types?, Type::void()).map_err(refused)?;

@@ -95,7 +95,7 @@ impl Prepared {
             .map_err(|error| error.with("routine", &name))?;
         let returned = returned_type(signature.returned, structs).map_err(|error| error.with("routine", &name))?;
         let cif = Cif::try_new(types, returned).map_err(|error| {
-            Error::internal("prepare the routine", format!("libffi refuses the signature: {error:?}"))
+            Error::internal("prepare the routine", format!("libffi rejects the signature: {error:?}"))
                 .with("routine", &name)
         })?;
         let returned_bytes = returned_bytes(&cif, signature.returned);
@@ -213,7 +213,7 @@ unsafe fn argument_address(
     }
 }
 
-/// Where libffi shall put the result: the scratch, or for a big struct the slot's memory.
+/// Where libffi must put the result: the scratch, or for a big struct the slot's memory.
 unsafe fn result_address(prepared: &Prepared, slots: *mut Slot, scratch: &mut [u64]) -> *mut c_void {
     match prepared.signature.returned {
         // SAFETY: the index is that of a slot, whose memory holds the struct.

@@ -25,9 +25,10 @@ impl Names {
     /// Of all parameters.
     ///
     /// # Errors
-    /// `Internal` for a name with a NUL, which no interface has.
+    /// `Internal` for a name with a NUL byte, which no interface has.
     pub fn of(interface: &Interface) -> Result<Names> {
-        let text = |name: &str| CString::new(name).map_err(|_| Error::internal("load a module", "a name with a NUL"));
+        let text =
+            |name: &str| CString::new(name).map_err(|_| Error::internal("load a module", "a name contains a NUL byte"));
         interface.parameters.iter().map(|parameter| text(&parameter.name)).collect::<Result<_>>().map(Names)
     }
 }
@@ -158,7 +159,7 @@ impl Running<'_> {
     }
 
     /// Gives a text as the result of a parameter, or as one of those of an array; none is NULL. False where that is no OUT or
-    /// INOUT string, or the text has a NUL inside.
+    /// INOUT string, or the text contains a NUL.
     pub fn answer(&mut self, index: usize, element: usize, text: Option<&[u8]>) -> bool {
         let Some(parameter) = self.interface.parameters.get(index) else { return false };
         let is_wanted = parameter.mode.is_output() && parameter.element != ElementType::Filename;
@@ -245,7 +246,7 @@ pub unsafe extern "C" fn farcall_running_parameter(
 }
 
 /// Gives a text as the result of parameter number `index`; returns -1 where that is no OUT or INOUT string, or the text
-/// has a NUL inside.
+/// contains a NUL.
 ///
 /// # Safety
 /// As [`farcall_running_parameters`]; `text` has as many bytes.

@@ -119,7 +119,7 @@ fn fortran_length(index: usize, parameter: &Parameter) -> Result<Option<Passing>
         _ if parameter.stream => Err(refusal(
             parameter,
             "Fortran has no FILE *",
-            "declare it `filename`: the routine gets a path and opens it",
+            "declare it `filename`: the routine receives a path and opens it",
         )),
         (ElementType::Char, Shape::Scalar) => Ok(Some(Passing::LengthOne)),
         (ElementType::Char, _) => Ok(Some(Passing::TextLength(index))),
@@ -127,7 +127,7 @@ fn fortran_length(index: usize, parameter: &Parameter) -> Result<Option<Passing>
         (ElementType::Filename, Shape::Scalar) => Ok(Some(Passing::TextLength(index))),
         (ElementType::String | ElementType::Filename, _) => Err(refusal(
             parameter,
-            "Fortran has no text whose length the routine chooses, and no array of such",
+            "Fortran has neither texts nor arrays of texts whose length the routine chooses",
             "declare it as characters of a known length: `OUT char text[80]`, or `char lines[count][80]` for many",
         )),
         _ => Ok(None),
@@ -151,17 +151,17 @@ fn c_argument(index: usize, parameter: &Parameter) -> Result<Passing> {
 fn returned(index: usize, parameter: &Parameter, language: Language) -> Result<Returned> {
     match parameter.element {
         _ if !parameter.mode.is_output() => {
-            Err(refusal(parameter, "a function's result needs an OUT parameter", "declare it OUT"))
+            Err(refusal(parameter, "a function's result must be an OUT parameter", "declare it OUT"))
         }
         ElementType::Char | ElementType::String if language == Language::Fortran => Err(refusal(
             parameter,
             "a Fortran CHARACTER function returns through hidden arguments",
-            "wrap it in a subroutine that has the text as an OUT argument, `OUT char text[n]`",
+            "wrap it in a subroutine with the text as an OUT argument, `OUT char text[n]`",
         )),
         ElementType::Filename => Err(refusal(
             parameter,
             "a function cannot return a file",
-            "let the routine write to a file whose name it is given: `OUT filename f` among its arguments",
+            "let the routine write to a file: add the argument `OUT filename f`",
         )),
         ElementType::String => Ok(Returned::Text(index)),
         element => Ok(Returned::Value(index, element)),

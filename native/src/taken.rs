@@ -68,7 +68,7 @@ impl Taken {
     pub fn new(kind: Arc<CallbackType>, open: &Open, limit: Bytes) -> Result<Taken> {
         let parameters = &kind.interface.parameters;
         if open.arguments.len() != parameters.len() {
-            return Err(wrong("another number of arguments").with("callback", kind.interface.full_name()));
+            return Err(wrong("the number of arguments differs").with("callback", kind.interface.full_name()));
         }
         let given: Vec<Option<&[u8]>> = open.arguments.iter().map(inline).collect();
         let layout = kind.sizer.resolve(&kind.interface, &given, limit)?;
@@ -114,7 +114,7 @@ impl Taken {
                         self.receiving.insert(index as u16, packing);
                     }
                     Argument::Absent if parameter.mode == Mode::Out => {}
-                    _ => return Err(wrong("an array of the wrong length")),
+                    _ => return Err(wrong("an array has the wrong length")),
                 }
                 Ok(if array.full_bytes == 0 { Place::Null } else { Place::Memory(region) })
             }
@@ -133,7 +133,7 @@ impl Taken {
                 // Checked by the layout against the limit.
                 memory(count.saturating_mul(8)).map(Place::Memory)
             }
-            _ => Err(wrong("an argument of the wrong kind or length")),
+            _ => Err(wrong("an argument has the wrong kind or length")),
         }
     }
 
@@ -143,7 +143,7 @@ impl Taken {
     /// `Internal` for one that nobody expects.
     pub fn space(&mut self, slot: u16, max: usize) -> Result<Space> {
         let packing = self.receiving.get_mut(&slot);
-        packing.ok_or_else(|| Error::internal("receive a callback's argument", "nobody expects it"))?.space(max)
+        packing.ok_or_else(|| Error::internal("receive a callback's argument", "it is not expected"))?.space(max)
     }
 
     /// They are there.
@@ -259,8 +259,10 @@ pub unsafe fn text_at(text: *const u8) -> Result<Option<Vec<u8>>> {
     // SAFETY: the caller's promise; no more than the longest text is looked at.
     let length = unsafe { libc::strnlen(text.cast(), TEXT_BYTES_MAX) };
     if length == TEXT_BYTES_MAX {
-        let message = "a text is longer than a megabyte, or has no end";
-        return Err(Error::new(ErrorKind::LimitExceeded, "pass a callback's text", message).fix("end it with a NUL"));
+        let message = "a text is longer than 1 MB or has no terminating NUL";
+        return Err(
+            Error::new(ErrorKind::LimitExceeded, "pass a callback's text", message).fix("terminate it with a NUL")
+        );
     }
     // SAFETY: strnlen saw that many bytes.
     Ok(Some(unsafe { std::slice::from_raw_parts(text, length) }.to_vec()))
@@ -274,7 +276,7 @@ pub unsafe fn text_at(text: *const u8) -> Result<Option<Vec<u8>>> {
 /// # Errors
 /// As [`text_at`].
 pub unsafe fn texts_at(pointers: *const u8, count: u64) -> Result<Vec<Option<minicbor::bytes::ByteVec>>> {
-    let count = usize::try_from(count).map_err(|_| wrong("more texts than fit the memory"))?;
+    let count = usize::try_from(count).map_err(|_| wrong("the texts do not fit into memory"))?;
     (0..count)
         .map(|index| {
             // SAFETY: the caller's promise.
@@ -305,7 +307,7 @@ fn texts_in_memory(texts: &[Option<&[u8]>]) -> Result<Arc<dyn Region>> {
 /// `Protocol` for another number than there are.
 pub fn scatter(packing: &mut Packing, bytes: &[u8]) -> Result<()> {
     if bytes.len() as u64 != packing.left() {
-        return Err(wrong("an array of the wrong length"));
+        return Err(wrong("an array has the wrong length"));
     }
     let mut done = 0;
     while done < bytes.len() {
@@ -333,7 +335,7 @@ pub fn gather(packing: &mut Packing) -> Result<InlineBytes> {
 }
 
 fn memory(bytes: u64) -> Result<Arc<dyn Region>> {
-    let bytes = usize::try_from(bytes).map_err(|_| wrong("an array larger than the address space"))?;
+    let bytes = usize::try_from(bytes).map_err(|_| wrong("an array is larger than the address space"))?;
     Ok(Arc::new(HeapRegion::new(bytes.max(1))?))
 }
 

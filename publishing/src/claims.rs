@@ -57,17 +57,17 @@ impl Claims {
             return Ok(());
         }
         let whose = match self.published.get(module).map(|claim| &claim.owner) {
-            _ if self.mentioned.contains(module) => "has an entry of its own in farcall.toml (modules.NAME)",
+            _ if self.mentioned.contains(module) => "has its own entry in farcall.toml (modules.NAME)",
             Some(Some(owner)) if *owner == by.principal => return Ok(()),
-            Some(Some(_)) => "was published by somebody else",
-            Some(None) => "was published by whoever started the server",
+            Some(Some(_)) => "was published by another user",
+            Some(None) => "was published when the server started",
             None => return Ok(()),
         };
         // Of modules that they may not call, they hear no more than that the name is taken.
         let message =
             format!("\"{}\" may not change the module \"{}\": it {whose}", by.principal, module.escape_debug());
         Err(Error::new(ErrorKind::PermissionDenied, "publish a module", message)
-            .fix("give the module another name, or have somebody do it who may administer the server (administer = true in access)"))
+            .fix("rename the module, or ask an administrator of the server (administer = true in access)"))
     }
 }
 

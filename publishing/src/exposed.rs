@@ -53,8 +53,8 @@ pub fn refusal(lines: &[String]) -> Option<Error> {
     let first = lines.first()?;
     let more = if lines.len() > 1 { format!(" (and {} more)", lines.len() - 1) } else { String::new() };
     Some(Error::new(ErrorKind::PermissionDenied, "publish a module", format!("{first}{more}")).fix(
-        "keep one of them elsewhere, name other folders in readable and writable, or give the module a user of its own \
-             (limits.user); farcall doctor --manifest FILE names all",
+        "move one of them, use other directories in readable and writable, or give the module its own user \
+        (limits.user); farcall doctor --manifest FILE lists all",
     ))
 }
 
@@ -64,12 +64,12 @@ fn way_to(grants: &Grants, real: &Path) -> Option<(&'static str, String)> {
         FileGrants::Owner => None,
         FileGrants::All => {
             let opens = real.exists() && !grants.has_own_user && !plain_file::is_public(real);
-            opens.then(|| ("read", "for files = \"all\" opens every file that the server's user can read".to_owned()))
+            opens.then(|| ("read", "because files = \"all\" opens all files that the server's user can read".to_owned()))
         }
         FileGrants::Granted => {
             let within = |folder: &&String| lies_in(real, Path::new(folder));
             let found = |list: &[String]| list.iter().find(within).cloned();
-            let because = |folder: String| format!("for it lies in {folder}");
+            let because = |folder: String| format!("because it is in {folder}");
             let write = found(&grants.writable).map(|folder| ("write to", because(folder)));
             write.or_else(|| found(&grants.readable).map(|folder| ("read", because(folder))))
         }

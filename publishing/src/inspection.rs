@@ -51,8 +51,8 @@ pub fn finish(command: &mut Command, input: &[u8], giver: &Giver) -> Result<Fini
 
 fn finish_within(time_max: Duration, command: &mut Command, input: &[u8], giver: &Giver) -> Result<Finished> {
     let failed = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::NotFound => Error::new(ErrorKind::NotFound, "look into a file", "there is no such program"),
-        _ => Error::system("look into a file", error),
+        std::io::ErrorKind::NotFound => Error::new(ErrorKind::NotFound, "inspect a file", "there is no such program"),
+        _ => Error::system("inspect a file", error),
     };
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(failed)?;
@@ -65,11 +65,11 @@ fn finish_within(time_max: Duration, command: &mut Command, input: &[u8], giver:
     // What it said last. A process that left the group may hold the pipes open: nobody waits for that.
     pipes.take();
     let words = String::from_utf8_lossy(&pipes.words).into_owned();
-    let stopped = |kind, message| Err(Error::new(kind, "look into a file", message).with("it said", last_line(&words)));
+    let stopped = |kind, message| Err(Error::new(kind, "inspect a file", message).with("it said", last_line(&words)));
     match ending? {
         Ending::Itself => Ok(Finished { status, output: pipes.output, words }),
         Ending::Late => stopped(ErrorKind::TimedOut, format!("not loaded after {} s", time_max.as_secs_f32())),
-        Ending::Unwanted => stopped(ErrorKind::Cancelled, "nobody waits for it any more".to_owned()),
+        Ending::Unwanted => stopped(ErrorKind::Cancelled, "it is no longer needed".to_owned()),
     }
 }
 

@@ -22,11 +22,11 @@ pub fn library_directory() -> Result<PathBuf> {
     let places = [named, Some(here.join("../lib")), Some(here.clone()), brought_directory()];
     let found = places.into_iter().flatten().find(|place| place.join("libfarcall.so").exists());
     found.map(|place| std::fs::canonicalize(&place).unwrap_or(place)).ok_or_else(|| {
-        Error::new(ErrorKind::Unavailable, "link an executable", "libfarcall.so is not beside the farcall program")
+        Error::new(ErrorKind::Unavailable, "link an executable", "libfarcall.so is not next to the farcall program")
             .with("looked in", here.join("../lib").display())
             .fix(format!(
-                "install Farcall whole, or name its folder in {LIBRARY_DIRECTORY_VARIABLE}; to a host that ssh reaches, \
-                 `farcall connect HOST --library` brings it"
+                "install all of Farcall, or set {LIBRARY_DIRECTORY_VARIABLE} to its directory; for an ssh host, run \
+                `farcall connect HOST --library`"
             ))
     })
 }
@@ -62,7 +62,7 @@ pub fn cache_directory() -> Result<PathBuf> {
     std::fs::create_dir_all(&folder).map_err(|error| {
         Error::system("make the build cache", error)
             .with("folder", folder.display())
-            .fix("set XDG_CACHE_HOME to a directory of your own that can be written to")
+            .fix("set XDG_CACHE_HOME to a writable directory of yours")
     })?;
     Ok(folder.join("executables"))
 }

@@ -49,9 +49,9 @@ impl Maker {
             return Err(Error::new(
                 ErrorKind::NotFound,
                 "publish a module",
-                format!("\"{}\" is no path from the root, and no file that comes with Farcall", name.escape_debug()),
+                format!("\"{}\" is neither an absolute path nor a file that comes with Farcall", name.escape_debug()),
             )
-            .fix(format!("name a file on the server's host, or one of {}", shipped::names())));
+            .fix(format!("pass a file on the server's host, or one of {}", shipped::names())));
         }
         self.make(&file)
     }
@@ -70,7 +70,7 @@ impl Maker {
     fn make(&self, file: &Path) -> Result<Made> {
         let source = Source::open(file)?;
         if is_own(source.file(), source.real(), &self.own) {
-            let message = format!("{} is a file of the server's own, and no interface", file.display());
+            let message = format!("{} is a file of the server, not an interface file", file.display());
             return Err(Error::new(ErrorKind::PermissionDenied, "publish a module", message).fix("name another file"));
         }
         self.check_name(&source)?;
@@ -88,9 +88,9 @@ impl Maker {
         if self.interpreters.publisher != Publisher::Anybody || is_named() {
             return Ok(());
         }
-        let message = format!("{} is no interface by its name", source.named().display());
+        let message = format!("{} does not have the name of an interface file", source.named().display());
         Err(Error::new(ErrorKind::InvalidSource, "publish a module", message)
-            .fix("name it FILE.idl, or FILE.py for Python; a link is what it leads to"))
+            .fix("name it FILE.idl, or FILE.py for Python; for a link, the name of its target counts"))
     }
 }
 
@@ -105,9 +105,11 @@ impl Maker {
         if may_all || shipped::is_shipped(source.path()) || plain_file::is_public(source.real()) {
             return Ok(());
         }
-        let message = format!("{} is not for everybody to read", source.named().display());
-        Err(Error::new(ErrorKind::PermissionDenied, "publish a module", message)
-            .fix("let all users read it and enter its folders (chmod o+r, o+x), or have an administrator publish it"))
+        let message = format!("{} is not readable for all users", source.named().display());
+        Err(Error::new(ErrorKind::PermissionDenied, "publish a module", message).fix(
+            "make it readable and its directories accessible for all users (chmod o+r, o+x), or ask an \
+                 administrator to publish it",
+        ))
     }
 }
 

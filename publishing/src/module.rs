@@ -75,9 +75,9 @@ fn check_is_interface(file: &Path, text: &str) -> Result<()> {
         "c" | "cc" | "cpp" | "cxx" | "f" | "for" | "f77" | "f90" | "f95" => "source code",
         _ => return Ok(()),
     };
-    Err(Error::new(ErrorKind::InvalidSource, "read an interface file", format!("it is {is}, and no interface"))
+    Err(Error::new(ErrorKind::InvalidSource, "read an interface file", format!("it is {is}, not an interface file"))
         .with("file", file.display())
-        .fix("write FILE.idl, which says what the routines take and names their library: Library \"./libmine.so\""))
+        .fix("write FILE.idl, which describes the routines and names their library: Library \"./libmine.so\""))
 }
 
 /// Compiles an IDL file, links its code if it has any, and checks that its routines can be called. With it come
@@ -175,7 +175,7 @@ fn check_in_child(module: &Module, libraries: &[String], source: &Source, interp
             match error.kind() {
                 ErrorKind::TimedOut => error
                     .with("libraries", libraries.join(", "))
-                    .fix("have the libraries do less when they are opened: each executable opens them"),
+                    .fix("reduce the work that the libraries do when they are loaded: each executable loads them"),
                 _ => error,
             }
         })?;

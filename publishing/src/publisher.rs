@@ -1,4 +1,4 @@
-//! Publishes modules, and publishes them anew, while the server runs. What takes as long as compilers do is done in threads
+//! Publishes modules, and publishes them again, while the server runs. What takes as long as compilers do is done in threads
 //! (making.rs), one for each order; what is served changes here, in one.
 
 use std::collections::BTreeMap;
@@ -107,7 +107,7 @@ impl Publisher {
     /// # Errors
     /// `System` when the manifest has no path.
     pub fn follow(&mut self, manifest: &Path, table: &[Entry], read: ReadTable, rpc: RpcHandle) -> Result<()> {
-        let manifest = std::path::absolute(manifest).map_err(|error| Error::system("find the manifest", error))?;
+        let manifest = std::path::absolute(manifest).map_err(|error| Error::system("find the configuration file", error))?;
         self.followed = Some(Followed { manifest, read, rpc, tabled: !table.is_empty() });
         Ok(())
     }
@@ -129,7 +129,7 @@ impl Publisher {
         let unknown = access::unknown_modules(table, |module| self.claims.get(module).is_some());
         let launched = self.launchers.modules().filter(|module| self.claims.get(module).is_none());
         let launched = launched.map(|module| format!("a launcher is chosen for the module \"{module}\""));
-        unknown.into_iter().chain(launched).map(|words| format!("{words}, which is not published (yet?)")).collect()
+        unknown.into_iter().chain(launched).map(|words| format!("{words}, which is not published yet")).collect()
     }
 
     /// Publishes a module that was made from `file`, for its `owner`; none is the command line.
@@ -175,14 +175,14 @@ impl Publisher {
                 Err(error) => return reply.answer(Err(error)),
             },
             Order::Drain(_) | Order::Delete(_) | Order::EndJob(_) => {
-                return reply.answer(Err(Error::internal("carry out an order", "it is not about modules")));
+                return reply.answer(Err(Error::internal("run a command", "the command is not about modules")));
             }
         };
         let whose = Whose { principal: by.principal.clone(), administers: by.administers };
         if let Err(task) = self.waiting.push(whose, Task { work, reply, giver, by }) {
-            let message = "too many orders wait for compilers";
-            let error = Error::new(ErrorKind::LimitExceeded, "carry out an order", message).retryable();
-            task.reply.answer(Err(error.fix("give it again when those before it are done")));
+            let message = "too many commands wait for compilers";
+            let error = Error::new(ErrorKind::LimitExceeded, "run a command", message).retryable();
+            task.reply.answer(Err(error.fix("try again when the earlier ones are done")));
         }
     }
 
@@ -252,23 +252,23 @@ impl Publisher {
         Ok(made.report)
     }
 
-    /// Publishes one anew, for whoever it was published for.
+    /// Publishes one again, for whoever it was published for.
     fn publish_again(&mut self, (module, file): &(String, PathBuf), made: Result<Made>) -> Result<ModuleReport> {
         let made = made?;
         let owner = match self.claims.get(module).filter(|claim| claim.file == *file) {
             Some(claim) => claim.owner.clone(),
             None => {
                 let message =
-                    format!("the module \"{module}\" was withdrawn, or published from another file, meanwhile");
+                    format!("the module \"{module}\" was withdrawn, or published from another file, in the meantime");
                 return Err(Error::new(ErrorKind::NotFound, "reload a module", message)
-                    .fix("look what there is now: farcall ls"));
+                    .fix("see what is published now: farcall ls"));
             }
         };
         self.publish(&made.file, owner, made.publication)?;
         Ok(made.report)
     }
 
-    /// What cannot be published anew is served as before.
+    /// What cannot be published again is served as before.
     fn publish_all_again(
         &mut self,
         modules: &[(String, PathBuf)],
@@ -316,7 +316,7 @@ impl Publisher {
             let error = Error::new(ErrorKind::NotFound, "find a module", message);
             match near.first() {
                 Some(near) => error.fix(format!("did you mean {near}?")),
-                None if all.is_empty() => error.fix("`farcall ls` lists what there is"),
+                None if all.is_empty() => error.fix("`farcall ls` lists all names"),
                 None => error.fix(format!("there is: {all}")),
             }
         })
@@ -329,8 +329,9 @@ impl Publisher {
 
 /// A file that was cut off while it was written has no table either, and would open every module to every certificate.
 fn table_gone(manifest: &Path) -> Error {
-    let message = "the table access is gone: without it every user could call every module; the one before stays";
-    Error::new(ErrorKind::InvalidArgument, "read the manifest", message)
+    let message = "the table access is missing: without it every user can call every module; the previous table stays \
+        in force";
+    Error::new(ErrorKind::InvalidArgument, "read the configuration file", message)
         .with("file", manifest.display())
-        .fix("write it again; if all users are to call everything: access = [{ who = [\"*\"], call = [\"*\"] }]")
+        .fix("add it again; to let all users call everything: access = [{ who = [\"*\"], call = [\"*\"] }]")
 }

@@ -138,7 +138,7 @@ impl Interpreters {
         let finished = finish(&mut inspection.command, source.as_bytes(), &self.giver).map_err(|error| {
             let error = error.with("file", file.display());
             match error.kind() {
-                ErrorKind::TimedOut => error.fix("leave what takes long to functions: the file runs in each process"),
+                ErrorKind::TimedOut => error.fix("move slow work into functions: the file runs in each process"),
                 _ => error,
             }
         })?;
@@ -158,7 +158,7 @@ impl Interpreters {
     fn find(&self, file: &Path, module: &str) -> Result<Interpreter> {
         let ask = |python: &Path, namer: Namer| Interpreter::ask(self, python, &namer, module, file);
         if let Some(named) = self.inspector.python(module) {
-            return ask(Path::new(&named), Namer::Admin("limits.python of the manifest names it"));
+            return ask(Path::new(&named), Namer::Admin("limits.python of the configuration file names it"));
         }
         let folder = file.parent().unwrap_or(Path::new("/"));
         let beside = folder.join(".venv/bin/python");
@@ -168,7 +168,7 @@ impl Interpreters {
         let told = self.python.clone().or_else(|| std::env::var_os(PYTHON_VARIABLE).map(PathBuf::from));
         match told {
             Some(python) => ask(&python, Namer::Admin("the server was started with it")),
-            None => ask(Path::new("python3"), Namer::Admin("no other is named")),
+            None => ask(Path::new("python3"), Namer::Admin("no other interpreter is set")),
         }
     }
 }
@@ -179,13 +179,12 @@ fn answer(finished: &Finished, file: &Path) -> Result<Value> {
         Error::new(ErrorKind::InvalidSource, "read a Python file", message)
             .with("file", file.display())
             .with("it said", finished.last_line())
-            .fix("run it by itself: python3 FILE")
+            .fix("run it to see the error: python3 FILE")
     };
     if !finished.status.success() {
-        return Err(lost(format!("the interpreter ended before it had read it: {}", finished.status)));
+        return Err(lost(format!("the interpreter ended before it had read the file: {}", finished.status)));
     }
-    serde_json::from_slice(&finished.output)
-        .map_err(|_| lost("what the interpreter says of it makes no sense".to_owned()))
+    serde_json::from_slice(&finished.output).map_err(|_| lost("the interpreter printed an invalid answer".to_owned()))
 }
 
 fn check_name(stem: &str, file: &Path) -> Result<()> {
@@ -193,9 +192,9 @@ fn check_name(stem: &str, file: &Path) -> Result<()> {
     if begins && stem.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_') {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::InvalidSource, "publish a Python file", format!("\"{stem}\" is no name of a module"))
+    Err(Error::new(ErrorKind::InvalidSource, "publish a Python file", format!("\"{stem}\" is not a module name"))
         .with("file", file.display())
-        .fix("name it with letters, digits and _"))
+        .fix("use letters, digits and _ in its name"))
 }
 
 fn mistaken(said: &Value, mistake: &str, file: &Path) -> Error {
@@ -224,13 +223,13 @@ fn check_arguments(module: &Module, takes: &Value, file: &Path) -> Result<()> {
             Err(error.with("routine", name).with("file", file.display()).fix(fix))
         };
         let Some(arguments) = takes.get(name) else {
-            return wrong(format!("no function is called {name}"), "give function and interface one name".to_owned());
+            return wrong(format!("there is no function {name}"), "give the function the interface's name".to_owned());
         };
         match arguments.iter().find(|argument| !is_input(routine, argument)) {
             None => Ok(()),
             Some(argument) => wrong(
-                format!("its argument {argument} is no IN or INOUT parameter of its interface"),
-                "the function returns the OUT parameters, in their order".to_owned(),
+                format!("its argument {argument} is not an IN or INOUT parameter of its interface"),
+                "the function must return the OUT parameters, in their order".to_owned(),
             ),
         }
     })

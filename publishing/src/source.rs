@@ -99,12 +99,12 @@ fn explained(named: &Path, error: &std::io::Error) -> Error {
     match error.kind() {
         // Somebody meant a library that comes with Farcall.
         std::io::ErrorKind::NotFound if named.extension().is_none() => {
-            told(ErrorKind::NotFound, &error.to_string()).fix(format!("name a file, or one of {}", shipped::names()))
+            told(ErrorKind::NotFound, &error.to_string()).fix(format!("pass a file, or one of {}", shipped::names()))
         }
         std::io::ErrorKind::NotFound => told(ErrorKind::NotFound, &error.to_string())
-            .fix("look whether the path is right: a server reads the files of the host that it runs on"),
+            .fix("check the path: a server reads the files of its own host"),
         std::io::ErrorKind::InvalidInput => {
-            told(ErrorKind::InvalidArgument, "it is no plain file").fix("save the text in a file, and name that")
+            told(ErrorKind::InvalidArgument, "it is not a regular file").fix("save the text in a file, and pass that")
         }
         std::io::ErrorKind::FileTooLarge => told(ErrorKind::LimitExceeded, "it is longer than 4 MiB"),
         _ => told(ErrorKind::System, &error.to_string()),

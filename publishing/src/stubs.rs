@@ -51,10 +51,10 @@ pub fn publication(source: &Source, interpreters: &Interpreters) -> Result<(Publ
             inspected(&path, listed.as_ref(), interpreters).map_err(|error| error.with("file", file.display()))?;
         let first = name.get_or_insert_with(|| module.name.clone());
         if *first != module.name {
-            return Err(Error::new(ErrorKind::InvalidSource, "publish stub executables", "they are of two modules")
+            return Err(Error::new(ErrorKind::InvalidSource, "publish stub executables", "they belong to two modules")
                 .with("modules", format!("{first}, {}", module.name))
                 .with("file", file.display())
-                .fix("make a file for each module with ng_gen_nrf, and publish both"));
+                .fix("create a file for each module with ng_gen_nrf, and publish both"));
         }
         parts.push(part(module, kind));
     }
@@ -74,8 +74,8 @@ fn inspected(
         return Err(match listed {
             Some((name, host)) => error
                 .with("function", name)
-                .fix(format!("publish it on {host}, where it was made; or make it here with make and ng_gen_nrf")),
-            None => error.fix("make it with ng_gen and make"),
+                .fix(format!("publish it on {host}, where it was built; or build it here with make and ng_gen_nrf")),
+            None => error.fix("build it with ng_gen and make"),
         });
     }
     let path = std::fs::canonicalize(path).map_err(|error| Error::system("find a stub executable", error))?;
@@ -102,14 +102,14 @@ fn module_of(finished: &Finished, path: &Path) -> Result<Module> {
         Err(Error::new(ErrorKind::InvalidSource, "look into a stub executable", message)
             .with("program", path.display())
             .with("it said", finished.last_line())
-            .fix("make it anew with Farcall's ng_gen and make"))
+            .fix("rebuild it with Farcall's ng_gen and make"))
     };
     if !finished.status.success() {
-        return refused("it does not tell its interface");
+        return refused("it does not print its interface");
     }
     match decode_module(&finished.output) {
         Ok(module) if !module.routines.is_empty() => Ok(module),
         Ok(_) => refused("it has no routine"),
-        Err(_) => refused("it does not tell its interface"),
+        Err(_) => refused("it does not print its interface"),
     }
 }

@@ -259,7 +259,7 @@ impl Refusal {
             Refusal::Full => Error::new(ErrorKind::LimitExceeded, service, "too many requests are waiting")
                 .fix("try again in a moment")
                 .retryable(),
-            Refusal::Closed => Error::new(ErrorKind::ShuttingDown, service, "the service has ended"),
+            Refusal::Closed => Error::new(ErrorKind::ShuttingDown, service, "the service has stopped"),
         }
     }
 }

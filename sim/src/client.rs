@@ -172,7 +172,7 @@ impl Client {
         !self.caller.is_ready() && !matches!(self.line, Line::Dead)
     }
 
-    /// Cancels a call if it is under way.
+    /// Cancels a call if it is running.
     pub fn cancel(&mut self, number: u64) {
         self.unsent = true;
         self.caller.cancel(number);
@@ -384,7 +384,7 @@ impl FrameSource for Sending<'_> {
 
     fn queue_data(&mut self, link: &mut Link, header: FrameHeader, place: &Place) -> Result<()> {
         let packing = self.caller.transfer(place.channel).and_then(|transfer| transfer.sending());
-        let gone = || Error::internal("send an array", "its call is gone");
+        let gone = || Error::internal("send an array", "its call has ended");
         link.queue_array(header, packing.ok_or_else(gone)?)
     }
 

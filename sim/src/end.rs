@@ -165,7 +165,7 @@ impl FrameSource for Half {
 
     fn queue_data(&mut self, link: &mut Link, header: FrameHeader, place: &Place) -> Result<()> {
         let packing = self.sending.get_mut(&(place.channel, place.slot));
-        let gone = || Error::internal("send an array", "its call is gone");
+        let gone = || Error::internal("send an array", "its call has ended");
         link.queue_array(header, packing.ok_or_else(gone)?)
     }
 }

@@ -123,7 +123,7 @@ impl Application for Program {
     }
 
     fn renewed(&mut self, _: &Wish, _: Reply) -> Result<()> {
-        Err(Error::internal("make a call again", "nothing is published anew in this world"))
+        Err(Error::internal("make a call again", "nothing is published again in this world"))
     }
 
     fn answered(&mut self, _: &Wish, transfer: &mut Transfer, result: &CallResult) -> Result<()> {

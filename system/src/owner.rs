@@ -68,7 +68,7 @@ pub fn is_left_behind(folder: &Path) -> bool {
 /// The host since its start, and those of its processes that see one another; empty where the host does not say.
 ///
 /// # Errors
-/// When it cannot be asked now, for want of descriptors above all.
+/// When it cannot be asked now, for lack of descriptors above all.
 fn here() -> io::Result<String> {
     let boot = told(fs::read_to_string("/proc/sys/kernel/random/boot_id"))?.unwrap_or_default();
     let processes = told(fs::read_link("/proc/self/ns/pid"))?.unwrap_or_default();

@@ -28,7 +28,7 @@ pub fn open_real(path: &Path) -> io::Result<(File, PathBuf)> {
     let real = path.canonicalize()?;
     let file = open_with(&real, FLAGS | OFlags::NOFOLLOW)?;
     if path_of(&file)? != real {
-        return Err(io::Error::new(io::ErrorKind::NotFound, "something else lies in its place now"));
+        return Err(io::Error::new(io::ErrorKind::NotFound, "another file replaced it meanwhile"));
     }
     Ok((file, real))
 }
@@ -60,7 +60,7 @@ fn open_with(path: &Path, flags: OFlags) -> io::Result<File> {
 }
 
 fn none() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file")
+    io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")
 }
 
 /// Whether every user of this host may read a file, by its mode and those of all folders above.
@@ -87,7 +87,7 @@ pub fn read_open(file: impl Read, bytes_max: u64) -> io::Result<Vec<u8>> {
     // A file may grow while it is read, and some that say that they are empty have no end.
     file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > bytes_max {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it has more than {bytes_max} bytes")));
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is larger than {bytes_max} bytes")));
     }
     Ok(bytes)
 }

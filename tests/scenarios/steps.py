@@ -144,7 +144,7 @@ def read(path: pathlib.Path) -> Iterator[Scenario]:
 
 
 def _real(value: Any) -> str:
-    """A whole number as such, any other by its bits; -0 is no whole number."""
+    """A whole number as such, any other by its bits; -0 is not an integer."""
     bits, form = (32, "<f") if value.dtype.itemsize == 4 else (64, "<d")
     number = float(value)
     if np.isnan(number):

@@ -147,7 +147,7 @@ fn two_servers_do_not_share_a_socket() {
     let (first, earlier) = (start(), std::fs::metadata(&socket).unwrap().ino());
     let second = Server::refused(&["--listen", &listen, file.to_str().unwrap()]);
     let said = String::from_utf8_lossy(&second.stderr);
-    assert!(!second.status.success() && said.contains("a server listens there already"), "{said}");
+    assert!(!second.status.success() && said.contains("another server already listens there"), "{said}");
     assert!(said.contains(socket.to_str().unwrap()) && said.contains("choose another path"), "{said}");
     assert!(first.client().routine("touch").is_ok(), "whoever was first serves on");
     // What a killed one left is in nobody's way; and who ends takes no other's socket along.

@@ -128,7 +128,7 @@ fn what_cannot_be_reloaded_is_served_as_before() {
     let version = server.client().routine("live/version").unwrap();
     folder.write("live.idl", "Module live; Define x(");
     let output = server.run(&["reload"]);
-    assert!(said(&output).contains("(limits, addresses) is read when a server starts"));
+    assert!(said(&output).contains("(limits, addresses) are read when a server starts"));
     assert!(said(&output).contains("live is served as before"), "{}", said(&output));
     assert!(String::from_utf8_lossy(&output.stdout).contains("battery"), "the others are new");
     folder.write("live.idl", "Module other; Define x(OUT int n) Calls \"C\" n = version();Library \"./liblive.so\";");
@@ -212,13 +212,13 @@ fn a_second_signal_ends_it_at_once() {
     let mut running = late.start([("milliseconds", 300_000.into())], &watched()).unwrap();
     until_begun(&mut running);
     server.signal("-TERM");
-    assert!(eventually(|| server.log().contains("another signal ends it at once")));
+    assert!(eventually(|| server.log().contains("a second signal stops it at once")));
     assert_eq!(late.call([("milliseconds", 1.into())]).err().unwrap().kind(), ErrorKind::ShuttingDown);
     server.signal("-TERM");
     let error = running.wait().err().unwrap();
     assert_eq!((error.kind(), error.is_retryable()), (ErrorKind::ShuttingDown, false), "it had begun: {error}");
     assert_eq!(server.exit_code(), Some(1));
-    assert!(eventually(|| server.log().contains("another signal came")), "{}", server.log());
+    assert!(eventually(|| server.log().contains("a second signal arrived")), "{}", server.log());
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn draining_takes_no_longer_than_it_may() {
     let mut running = late.start([("milliseconds", 300_000.into())], &watched()).unwrap();
     until_begun(&mut running);
     let output = server.run(&["drain"]);
-    assert!(said(&output).contains("their time is over"), "{}", said(&output));
+    assert!(said(&output).contains("the time limit passed"), "{}", said(&output));
     assert_eq!(running.wait().err().unwrap().kind(), ErrorKind::ShuttingDown);
     assert_eq!(server.exit_code(), Some(1));
 }

@@ -50,10 +50,7 @@ fn a_closed_connection_is_called_so() {
             let error = fails(client, "close_all", &[]);
             assert_eq!(error.kind(), ErrorKind::RoutineCrashed, "{error}");
             let text = error.to_string();
-            assert!(
-                text.contains("closed its connection") && text.contains("descriptors that are not its own"),
-                "{text}"
-            );
+            assert!(text.contains("closed its connection") && text.contains("file descriptors of others"), "{text}");
             assert!(!text.contains("SIGTERM"), "{text}");
         });
     }
@@ -87,7 +84,7 @@ fn an_earlier_remark_is_not_the_reason_of_a_crash() {
             assert!(number(client, "remark", "n") > 0);
             let text = fails(client, "crash", &[("n", 1)]).to_string();
             assert!(text.contains("crashing") && !text.contains("remark"), "{text}");
-            assert!(text.contains("indexes beyond the arrays"), "there is advice: {text}");
+            assert!(text.contains("indexes outside the arrays"), "there is advice: {text}");
         }
         // Nor where the crash follows at once, without a client in between.
         let (remark, crash) = (client.routine("remark").unwrap(), client.routine("crash").unwrap());
@@ -136,7 +133,7 @@ fn a_variable_is_refused_before_it_is_called() {
 fn a_module_that_lost_a_symbol_says_which_routine_needs_it() {
     let directory = Directory::new();
     let server = Server::start(Transport::Unix, &[astray(&directory)], &[]);
-    // The library is built anew, without some of its routines, while the server runs.
+    // The library is built again, without some of its routines, while the server runs.
     let source = directory.write("less.c", "void remark(int *n) { *n = 1; }\nvoid crash(int n) { (void) n; }\n");
     let library = directory.0.join("libastray.so");
     std::fs::remove_file(&library).unwrap();

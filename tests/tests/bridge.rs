@@ -119,7 +119,7 @@ fn a_pilot_that_answers_nothing_is_given_up() {
         let pilots = site.pilots();
         pilots.iter().for_each(|pid| signal(*pid, Signal::STOP));
         let error = once.wait().err().unwrap();
-        assert!(error.to_string().contains("it answered nothing for 2 s"), "{error}");
+        assert!(error.to_string().contains("it did not answer for 2 s"), "{error}");
         // Its launcher ends it: it is asked to, and killed some seconds later.
         assert!(eventually(|| !alive(pilots[0])) || eventually(|| !alive(pilots[0])));
         assert!(eventually(|| site.jobs().is_empty()), "{:?}", site.jobs());
@@ -201,7 +201,7 @@ fn a_launcher_that_knows_no_bridge_is_named() {
     let site =
         Site::new(&format!("launchers.old = {{ command = [{old:?}], dial = \"stdio\" }}\nmodules.far = \"old\""));
     let error = site.client.routine("place").unwrap().call([]).err().unwrap().to_string();
-    assert!(error.contains("the launcher passes nothing on") && error.contains("bridge"), "{error}");
+    assert!(error.contains("the launcher relays nothing") && error.contains("bridge"), "{error}");
 }
 
 fn through_ssh(far: &Far, more: &str) -> Site {

@@ -22,7 +22,7 @@ fn code_in_the_interface_file_is_linked_with_globals_and_objects() {
 fn characters(outputs: &Outputs, name: &str) -> Vec<u8> {
     match outputs.get(name).unwrap() {
         Output::Array(array) => array.packed(Order::Row).unwrap(),
-        _ => panic!("{name} is no array"),
+        _ => panic!("{name} is not an array"),
     }
 }
 

@@ -121,7 +121,7 @@ impl FewFiles {
         }
     }
 
-    /// While so many connections to a port stand open and say nothing, which are made anew when they end.
+    /// While so many connections to a port stand open and say nothing, which are made again when they end.
     fn while_crowded(&self, port: u16, count: usize, then: impl FnOnce()) {
         let is_over = AtomicBool::new(false);
         std::thread::scope(|scope| {

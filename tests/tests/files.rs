@@ -141,7 +141,7 @@ fn what_is_left_in_a_files_place_is_not_followed() {
     let leave = |what: i64| it.call("leave", [("made", path(&it.own("made"))), ("what", what.into())]);
     assert!(matches!(leave(0).unwrap().get("made").unwrap(), Output::Null));
     for what in 1..=3 {
-        says(&leave(what).err().unwrap(), ErrorKind::RoutineFailed, &["ordinary file", "file: made"]);
+        says(&leave(what).err().unwrap(), ErrorKind::RoutineFailed, &["regular file", "file: made"]);
     }
     assert!(it.names().is_empty());
 }

@@ -333,7 +333,7 @@ fn with_call(server: &Server, bytes: u64) -> Raw {
 fn data_that_nobody_asked_for(transport: Transport) {
     let server = start(transport);
     let mib = 1_u64 << 20;
-    // No such call; no such slot; a slot that is no array; a number from the future; a number of the past.
+    // No such call; unknown slot; a slot that is not an array; a number from the future; a number of the past.
     let mut raw = Raw::greeted(&server);
     raw.data(1, 0, 0, true, &[0; 64]);
     says(&mut raw, ErrorKind::Protocol, &[]);

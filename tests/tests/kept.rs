@@ -188,7 +188,7 @@ fn outcomes_survive_the_server() {
     let client = server.client();
     assert!(is_right(&client, done, LONG));
     let lost = client.fetch(running, &CallOptions::default()).unwrap().wait().err().unwrap();
-    assert!(lost.to_string().contains("the server ended while it ran"), "{lost}");
+    assert!(lost.to_string().contains("the server stopped while the call ran"), "{lost}");
     assert_eq!(client.fetch(volatile, &CallOptions::default()).err().unwrap().kind(), ErrorKind::NotFound);
     assert_eq!(client.kept().unwrap().len(), 2);
     // Another server must not use the folder meanwhile.

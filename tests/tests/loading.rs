@@ -82,7 +82,7 @@ fn an_interpreter_beside_a_file_is_held_to_the_modules_rules() {
     let server = Server::start(Transport::Unix, &[battery(false)], &[]);
     let output = server.run(&["publish", words(&folder.write("mine.py", ""))]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("ended before it had read it") && !said.contains("confidential"), "{said}");
+    assert!(said.contains("ended before it had read the file") && !said.contains("confidential"), "{said}");
     assert_eq!(others.names(), ["secret"], "it wrote a file");
 }
 
@@ -140,10 +140,10 @@ fn a_module_that_could_open_the_servers_files_is_not_published() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && said.contains("module loading may write to"), "{said}");
     assert!(said.contains("limits.user") && !server.run(&["show", "loading/answer"]).status.success(), "{said}");
-    // Nor is a file of the server's own read for a publisher, who would see the line with the mistake.
+    // Nor is is a file of the server read for a publisher, who would see the line with the mistake.
     let own = server.run(&["publish", words(&log)]);
     let said = String::from_utf8_lossy(&own.stderr).into_owned();
-    assert!(!own.status.success() && said.contains("a file of the server's own"), "{said}");
+    assert!(!own.status.success() && said.contains("is a file of the server"), "{said}");
     good(&server.run(&["reload"]));
     let grant = format!("limits.writable = [{:?}]", folder.0);
     let manifest = folder.write("open.toml", &manifest_of(&options, &grant));
@@ -166,7 +166,7 @@ fn a_server_whose_modules_could_open_its_files_does_not_start() {
     command.args(["--manifest", words(&manifest), "--listen", &socket, "--", words(&battery(false))]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(std::fs::File::create(&errors).unwrap());
     let mut server = command.spawn().unwrap();
-    let refusal = format!("module battery may read the manifest ({})", manifest.display());
+    let refusal = format!("module battery may read the configuration file ({})", manifest.display());
     let said = || std::fs::read_to_string(&errors).unwrap();
     let has_ended = eventually(|| server.try_wait().unwrap().is_some());
     let _ = server.kill();

@@ -141,10 +141,10 @@ fn somebody_says_how_many_ranks_there_are() {
     // Nobody says it: an error, as it was with Ninf-G.
     let error = ranks.look(0, 4).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-    says(&error, &["how many processes", "ranks=4", "mpi_runNoOfCPUs", "limits.ranks"]);
+    says(&error, &["the number of MPI processes is not set", "ranks=4", "mpi_runNoOfCPUs", "limits.ranks"]);
     let error = ranks.look(4, 4).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::LimitExceeded);
-    says(&error, &["4 processes", "limits.ranks_max: 3"]);
+    says(&error, &["4 MPI processes", "limits.ranks_max: 3"]);
     // The interface may say it, and the caller knows better.
     let size =
         |asked, n: i32| ranks.call("chosen", asked, [("n", n.into())]).map(|it| it.scalar::<i32>("size").unwrap());
@@ -363,10 +363,10 @@ fn a_server_without_an_mpi_says_so() {
     drop(ranks);
     // One that ends at once.
     let ranks = Ranks::new(Transport::Unix, "mpi_command = [\"false\"]");
-    says(&ranks.look(2, 4).err().unwrap(), &["launcher exited with status 1 before the first process had come"]);
+    says(&ranks.look(2, 4).err().unwrap(), &["launcher exited with status 1 before the first process connected"]);
     drop(ranks);
     let ranks = Ranks::new(Transport::Unix, "mpi_command = []");
-    says(&ranks.look(2, 4).err().unwrap(), &["starts no routines of MPI"]);
+    says(&ranks.look(2, 4).err().unwrap(), &["does not start MPI routines"]);
 }
 
 /// A server whose routines run in jobs of a real Slurm: four nodes of two processors each.

@@ -62,14 +62,14 @@ fn strangers_get_nowhere() {
     let folder = other.0.join("ca");
     authority(&folder, &["init", "--server", "localhost"]);
     let foreign = PathBuf::from(authority(&folder, &["user", "anna"]));
-    refused(enter(&server, &foreign), &["of another authority than yours", "FARCALL_CREDENTIALS"]);
+    refused(enter(&server, &foreign), &["from another authority than yours", "FARCALL_CREDENTIALS"]);
     // One who trusts this server's authority, but was not given a certificate by it.
     let text = |path: &Path| std::fs::read_to_string(path).unwrap();
     let begin = "-----BEGIN CERTIFICATE";
     let own = text(&foreign).rsplit_once(begin).unwrap().0.to_owned();
     let root = text(server.token().unwrap()).rsplit_once(begin).unwrap().1.to_owned();
     let forged = private(&other, "forged.pem", &format!("{own}{begin}{root}"));
-    refused(enter(&server, &forged), &["the server refuses your certificate: it is of another authority"]);
+    refused(enter(&server, &forged), &["the server refuses your certificate: it is from another authority"]);
     // No certificate at all, and a server's.
     let error = enter(&server, &other.0.join("none.pem")).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
@@ -323,7 +323,7 @@ fn an_authority_keeps_its_keys_to_itself() {
     use std::os::unix::fs::PermissionsExt;
     let directory = Directory::new();
     let folder = directory.0.join("deep/ca");
-    complains(&ca(&folder, &["user", "anna"]), &["there is none yet", "farcall ca init --server HOST"]);
+    complains(&ca(&folder, &["user", "anna"]), &["it does not exist", "farcall ca init --server HOST"]);
     authority(&folder, &["init", "--server", "cluster.example,10.0.0.1"]);
     let user = authority(&folder, &["user", "anna"]);
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o7777;
@@ -332,16 +332,19 @@ fn an_authority_keeps_its_keys_to_itself() {
     assert_eq!((mode(&folder), mode(&folder.join("users"))), (0o700, 0o700));
     assert_eq!(user, folder.join("users/anna.pem").to_str().unwrap());
     complains(&ca(&folder, &["init", "--server", "other"]), &["one already", "farcall ca server HOST"]);
-    complains(&ca(&folder, &["user", "anna"]), &["has one until", "farcall ca renew anna"]);
+    complains(&ca(&folder, &["user", "anna"]), &["has a certificate until", "farcall ca renew anna"]);
     complains(&ca(&folder, &["user", "../anna"]), &["cannot be a name"]);
     // One word must not take back a user and a server.
-    complains(&ca(&folder, &["user", "cluster.example"]), &["has one until", "server.pem"]);
+    complains(&ca(&folder, &["user", "cluster.example"]), &["has a certificate until", "server.pem"]);
     complains(&ca(&folder, &["server", "anna"]), &["a user is called \"anna\"", "farcall ca revoke anna"]);
     for host in ["bad host!", "", "-", "a..b", "[::1]", "x:4711"] {
-        complains(&ca(&folder, &["server", "good.example", host]), &["can be no host", "cluster.example,10.0.0.1"]);
+        complains(&ca(&folder, &["server", "good.example", host]), &["cannot be a host", "cluster.example,10.0.0.1"]);
     }
     complains(&ca(&folder, &["user", "uid 0"]), &["another kind of user"]);
-    complains(&ca(&folder, &["revoke", "annna"]), &["nobody is called", "did you mean \"anna\"", "farcall ca list"]);
+    complains(
+        &ca(&folder, &["revoke", "annna"]),
+        &["there is no certificate for", "did you mean \"anna\"", "farcall ca list"],
+    );
     std::fs::set_permissions(folder.join("authority.pem"), PermissionsExt::from_mode(0o640)).unwrap();
     complains(&ca(&folder, &["user", "bert"]), &["others can read", "chmod 600"]);
     std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();

@@ -141,7 +141,7 @@ fn a_tree_is_built_served_called_and_removed() {
         left,
         ["Makefile", "a prefix's place", "client.c", "farcall.toml", "mmul.c", "ng", "sample.idl", "sample.mak"]
     );
-    // The makefile makes anew what `clean` removed, and `make -j` does no harm.
+    // The makefile makes again what `clean` removed, and `make -j` does no harm.
     succeeds(&directory, &prefix, "make", &["-j4", "-f", "sample.mak"]);
     succeeds(&directory, &prefix, "make", &["-f", "sample.mak", "install", "NG_NRF_DIR=installed"]);
     assert!(directory.0.join("installed/sample.here.example.nrf").exists());
@@ -208,7 +208,7 @@ fn what_is_no_stub_is_named() {
     // A program by that name that is none of ours, and one that never answers.
     std::fs::copy("/bin/true", directory.0.join("_stub_true")).unwrap();
     let said = refusal(&directory.0.join("_stub_true"));
-    assert!(said.contains("does not tell its interface") && said.contains("_stub_true"), "{said}");
+    assert!(said.contains("does not print its interface") && said.contains("_stub_true"), "{said}");
     directory.write("other.idl", "Module other; Define g(IN int n) { }\n");
     let tool = prefix.join("bin/ng_gen").display().to_string();
     succeeds(&directory, &prefix, &tool, &["other.idl"]);
@@ -220,6 +220,6 @@ fn what_is_no_stub_is_named() {
     };
     let mixed = nrf.replace("</nrf:", &format!("{}</nrf:", entry(&other)));
     let said = refusal(&directory.write("mixed.nrf", &mixed));
-    assert!(said.contains("they are of two modules"), "{said}");
+    assert!(said.contains("they belong to two modules"), "{said}");
     assert!(refusal(&directory.write("broken.nrf", "<nrf")).contains("broken.nrf"));
 }

@@ -273,7 +273,7 @@ fn a_small_file_of_a_large_shape_costs_no_memory() {
         let program = farcall_tests::program();
         let output = std::process::Command::new("sh").args(["-c", &limited]).arg(program).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(said.contains("the routine takes 4 numbers"), "{name}: {said}");
+        assert!(said.contains("the routine needs 4 numbers"), "{name}: {said}");
     }
 }
 

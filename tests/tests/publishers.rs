@@ -214,7 +214,10 @@ fn a_link_in_a_published_files_place_is_judged_when_it_is_reloaded() {
     symlink(&secret, &file).unwrap();
     for order in [&["reload", "good"][..], &["reload"]] {
         let (done, said) = ordered(&server, order);
-        assert!(!done && said.contains("no interface by its name") && !said.contains(SECRET), "{said}");
+        assert!(
+            !done && said.contains("does not have the name of an interface file") && !said.contains(SECRET),
+            "{said}"
+        );
     }
 }
 
@@ -276,7 +279,7 @@ fn names_of_others_and_of_the_manifest_are_not_for_publishers() {
     let private = folder.write("private.idl", "Module private; secret_of_the_server\n");
     std::fs::set_permissions(&private, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     let (done, said) = published(&server, &private);
-    assert!(!done && said.contains("not for everybody to read") && !said.contains("secret_of"), "{said}");
+    assert!(!done && said.contains("not readable for all users") && !said.contains("secret_of"), "{said}");
     for _ in 0..2 {
         let (done, said) = publish("own");
         assert!(done, "{said}");

@@ -289,7 +289,7 @@ fn cancel_and_deadlines_work_while_it_is_lost() {
 /// The server is killed, and is there again when its client comes back: it knows nothing of the call, which may have run.
 #[test]
 fn a_server_that_was_started_anew_runs_no_call_twice() {
-    let mut world = World::start("anew", Transport::Tcp);
+    let mut world = World::start("again", Transport::Tcp);
     let manifest = world.folder.join("farcall.toml");
     let idl = [Path::new(env!("CARGO_MANIFEST_DIR")).join("routines/cuts.idl")];
     // In the same folder it has the same token.
@@ -313,7 +313,7 @@ fn a_server_that_was_started_anew_runs_no_call_twice() {
     });
     let error = failed(call.wait());
     assert_eq!(error.kind(), ErrorKind::ConnectionLost, "{error}");
-    assert!(error.to_string().contains("was started anew") && error.to_string().contains("may have run"), "{error}");
+    assert!(error.to_string().contains("was restarted") && error.to_string().contains("may have run"), "{error}");
     check(new, &numbers(LONG, 2), "it waited for the server");
     assert_eq!(world.marks(), BTreeMap::from([(1, 1), (2, 1)]));
 }
@@ -333,7 +333,7 @@ fn a_server_that_is_gone_is_given_up_soon() {
     let error = failed(call.wait());
     assert_eq!(error.kind(), ErrorKind::ConnectionLost, "{error}");
     assert!(
-        error.to_string().contains("nobody listens there") && error.to_string().contains("may have run"),
+        error.to_string().contains("nothing listens there") && error.to_string().contains("may have run"),
         "{error}"
     );
     assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());

@@ -121,7 +121,7 @@ fn a_table_that_changes_holds_from_the_next_reload_on() {
     // With a mistake it changes nothing, and says so.
     let output = write("access = [{ who = [], call = [\"*\"] }]");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success() && said.contains("names nobody in who"), "{said}");
+    assert!(!output.status.success() && said.contains("names no user in who"), "{said}");
     assert_eq!(double(&known), 10);
     // So does one with mistakes elsewhere: in another table, or of another plugin.
     let of_spawner = |options: &str| {
@@ -143,7 +143,7 @@ fn a_table_that_changes_holds_from_the_next_reload_on() {
     for options in ["", "access = []"] {
         let output = write(options);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(!output.status.success() && said.contains("the table access is gone"), "{options}: {said}");
+        assert!(!output.status.success() && said.contains("the table access is missing"), "{options}: {said}");
         let error = enter(&server, &bert).routine("ep/ep").err().unwrap();
         assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
     }

@@ -81,7 +81,7 @@ impl<'a> Limited<'a> {
     }
 
     fn end(self) {
-        says(self.once, "is over: timed out: it reached its time limit of 1 min");
+        says(self.once, "has ended: timed out: it reached its time limit of 1 min");
         rested(self.again, 36_000);
         self.site.leaves_nothing();
     }
@@ -106,9 +106,9 @@ impl<'a> Absent<'a> {
 
     fn end(self) {
         let Absent { site, call, .. } = self;
-        site.wait_for("it is told", || site.shown().contains("running; its program has not come back for "));
+        site.wait_for("it is told", || site.shown().contains("running; its program has been silent for "));
         assert!(
-            site.shown().contains("say another reached_at of the launcher, or dial = \"stdio\""),
+            site.shown().contains("set another reached_at for the launcher, or dial = \"stdio\""),
             "{}",
             site.shown()
         );

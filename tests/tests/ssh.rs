@@ -64,7 +64,7 @@ fn what_start_up_files_print_goes_by() {
     let endless = Far::faked("exec yes", "/bin/sh");
     let begun = Instant::now();
     let said = endless.refused(&["ls"]);
-    assert!(said.contains("prints without end") && begun.elapsed() < Duration::from_secs(20), "{said}");
+    assert!(said.contains("prints too much text") && begun.elapsed() < Duration::from_secs(20), "{said}");
 }
 
 /// What the user's own start-up files do before the shell that they are to become.
@@ -174,6 +174,6 @@ fn code_in_an_interface_file_is_linked_with_a_library_that_is_brought_once() {
 fn an_installation_without_the_library_says_so() {
     let far = Far::faked("", "/bin/sh");
     let said = far.refused(&["connect", "far", "--library"]);
-    assert!(said.contains("no libfarcall.so.0 to bring") && said.contains("FARCALL_LIBRARY_DIRECTORY"), "{said}");
+    assert!(said.contains("no libfarcall.so.0 to copy") && said.contains("FARCALL_LIBRARY_DIRECTORY"), "{said}");
     assert!(far.files().iter().all(|file| !file.contains("/library-")), "{:?}", far.files());
 }

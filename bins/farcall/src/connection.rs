@@ -169,7 +169,7 @@ impl ServerArguments {
         let program = std::env::current_exe().map_err(|error| Error::system("find the farcall program", error))?;
         let options = ServeOptions { program: Some(program), files, ..ServeOptions::default() };
         let own = PrivateServer::start(&options).map_err(|error| {
-            if self.publish.is_empty() { error.fix("or name one here: --publish FILE.idl") } else { error }
+            if self.publish.is_empty() { error.fix("or publish a file: --publish FILE.idl") } else { error }
         })?;
         Ok(Connection { client: own.connect()?, own: Some(own) })
     }

@@ -48,7 +48,7 @@ pub fn limit_command(goes_on: bool) -> Result<()> {
     let Some(text) = std::env::var_os(LIMIT_VARIABLE).filter(|text| !text.is_empty()) else { return Ok(()) };
     let limit = text.to_str().and_then(|text| Duration::try_from_secs_f64(text.trim().parse().ok()?).ok());
     let limit = limit.filter(|limit| !limit.is_zero()).ok_or_else(|| {
-        let message = format!("{} is no number of seconds", text.display());
+        let message = format!("{} is not a number of seconds", text.display());
         Error::new(farcall_base::ErrorKind::InvalidArgument, "limit the time of a command", message)
             .fix("write seconds above 0, such as 30")
             .with("variable", LIMIT_VARIABLE)
@@ -124,9 +124,9 @@ pub fn print_own(text: &str) -> Result<()> {
 
 fn written(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     if is_without_output() {
-        let message = "standard output is closed, and what was to be written there is lost";
+        let message = "standard output is closed, and the output is lost";
         return Err(Error::new(farcall_base::ErrorKind::System, "write the output", message)
-            .fix("who wants none writes it to /dev/null"));
+            .fix("to discard the output, write it to /dev/null"));
     }
     let mut out = BufWriter::new(output());
     let done = write(&mut out).and_then(|()| out.flush());
@@ -144,9 +144,9 @@ fn written(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
 
 /// Why output is lost that nobody reads.
 pub fn not_read() -> Error {
-    let message = "nobody reads standard output: it takes nothing more, and the rest is lost";
+    let message = "nobody reads standard output: the rest of the output is lost";
     Error::new(farcall_base::ErrorKind::TimedOut, "write the output", message)
-        .fix(format!("write it to a file, or give its reader more time: --timeout, or {VARIABLE} in seconds"))
+        .fix(format!("write it to a file, or wait longer for its reader: --timeout, or {VARIABLE} in seconds"))
 }
 
 /// Writes JSON to standard output, over several lines.
@@ -222,7 +222,7 @@ pub fn say(text: &str) {
     let before = match lost {
         0 => String::new(),
         _ => {
-            let words = format!("{lost} messages before this one are lost: nobody read standard error");
+            let words = format!("{lost} earlier messages are lost: nobody read standard error");
             if SPEAKS_JSON.load(Ordering::Relaxed) { json_notice(&words) + "\n" } else { format!("farcall: {words}\n") }
         }
     };

@@ -200,8 +200,8 @@ fn raise_descriptors() -> Result<()> {
         Some(files) if files < DESCRIPTORS_FEWEST => {
             Err(Error::new(ErrorKind::LimitExceeded, "serve", format!("a process here may have {files} open files"))
                 .fix(format!(
-                    "raise the hard limit (`ulimit -Hn`) to {DESCRIPTORS_FEWEST} at least, in the start-up file that lowers it or \
-                     in /etc/security/limits.conf"
+                    "raise the hard limit (`ulimit -Hn`) to at least {DESCRIPTORS_FEWEST}, in the startup file that \
+                    lowers it or in /etc/security/limits.conf"
                 )))
         }
         _ => Ok(()),
@@ -213,14 +213,17 @@ fn say_what_was_cut(options: &farcall_rpc_server::Options) {
     let files = open_files_max();
     let crowds = options.crowds_fitting(files);
     if let Some(files) = files.filter(|_| crowds != options.crowds()) {
-        notice(&format!("a process here may have {files} open files, which allows at a time: {crowds}"));
+        notice(&format!("a process here may have {files} open files. This allows at the same time: {crowds}"));
     }
 }
 
 fn say_where_metrics_are(address: SocketAddr) {
     notice(&format!("metrics are at http://{address}/metrics"));
     if !address.ip().is_loopback() {
-        notice("whoever reaches that address learns the names of users and routines: let a firewall say who does");
+        notice(
+            "everybody who can connect to that address sees the names of users and routines: restrict it with a \
+             firewall",
+        );
     }
 }
 
@@ -228,8 +231,9 @@ fn say_where_metrics_are(address: SocketAddr) {
 fn say_what_is_missing(inspector: &Inspector) {
     if rustix::process::geteuid().is_root() && !inspector.names_user_of_all() {
         notice(
-            "this server is root, and so are the routines of modules without a user of their own: they read what root may read of \
-             the system's files and of what the manifest grants; name one in farcall.toml: limits.user = \"nobody\"",
+            "this server runs as root, and so do routines of modules without a user of their own: they can read all \
+            files that root can read in the system's directories and those that the configuration file grants; set a \
+            user in farcall.toml: limits.user = \"nobody\"",
         );
     }
     use farcall_executable::confine::{kernel_means, not_held};
@@ -238,8 +242,8 @@ fn say_what_is_missing(inspector: &Inspector) {
     }
     if farcall_spawner_local::processes_counted_by().is_none() {
         notice(
-            "this system has no cgroup that can be written, and does not count root's processes otherwise: routines of modules \
-             without a user of their own can start as many as they like",
+            "the server cannot write a cgroup, and root's processes are not counted without one: routines of modules \
+            without a user of their own can start any number of processes",
         );
     }
 }
@@ -338,10 +342,10 @@ fn need_slurm(launchers: &Launchers) -> Result<()> {
     if !launchers.use_shipped("slurm") || is_there() {
         return Ok(());
     }
-    let message = "routines are to run in jobs of Slurm, and there is no sbatch on this host";
+    let message = "routines must run in Slurm jobs, and this host has no sbatch";
     Err(Error::new(ErrorKind::NotFound, "serve", message).with("PATH", path.display()).fix(
-        "start the server on a login node of the cluster; if that is one, have the PATH of shells that nobody types in name \
-         the folder of sbatch (`ssh HOST 'echo $PATH'` shows it)",
+        "start the server on a login node of the cluster; if this is one, add the directory of sbatch to the PATH of \
+        noninteractive shells (`ssh HOST 'echo $PATH'` shows it)",
     ))
 }
 
@@ -381,7 +385,7 @@ fn compile_all(arguments: &ServeArguments, interpreters: &Interpreters) -> Resul
             // Nobody waits for the others either.
             Err(error) if named || error.kind() == ErrorKind::Cancelled => return Err(error),
             Err(error) => {
-                notice(&format!("{} is left out: {error}", file.display()));
+                notice(&format!("{} is skipped: {error}", file.display()));
                 failed = Some(error);
             }
         }
@@ -389,7 +393,7 @@ fn compile_all(arguments: &ServeArguments, interpreters: &Interpreters) -> Resul
     match failed {
         Some(error) if publications.is_empty() => Err(error),
         _ if publications.is_empty() => Err(Error::new(ErrorKind::NotFound, "serve", "there is nothing to publish")
-            .fix("name an interface file: farcall serve FILE.idl")),
+            .fix("pass an interface file: farcall serve FILE.idl")),
         _ => Ok(publications),
     }
 }
@@ -405,7 +409,7 @@ fn publish_all(publisher: &mut Publisher, publications: Vec<Compiled>) -> Result
                 "serve",
                 format!("two files publish the module \"{name}\""),
             )
-            .fix("give one of them another name in its Module line"));
+            .fix("rename one of them in its Module line"));
         }
         publisher.publish(&file, None, publication)?;
         published.push((name, count));

@@ -124,7 +124,7 @@ pub fn token_file(options: &Options) -> PathBuf {
 }
 
 fn wrong(address: &str) -> Error {
-    Error::new(ErrorKind::InvalidArgument, "listen", format!("\"{address}\" is no address to listen at"))
+    Error::new(ErrorKind::InvalidArgument, "listen", format!("\"{address}\" is not an address to listen on"))
         .fix("write unix:PATH, tls://HOST:PORT or tcp:127.0.0.1:PORT")
 }
 

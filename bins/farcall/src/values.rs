@@ -85,10 +85,10 @@ fn value_for(parameter: &Parameter, text: &str) -> Result<Value> {
     let array = matches!(parameter.shape, Shape::Array { .. });
     match (parameter.element, &parameter.shape) {
         (_, Shape::Callback { .. }) => {
-            Err(wrong("a function cannot be given on the command line").fix("call the routine from a program"))
+            Err(wrong("a function cannot be passed on the command line").fix("call the routine from a program"))
         }
         (ElementType::Struct(_), _) => {
-            Err(wrong("a struct cannot be given on the command line").fix("call the routine from a program"))
+            Err(wrong("a struct cannot be passed on the command line").fix("call the routine from a program"))
         }
         (ElementType::Filename, Shape::Scalar) => Ok(Argument::Text(text.as_bytes().to_vec()).into()),
         (ElementType::String, Shape::Scalar) => Ok(Argument::Text(text.as_bytes().to_vec()).into()),
@@ -158,11 +158,11 @@ fn check_count(parameter: &Parameter, shape: &[u64]) -> Result<()> {
     if wanted == found {
         return Ok(());
     }
-    Err(wrong(format!("the file holds an array of shape {shape:?}, and the routine takes {wanted} numbers")))
+    Err(wrong(format!("the file has an array of shape {shape:?}, and the routine needs {wanted} numbers")))
 }
 
 fn one_number(shape: &[u64]) -> Error {
-    wrong(format!("the file holds an array of shape {shape:?}, one number is needed"))
+    wrong(format!("the file has an array of shape {shape:?}, and the routine needs one number"))
 }
 
 /// Numbers are read into the parameter's own type at once: text has no type to convert from.
@@ -170,7 +170,7 @@ fn numbers(parameter: &Parameter, text: &str) -> Result<Value> {
     let data = inline(parameter.element, text)?;
     match parameter.shape {
         Shape::Scalar if data.shape.is_empty() => Ok(Argument::Raw(data.bytes).into()),
-        Shape::Scalar => Err(wrong("an array where one number is needed")),
+        Shape::Scalar => Err(wrong("an array was passed, and the routine needs one number")),
         _ => {
             // One number stands for an array of one.
             let shape = if data.shape.is_empty() { vec![1] } else { data.shape };
@@ -217,7 +217,7 @@ impl Brackets<'_> {
         }
         let first = self.shape.len() == depth;
         if first && self.seen {
-            return Err(wrong("a list where other rows have a number"));
+            return Err(wrong("one row has one row has a list where other rows have a number"));
         }
         if first {
             self.shape.push(u64::MAX);
@@ -225,7 +225,7 @@ impl Brackets<'_> {
         let count = self.items(depth + 1)?;
         let known = &mut self.shape[depth];
         if *known != u64::MAX && *known != count {
-            return Err(wrong(format!("rows of different lengths: {known} and {count}")));
+            return Err(wrong(format!("rows have different lengths: {known} and {count}")));
         }
         *known = count;
         Ok(())
@@ -252,7 +252,7 @@ impl Brackets<'_> {
     /// A number, which must stand as deep as every other one.
     fn number(&mut self, depth: usize) -> Result<()> {
         if self.shape.len() != depth {
-            return Err(wrong("a number where other rows have a list"));
+            return Err(wrong("one row has one row has a number where other rows have a list"));
         }
         self.seen = true;
         let end = self.rest.find([',', '[', ']']).unwrap_or(self.rest.len());

@@ -59,11 +59,11 @@ fn numbers_are_no_options() {
 fn mistakes_say_what_is_wrong() {
     let cases = [
         (ElementType::Float64, "", "missing"),
-        (ElementType::Float64, "one", "\"one\" is no number"),
-        (ElementType::Float64, "[1, two]", "\"two\" is no number"),
+        (ElementType::Float64, "one", "\"one\" is not a number"),
+        (ElementType::Float64, "[1, two]", "\"two\" is not a number"),
         (ElementType::Float64, "[1,,2]", "missing"),
         (ElementType::Float64, "[1, 2", "] is missing"),
-        (ElementType::Float64, "[1 2]", "no number"),
+        (ElementType::Float64, "[1 2]", "not a number"),
         (ElementType::Float64, "[[1] [2]]", "comma"),
         (ElementType::Float64, "[1]]", "follows"),
         (ElementType::Float64, "[[1, 2], [3]]", "different lengths: 2 and 1"),
@@ -80,9 +80,9 @@ fn mistakes_say_what_is_wrong() {
         // Digits are never infinite.
         (ElementType::Float64, "1e999", "1e999 is too large for a double"),
         (ElementType::Float64, "[1, -1D400]", "-1D400 is too large for a double"),
-        (ElementType::Complex128, "1+1e400j", "no number"),
-        (ElementType::Float64, "1+j+j", "no number"),
-        (ElementType::Float64, "é", "no number"),
+        (ElementType::Complex128, "1+1e400j", "not a number"),
+        (ElementType::Float64, "1+j+j", "not a number"),
+        (ElementType::Float64, "é", "not a number"),
     ];
     for (element, text, reason) in cases {
         let error = inline(element, text).unwrap_err().to_string();

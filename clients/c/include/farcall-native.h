@@ -250,7 +250,7 @@ template <class T> constexpr uint32_t element()
     return FARCALL_VOID;
 }
 
-/* The tag of a pointer to T, which is no array any more. */
+/* The tag of a pointer to T, which is not an array any more. */
 template <class T> constexpr uint32_t pointer_tag()
 {
     using Bare = std::remove_cv_t<T>;

@@ -21,7 +21,7 @@
  * - Every function may be called from any thread. Clients, routines, errors, results and memory may be used by
  *   several threads at once; so may calls and servers, but for freeing. An object may be freed when no other thread
  *   uses it.
- * - Nothing throws or raises a signal. After fork() the child connects anew: a client of the parent's gives it
+ * - Nothing throws or raises a signal. After fork() the child connects again: a client of the parent's gives it
  *   FARCALL_CONNECTION_LOST, and nothing that the child does with one, freeing it included, reaches the server.
  */
 #ifndef FARCALL_H
@@ -56,7 +56,7 @@ enum farcall_status {
     FARCALL_ROUTINE_CRASHED = 12,   /* the routine ended by a signal */
     FARCALL_ROUTINE_EXITED = 13,    /* the routine called exit() */
     FARCALL_ROUTINE_FAILED = 14,    /* the routine itself reported failure */
-    FARCALL_INTERFACE_CHANGED = 15, /* the routine was published anew: look it up again */
+    FARCALL_INTERFACE_CHANGED = 15, /* the routine was published again: look it up again */
     FARCALL_INVALID_SOURCE = 16,    /* mistakes in an interface file */
     FARCALL_UNAVAILABLE = 17,       /* a library, symbol, compiler or program is missing */
     FARCALL_SHUTTING_DOWN = 18,     /* the server is going away */
@@ -124,7 +124,7 @@ typedef struct farcall_connect_options {
     const char *token_file;  /* NULL: $FARCALL_TOKEN_FILE; over TLS the file with the certificate instead */
     double timeout_seconds;  /* for connecting, and for each look-up and list later on; 0: 30 seconds */
     double heartbeat_seconds; /* after so long without a sign of life, while somebody waits, a server is taken for lost: at
-                               * least 1; 0: $FARCALL_HEARTBEAT, or 30 seconds; < 0: never. Whatever moves is such a sign */
+                               * least 1; 0: $FARCALL_HEARTBEAT, or 30 seconds; < 0: never. Any traffic counts */
     double reconnect_seconds; /* for so long, calls wait for a connection over TCP or TLS that was lost and is made again, and
                                * then go on; 0: $FARCALL_RECONNECT, or 30 seconds; < 0: they end at once */
 } farcall_connect_options;
@@ -133,7 +133,7 @@ int farcall_connect_with(const farcall_connect_options *options, farcall_client 
 
 /* In a routine that Farcall runs: a connection to its own server, for calls of other routines. They are part of the call that
  * runs: made with its caller's rights, over when its time is over, and ended with it. Needs no address and no right to the
- * network. To be asked for anew in each call, by any thread; free it as any other. FARCALL_UNAVAILABLE where no call runs. */
+ * network. To be asked for again in each call, by any thread; free it as any other. FARCALL_UNAVAILABLE where no call runs. */
 int farcall_running_server(farcall_client **client, farcall_error **error);
 
 /* Frees the client. The connection closes when the last routine and call of it is freed too. */
@@ -341,7 +341,7 @@ int farcall_hold_release(const farcall_hold *hold, double timeout_seconds, farca
 /* Frees it; unless they are detached or released, they end, and this does not wait for that. */
 void farcall_hold_free(farcall_hold *hold);
 
-/* What the server is to tell of a call while it is under way. */
+/* What the server is to tell of a call while it is running. */
 enum farcall_wanted {
     FARCALL_WANT_PROGRESS = 1, /* its place in the queue, its begin, and what the routine says of its progress */
     FARCALL_WANT_OUTPUT = 2    /* what the routine writes to its standard output and error */

@@ -193,7 +193,7 @@ impl Reading<'_> {
                     RawCallback { body: Some(body), context } => Argument::Callback(Arc::new(Body { body, context })),
                     RawCallback { body: None, .. } => Argument::Null,
                 },
-                kind => return Err(wrong("no such kind of argument").with("kind", kind)),
+                kind => return Err(wrong("unknown kind of argument").with("kind", kind)),
             })
         }
     }
@@ -209,7 +209,7 @@ impl Reading<'_> {
                 Some(view) => Ok(Destination::Into(view)),
                 None => Err(wrong("the array for the result is NULL")),
             },
-            other => Err(wrong("no such destination").with("destination", other)),
+            other => Err(wrong("unknown destination").with("destination", other)),
         }
     }
 
@@ -219,17 +219,17 @@ impl Reading<'_> {
     /// As for [`Reading::argument`].
     unsafe fn raw_value(&self, text: RawText) -> Result<Vec<u8>> {
         let needed = match self.parameter.element {
-            ElementType::String => return Err(wrong("a raw value where text is wanted")),
+            ElementType::String => return Err(wrong("a raw value was passed instead of text")),
             // SAFETY: the caller's promise. A file's content may be empty, and of any length.
             ElementType::Filename => return Ok(unsafe { read_text(text) }?.unwrap_or_default()),
             element => element_bytes(self.interface, element),
         };
         // SAFETY: the caller's promise.
-        let bytes = unsafe { read_text(text) }?.ok_or_else(|| wrong("a raw value without data"))?;
+        let bytes = unsafe { read_text(text) }?.ok_or_else(|| wrong("a raw value has no data"))?;
         if bytes.len() as u64 == needed {
             return Ok(bytes);
         }
-        Err(wrong("a raw value of the wrong length").with("bytes", bytes.len()).with("needed", needed))
+        Err(wrong("a raw value has the wrong length").with("bytes", bytes.len()).with("needed", needed))
     }
 
     /// `None` for a NULL pointer that is not just an array without elements.
@@ -238,26 +238,26 @@ impl Reading<'_> {
     /// As for [`Reading::argument`].
     unsafe fn view<'a>(&self, raw: &RawArray) -> Result<Option<View<'a>>> {
         let element = of_number(raw.element, self.parameter.element)
-            .ok_or_else(|| wrong("no such type of elements").with("element", raw.element))?;
+            .ok_or_else(|| wrong("unknown element type").with("element", raw.element))?;
         if raw.rank == RAW_LAYOUT {
             // SAFETY: the caller's promise: memory as the interface lays it out.
             return Ok((!raw.data.is_null()).then(|| unsafe { View::new(raw.data, element, None) }));
         }
         let rank = usize::try_from(raw.rank).ok().filter(|rank| *rank <= RANK_MAX);
-        let rank = rank.ok_or_else(|| wrong("an impossible rank").with("rank", raw.rank))?;
+        let rank = rank.ok_or_else(|| wrong("the rank is invalid").with("rank", raw.rank))?;
         // SAFETY: the caller's promise, here and below.
         let shape = unsafe { elements(raw.shape, rank, "the shape") }?.to_vec();
         let strides = if raw.strides.is_null() {
             let order = if let Shape::Array { order, .. } = self.parameter.shape { order } else { Order::Row };
             packed_strides(&shape, element_bytes(self.interface, self.parameter.element), order)
-                .ok_or_else(|| wrong("an impossible shape").with("shape", format!("{shape:?}")))?
+                .ok_or_else(|| wrong("the shape is invalid").with("shape", format!("{shape:?}")))?
         } else {
             // SAFETY: as above.
             unsafe { elements(raw.strides, rank, "the strides") }?.to_vec()
         };
         if !self.in_memory(&shape, &strides) {
             let error = wrong("impossible strides").with("strides", format!("{strides:?}"));
-            return Err(error.with("shape", format!("{shape:?}")).fix("give the bytes between neighbours"));
+            return Err(error.with("shape", format!("{shape:?}")).fix("pass the bytes between neighboring elements"));
         }
         if raw.data.is_null() && !shape.contains(&0) {
             return Ok(None);
@@ -317,8 +317,8 @@ unsafe fn read_text(text: RawText) -> Result<Option<Vec<u8>>> {
 /// A text of that many bytes, or NUL-terminated.
 unsafe fn read_url(text: RawText) -> Result<String> {
     // SAFETY: the caller's promise.
-    let url = unsafe { read_text(text) }?.ok_or_else(|| wrong("a URL that is NULL"))?;
-    String::from_utf8(url).map_err(|_| wrong("a URL that is no text"))
+    let url = unsafe { read_text(text) }?.ok_or_else(|| wrong("a URL is NULL"))?;
+    String::from_utf8(url).map_err(|_| wrong("a URL is not text"))
 }
 
 /// # Safety

@@ -166,7 +166,7 @@ pub unsafe fn options<T: Copy>(pointer: *const T, what: &str) -> Result<Option<T
     // SAFETY: the structure is as long as its first member says.
     let rest = unsafe { std::slice::from_raw_parts(pointer.cast::<u8>().add(known), size - known) };
     if rest.iter().any(|byte| *byte != 0) {
-        return Err(wrong("something is set that this version of Farcall does not know").with("size", size));
+        return Err(wrong("a member is set that this version of Farcall does not support").with("size", size));
     }
     let mut options = std::mem::MaybeUninit::<T>::zeroed();
     // SAFETY: both have so many bytes, and all bit patterns are values, zeros among them.
@@ -179,9 +179,9 @@ pub unsafe fn options<T: Copy>(pointer: *const T, what: &str) -> Result<Option<T
 /// Seconds that limit something: none for 0.
 pub fn limit(seconds: f64) -> Result<Option<Duration>> {
     if seconds.is_nan() || seconds < 0.0 {
-        return Err(Error::new(ErrorKind::InvalidArgument, "call Farcall", "a negative timeout")
+        return Err(Error::new(ErrorKind::InvalidArgument, "call Farcall", "the timeout is negative")
             .with("seconds", seconds)
-            .fix("0 means none"));
+            .fix("0 means no time limit"));
     }
     // More than a `Duration` holds is no limit either, but what rounds to nothing is one.
     let limit = Duration::try_from_secs_f64(seconds).ok().filter(|_| seconds > 0.0);
@@ -191,7 +191,7 @@ pub fn limit(seconds: f64) -> Result<Option<Duration>> {
 /// Seconds to wait: `None` is for ever.
 pub fn patience(seconds: f64) -> Result<Option<Duration>> {
     if seconds.is_nan() {
-        return Err(Error::new(ErrorKind::InvalidArgument, "call Farcall", "a timeout that is no number"));
+        return Err(Error::new(ErrorKind::InvalidArgument, "call Farcall", "the timeout is not a number"));
     }
     Ok(Duration::try_from_secs_f64(seconds).ok())
 }

@@ -97,7 +97,7 @@ unsafe fn read_options(given: *const RawOptions) -> Result<CallOptions> {
     // SAFETY: the caller's promise.
     let Some(given) = unsafe { options(given, "farcall_call_options") }? else { return Ok(CallOptions::default()) };
     if given.wanted & !(WANT_PROGRESS | WANT_OUTPUT) != 0 {
-        let message = "farcall_call_options: wanted has bits that mean nothing";
+        let message = "farcall_call_options: wanted has unknown bits";
         return Err(Error::new(ErrorKind::InvalidArgument, "call", message)
             .with("wanted", given.wanted)
             .fix("add up values of enum farcall_wanted"));

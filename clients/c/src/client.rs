@@ -121,10 +121,10 @@ fn heartbeat(seconds: f64) -> Result<Option<Duration>> {
         return Err(Error::new(
             ErrorKind::InvalidArgument,
             "choose a heartbeat",
-            "a network may be silent for so long",
+            "networks can be silent for that long",
         )
         .with("seconds", seconds)
-        .fix("give 1 second or more, or a negative number for no limit"));
+        .fix("pass 1 second or more, or a negative number for no limit"));
     }
     Ok(found)
 }

@@ -430,11 +430,13 @@ impl<'a> Making<'_, 'a> {
             {
                 let name = &parameter.name;
                 let message =
-                    format!("argument {} ({name}) is NULL, and the routine takes elements of it", position + 1);
+                    format!("argument {} ({name}) is NULL, and the routine uses elements of it", position + 1);
                 return Err(Error::new(ErrorKind::InvalidArgument, "call", message)
                     .with("routine", self.interface.full_name())
                     .with("bytes", array.transfer_bytes)
-                    .fix("pass an array; farcall_call_arguments passes NULL (FARCALL_NULL) to a routine that asks for it"));
+                    .fix(
+                        "pass an array; farcall_call_arguments passes NULL (FARCALL_NULL) to routines that accept it",
+                    ));
             }
         }
         Ok(())
@@ -488,7 +490,7 @@ fn scalar<'a>(interface: &Interface, parameter: &Parameter, given: &TaggedValue)
         return Ok(Argument::Real(given.real()[0]));
     }
     if !is_whole(element) {
-        return Err(Error::internal("call", "a value with an unknown tag"));
+        return Err(Error::internal("call", "a value has an unknown tag"));
     }
     if !is_unsigned(element) {
         return Ok(Argument::Integer(as_byte(parameter.element, given.integer())));

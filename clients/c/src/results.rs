@@ -104,8 +104,10 @@ impl ResultsObject {
     fn no_array(&self, parameter: usize) -> Error {
         let parameters = &self.routine.interface().parameters;
         let message = match parameters.get(parameter) {
-            Some(one) => format!("{} is no array result", one.name),
-            None => format!("there is no parameter {parameter}, the last is {}", parameters.len().saturating_sub(1)),
+            Some(one) => format!("{} is not an array result", one.name),
+            None => {
+                format!("there is no parameter {parameter}; the last one is {}", parameters.len().saturating_sub(1))
+            }
         };
         Error::new(ErrorKind::NotFound, "read a result", message).with("routine", self.routine.name())
     }
@@ -167,7 +169,7 @@ unsafe extern "C" fn farcall_results_take(
         // SAFETY: as above.
         let results = unsafe { object(results, "the results") }?;
         let (array, found) = results.array(parameter)?;
-        let array = array.ok_or_else(|| results.no_array(parameter).fix("it lies in the caller's own array"))?;
+        let array = array.ok_or_else(|| results.no_array(parameter).fix("it is in the caller's own array"))?;
         // SAFETY: as above.
         unsafe { give_view(view, found) }?;
         place.fill(MemoryObject::Result(array));

@@ -75,8 +75,8 @@ pub unsafe fn position(file: *mut FILE) -> Result<c_long> {
     // SAFETY: the caller's promise.
     match unsafe { libc::ftell(file) } {
         -1 => {
-            let message = "the open file cannot go back, so that what comes back could replace it";
-            Err(Error::new(ErrorKind::InvalidArgument, "call", message).fix("pass an ordinary file"))
+            let message = "the open file cannot seek, so the returned content cannot replace it";
+            Err(Error::new(ErrorKind::InvalidArgument, "call", message).fix("pass a regular file"))
         }
         at => Ok(at),
     }
@@ -116,7 +116,11 @@ fn trouble(what: &str) -> Error {
 }
 
 fn too_long() -> Error {
-    Error::new(ErrorKind::LimitExceeded, "call", "an open file is held in memory, and this is too long")
-        .with("limit", BYTES_MAX)
-        .fix("declare it filename: files that are named by their paths may have any length")
+    Error::new(
+        ErrorKind::LimitExceeded,
+        "call",
+        "the content of an open file is kept in memory, and this file is too large",
+    )
+    .with("limit", BYTES_MAX)
+    .fix("declare the parameter as filename: files passed by path may have any size")
 }

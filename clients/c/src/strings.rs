@@ -31,9 +31,13 @@ impl TextPlace {
             _ => Vec::new(),
         };
         if texts.len() as u64 > self.count {
-            return Err(Error::new(ErrorKind::Protocol, "take the results", "more strings than the interface says")
-                .with("strings", texts.len())
-                .with("declared", self.count));
+            return Err(Error::new(
+                ErrorKind::Protocol,
+                "receive the results",
+                "more strings than the interface declares",
+            )
+            .with("strings", texts.len())
+            .with("declared", self.count));
         }
         // SAFETY: as many places as `count` says may be written to, by the caller's promise.
         unsafe { fill(self.place, &texts) }
@@ -59,7 +63,7 @@ pub fn allocated(text: &[u8]) -> Result<*mut c_char> {
     // SAFETY: `malloc` takes any size.
     let memory = unsafe { malloc(text.len() + 1) }.cast::<u8>();
     if memory.is_null() {
-        return Err(Error::system("take the results", std::io::ErrorKind::OutOfMemory.into()));
+        return Err(Error::system("receive the results", std::io::ErrorKind::OutOfMemory.into()));
     }
     // SAFETY: the memory has one byte more than the text, and is new.
     unsafe {

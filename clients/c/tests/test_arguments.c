@@ -30,7 +30,7 @@ static void inferred(farcall_routine *dgesv)
     CHECK_OK(farcall_results_array(results, 7, &view, &error), error);
     CHECK(view.element == FARCALL_INT32 && view.rank == 1 && view.shape[0] == 1 && *(int *)view.data == 0);
     CHECK_OK(farcall_results_take(results, 5, &view, &memory, &error), error);
-    CHECK_ERROR(farcall_results_array(results, 0, &view, &error), error, FARCALL_NOT_FOUND, "n is no array result");
+    CHECK_ERROR(farcall_results_array(results, 0, &view, &error), error, FARCALL_NOT_FOUND, "n is not an array result");
     CHECK_ERROR(farcall_results_array(results, 8, &view, &error), error, FARCALL_NOT_FOUND, "the last is 7");
     CHECK(farcall_results_times(results, &times) == FARCALL_OK && times.finished >= times.started);
     /* The memory outlives the results. */

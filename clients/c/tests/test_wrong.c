@@ -63,9 +63,9 @@ static void values(farcall_client *client)
                 "18446744073709551615 does not fit int");
     /* A whole number that a double does not hold would be another one. */
     CHECK_ERROR(farcall_call(client, &error, "add", 1, (1L << 53) + 1, &sum), error, FARCALL_INVALID_ARGUMENT,
-                "9007199254740993 is no double exactly");
+                "9007199254740993 cannot be represented exactly as double");
     CHECK_ERROR(farcall_call(client, &error, "add", 1, ~0UL, &sum), error, FARCALL_INVALID_ARGUMENT,
-                "18446744073709551615 is no double exactly");
+                "18446744073709551615 cannot be represented exactly as double");
     CHECK_OK(farcall_call(client, &error, "add", 1, 1UL << 63, &sum), error);
     CHECK(sum == 0x1p63 + 1);
     /* A negative extent, and a leading dimension too short for its rows. */

@@ -136,7 +136,7 @@ fn unreadable(file: &Path, error: io::Error) -> Error {
     };
     Error::new(kind, "read the configuration", error.to_string())
         .with("file", file.display())
-        .fix("name a file in grpc_initialize, or in NG_CONFIG_FILE")
+        .fix("pass a file to grpc_initialize, or set NG_CONFIG_FILE")
 }
 
 /// All sections, each found right by itself.
@@ -212,7 +212,7 @@ impl Checked {
             // A name that is missing was a mistake already.
             if key.first().is_some_and(Option::is_some) && known.contains(&key) {
                 let shown: Vec<String> = key.iter().flatten().map(|name| shown(name)).collect();
-                let message = format!("a section {} for {} is there already", kind.name, shown.join(" "));
+                let message = format!("a section {} for {} already exists", kind.name, shown.join(" "));
                 remarks.mistake(&values.place_of(names[0]), message, Some("remove one of the two".into()));
             }
             known.push(key);
@@ -228,15 +228,15 @@ impl Checked {
             if let Some(tag) = &tag {
                 if tags.contains(tag) {
                     let message = format!("two servers have the tag {}", shown(tag));
-                    remarks.mistake(&values.place_of("tag"), message, Some("give each a tag of its own".into()));
+                    remarks.mistake(&values.place_of("tag"), message, Some("give each a different tag".into()));
                 }
                 tags.push(tag.clone());
             }
             for (host, place) in values.texts("hostname") {
                 let key = (host, tag.clone(), values.number("port"));
                 if hosts.contains(&key) {
-                    let message = format!("a section SERVER for {} is there already", shown(&key.0));
-                    remarks.mistake(&place, message, Some("give each of the two a tag of its own".into()));
+                    let message = format!("a section SERVER for {} already exists", shown(&key.0));
+                    remarks.mistake(&place, message, Some("give each of them a different tag".into()));
                 }
                 hosts.push(key);
             }
@@ -263,7 +263,7 @@ impl Checked {
         let mut known: Vec<String> = Vec::new();
         for (name, place) in self.all(&table::LOCAL_LDIF).iter().flat_map(|values| values.texts("filename")) {
             if known.contains(&name) {
-                let message = format!("the file {} is named already", shown(&name));
+                let message = format!("the file {} is listed twice", shown(&name));
                 remarks.mistake(&place, message, Some("remove one of the two".into()));
             }
             known.push(name);
@@ -282,7 +282,7 @@ impl Checked {
             launchers.check_launcher(section, "type", "option", remarks);
         }
         proxies.check_sections(self.all(&table::PROXY), table::PROXY.unused, remarks);
-        let reason = "servers themselves are asked for interfaces, or files of type NRF";
+        let reason = "Farcall asks the servers for interfaces, or reads files of type NRF";
         sources.check_sections(self.all(&table::INFORMATION_SOURCE), reason, remarks);
         for section in self.all(&table::SERVER).iter().chain(self.all(&table::SERVER_DEFAULT)) {
             launchers.check_launcher(section, "invoke_server", "invoke_server_option", remarks);
@@ -316,8 +316,8 @@ fn check_none_alone(client: &Values, remarks: &mut Remarks) {
     let signals = client.all("handling_signals");
     let none = signals.iter().find(|(value, _)| *value == value::Value::Number(0));
     if let Some((_, place)) = none.filter(|_| signals.len() > 1) {
-        let advice = Some("write none alone, or the names of signals".to_owned());
-        remarks.mistake(place, "none stands beside signals", advice);
+        let advice = Some("write only none, or the names of signals".to_owned());
+        remarks.mistake(place, "none is listed together with signals", advice);
     }
 }
 

@@ -50,7 +50,7 @@ pub fn load(file: &Path) -> Result<Vec<Description>> {
         };
         Error::new(kind, "read an interface file", error.to_string())
             .with("file", file.display())
-            .fix("copy the file that ng_gen_nrf made on the server to this place")
+            .fix("copy the file that ng_gen_nrf wrote on the server to this place")
     })?;
     parse(&bytes).map_err(|error| error.with("file", file.display()))
 }
@@ -60,7 +60,7 @@ pub fn load(file: &Path) -> Result<Vec<Description>> {
 /// # Errors
 /// `InvalidSource` with the place; `LimitExceeded`.
 pub fn parse(bytes: &[u8]) -> Result<Vec<Description>> {
-    let text = std::str::from_utf8(bytes).map_err(|_| invalid("it is no text in UTF-8"))?;
+    let text = std::str::from_utf8(bytes).map_err(|_| invalid("it is not UTF-8 text"))?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let found = if text.trim_start().starts_with('<') { xml::remote_information(text)? } else { ldif::records(text)? };
     if found.len() > FUNCTIONS_MAX {
@@ -72,7 +72,7 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<Description>> {
 
 fn invalid(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidSource, "read an interface file", message)
-        .fix("make it anew with ng_gen_nrf where the stub executable is")
+        .fix("write it again with ng_gen_nrf on the host of the stub executable")
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ pub fn local_stubs(config: &Config, sources: &[String], is_here: &dyn Fn(&str) -
             match load(&path) {
                 Ok(described) => found.add_all(&path, described, is_here, &file.place),
                 Err(error) => {
-                    let message = format!("{} is left out: {error}", file.name.display());
+                    let message = format!("{} is skipped: {error}", file.name.display());
                     found.warnings.push(Remark { place: file.place.clone(), message, advice: None });
                 }
             }
@@ -60,7 +60,7 @@ impl LocalStubs {
     }
 
     fn miss(&mut self, name: &str, path: &Path, place: &Place) {
-        let message = format!("the executable of {name} is not there: {}", path.display());
+        let message = format!("the executable of {name} does not exist: {}", path.display());
         self.missing.push((name.to_owned(), Remark { place: place.clone(), message, advice: None }));
     }
 

@@ -67,10 +67,7 @@ fn programs_come_from_sections_and_from_files() {
     assert_eq!(names(&stubs), ["m/a", "m/b", "n/c"]);
     assert_eq!(stubs.programs[0].1, folder.0.join("_stub_a"));
     let warnings: Vec<String> = stubs.warnings.iter().map(Remark::to_string).collect();
-    assert!(
-        warnings.len() == 1 && warnings[0].contains("client.conf:11:10: missing.ngdef is left out"),
-        "{warnings:?}"
-    );
+    assert!(warnings.len() == 1 && warnings[0].contains("client.conf:11:10: missing.ngdef is skipped"), "{warnings:?}");
     let missing: Vec<String> = stubs.missing.iter().map(|(name, remark)| format!("{name} {remark}")).collect();
     assert!(missing.len() == 1 && missing[0].contains("client.conf:10:10: the executable of m/gone"), "{missing:?}");
 

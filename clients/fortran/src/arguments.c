@@ -126,7 +126,7 @@ static int wrong_type(const struct pair *pair, struct ending ending)
 /* ---- Constants --------------------------------------------------------------------------------------------------- */
 
 /* Whether an object that is loaded now, the program or a library, has the address in memory that may only be read: its code
- * and its constants. Asked anew each time: a library may be unloaded, and writable memory come in its place. */
+ * and its constants. Asked again each time: a library may be unloaded, and writable memory come in its place. */
 static int has_read_only(struct dl_phdr_info *object, size_t size, void *address)
 {
     (void)size;
@@ -492,7 +492,7 @@ int binding_make(struct binding *binding, const struct routine *routine, const c
             return 0;
         int is_result = order[index]->mode != IN && order[index]->kind != FILENAME;
         if (is_result && is_constant(actual[index]))
-            return wrong(&pair, ending, "a place for the result", "pass a variable, no constant or expression");
+            return wrong(&pair, ending, "a place for the result", "pass a variable, not a constant or expression");
     }
     return 1;
 }

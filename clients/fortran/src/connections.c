@@ -123,7 +123,7 @@ void farcall_fortran_address(const int64_t *number, CFI_cdesc_t *address, int *s
     object_release(server);
 }
 
-/* All interfaces are asked for anew each time. */
+/* All interfaces are asked for again each time. */
 void farcall_fortran_list(const int64_t *number, CFI_cdesc_t *json, int *stat, CFI_cdesc_t *errmsg)
 {
     struct ending ending = {stat, errmsg};
@@ -227,7 +227,7 @@ struct routine *server_routine(struct object *server, char *text, char **names, 
     return routine;
 }
 
-/* Only if no other call has looked it up anew meanwhile. */
+/* Only if no other call has looked it up again meanwhile. */
 void server_forget(struct object *server, const struct routine *routine)
 {
     struct routine **slot = &server->server.cached[slot_of(routine->name)], *old = NULL;

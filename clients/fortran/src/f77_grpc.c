@@ -2,7 +2,7 @@
  * CHARACTERs behind them. Handles are INTEGER*8: the number that the struct of C begins with. */
 #include "f77_handles.h"
 
-/* ---- The begin and the end --------------------------------------------------------------------------------------- */
+/* ---- The start and the end --------------------------------------------------------------------------------------- */
 
 /* IERR = GRPC_INITIALIZE(FILE) */
 F77(int, grpc_initialize, const char *file, size_t length)

@@ -102,4 +102,4 @@ end subroutine
     done = compiled(tmp_path, program("call solve(server)"), link=linked)
     assert done.returncode == 0, done.stderr
     ended = run(tmp_path)
-    assert "pass a variable, no constant" in ended.stdout, ended.stdout + ended.stderr
+    assert "pass a variable, not a constant" in ended.stdout, ended.stdout + ended.stderr

@@ -92,8 +92,8 @@ def test_the_preprocessor_and_included_files(tmp_path):
 
 
 @pytest.mark.parametrize("name, text, status, words", [
-    ("absent.f90", None, 3, "there is no such file (file: absent.f90); look whether the path is right: it begins in this folder"),
-    (".", None, 2, "it is no plain file (file: .); name the Fortran source itself, such as heat.f90"),
+    ("absent.f90", None, 3, "there is no such file (file: absent.f90); check the path: it is relative to this directory"),
+    (".", None, 2, "it is not a regular file (file: .); pass the Fortran source itself, such as heat.f90"),
     ("main.f90", "program main\nend program\n", 2, "no procedure that others may call (file: main.f90); name a source with a"),
     ("noise.f90", "hello world", 2, "no procedure that others may call (file: noise.f90); name a source with a"),
 ])

@@ -51,7 +51,7 @@ contains
     call farcall_call(server, 'fortran/greet', 5, errmsg, stat=stat, errmsg=errmsg)
     call refused(stat, errmsg, farcall_invalid_argument, 'argument 1 (name) is integer(4), the interface wants a text')
     call farcall_call(server, 'fortran/scale(a)', fixed, stat=stat, errmsg=errmsg)
-    call refused(stat, errmsg, farcall_invalid_argument, 'pass a variable, no constant')
+    call refused(stat, errmsg, farcall_invalid_argument, 'pass a variable, not a constant')
     call farcall_call(server, 'fortran/big', 2, fixed, f(1:2), stat=stat, errmsg=errmsg)
     call that(stat == farcall_ok .and. all(f(1:2) == 2 * fixed), 'a constant as an argument')
     f = 1

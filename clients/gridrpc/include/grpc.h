@@ -236,7 +236,7 @@ grpc_error_t grpc_initialize(farcall_grpc_char *config_file) FARCALL_GRPC_SYMBOL
  * handles, attributes and sessions, and closes the connections. */
 grpc_error_t grpc_finalize(void) FARCALL_GRPC_SYMBOL(grpc_finalize);
 
-/* Reads one more configuration file, or the same one anew. Handles that exist stay as they are. */
+/* Reads one more configuration file, or the same one again. Handles that exist stay as they are. */
 grpc_error_t grpc_config_file_read_np(farcall_grpc_char *config_file) FARCALL_GRPC_SYMBOL(grpc_config_file_read_np);
 
 /* ---- Function handles -------------------------------------------------------------------------------------------- */

@@ -16,7 +16,7 @@
  * - What returns int returns NINF_OK or NINF_ERROR, and the error is in Ninf_error_code() and Ninf_perror() of the same
  *   thread. Asynchronous calls return a session's number, above 0, and sessions end by themselves.
  * - Every function may be called from any thread; a transaction, a set, a group and an any_t belong to one at a time. A
- *   child of a fork begins anew.
+ *   child of a fork starts over.
  *
  * Names are bound to symbols that begin with farcall_; GCC counts arguments unless GRPC_NO_COUNT is defined (grpc.h).
  */
@@ -51,7 +51,7 @@ enum ninf_error {
     HTTP_CANNOT_CONNECT = 12,    /* of an array by URL: nobody answers there */
     HTTP_NOT_FOUND = 13,         /* there is no such page */
     HTTP_HEADER_READ_ERROR = 14, /* what answers is no web server, or refuses */
-    HTTP_UNKNOWN_FORMAT = 15,    /* its name ends neither in .npy nor in .mtx */
+    HTTP_UNKNOWN_FORMAT = 15,    /* its name must end in .npy or .mtx */
     HTTP_FORMAT_ERROR = 16,      /* it is damaged */
     HTTP_TYPE_MISMATCH = 17,     /* it has another shape or type than the argument */
     NINF_PROTOCOL_ERROR = 18,    /* what answers is no Farcall server, or one of another version */
@@ -71,7 +71,7 @@ enum ninf_error {
     CPROXY_CANNOT_SCHEDULE = 33, /* no host of -map has the function */
     STORAGE_NOT_FOUND = 34,      /* of an array by file: URL: the server has no such file */
     STORAGE_CANNOT_OPEN = 35,
-    STORAGE_TYPE_MISMATCH = 36,  /* it is no array of this shape and type */
+    STORAGE_TYPE_MISMATCH = 36,  /* it is not an array of this shape and type */
     STUB_ERROR_SIGFPE = 37,      /* the function ended by this signal */
     STUB_ERROR_SIGSEGV = 38,
     COMPUTATION_REFUSED = 39,    /* a limit of the server, or it is going away */

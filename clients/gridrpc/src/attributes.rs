@@ -43,7 +43,7 @@ impl ArgumentTransfer {
             1 => Ok(ArgumentTransfer::Wait),
             2 => Ok(ArgumentTransfer::Nowait),
             3 => Ok(ArgumentTransfer::Copy),
-            _ => Err(Failure::other(format!("{number} is no GRPC_ARGUMENT_TRANSFER_…"))),
+            _ => Err(Failure::other(format!("{number} is not a GRPC_ARGUMENT_TRANSFER_…"))),
         }
     }
 }
@@ -201,7 +201,7 @@ impl<T: Clone> Attributes<T> {
     }
 
     fn unknown(&self) -> Failure {
-        Failure::other(format!("these are no attributes of a {}: initialise them first", self.what))
+        Failure::other(format!("these are not attributes of a {}: initialize them first", self.what))
     }
 
     /// # Safety
@@ -246,7 +246,7 @@ impl HandleAttributes {
             7 => Value::Transfer(&mut self.transfer),
             8 => Value::Text(&mut self.queue),
             9 => Value::Number(&mut self.processors),
-            _ => return Err(Failure::other(format!("{name} is no GRPC_HANDLE_ATTR_…"))),
+            _ => return Err(Failure::other(format!("{name} is not a GRPC_HANDLE_ATTR_…"))),
         })
     }
 }
@@ -256,7 +256,7 @@ impl SessionAttributes {
         Ok(match name {
             0 => Value::Transfer(&mut self.transfer),
             1..=5 => Value::Number(&mut self.seconds[name as usize - 1]),
-            _ => return Err(Failure::other(format!("{name} is no GRPC_SESSION_ATTR_…"))),
+            _ => return Err(Failure::other(format!("{name} is not a GRPC_SESSION_ATTR_…"))),
         })
     }
 }

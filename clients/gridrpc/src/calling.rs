@@ -143,7 +143,7 @@ impl Bound {
         // What does not leave at once leaves while the session is looked after.
         // SAFETY: as above.
         let started = unsafe { self.routine.start_within(arguments, destinations, &self.options, Duration::MAX) }?;
-        started.ok_or_else(|| Error::internal("start a call", "waiting for room ended early"))
+        started.ok_or_else(|| Error::internal("start a call", "the wait for a free place ended early"))
     }
 
     /// Waits until the arguments have left, or the call is over; not where they need not have left. False when they have

@@ -154,7 +154,7 @@ impl Server {
         }
     }
 
-    /// Has the next call connect anew where this error says that the connection is gone.
+    /// Has the next call connect again where this error says that the connection is gone.
     pub fn note(&self, used: &Arc<Connection>, error: &Error) {
         let gone = [ErrorKind::ConnectionLost, ErrorKind::Protocol, ErrorKind::ShuttingDown, ErrorKind::Damaged];
         if !gone.contains(&error.kind()) {

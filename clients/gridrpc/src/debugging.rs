@@ -30,8 +30,8 @@ fn attach_to(wanted: &Debug, client: &Client, held: &Held) -> Result<(), String>
     held.ready().map_err(|error| error.to_string())?;
     let status = client.status(PATIENCE).map_err(|error| error.to_string())?;
     let object = status.objects.iter().find(|object| object.id == held.id);
-    let pid = object.and_then(|object| object.pid).ok_or("its server does not tell its process")?;
-    let program = program_of(pid).ok_or("it is no process of this user on this host, and only such can be debugged")?;
+    let pid = object.and_then(|object| object.pid).ok_or("its server does not report its process")?;
+    let program = program_of(pid).ok_or("only processes of this user on this host can be debugged")?;
     if wanted.busy_loop {
         // It waits until the debugger lets it go on.
         signal(pid, libc::SIGSTOP);

@@ -87,7 +87,7 @@ impl RawFortran {
         for (one, address) in asked.iter().zip(words) {
             let is_procedure = matches!(one.shape, Shape::Callback { .. });
             if one.mode.is_output() && !is_procedure && is_constant(*address) {
-                let words = format!("{} is a result: pass a variable, no constant", one.name);
+                let words = format!("{} is a result: pass a variable, not a constant", one.name);
                 return Err(Failure::other(words));
             }
         }
@@ -129,13 +129,13 @@ fn is_constant(address: *mut u8) -> bool {
 /// So many characters.
 unsafe fn text_at(address: *const u8, length: usize) -> Outcome<CString> {
     if address.is_null() || length > LENGTH_MAX {
-        let words = "a text is no CHARACTER, or there are too few arguments";
+        let words = "a text is not CHARACTER, or there are too few arguments";
         return Err(Failure::other(words));
     }
     // SAFETY: the caller's promise.
     let bytes = unsafe { std::slice::from_raw_parts(address, length) };
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or_else(|| bytes.trim_ascii_end().len());
-    CString::new(&bytes[..end]).map_err(|_| Failure::other("a text has a NUL inside"))
+    CString::new(&bytes[..end]).map_err(|_| Failure::other("a text contains a NUL"))
 }
 
 impl Passed {

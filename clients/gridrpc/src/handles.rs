@@ -195,8 +195,9 @@ impl Handles {
         let id = unsafe { raw.as_ref() }.map(|raw| raw.id);
         let found = id.and_then(|id| lock(&self.known).get(&id).cloned());
         found.ok_or_else(|| {
-            let what = if raw.is_null() { "it is NULL" } else { "initialise it first, or anew when it was destructed" };
-            Failure::new(self.kind.invalid(), format!("this is no {} handle: {what}", self.kind.word()))
+            let what =
+                if raw.is_null() { "it is NULL" } else { "initialize it first, or again after it was destructed" };
+            Failure::new(self.kind.invalid(), format!("this is not a {} handle: {what}", self.kind.word()))
         })
     }
 
@@ -227,7 +228,7 @@ impl Handles {
         match self.kind {
             Kind::Function => drop(found?),
             Kind::Object if found.is_ok() => {
-                let message = format!("{name} is a routine, and no class; bind a function handle to it");
+                let message = format!("{name} is a routine, not a class; bind a function handle to it");
                 return Err(Failure::new(missing, message));
             }
             Kind::Object => {}
@@ -288,7 +289,7 @@ impl Handle {
 
     fn check_time(&self) -> Outcome<()> {
         if self.timed_out.load(Ordering::Relaxed) {
-            let message = format!("{}: a call with this handle took too long; initialise it anew", self.name);
+            let message = format!("{}: a call with this handle timed out; initialize the handle again", self.name);
             return Err(Failure::new(self.kind.invalid(), message));
         }
         Ok(())
@@ -341,7 +342,7 @@ impl Handle {
         self.check_time()?;
         let ready = match &self.process {
             Process::Own(_) if self.gone.load(Ordering::Relaxed) => {
-                let message = format!("{}: the handle's process has ended; initialise it anew", self.name);
+                let message = format!("{}: the handle's process ended; initialize the handle again", self.name);
                 return Err(Failure::new(self.kind.invalid(), message));
             }
             Process::Own(held) => held.is_ready(),

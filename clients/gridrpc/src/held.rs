@@ -9,7 +9,7 @@ use crate::code::{Code, Failure, Outcome};
 use crate::servers::Server;
 
 /// How long somebody waits at most for processes to end whose connection was lost.
-const ANEW: Duration = Duration::from_secs(2);
+const AGAIN: Duration = Duration::from_secs(2);
 
 /// A handle's own process.
 #[derive(Clone)]
@@ -104,7 +104,7 @@ impl Held {
     /// Where the connection was lost, the server keeps them for as long as their lease is; another connection ends them at
     /// once. Where there is none to be had, they end with that lease.
     fn release_anew(&self, count: usize, limit: Option<Duration>) {
-        let limit = Some(limit.map_or(ANEW, |limit| limit.min(ANEW)));
+        let limit = Some(limit.map_or(AGAIN, |limit| limit.min(AGAIN)));
         if !self.server.is_shared() {
             return;
         }

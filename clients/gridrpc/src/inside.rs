@@ -26,6 +26,7 @@ pub(crate) fn runs() -> bool {
 }
 
 pub(crate) fn connect() -> Result<Client> {
-    let nowhere = || Error::new(ErrorKind::Unavailable, "ask for the running server", "this process runs no routines");
+    let nowhere =
+        || Error::new(ErrorKind::Unavailable, "ask for the running server", "this process does not run routines");
     INSIDE.get().ok_or_else(nowhere).and_then(|inside| (inside.connect)())
 }

@@ -56,7 +56,7 @@ pub struct Files {
     path: String,
     several: bool,
     suffix: Option<String>,
-    /// Whether files that were there before may be begun anew.
+    /// Whether files that were there before may be started again.
     overwrites: bool,
     /// Numbers of those that this process began.
     own: BTreeSet<u32>,

@@ -50,7 +50,7 @@ pub struct Ninf {
 
 static NINF: PerProcess<Ninf> = PerProcess::new();
 
-/// What this process knows; a fork begins anew.
+/// What this process knows; a fork starts over.
 pub fn ninf() -> &'static Ninf {
     NINF.get(Ninf::default)
 }
@@ -98,7 +98,7 @@ impl Ninf {
     }
 
     fn first(context: &Context, bound: &[u64]) -> Outcome<Arc<Handle>> {
-        let id = bound.first().copied().ok_or_else(|| Failure::other("no handle was made"))?;
+        let id = bound.first().copied().ok_or_else(|| Failure::other("no handle was created"))?;
         // SAFETY: a struct of our own.
         unsafe { context.handles.find(&RawHandle::new(id)) }
     }
@@ -116,7 +116,7 @@ impl Ninf {
         let connection = server.connect(None).map_err(|failure| no_program(path, &failure.words))?;
         let routines = connection.client.routines()?;
         let [routine] = &routines[..] else {
-            return Err(no_program(path, &format!("it has {} functions, and should have one", routines.len())));
+            return Err(no_program(path, &format!("it must have one function, not {}", routines.len())));
         };
         let attributes = HandleAttributes::of(None, routine.name());
         let bound = context.handles.bind_at(&server, routine.name(), &attributes, Processes::Shared)?;

@@ -18,7 +18,7 @@ const BUSY: u8 = 1;
 /// A call with it failed: it may be no more, or in disorder, and another takes its place.
 const SPOILED: u8 = 2;
 
-/// A handle's process: asked for when the handle is bound, and anew when it was lost.
+/// A handle's process: asked for when the handle is bound, and again when it was lost.
 pub struct Own {
     server: Arc<Server>,
     name: String,
@@ -79,13 +79,13 @@ impl Own {
         drop(turn);
         match error.kind() {
             ErrorKind::LimitExceeded | ErrorKind::Unavailable | ErrorKind::PermissionDenied => {
-                let words = format!("{}: the server gives the handle no process of its own: {error}", self.name);
+                let words = format!("{}: the server cannot give the handle a process: {error}", self.name);
                 log::write(Group::Internal, Level::Warning, &words);
                 *self.state() = State::Refused;
                 Ok(None)
             }
             ErrorKind::TimedOut => Err(Failure::new(Code::Timeout, error.to_string())),
-            // Whatever befell it befalls the call as well, and more of it can be said there.
+            // Whatever happened to it happens to the call as well, and more of it can be said there.
             _ => Ok(None),
         }
     }

@@ -124,7 +124,7 @@ impl Servers {
         Ok(Servers { known: Mutex::default(), config: Mutex::new(config), surroundings, tmp_dir, host })
     }
 
-    /// Reads one more file, or one anew: handles that are bound from now on are as it says.
+    /// Reads one more file, or one again: handles that are bound from now on are as it says.
     pub fn read_also(&self, file: &Path) -> Outcome<()> {
         let read = load(file, &self.surroundings)?;
         if read.has_client {
@@ -277,11 +277,11 @@ impl Folder {
         static NUMBER: AtomicU64 = AtomicU64::new(1);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = place.join(format!("farcall-stubs-{}-{number}", std::process::id()));
-        // One that is there already is somebody else's, and not to be written to.
+        // One that already exists is somebody else's, and not to be written to.
         let made = std::fs::DirBuilder::new().mode(0o700).create(&path);
         made.map_err(|error| {
             let error = Error::system("list stub executables", error).with("folder", path.display());
-            error.fix("name a folder that can be written to in tmp_dir, or in TMPDIR")
+            error.fix("set tmp_dir or TMPDIR to a writable directory")
         })?;
         Ok(Folder(path))
     }
@@ -406,7 +406,7 @@ impl Server {
         })
     }
 
-    /// Connects to the server for this process alone; starts it where there is none, and anew where it has ended.
+    /// Connects to the server for this process alone; starts it where there is none, and again where it has ended.
     fn connect_private(
         &self,
         start: impl FnOnce() -> farcall_client::Result<PrivateServer>,
@@ -468,9 +468,12 @@ impl Server {
         };
         let folder = std::path::absolute(named).map_err(|error| Error::system("find the workDirectory", error))?;
         if !folder.is_dir() {
-            let error =
-                Error::new(ErrorKind::InvalidSource, "start stub executables", "their workDirectory is no folder");
-            return Err(error.with("workDirectory", folder.display()).fix("name a folder of this host"));
+            let error = Error::new(
+                ErrorKind::InvalidSource,
+                "start stub executables",
+                "their workDirectory is not a directory",
+            );
+            return Err(error.with("workDirectory", folder.display()).fix("use a directory of this host"));
         }
         Ok(folder.display().to_string())
     }
@@ -486,7 +489,9 @@ impl Server {
             [("environment", !section.environment.is_empty()), ("workDirectory", section.work_directory.is_some())];
         for (name, _) in wanted.into_iter().filter(|(_, wanted)| *wanted) {
             let (place, host) = (&section.place, &section.hostname);
-            log::warn_once(&format!("{place}: {name} has no effect: executables of {host} are as its manifest says"));
+            log::warn_once(&format!(
+                "{place}: {name} has no effect: the configuration of {host} decides how its executables start"
+            ));
         }
     }
 }

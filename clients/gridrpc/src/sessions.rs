@@ -154,12 +154,12 @@ fn unknown(session: i32) -> Failure {
 }
 
 fn over() -> Failure {
-    Failure::new(Code::NotInitialized, "grpc_finalize was called meanwhile")
+    Failure::new(Code::NotInitialized, "grpc_finalize was called in the meantime")
 }
 
 fn itself(session: i32) -> Failure {
     let words =
-        "waits for the function that waits here, and nothing else is under way; wait when the function has returned";
+        "waits for the function that waits here, and nothing else is running; wait after the function has returned";
     Failure::other(format!("session {session} {words}"))
 }
 
@@ -257,7 +257,7 @@ impl Sessions {
         self.cancel_calls(calls);
     }
 
-    /// Asks for the end of one, where it is under way.
+    /// Asks for the end of one, where it is running.
     pub fn cancel_one(&self, session: i32) {
         let call = self.lock().running.get(&session).map(|running| (running.connection.clone(), running.number));
         self.cancel_calls(call);
@@ -494,7 +494,7 @@ impl Table {
         let ended = self.ended.get(&session).ok_or_else(|| self.unknown(session))?;
         let lost = ended.failure.as_ref().is_some_and(|failure| failure.code == Code::CommunicationFailed);
         let measured = ended.measured.as_deref().cloned().ok_or_else(|| {
-            let message = format!("nothing is known of session {session} any more: see save_sessionInfo");
+            let message = format!("session {session} is no longer known: see save_sessionInfo");
             Failure::new(Code::InvalidSessionId, message)
         })?;
         Ok((measured, if lost { Stage::Lost } else { Stage::Ended }))
@@ -519,7 +519,7 @@ impl Table {
             return Ok(());
         }
         if !self.has_ended(session)? {
-            return Err(Failure::other(format!("session {session} is under way")));
+            return Err(Failure::other(format!("session {session} is running")));
         }
         if let Some(ended) = self.ended.get(&session) {
             self.measured.remove(&ended.order);

@@ -50,8 +50,8 @@ pub fn check(object: ObjectId, name: &str) -> Outcome<()> {
         return Ok(());
     }
     let words = format!(
-        "{name}: a call on this object waits for the function that makes this one, which would wait for that call; make it \
-         when the other is over, or on another object"
+        "{name}: a call on this object waits for this function, so the new call would wait forever; make it after the \
+        other has finished, or use another object"
     );
     Err(Failure::new(Code::RpcRefused, words))
 }

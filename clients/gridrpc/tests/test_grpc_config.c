@@ -172,8 +172,8 @@ static int session_timeout(void)
     return seconds;
 }
 
-/* A file that has changed is read anew. */
-static void anew(void)
+/* A file that has changed is read again. */
+static void again(void)
 {
     const char *text = "<SERVER>\nhostname %%s\n</SERVER>\n<FUNCTION_INFO>\nhostname %%s\nfuncname grpcchecks/spin\npath /x\n"
                        "session_timeout %d\n</FUNCTION_INFO>\n";
@@ -265,7 +265,7 @@ int main(void)
     hung();
     functions();
     by_address();
-    anew();
+    again();
     printed();
     logged();
     without_interfaces();

@@ -1,4 +1,4 @@
-/* Connections that cannot be made, or were lost while nobody used them: tried again as the configuration says, made anew
+/* Connections that cannot be made, or were lost while nobody used them: tried again as the configuration says, made again
  * where the server is back, and one code where it is gone. */
 #include <sys/socket.h>
 #include <sys/un.h>

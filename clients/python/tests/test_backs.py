@@ -65,7 +65,7 @@ def test_each_thread_of_a_routine_hears_of_its_own_failures(backs):
 
 def test_a_function_ends_with_its_call(backs):
     assert backs.keep(lambda n: 10 * n).result == 10
-    with pytest.raises(farcall.RoutineFailed, match="the call that it belongs to is over"):
+    with pytest.raises(farcall.RoutineFailed, match="its call has ended"):
         for _ in range(8):
             # Until it meets the process that has kept one.
             backs.keep(lambda n: n)

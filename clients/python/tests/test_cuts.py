@@ -140,5 +140,5 @@ def test_a_server_that_is_killed_while_clients_come_back(world):
     server.close()
     with world.connect(world.port) as server:
         assert server.fetch(done.id).result(60).done == 1
-        with pytest.raises(farcall.ShuttingDown, match="the server ended while it ran"):
+        with pytest.raises(farcall.ShuttingDown, match="the server stopped while the call ran"):
             server.fetch(runs.id).result(60)

@@ -33,9 +33,9 @@ def test_what_goes_wrong(server, farcall):
     assert isinstance(executor.submit(server.crash, 1).exception(20), farcall.RoutineCrashed)
     assert isinstance(executor.submit(server.square, 1, 2).exception(20), farcall.WrongType)
     for wrong in (print, lambda x: x, None, farcall.Server):
-        with pytest.raises(farcall.WrongType, match="no routine of a server.*Python functions"):
+        with pytest.raises(farcall.WrongType, match="not a routine of a server.*Python functions"):
             executor.submit(wrong, 1)
-    with pytest.raises(farcall.WrongType, match="is no routine.*it has"):
+    with pytest.raises(farcall.WrongType, match="is not a routine.*it has"):
         executor.submit(server.layouts, 1)
     with pytest.raises(farcall.NotFound):
         executor.submit("no_such", 1)

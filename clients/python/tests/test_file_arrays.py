@@ -110,7 +110,7 @@ def test_mistakes_are_told(server, tmp_path):
         server.sizes([paths[0], 3])
     with pytest.raises(farcall.InvalidArgument, match="same file"):
         server.spread(n=2, length=1, out={"f": [tmp_path / "a", tmp_path / "a"]})
-    with pytest.raises(farcall.InvalidArgument, match="another number of files"):
+    with pytest.raises(farcall.InvalidArgument, match="the number of files differs"):
         server.spread(n=3, length=1, out={"f": [tmp_path / "a"]})
     with pytest.raises(farcall.LimitExceeded):
         server.spread(n=100000, length=1)

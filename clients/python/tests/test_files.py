@@ -76,7 +76,7 @@ def test_mistakes_name_the_file_and_say_what_to_do(farcall, server, tmp_path):
         (farcall.InvalidArgument, lambda: server.size_of_file(tmp_path), "it is a folder"),
         (farcall.InvalidArgument, lambda: server.size_of_file("a\0b"), "NUL"),
         (farcall.WrongType, lambda: server.size_of_file(5), "wants a file, not a int.*pass its path, or its content"),
-        (farcall.NotFound, lambda: server.reverse(b"", result=tmp_path / "no" / "where"), "make its folder first"),
+        (farcall.NotFound, lambda: server.reverse(b"", result=tmp_path / "no" / "where"), "create its directory first"),
         (farcall.WrongType, lambda: server.reverse(b"", result=np.zeros(3)), "named by its path, not by a ndarray"),
         (farcall.WrongType, lambda: server.append(b"", "", out={"log": "log"}), "replaced where it lies"),
     ]

@@ -63,7 +63,7 @@ def test_a_function_calls_others(mine):
 def test_a_server_is_good_for_one_call(mine):
     assert mine.keep(3).result == "6"
     said = mine.keep(3).result
-    assert said == "6" or "ConnectionLost" in said and "anew in every call" in said
+    assert said == "6" or "ConnectionLost" in said and "again in every call" in said
     said = [mine.keep(3).result for _ in range(10)]
     assert any("ConnectionLost" in one for one in said), said
 

@@ -392,7 +392,7 @@ def test_paths_are_files_there_and_back(farcall, physics, tmp_path):
     log = tmp_path / "log"
     log.write_text("one\n")
     assert physics.append(log, "two").log == log and log.read_text() == "one\ntwo\n"
-    with pytest.raises(farcall.RoutineFailed, match="/nowhere.* which is no path of a file"):
+    with pytest.raises(farcall.RoutineFailed, match="/nowhere.* which is not the path of a file"):
         physics.nowhere()
 
 

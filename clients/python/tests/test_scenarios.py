@@ -175,7 +175,7 @@ def test_names_that_are_not_there(server, farcall):
         server["lapack/dgesw"]
     with pytest.raises(AttributeError):
         server.lapack.ddot(B, B)
-    with pytest.raises(farcall.WrongType, match='the module "lapack" is no routine'):
+    with pytest.raises(farcall.WrongType, match='the module "lapack" is not a routine'):
         server.lapack(A, B)
     with pytest.raises(TypeError):
         server[3]

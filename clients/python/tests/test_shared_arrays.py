@@ -110,11 +110,11 @@ def test_what_overlaps_within_a_call_is_copied(server, farcall):
 def test_two_calls_may_read_and_one_may_write(server, farcall):
     x = filled(farcall, 2 * N, 0)
     reads = [server.see.submit(x, seconds=0.6) for _ in range(2)]
-    with pytest.raises(farcall.InvalidArgument, match=r"is used by a call that is under way.*parameter: x"):
+    with pytest.raises(farcall.InvalidArgument, match=r"is used by a running call.*parameter: x"):
         server.slow_double(0, x, inplace=True)
     assert [one.result(10).seen for one in reads] == [0, 0]
     writes = [server.slow_double.submit(0.4, part, inplace=True) for part in (x[:N], x[N:])]
-    with pytest.raises(farcall.InvalidArgument, match=r"a call that is under way writes to this array.*wait for"):
+    with pytest.raises(farcall.InvalidArgument, match=r"a running call writes to this array.*wait for"):
         server.see(x, seconds=0)
     assert all(one.result(10).x is not None for one in writes)
     x[...] = 1

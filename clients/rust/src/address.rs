@@ -68,10 +68,10 @@ fn may_be_socket(path: &Path) -> bool {
 /// Connecting to a folder or a file is refused in the same words as connecting to a server that is gone.
 fn no_socket(path: &Path) -> Error {
     let what =
-        if path.is_dir() { "this is a folder, and no socket of a server" } else { "this is no socket of a server" };
+        if path.is_dir() { "this is a directory, not a server's socket" } else { "this is not a server's socket" };
     Error::new(ErrorKind::Unreachable, "connect", what)
         .with("path", path.display())
-        .fix("give the path of the socket itself, as farcall serve prints it")
+        .fix("pass the path of the socket, as farcall serve prints it")
 }
 
 fn of_environment(error: Error) -> Error {
@@ -109,7 +109,7 @@ fn host_and_port(text: &str) -> Option<(String, u16)> {
 }
 
 fn wrong(text: &str) -> Error {
-    Error::new(ErrorKind::InvalidArgument, "connect", format!("\"{text}\" is no address of a server"))
+    Error::new(ErrorKind::InvalidArgument, "connect", format!("\"{text}\" is not a server address"))
         .fix("write unix:PATH, ssh://USER@HOST, tls://HOST:PORT or farcall://HOST:PORT")
 }
 
@@ -166,8 +166,8 @@ mod tests {
         let gone = || Error::new(ErrorKind::Unreachable, "connect", "the server is gone");
         let at = |path: &Path| Address::Unix(path.to_owned()).explain(gone(), Some("")).to_string();
         let folder = std::env::temp_dir();
-        assert!(at(&folder).contains("this is a folder"), "{}", at(&folder));
-        assert!(at(&std::env::current_exe().unwrap()).contains("this is no socket"));
+        assert!(at(&folder).contains("this is a directory"), "{}", at(&folder));
+        assert!(at(&std::env::current_exe().unwrap()).contains("this is not a server's socket"));
         assert_eq!(at(&folder.join("farcall-no-such-socket")), gone().to_string());
     }
 

@@ -145,10 +145,11 @@ impl Elements {
 
     /// The view of those that lie at `first` and `strides` from there; whoever asks knows that they stay for `'a`.
     fn view<'a>(self, first: usize, shape: &[u64], strides: &[i64]) -> View<'a> {
-        assert_eq!(shape.len(), strides.len(), "a shape {shape:?} has as many strides as extents");
+        assert_eq!(shape.len(), strides.len(), "a shape {shape:?} needs one stride per dimension");
         assert!(
             lies_within(self.count, first, shape, strides),
-            "a shape {shape:?} with strides {strides:?} from element {first} needs more elements than the {} there are",
+            "a shape {shape:?} with strides {strides:?} from element {first} needs more than the {} elements of the \
+            array",
             self.count
         );
         // Bytes between neighbours: where there are any, they lie within the slice, and so does their distance.
@@ -229,7 +230,7 @@ impl<'a> Array<'a> {
     pub fn of_bytes(bytes: &'a [u8], element: ElementType, shape: &[u64], order: Order) -> Array<'a> {
         assert!(
             !matches!(element, ElementType::Struct(_) | ElementType::String | ElementType::Filename),
-            "elements of type {} have no size of their own",
+            "elements of type {} have no size",
             element.name()
         );
         let element_bytes = Scope { parameters: &[], structs: &[] }.element_bytes(element) as usize;

@@ -130,7 +130,7 @@ impl CallbackCall<'_, '_> {
         let interface = self.running.interface();
         let element = interface.parameters[index].element;
         let (slot, layout) =
-            self.running.value(index).ok_or_else(|| Error::internal("run a callback", "no such slot"))?;
+            self.running.value(index).ok_or_else(|| Error::internal("run a callback", "unknown slot"))?;
         let array = match layout {
             ParameterLayout::Array(array) => (array.full_bytes, Strided::of_layout(array)),
             ParameterLayout::Scalar { bytes } => (*bytes, Strided::contiguous(*bytes)),
@@ -175,7 +175,11 @@ impl CallbackCall<'_, '_> {
     pub fn set<T: Element>(&mut self, name: &str, elements: &[T]) -> Result<()> {
         let index = self.find(name)?;
         if !self.running.interface().parameters[index].mode.is_output() {
-            return Err(Error::new(ErrorKind::InvalidArgument, "run a callback", format!("\"{name}\" is no result")));
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                "run a callback",
+                format!("\"{name}\" is not a result"),
+            ));
         }
         // SAFETY: plain numbers, all of whose bytes are values.
         let bytes = unsafe { std::slice::from_raw_parts(elements.as_ptr().cast::<u8>(), size_of_val(elements)) };
@@ -204,6 +208,6 @@ impl CallbackCall<'_, '_> {
         if self.running.answer(index, 0, Some(text.as_bytes())) {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::InvalidArgument, "run a callback", format!("\"{name}\" takes no such text")))
+        Err(Error::new(ErrorKind::InvalidArgument, "run a callback", format!("\"{name}\" does not accept such a text")))
     }
 }

@@ -46,7 +46,7 @@ pub struct CallOptions {
     pub progress: bool,
     /// Whether it tells what the routine writes to its standard output and error, while it runs.
     pub output: bool,
-    /// Whether the processor time of the routine is measured: two looks at a clock that is a system call.
+    /// Whether the processor time of the routine is measured: two checks at a clock that is a system call.
     pub processor_time: bool,
     /// How its outcome is kept if this program goes away: see [`PendingCall::id`](crate::PendingCall::id). Its arrays do
     /// not travel by shared memory then.
@@ -119,7 +119,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Speaks over a stream that is there already.
+    /// Speaks over a stream that already exists.
     ///
     /// # Errors
     /// As [`Client::connect_to`].
@@ -158,12 +158,8 @@ impl Client {
     pub fn inside_call(stream: Box<dyn ByteStream>) -> Result<Client> {
         let client = Self::over(stream, None, "the server of the running call".to_owned(), Duration::from_secs(30))?;
         client.session().ends_with(|| {
-            Error::new(
-                ErrorKind::ConnectionLost,
-                "use the running server",
-                "the call in which it was asked for is over",
-            )
-            .fix("ask for the running server anew in every call")
+            Error::new(ErrorKind::ConnectionLost, "use the running server", "the call that requested it has ended")
+                .fix("request the running server again in every call")
         });
         Ok(client)
     }
@@ -231,7 +227,7 @@ impl Client {
         self.shared.routines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks for this interface anew when it is looked up again, by whatever name.
+    /// Asks for this interface again when it is looked up again, by whatever name.
     pub(crate) fn forget(&self, contract: &Contract) {
         self.known().retain(|_, known| known.name != contract.name);
     }
@@ -267,15 +263,17 @@ impl Client {
         let told = |error: Error| error.with("server", self.address());
         if !self.session().has_feature(ADMINISTRATION) {
             return Err(told(
-                Error::new(ErrorKind::Unavailable, "give an order", "this server takes none while it runs")
-                    .fix("end it, and start a newer version of Farcall"),
+                Error::new(ErrorKind::Unavailable, "send a command", "this server accepts no commands while it runs")
+                    .fix("stop it, and start a newer version of Farcall"),
             ));
         }
         match self.session().ask_for(&Request::Administer(order), None, timeout).map_err(told)? {
             Some(Reply::Done) => Ok(Vec::new()),
             Some(Reply::Modules(reports)) => Ok(reports),
             Some(Reply::Failed(failure)) => Err(told(Error::from(failure))),
-            Some(_) => Err(Error::new(ErrorKind::Protocol, "give an order", "the server answered another question")),
+            Some(_) => {
+                Err(Error::new(ErrorKind::Protocol, "send a command", "the server sent the wrong kind of answer"))
+            }
             None => Err(ended_early()),
         }
     }
@@ -289,7 +287,7 @@ impl Client {
         let told = |error: Error| error.with("server", self.address());
         if !self.session().has_feature(STATUS) {
             return Err(told(
-                Error::new(ErrorKind::Unavailable, "ask what is going on", "this server does not tell")
+                Error::new(ErrorKind::Unavailable, "request the status", "this server does not report it")
                     .fix("start a newer version of Farcall"),
             ));
         }
@@ -297,7 +295,7 @@ impl Client {
             Some(Reply::Status(status)) => Ok(*status),
             Some(Reply::Failed(failure)) => Err(told(Error::from(failure))),
             Some(_) => {
-                Err(Error::new(ErrorKind::Protocol, "ask what is going on", "the server answered another question"))
+                Err(Error::new(ErrorKind::Protocol, "request the status", "the server sent the wrong kind of answer"))
             }
             None => Err(ended_early()),
         }
@@ -314,7 +312,7 @@ impl Client {
         if self.session().has_feature(RESUME) {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::Unavailable, operation, "this server keeps no calls")
+        Err(Error::new(ErrorKind::Unavailable, operation, "this server does not keep calls")
             .with("server", self.address())
             .fix("start a newer version of Farcall"))
     }
@@ -340,7 +338,9 @@ impl Client {
         match self.session().ask(&Request::Forget(id), None)? {
             Some(Reply::Done) => Ok(()),
             Some(Reply::Failed(failure)) => Err(Error::from(failure).with("server", self.address())),
-            Some(_) => Err(Error::new(ErrorKind::Protocol, "forget a call", "the server answered another question")),
+            Some(_) => {
+                Err(Error::new(ErrorKind::Protocol, "forget a call", "the server sent the wrong kind of answer"))
+            }
             None => Err(ended_early()),
         }
     }
@@ -350,11 +350,13 @@ impl Client {
     /// # Errors
     /// `Unavailable`, `TimedOut`, `ConnectionLost`.
     pub fn kept(&self) -> Result<Vec<KeptCall>> {
-        self.check_keeps("ask what is kept")?;
+        self.check_keeps("list kept calls")?;
         match self.session().ask(&Request::Kept, None)? {
             Some(Reply::Kept(calls)) => Ok(calls),
             Some(Reply::Failed(failure)) => Err(Error::from(failure).with("server", self.address())),
-            Some(_) => Err(Error::new(ErrorKind::Protocol, "ask what is kept", "the server answered another question")),
+            Some(_) => {
+                Err(Error::new(ErrorKind::Protocol, "list kept calls", "the server sent the wrong kind of answer"))
+            }
             None => Err(ended_early()),
         }
     }
@@ -403,5 +405,5 @@ impl Client {
 }
 
 fn ended_early() -> Error {
-    Error::internal("ask the server", "waiting for the answer ended early")
+    Error::internal("ask the server", "the wait for the answer ended early")
 }

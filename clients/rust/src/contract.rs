@@ -53,7 +53,7 @@ impl Contract {
             let (name, pace, prepared) = (reply.name.clone(), Pace::default(), PreparedCalls::default());
             return Ok(Contract { interface, name, hash, sizer, callbacks, pace, prepared });
         }
-        let message = "the server reckons its contract differently";
+        let message = "client and server compute the interface's hash differently";
         Err(Error::new(ErrorKind::Version, "fetch an interface", message)
             .with("routine", &reply.name)
             .fix("use the same version of Farcall at both ends"))
@@ -61,13 +61,13 @@ impl Contract {
 
     /// The error of a call whose routine has another interface by now. Nothing ran.
     pub fn changed(&self) -> Error {
-        let message = "its interface changed since it was looked up";
+        let message = "its interface changed after the client fetched it";
         Error::new(ErrorKind::InterfaceChanged, "call", message)
             .with("routine", &self.name)
-            .fix("look the routine up again, and call with arguments for the new interface")
+            .fix("fetch the routine again, and pass arguments for the new interface")
     }
 }
 
 fn unexpected() -> Error {
-    Error::new(ErrorKind::Protocol, "ask the server", "it answered another question")
+    Error::new(ErrorKind::Protocol, "ask the server", "it sent the wrong kind of answer")
 }

@@ -149,7 +149,7 @@ fn reconnect_of_environment() -> Result<Duration> {
     let seconds = farcall_peer::heartbeat::seconds(text.as_deref(), RECONNECT);
     seconds.map_err(|message| {
         Error::new(ErrorKind::InvalidArgument, "choose for how long to connect again", message)
-            .fix("write seconds, such as 30, or 0 to end calls at once")
+            .fix("write seconds, such as 30, or 0 to fail calls at once")
             .with("variable", RECONNECT_VARIABLE)
     })
 }

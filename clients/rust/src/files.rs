@@ -107,7 +107,7 @@ pub enum Target {
 #[derive(Clone, Debug)]
 pub struct Replaced {
     path: PathBuf,
-    /// Of the file that is there already.
+    /// Of the file that already exists.
     permissions: Option<Permissions>,
 }
 
@@ -204,7 +204,7 @@ impl Sink {
     /// Takes bytes. The rest still comes after one that could not be kept.
     pub fn take(&mut self, bytes: &[u8]) -> Result<()> {
         self.left = self.left.checked_sub(bytes.len() as u64).ok_or_else(|| {
-            Error::new(ErrorKind::Protocol, "receive a file", "the server sent more of it than it said")
+            Error::new(ErrorKind::Protocol, "receive a file", "the server sent more of it than it announced")
         })?;
         let content = self.check.take(bytes);
         let kept = match &mut self.into {
@@ -311,8 +311,8 @@ fn all_of(file: &File, path: &Path) -> Result<Vec<u8>> {
     let read = file.take(MADE_UP_BYTES_MAX + 1).read_to_end(&mut content);
     read.map_err(|error| trouble("read", path, &error))?;
     if content.len() as u64 > MADE_UP_BYTES_MAX {
-        let why = "it has more than 16 MiB, and another size than it says";
-        return Err(cannot(ErrorKind::LimitExceeded, "read", path, why).fix("copy it, and name the copy"));
+        let why = "it is larger than 16 MiB, and its size changes";
+        return Err(cannot(ErrorKind::LimitExceeded, "read", path, why).fix("copy it, and pass the copy"));
     }
     Ok(content)
 }
@@ -321,8 +321,8 @@ fn check_ordinary(what: &'static str, path: &Path, data: &std::fs::Metadata) -> 
     if data.is_file() {
         return Ok(());
     }
-    let found = if data.is_dir() { "it is a folder" } else { "it is no ordinary file" };
-    Err(cannot(ErrorKind::InvalidArgument, what, path, found).fix("name an ordinary file"))
+    let found = if data.is_dir() { "it is a folder" } else { "it is not a regular file" };
+    Err(cannot(ErrorKind::InvalidArgument, what, path, found).fix("pass a regular file"))
 }
 
 fn cannot(kind: ErrorKind, what: &'static str, path: &Path, why: &str) -> Error {
@@ -335,22 +335,22 @@ fn trouble(what: &'static str, path: &Path, error: &std::io::Error) -> Error {
     use std::io::ErrorKind as Io;
     let (kind, advice) = match error.kind() {
         Io::NotFound if what == "read" => {
-            (ErrorKind::NotFound, "see that it is there: relative paths begin at the folder of the program")
+            (ErrorKind::NotFound, "check that it exists: relative paths start at the program's working directory")
         }
-        Io::NotFound | Io::NotADirectory => (ErrorKind::NotFound, "make its folder first"),
+        Io::NotFound | Io::NotADirectory => (ErrorKind::NotFound, "create its directory first"),
         Io::PermissionDenied | Io::ReadOnlyFilesystem => {
-            (ErrorKind::PermissionDenied, "see the permissions of the file and of its folder")
+            (ErrorKind::PermissionDenied, "check the permissions of the file and of its directory")
         }
-        Io::StorageFull | Io::QuotaExceeded => (ErrorKind::System, "free space there, or name a file on another disk"),
-        Io::IsADirectory => (ErrorKind::InvalidArgument, "name an ordinary file"),
-        _ => (ErrorKind::System, "see that the file and its folder are as they should be"),
+        Io::StorageFull | Io::QuotaExceeded => (ErrorKind::System, "free disk space, or use a file on another disk"),
+        Io::IsADirectory => (ErrorKind::InvalidArgument, "pass a regular file"),
+        _ => (ErrorKind::System, "check the file and its directory"),
     };
     cannot(kind, what, path, &error.to_string()).fix(advice)
 }
 
 fn no_room(bytes: usize) -> Error {
-    let message = format!("there is no room for more than {bytes} bytes of its content");
-    Error::new(ErrorKind::LimitExceeded, "receive a file", message).fix("name a file that it is to be written to")
+    let message = format!("there is no memory for more than {bytes} bytes of its content");
+    Error::new(ErrorKind::LimitExceeded, "receive a file", message).fix("name a file for it")
 }
 
 #[cfg(test)]

@@ -105,13 +105,13 @@ fn files_that_cannot_be_read_or_written_are_named() {
     let read = |name: &str| SentFile::open(0, bytes(&folder.file(name))).map(|_| ()).unwrap_err();
     let write = |name: &str| Target::file(bytes(&folder.file(name))).map(|_| ()).unwrap_err();
     let cases = [
-        (read("missing"), ErrorKind::NotFound, "see that it is there"),
+        (read("missing"), ErrorKind::NotFound, "check that it exists"),
         (read("."), ErrorKind::InvalidArgument, "it is a folder"),
-        (read("pipe"), ErrorKind::InvalidArgument, "no ordinary file"),
-        (write("missing/result"), ErrorKind::NotFound, "make its folder first"),
-        (write("plain/result"), ErrorKind::NotFound, "make its folder first"),
+        (read("pipe"), ErrorKind::InvalidArgument, "not a regular file"),
+        (write("missing/result"), ErrorKind::NotFound, "create its directory first"),
+        (write("plain/result"), ErrorKind::NotFound, "create its directory first"),
         (write("."), ErrorKind::InvalidArgument, "it is a folder"),
-        (write("pipe"), ErrorKind::InvalidArgument, "no ordinary file"),
+        (write("pipe"), ErrorKind::InvalidArgument, "not a regular file"),
     ];
     for (error, kind, part) in cases {
         let text = error.to_string();

@@ -71,7 +71,7 @@ impl Client {
     /// [`Hold::ready`], and to calls.
     pub fn hold(&self, name: &str, count: u32, options: &HoldOptions) -> Result<Hold> {
         if !self.session().has_feature(OBJECTS) {
-            return Err(Error::new(ErrorKind::Unavailable, "hold an object", "this server holds none")
+            return Err(Error::new(ErrorKind::Unavailable, "hold an object", "this server does not hold objects")
                 .with("server", self.address())
                 .fix("raise objects_max in its farcall.toml, or start a newer version of Farcall"));
         }
@@ -109,9 +109,8 @@ impl Client {
             Some(reply) => done(reply, self),
             None => {
                 self.session().forget(question);
-                Err(Error::new(ErrorKind::TimedOut, "end an object", "it has not ended in time").fix(
-                    "give it more time; it ends in any case, when the server's stop_grace_ms is over at the latest",
-                ))
+                Err(Error::new(ErrorKind::TimedOut, "end an object", "it did not end in time")
+                    .fix("wait longer; the server ends it after stop_grace_ms at the latest"))
             }
         }
     }
@@ -138,9 +137,9 @@ impl Client {
 
 /// The server has not said in time that what is held takes calls.
 fn late(time: Option<Duration>, client: &Client) -> Error {
-    let error = Error::new(ErrorKind::TimedOut, "hold an object", "the server has not made it in time")
+    let error = Error::new(ErrorKind::TimedOut, "hold an object", "the server did not create it in time")
         .with("server", client.address())
-        .fix("give it a longer timeout, or see whether the server is alive: farcall doctor");
+        .fix("raise timeout=, or check the server: farcall doctor");
     time.iter().fold(error, |error, time| error.with("timeout", format!("{} s", time.as_secs_f64())))
 }
 
@@ -148,7 +147,7 @@ fn done(reply: Reply, client: &Client) -> Result<()> {
     match reply {
         Reply::Done => Ok(()),
         Reply::Failed(failure) => Err(Error::from(failure).with("server", client.address())),
-        _ => Err(Error::new(ErrorKind::Protocol, "hold an object", "the server answered another question")),
+        _ => Err(Error::new(ErrorKind::Protocol, "hold an object", "the server sent the wrong kind of answer")),
     }
 }
 
@@ -182,7 +181,7 @@ impl Hold {
     /// Waits until all take calls, for at most `timeout`: false if they do not by then. Any number of threads may ask.
     ///
     /// # Errors
-    /// Why there are none: what the server refuses, what befell one of their executables or its `_initialize`,
+    /// Why there are none: what the server refuses, what happened to one of their executables or its `_initialize`,
     /// `ConnectionLost`; `TimedOut` when the time of [`HoldOptions::start`] is over, however long `timeout` is.
     pub fn ready(&self, timeout: Option<Duration>) -> Result<bool> {
         let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));

@@ -140,18 +140,18 @@ fn too_much(bytes: usize, error: Error) -> Error {
     if error.kind() != ErrorKind::LimitExceeded {
         return error;
     }
-    let message = format!("{bytes} bytes are more than one program may have for arrays that travel without a copy");
+    let message = format!("{bytes} bytes exceed the limit of a program for arrays that are sent without a copy");
     let limit = error.context().iter().find(|(key, _)| *key == "limit").map(|(_, limit)| limit.to_string());
     limit
         .into_iter()
         .fold(Error::new(ErrorKind::LimitExceeded, "make an array", message), |error, limit| error.with("limit", limit))
-        .fix("free others first, or take memory of another kind: such an array is copied by each call")
+        .fix("free others first, or use ordinary memory: each call then copies the array")
 }
 
 fn busy(access: Access) -> Error {
     let message = match access {
-        Access::Read => "a call that is under way writes to this array",
-        Access::Write => "the array for the result is used by a call that is under way, or for another result",
+        Access::Read => "a running call writes to this array",
+        Access::Write => "the array for the result is used by a running call, or for another result",
     };
     Error::new(ErrorKind::InvalidArgument, "call", message).fix("wait for that call, or pass another array")
 }
@@ -260,8 +260,8 @@ impl Lent {
         while done < self.bytes() {
             let mut space = Space::of(self, done, self.bytes() - done)?;
             let read = rustix::io::pread(&*self.descriptor, space.bytes(), (self.bytes.start + done) as u64);
-            match read.map_err(|error| Error::system("take a result", error.into()))? {
-                0 => return Err(Error::internal("take a result", "shared memory ended early")),
+            match read.map_err(|error| Error::system("receive a result", error.into()))? {
+                0 => return Err(Error::internal("receive a result", "shared memory ended early")),
                 count => done += count,
             }
         }

@@ -150,7 +150,7 @@ impl Marshalled {
     /// The next bytes of a file that is sent.
     pub fn piece_of_file(&mut self, place: &farcall_call::Place, bytes: u32) -> Result<Packing> {
         let file = self.files.iter_mut().find(|file| file.slot == usize::from(place.slot));
-        let gone = || Error::internal("send an argument", "nothing of it is to be sent");
+        let gone = || Error::internal("send an argument", "none of it has to be sent");
         file.ok_or_else(gone)?.reader().piece(bytes as usize)
     }
 }
@@ -297,7 +297,7 @@ impl<'a> One<'a> {
     fn text(&mut self, argument: &Argument<'_>) -> Result<()> {
         if self.parameter.mode.is_input() {
             self.call.arguments[self.index] = match argument {
-                Argument::Text(text) if text.contains(&0) => return Err(self.wrong("a string with a NUL inside")),
+                Argument::Text(text) if text.contains(&0) => return Err(self.wrong("a string contains a NUL")),
                 Argument::Text(text) => WireArgument::Inline(text.as_slice().into()),
                 Argument::Null | Argument::Unset => WireArgument::Null,
                 _ => return Err(self.wrong("the interface wants a string here")),
@@ -312,7 +312,7 @@ impl<'a> One<'a> {
             self.call.arguments[self.index] = match argument {
                 Argument::Texts(texts) if texts.len() as u64 != count => {
                     return Err(self
-                        .wrong("another number of strings")
+                        .wrong("the number of strings differs")
                         .with("given", texts.len())
                         .with("needed", count));
                 }
@@ -391,7 +391,7 @@ impl<'a> One<'a> {
     fn inline(&mut self, array: &ArrayLayout, bytes: InlineBytes) -> Result<()> {
         if bytes.len() as u64 != array.transfer_bytes {
             return Err(self
-                .wrong("an array of the wrong length")
+                .wrong("an array has the wrong length")
                 .with("bytes", bytes.len())
                 .with("needed", array.transfer_bytes));
         }
@@ -405,7 +405,7 @@ impl<'a> One<'a> {
         let length = packing.left();
         if length != array.transfer_bytes {
             return Err(self
-                .wrong("an array of the wrong length")
+                .wrong("an array has the wrong length")
                 .with("bytes", length)
                 .with("needed", array.transfer_bytes));
         }
@@ -438,7 +438,7 @@ impl<'a> One<'a> {
     fn copy_in(&self, array: &ArrayLayout, place: &Place, region: &Arc<dyn Region>) -> Result<()> {
         let from = given_elements(place, array);
         if from.bytes() != array.transfer_bytes {
-            return Err(self.wrong("an array of the wrong length"));
+            return Err(self.wrong("an array has the wrong length"));
         }
         copy_place(place, &from, region, &Strided::of_layout(array), Direction::In)
     }

@@ -17,7 +17,7 @@ use crate::session::{CallbackTimes, Conditions, Told, Transfer, earlier};
 /// caller hears that its time is over, whatever the server does.
 const LAST_WORD: Duration = Duration::from_millis(250);
 
-/// What the server tells of a call while it is under way.
+/// What the server tells of a call while it is running.
 #[derive(Clone, Debug, PartialEq)]
 pub enum News {
     /// So many calls are before it.
@@ -91,7 +91,7 @@ impl PendingCall {
         Ok(Some(PendingCall { client, number, deadline, contract, collected: false, id, refused: None }))
     }
 
-    /// Takes up a call that was made before, by whomever.
+    /// Takes up a call that was made before, by anybody.
     pub(crate) fn seek(client: Client, id: CallId, options: &CallOptions, patience: Duration) -> Result<PendingCall> {
         let now = Instant::now();
         let deadline = options.timeout.and_then(|timeout| now.checked_add(timeout));
@@ -131,13 +131,9 @@ impl PendingCall {
     }
 
     fn not_kept_in_time(&self) -> Error {
-        Error::new(
-            ErrorKind::TimedOut,
-            "submit a call",
-            "its time is over, and the server has not said that it keeps it",
-        )
-        .with("routine", &self.contract.name)
-        .fix("give it a longer timeout; `farcall kept` says whether the server has it")
+        Error::new(ErrorKind::TimedOut, "submit a call", "timed out before the server confirmed that it keeps the call")
+            .with("routine", &self.contract.name)
+            .fix("raise timeout=; `farcall kept` shows whether the server has the call")
     }
 
     /// What it calls.
@@ -198,9 +194,9 @@ impl PendingCall {
                     self.refused = Some((&self.not_kept_in_time()).into());
                 }
                 self.client.session().abandon(self.number);
-                Err(Error::new(ErrorKind::TimedOut, "call", "its time is over")
+                Err(Error::new(ErrorKind::TimedOut, "call", "timed out")
                     .with("routine", &self.contract.name)
-                    .fix("give it a longer timeout"))
+                    .fix("raise timeout="))
             }
             None => Ok(None),
         }
@@ -223,7 +219,7 @@ impl PendingCall {
         match self.client.session().next_news(self.number, earlier(until, last))? {
             Some(Told::Notice(notice)) => Ok(Some(News::of(notice))),
             Some(Told::Over) => Ok(Some(News::Over)),
-            // Collecting says that its time is over.
+            // Collecting reports that it timed out.
             None if last.is_some_and(|last| last <= Instant::now()) => Ok(Some(News::Over)),
             None => Ok(None),
         }
@@ -246,7 +242,7 @@ impl PendingCall {
     /// Whatever became of the call.
     pub fn wait(mut self) -> Result<Outputs> {
         let outputs = self.collect(None)?;
-        outputs.ok_or_else(|| Error::internal("wait for a call", "waiting without a deadline ended early"))
+        outputs.ok_or_else(|| Error::internal("wait for a call", "a wait without a time limit ended early"))
     }
 
     /// Asks the server to end the call; its outcome is still to be collected.

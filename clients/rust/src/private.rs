@@ -154,7 +154,7 @@ fn pass_on_stderr(child: &mut Child) {
 fn not_started(program: &Path, error: std::io::Error) -> Error {
     Error::new(ErrorKind::Unavailable, "start a private server", error.to_string())
         .with("program", program.display())
-        .fix("install farcall, or name the program in FARCALL_PROGRAM")
+        .fix("install farcall, or set FARCALL_PROGRAM to the program")
         .source(error)
 }
 
@@ -168,14 +168,13 @@ fn late(mut child: Child, program: &Path, options: &ServeOptions) -> Error {
         let _ = stderr.take(WORDS_BYTES_MAX).read_to_end(&mut said);
     }
     let said = String::from_utf8_lossy(&said);
-    let error =
-        Error::new(ErrorKind::TimedOut, "start a private server", "its time is over, and it does not listen yet")
-            .with("timeout", format!("{} s", options.timeout.unwrap_or_default().as_secs_f64()))
-            .with("program", program.display());
+    let error = Error::new(ErrorKind::TimedOut, "start a private server", "timed out before it listened")
+        .with("timeout", format!("{} s", options.timeout.unwrap_or_default().as_secs_f64()))
+        .with("program", program.display());
     let files: Vec<String> = options.files.iter().map(|file| file.display().to_string()).collect();
     let error = if files.is_empty() { error } else { error.with("files", files.join(", ")) };
     let error = if said.trim().is_empty() { error } else { error.with("it said", said.trim()) };
-    error.fix("give it a longer timeout, or have its files do less when they are loaded")
+    error.fix("raise timeout=, or reduce the work that its files do when they are loaded")
 }
 
 fn failed(mut child: Child, program: &Path) -> Error {
@@ -189,10 +188,10 @@ fn failed(mut child: Child, program: &Path) -> Error {
         return Error::new(ErrorKind::Unavailable, "start a private server", said.trim().to_owned());
     }
     let status = ended.map_or_else(|error| error.to_string(), |status| status.to_string());
-    Error::new(ErrorKind::Unavailable, "start a private server", "it told no address and said nothing")
+    Error::new(ErrorKind::Unavailable, "start a private server", "it printed neither an address nor an error")
         .with("program", program.display())
         .with("ended by", status)
-        .fix("name the farcall program in FARCALL_PROGRAM")
+        .fix("set FARCALL_PROGRAM to the farcall program")
 }
 
 /// Has it end by itself in so much time, or kills it.

@@ -112,7 +112,11 @@ impl Outputs {
     /// `NotFound` for no such array, `InvalidArgument` for another element type.
     pub fn array<T: Element>(&self, name: &str) -> Result<Vec<T>> {
         let Output::Array(array) = self.get(name)? else {
-            return Err(Error::new(ErrorKind::NotFound, "read a result", format!("\"{name}\" is no array of its own")));
+            return Err(Error::new(
+                ErrorKind::NotFound,
+                "read a result",
+                format!("\"{name}\" is not an array of its own"),
+            ));
         };
         if array.element != T::TYPE {
             let message = format!("\"{name}\" has elements of type {}", array.element.name());
@@ -245,6 +249,6 @@ pub(crate) fn result_memory(bytes: usize) -> Result<Arc<dyn Region>> {
 
 /// A result may be larger than this machine's memory: the server's is another.
 fn no_room(bytes: usize) -> Error {
-    Error::new(ErrorKind::LimitExceeded, "copy a result", format!("there is no room for its {bytes} bytes"))
-        .fix("ask for fewer elements, or call where there is more memory")
+    Error::new(ErrorKind::LimitExceeded, "copy a result", format!("there is no memory for its {bytes} bytes"))
+        .fix("request fewer elements, or use a host with more memory")
 }

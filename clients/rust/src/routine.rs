@@ -113,10 +113,10 @@ impl Routine {
             return Err(Error::new(
                 ErrorKind::TimedOut,
                 "submit a call",
-                "the server has not said that it keeps the call",
+                "the server has not confirmed that it keeps the call",
             )
             .with("routine", self.name())
-            .fix("try again when the server is less busy, or connect with a longer timeout"));
+            .fix("try again when the server is less busy, or connect with a larger timeout="));
         }
         call.id().ok_or_else(|| Error::internal("submit a call", "it has no id"))
     }
@@ -131,7 +131,7 @@ impl Routine {
             let index = parameters.iter().position(|p| p.name == name && p.mode != Mode::Work);
             let index = index.ok_or_else(|| {
                 let names = parameters.iter().filter(|p| p.mode != Mode::Work).map(|p| p.name.as_str());
-                Error::new(ErrorKind::InvalidArgument, "call", format!("{} takes no argument \"{name}\"", self.name()))
+                Error::new(ErrorKind::InvalidArgument, "call", format!("{} has no parameter \"{name}\"", self.name()))
                     .fix(format!("it takes {}", names.collect::<Vec<_>>().join(", ")))
             })?;
             all[index] = argument;
@@ -232,6 +232,6 @@ impl Routine {
 
     fn open(&self, passed: Passed, options: &CallOptions) -> Result<PendingCall> {
         let opened = PendingCall::open(self.client.clone(), &self.contract, passed, options, None)?;
-        opened.ok_or_else(|| Error::internal("call", "waiting for room ended early"))
+        opened.ok_or_else(|| Error::internal("call", "the wait for a free place ended early"))
     }
 }

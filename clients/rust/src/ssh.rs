@@ -140,9 +140,9 @@ pub fn linger() -> Result<Duration> {
     let Some(text) = std::env::var_os(LINGER_VARIABLE).filter(|text| !text.is_empty()) else { return Ok(LINGER) };
     let seconds = text.to_str().and_then(|text| text.parse().ok());
     seconds.map(Duration::from_secs).ok_or_else(|| {
-        Error::new(ErrorKind::InvalidArgument, "connect", "the time for which a server stays is no number")
+        Error::new(ErrorKind::InvalidArgument, "connect", "the number of seconds is invalid")
             .with("variable", LINGER_VARIABLE)
-            .fix("write whole seconds, such as 600, or 0 for a server that ends with its last client")
+            .fix("write whole seconds, such as 600, or 0 to stop the server with its last client")
     })
 }
 
@@ -245,16 +245,16 @@ impl Running {
         let status = ended.and_then(|status| status.code());
         let error = match status {
             Some(NO_SSH) if is_failure => Error::new(ErrorKind::Unreachable, "connect", "ssh cannot be started")
-                .fix("install ssh, or name it in FARCALL_SSH"),
+                .fix("install ssh, or set FARCALL_SSH to it"),
             // To try again would ask for nothing else, and a host may shut out who does.
             _ if is_failure && REFUSALS.iter().any(|words| said.contains(words)) => {
-                Error::new(ErrorKind::PermissionDenied, "connect", "ssh is not let in")
-                    .fix("run `farcall connect` in a terminal, where ssh can ask you, or see its configuration")
+                Error::new(ErrorKind::PermissionDenied, "connect", "ssh cannot log in")
+                    .fix("run `farcall connect` in a terminal, where ssh can ask you, or check its configuration")
             }
             // What its end looks like from here tells less than what it says of it.
             Some(SSH_FAILED) if is_failure && !said.is_empty() => {
                 let error = Error::new(ErrorKind::Unreachable, "connect", format!("ssh failed: {said}"));
-                return error.with("server", &ssh.address).fix("see whether `ssh` alone reaches that host");
+                return error.with("server", &ssh.address).fix("check that `ssh` alone reaches that host");
             }
             _ => error,
         };

@@ -58,7 +58,7 @@ fn pass_on(bytes: &[u8]) {
     let _ = written;
 }
 
-/// Bytes at the end that are the begin of a character of UTF-8, of which the rest is to come.
+/// Bytes at the end that are the start of a character of UTF-8, of which the rest is to come.
 fn begun_character(bytes: &[u8]) -> usize {
     let longest = bytes.len().min(3);
     let is_begin = |count: &usize| {

@@ -46,7 +46,7 @@ pub(crate) struct Cache {
 impl Cache {
     /// Opens the cache, making its directory if needed. Refuses one that others could put programs into.
     pub fn open(directory: &Path) -> Result<Cache> {
-        const ELSEWHERE: &str = "set XDG_CACHE_HOME to a directory of your own that can be written to";
+        const ELSEWHERE: &str = "set XDG_CACHE_HOME to a writable directory of yours";
         let failed =
             |error| Error::system("open the build cache", error).with("directory", directory.display()).fix(ELSEWHERE);
         let directory = super::absolute(directory)?;
@@ -59,12 +59,12 @@ impl Cache {
             return Err(Error::new(ErrorKind::PermissionDenied, "open the build cache", "it belongs to another user")
                 .with("directory", directory.display())
                 .with("owner", format!("uid {}", metadata.uid()))
-                .fix(format!("have its owner give it to you (chown), or {ELSEWHERE}")));
+                .fix(format!("ask its owner to give it to you (chown), or {ELSEWHERE}")));
         }
         if metadata.mode() & 0o022 != 0 {
-            return Err(Error::new(ErrorKind::PermissionDenied, "open the build cache", "others can write to it")
+            return Err(Error::new(ErrorKind::PermissionDenied, "open the build cache", "other users can write to it")
                 .with("directory", directory.display())
-                .fix("take that right from them: `chmod go-w` it"));
+                .fix("remove that permission with `chmod go-w`"));
         }
         Ok(Cache { directory })
     }
@@ -94,7 +94,7 @@ impl Cache {
         let failed = |error| Error::system("store the executable", error);
         let path = self
             .executable_file(module, key, headers)
-            .ok_or_else(|| Error::internal("store the executable", "a header vanished during the build"))?;
+            .ok_or_else(|| Error::internal("store the executable", "a header disappeared during the build"))?;
         if executable.metadata().map_err(failed)?.len() > EXECUTABLE_BYTES_MAX {
             return Err(Error::new(ErrorKind::LimitExceeded, "store the executable", "it has more than 4 GiB"));
         }
@@ -197,7 +197,7 @@ fn open_folder(folder: &Path) -> std::io::Result<File> {
     let opened = fs::OpenOptions::new().read(true).custom_flags(flags).open(folder);
     opened.map_err(|error| match error.raw_os_error() {
         Some(libc::ELOOP | libc::ENOTDIR) => {
-            std::io::Error::other(format!("{} is no folder, or a link", folder.display()))
+            std::io::Error::other(format!("{} is not a directory, or is a link", folder.display()))
         }
         _ => error,
     })
@@ -214,7 +214,7 @@ fn keep_to_oneself(folder: &Path) -> std::io::Result<()> {
     match metadata.mode() {
         mode if mode & 0o022 == 0 || mode & STICKY != 0 => Ok(()),
         _ if own => opened.set_permissions(Permissions::from_mode(0o700)),
-        _ => Err(std::io::Error::other(format!("others can write to {}", folder.display()))),
+        _ => Err(std::io::Error::other(format!("other users can write to {}", folder.display()))),
     }
 }
 

@@ -130,7 +130,7 @@ fn nobody_else_puts_a_folder_in_its_place() {
     fs::rename(&directory, above.join("old")).unwrap();
     std::os::unix::fs::symlink(&precious, &directory).unwrap();
     let error = Cache::open(&directory).err().unwrap().to_string();
-    assert!(error.contains("is no folder, or a link"), "{error}");
+    assert!(error.contains("is not a directory, or is a link"), "{error}");
     fs::rename(above.join("farcall"), above.join("moved")).unwrap();
     DirBuilder::new().mode(0o700).create(precious.join("executables")).unwrap();
     std::os::unix::fs::symlink(&precious, above.join("farcall")).unwrap();

@@ -225,7 +225,7 @@ impl Run<'_> {
 
     fn not_done(&self) -> Error {
         if self.giver.is_gone() {
-            let message = "nobody waits for it any more";
+            let message = "it is no longer needed";
             return Error::new(ErrorKind::Cancelled, "run the compiler", message).with("command", self.shown());
         }
         if self.giver.is_late() {

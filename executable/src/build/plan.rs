@@ -141,7 +141,7 @@ impl Plan {
             let command = self.compile_command(source, file, &made.join(&object), &made.join(&rule));
             warnings += &self.run(&command, confined, "compile the module")?;
             if !source.visible.is_empty() {
-                self.run(&hide_command(source, &made.join(&object)), confined, "keep a class's state to itself")?;
+                self.run(&hide_command(source, &made.join(&object)), confined, "separate the state of a class")?;
             }
             rules.push(made_text(workspace, &rule));
             objects.push(object);
@@ -274,14 +274,11 @@ fn hide_command(source: &Source, object: &Path) -> Vec<String> {
 /// What to do about the commonest refusals.
 fn advice(messages: &str) -> &'static str {
     let advices = [
-        (
-            "No space left on device",
-            "free space in the folder for temporary files, and where the server keeps its cache",
-        ),
+        ("No space left on device", "free disk space in the temporary directory and in the server's cache directory"),
         (
             "mpi.h: No such file",
-            "let an MPI's compilers have the code: name none with Compiler, or mpicc; or install them (Debian: \
-             libopenmpi-dev)",
+            "compile the code with MPI's compilers: remove Compiler, or set it to mpicc; or install them (Debian: \
+            libopenmpi-dev)",
         ),
         (
             "Permission denied",
@@ -290,10 +287,10 @@ fn advice(messages: &str) -> &'static str {
              compiler reads headers and libraries alone; a server of your own (farcall serve --private) takes everything",
         ),
         ("is not installed", "install the package that the message names, and publish again"),
-        ("cannot find -lgfortran", "an object is Fortran: install gfortran, or name it with `Linker \"gfortran\"`"),
-        ("cannot find -lfarcall", "libfarcall.so is not where the server looks for it: install Farcall completely"),
+        ("cannot find -lgfortran", "an object is Fortran: install gfortran, or set `Linker \"gfortran\"`"),
+        ("cannot find -lfarcall", "the server does not find libfarcall.so: install all of Farcall"),
         ("cannot find -l", "install the library's development package, or add its directory: `Library \"-L…\"`"),
-        ("undefined reference", "name the object or library that has the symbol in `Required` or `Library`"),
+        ("undefined reference", "add the object or library that has the symbol to `Required` or `Library`"),
         ("No such file or directory", "add the header's directory: `CompileOptions \"-I…\"`"),
     ];
     let found = advices.iter().find(|(mark, _)| messages.contains(mark));
@@ -314,7 +311,7 @@ fn unread_object(error: &io::Error, file: &Path) -> Error {
     let failed = |kind| Error::new(kind, "read an object", error.to_string());
     let failed = match error.kind() {
         io::ErrorKind::FileTooLarge => {
-            failed(ErrorKind::LimitExceeded).fix("publish it as a shared library, which is loaded and not linked")
+            failed(ErrorKind::LimitExceeded).fix("publish it as a shared library, which is loaded instead of linked")
         }
         io::ErrorKind::InvalidInput => failed(ErrorKind::InvalidArgument),
         _ => failed(ErrorKind::System),

@@ -73,7 +73,7 @@ impl Preprocessor {
             return Err(Error::new(ErrorKind::InvalidSource, "preprocess the IDL file", finished.messages)
                 .with("file", file.display())
                 .with("command", run.shown())
-                .fix("correct the directive; headers are looked for in the file's own directory"));
+                .fix("correct the directive; headers are searched in the file's own directory"));
         }
         Ok(release_includes(&String::from_utf8_lossy(&finished.output), &held))
     }
@@ -101,7 +101,7 @@ fn read(file: &Path) -> Result<String> {
     let bytes = plain_file::read(file, TEXT_BYTES_MAX as u64).map_err(|error| {
         let (kind, message) = match error.kind() {
             std::io::ErrorKind::NotFound => (ErrorKind::NotFound, error.to_string()),
-            std::io::ErrorKind::InvalidInput => (ErrorKind::InvalidArgument, "it is no plain file".to_owned()),
+            std::io::ErrorKind::InvalidInput => (ErrorKind::InvalidArgument, "it is not a regular file".to_owned()),
             std::io::ErrorKind::FileTooLarge => {
                 (ErrorKind::LimitExceeded, format!("it is longer than {} MiB", TEXT_BYTES_MAX >> 20))
             }

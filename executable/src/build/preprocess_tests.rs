@@ -52,7 +52,7 @@ fn reads_plain_files_only() {
     assert!(made.success());
     for file in [Path::new("/dev/zero"), &pipe, Path::new("/")] {
         let error = preprocess(file).unwrap_err();
-        assert!(error.to_string().contains("no plain file"), "{error}");
+        assert!(error.to_string().contains("not a regular file"), "{error}");
     }
     std::fs::remove_file(pipe).unwrap();
     let long = " ".repeat(TEXT_BYTES_MAX + 1);

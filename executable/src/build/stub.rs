@@ -46,7 +46,7 @@ pub fn stubs(module: &Module, names: &StubNames) -> Result<Vec<StubFile>> {
     }
     let parts = parts(module);
     if parts.is_empty() {
-        return Err(Error::new(ErrorKind::InvalidSource, "make stub executables", "there is nothing to make")
+        return Err(Error::new(ErrorKind::InvalidSource, "make stub executables", "there is nothing to build")
             .with("file", &names.idl)
             .fix("write a Define or a DefClass"));
     }
@@ -124,9 +124,9 @@ fn check_word(word: &str) -> Result<()> {
     if word.chars().all(plain) && !word.is_empty() {
         return Ok(());
     }
-    let message = format!("\"{}\" cannot stand in a makefile", word.escape_debug());
+    let message = format!("\"{}\" cannot be used in a makefile", word.escape_debug());
     Err(Error::new(ErrorKind::InvalidArgument, "make stub executables", message)
-        .fix("use names of letters, digits, _, -, . and / only"))
+        .fix("use only letters, digits, _, -, . and / in names"))
 }
 
 /// `text` as a makefile has it: a dollar is two, and a line ends where the text does.

@@ -103,8 +103,8 @@ fn nothing_of_a_file_becomes_a_rule_of_its_own() {
     let module = farcall_idl::compile("x.idl", "Module m; Define f(IN int n) { }").unwrap();
     for wrong in ["a b", "a;b", "$(x)", "a\nb", ""] {
         let error = stubs(&module, &StubNames { idl: wrong.into(), ..names() }).unwrap_err();
-        assert!(error.to_string().contains("cannot stand in a makefile"), "{error}");
+        assert!(error.to_string().contains("cannot be used in a makefile"), "{error}");
     }
     let empty = farcall_idl::compile("x.idl", "Module m;").unwrap();
-    assert!(stubs(&empty, &names()).unwrap_err().to_string().contains("there is nothing to make"));
+    assert!(stubs(&empty, &names()).unwrap_err().to_string().contains("there is nothing to build"));
 }

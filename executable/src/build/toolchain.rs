@@ -51,8 +51,9 @@ impl Toolchain {
             "LDFLAGS" | "LDLIBS" | "LIBS" => self.link_options.extend(words::split(value)),
             other => {
                 let message = format!("CompileOptions sets the make variable \"{other}\"");
-                return Err(Error::new(ErrorKind::InvalidSource, "build the module", message)
-                    .fix("set CFLAGS, CPPFLAGS, CXXFLAGS, LDFLAGS or LDLIBS, or give the options alone"));
+                return Err(Error::new(ErrorKind::InvalidSource, "build the module", message).fix(
+                    "set CFLAGS, CPPFLAGS, CXXFLAGS, LDFLAGS or LDLIBS, or write the options without a variable",
+                ));
             }
         }
         Ok(())

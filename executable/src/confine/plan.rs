@@ -41,14 +41,14 @@ impl NotHeld {
     /// What code can do then, for whoever runs the server.
     pub fn consequence(self) -> &'static str {
         match self {
-            NotHeld::Files => "routines can open every file that their user can",
-            NotHeld::Truncation => "routines can truncate files that their user may write to",
-            NotHeld::Devices => "routines can give orders to devices that they can open",
-            NotHeld::Signals => "routines can signal threads of other processes of their user, by their numbers",
+            NotHeld::Files => "routines can open every file that their user can open",
+            NotHeld::Truncation => "routines can truncate files that their user can write",
+            NotHeld::Devices => "routines can control devices that they can open",
+            NotHeld::Signals => "routines can send signals to threads of other processes of their user",
             NotHeld::SystemCalls => {
-                "routines can use the network, reach sockets of other programs and trace their user's processes"
+                "routines can use the network, connect to sockets of other programs, and trace their user's processes"
             }
-            NotHeld::LaunchersSockets => "routines of MPI can reach Unix sockets of other programs of their user",
+            NotHeld::LaunchersSockets => "MPI routines can connect to Unix sockets of other programs of their user",
         }
     }
 
@@ -60,7 +60,7 @@ impl NotHeld {
             NotHeld::Devices => "landlock of Linux 6.10",
             NotHeld::Signals => "landlock of Linux 6.12",
             NotHeld::SystemCalls => "seccomp (CONFIG_SECCOMP_FILTER)",
-            NotHeld::LaunchersSockets => "seccomp of Linux 5.14 whose listener is free (a container may have taken it)",
+            NotHeld::LaunchersSockets => "seccomp of Linux 5.14 with a free listener (a container may use it)",
         }
     }
 }

@@ -54,7 +54,7 @@ impl Handle {
     ///
     /// Runs the library's initialisers: it is code of the administrator's choice, like the routines themselves.
     pub fn open(name: &Path, scope: Scope) -> Result<Handle, String> {
-        let text = CString::new(name.as_os_str().as_bytes()).map_err(|_| "a NUL in the name".to_string())?;
+        let text = CString::new(name.as_os_str().as_bytes()).map_err(|_| "the name contains a NUL".to_string())?;
         // SAFETY: a NUL-terminated name; what initialisers do is theirs.
         let handle = unsafe { libc::dlopen(text.as_ptr(), scope.flags()) };
         NonNull::new(handle).map(Handle).ok_or_else(last_error)

@@ -3,7 +3,7 @@
 /// What to do about `symbol`, which is not among `exported`.
 pub(crate) fn advice(symbol: &str, exported: &[String], no_library: bool) -> String {
     if no_library {
-        return "name the library that has it: `Library \"libfoo.so\";`".into();
+        return "add the library that has it: `Library \"libfoo.so\";`".into();
     }
     let has = |name: &str| exported.iter().any(|candidate| candidate == name);
     let bare = symbol.trim_end_matches('_');
@@ -29,7 +29,7 @@ pub(crate) fn advice(symbol: &str, exported: &[String], no_library: bool) -> Str
     }
     match farcall_idl::nearest(symbol, exported.iter().map(String::as_str)) {
         Some(name) => format!("did you mean \"{name}\"?"),
-        None => "check the spelling with `nm -D`, or name the library that has it in `Library`".into(),
+        None => "check the spelling with `nm -D`, or add the library that has it to `Library`".into(),
     }
 }
 

@@ -189,7 +189,7 @@ impl PendingCall {
     /// Where the next bytes of an argument go.
     pub fn argument_space(&mut self, slot: u16, max: usize) -> Result<Space> {
         let packing = self.receiving.get_mut(&slot);
-        packing.ok_or_else(|| Error::internal("receive an argument", "nobody expects it"))?.space(max)
+        packing.ok_or_else(|| Error::internal("receive an argument", "it is not expected"))?.space(max)
     }
 
     /// They are there.
@@ -203,7 +203,7 @@ impl PendingCall {
             return file.piece(length as usize)?.blocks(length as usize);
         }
         let packing = self.sending.get_mut(&slot);
-        packing.ok_or_else(|| Error::internal("send a result", "nobody wants it"))?.blocks(length as usize)
+        packing.ok_or_else(|| Error::internal("send a result", "it is not requested"))?.blocks(length as usize)
     }
 
     /// The memory of its small values, when nothing of the call is to be sent any more.
@@ -342,7 +342,7 @@ fn check_open(loaded: &LoadedRoutine, open: &Open) -> Result<()> {
         return Err(Error::new(ErrorKind::InterfaceChanged, "run a routine", "the interface changed").retryable());
     }
     if open.arguments.len() != count || wanted != count {
-        return Err(Error::new(ErrorKind::Protocol, "run a routine", "the call has another number of parameters")
+        return Err(Error::new(ErrorKind::Protocol, "run a routine", "the call has the wrong number of parameters")
             .with("interface", count)
             .with("call", open.arguments.len()));
     }
@@ -461,7 +461,7 @@ impl Builder<'_> {
                 Ok(Planned::Ready(Place::File(Some(Content { region, offset, bytes: *bytes as usize }))))
             }
             Argument::Null => Ok(Planned::Ready(Place::None)),
-            _ => Err(Error::new(ErrorKind::Protocol, "run a routine", "a file came as something else")
+            _ => Err(Error::new(ErrorKind::Protocol, "run a routine", "a file arrived as something else")
                 .with("parameter", &parameter.name)),
         }
     }

@@ -54,10 +54,10 @@ fn check(kind: &CallbackType) -> Result<()> {
     match kind.interface.parameters.iter().find(is_file) {
         None => Ok(()),
         Some(parameter) => {
-            Err(Error::new(ErrorKind::InvalidSource, "prepare the routine", "a callback takes no files")
+            Err(Error::new(ErrorKind::InvalidSource, "prepare the routine", "a callback cannot have files")
                 .with("callback", kind.interface.full_name())
                 .with("parameter", &parameter.name)
-                .fix("pass their content as a char array"))
+                .fix("pass the content as a char array"))
         }
     }
 }
@@ -81,7 +81,7 @@ impl Entered for Entry {
                 running.way().session.callback_failed(error);
             });
             if told.is_none() {
-                eprintln!("farcall: {} was called when its call was over", self.kind.interface.full_name());
+                eprintln!("farcall: {} was called after its call had ended", self.kind.interface.full_name());
             }
         }
     }
@@ -89,7 +89,7 @@ impl Entered for Entry {
 
 impl Entry {
     fn call(&self, mut call: Outgoing, arguments: Vec<Argument>) -> Result<()> {
-        let over = || Error::new(ErrorKind::Cancelled, "call back", "the call that it belongs to is over");
+        let over = || Error::new(ErrorKind::Cancelled, "call back", "its call has ended");
         let ticket = running::with(|running| {
             let parent = running.call;
             let way = running.way();
@@ -182,7 +182,7 @@ impl Outgoing {
     /// Where the next bytes of a result go.
     pub fn result_space(&mut self, slot: u16, max: usize) -> Result<Space> {
         let packing = self.receiving.get_mut(&slot);
-        packing.ok_or_else(|| Error::internal("receive a callback's result", "nobody expects it"))?.space(max)
+        packing.ok_or_else(|| Error::internal("receive a callback's result", "it is not expected"))?.space(max)
     }
 
     /// They are there.
@@ -198,7 +198,7 @@ impl Outgoing {
         let kind = self.kind.clone();
         let parameters = &kind.interface.parameters;
         if result.results.len() != parameters.len() {
-            return Err(wrong("it has another number of results"));
+            return Err(wrong("it has the wrong number of results"));
         }
         let bytes = result.results.iter().map(|argument| match argument {
             Argument::Inline(bytes) => Some(bytes.as_slice()),
@@ -242,7 +242,7 @@ impl Outgoing {
                 Ok(())
             }
             (_, Argument::Null | Argument::Absent) => Ok(()),
-            _ => Err(wrong("a result came as something else, or in another length")),
+            _ => Err(wrong("a result has the wrong kind or length")),
         }
     }
 }
@@ -289,7 +289,8 @@ impl Session {
             link.copy_queued()?;
         }
         std::mem::take(&mut self.callback_failures).into_iter().next().map_or(Ok(()), |(_, error)| {
-            let words = format!("its callback failed, and it did not look: {}", error.message());
+            let why = "the callback raised an exception and the routine did not check for it";
+            let words = format!("{why}: {}", error.message());
             Err(error
                 .context()
                 .iter()
@@ -341,7 +342,7 @@ fn argument(
 
 /// An array of the routine's, at its place.
 fn packing(slot: Slot, array: &ArrayLayout) -> Result<Packing> {
-    let bytes = usize::try_from(array.full_bytes).map_err(|_| wrong("an array larger than the address space"))?;
+    let bytes = usize::try_from(array.full_bytes).map_err(|_| wrong("an array is larger than the address space"))?;
     // SAFETY: the routine's interface says that so much lies there; it waits until nobody uses it any more, or
     // `end_callbacks` has seen to that.
     let region: Arc<dyn Region> = Arc::new(unsafe { BorrowedRegion::new(slot.memory, bytes) });

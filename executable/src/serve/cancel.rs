@@ -10,7 +10,7 @@ use super::{ranks, running};
 
 /// Words on the progress are cut here.
 const WORDS_BYTES_MAX: usize = 256;
-/// Progress is told no oftener than this: a routine may say it in its innermost loop, and nobody sees more.
+/// Progress is told no more often than this: a routine may say it in its innermost loop, and nobody sees more.
 const TELL_EVERY: Duration = Duration::from_millis(20);
 
 /// When progress of the call that runs was last told.

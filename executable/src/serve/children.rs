@@ -10,7 +10,7 @@ use crate::confine;
 /// Looks for what a call has left, a millisecond each. What cannot be ended then is with the next call, or with this process.
 const LEFT_LOOKS_MAX: u32 = 100;
 
-/// Time between two looks.
+/// Time between two checks.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// Where the time of a call is limited, what it starts comes to this process, whatever becomes of its parent.

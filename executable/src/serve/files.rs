@@ -117,11 +117,11 @@ impl Writing {
             return Err(Error::new(
                 ErrorKind::LimitExceeded,
                 "take a file",
-                "it is larger than its module may have one",
+                "the file is larger than the limit of its module",
             )
             .with("bytes", bytes)
             .with("limits.file_bytes_max", most)
-            .fix("pass a smaller file, or raise that limit in the server's farcall.toml"));
+            .fix("pass a smaller file, or raise the limit in the server's farcall.toml"));
         }
         Ok(Writing { check })
     }
@@ -278,7 +278,7 @@ fn several(path: &Path, content: Option<&Content>, count: u64) -> Result<Paths> 
 }
 
 fn too_many(count: u64) -> Error {
-    Error::new(ErrorKind::LimitExceeded, "take files", "more files than one parameter may have")
+    Error::new(ErrorKind::LimitExceeded, "take files", "one parameter has too many files")
         .with("files", count)
         .with("limit", FILES_MAX)
 }
@@ -289,7 +289,7 @@ fn new_file(path: &Path) -> Result<File> {
 }
 
 fn c_path(path: &Path) -> Result<CString> {
-    CString::new(path.as_os_str().as_bytes()).map_err(|_| Error::internal("make a file", "its path has a NUL"))
+    CString::new(path.as_os_str().as_bytes()).map_err(|_| Error::internal("make a file", "its path contains a NUL"))
 }
 
 /// What the routine left at a path.
@@ -305,7 +305,7 @@ fn left_at(path: &CStr) -> Result<Option<ContentReader>> {
     };
     let is_file = file.metadata().map_err(|error| Error::system("read a file", error))?.is_file();
     if !is_file {
-        return Err(fact(left_wrong("it is no ordinary file")));
+        return Err(fact(left_wrong("it is not a regular file")));
     }
     ContentReader::of_file(file).map(Some)
 }
@@ -341,17 +341,17 @@ fn make_folder() -> Result<PathBuf> {
 }
 
 fn left_wrong(why: &str) -> Error {
-    let message = format!("the file that it left cannot be read: {why}");
+    let message = format!("the file that the routine wrote cannot be read: {why}");
     Error::new(ErrorKind::RoutineFailed, "run a routine", message)
-        .fix("the routine must leave an ordinary file at the path that it was given")
+        .fix("the routine must leave a regular file at the path that it received")
 }
 
 fn cannot(what: &str, error: &std::io::Error) -> Error {
     let message = format!("the server's host cannot {what} the call's files: {error}");
     let full = matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded);
     let advice = match full {
-        true => "free space in the folder for temporary files there, or set TMPDIR to another one for the server",
-        false => "see that the server's folder for temporary files (TMPDIR) can be written to",
+        true => "free disk space in the server's temporary directory, or set TMPDIR to another one for the server",
+        false => "check that the server's temporary directory (TMPDIR) is writable",
     };
     Error::new(ErrorKind::System, "take a file", message).fix(advice)
 }

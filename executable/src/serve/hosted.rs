@@ -38,7 +38,7 @@ impl Function {
     /// # Errors
     /// `InvalidSource` in the words of the program.
     pub fn load(self, module: &Module) -> Result<()> {
-        let without_nul = |text: &str| CString::new(text).map_err(|_| refused("it has a NUL inside", module));
+        let without_nul = |text: &str| CString::new(text).map_err(|_| refused("it contains a NUL", module));
         let (source, file, _) = module.globals.first().ok_or_else(|| refused("it has none", module))?;
         let (source, file) = (without_nul(source)?, without_nul(file)?);
         // SAFETY: whoever made the function promised that it takes this.
@@ -66,7 +66,8 @@ pub struct Hosted {
 impl Hosted {
     /// Fails for what a parameter's view cannot show.
     pub fn new(function: Function, interface: &Interface) -> Result<Hosted> {
-        let text = |name: &str| CString::new(name).map_err(|_| Error::internal("load a module", "a name with a NUL"));
+        let text =
+            |name: &str| CString::new(name).map_err(|_| Error::internal("load a module", "a name contains a NUL byte"));
         check_interface(interface)?;
         Ok(Hosted { function, name: text(&interface.name)?, names: Names::of(interface)? })
     }
@@ -112,7 +113,7 @@ fn check_parameter(interface: &Interface, parameter: &Parameter) -> Result<()> {
         (_, ElementType::String) if is_array => "an array of strings",
         _ => return Ok(()),
     };
-    Err(Error::new(ErrorKind::InvalidSource, "load a module", format!("a program of its own is not given {what}"))
+    Err(Error::new(ErrorKind::InvalidSource, "load a module", format!("a stub executable cannot receive {what}"))
         .with("routine", interface.full_name())
         .with("parameter", &parameter.name)
         .fix("pass numbers, arrays of numbers, strings and files"))

@@ -17,7 +17,7 @@ use super::children::end_children;
 const LOOKS_MAX: u32 = 200;
 /// The same, where nobody else does it.
 const LOOKS_ALONE_MAX: u32 = 60_000;
-/// Time between two looks whether the server is there, in case that no signal says so.
+/// Time between two checks whether the server is there, in case that no signal says so.
 const LOOK: Duration = Duration::from_secs(10);
 
 /// Returns in a child of this process, which is to become the launcher, with the server's process. This process keeps it, and ends

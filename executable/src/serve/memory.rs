@@ -41,10 +41,10 @@ impl Segments {
                 .with("length", length)
                 .with("needed", needed)
         };
-        let region = self.mapped.get(&segment).ok_or_else(|| wrong("it lies in a segment that was never shared"))?;
+        let region = self.mapped.get(&segment).ok_or_else(|| wrong("it is in a segment that was never shared"))?;
         let region = region.as_ref().map_err(|error| Error::from(Failure::from(error)))?;
         if length < needed {
-            return Err(wrong("its memory is shorter than the array"));
+            return Err(wrong("its memory is smaller than the array"));
         }
         if offset.checked_add(length).is_none_or(|end| end > region.bytes() as u64) {
             return Err(wrong("it reaches beyond its segment"));

@@ -149,11 +149,11 @@ fn first_with_the_others(failures: Vec<(String, Error)>) -> Option<Error> {
 }
 
 fn linked_name(module: &Module, index: usize) -> Result<String> {
-    entry_name(module, index).ok_or_else(|| Error::internal("load a module", "a routine without code"))
+    entry_name(module, index).ok_or_else(|| Error::internal("load a module", "a routine has no code"))
 }
 
 fn needs_compiler(routine: &Routine) -> Error {
-    Error::internal("load a module", "inline code in a module that was not linked")
+    Error::internal("load a module", "the module has inline code and was not linked")
         .with("routine", routine.interface.full_name())
 }
 

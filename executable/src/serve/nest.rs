@@ -73,7 +73,7 @@ fn ask() -> Result<OwnedFd> {
         let (call, way) = (running.call, running.way());
         if !way.session.nests {
             return Err(refused(
-                "this server lets routines call no others (nesting_max in its farcall.toml)".to_owned(),
+                "this server does not let routines call others (nesting_max in its farcall.toml)".to_owned(),
             ));
         }
         if !way.link.stream().passes_descriptors() {
@@ -91,7 +91,7 @@ fn ask() -> Result<OwnedFd> {
     });
     asked.unwrap_or_else(|| {
         Err(refused("no call runs in this process".to_owned())
-            .fix("ask while the routine runs, in the process that runs it"))
+            .fix("request it while the routine runs, in the process that runs it"))
     })
 }
 

@@ -47,7 +47,7 @@ impl Object {
             (false, false) => Some(
                 refused("it is not initialized yet")
                     .with("call first", self.initialize.as_deref().unwrap_or(INITIALIZE))
-                    .fix("call that once, before any other method"),
+                    .fix("call it once, before any other method"),
             ),
             _ => None,
         }

@@ -11,7 +11,7 @@ use rustix::fs::{FileType, fstat};
 /// A reader that is slower than this gets what it gets: calls are more important than the order of their remarks. On a
 /// busy machine a reader waits tens of milliseconds for its turn.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Between two looks, at first and at most.
+/// Between two checks, at first and at most.
 const PAUSES: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(1)];
 
 /// Waits until the spawner has read what lies in the pipe of standard error. Costs one system call where nothing does.

@@ -146,7 +146,7 @@ fn dialled() -> Option<OwnedFd> {
 /// Rank 0 takes its connection, and tells the server which of all those that it was sent is the one.
 fn lead() -> Result<OwnedFd> {
     let connection = dialled().ok_or_else(|| {
-        Error::new(ErrorKind::Unavailable, "connect with the server", "the first rank has no connection to it")
+        Error::new(ErrorKind::Unavailable, "connect with the server", "the first rank has no connection to the server")
             .fix("the first rank must run on the host of the server that started mpirun")
     })?;
     rustix::io::write(&connection, &[LEADS]).map_err(|errno| Error::system("connect with the server", errno.into()))?;

@@ -140,10 +140,10 @@ fn read_text(parameter: &Parameter, text: *const u8) -> Result<Option<Vec<u8>>> 
         return Err(Error::new(
             ErrorKind::LimitExceeded,
             "return a text",
-            "it is longer than a megabyte, or has no end",
+            "it is longer than 1 MB or has no terminating NUL",
         )
         .with("parameter", &parameter.name)
-        .fix("end it with a NUL, or return a char array"));
+        .fix("terminate it with a NUL, or return a char array"));
     }
     // SAFETY: strnlen saw that many bytes.
     Ok(Some(unsafe { std::slice::from_raw_parts(text, length) }.to_vec()))

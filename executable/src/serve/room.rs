@@ -38,8 +38,8 @@ impl WorkingFolder {
         if !matches!(path.try_exists(), Ok(false)) {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::Unavailable, "take a call", "the working folder was removed")
+        Err(Error::new(ErrorKind::Unavailable, "take a call", "the working directory was removed")
             .with("folder", path.display())
-            .fix("keep what cleans temporary files from folders that are locked, as systemd-tmpfiles does"))
+            .fix("configure programs that clean temporary files to skip locked directories, as systemd-tmpfiles does"))
     }
 }

@@ -190,7 +190,7 @@ impl Drop for End {
         // A fork that came this far must not end what its parent uses.
         let given = ended.filter(|ended| ended.process.is_here()).map_or(Vec::new(), |ended| ended.given);
         for socket in &given {
-            // Fails only if the other end is gone.
+            // Fails only if the other end has ended.
             let _ = shutdown(socket, Shutdown::Both);
         }
     }

@@ -17,9 +17,9 @@ pub(super) fn tell(arguments: &[String], module: &[u8]) -> Result<()> {
             std::fs::write(file, text).map_err(|error| Error::system("write the interface", error).with("file", file))
         }
         ["-h" | "--help"] => print(help(&decode_module(module)?).as_bytes()),
-        _ => Err(Error::new(ErrorKind::InvalidArgument, "start a stub executable", "these arguments are not known")
+        _ => Err(Error::new(ErrorKind::InvalidArgument, "start a stub executable", "unknown arguments")
             .with("arguments", words.join(" "))
-            .fix("servers start it without any; --module and -i FILE tell of its interface")),
+            .fix("servers start it without arguments; --module and -i FILE print its interface")),
     }
 }
 

@@ -56,7 +56,7 @@ impl Waiter {
         Ok(Some(Watch { descriptor: Arc::new(descriptor), flags: PollFlags::IN | room }))
     }
 
-    /// What a [`Watch`] woke for is looked at now: the bell may ring anew.
+    /// What a [`Watch`] woke for is looked at now: the bell may ring again.
     pub fn heard(&mut self) {
         if let Some(events) = &self.bell {
             let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };

@@ -7,7 +7,7 @@ use super::Source;
 /// The house's error for a TOML or schema error in `source`.
 pub(super) fn explain(source: &Source, error: &toml::de::Error) -> Error {
     let message = in_words(error.message().lines().collect::<Vec<_>>().join("; "));
-    let explained = Error::new(ErrorKind::InvalidSource, "read the manifest", message.as_str());
+    let explained = Error::new(ErrorKind::InvalidSource, "read the configuration file", message.as_str());
     let explained = match error.span() {
         Some(span) => at(source, span.start, explained),
         None => explained.with("file", &source.file),
@@ -31,9 +31,9 @@ fn in_words(message: String) -> String {
         return "the number is too large".to_string();
     }
     let types = [
-        ("usize", "a whole number, 0 or more"),
-        ("u64", "a whole number, 0 or more"),
-        ("u32", "a whole number from 0 to 4294967295"),
+        ("usize", "an integer of 0 or more"),
+        ("u64", "an integer of 0 or more"),
+        ("u32", "an integer from 0 to 4294967295"),
         ("a boolean", "true or false"),
     ];
     let known =

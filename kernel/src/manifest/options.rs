@@ -80,7 +80,13 @@ impl Options {
 
     /// The same for a key of a table, by the keys that lead to it.
     pub fn wrong_inside(&self, path: &[&str], message: impl Into<String>) -> Error {
-        let error = Error::new(ErrorKind::InvalidSource, "read the manifest", message).with("option", path.join("."));
+        let error = Error::new(
+            ErrorKind::InvalidSource,
+            "read the configuration \
+            file",
+            message,
+        )
+        .with("option", path.join("."));
         match self.find(path) {
             Some((source, offset)) => at(&source, offset, error),
             None => error,
@@ -95,7 +101,7 @@ impl Options {
         let low = limits.iter().find(|(_, value, least)| value < least);
         low.map_or(Ok(()), |(key, value, least)| {
             Err(self
-                .wrong(key, format!("{key} is {value}, which lets nothing work"))
+                .wrong(key, format!("{key} is {value}, which is too small for the server to work"))
                 .fix(format!("set at least {least}")))
         })
     }

@@ -74,9 +74,9 @@ fn overrides_win_and_their_mistakes_carry_their_name() {
 #[test]
 fn wrong_numbers_are_explained_without_rusts_words() {
     for (value, expected) in [
-        ("-1", "expected a whole number, 0 or more (file: f, line: 2, column: 15)"),
-        ("\"many\"", "expected a whole number, 0 or more"),
-        ("1.5", "expected a whole number, 0 or more"),
+        ("-1", "expected an integer of 0 or more (file: f, line: 2, column: 15)"),
+        ("\"many\"", "expected an integer of 0 or more"),
+        ("1.5", "expected an integer of 0 or more"),
         ("99999999999999999999", "the number is too large"),
     ] {
         let message = message(Manifest::parse("f", &format!("[limits]\nplugins_max = {value}\n")));
@@ -129,17 +129,20 @@ fn a_missing_file_is_not_found() {
 fn files_that_are_no_manifest_are_refused_without_reading_on() {
     // Endless, and of size 0 by its metadata.
     let endless = Manifest::load(Path::new("/dev/zero")).unwrap_err();
-    assert_eq!((endless.kind(), endless.message()), (ErrorKind::InvalidSource, "it is no plain file"));
+    assert_eq!((endless.kind(), endless.message()), (ErrorKind::InvalidSource, "it is not a regular file"));
     let path = std::env::temp_dir().join(format!("farcall-long-{}.toml", std::process::id()));
     std::fs::write(&path, " ".repeat(FILE_BYTES_MAX as usize + 1)).unwrap();
     let long = Manifest::load(&path).unwrap_err();
-    assert_eq!((long.kind(), long.message()), (ErrorKind::InvalidSource, "the file is too large for a manifest"));
+    assert_eq!(
+        (long.kind(), long.message()),
+        (ErrorKind::InvalidSource, "the file is too large for a configuration file")
+    );
     std::fs::remove_file(path).unwrap();
     // A program: not text at all.
     let program = Manifest::load(&std::env::current_exe().unwrap()).unwrap_err();
     assert_eq!(program.kind(), ErrorKind::InvalidSource);
     // A folder.
-    assert_eq!(Manifest::load(Path::new("/")).unwrap_err().message(), "it is no plain file");
+    assert_eq!(Manifest::load(Path::new("/")).unwrap_err().message(), "it is not a regular file");
 }
 
 /// Whatever stands in a manifest, it is read or refused in words, and at a place that it has.

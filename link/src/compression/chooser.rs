@@ -31,7 +31,7 @@ const MARGIN: f64 = 3.0;
 const LEFT_MAX: f64 = 0.9;
 /// Bytes of an argument that leave as they are before it is tried again.
 const REST_BYTES: u64 = 4 << 20;
-/// Bytes that leave compressed without the stream being full once after which its rate is measured anew: it must be
+/// Bytes that leave compressed without the stream being full once after which its rate is measured again: it must be
 /// faster than was thought.
 const DOUBT_BYTES: u64 = BUFFERS_BYTES_MAX;
 /// More than the system's buffers hold.

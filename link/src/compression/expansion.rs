@@ -97,7 +97,7 @@ impl Expansion {
                 }
             };
             if count == 0 {
-                return Err(Error::internal("receive an array", "no room was given for bytes that are due"));
+                return Err(Error::internal("receive an array", "no memory was provided for the bytes that arrive"));
             }
             let count = u32::try_from(count).expect("no more than the frame's rest");
             done += count;

@@ -81,7 +81,7 @@ fn damaged_bodies_are_refused_with_the_argument() {
     // No gain: whoever receives it would set aside more than it took.
     let mut longer = vec![0; 4000];
     longer[..8].copy_from_slice(&CompressedHead { bytes: 4000, width: 1 }.encode());
-    assert!(back(&longer).unwrap_err().to_string().contains("no shorter"));
+    assert!(back(&longer).unwrap_err().to_string().contains("not shorter"));
 }
 
 #[test]

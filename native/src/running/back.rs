@@ -38,7 +38,8 @@ struct Back {
 
 impl Back {
     fn new(running: &Running<'_>, index: usize) -> Result<Back> {
-        let kind = CallbackType::of(running.interface, index).ok_or_else(|| wrong("the parameter is no callback"))?;
+        let kind =
+            CallbackType::of(running.interface, index).ok_or_else(|| wrong("the parameter is not a callback"))?;
         let memory = running.slots.get(index).map_or(std::ptr::null_mut(), |slot| slot.memory);
         // SAFETY: such a parameter's slot is the address of a function with the callback's prototype, or NULL.
         let entry = unsafe { EntryPoint::new(memory.cast()) }.ok_or_else(|| wrong("the function is NULL"))?;
@@ -201,7 +202,7 @@ fn check_count(count: usize, kind: &CallbackType) -> Result<()> {
     if count == wanted {
         return Ok(());
     }
-    Err(wrong("another number of parameters").with("given", count).with("declared", wanted))
+    Err(wrong("the number of parameters differs").with("given", count).with("declared", wanted))
 }
 
 fn wrong(message: &'static str) -> Error {

@@ -78,7 +78,7 @@ impl State {
             if wanted > limit {
                 let message = format!("{wanted} would be more than the directory's {key} = {limit}");
                 let error = Error::new(ErrorKind::LimitExceeded, "publish a module", message).with("module", module);
-                return Err(error.fix(format!("raise {key} in the manifest, or withdraw a module")));
+                return Err(error.fix(format!("raise {key} in the configuration file, or withdraw a module")));
             }
         }
         Ok(())

@@ -14,8 +14,8 @@ use crate::state::{ModuleEntry, Seen, State};
 const NAMES_LISTED_MAX: usize = 10;
 
 /// For whom the table of rights keeps from some modules: the same whether the name is in one of them or nowhere.
-const ASK_FOR_RIGHTS: &str = "`farcall ls` lists what you may call; for more, ask the server's admin to add it to the table \
-    access of rpc-server in farcall.toml";
+const ASK_FOR_RIGHTS: &str = "`farcall ls` lists what you may call; to call more, ask the server's administrator to \
+    add it to the table access of rpc-server in farcall.toml";
 
 /// Nearest names an error offers.
 const NEAREST_MAX: usize = 3;
@@ -57,8 +57,9 @@ pub(crate) fn step(state: &mut State, event: Event) -> Vec<Action> {
 fn watch(state: &mut State, number: u64) -> Vec<Action> {
     let limit = state.limits.watches_max;
     if state.watches.len() >= limit {
-        let error = Error::new(ErrorKind::LimitExceeded, "watch the directory", format!("{limit} wait already"));
-        let error = error.fix("try again later, or raise watches_max in the manifest").retryable();
+        let error =
+            Error::new(ErrorKind::LimitExceeded, "watch the directory", format!("{limit} watches are already waiting"));
+        let error = error.fix("try again later, or raise watches_max in the configuration file").retryable();
         return vec![Action::Answer { number, answer: Err(error) }];
     }
     state.watches.push(number);
@@ -87,7 +88,7 @@ fn publish(state: &mut State, publication: Publication) -> Result<Arc<PublishedM
     state.check_room(&name, publication.all_routines().count())?;
     check_unique(publication.all_routines()).map_err(refused)?;
     let (modules, routines) = publish_parts(state, &name, publication.parts);
-    let module = modules.into_iter().next().ok_or_else(|| Error::internal("publish a module", "it has no part"))?;
+    let module = modules.into_iter().next().ok_or_else(|| Error::internal("publish a module", "it has no parts"))?;
     let by_name = routines.iter().flat_map(names_with_routine).collect();
     state.insert(ModuleEntry { module: module.clone(), routines, by_name });
     state.revision += 1;
@@ -135,8 +136,8 @@ enum MayBeEmpty {
 fn check_name(what: &str, name: &str, empty: MayBeEmpty) -> Result<()> {
     let bad = |c: char| c == '/' || is_obeyed(c) || c.is_whitespace();
     if name.len() > 256 || name.contains(bad) || (name.is_empty() && empty == MayBeEmpty::No) {
-        let message = format!("\"{}\" is no name for a {what}", shown(name));
-        let fix = "use 1 to 256 bytes without slash, space, control and invisible characters";
+        let message = format!("\"{}\" is not a valid {what} name", shown(name));
+        let fix = "use 1 to 256 bytes without slashes, spaces, control characters and invisible characters";
         return Err(Error::new(ErrorKind::InvalidArgument, "publish a module", message).fix(fix));
     }
     Ok(())
@@ -149,7 +150,7 @@ fn check_routine(state: &State, module: &str, data: &RoutineData) -> Result<()> 
         check_name("routine", name, MayBeEmpty::No)?;
     }
     if interface.module != module {
-        let message = format!("routine {} says that it belongs to module \"{}\"", interface.name, interface.module);
+        let message = format!("routine {} belongs to module \"{}\"", interface.name, interface.module);
         return refused(ErrorKind::InvalidArgument, message);
     }
     let limits = &state.limits;
@@ -170,7 +171,7 @@ fn check_unique<'a>(routines: impl Iterator<Item = &'a RoutineData>) -> Result<(
         let interface = &data.routine.interface;
         for name in std::iter::once(&interface.name).chain(&interface.aliases) {
             if let Some(first) = owners.insert(name, &interface.name) {
-                let message = format!("\"{name}\" names two routines: {first} and {}", interface.name);
+                let message = format!("\"{name}\" is the name of two routines: {first} and {}", interface.name);
                 let error = Error::new(ErrorKind::InvalidArgument, "publish a module", message);
                 return Err(error.fix("rename one of them, or drop the alias"));
             }
@@ -247,7 +248,7 @@ fn class_instead(seen: Seen<'_>, name: &str) -> Option<Error> {
     };
     let first = seen.methods(module, class).first()?.routine.interface.full_name();
     let full = if module.is_empty() { class.to_string() } else { format!("{module}/{class}") };
-    let message = format!("\"{}\" is a class, and no routine", shown(name));
+    let message = format!("\"{}\" is a class, not a routine", shown(name));
     let fix = format!("hold an object of {full}, and call methods such as {first} on that");
     Some(Error::new(ErrorKind::NotFound, "find a routine", message).with("class", full).fix(fix))
 }
@@ -263,11 +264,11 @@ fn unknown(seen: Seen<'_>, name: &str) -> Error {
         Some((module, bare)) => near_full_names(seen, module, bare),
     };
     if seen.bare_names().next().is_none() {
-        let nothing = if seen.is_whole() { "this server has nothing published yet" } else { ASK_FOR_RIGHTS };
+        let nothing = if seen.is_whole() { "this server has not published anything yet" } else { ASK_FOR_RIGHTS };
         return error.fix(nothing);
     }
     if let Some(routine) = seen.names_in(name).next().filter(|_| !name.is_empty()) {
-        return error.fix(format!("it is a module: name a routine of it, such as {}/{routine}", shown(name)));
+        return error.fix(format!("it is a module: name one of its routines, such as {}/{routine}", shown(name)));
     }
     if near.is_empty()
         && let [module] = nearest(name, seen.module_names().filter(|module| !module.is_empty()), 1).as_slice()
@@ -299,7 +300,7 @@ fn near_full_names(seen: Seen<'_>, module: &str, bare: &str) -> Vec<String> {
 
 fn advise(error: Error, near: &[&str]) -> Error {
     match near {
-        [] => error.fix("`farcall ls` lists what there is"),
+        [] => error.fix("`farcall ls` lists all names"),
         _ => error.fix(format!("did you mean {}?", near.join(" or "))),
     }
 }

@@ -40,10 +40,10 @@ fn authorities(path: &str) -> std::result::Result<Vec<Certificate<'static>>, Str
         match item {
             Ok(PemItem::Certificate(certificate)) => found.push(certificate),
             Ok(_) => {}
-            Err(error) => return Err(format!("{path} is no file of certificates: {error}")),
+            Err(error) => return Err(format!("{path} is not a certificate file: {error}")),
         }
     }
-    if found.is_empty() { Err(format!("{path} holds no certificate")) } else { Ok(found) }
+    if found.is_empty() { Err(format!("{path} has no certificate")) } else { Ok(found) }
 }
 
 /// What the fetching threads share.
@@ -84,14 +84,14 @@ impl World {
             rustix::io::Errno::XDEV => Error::new(
                 ErrorKind::PermissionDenied,
                 "fetch an array",
-                "a symbolic link leads out of the folder that the server fetches from",
+                "a symbolic link leads out of the directory that the server may fetch from",
             ),
             error => system(error),
         })?;
         let file = File::from(file);
         let about = file.metadata().map_err(unreadable)?;
         if !about.is_file() {
-            return Err(Error::new(ErrorKind::InvalidArgument, "fetch an array", "it is no ordinary file"));
+            return Err(Error::new(ErrorKind::InvalidArgument, "fetch an array", "it is not a regular file"));
         }
         self.bounded(job, &mut &file, Some(about.len()), &unreadable)
     }
@@ -130,7 +130,7 @@ impl World {
         failed: &dyn Fn(std::io::Error) -> Error,
     ) -> Result<Data> {
         let too_long = || {
-            Error::new(ErrorKind::LimitExceeded, "fetch an array", "its file is longer than the server fetches")
+            Error::new(ErrorKind::LimitExceeded, "fetch an array", "the file is larger than the server may fetch")
                 .with("bytes_max", self.bytes_max)
                 .fix("raise bytes_max of the fetcher in farcall.toml")
         };
@@ -152,7 +152,7 @@ impl World {
     /// A page that does not come.
     fn unreachable(&self, error: &ureq::Error) -> Error {
         if matches!(error, ureq::Error::Timeout(_)) {
-            return Error::new(ErrorKind::TimedOut, "fetch an array", "its source takes longer than the server waits")
+            return Error::new(ErrorKind::TimedOut, "fetch an array", "the source did not answer in time")
                 .with("timeout_ms", self.timeout_ms)
                 .fix("raise timeout_ms of the fetcher in farcall.toml");
         }
@@ -176,7 +176,7 @@ fn answered(status: u16) -> Error {
         401 | 403 => ErrorKind::PermissionDenied,
         _ => ErrorKind::Unreachable,
     };
-    Error::new(kind, "fetch an array", format!("its server answers with status {status}"))
+    Error::new(kind, "fetch an array", format!("its server answered with status {status}"))
 }
 
 /// The array in the type, shape and order that the routine takes, in memory of its own.
@@ -200,10 +200,10 @@ fn check_shape(found: &[u64], wanted: &[u64]) -> Result<()> {
     if core(found) == core(wanted) {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::InvalidArgument, "fetch an array", "it has another shape than the call gives it")
+    Err(Error::new(ErrorKind::InvalidArgument, "fetch an array", "its shape differs from the shape in the call")
         .with("shape", format!("{found:?}"))
         .with("wanted", format!("{wanted:?}"))
-        .fix("give the sizes that the array has"))
+        .fix("pass the sizes of the array"))
 }
 
 /// The elements with the wanted index varying fastest.

@@ -57,17 +57,17 @@ impl Location {
             "https" => Location::remote(Scheme::Https, 443, rest),
             "http" => Location::remote(Scheme::Http, 80, rest),
             "file" => Location::file(rest),
-            _ => Err("its scheme is none of https, http and file".to_owned()),
+            _ => Err("its scheme must be https, http or file".to_owned()),
         }
     }
 
     fn remote(scheme: Scheme, port: u16, rest: &str) -> std::result::Result<Location, String> {
-        let rest = rest.strip_prefix("//").ok_or("\"//\" is missing behind its scheme")?;
+        let rest = rest.strip_prefix("//").ok_or("\"//\" is missing after its scheme")?;
         let rest = rest.split('#').next().unwrap_or_default();
         let end = rest.find(['/', '?']).unwrap_or(rest.len());
         let (authority, rest) = rest.split_at(end);
         if authority.contains('@') {
-            return Err("it holds a user's name or a password".to_owned());
+            return Err("it contains a user name or a password".to_owned());
         }
         let (host, port) = host_and_port(authority, port)?;
         let (path, query) = match rest.split_once('?') {
@@ -82,7 +82,7 @@ impl Location {
     fn file(rest: &str) -> std::result::Result<Location, String> {
         let path = rest.strip_prefix("//localhost").or_else(|| rest.strip_prefix("//")).unwrap_or(rest);
         if !path.starts_with('/') {
-            return Err("a file's URL has its absolute path: file:/folder/name.npy".to_owned());
+            return Err("the URL of a file needs an absolute path: file:/folder/name.npy".to_owned());
         }
         check_path(path)?;
         let path = decoded(path)?;
@@ -128,7 +128,7 @@ fn host_and_port(authority: &str, port: u16) -> std::result::Result<(&str, u16),
         None => (authority, port),
         Some(at) => {
             let text = &authority[at + 1..];
-            (&authority[..at], text.parse().map_err(|_| format!("its port \"{text}\" is no number to 65535"))?)
+            (&authority[..at], text.parse().map_err(|_| format!("its port \"{text}\" is not a number up to 65535"))?)
         }
     };
     if host.is_empty() {
@@ -162,7 +162,7 @@ fn decoded(text: &str) -> std::result::Result<String, String> {
             (byte, _) => (bytes.push(byte), rest = tail),
         };
     }
-    String::from_utf8(bytes).map_err(|_| "its %XX make no text".to_owned())
+    String::from_utf8(bytes).map_err(|_| "its %XX codes are not UTF-8".to_owned())
 }
 
 /// A place that the manifest allows, and whom.
@@ -187,7 +187,7 @@ impl Rules {
                 return Err("an entry with an empty `from` or `who` allows nothing".to_owned());
             }
             for from in &entry.from {
-                let place = Location::parse(from).map_err(|error| format!("\"{from}\" is no URL: {error}"))?;
+                let place = Location::parse(from).map_err(|error| format!("\"{from}\" is not a URL: {error}"))?;
                 if place.query.is_some() {
                     return Err(format!("\"{from}\" has a query; name the folder"));
                 }
@@ -219,11 +219,11 @@ impl Rules {
             .iter()
             .find(|rule| location.is_below(&rule.place) && rule.who.iter().any(|who| who == "*" || who == principal));
         rule.map(|rule| &rule.place).ok_or_else(|| {
-            let message = "the server does not fetch from there for this user";
+            let message = "this user may not fetch arrays from that address";
             Error::new(ErrorKind::PermissionDenied, "fetch an array", message)
                 .with("url", location)
                 .with("user", principal)
-                .fix("send the array itself, or ask the server's admin for an entry in `allow` of the fetcher")
+                .fix("send the array itself, or ask the server's administrator for an entry in `allow` of the fetcher")
         })
     }
 }

@@ -48,7 +48,7 @@ fn admit(state: &mut State, job: Job) -> Option<Action> {
         return Some(Action::Fetch(job));
     }
     if state.waiting.len() >= state.limits.waiting_max {
-        let error = Error::new(ErrorKind::LimitExceeded, "fetch an array", "too many arrays wait to be fetched")
+        let error = Error::new(ErrorKind::LimitExceeded, "fetch an array", "too many arrays are waiting to be fetched")
             .with("waiting_max", state.limits.waiting_max)
             .fix("try again later, or raise waiting_max of the fetcher in farcall.toml")
             .retryable();

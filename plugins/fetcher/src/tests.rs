@@ -165,7 +165,7 @@ fn sources_are_for_those_who_are_named() {
     assert_eq!(rules.locate("https://data.org/a.npy", "bert").unwrap_err().kind(), ErrorKind::PermissionDenied);
     assert!(rules.locate("https://open.org/a.npy", "bert").is_ok());
     assert_eq!(rules.locate("https://other.org/a.npy", "anna").unwrap_err().kind(), ErrorKind::PermissionDenied);
-    assert!(Rules::new(&limits(&[("data.org", "*")]).allow).unwrap_err().contains("no URL"));
+    assert!(Rules::new(&limits(&[("data.org", "*")]).allow).unwrap_err().contains("is not a URL"));
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn pages_that_lead_astray_fail_or_are_too_long() {
         (vec![b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_vec()], ErrorKind::NotFound),
         (vec![b"HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n".to_vec()], ErrorKind::Unreachable),
         (vec![b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n".to_vec()], ErrorKind::LimitExceeded),
-        // What is no array is not read to its end.
+        // What is not an array is not read to its end.
         (vec![endless_page(b"<html>")], ErrorKind::InvalidArgument),
         (vec![endless_page(&npy_of(&matrix()))], ErrorKind::InvalidArgument),
         (vec![page(&npy_of(&matrix()))[..120].to_vec()], ErrorKind::Unreachable),
@@ -287,7 +287,7 @@ fn another_shape_than_is_wanted_is_found_before_the_numbers_are_read() {
         file.write_all(&header).unwrap();
     });
     let error = fetch(&[(&folder.open(), "*")], wanted(&url, &[2, 3], ElementType::Float64, Order::Row)).unwrap_err();
-    assert!(error.to_string().contains("another shape") && error.to_string().contains("[7, 99]"), "{error}");
+    assert!(error.to_string().contains("its shape differs") && error.to_string().contains("[7, 99]"), "{error}");
 }
 
 #[test]

@@ -49,13 +49,13 @@ fn address(limits: &Limits) -> std::result::Result<Option<SocketAddr>, String> {
     let address: SocketAddr = limits
         .listen
         .parse()
-        .map_err(|_| format!("\"{}\" is no address and port, such as \"127.0.0.1:9464\"", limits.listen))?;
+        .map_err(|_| format!("\"{}\" is not an address and port such as \"127.0.0.1:9464\"", limits.listen))?;
     if address.ip().is_loopback() || limits.beyond_loopback {
         return Ok(Some(address));
     }
     Err(format!(
-        "other hosts reach {address}, and whoever asks learns the names of users and routines: listen on 127.0.0.1, or \
-         set beyond_loopback = true"
+        "other hosts can reach {address} and read the names of users and routines: listen on 127.0.0.1, or set \
+        beyond_loopback = true"
     ))
 }
 
@@ -92,7 +92,7 @@ fn listen(address: SocketAddr) -> Result<TcpListener> {
     listening.map_err(|error| {
         Error::system("listen for metrics", error)
             .with("listen", address)
-            .fix("name another address and port as listen of the plugin metrics in farcall.toml")
+            .fix("set another address and port in listen of the plugin metrics in farcall.toml")
     })
 }
 

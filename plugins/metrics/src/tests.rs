@@ -135,7 +135,7 @@ fn addresses_beyond_loopback_must_be_meant() {
     assert!(of("127.0.0.1:0", false).unwrap().is_some() && of("[::1]:9464", false).unwrap().is_some());
     assert!(of("0.0.0.0:9464", false).unwrap_err().contains("beyond_loopback = true"));
     assert!(of("0.0.0.0:9464", true).unwrap().is_some());
-    assert!(of("localhost", false).unwrap_err().contains("no address and port"));
+    assert!(of("localhost", false).unwrap_err().contains("not an address and port"));
 }
 
 #[test]

@@ -20,8 +20,8 @@ pub fn metrics(status: &Status, process: &Process) -> String {
     let version = status.product.strip_prefix("farcall ").unwrap_or(&status.product);
     page.one("farcall_info", "gauge", "The server's version.", &[("version", version)], 1);
     page.one("farcall_up_seconds", "gauge", "Time since the start.", &[], Seconds(status.up_ns));
-    page.one("farcall_draining", "gauge", "1 when no new call is taken.", &[], u8::from(status.draining));
-    page.one("farcall_calls_open", "gauge", "Calls that came and are not over.", &[], status.calls_open);
+    page.one("farcall_draining", "gauge", "1 if the server accepts no new calls.", &[], u8::from(status.draining));
+    page.one("farcall_calls_open", "gauge", "Calls that arrived and have not finished.", &[], status.calls_open);
     calls(&mut page, &status.uses);
     durations(&mut page, &status.uses);
     modules(&mut page, status);
@@ -94,8 +94,8 @@ fn modules(page: &mut Page, status: &Status) {
     for module in &status.modules {
         page.line("farcall_calls_waiting", &[("module", &module.module)], module.waiting);
     }
-    page.one("farcall_objects", "gauge", "Executables that are held for clients.", &[], status.objects_held);
-    page.head("farcall_executables", "gauge", "Executables that live, but for those that are held.");
+    page.one("farcall_objects", "gauge", "Executables that clients hold as objects.", &[], status.objects_held);
+    page.head("farcall_executables", "gauge", "Live executables, without those of objects.");
     for module in &status.modules {
         let states =
             [("starting", module.starting), ("idle", module.idle), ("busy", module.busy), ("ending", module.ending)];
@@ -109,9 +109,9 @@ fn sums(page: &mut Page, totals: &Totals) {
     page.one("farcall_connections", "gauge", "Clients that are connected.", &[], totals.clients);
     let counts = [
         ("farcall_connections_total", "Clients that ever connected.", totals.connected),
-        ("farcall_connections_refused_total", "Of them, those that had to go.", totals.refused),
+        ("farcall_connections_refused_total", "Clients that were refused or disconnected.", totals.refused),
         ("farcall_executables_started_total", "Executables that were started.", totals.started),
-        ("farcall_executables_stopped_total", "Executables that the server ended.", totals.stopped),
+        ("farcall_executables_stopped_total", "Executables that the server stopped.", totals.stopped),
         ("farcall_executables_crashed_total", "Executables that ended by themselves.", totals.crashed),
     ];
     for (name, help, count) in counts {

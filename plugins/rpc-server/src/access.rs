@@ -86,9 +86,9 @@ pub fn check_name(name: &str) -> Result<()> {
     if !uid && ![ALL, "token", "inherited", STARTED_HERE, ""].contains(&name.trim()) {
         return Ok(());
     }
-    let message = format!("the certificate's name is \"{name}\", which stands for another kind of user");
+    let message = format!("the certificate's name is \"{name}\", which is reserved for another kind of user");
     Err(Error::new(ErrorKind::PermissionDenied, "accept a connection", message)
-        .fix("have a certificate made with a name of a person or a machine"))
+        .fix("get a certificate with the name of a person or a machine"))
 }
 
 /// Refuses a table that cannot mean anything.
@@ -99,20 +99,20 @@ pub fn check(table: &[Entry]) -> std::result::Result<(), String> {
     for (index, entry) in table.iter().enumerate() {
         let which = format!("entry {} of access", index + 1);
         if entry.who.is_empty() || entry.who.iter().any(String::is_empty) {
-            return Err(format!("{which} names nobody in who"));
+            return Err(format!("{which} names no user in who"));
         }
         if let Some(who) = entry.who.iter().find(|who| !can_be_principal(who)) {
             let who = who.escape_debug();
             return Err(format!(
-                "{which} names \"{who}\" in who, which nobody can be: write a name as it stands in a certificate (without \
-                 blanks), \"*\" for all of these, \"uid 1000\", or \"token\""
+                "{which} names \"{who}\" in who, which is not a user name: write a name as in a certificate (without \
+                blanks), \"*\" for all of these, \"uid 1000\", or \"token\""
             ));
         }
         if let Some(module) = entry.call.iter().find(|module| !can_be_module(module)) {
             let module = module.escape_debug();
             return Err(format!(
-                "{which} names \"{module}\" in call, which no module can be called: write a module's name (not a \
-                 routine's, and without blanks), or \"*\" for all"
+                "{which} names \"{module}\" in call, which is not a module name: write the name of a module (not of a \
+                routine, and without blanks), or \"*\" for all"
             ));
         }
     }
@@ -239,10 +239,10 @@ impl Rights {
         let principal = &self.principal;
         let message = format!("\"{principal}\" may not {what}");
         let fix = format!(
-            "ask the server's admin to add to the table access of rpc-server in farcall.toml: {{ who = [\"{principal}\"], \
-             {entry} }}"
+            "ask the server's administrator to add to the table access of rpc-server in \
+            farcall.toml: {{ who = [\"{principal}\"], {entry} }}"
         );
-        Error::new(ErrorKind::PermissionDenied, "look at the table of rights", message).fix(fix)
+        Error::new(ErrorKind::PermissionDenied, "check the table of rights", message).fix(fix)
     }
 }
 
@@ -338,7 +338,7 @@ mod tests {
             crate::Options::read(&options).unwrap_err().to_string()
         };
         let error = read("calls_max = 9\naccess = [{ who = [], call = [\"a\"] }]");
-        assert!(error.contains("entry 1 of access names nobody") && error.contains("line: 2"), "{error}");
+        assert!(error.contains("entry 1 of access names no user") && error.contains("line: 2"), "{error}");
         for who in ["uid x", "uid 01", "uid", "uid 4294967296", "b ert", " anna", "an*", "inherited", "token "] {
             let error = read(&format!("\naccess = [{{ who = [\"anna\", \"{who}\"] }}]"));
             assert!(error.contains(&format!("\"{who}\"")) && error.contains("line: 2"), "{error}");
@@ -346,7 +346,7 @@ mod tests {
         }
         for call in ["", "lapack/dgesv", "la pack", "lap*"] {
             let error = read(&format!("access = [{{ who = [\"a\"], call = [\"{call}\"] }}]"));
-            assert!(error.contains("no module can be called") && error.contains("line: 1"), "{error}");
+            assert!(error.contains("not a module name") && error.contains("line: 1"), "{error}");
         }
         assert_eq!(
             table("access = [{ who = [\"anna@x.org\", \"uid 0\", \"*\", \"token\"], call = [\"*\"] }]").len(),

@@ -47,14 +47,14 @@ use world::{Sending, Taking, World};
 const RECEIVE_BUDGET: usize = 8 << 20;
 /// Time after which a busy spawner or directory is asked again.
 const RETRY_AFTER: Duration = Duration::from_millis(20);
-/// Time after which what was received is acted upon, though other connections have something, too: when hundreds of results come
+/// Time after which what was received is handled, though other connections have something, too: when hundreds of results come
 /// at once, the first ones' clients are not to wait for the last one.
 const SETTLE_AFTER: Duration = Duration::from_micros(500);
 /// Time without an event after which memory is prepared for results: whoever shares the cores has more urgent work before.
 const QUIET_AFTER: Duration = Duration::from_millis(5);
 /// Connections accepted in one turn.
 const ACCEPT_BUDGET: usize = 64;
-/// Time that listeners rest when connections cannot be accepted, for want of descriptors or memory.
+/// Time that listeners rest when connections cannot be accepted, for lack of descriptors or memory.
 const ACCEPT_REST: Duration = Duration::from_millis(100);
 /// Marks of what became ready; connections' are their ids, which begin above.
 const INBOX: u64 = 0;
@@ -347,7 +347,8 @@ impl Driver {
         Some(connection)
     }
 
-    /// Something came, or left, or the other end is gone. Of one that is gone nothing is waited for that is not read now: its
+    /// Something came, or left, or the other end has ended. Of one that is gone nothing is waited for that is not read
+    /// now: its
     /// socket would tell of it again and again.
     fn ready(&mut self, connection: ConnectionId, flags: epoll::EventFlags) {
         let is_gone = flags.intersects(epoll::EventFlags::HUP | epoll::EventFlags::ERR);

@@ -240,7 +240,7 @@ pub struct Pool {
     pub alive: usize,
     /// Those that will be free without a call having to end.
     pub coming: usize,
-    /// Whether one more could not be started for want of something: those that live serve all until one of them ends.
+    /// Whether one more could not be started for lack of something: those that live serve all until one of them ends.
     pub is_short: bool,
     /// Executables that were killed before they took a call, since one took one.
     pub killed_at_start: u32,
@@ -250,7 +250,7 @@ pub struct Pool {
     pub waiting: WaitingLine,
 }
 
-/// What a client wants to be told of a call while it is under way.
+/// What a client wants to be told of a call while it is running.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wants {
     /// Its place in the queue, and that it began.
@@ -297,7 +297,7 @@ pub struct Call {
     pub unwanted: Option<Error>,
     /// How often it came back from an executable: unbegun, or to be run again.
     pub returns: u32,
-    /// What its client wants to be told while it is under way.
+    /// What its client wants to be told while it is running.
     pub wants: Wants,
     /// Bytes of its output that its client was not told since he was told some.
     pub output_lost: u64,

@@ -71,7 +71,7 @@ pub trait Surroundings {
     /// Maps memory that a client shared, for the bytes of a call that go to an executable which shares none: its name.
     ///
     /// # Errors
-    /// `Internal` when the memory is gone, `LimitExceeded` or `System` where there is no room for it.
+    /// `Internal` when the memory has been released, `LimitExceeded` or `System` where there is no room for it.
     fn map(&mut self, client: ConnectionId, segment: u32, bytes: u64) -> Result<MemoryId>;
 
     /// Bytes are to come to this part of memory that a client shared, not at once perhaps: there may be time to prepare it.
@@ -81,7 +81,7 @@ pub trait Surroundings {
     /// their client take the memory back, before an executable that works for long reads of it.
     ///
     /// # Errors
-    /// `Internal` when the memory is gone.
+    /// `Internal` when the memory has been released.
     fn announce(&mut self, executable: ConnectionId, segment: u32, source: MemorySource) -> Result<()>;
 
     /// An executable that is held to its memory will be told of this: pages that are not there yet are made now, so that they
@@ -278,8 +278,8 @@ impl Server {
 
     fn greeted(&mut self, surroundings: &mut dyn Surroundings, connection: ConnectionId, hello: &Hello) -> Result<()> {
         if hello.byte_order != ByteOrder::NATIVE {
-            return Err(Error::new(ErrorKind::Version, "greet the peer", "it has the other byte order")
-                .fix("this version of Farcall joins machines of one byte order only"));
+            return Err(Error::new(ErrorKind::Version, "connect", "it has a different byte order")
+                .fix("this version of Farcall connects only machines with the same byte order"));
         }
         let Some(peer) = self.state.peers.get_mut(&connection) else { return Ok(()) };
         let executable = match peer.kind {
@@ -404,7 +404,7 @@ impl Server {
             return;
         }
         self.state.set_patience(connection, Some(now + self.state.limits.greeting_max));
-        let error = Error::new(ErrorKind::TimedOut, "greet the peer", "it did not say Hello in time");
+        let error = Error::new(ErrorKind::TimedOut, "connect", "it did not send its Hello in time");
         self.broken(connection, &error);
     }
 
@@ -416,7 +416,7 @@ impl Server {
         source: MemorySource,
         bytes: u64,
     ) -> Result<u32> {
-        let gone = || Error::internal("share memory", "the executable is gone");
+        let gone = || Error::internal("share memory", "the executable has ended");
         let record = self.state.executables.get_mut(&executable).ok_or_else(gone)?;
         if let Some((_, segment)) = record.shared.iter().find(|(known, _)| *known == source) {
             return Ok(*segment);

@@ -139,9 +139,11 @@ impl Transfers {
     /// A place's elements, one after the other.
     ///
     /// # Errors
-    /// `Internal` when the memory is gone.
+    /// `Internal` when the memory has been released.
     pub fn packing_of(&self, place: &SlotMemory) -> Result<Packing> {
-        let region = self.region(place.memory).ok_or_else(|| Error::internal("move an array", "its memory is gone"))?;
+        let region = self
+            .region(place.memory)
+            .ok_or_else(|| Error::internal("move an array", "its memory has been released"))?;
         Packing::new(region, place.base as usize, &place.array)
     }
 
@@ -149,12 +151,12 @@ impl Transfers {
         let key = (connection, place.channel, place.side, place.slot);
         if place.offset == 0 {
             // The first bytes of an argument: whatever an earlier call left under this number is over.
-            let memory = memory.ok_or_else(|| Error::internal("move an array", "its call is gone"))?;
+            let memory = memory.ok_or_else(|| Error::internal("move an array", "its call has ended"))?;
             let packing = self.packing_of(&memory)?;
             self.packings.insert(key, (memory.memory, packing));
         }
         let found = self.packings.get_mut(&key).map(|(_, packing)| packing);
-        found.ok_or_else(|| Error::internal("move an array", "its begin was never seen"))
+        found.ok_or_else(|| Error::internal("move an array", "its start was never seen"))
     }
 
     /// Where the bytes at `place` go, at most `max`; `None` to throw them away, because their call is over or has no

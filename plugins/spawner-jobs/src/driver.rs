@@ -204,7 +204,7 @@ impl Driver {
                 let Start { executable, module, image, started, exited } = *start;
                 if self.reports.contains_key(&executable) {
                     exited.withdraw();
-                    return started.answer(Err(Error::internal("start an executable", "it is there already")));
+                    return started.answer(Err(Error::internal("start an executable", "it already exists")));
                 }
                 let (listening, hushing) = Default::default();
                 let reports = Reports { started: Some(started), exited, listener: None, listening, hushing };

@@ -30,10 +30,10 @@ fn options_text_says_the_defaults() {
         ("default = \"pbs\"", "there is no launcher \"pbs\""),
         ("modules.heat = \"slurn\"", "there is no launcher \"slurn\""),
         ("launchers.pbs = {}", "it is missing: the launcher's program"),
-        ("launchers.slurm.queue = \"a\\nb\"", "it has a line's end inside"),
+        ("launchers.slurm.queue = \"a\\nb\"", "it contains a line end"),
         ("launchers.slurm.environment = { \"A=B\" = \"C\" }", "write { NAME"),
-        ("launchers.\"my slurm\" = { command = [\"x\"] }", "a launcher's name has letters"),
-        ("launchers.ssh.host = \"two words\"", "no name of a host"),
+        ("launchers.\"my slurm\" = { command = [\"x\"] }", "a launcher's name may have only letters"),
+        ("launchers.ssh.host = \"two words\"", "not a host name"),
         ("launchers.slurm.minute = 5", "minutes"),
         ("launchers.slurm = 3", "expected a table, such as { queue = \"short\", minutes = 30 }"),
     ];

@@ -71,7 +71,7 @@ pub(crate) fn create(number: u64, job: &Job, settings: &LauncherSettings, files:
 /// What cannot be said in a line, by its key.
 pub(crate) fn check(name: &str, settings: &LauncherSettings) -> Result<(), (&'static str, String)> {
     if settings.host.contains(char::is_whitespace) || settings.host.starts_with('-') {
-        return Err(("host", "it is no name of a host".to_owned()));
+        return Err(("host", "it is not a host name".to_owned()));
     }
     let texts = [("queue", &settings.queue), ("project", &settings.project), ("program", &settings.program)];
     let options = settings.options.iter().map(|option| ("options", option));
@@ -79,7 +79,7 @@ pub(crate) fn check(name: &str, settings: &LauncherSettings) -> Result<(), (&'st
     let names = settings.environment.keys().map(|name| ("environment", name));
     for (key, text) in texts.into_iter().chain(options).chain(values).chain(names) {
         if text.contains(['\n', '\r', '\0']) || text.len() > VALUE_BYTES_MAX {
-            return Err((key, format!("it has a line's end inside, or more than {VALUE_BYTES_MAX} bytes")));
+            return Err((key, format!("it contains a line end, or is longer than {VALUE_BYTES_MAX} bytes")));
         }
     }
     if settings.environment.keys().any(|name| name.is_empty() || name.contains('=')) {
@@ -87,7 +87,7 @@ pub(crate) fn check(name: &str, settings: &LauncherSettings) -> Result<(), (&'st
     }
     let usable = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     if name.is_empty() || !name.chars().all(usable) {
-        return Err(("command", "a launcher's name has letters, digits and . _ - only".to_owned()));
+        return Err(("command", "a launcher's name may have only letters, digits and . _ -".to_owned()));
     }
     if !crate::state::SHIPPED.contains(&name) && settings.command.first().is_none_or(String::is_empty) {
         return Err(("command", "it is missing: the launcher's program and its arguments".to_owned()));

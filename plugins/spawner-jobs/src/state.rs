@@ -366,11 +366,11 @@ impl State {
         let seconds = absent.as_secs();
         let advice = match self.settings.dial(&job.kind.launcher) {
             Dial::Tls => {
-                "; if its host cannot reach this one, say another reached_at of the launcher, or dial = \"stdio\""
+                "; if its host cannot reach this one, set another reached_at for the launcher, or dial = \"stdio\""
             }
             Dial::Unix | Dial::Stdio => "",
         };
-        format!("{}; its program has not come back for {seconds} s{advice}", job.text)
+        format!("{}; its program has been silent for {seconds} s{advice}", job.text)
     }
 
     /// What people see.

@@ -148,7 +148,7 @@ impl Turn<'_> {
             return Err(refused(ErrorKind::ShuttingDown, "the node is stopping".to_owned()));
         }
         if self.state.executables.contains_key(&executable) {
-            return Err(refused(ErrorKind::Internal, format!("executable {executable} is there already")));
+            return Err(refused(ErrorKind::Internal, format!("executable {executable} already exists")));
         }
         if self.state.settings.launcher(launcher).is_none() {
             return Err(no_launcher(&self.state.settings, launcher));
@@ -175,7 +175,7 @@ impl Turn<'_> {
             Place::Waiting => {
                 let kind = entry.kind.clone();
                 self.leave_line(&kind, executable);
-                let message = "it was ended before it was there";
+                let message = "it was stopped before it started";
                 let error = Error::new(ErrorKind::Cancelled, "start an executable", message);
                 self.fail(executable, error);
                 self.end_surplus(&kind);
@@ -307,7 +307,8 @@ pub(crate) fn no_launcher(settings: &Settings, launcher: &str) -> Error {
     let near = near.first().map_or(String::new(), |near| format!("did you mean \"{near}\"? "));
     let names = settings.names().into_iter().collect::<Vec<_>>().join(", ");
     let fix = format!(
-        "{near}there are {names}; for another, say launchers.{launcher}.command in the options of spawner-jobs (farcall.toml there)"
+        "{near}there are {names}; to add another, set launchers.{launcher}.command in the options of spawner-jobs \
+        (farcall.toml there)"
     );
     let message = format!("there is no launcher \"{launcher}\"");
     Error::new(ErrorKind::NotFound, "start an executable", message).fix(fix)

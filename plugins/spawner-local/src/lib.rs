@@ -24,19 +24,19 @@ fn construct(options: &Options) -> Result<Box<dyn Plugin>> {
     let settings: Settings = options.read()?;
     if settings.host_command.first().is_none_or(String::is_empty) {
         let error = options.wrong("host_command", "host_command is empty");
-        return Err(error.fix("name the program of the generic host, or leave the key out"));
+        return Err(error.fix("set it to the program of the generic host, or remove the key"));
     }
     let name_of_none = |name: &&String| name.is_empty() || name.contains(['=', '\0']);
     if let Some(name) = settings.environment.keys().find(name_of_none) {
-        let message = format!("\"{}\" is no name of an environment variable", name.escape_debug());
+        let message = format!("\"{}\" is not the name of an environment variable", name.escape_debug());
         return Err(options.wrong("environment", message).fix("write { NAME = \"value\" }"));
     }
     if let Some((name, _)) = settings.environment.iter().find(|(_, value)| value.contains('\0')) {
-        return Err(options.wrong("environment", format!("the value of {name} has a NUL inside")));
+        return Err(options.wrong("environment", format!("the value of {name} contains a NUL")));
     }
     if settings.mpi_command.first().is_some_and(String::is_empty) {
-        let error = options.wrong("mpi_command", "mpi_command names no program");
-        return Err(error.fix("write [\"mpirun\"], or [] to start no routines of MPI"));
+        let error = options.wrong("mpi_command", "mpi_command does not name a program");
+        return Err(error.fix("write [\"mpirun\"], or [] to disable MPI routines"));
     }
     options.check_least(&[
         ("executables_max", settings.executables_max as u64, 1),

@@ -130,7 +130,7 @@ impl Limits {
             lists.iter().flat_map(|(name, list)| list.iter().copied().flatten().map(move |path| (*name, path)))
         {
             if !Path::new(path).is_absolute() || path.contains(['\n', '\0']) {
-                return Err((name, format!("{path:?} is no absolute path")));
+                return Err((name, format!("{path:?} is not an absolute path")));
             }
         }
         let least = [
@@ -142,7 +142,8 @@ impl Limits {
         for (name, number, least) in least {
             if let Some(number) = number.filter(|number| *number != 0 && *number < least) {
                 let message = format!(
-                    "{name} is {number}, with which no executable starts: set at least {least}, or 0 for no limit"
+                    "{name} is {number}, which is too small to start an executable: set at least {least}, or 0 for no \
+                    limit"
                 );
                 return Err((name, message));
             }
@@ -308,7 +309,7 @@ pub(crate) fn find_user(user: &str, passwd: &str) -> Result<(u32, u32)> {
     };
     numbers.or_else(named).ok_or_else(|| {
         Error::new(ErrorKind::InvalidSource, "start a module as another user", format!("there is no user \"{user}\""))
-            .fix("name a user of /etc/passwd, or write \"UID:GID\"")
+            .fix("use a user of /etc/passwd, or write \"UID:GID\"")
     })
 }
 
@@ -344,7 +345,7 @@ mod tests {
         assert_eq!((start(""), start("/data")), (None, Some("/data".to_owned())));
         assert_eq!(start("."), Some("/home/anna/stubs".to_owned()));
         let wrong = Limits { start_in: Some("data".into()), ..Limits::standard() };
-        assert_eq!(wrong.check(), Err(("start_in", "\"data\" is no absolute path".to_owned())));
+        assert_eq!(wrong.check(), Err(("start_in", "\"data\" is not an absolute path".to_owned())));
     }
 
     #[test]

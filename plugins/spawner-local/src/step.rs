@@ -159,8 +159,10 @@ fn check_start(state: &State, executable: ExecutableId) -> Result<()> {
     }
     let limit = state.settings.executables_max;
     if state.executables.len() >= limit {
-        let error = refused(ErrorKind::LimitExceeded, format!("{limit} executables run already"));
-        return Err(error.fix("try again when one has ended, or raise executables_max in the manifest").retryable());
+        let error = refused(ErrorKind::LimitExceeded, format!("{limit} executables are already running"));
+        return Err(error
+            .fix("try again after one has ended, or raise executables_max in the configuration file")
+            .retryable());
     }
     Ok(())
 }
@@ -187,8 +189,8 @@ pub(crate) fn command_line(settings: &Settings, module: &str, image: &Executable
         Some(path) => arguments.extend(["--run".to_string(), path.clone()]),
         // All hosts are one program: what tells them apart in a list of processes is this. A linked one has a path.
         None if parallel => {
-            let error = Error::new(ErrorKind::Unavailable, "start an executable", "MPI starts linked programs only");
-            return Err(error.fix("publish it again by its interface file"));
+            let error = Error::new(ErrorKind::Unavailable, "start an executable", "MPI can start only linked programs");
+            return Err(error.fix("publish its interface file again"));
         }
         None if !module.is_empty() => arguments.push(module.to_string()),
         None => {}
@@ -203,7 +205,8 @@ pub(crate) fn command_line(settings: &Settings, module: &str, image: &Executable
 /// What starts `ranks` processes of a program.
 fn launcher(settings: &Settings, ranks: u32, program: &str) -> Result<Vec<String>> {
     if settings.mpi_command.is_empty() {
-        let error = Error::new(ErrorKind::Unavailable, "start an executable", "this server starts no routines of MPI");
+        let error =
+            Error::new(ErrorKind::Unavailable, "start an executable", "this server does not start MPI routines");
         return Err(error.fix("set mpi_command in its farcall.toml: [\"mpirun\"]"));
     }
     let own = ["-np".to_string(), ranks.to_string()].into_iter();
@@ -288,10 +291,10 @@ fn ended(state: &mut State, executable: ExecutableId, how: ExitHow, was_stopped:
 /// MPI's launcher ended before a first process came.
 fn never_came(how: ExitHow, said: &str) -> Error {
     let ended = if matches!(how, ExitHow::Status(_)) { "" } else { "was " };
-    let message = format!("MPI's launcher {ended}{how} before the first process had come");
+    let message = format!("MPI's launcher {ended}{how} before the first process connected");
     let error = Error::new(ErrorKind::Unavailable, "start an executable", message);
     let error = if said.trim().is_empty() { error } else { error.with("stderr", said.trim_end()) };
-    error.fix("see what it said, and try it by hand: mpirun -np 2 true")
+    error.fix("see its output, and try it by hand: mpirun -np 2 true")
 }
 
 fn finish_if_done(state: &State, action: Action) -> Vec<Action> {

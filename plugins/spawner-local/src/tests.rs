@@ -88,9 +88,9 @@ fn options_text_says_the_defaults_and_names_every_key() {
         ("executables_max = 0", "executables_max is 0"),
         ("requests_max = 0", "requests_max is 0"),
         // The system would take the first for a variable A of value B=C, and refuse the second at every start.
-        ("environment = { \"A=B\" = \"C\" }", "\"A=B\" is no name of an environment variable"),
-        ("environment = { \"\" = \"C\" }", "is no name"),
-        ("environment = { A = \"C\\u0000D\" }", "the value of A has a NUL"),
+        ("environment = { \"A=B\" = \"C\" }", "\"A=B\" is not the name of an environment variable"),
+        ("environment = { \"\" = \"C\" }", "is not the name"),
+        ("environment = { A = \"C\\u0000D\" }", "the value of A contains a NUL"),
     ];
     for (text, reason) in wrong {
         let error = (plugin().construct)(&Options::from_text("farcall.toml", text).unwrap()).err().unwrap();

@@ -43,10 +43,10 @@ fn wait_for(lock: &File, path: &Path, busy_max: Duration) -> Result<()> {
             Ok(()) => return Ok(()),
             Err(Errno::WOULDBLOCK) if Instant::now() < until => std::thread::sleep(BUSY_PAUSE),
             Err(Errno::WOULDBLOCK) => {
-                let message = "another farcall ca is at work in the folder, and does not come to an end";
+                let message = "another farcall ca uses the directory and does not finish";
                 return Err(Error::new(ErrorKind::TimedOut, OPERATION, message)
                     .with("path", path.display())
-                    .fix("end that one (`fuser` on the file lock in it says which), and try again"));
+                    .fix("stop that process (`fuser` on the file lock in the directory names it), and try again"));
             }
             Err(errno) => return Err(Error::system(OPERATION, errno.into()).with("path", path.display())),
         }
@@ -63,7 +63,7 @@ impl Folder {
         private_folders(path).map_err(system)?;
         let status = fs::metadata(path).map_err(system)?;
         if status.mode() & OTHERS != 0 {
-            let message = format!("others can look into the folder (mode {:o})", status.mode() & 0o7777);
+            let message = format!("other users can read the directory (mode {:o})", status.mode() & 0o7777);
             return Err(Error::new(ErrorKind::PermissionDenied, OPERATION, message)
                 .with("path", path.display())
                 .fix(format!("chmod 700 {}", path.display())));

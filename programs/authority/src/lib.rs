@@ -139,14 +139,14 @@ impl Authority {
     /// Makes a new one with an empty list of revoked certificates; others who change the folder have `busy_max`.
     ///
     /// # Errors
-    /// `InvalidArgument` when there is one already, `PermissionDenied` when others can look into the folder.
+    /// `InvalidArgument` when it already exists, `PermissionDenied` when others can look into the folder.
     pub fn create(path: &Path, busy_max: Duration) -> Result<Authority> {
         let folder = Folder::make(path, busy_max)?;
         let key = folder.authority();
         if key.exists() {
-            return Err(Error::new(ErrorKind::InvalidArgument, "make an authority", "there is one already")
+            return Err(Error::new(ErrorKind::InvalidArgument, "make an authority", "it already exists")
                 .with("path", key.display())
-                .fix("make certificates with it: farcall ca server HOST, farcall ca user NAME"));
+                .fix("create certificates with it: farcall ca server HOST, farcall ca user NAME"));
         }
         let (signer, text) = Signer::create()?;
         let authority = Authority { folder, signer, issued: Vec::new() };
@@ -161,9 +161,9 @@ impl Authority {
     /// `NotFound` with the command that makes one, `PermissionDenied` when others can read its key.
     pub fn open(path: &Path, busy_max: Duration) -> Result<Authority> {
         let missing = || {
-            Error::new(ErrorKind::NotFound, "open the authority", "there is none yet")
+            Error::new(ErrorKind::NotFound, "open the authority", "it does not exist")
                 .with("path", path.display())
-                .fix("make one: farcall ca init --server HOST")
+                .fix("create it: farcall ca init --server HOST")
         };
         if !path.is_dir() {
             return Err(missing());
@@ -206,13 +206,14 @@ impl Authority {
         if !is_name(&order.name) {
             let message = format!("\"{}\" cannot be a name", order.name);
             return Err(Error::new(ErrorKind::InvalidArgument, "make a certificate", message).fix(
-                "use letters, digits and . _ - @, at most 64 of them, the first a letter or digit (not token or inherited)",
+                "use up to 64 letters, digits and . _ - @, beginning with a letter or digit (not token or inherited)",
             ));
         }
         let other = |issued: &&Issued| issued.name == order.name && issued.kind != order.kind;
         if let Some(other) = self.issued.iter().filter(|issued| issued.state() == "valid").find(other) {
-            let message = format!("a {} is called \"{}\" already", other.kind.word(), order.name);
-            let fix = format!("choose another name, or take that one back first: farcall ca revoke {}", order.name);
+            let message = format!("a {} has the name \"{}\"", other.kind.word(), order.name);
+            let fix =
+                format!("choose another name, or revoke that certificate first: farcall ca revoke {}", order.name);
             return Err(Error::new(ErrorKind::InvalidArgument, "make a certificate", message).fix(fix));
         }
         let (text, der) = self.signer.sign(order)?;
@@ -247,7 +248,7 @@ impl Authority {
             let names = self.issued.iter().map(|issued| issued.name.as_str());
             let near = nearest(name, names, 1);
             let near = near.first().map_or(String::new(), |near| format!("did you mean \"{near}\"? "));
-            Error::new(ErrorKind::NotFound, "find a certificate", format!("nobody is called \"{name}\""))
+            Error::new(ErrorKind::NotFound, "find a certificate", format!("there is no certificate for \"{name}\""))
                 .fix(format!("{near}farcall ca list shows all"))
         })
     }
@@ -279,12 +280,12 @@ impl Authority {
 
 fn read_issued(path: &Path) -> Result<Vec<Issued>> {
     let wrong = |what: &str| {
-        Error::new(ErrorKind::InvalidSource, "read what the authority gave", what.to_owned())
+        Error::new(ErrorKind::InvalidSource, "read the list of certificates", what.to_owned())
             .with("path", path.display())
-            .fix("put the file back from a backup: without it nothing could be revoked")
+            .fix("restore the file from a backup: without it no certificate can be revoked")
     };
     let text = plain_file::read_text(path, ISSUED_BYTES_MAX).map_err(|error| wrong(&error.to_string()))?;
     let value: Value = serde_json::from_str(&text).map_err(|error| wrong(&error.to_string()))?;
-    let list = value.as_array().ok_or_else(|| wrong("it is no list"))?;
+    let list = value.as_array().ok_or_else(|| wrong("it is not a list"))?;
     list.iter().map(|entry| Issued::of_json(entry).ok_or_else(|| wrong("an entry is damaged"))).collect()
 }

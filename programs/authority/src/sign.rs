@@ -84,16 +84,19 @@ impl Signer {
         let damaged = |what: &str| {
             Error::new(ErrorKind::InvalidSource, "open the authority", what.to_owned())
                 .with("path", path.display())
-                .fix("put the file back from a backup, or make a new authority in another folder: farcall ca --folder DIR init")
+                .fix(
+                    "restore the file from a backup, or create a new authority in another directory: farcall ca \
+                     --folder DIR init",
+                )
         };
         let authority = Credentials::read_authority(path)?;
-        let at = authority.text.find(KEY_BEGIN).ok_or_else(|| damaged("it holds no private key"))?;
+        let at = authority.text.find(KEY_BEGIN).ok_or_else(|| damaged("it has no private key"))?;
         let (certificate, key) = authority.text.split_at(at);
         let key = KeyPair::from_pem(key).map_err(|_| damaged("its private key is damaged"))?;
-        let issuer = Issuer::from_ca_cert_pem(certificate, key).map_err(|_| damaged("it holds no certificate"))?;
+        let issuer = Issuer::from_ca_cert_pem(certificate, key).map_err(|_| damaged("it has no certificate"))?;
         let not_after = authority.certificate.not_after;
         if now() > not_after {
-            return Err(damaged("the authority itself has expired"));
+            return Err(damaged("the authority's own certificate has expired"));
         }
         Ok(Signer { issuer, certificate: certificate.to_owned(), not_after, lasts: Lasts::AsOrdered })
     }
@@ -105,8 +108,8 @@ impl Signer {
     pub fn sign(&self, order: &Order) -> Result<(String, Vec<u8>)> {
         let mut parameters = CertificateParams::new(order.hosts.clone()).map_err(|_| {
             let hosts = order.hosts.join(", ");
-            Error::new(ErrorKind::InvalidArgument, "make a certificate", format!("{hosts} is no list of hosts"))
-                .fix("write names or addresses as clients write them, with commas between: cluster.example,10.0.0.1")
+            Error::new(ErrorKind::InvalidArgument, "make a certificate", format!("{hosts} is not a list of hosts"))
+                .fix("write names or addresses as clients use them, separated by commas: cluster.example,10.0.0.1")
         })?;
         parameters.distinguished_name = named(&order.name);
         parameters.key_usages = vec![KeyUsagePurpose::DigitalSignature];

@@ -56,7 +56,7 @@ fn later(sender: SyncSender<Input>, event: Event) {
 fn cannot(command: &farcall_launcher::Command, error: &std::io::Error) -> Outcome {
     let program = command.words.first().map_or("", String::as_str);
     let is_missing = error.kind() == std::io::ErrorKind::NotFound;
-    let fix = if is_missing { "; is it on this host, and in the PATH of shells that nobody types in?" } else { "" };
+    let fix = if is_missing { "; check that it is on this host, and in the PATH of noninteractive shells" } else { "" };
     Outcome { status: Some(127), output: String::new(), words: format!("{program} cannot be started: {error}{fix}") }
 }
 

@@ -13,7 +13,7 @@ use super::bridge::{how, start_bridge, wait_for_both};
 use super::registry::Registry;
 
 /// The variable that names another `ssh`.
-const NO_CONNECTION: &str = "ssh gave no connection";
+const NO_CONNECTION: &str = "ssh did not connect";
 const SSH_VARIABLE: &str = "FARCALL_SSH";
 /// Time until a job runs, with what is copied for it.
 const BEGIN: Duration = Duration::from_secs(120);
@@ -176,7 +176,7 @@ impl<'a> Talk<'a> {
             }
             attempts += 1;
             if attempts == far::ATTEMPTS_MAX {
-                return Err(other("no folder there holds the program"));
+                return Err(other("no directory there can hold the program"));
             }
         }
         let ticket = job.arguments.iter().skip_while(|argument| *argument != "--ticket").nth(1);
@@ -225,7 +225,7 @@ impl<'a> Talk<'a> {
         loop {
             let Some(line) = self.line(self.until)? else {
                 self.registry.kill(self.key);
-                return Err(other("the far side did not answer in time"));
+                return Err(other("the host did not answer in time"));
             };
             // One that was asked twice may say so twice.
             if line != far::READY || wanted.contains(&far::READY) {

@@ -18,7 +18,7 @@ use rustix::event::epoll::{self, Event, EventData, EventFlags};
 const PIECE_BYTES: usize = 256 << 10;
 /// After so many bytes somebody else comes first.
 const TURN_BYTES_MAX: usize = 8 << 20;
-/// Who had nothing to say for so long begins anew.
+/// Who had nothing to say for so long starts over.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Threads that carry: a few fill any network.
 const THREADS_MAX: usize = 4;

@@ -168,9 +168,9 @@ fn slots() -> Result<u32> {
     let Some(text) = std::env::var_os(SLOTS_VARIABLE).filter(|text| !text.is_empty()) else { return Ok(1) };
     let text = text.to_string_lossy();
     text.trim().parse().ok().filter(|slots| (1..=16_384).contains(slots)).ok_or_else(|| {
-        Error::new(ErrorKind::InvalidArgument, "begin a job", format!("{text:?} is no number of executables"))
+        Error::new(ErrorKind::InvalidArgument, "begin a job", format!("{text:?} is not a number of executables"))
             .with("variable", SLOTS_VARIABLE)
-            .fix("its launcher sets it to how many this host is to run, or not at all")
+            .fix("the launcher must set it to the number of executables for this host, or leave it unset")
     })
 }
 

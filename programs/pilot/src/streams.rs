@@ -148,7 +148,7 @@ impl Junction {
                 return Ok(());
             }
         }
-        Err(Error::new(ErrorKind::ConnectionLost, "pass streams on", "the other side reads nothing any more"))
+        Err(Error::new(ErrorKind::ConnectionLost, "pass streams on", "the other side stopped reading"))
     }
 
     /// Takes what came; false when nothing comes any more.
@@ -178,7 +178,7 @@ impl Junction {
         if self.streams.has_begun() {
             return Ok(false);
         }
-        let message = "the other side ended before it said that it is a program of Farcall";
+        let message = "the other side ended before it identified itself as a Farcall program";
         Err(with_noise(Error::new(ErrorKind::ConnectionLost, "pass streams on", message), self.streams.noise()))
     }
 

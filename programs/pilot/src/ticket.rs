@@ -37,13 +37,13 @@ impl Ticket {
         let wrong = |kind, message: String| {
             Error::new(kind, "read the ticket", message)
                 .with("path", path.display())
-                .fix("a server writes it for its job and removes it afterwards: nobody waits for this one any more")
+                .fix("a server writes it for its job and removes it later: this job is no longer wanted")
         };
         let text =
             plain_file::read_text(path, BYTES_MAX).map_err(|error| wrong(ErrorKind::NotFound, error.to_string()))?;
         let mut lines = text.lines();
         if lines.next() != Some(HEAD) {
-            return Err(wrong(ErrorKind::InvalidSource, "it is none of this version of Farcall".to_owned()));
+            return Err(wrong(ErrorKind::InvalidSource, "it is from another version of Farcall".to_owned()));
         }
         let said = |word: &str| -> Vec<String> {
             let lines = text.lines().filter_map(|line| line.split_once(' '));
@@ -52,9 +52,7 @@ impl Ticket {
         let (job, addresses, options) = (said("job").pop(), said("dial"), said("option").join("\n"));
         match job.filter(|_| !addresses.is_empty()) {
             Some(job) => Ok(Ticket { job, options, path: path.to_owned(), addresses, streams }),
-            None => {
-                Err(wrong(ErrorKind::InvalidSource, "it does not say which job, or how to reach the server".to_owned()))
-            }
+            None => Err(wrong(ErrorKind::InvalidSource, "it names no job, or no way to reach the server".to_owned())),
         }
     }
 
@@ -85,8 +83,8 @@ impl Ticket {
         }
         let message = format!("this host cannot reach the server: {last}");
         Err(Error::new(last.kind(), "dial back", message).fix(
-            "say another reached_at of the launcher in the server's farcall.toml; or, where no address can be reached from \
-             here, dial = \"stdio\"",
+            "set another reached_at for the launcher in the server's farcall.toml; if no address can be reached from \
+            this host, set dial = \"stdio\"",
         ))
     }
 
@@ -101,15 +99,15 @@ impl Ticket {
         }
         let place = address.strip_prefix("tls://").and_then(|rest| rest.rsplit_once(':'));
         let (host, port) = place.and_then(|(host, port)| Some((host, port.parse().ok()?))).ok_or_else(|| {
-            Error::new(ErrorKind::InvalidSource, "dial back", "this is no address").with("address", address)
+            Error::new(ErrorKind::InvalidSource, "dial back", "it is not an address").with("address", address)
         })?;
         farcall_transport_tls::connect(host, port, Some(&self.path), DIAL_MAX)
     }
 
     fn dial_through_launcher(&self, host: &str) -> Result<Box<dyn ByteStream>> {
         let streams = self.streams.as_ref().ok_or_else(|| {
-            Error::new(ErrorKind::Unreachable, "dial back", "the launcher passes nothing on")
-                .fix("use one that knows the attribute bridge (spec/launcher.md), or another dial in farcall.toml")
+            Error::new(ErrorKind::Unreachable, "dial back", "the launcher relays nothing")
+                .fix("use a launcher with the attribute bridge (spec/launcher.md), or another dial in farcall.toml")
         })?;
         let (near, far) = std::os::unix::net::UnixStream::pair().map_err(|error| Error::system("dial back", error))?;
         let gone = |_| Error::new(ErrorKind::ConnectionLost, "dial back", "the launcher is gone");

@@ -42,10 +42,10 @@ impl Hop {
     pub fn to(record: &Record, wish: &Wish) -> Result<Option<Hop>> {
         let failed = |why: String| {
             let (name, host) = (&wish.name, &record.host);
-            let message = format!("your server, with what it holds, is on {host}, which {} does not reach", own_host());
+            let message = format!("your server and its calls are on {host}, which {} cannot reach", own_host());
             Error::new(ErrorKind::Unreachable, "connect", message).with("why", why).fix(format!(
-                "connect to {host} itself, with this host as ProxyJump if need be; or begin another here: \
-                     FARCALL_NAME={}-2",
+                "connect to {host} itself, if necessary with this host as ProxyJump; or start another server here: \
+                FARCALL_NAME={}-2",
                 name.chars().take(30).collect::<String>()
             ))
         };
@@ -99,7 +99,7 @@ fn copy(mut from: impl Read, mut to: impl Write) -> std::io::Result<()> {
 fn start(record: &Record, wish: &Wish) -> std::result::Result<Child, String> {
     let program = record.program.to_string_lossy();
     if program.contains(['\'', '!', '\n', '\\']) {
-        return Err(format!("its program has a name that not every shell reads: {program}"));
+        return Err(format!("the path of its program is not safe for every shell: {program}"));
     }
     let ssh = std::env::var_os("FARCALL_SSH").filter(|name| !name.is_empty()).unwrap_or_else(|| "ssh".into());
     let Wish { mark, name, linger, .. } = wish;

@@ -34,7 +34,7 @@ impl Keeper {
             let record = Record { host: own_host(), process: std::process::id(), socket, program };
             let written = record.write(&file);
             if let Err(error) = &written {
-                notice(&format!("{}: {error}: this server is not found from other hosts", file.display()));
+                notice(&format!("{}: {error}: other hosts cannot find this server", file.display()));
             }
             written.is_ok().then_some((file, record))
         });

@@ -116,7 +116,7 @@ fn reach(wish: &Wish) -> Result<Found> {
 fn sockets_of(name: &str) -> Result<Vec<PathBuf>> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
     if name.is_empty() || name.len() > 64 || !name.chars().all(is_word) {
-        return Err(Error::new(ErrorKind::InvalidArgument, "connect", "this is no name of a server")
+        return Err(Error::new(ErrorKind::InvalidArgument, "connect", "it is not a name for a server")
             .with("name", name)
             .fix("use letters, digits, '.', '-' and '_'"));
     }
@@ -142,7 +142,7 @@ fn first_of(sockets: &[PathBuf]) -> Result<&Path> {
         }
     }
     let first = failed.swap_remove(0);
-    Err(first.fix("free space in one of $XDG_RUNTIME_DIR and /tmp there"))
+    Err(first.fix("free space in $XDG_RUNTIME_DIR or /tmp there"))
 }
 
 /// Starts a server, and waits until it listens.

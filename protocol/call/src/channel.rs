@@ -158,7 +158,7 @@ impl Inbound {
     /// Checks the number of a frame that arrived.
     pub fn check_number(&mut self, header: &FrameHeader) -> Result<()> {
         if header.sequence != self.next_sequence {
-            return Err(broken("a frame is missing, repeated or forged")
+            return Err(broken("a frame was lost, repeated or forged")
                 .with("channel", header.channel)
                 .with("expected number", self.next_sequence)
                 .with("got", header.sequence));
@@ -204,7 +204,7 @@ impl Inbound {
             None => true,
         };
         if !fits {
-            return Err(broken("the peer sent data beyond an argument's declared length, or ended it elsewhere")
+            return Err(broken("the peer sent more or less data than an argument's declared length")
                 .with("slot", header.slot)
                 .with("channel", header.channel));
         }
@@ -215,7 +215,7 @@ impl Inbound {
 
     fn find(&mut self, header: &FrameHeader) -> Result<&mut Coming> {
         self.coming.iter_mut().find(|coming| coming.slot == header.slot).ok_or_else(|| {
-            broken("the peer sent data for an argument that it had not announced, or that was complete")
+            broken("the peer sent data for an unannounced or complete argument")
                 .with("slot", header.slot)
                 .with("channel", header.channel)
         })
@@ -250,5 +250,5 @@ pub fn no_call(header: &FrameHeader) -> Error {
 /// An error that means: the peer breaks the rules.
 pub fn broken(message: &'static str) -> Error {
     Error::new(ErrorKind::Protocol, "follow a call", message)
-        .fix("the peer is broken, hostile or not Farcall; the connection is closed")
+        .fix("the peer is faulty, hostile or not Farcall; the connection is closed")
 }

@@ -212,7 +212,7 @@ impl Connection {
             return Ok(());
         }
         let whose = if self.closing { "this end" } else { "the other end" };
-        Err(Error::new(ErrorKind::ShuttingDown, "open a call", format!("{whose} has said goodbye"))
+        Err(Error::new(ErrorKind::ShuttingDown, "open a call", format!("{whose} is closing the connection"))
             .fix("connect again")
             .retryable())
     }
@@ -317,7 +317,7 @@ impl Connection {
         match (kind, header.channel.0) {
             (Hello | Goodbye | Ping | Pong | Share | Unshare, 0) => self.on_connection_frame(kind, body),
             (Hello | Goodbye | Ping | Pong | Share | Unshare, _) => {
-                Err(broken("the peer sent a frame of the connection on a call's channel").with("kind", kind as u8))
+                Err(broken("the peer sent a connection frame on a call's channel").with("kind", kind as u8))
             }
             (_, 0) => Err(broken("the peer sent a call's frame without a channel")),
             _ if self.is_ours(header.channel) => self.on_answer(kind, header, body),
@@ -334,9 +334,13 @@ impl Connection {
             return Err(broken("the peer sent frames after its Goodbye"));
         }
         if self.answers_bytes > ANSWERS_BYTES_MAX {
-            return Err(Error::new(ErrorKind::LimitExceeded, "follow a call", "the peer asks but reads no answers")
-                .with("bytes waiting", self.answers_bytes)
-                .with("limit", ANSWERS_BYTES_MAX));
+            return Err(Error::new(
+                ErrorKind::LimitExceeded,
+                "follow a call",
+                "the peer sends requests but reads no answers",
+            )
+            .with("bytes waiting", self.answers_bytes)
+            .with("limit", ANSWERS_BYTES_MAX));
         }
         Ok(())
     }
@@ -357,7 +361,9 @@ impl Connection {
             FrameKind::Share => self.on_share(decode("Share", body)?)?,
             FrameKind::Unshare => {
                 let segment: u32 = decode("Unshare", body)?;
-                self.segments.remove(&segment).ok_or_else(|| broken("the peer took back memory it never shared"))?;
+                self.segments
+                    .remove(&segment)
+                    .ok_or_else(|| broken("the peer withdrew memory that it never shared"))?;
                 self.events.push_back(Event::Unshared(segment));
             }
             _ => {}
@@ -376,7 +382,7 @@ impl Connection {
         };
         match arguments.iter().find(outside) {
             None => Ok(()),
-            Some(argument) => Err(broken("the peer put an argument outside the memory it shares")
+            Some(argument) => Err(broken("the peer placed an argument outside its shared memory")
                 .with("argument", format!("{argument:?}"))),
         }
     }

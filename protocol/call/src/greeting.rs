@@ -16,7 +16,7 @@ pub fn judge(hello: &Hello, token: Option<&[u8]>) -> Result<()> {
         || limits.data_bytes_max < DATA_BYTES_MIN
         || limits.channels_max == 0
     {
-        return Err(Error::new(ErrorKind::Protocol, "greet the peer", "its limits leave no room for a call")
+        return Err(Error::new(ErrorKind::Protocol, "connect", "the peer's limits are too small for any call")
             .with("control_bytes_max", limits.control_bytes_max)
             .with("data_bytes_max", limits.data_bytes_max));
     }
@@ -25,10 +25,10 @@ pub fn judge(hello: &Hello, token: Option<&[u8]>) -> Result<()> {
         (Some(wanted), Some(given)) if same_secret(wanted, given) => Ok(()),
         (Some(_), given) => Err(Error::new(
             ErrorKind::PermissionDenied,
-            "greet the peer",
-            if given.is_some() { "wrong token" } else { "this server wants a token and none was given" },
+            "connect",
+            if given.is_some() { "wrong token" } else { "this server requires a token" },
         )
-        .fix("name the server's token file: --token-file FILE, FARCALL_TOKEN_FILE=FILE, or token_file= in Python")),
+        .fix("pass the server's token file: --token-file FILE, FARCALL_TOKEN_FILE=FILE, or token_file= in Python")),
     }
 }
 

@@ -81,7 +81,7 @@ fn failed(error: &Error) -> CallResult {
 }
 
 fn too_long(bytes: usize, limit: usize) -> Error {
-    Error::new(ErrorKind::LimitExceeded, "answer the peer", "the answer is longer than the peer accepts")
+    Error::new(ErrorKind::LimitExceeded, "answer the peer", "the answer is larger than the peer accepts")
         .with("bytes", bytes)
         .with("control_bytes_max", limit)
 }
@@ -94,7 +94,7 @@ fn check_demands(open: &Open, call_bytes_max: u64, keeps: bool) -> Result<()> {
     if bytes <= call_bytes_max {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::LimitExceeded, "accept a call", "the call's arrays are larger than this server takes")
+    Err(Error::new(ErrorKind::LimitExceeded, "accept a call", "the call's arrays are larger than this server accepts")
         .with("bytes", Bytes(bytes))
         .with("call_bytes_max", Bytes(call_bytes_max)))
 }
@@ -102,7 +102,7 @@ fn check_demands(open: &Open, call_bytes_max: u64, keeps: bool) -> Result<()> {
 fn check_results(results: &[Argument]) -> Result<()> {
     check_count(results)?;
     if results.contains(&Argument::Blocks(None)) {
-        return Err(Error::internal("answer the peer", "a result of unknown length cannot be sent yet"));
+        return Err(Error::internal("answer the peer", "results of unknown length are not supported"));
     }
     Ok(())
 }
@@ -155,7 +155,7 @@ impl Connection {
                     self.enlist(channel, Side::Results);
                 }
             }
-            _ => return Err(broken("a frame that does not fit its call").with("kind", kind as u8)),
+            _ => return Err(broken("a frame does not match its call").with("kind", kind as u8)),
         }
         Ok(())
     }
@@ -163,11 +163,11 @@ impl Connection {
     fn add_incoming(&mut self, header: &FrameHeader, is_request: bool) -> Result<&mut Call> {
         let limit = self.hello.limits.channels_max as usize;
         if self.incoming.len() >= limit {
-            return Err(Error::new(ErrorKind::LimitExceeded, "accept a call", "the peer opens more calls than it may")
+            return Err(Error::new(ErrorKind::LimitExceeded, "accept a call", "the peer opened too many calls")
                 .with("channels_max", limit));
         }
         if self.incoming.calls.get(header.channel).is_some() {
-            return Err(broken("the peer opened a channel that is open").with("channel", header.channel));
+            return Err(broken("the peer opened a channel twice").with("channel", header.channel));
         }
         let mut inbound = Inbound::default();
         inbound.check_number(header)?;
@@ -224,7 +224,7 @@ impl Connection {
             return Ok(());
         }
         let error =
-            Error::new(ErrorKind::NotFound, "resume a call", "no such call is kept here").with("call", resume.call);
+            Error::new(ErrorKind::NotFound, "resume a call", "the server has no such call").with("call", resume.call);
         self.respond(header.channel, &failed(&error));
         Ok(())
     }

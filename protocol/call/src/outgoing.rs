@@ -84,7 +84,7 @@ impl Outgoing {
         if self.calls.len() >= self.channels_max {
             return Err(Error::new(ErrorKind::LimitExceeded, "open a call", "too many calls on one connection")
                 .with("channels_max", self.channels_max)
-                .fix("wait for one to finish, or raise channels_max in the server's manifest")
+                .fix("wait until one has finished, or raise channels_max in the server's configuration file")
                 .retryable());
         }
         let channel = self.free.pop().unwrap_or_else(|| {
@@ -181,20 +181,20 @@ impl Connection {
 
     fn check_can_send(&self, arguments: &[Argument]) -> Result<()> {
         if self.peer.is_none() {
-            return Err(Error::internal("open a call", "the peer has not said Hello yet"));
+            return Err(Error::internal("open a call", "the peer has not sent its Hello yet"));
         }
         if arguments.contains(&Argument::Blocks(None)) {
-            return Err(Error::internal("open a call", "an argument of unknown length cannot be sent yet"));
+            return Err(Error::internal("open a call", "arguments of unknown length are not supported"));
         }
         check_count(arguments)?;
         let (bytes, limit) = (declared_bytes(arguments), self.outgoing.call_bytes_max);
         if bytes <= limit {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::LimitExceeded, "open a call", "the call's arrays are larger than the peer takes")
+        Err(Error::new(ErrorKind::LimitExceeded, "open a call", "the call's arrays are larger than the peer accepts")
             .with("bytes", Bytes(bytes))
             .with("call_bytes_max", Bytes(limit))
-            .fix("send less at once, or raise call_bytes_max in the server's manifest"))
+            .fix("send less per call, or raise call_bytes_max in the server's configuration file"))
     }
 
     fn check_body(&self, operation: &'static str, message: &'static str, body: &[u8]) -> Result<()> {
@@ -262,7 +262,7 @@ impl Connection {
                 let notice: Notice = decode("Notice", body)?;
                 self.events.push_back(Event::Noticed(channel, notice));
             }
-            _ => return Err(broken("an answer that does not fit its question").with("kind", header.kind)),
+            _ => return Err(broken("an answer does not match its request").with("kind", header.kind)),
         }
         Ok(())
     }

@@ -37,7 +37,7 @@ impl Data {
         let mut bytes = zeros((count * width) as u64)?;
         for (index, place) in bytes.chunks_exact_mut(width).enumerate() {
             let value = ScalarValue::read(self.element, &self.bytes, index as u64);
-            let value = value.ok_or_else(|| Error::internal("convert an array", "its elements are no numbers"))?;
+            let value = value.ok_or_else(|| Error::internal("convert an array", "its elements are not numbers"))?;
             value.write_exactly(wanted, place).map_err(|error| error.with("element", index))?;
         }
         Ok(Data { element: wanted, bytes, ..self })
@@ -102,7 +102,7 @@ pub fn real(word: &str) -> Result<f64> {
         Some(value) if f64::is_finite(value) || !digits => return Ok(value),
         Some(_) => format!("{} is too large for a double", shown(word)),
         None if word.is_empty() => "a number is missing".to_owned(),
-        None => format!("\"{}\" is no number", shown(word)),
+        None => format!("\"{}\" is not a number", shown(word)),
     };
     Err(Error::new(ErrorKind::InvalidArgument, "read a value", message))
 }

@@ -29,11 +29,9 @@ impl Format {
         match ending.as_str() {
             "npy" => Ok(Format::NumPy),
             "mtx" => Ok(Format::MatrixMarket),
-            _ => {
-                Err(Error::new(ErrorKind::InvalidArgument, "name a file", "its name ends neither in .npy nor in .mtx")
-                    .with("file", name)
-                    .fix("save the array with numpy.save or scipy.io.mmwrite"))
-            }
+            _ => Err(Error::new(ErrorKind::InvalidArgument, "name a file", "its name must end in .npy or .mtx")
+                .with("file", name)
+                .fix("save the array with numpy.save or scipy.io.mmwrite")),
         }
     }
 
@@ -125,7 +123,7 @@ mod tests {
         if shape.iter().product::<u64>() == 4 {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::InvalidArgument, "judge a shape", "four numbers are wanted"))
+        Err(Error::new(ErrorKind::InvalidArgument, "judge a shape", "four numbers are required"))
     }
 
     #[test]

@@ -68,7 +68,7 @@ pub fn read(text: &str, fits: Fits<'_>) -> Result<Data> {
     let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     let banner = banner(lines.next().map_or("", |(_, line)| line))?;
     let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('%'));
-    let (line, sizes) = lines.next().ok_or_else(|| wrong(1, "it ends before the line with its sizes"))?;
+    let (line, sizes) = lines.next().ok_or_else(|| wrong(1, "the file ends before the line with the sizes"))?;
     let (rows, columns, entries) = sizes_of(line, sizes, &banner)?;
     fits(&[rows, columns])?;
     let mut matrix = Dense::new(rows, columns, &banner).map_err(|error| error.with("line", line))?;
@@ -84,9 +84,8 @@ pub fn read(text: &str, fits: Fits<'_>) -> Result<Data> {
         last = line;
     }
     if count < entries {
-        return Err(
-            wrong(last, format!("it ends after {count} of {entries} entries")).fix("it was cut off: copy it again")
-        );
+        return Err(wrong(last, format!("the file ends after {count} of {entries} entries"))
+            .fix("it is truncated: copy it again"));
     }
     Ok(Data {
         element: matrix.element,
@@ -102,8 +101,8 @@ fn banner(line: &str) -> Result<Banner> {
     let line = line.trim_start_matches('\u{feff}').to_ascii_lowercase();
     let words: Vec<&str> = line.split_whitespace().collect();
     let ["%%matrixmarket", "matrix", format, field, symmetry] = words.as_slice() else {
-        return Err(wrong(1, "it does not begin as Matrix Market files do")
-            .fix("its first line is, for example, %%MatrixMarket matrix array real general"));
+        return Err(wrong(1, "it does not start like a Matrix Market file")
+            .fix("the first line must look like %%MatrixMarket matrix array real general"));
     };
     let unknown = |what: &str, word: &str| wrong(1, format!("an unknown {what}: \"{}\"", word.escape_debug()));
     let sparse = match *format {
@@ -195,7 +194,7 @@ impl Dense {
         };
         let bytes = bytes_of(&[rows, columns], element).ok().filter(|bytes| *bytes <= DENSE_BYTES_MAX);
         let bytes = bytes.ok_or_else(|| {
-            let message = "dense, it has more than 4 GiB";
+            let message = "as a dense matrix, it has more than 4 GiB";
             Error::new(ErrorKind::LimitExceeded, "read a Matrix Market file", message)
                 .with("rows", rows)
                 .with("columns", columns)
@@ -212,7 +211,7 @@ impl Dense {
         };
         let value = value_of(line, &mut words, banner.field)?;
         if words.next().is_some() {
-            return Err(wrong(line, "there is more on the line than one entry"));
+            return Err(wrong(line, "the line has more than one entry"));
         }
         self.check_triangle(line, row, column, value, banner.symmetry)?;
         self.add(line, row, column, value)?;
@@ -230,7 +229,7 @@ impl Dense {
             number
                 .filter(|number| (1..=limit).contains(number))
                 .map(|number| number - 1)
-                .ok_or_else(|| wrong(line, format!("the entry's {what} is no number from 1 to {limit}")))
+                .ok_or_else(|| wrong(line, format!("the entry's {what} is not a number from 1 to {limit}")))
         };
         Ok((index(self.rows, "row")?, index(self.columns, "column")?))
     }
@@ -240,11 +239,11 @@ impl Dense {
         let diagonal = row == column;
         match symmetry {
             Symmetry::General => Ok(()),
-            _ if row < column => Err(wrong(line, "an entry above the diagonal of a symmetric matrix")
-                .fix("store the lower triangle alone, or declare the matrix general")),
-            Symmetry::Skew if diagonal => Err(wrong(line, "an entry on the diagonal of a skew-symmetric matrix")),
+            _ if row < column => Err(wrong(line, "a symmetric matrix has an entry above the diagonal")
+                .fix("store only the lower triangle, or declare the matrix general")),
+            Symmetry::Skew if diagonal => Err(wrong(line, "a skew-symmetric matrix has an entry on the diagonal")),
             Symmetry::Hermitian if diagonal && matches!(value, ScalarValue::Complex(_, im) if im != 0.0) => {
-                Err(wrong(line, "the diagonal of a Hermitian matrix is real"))
+                Err(wrong(line, "the diagonal of a Hermitian matrix must be real"))
             }
             _ => Ok(()),
         }
@@ -259,7 +258,7 @@ impl Dense {
             (Some(ScalarValue::Real(old)), ScalarValue::Real(new)) => ScalarValue::Real(old + new),
             (Some(ScalarValue::Complex(a, b)), ScalarValue::Complex(re, im)) => ScalarValue::Complex(a + re, b + im),
             (Some(ScalarValue::Integer(old)), ScalarValue::Integer(new)) => ScalarValue::Integer(
-                old.checked_add(new).ok_or_else(|| wrong(line, "entries of one place add up to more than 64 bits"))?,
+                old.checked_add(new).ok_or_else(|| wrong(line, "duplicate entries add up to more than 64 bits"))?,
             ),
             _ => return Err(wrong(line, "an entry outside the matrix")),
         };
@@ -291,9 +290,7 @@ fn value_of<'a>(line: usize, words: &mut impl Iterator<Item = &'a str>, field: F
         Field::Pattern => Ok(ScalarValue::Integer(1)),
         Field::Integer => {
             let value = words.next().and_then(|word| word.parse().ok());
-            value
-                .map(ScalarValue::Integer)
-                .ok_or_else(|| wrong(line, "the entry's value is no whole number of 64 bits"))
+            value.map(ScalarValue::Integer).ok_or_else(|| wrong(line, "the entry's value is not a 64-bit integer"))
         }
     }
 }

@@ -66,18 +66,18 @@ fn hostile_files_are_refused_with_a_reason() {
         // A dense matrix without values, and a real one that claims to be Hermitian.
         ("array pattern general", "1 1\n", "type of numbers"),
         ("array real hermitian", "1 1\n1\n", "symmetry"),
-        (dense, "", "ends before"),
+        (dense, "", "the file ends before"),
         (dense, "2\n", "two numbers"),
         (sparse, "2 2\n", "three numbers"),
         (dense, "-1 2\n", "two numbers"),
         (dense, "2 1\n1\n", "ends after 1 of 2"),
         (dense, "1 1\n1\n2\n", "more than"),
-        (dense, "1 1\n1 2\n", "more on the line"),
-        (dense, "1 1\none\n", "no number"),
+        (dense, "1 1\n1 2\n", "more than one entry"),
+        (dense, "1 1\none\n", "not a number"),
         (dense, "1 1\n1e999\n", "too large for a double"),
         ("array complex general", "1 1\n1\n", "no value"),
         // A value and its sum beyond 64 bits.
-        ("array integer general", "1 1\n9223372036854775808\n", "64 bits"),
+        ("array integer general", "1 1\n9223372036854775808\n", "64-bit integer"),
         ("coordinate integer general", "1 1 2\n1 1 9223372036854775807\n1 1 1\n", "64 bits"),
         ("coordinate integer skew-symmetric", "2 2 1\n2 1 -9223372036854775808\n", "64 bits"),
         // Indexes start at 1 and end with the matrix.
@@ -86,7 +86,7 @@ fn hostile_files_are_refused_with_a_reason() {
         ("array real symmetric", "1 2\n", "rows"),
         ("coordinate real symmetric", "2 2 1\n1 2 1\n", "above the diagonal"),
         ("coordinate real skew-symmetric", "2 2 1\n1 1 1\n", "on the diagonal"),
-        ("coordinate complex hermitian", "1 1 1\n1 1 1 1\n", "is real"),
+        ("coordinate complex hermitian", "1 1 1\n1 1 1 1\n", "must be real"),
         // Twenty bytes that ask for exabytes, for an overflow, and for what a limit forbids.
         (sparse, "4000000000 4000000000 0\n", "4 GiB"),
         (sparse, "18446744073709551615 2 0\n", "too large"),
@@ -98,7 +98,7 @@ fn hostile_files_are_refused_with_a_reason() {
         assert!(error.contains("line") || reason.contains("GiB"), "{error} names the line");
     }
     assert!(read("", &any_shape).is_err());
-    assert!(read("1 2 3", &any_shape).unwrap_err().to_string().contains("does not begin"));
+    assert!(read("1 2 3", &any_shape).unwrap_err().to_string().contains("does not start"));
 }
 
 #[test]

@@ -60,7 +60,7 @@ pub fn take(mut file: Vec<u8>, fits: Fits<'_>) -> Result<Data> {
 /// A file that ends too early is the file's fault, everything else the system's.
 fn cut_off(error: std::io::Error) -> Error {
     if error.kind() == std::io::ErrorKind::UnexpectedEof {
-        return wrong("it is cut off").fix("save it again");
+        return wrong("the file is truncated").fix("save it again");
     }
     Error::system("read a NumPy file", error)
 }
@@ -70,7 +70,7 @@ fn read_header(source: &mut dyn Read) -> Result<(String, u64)> {
     let mut begin = [0; 8];
     source.read_exact(&mut begin).map_err(cut_off)?;
     if begin[..6] != *MAGIC {
-        return Err(wrong("it does not begin as NumPy files do").fix("save the array with numpy.save"));
+        return Err(wrong("it does not start like a NumPy file").fix("save the array with numpy.save"));
     }
     let (length, fixed) = match begin[6] {
         1 => {
@@ -115,7 +115,7 @@ impl Header {
         Err(wrong("its length is not what its header says")
             .with("bytes of elements", present)
             .with("announced", bytes)
-            .fix("save it again: it was cut off or written to twice"))
+            .fix("save it again: it is truncated or was written twice"))
     }
 
     /// The array that these bytes of the file are. They stay in the order they have: a call takes either.
@@ -157,7 +157,7 @@ impl Header {
             }
         }
         if !literal.rest.is_empty() {
-            return Err(wrong("something follows its header"));
+            return Err(wrong("there is extra data after its header"));
         }
         match (kind, fortran, shape) {
             (Some(kind), Some(fortran), Some(shape)) => {
@@ -217,7 +217,7 @@ impl<'a> Literal<'a> {
                 return Ok(value);
             }
         }
-        Err(wrong("its header is malformed: fortran_order is neither True nor False"))
+        Err(wrong("its header is malformed: fortran_order must be True or False"))
     }
 
     /// `()`, `(3,)`, `(2, 3)`.
@@ -227,7 +227,7 @@ impl<'a> Literal<'a> {
         while !self.take(')') {
             let digits = self.rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(self.rest.len());
             let (number, rest) = self.rest.split_at(digits);
-            shape.push(number.parse().map_err(|_| wrong("its shape is malformed: an extent is no number"))?);
+            shape.push(number.parse().map_err(|_| wrong("its shape is malformed: a size is not a number"))?);
             self.rest = rest;
             // NumPy 1 under Python 2 wrote long integers with an L.
             self.take('L');
@@ -263,7 +263,8 @@ fn element_of(description: &str) -> Result<(ElementType, bool)> {
         "c16" => ElementType::Complex128,
         "O" => return Err(wrong("its elements are Python objects").fix("convert it: a.astype(float)")),
         _ => {
-            let message = format!("its elements are of type '{}', which no routine takes", description.escape_debug());
+            let message =
+                format!("its elements are of type '{}', which no routine accepts", description.escape_debug());
             return Err(wrong(message).fix("convert it before saving, as in a.astype(numpy.float64)"));
         }
     };
@@ -304,7 +305,7 @@ fn single(half: u16) -> f32 {
 /// `InvalidArgument` for elements that NumPy has no name for; `System`.
 pub fn write(out: &mut dyn Write, data: &Data) -> Result<()> {
     let kind = description(data.element)
-        .ok_or_else(|| Error::new(ErrorKind::InvalidArgument, "write a NumPy file", "its elements are no numbers"))?;
+        .ok_or_else(|| Error::new(ErrorKind::InvalidArgument, "write a NumPy file", "its elements are not numbers"))?;
     let end = if cfg!(target_endian = "big") { '>' } else { '<' };
     let end = if element_bytes(data.element) == 1 { '|' } else { end };
     let fortran = if data.order == Order::Column { "True" } else { "False" };

@@ -68,7 +68,7 @@ pub fn draft(
             if routines.iter().any(|other: &Routine| other.name == routine.name) {
                 draft.problems.push(Problem::new(
                     procedure.line,
-                    format!("{}: two procedures have this name; scan one file for each module", routine.name),
+                    format!("{}: two procedures have this name; scan one file per module", routine.name),
                 ));
                 continue;
             }
@@ -83,7 +83,7 @@ pub fn draft(
 fn write(draft: &mut Draft, source: &Source<'_>, routines: &[Routine], library: &str) {
     let file = source.name.rsplit('/').next().unwrap_or(source.name);
     let mut text =
-        format!("/* Drafted by `farcall scan` from {file}. Look through it, above all where a comment says so. */\n");
+        format!("/* Drafted by `farcall scan` from {file}. Check it, above all where a comment asks for it. */\n");
     text.push_str(&format!("Module {};\nLibrary \"{library}\";\n", draft.module));
     let mut wrappers = Vec::new();
     for routine in routines {
@@ -100,7 +100,9 @@ fn write(draft: &mut Draft, source: &Source<'_>, routines: &[Routine], library: 
     draft.interface = text;
     if !wrappers.is_empty() {
         let head = format!(
-            "! Made by `farcall scan` from {file}: what a server calls in the place of module procedures, whose names\n! and arguments of assumed shape are their compiler's own. Compile it with the same compiler, behind {file}.\n"
+            "! Made by `farcall scan` from {file}: a server calls these wrappers instead of the module procedures,\n\
+             ! whose names and assumed-shape arguments depend on the compiler. Compile this file with the same\n\
+             ! compiler, after {file}.\n"
         );
         draft.wrapper = Some(format!("{head}\n{}", wrappers.join("\n")));
     }
@@ -241,7 +243,7 @@ impl Routine {
         if !in_module {
             routine.check_passing(procedure);
         } else if callback::longest_name(&routine) > NAME_MAX {
-            routine.problem(procedure.line, "its name is too long for a wrapper of it: give it a shorter one");
+            routine.problem(procedure.line, "its name is too long for a wrapper: shorten it");
         }
         routine
     }
@@ -252,19 +254,22 @@ impl Routine {
         let by_value = self.parameters.iter().find(|one| one.declared.by_value).map(by_name);
         let by_reference = |one: &&Parameter| one.intent == Intent::In && !one.is_array() && !one.declared.by_value;
         let by_reference = self.parameters.iter().find(by_reference).map(by_name);
-        let wrapper = format!("put {} into a module, of which a wrapper is made", self.name);
+        let wrapper = format!("put {} into a module; scan then makes a wrapper", self.name);
         match (procedure.binding.is_some(), self.style, by_value, by_reference) {
             (false, _, Some((dummy, line)), _) => {
-                self.problem(line, format!("argument {dummy} is VALUE outside of a module: {wrapper}"));
+                self.problem(line, format!("argument {dummy} is VALUE outside a module: {wrapper}"));
             }
             (true, Style::Fortran, ..) => {
-                self.problem(procedure.line, format!("it is bind(C) and takes more than numbers: {wrapper}"));
+                self.problem(
+                    procedure.line,
+                    format!("it is bind(C) and has arguments that are not numbers: {wrapper}"),
+                );
             }
             (true, Style::C, _, Some((dummy, line))) => {
                 self.problem(
                     line,
                     format!(
-                        "argument {dummy} is not VALUE, as numbers of bind(C) should be that are only read: {wrapper}"
+                        "argument {dummy} is a number that a bind(C) procedure only reads, and is not VALUE: {wrapper}"
                     ),
                 );
             }
@@ -280,8 +285,11 @@ impl Routine {
         let without: Vec<&str> =
             dummies.filter(|one| !told(one) && !one.declared.external).map(|one| one.dummy.as_str()).collect();
         if !without.is_empty() {
-            let message =
-                format!("{}: no INTENT for {}: drafted as INOUT; make them IN or OUT", self.name, without.join(", "));
+            let message = format!(
+                "{}: no INTENT for {}: drafted as INOUT; change them to IN or OUT",
+                self.name,
+                without.join(", ")
+            );
             self.notes.push(Problem::new(procedure.line, message));
         }
     }
@@ -294,7 +302,7 @@ impl Routine {
         let ordered = || plain.iter().chain(&passed).map(|one| one.dummy.as_str());
         if dummies.map(|one| one.dummy.as_str()).ne(ordered()) {
             let order = ordered().collect::<Vec<_>>().join(", ");
-            let message = format!("{}: procedures come last in a call: {order}", self.name);
+            let message = format!("{}: procedure arguments must be last in a call: {order}", self.name);
             self.notes.push(Problem::new(procedure.line, message));
         }
     }
@@ -339,7 +347,7 @@ impl Routine {
         self.take_intent(&mut parameter, declared, is_result);
         self.take_shape(procedure, &mut parameter, declared);
         if declared.optional {
-            let note = "optional there; always passed here";
+            let note = "optional in Fortran; always passed here";
             parameter.notes.push(note.to_owned());
             self.notes.push(Problem::new(declared.line, format!("{}: {dummy}: {note}", self.name)));
         }
@@ -351,12 +359,15 @@ impl Routine {
         let refused = [
             (declared.allocatable, "is ALLOCATABLE: give it explicit or assumed shape"),
             (declared.pointer, "is a POINTER: give it explicit or assumed shape"),
-            (declared.assumed_rank, "is of assumed rank: a routine's arrays have one rank"),
+            (declared.assumed_rank, "has assumed rank: an array of a routine has a fixed number of dimensions"),
             (
                 declared.external && declared.interface.is_none(),
-                "is a procedure whose arguments are not declared: give it an interface block",
+                "is a procedure with undeclared arguments: add an interface block",
             ),
-            (declared.interface.is_some(), "is a procedure whose interface is in another file: name that with --uses"),
+            (
+                declared.interface.is_some(),
+                "is a procedure with its interface in another file: pass that file with --uses",
+            ),
         ];
         for (applies, why) in refused {
             if applies {
@@ -370,10 +381,7 @@ impl Routine {
         let dummy = parameter.dummy.clone();
         let spec = declared.type_spec.clone().or_else(|| implicit(procedure, &dummy));
         if let (None, false, Some(unread)) = (&declared.type_spec, procedure.implicit.none, procedure.unread.first()) {
-            self.problem(
-                procedure.line,
-                format!("argument {dummy} may be declared in a file that INCLUDE names; {unread}"),
-            );
+            self.problem(procedure.line, format!("argument {dummy} may be declared in an INCLUDE file; {unread}"));
         }
         let Some(spec) = spec.filter(|_| !declared.external) else {
             if !declared.external {
@@ -385,23 +393,23 @@ impl Routine {
         match &spec.kind {
             Ok(kind) => parameter.kind = *kind,
             Err(words) => {
-                let uses = "name the file of the module that says it with --uses";
+                let uses = "pass the file of the module that defines it with --uses";
                 let advice = procedure.unread.first().map_or(uses, String::as_str);
-                self.problem(declared.line, format!("argument {dummy}: nobody knows the kind `{words}`; {advice}"));
+                self.problem(declared.line, format!("argument {dummy}: unknown kind `{words}`; {advice}"));
                 return;
             }
         }
         if spec.base == Base::Derived("*".to_owned()) {
             self.problem(
                 declared.line,
-                format!("argument {dummy} is of any type: a routine's arguments have one each"),
+                format!("argument {dummy} has no fixed type: each argument of a routine needs one"),
             );
         } else if let Base::Derived(name) = &spec.base {
-            self.problem(declared.line, format!("argument {dummy} is of the derived type {name}: pass its components"));
+            self.problem(declared.line, format!("argument {dummy} has the derived type {name}: pass its components"));
         } else if type_word(&spec.base, parameter.kind).is_none() {
             self.problem(
                 declared.line,
-                format!("argument {dummy} is of kind {}, which has no type in the interface language", parameter.kind),
+                format!("argument {dummy} has kind {}, which the interface language does not have", parameter.kind),
             );
         }
         if spec.base == Base::Character {
@@ -417,7 +425,7 @@ impl Routine {
                     ),
                 },
                 Length::Unknown => {
-                    self.problem(declared.line, format!("argument {dummy}: its length is not to be worked out here"))
+                    self.problem(declared.line, format!("argument {dummy}: its length cannot be determined"))
                 }
             }
         }
@@ -430,7 +438,7 @@ impl Routine {
             Some(intent) => intent,
             None if declared.by_value => Intent::In,
             None => {
-                parameter.notes.push("no INTENT there: make it IN or OUT".to_owned());
+                parameter.notes.push("no INTENT in the source: change it to IN or OUT".to_owned());
                 Intent::InOut
             }
         };
@@ -440,30 +448,33 @@ impl Routine {
     fn take_shape(&mut self, procedure: &Procedure, parameter: &mut Parameter, declared: &Declared) {
         let dummy = parameter.dummy.clone();
         for (index, bound) in declared.shape.iter().enumerate() {
+            let number = index + 1;
+            let size = format!("argument {dummy}: the size of dimension {number}");
             let extent = match bound {
                 // It was refused already.
                 _ if declared.assumed_rank => None,
                 Bound::Extent(expression) => self.resolved(procedure, expression).map(Some).unwrap_or_else(|name| {
                     let unread = procedure.unread.first().map_or_else(String::new, |unread| format!("; {unread}"));
-                    let message = format!("argument {dummy}: its extent {} names {name}, which is neither an argument that is given nor a constant{unread}", index + 1);
-                    self.problem(declared.line, message);
+                    let reason = "which is neither an argument that callers pass nor a constant";
+                    self.problem(declared.line, format!("{size} names {name}, {reason}{unread}"));
                     None
                 }),
                 Bound::AssumedShape if self.module.is_some() && self.result.is_none() => {
-                    let name = self.unused(procedure, &format!("{dummy}_{}", index + 1));
-                    self.extents.push((name.clone(), format!("extent {} of {}", index + 1, parameter.name)));
+                    let name = self.unused(procedure, &format!("{dummy}_{number}"));
+                    self.extents.push((name.clone(), format!("size of dimension {number} of {}", parameter.name)));
                     Some(Expression::Name(name))
                 }
                 Bound::AssumedShape => {
-                    self.problem(declared.line, format!("argument {dummy} is of assumed shape outside of a module: put {} into one", self.name));
+                    let fix = format!("put {} into one", self.name);
+                    self.problem(declared.line, format!("argument {dummy} has assumed shape outside a module: {fix}"));
                     None
                 }
                 Bound::AssumedSize => {
-                    self.problem(declared.line, format!("argument {dummy}: how large extent {} is nobody says (*): write it in place of the ?", index + 1));
+                    self.problem(declared.line, format!("{size} is not declared (`*`); replace the `?` with it"));
                     None
                 }
                 Bound::Unknown => {
-                    self.problem(declared.line, format!("argument {dummy}: its extent {} is not to be worked out here: write it in place of the ?", index + 1));
+                    self.problem(declared.line, format!("{size} cannot be determined; replace the `?` with it"));
                     None
                 }
             };
@@ -481,7 +492,9 @@ impl Routine {
         {
             self.problem(
                 declared.line,
-                format!("argument {dummy} is written to and of any length: give it one, such as character(len=80)"),
+                format!(
+                    "argument {dummy} is written to and has no fixed length: declare one, such as character(len=80)"
+                ),
             );
         }
     }
@@ -533,14 +546,14 @@ impl Routine {
         self.problems.append(&mut inner.problems);
         self.notes.append(&mut inner.notes);
         if self.module.is_none() && needs_adapter(&inner) {
-            let what = if inner.result.is_some() { "a function" } else { "no plain subroutine" };
+            let what = if inner.result.is_some() { "a function" } else { "not a plain subroutine" };
             let message =
-                format!("argument {dummy} is {what}: put {} into a module, of which a wrapper is made", self.name);
+                format!("argument {dummy} is {what}: put {} into a module; scan then makes a wrapper", self.name);
             self.problem(interface.line, message);
         }
         for one in &inner.parameters {
             let refused = [
-                (one.callback.is_some(), "takes a procedure itself"),
+                (one.callback.is_some(), "has a procedure argument"),
                 (one.declared.optional, "has OPTIONAL arguments"),
             ];
             for (_, why) in refused.into_iter().filter(|(applies, _)| *applies) {
@@ -561,7 +574,7 @@ impl Routine {
         let Some(result) = self.result.map(|index| &self.parameters[index]) else { return };
         let outside = self.module.is_none();
         if outside && result.base == Base::Character {
-            self.problem(procedure.line, "it is a function that returns characters: put it into a module");
+            self.problem(procedure.line, "it is a function that returns text: put it into a module");
         } else if outside && !result.extents.is_empty() {
             self.problem(procedure.line, "it is a function that returns an array: put it into a module");
         }

@@ -107,7 +107,7 @@ impl Routine {
         let why = self.problems.iter().map(|problem| format!("// line {}: {}\n", problem.line, problem.message));
         let body = lines.iter().map(|line| format!("// {line}\n"));
         format!(
-            "// Not published until somebody has decided this and removed the slashes:\n{}{}",
+            "// Not published. Decide this and remove the slashes:\n{}{}",
             why.collect::<String>(),
             body.collect::<String>()
         )

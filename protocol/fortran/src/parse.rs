@@ -33,7 +33,7 @@ pub fn parse(statements: &[Statement], others: &[Module]) -> (Vec<Module>, Vec<P
     }
     if !parser.scopes.is_empty() {
         let line = statements.last().map_or(1, |last| last.line);
-        parser.problems.push(Problem::new(line, "the file ends inside a program unit: an `end` is missing"));
+        parser.problems.push(Problem::new(line, "the file ends inside a program unit: add the missing `end`"));
     }
     while !parser.scopes.is_empty() {
         parser.end();
@@ -213,7 +213,7 @@ impl Parser<'_> {
             Some("include") if matches!(all.get(1), Some(Token::Text(_))) => place.include(all, statement),
             Some("entry") if matches!(place, Place::Procedure(_)) && is_entry(all) => self
                 .problems
-                .push(Problem::new(statement.line, "an ENTRY is not drafted: make it a procedure of its own")),
+                .push(Problem::new(statement.line, "an ENTRY is not drafted: make it a separate procedure")),
             Some("implicit") => place.implicit(all),
             Some("parameter") => place.parameters(all),
             Some("private" | "public") => place.access(all),
@@ -366,7 +366,7 @@ impl Place<'_> {
             Place::Module(module) => &mut module.unread,
         };
         if let Some(Token::Text(name)) = all.get(1) {
-            unread.push(format!("'{name}' in line {} is not read: {}", statement.line, statement.comment));
+            unread.push(format!("'{name}' in line {} cannot be read: {}", statement.line, statement.comment));
         }
     }
 

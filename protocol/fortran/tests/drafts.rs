@@ -121,9 +121,9 @@ fn hostile_sources_end_soon() {
     assert!(drafted("f.f90", &long).contains("more than"));
     assert!(drafted("f.f90", "include 'itself.inc'\n").contains("does it include itself?"));
     let kind = drafted("f.f90", "subroutine f(x)\n  include 'missing.inc'\n  real(wp), intent(in) :: x\nend\n");
-    assert!(kind.contains("nobody knows the kind `wp`; 'missing.inc' in line 2 is not read"), "{kind}");
+    assert!(kind.contains("unknown kind `wp`; 'missing.inc' in line 2 cannot be read"), "{kind}");
     let open = "interface\n".repeat(10_000);
-    assert!(drafted("f.f90", &open).contains("an `end` is missing"));
+    assert!(drafted("f.f90", &open).contains("add the missing `end`"));
 }
 
 #[test]
@@ -150,5 +150,5 @@ fn kinds_of_another_file_are_known() {
     let source = Source { name: "m.f90", text, form: Form::Free };
     assert!(draft(&source, &[kinds], &included, "m.so").unwrap().interface.contains("IN double x"));
     let alone = draft(&source, &[], &included, "m.so").unwrap();
-    assert!(alone.problems[0].message.contains("nobody knows the kind `dp`"), "{:?}", alone.problems);
+    assert!(alone.problems[0].message.contains("unknown kind `dp`"), "{:?}", alone.problems);
 }

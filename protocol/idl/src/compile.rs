@@ -36,8 +36,8 @@ pub fn compile(file: &str, text: &str) -> Result<Module, Diagnostics> {
     for directive in &lexed.directives {
         problems.add_with_help(
             *directive,
-            "a preprocessor directive in text that was not preprocessed",
-            "run the C preprocessor over the file first",
+            "the text has a preprocessor directive and was not preprocessed",
+            "run the C preprocessor on the file first",
         );
     }
     let tree = parse::parse(&source, &lexed.tokens, &mut problems);

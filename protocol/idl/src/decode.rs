@@ -118,7 +118,7 @@ fn read_element(reader: &mut Reader<'_>) -> Result<ElementType> {
 }
 
 fn coded<T: Coded>(reader: &Reader<'_>, code: u64) -> Result<T> {
-    T::from_code(code).ok_or_else(|| reader.error(format!("{code} is no {}", T::WHAT)))
+    T::from_code(code).ok_or_else(|| reader.error(format!("unknown {} {code}", T::WHAT)))
 }
 
 fn read_coded<T: Coded>(reader: &mut Reader<'_>) -> Result<T> {

@@ -95,7 +95,7 @@ impl fmt::Display for Diagnostics {
         let total = self.list.len() + self.omitted;
         write!(f, "{total} {}", if total == 1 { "error" } else { "errors" })?;
         if self.omitted > 0 {
-            write!(f, ", of which the first {} are shown", self.list.len())?;
+            write!(f, ", the first {} are shown", self.list.len())?;
         }
         Ok(())
     }
@@ -107,7 +107,7 @@ impl From<Diagnostics> for Error {
     /// The first mistake as the house's error; the whole list is its source.
     fn from(diagnostics: Diagnostics) -> Error {
         let Some(first) = diagnostics.list.first() else {
-            return Error::internal("compile the interface", "a failed compilation without a mistake");
+            return Error::internal("compile the interface", "the compilation failed without a mistake");
         };
         let place = format!("{}:{}:{}", first.file, first.line, first.column);
         let mut error = Error::new(ErrorKind::InvalidSource, "compile the interface", first.message.clone());

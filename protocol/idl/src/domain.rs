@@ -79,7 +79,7 @@ fn refused(scope: Scope<'_>, index: u16, parameter: &Parameter, values: &dyn Val
 
 fn advice(characters: &str) -> &'static str {
     match characters.contains(|c: char| c.is_ascii_uppercase()) {
-        true => "pass one of these characters, letters in either case",
+        true => "pass one of these characters (letters in either case)",
         false => "pass one of these characters",
     }
 }
@@ -104,7 +104,7 @@ pub(crate) fn wrong_set(characters: &str) -> Option<String> {
             Ok(byte @ b' '..=b'~') if byte.is_ascii_lowercase() => return Some(format!("holds the lower case '{c}'")),
             Ok(byte @ b' '..=b'~') if seen[usize::from(byte)] => return Some(format!("holds '{c}' twice")),
             Ok(byte @ b' '..=b'~') => seen[usize::from(byte)] = true,
-            _ => return Some(format!("holds {c:?}, which is no visible ASCII character")),
+            _ => return Some(format!("holds {c:?}, which is not a visible ASCII character")),
         }
     }
     characters.is_empty().then(|| "is empty".to_owned())

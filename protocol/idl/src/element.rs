@@ -122,7 +122,9 @@ impl StructType {
         let mut end = 0_u64;
         for (field, element, count) in fields {
             if matches!(element, ElementType::Struct(_) | ElementType::String | ElementType::Filename) || count == 0 {
-                return Err(wrong(format!("field {field} of struct {name} is no number or fixed array of numbers")));
+                return Err(wrong(format!(
+                    "field {field} of struct {name} is not a number or a fixed array of numbers"
+                )));
             }
             let offset = end.next_multiple_of(word_bytes(element));
             end = offset + number_bytes(element) * u64::from(count);
@@ -181,7 +183,7 @@ impl ScalarValue {
         let mut buffer = [0; 16];
         let length = self.encode(element, &mut buffer).ok_or_else(|| misfit(self, element))?;
         if bytes.len() != length {
-            return Err(Error::internal("write a scalar", "the place is not one element long"));
+            return Err(Error::internal("write a scalar", "the destination is not one element long"));
         }
         bytes.copy_from_slice(&buffer[..length]);
         Ok(())
@@ -197,7 +199,7 @@ impl ScalarValue {
         let written = ScalarValue::read(element, bytes, 0);
         match (self.wide(), written) {
             (Some(whole), Some(ScalarValue::Real(kept) | ScalarValue::Complex(kept, _))) if kept as i128 != whole => {
-                let message = format!("{whole} is no {} exactly", element.name());
+                let message = format!("{whole} cannot be represented exactly as {}", element.name());
                 Err(Error::new(ErrorKind::InvalidArgument, "pass a scalar", message).fix("round it before the call"))
             }
             (None, Some(kept)) if self.is_finite() && !kept.is_finite() => {
@@ -381,7 +383,7 @@ mod tests {
         // One more than the type holds exactly, and the largest number of 64 bits.
         for (whole, element) in [((1 << 53) + 1, Float64), ((1 << 24) + 1, Float32), ((1 << 53) + 1, Complex128)] {
             let error = written(Integer(whole), element).unwrap_err().to_string();
-            assert!(error.contains(&format!("{whole} is no {} exactly", element.name())), "{error}");
+            assert!(error.contains(&format!("{whole} cannot be represented exactly as {}", element.name())), "{error}");
             assert!(written(Integer(whole - 1), element).is_ok(), "{element:?}");
         }
         assert!(written(Unsigned(u64::MAX), Float64).is_err());

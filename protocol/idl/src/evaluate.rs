@@ -14,7 +14,7 @@ pub const EXPRESSION_DEPTH_MAX: usize = 64;
 /// Values of the parameters that expressions refer to.
 pub trait Values {
     /// Element `element` of an integer or character parameter; a scalar has element 0. `None` if it is not known (yet),
-    /// is no whole number, lies outside the array or does not fit 64 bits with sign.
+    /// is not an integer, lies outside the array or does not fit 64 bits with sign.
     fn integer(&self, parameter: u16, element: u64) -> Option<i64>;
 
     /// Element `element` of a parameter as a real number; integers convert.
@@ -73,7 +73,7 @@ impl Expression {
     /// The expression's value as a real number: `/` does not round, comparisons give 0 or 1.
     ///
     /// # Errors
-    /// `InvalidArgument` as above, and where the result is infinite or no number.
+    /// `InvalidArgument` as above, and where the result is infinite or not a number.
     pub fn evaluate_real(&self, values: &dyn Values) -> Result<f64> {
         self.try_real(values).map_err(|fault| fault.into_error("evaluate", values, &ValueNames(values)))
     }
@@ -309,15 +309,15 @@ impl Fault<'_> {
         let message = match self.reason {
             Reason::Overflow => format!("{text} overflows 64 bits"),
             Reason::DivisionByZero => format!("{text} divides by zero"),
-            Reason::NegativePower => format!("{text} has a negative exponent, which gives no whole number"),
+            Reason::NegativePower => format!("{text} has a negative exponent, which does not return an integer"),
             Reason::Shift => format!("{text} shifts by less than 0 or more than 62 bits"),
-            Reason::Unknown(parameter) => format!("{} has no value that a size can use", name(parameter)),
+            Reason::Unknown(parameter) => format!("{} has no value to compute a size from", name(parameter)),
             Reason::UnknownElement(parameter, element) => {
                 format!("{text}: {} has no element {element}", name(parameter))
             }
-            Reason::NotWhole => format!("{text} is no whole number"),
-            Reason::NotFinite => format!("{text} is infinite or no number"),
-            Reason::TooDeep | Reason::Arguments => format!("{text} has arguments that its function does not take"),
+            Reason::NotWhole => format!("{text} is not an integer"),
+            Reason::NotFinite => format!("{text} is infinite or not a number"),
+            Reason::TooDeep | Reason::Arguments => format!("{text} passes arguments that its function does not accept"),
         };
         Error::new(ErrorKind::InvalidArgument, operation, message + &involved(self.at, values, names))
     }

@@ -42,13 +42,13 @@ pub(crate) fn wrong_format(format: &str) -> Option<String> {
             match characters.next() {
                 Some('s' | 'l') => names += 1,
                 Some(other) => return Some(format!("'%{other}' means nothing")),
-                None => return Some("a '%' stands at its end".to_string()),
+                None => return Some("it ends with '%'".to_string()),
             }
         } else if !(c.is_ascii_alphanumeric() || "_$.@".contains(c)) {
             return Some(format!("'{}' cannot be part of a linker name", crate::diagnostic::shown(&c.to_string())));
         }
     }
-    (names != 1).then(|| "it must hold the name exactly once".to_string())
+    (names != 1).then(|| "it must contain the name exactly once".to_string())
 }
 
 /// The linker name of a Fortran procedure.

@@ -95,7 +95,7 @@ fn write_notes(page: &mut String, interface: &Interface) {
         notes.push(format!("A call uses {} processors.", interface.expression_text(processors)));
     }
     if interface.idempotent {
-        notes.push("May be repeated after a failure: running it twice has the effect of once.".to_owned());
+        notes.push("May be repeated after a failure: running it twice has the same effect as once.".to_owned());
     }
     if !notes.is_empty() {
         let _ = writeln!(page, "\nNotes\n    {}", notes.join("\n    "));

@@ -9,7 +9,7 @@ use crate::text::write_character;
 use crate::words::FILE_POINTER;
 
 /// What stands before the `Calls` line, which would otherwise say something false of a Fortran routine.
-const STAND_IN: &str = "/* How the routine is called stays on the server: this line stands in for it. */";
+const STAND_IN: &str = "/* This line replaces the way in which the server calls the routine. */";
 
 /// The interface as an IDL file of its own. How the server calls the routine is not known here: the text calls a
 /// symbol of the routine's name with all parameters in order, and says so.

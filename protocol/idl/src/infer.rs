@@ -242,7 +242,7 @@ impl<'a> Inference<'a> {
         }
     }
 
-    /// The values with WORK scalars added. Made anew each time: what is known changes.
+    /// The values with WORK scalars added. Made again each time: what is known changes.
     fn completed(&self) -> Completed<'_, Self> {
         Completed::work_only(self.scope, self)
     }

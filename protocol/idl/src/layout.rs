@@ -13,7 +13,7 @@ use crate::values::{Completed, explain};
 
 mod range;
 
-const OPERATION: &str = "work out sizes";
+const OPERATION: &str = "compute sizes";
 
 /// Texts of one argument at most (spec/idl.md, section 6.4).
 pub const TEXTS_MAX: u64 = 1 << 20;
@@ -197,7 +197,7 @@ pub fn resolve_results(interface: &Interface, values_after: &dyn Values, before:
 /// As [`resolve_results`].
 pub fn resolve_results_in(scope: Scope<'_>, values_after: &dyn Values, before: &CallLayout) -> Result<CallLayout> {
     if before.parameters.len() != scope.parameters.len() {
-        return Err(Error::internal(OPERATION, "the layout belongs to another interface"));
+        return Err(Error::internal(OPERATION, "the layout is for another interface"));
     }
     let resolver = Resolver { scope, values: &Completed::new(scope, values_after), after: true };
     let mut layout = before.clone();
@@ -260,7 +260,8 @@ impl Resolver<'_> {
         if count <= TEXTS_MAX {
             return Ok(ParameterLayout::TextArray { count });
         }
-        let message = format!("{} has {count} texts; an argument may have {TEXTS_MAX}", self.describe(parameter));
+        let message =
+            format!("{} has {count} texts; an argument may have at most {TEXTS_MAX}", self.describe(parameter));
         Err(self
             .error(ErrorKind::LimitExceeded, message)
             .fix("check the sizes passed, or pass the texts in several calls"))
@@ -355,7 +356,7 @@ impl Resolver<'_> {
         left.checked_mul(right).filter(|product| *product <= i64::MAX as u64).ok_or_else(|| {
             let message = format!("the size of {} overflows 63 bits", self.describe(parameter));
             self.error(ErrorKind::InvalidArgument, message)
-                .fix("check the sizes passed: no machine holds such an array")
+                .fix("check the sizes passed: the array is too large for any machine")
         })
     }
 
@@ -377,7 +378,7 @@ impl Resolver<'_> {
         if self.after {
             let text = self.scope.dimension_text(dimension);
             let what = format!("start {start}, end {end}, stride {stride}, size {size}");
-            let message = format!("the routine reported a range outside {}{text}: {what}", parameter.name);
+            let message = format!("the routine returned a range outside {}{text}: {what}", parameter.name);
             return self.error(ErrorKind::RoutineFailed, message).fix("the routine or its interface is wrong");
         }
         range::Refused { scope: self.scope, values: self.values, parameter, dimension }.error(range, size)
@@ -408,7 +409,10 @@ impl ArrayLayout {
 #[cold]
 fn too_large(resolver: &Resolver<'_>, parameter: &Parameter, layout: &ParameterLayout, limit: Bytes) -> Error {
     let needs = Bytes(layout.full_bytes());
-    let message = format!("{} needs {needs}; all arrays of a call may have {limit}", resolver.describe(parameter));
+    let message = format!(
+        "{} needs {needs}; all arrays of a call may have {limit} together together",
+        resolver.describe(parameter)
+    );
     Error::new(ErrorKind::LimitExceeded, OPERATION, message)
-        .fix("check the sizes passed, or raise call_bytes_max in the server's manifest")
+        .fix("check the sizes passed, or raise call_bytes_max in the server's configuration file")
 }

@@ -109,7 +109,7 @@ impl Lexer<'_, '_> {
             None => {
                 problems.add_with_help(
                     Span::new(self.at, self.at + 2),
-                    "this comment has no end",
+                    "this comment is not closed",
                     "close it with '*/'",
                 );
                 self.at = self.text.len();
@@ -207,7 +207,7 @@ impl Lexer<'_, '_> {
             Err(line_end) => {
                 problems.add_with_help(
                     Span::new(start, start + 1),
-                    "this character constant has no end",
+                    "this character constant is not closed",
                     "write one character between two quotes, such as 'N'",
                 );
                 self.at = line_end.min(self.text.len());
@@ -228,7 +228,7 @@ impl Lexer<'_, '_> {
                 let line = self.rest().lines().next().map_or(1, str::len).max(1);
                 problems.add_with_help(
                     Span::new(start, start + line),
-                    "this string has no end",
+                    "this string is not closed",
                     "close it with '\"'; a quote inside a string is written \\\"",
                 );
                 self.at += line;
@@ -256,7 +256,7 @@ impl Lexer<'_, '_> {
             problems.add_with_help(
                 Span::new(start, start + 1),
                 "this '{' has no matching '}'",
-                "close the C text with '}'; look for a quote or a comment without an end in it",
+                "close the C text with '}'; look for an unclosed quote or comment in it",
             );
         }
         self.at = scanned.end;

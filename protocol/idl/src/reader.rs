@@ -24,7 +24,7 @@ impl<'b> Reader<'b> {
     }
 
     fn malformed(&self, error: &minicbor::decode::Error) -> Error {
-        let message = if error.is_end_of_input() { "the bytes end too early".to_owned() } else { error.to_string() };
+        let message = if error.is_end_of_input() { "the data end too early".to_owned() } else { error.to_string() };
         self.error(message)
     }
 
@@ -79,7 +79,7 @@ impl<'b> Reader<'b> {
     pub(crate) fn flag(&mut self) -> Result<bool> {
         match self.decoder.bool().map_err(|error| self.malformed(&error))? {
             true => Ok(true),
-            false => Err(self.error("false is written by leaving the key out")),
+            false => Err(self.error("false must be encoded by omitting the key")),
         }
     }
 
@@ -122,7 +122,7 @@ impl<'b> Reader<'b> {
 
     fn unknown(&mut self, key: i64) -> Result<()> {
         if key < 0 {
-            let message = format!("the interface needs feature {key}, which this version does not know");
+            let message = format!("the interface needs feature {key}, which this version does not support");
             return Err(Error::new(ErrorKind::Version, OPERATION, message).fix("update Farcall on this side"));
         }
         self.decoder.skip().map_err(|error| self.malformed(&error))
@@ -167,7 +167,7 @@ impl<'b> Reader<'b> {
         match (value.is_finite(), shortest) {
             (true, true) => Ok(Some(value)),
             (true, false) => Err(self.error("a real number is not in its shortest form")),
-            (false, _) => Err(self.error("a constant is infinite or no number")),
+            (false, _) => Err(self.error("a constant is infinite or not a number")),
         }
     }
 
@@ -175,7 +175,7 @@ impl<'b> Reader<'b> {
     fn half(&mut self) -> Result<f64> {
         let begin = self.decoder.position() + 1;
         let Some(&[high, low]) = self.decoder.input().get(begin..begin + 2) else {
-            return Err(self.error("the bytes end too early"));
+            return Err(self.error("the data end too early"));
         };
         self.decoder.set_position(begin + 2);
         let bits = u16::from_be_bytes([high, low]);

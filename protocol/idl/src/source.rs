@@ -18,7 +18,7 @@ impl Span {
         Span { start: u32::try_from(start).unwrap_or(u32::MAX), end: u32::try_from(end).unwrap_or(u32::MAX) }
     }
 
-    /// The range from the begin of `self` to the end of `last`.
+    /// The range from the start of `self` to the end of `last`.
     pub(crate) fn to(self, last: Span) -> Span {
         Span { start: self.start, end: last.end.max(self.end) }
     }

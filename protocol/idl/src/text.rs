@@ -259,7 +259,7 @@ impl Scope<'_> {
         format!("{}{}", parameter.name, if short { dimensions.as_str() } else { "" })
     }
 
-    /// All dimensions of a parameter as IDL text: `[lda:n][n]`; empty for what is no array.
+    /// All dimensions of a parameter as IDL text: `[lda:n][n]`; empty for what is not an array.
     pub fn dimensions_text(self, parameter: &Parameter) -> String {
         match &parameter.shape {
             Shape::Array { dimensions, .. } => dimensions.iter().map(|d| self.dimension_text(d)).collect(),

@@ -53,7 +53,7 @@ fn validate_scope(scope: Scope<'_>, name: &str) -> Result<()> {
     }
     match too_long_chain(scope) {
         Some(parameter) => {
-            let what = format!("has a default that is circular or begins a chain of more than {DEFAULT_CHAIN_MAX}");
+            let what = format!("has a default that is circular or depends on more than {DEFAULT_CHAIN_MAX} others");
             Err(wrong(&parameter.name, what))
         }
         None => Ok(()),
@@ -87,11 +87,11 @@ fn validate_parameter(scope: Scope<'_>, parameter: &Parameter) -> std::result::R
 /// program that knows no domains marshals as one that does.
 fn validate_domain(scope: Scope<'_>, parameter: &Parameter, domain: &Domain) -> std::result::Result<(), String> {
     if parameter.mode != Mode::In || !has_value(parameter) {
-        return Err("has a domain, which only an IN number or character may have".into());
+        return Err("has a domain; only IN numbers and characters can have one".into());
     }
     match domain {
         Domain::Characters(_) if parameter.element != ElementType::Char => {
-            Err("is no character and has a set of characters as its domain".into())
+            Err("is not a character and has a set of characters as its domain".into())
         }
         Domain::Characters(characters) => {
             domain::wrong_set(characters).map_or(Ok(()), |what| Err(format!("has a domain that {what}")))
@@ -100,14 +100,14 @@ fn validate_domain(scope: Scope<'_>, parameter: &Parameter, domain: &Domain) -> 
             validate_expression(scope, condition)?;
             let known = |index| scope.parameter(index).is_some_and(|p| p.mode != Mode::Out && has_value(p));
             match condition.refers_to(&mut |index| !known(index)) {
-                true => Err("has a domain that refers to something else than an IN or WORK number".into()),
+                true => Err("has a domain that refers to something other than an IN or WORK number".into()),
                 false => Ok(()),
             }
         }
     }
 }
 
-/// Whether a parameter is one number or character that expressions can use.
+/// Whether a parameter is a single number or character that expressions can use.
 fn has_value(parameter: &Parameter) -> bool {
     let number = parameter.element.is_integer() || parameter.element == ElementType::Char;
     parameter.shape == Shape::Scalar && (number || domain::is_real(parameter.element))
@@ -134,7 +134,7 @@ fn check_reference(scope: Scope<'_>, index: u16, element: bool) -> Option<String
         None => Some(format!("refers to parameter number {index}, which does not exist")),
         Some(Parameter { shape: Shape::Callback { .. }, name, .. }) => Some(format!("refers to the callback {name}")),
         Some(Parameter { shape: Shape::Scalar, name, .. }) if element => {
-            Some(format!("refers to an element of {name}, which is no array"))
+            Some(format!("refers to an element of {name}, which is not an array"))
         }
         Some(_) => None,
     }
@@ -149,10 +149,10 @@ fn check_arguments(scope: Scope<'_>, function: Function, arguments: &[Expression
             _ => false,
         },
     };
-    (!fits).then(|| format!("calls {} with arguments it does not take", function.name()))
+    (!fits).then(|| format!("calls {} with arguments that it does not accept", function.name()))
 }
 
-/// The first parameter whose default stands at the begin of too long a chain, or in a circle.
+/// The first parameter whose default stands at the start of too long a chain, or in a circle.
 ///
 /// Counts in rounds over all defaults instead of following them, so that layers of defaults that each refer to all of
 /// the next layer cost no more than their text.

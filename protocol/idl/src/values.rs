@@ -195,10 +195,10 @@ pub(crate) fn explain(scope: Scope<'_>, values: &dyn Values, fault: Fault<'_>) -
             Ok(_) => break,
         }
     }
-    let Reason::Unknown(index) = fault.reason else { return fault.into_error("work out sizes", values, &scope) };
-    let message = format!("{} has no value that a size can use", scope.name(index));
-    Error::new(ErrorKind::InvalidArgument, "work out sizes", message)
-        .fix(format!("pass a whole number for {}", scope.name(index)))
+    let Reason::Unknown(index) = fault.reason else { return fault.into_error("compute sizes", values, &scope) };
+    let message = format!("{} has no value to compute a size from", scope.name(index));
+    Error::new(ErrorKind::InvalidArgument, "compute sizes", message)
+        .fix(format!("pass an integer for {}", scope.name(index)))
 }
 
 /// A computed value that its parameter's type cannot hold.

@@ -135,11 +135,11 @@ fn malformed_encodings_are_refused_for_the_right_reason() {
     // No UTF-8.
     refused(&[0xa1, 0x02, 0x61, 0xff], Protocol, "");
     // `false` has no business here: it is the absence of the key.
-    refused(&small(&[0x07, 0xf4], 2), Protocol, "leaving the key out");
+    refused(&small(&[0x07, 0xf4], 2), Protocol, "omitting the key");
     // Key -1: a critical one of a later version.
     refused(&small(&[0x20, 0x00], 2), Version, "feature -1");
     // A parameter with mode 9.
-    refused(&small(&[0x06, 0x81, 0xa2, 0x02, 0x09, 0x03, 0x05], 2), Protocol, "9 is no mode");
+    refused(&small(&[0x06, 0x81, 0xa2, 0x02, 0x09, 0x03, 0x05], 2), Protocol, "unknown mode 9");
     // A parameter without a type.
     refused(&small(&[0x06, 0x81, 0xa1, 0x02, 0x00], 2), Protocol, "type is missing");
     // Element type 300 = struct 44, of which there is none.
@@ -152,12 +152,12 @@ fn malformed_encodings_are_refused_for_the_right_reason() {
     refused(&limited(b"\x62Nt"), Protocol, "lower case");
     refused(&limited(b"\x62NN"), Protocol, "'N' twice");
     refused(&limited(b"\x60"), Protocol, "is empty");
-    refused(&limited(b"\x62\xc3\xa9"), Protocol, "no visible ASCII");
+    refused(&limited(b"\x62\xc3\xa9"), Protocol, "not a visible ASCII");
     // Neither text nor expression: true; and a condition on a parameter that does not exist.
     refused(&limited(&[0xf5]), Protocol, "");
     refused(&limited(&[0x82, 0x00, 0x01]), Protocol, "number 1, which does not exist");
     // A set of characters for an int; a domain of a result, which nobody could check before the call.
-    refused(&small(&[0x06, 0x81, 0xa3, 0x02, 0x00, 0x03, 0x05, 0x0c, 0x61, b'N'], 2), Protocol, "is no character");
+    refused(&small(&[0x06, 0x81, 0xa3, 0x02, 0x00, 0x03, 0x05, 0x0c, 0x61, b'N'], 2), Protocol, "is not a character");
     refused(&small(&[0x06, 0x81, 0xa3, 0x02, 0x01, 0x03, 0x00, 0x0c, 0x61, b'N'], 2), Protocol, "has a domain");
     // 1.0 in 64 bits; infinity.
     refused(&small(&[0x08, 0xfb, 0x3f, 0xf0, 0, 0, 0, 0, 0, 0], 2), Protocol, "shortest");
@@ -223,12 +223,14 @@ fn validation_finds_what_the_decoder_must_not_let_through() {
     assert!(bad(vec![scalar(Work, Int32, "lwork")]).contains("WORK scalar without a value"));
     assert!(bad(vec![array(In, Float64, "x", vec![])]).contains("without dimensions"));
     assert!(bad(vec![array(In, Float64, "x", vec![dim(p(1))])]).contains("number 1"));
-    assert!(bad(vec![int("n"), with_default(int("m"), Expression::Element(0, Box::new(i(0))))]).contains("no array"));
+    assert!(
+        bad(vec![int("n"), with_default(int("m"), Expression::Element(0, Box::new(i(0))))]).contains("not an array")
+    );
     let limited = |domain: Expression| allowed(int("n"), Domain::Condition(domain));
     // What a condition refers to must be there before anything else of the call: no array, no result, no string.
-    assert!(bad(vec![limited(p(1)), array(In, Int32, "m", vec![dim(i(1))])]).contains("something else"));
-    assert!(bad(vec![limited(p(1)), scalar(In, ElementType::String, "s")]).contains("something else"));
-    assert!(bad(vec![allowed(array(In, Int32, "m", vec![dim(i(1))]), Domain::Condition(i(1)))]).contains("only an IN"));
+    assert!(bad(vec![limited(p(1)), array(In, Int32, "m", vec![dim(i(1))])]).contains("something other"));
+    assert!(bad(vec![limited(p(1)), scalar(In, ElementType::String, "s")]).contains("something other"));
+    assert!(bad(vec![allowed(array(In, Int32, "m", vec![dim(i(1))]), Domain::Condition(i(1)))]).contains("only IN"));
     let callback = Shape::Callback { parameters: vec![limited(i(1))] };
     assert!(bad(vec![Parameter { shape: callback, ..int("f") }]).contains("domain or callback"));
     assert!(bad((0..2000).map(|_| int("n")).collect()).contains("more than"));

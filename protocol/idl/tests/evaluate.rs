@@ -101,9 +101,9 @@ fn errors_name_the_guilty_part_and_its_values() {
     assert!(of(B::Multiply, 4_000_000_000, 4_000_000_000).is_none());
     assert_eq!(message(product), wanted);
     assert!(message(p(9)).contains("has no value"));
-    assert!(message(p(2)).contains("alpha has no value that a size can use"));
+    assert!(message(p(2)).contains("alpha has no value to compute a size from"));
     let real = binary(B::Multiply, Expression::Real(1.5), i(2));
-    assert!(message(real).contains("1.5 is no whole number"));
+    assert!(message(real).contains("1.5 is not an integer"));
     let element = Expression::Element(0, Box::new(i(-1)));
     assert!(message(element).contains("has no element -1"));
 }

@@ -64,7 +64,7 @@ fn disagreements_say_where_each_value_came_from() {
     let error = call(&dgesv, &[("A", shape(&[3, 3, 1])), ("B", shape(&[3]))]).unwrap_err();
     assert!(error.message().contains("3 dimensions"), "{error}");
     let error = call(&dgesv, &[("A", shape(&[9])), ("B", shape(&[9]))]).unwrap_err();
-    assert!(error.to_string().contains("one that is left out counts as 1"), "{error}");
+    assert!(error.to_string().contains("a missing dimension counts as 1"), "{error}");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn gemm_follows_its_conditions() {
     assert_eq!(integers(&dgemm, &all, &names), [2, 4, 3, 3, 4, 2]);
     // The same arrays without the letters do not fit.
     let error = call(&dgemm, &arrays(&[3, 2], &[4, 3])).unwrap_err();
-    let wanted = "B has shape (4, 3), which disagrees: k = 2 from A axis 1, k = 4 from B axis 0 with transb = 'N'";
+    let wanted = "B has shape (4, 3), which does not fit: k = 2 from A axis 1, k = 4 from B axis 0 with transb = 'N'";
     assert_eq!(error.message(), wanted);
     assert!(
         signature(&dgemm).starts_with("dgemm(A, B, C, *, transa='N', transb='N', m=None,"),
@@ -366,17 +366,17 @@ fn scalars_that_no_array_would_determine_are_listed() {
         interface("f", parameters)
     };
     // Nobody sizes by k, x brings the sum of both only, and |n| hides a sign.
-    let both = "f needs n and x: not given, and nothing given determines it";
+    let both = "f needs n and x: not passed, and no other argument determines it";
     assert_eq!(needs(&vectors(abs(p(0))), &[("k", Given::Integer(1))]), both);
-    assert_eq!(needs(&vectors(p(0)), &[]), "f needs k and x: not given, and nothing given determines it");
+    assert_eq!(needs(&vectors(p(0)), &[]), "f needs k and x: not passed, and no other argument determines it");
     assert_eq!(needs(&vectors(add(p(0), p(1))), &[("k", Given::Integer(2))]), "f needs x: not given");
     let sum = needs(&vectors(add(p(0), p(1))), &[]);
     // One of the two is enough, the one that goes by position.
-    assert_eq!(sum, "f needs k and x: not given, and nothing given determines it");
+    assert_eq!(sum, "f needs k and x: not passed, and no other argument determines it");
     let hidden = needs(&vectors(add(abs(p(0)), p(1))), &[]);
-    assert_eq!(hidden, "f needs n and x: not given, and nothing given determines it");
+    assert_eq!(hidden, "f needs n and x: not passed, and no other argument determines it");
     // x is there, and no whole n makes it fit: x cannot be asked for again.
     let half = Expression::Binary(BinaryOperator::Divide, Box::new(p(0)), Box::new(i(2)));
     let half = needs(&vectors(half), &[("x", shape(&[4])), ("k", Given::Integer(1))]);
-    assert_eq!(half, "f needs n: not given, and nothing given determines it");
+    assert_eq!(half, "f needs n: not passed, and no other argument determines it");
 }

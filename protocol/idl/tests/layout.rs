@@ -197,7 +197,7 @@ fn ranges_that_do_not_fit_say_which_value_and_what_would_do() {
     };
     let (message, advice) = refused(&dgesv(), &[("n", 2), ("nrhs", 1), ("lda", 1), ("ldb", 2)]);
     assert_eq!(message, "lda = 1 is less than n = 2");
-    assert_eq!(advice, "leave it out or pass at least 2");
+    assert_eq!(advice, "omit it, or pass at least 2");
     let with = |size, start: Option<_>, end, stride: Option<_>| {
         let range = Dimension { size, start, end: Some(end), stride };
         interface(

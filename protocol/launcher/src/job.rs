@@ -38,7 +38,7 @@ pub struct Job {
     pub ranks: u32,
     /// Whether the program and its ticket are to be copied to where they run.
     pub staging: bool,
-    /// The longest time between two looks at the job, in seconds.
+    /// The longest time between two checks at the job, in seconds.
     pub status_polling: Option<u32>,
     /// Where it runs; `None`: the user's home or this launcher's own folder.
     pub work_directory: Option<String>,
@@ -133,7 +133,7 @@ impl Job {
             self.arguments.push(STDIO.to_owned());
         }
         if !self.executable_path.starts_with('/') {
-            return Err("executable_path: the program's absolute path is wanted".to_owned());
+            return Err("executable_path: the program's absolute path is required".to_owned());
         }
         if u64::from(self.count) * u64::from(self.ranks) > u64::from(COUNT_MAX) {
             return Err(format!("count times ranks is more than {COUNT_MAX}"));
@@ -165,7 +165,7 @@ pub fn timed_out(minutes_max: Option<u32>) -> String {
 
 fn number(name: &str, value: &str, least: u32, most: u32) -> Result<u32, String> {
     let number = value.trim().parse().ok().filter(|number| (least..=most).contains(number));
-    number.ok_or_else(|| format!("{name}: a number from {least} to {most} is wanted"))
+    number.ok_or_else(|| format!("{name}: a number from {least} to {most} is required"))
 }
 
 /// 0 is none, as in Ninf-G's configuration.
@@ -177,7 +177,7 @@ fn truth(name: &str, value: &str) -> Result<bool, String> {
     match value.trim() {
         "true" => Ok(true),
         "false" => Ok(false),
-        _ => Err(format!("{name}: true or false is wanted")),
+        _ => Err(format!("{name}: true or false is required")),
     }
 }
 
@@ -190,24 +190,26 @@ fn backend(value: &str) -> Result<Backend, String> {
     match value.trim().to_ascii_lowercase().as_str() {
         "normal" => Ok(Backend::Normal),
         "mpi" | "blacs" => Ok(Backend::Mpi),
-        _ => Err("backend: normal or mpi is wanted".to_owned()),
+        _ => Err("backend: normal or mpi is required".to_owned()),
     }
 }
 
 /// What becomes part of an option: no option of its own.
 fn word(name: &str, value: &str) -> Result<String, String> {
     let is_word = !value.is_empty() && !value.starts_with('-') && !value.contains(|c: char| c.is_whitespace());
-    is_word.then(|| value.to_owned()).ok_or_else(|| format!("{name}: one word that does not begin with '-' is wanted"))
+    is_word
+        .then(|| value.to_owned())
+        .ok_or_else(|| format!("{name}: one word that does not begin with '-' is required"))
 }
 
 /// Only an option: anything else would be taken for the name of a job's script.
 fn option(name: &str, value: &str) -> Result<String, String> {
     let is_option = value.starts_with('-') && !value.trim_matches('-').is_empty();
-    is_option.then(|| value.to_owned()).ok_or_else(|| format!("{name}: one option is wanted, such as --qos=high"))
+    is_option.then(|| value.to_owned()).ok_or_else(|| format!("{name}: one option is required, such as --qos=high"))
 }
 
 fn variable(value: &str) -> Result<(String, String), String> {
-    let wrong = || "environment: NAME=VALUE is wanted".to_owned();
+    let wrong = || "environment: NAME=VALUE is required".to_owned();
     let (name, value) = value.split_once('=').ok_or_else(wrong)?;
     let letter = |c: char| c.is_ascii_alphabetic() || c == '_';
     let is_name = name.starts_with(letter) && name.chars().all(|c| letter(c) || c.is_ascii_digit());

@@ -62,7 +62,7 @@ impl Jobs {
                 self.reply(line("F", &[&why]));
             }
             Request::JobCreate(..) if self.open() >= JOBS_MAX => {
-                self.reply(format!("F there are {JOBS_MAX} jobs already: end some of them"));
+                self.reply(format!("F there are {JOBS_MAX} jobs already: cancel some of them"));
             }
             Request::JobDestroy(id) if !self.table.contains_key(&id) => self.reply(unknown(&id)),
             Request::JobDestroy(id) if self.status(&id).is_some_and(Status::is_final) => self.reply("S".to_owned()),

@@ -69,10 +69,10 @@ impl Processes {
 
     fn create(&mut self, request: String, job: Job) {
         if self.place == Where::There && job.hostname.is_empty() {
-            return self.jobs.reply("F hostname: this launcher must be told which host ssh reaches".to_owned());
+            return self.jobs.reply("F hostname: this launcher needs the name of an ssh host".to_owned());
         }
         if self.running.len() >= PROCESSES_MAX {
-            return self.jobs.reply(format!("F there are {PROCESSES_MAX} jobs already: end some of them"));
+            return self.jobs.reply(format!("F there are {PROCESSES_MAX} jobs already: cancel some of them"));
         }
         self.created += 1;
         let id = format!("{}", self.created);
@@ -156,7 +156,7 @@ impl Processes {
 impl Launcher for Processes {
     fn handle_request(&mut self, now: Instant, request: Request) {
         if self.closing.is_some() {
-            return self.jobs.reply("F this launcher ends".to_owned());
+            return self.jobs.reply("F this launcher is stopping".to_owned());
         }
         match self.jobs.answer(request, &["slots", "mpi", "bridge"]) {
             Some(Request::JobCreate(id, job)) => {

@@ -97,7 +97,7 @@ impl Requests {
             "JOB_STATUS" | "JOB_DESTROY" if !is_id(id) => Some(Request::Wrong(format!("{name}: {WRONG_ID}"))),
             "JOB_STATUS" => Some(Request::JobStatus(id.to_owned())),
             "JOB_DESTROY" => Some(Request::JobDestroy(id.to_owned())),
-            _ => Some(Request::Wrong(format!("there is no request {}", shown(name)))),
+            _ => Some(Request::Wrong(format!("unknown request {}", shown(name)))),
         }
     }
 
@@ -128,7 +128,7 @@ impl Open {
     }
 }
 
-const WRONG_ID: &str = "an id is wanted, of 1 to 64 letters, digits, '.', '_' and '-'";
+const WRONG_ID: &str = "an id of 1 to 64 letters, digits, '.', '_' and '-' is required";
 
 fn is_id(text: &str) -> bool {
     let letter = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
@@ -142,7 +142,7 @@ fn text(mut line: Vec<u8>) -> Result<String, String> {
         line.pop();
     }
     let line = String::from_utf8(line).map_err(|_| "a line is not UTF-8".to_owned())?;
-    if line.contains(['\0', '\r']) { Err("a line has a NUL or CR in it".to_owned()) } else { Ok(line) }
+    if line.contains(['\0', '\r']) { Err("a line contains a NUL or CR".to_owned()) } else { Ok(line) }
 }
 
 fn shown(name: &str) -> String {

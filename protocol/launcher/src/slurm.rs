@@ -32,7 +32,7 @@ const SUBMITTED_AT_ONCE: usize = 8;
 pub struct Settings {
     /// The name of all jobs: random, of letters, digits and `-`.
     pub name: String,
-    /// The shortest time between two looks at the queue, ...
+    /// The shortest time between two queries of the queue, ...
     pub interval_min: Duration,
     /// ... and the longest.
     pub interval_max: Duration,
@@ -161,12 +161,12 @@ impl Slurm {
 
     fn create(&mut self, now: Instant, request: String, job: Job) {
         if self.submissions.len() >= JOBS_MAX {
-            return self.jobs.reply(format!("F there are {JOBS_MAX} jobs already: end some of them"));
+            return self.jobs.reply(format!("F there are {JOBS_MAX} jobs already: cancel some of them"));
         }
         if let Some(option) = job.options.iter().find(|option| commands::is_ours(option)) {
             return self
                 .jobs
-                .reply(format!("F option: {option} is not for a job: a job is one submission of this launcher"));
+                .reply(format!("F option: {option} is not allowed: a job is one submission of this launcher"));
         }
         self.created += 1;
         let submission = Submission {
@@ -281,7 +281,7 @@ impl Slurm {
 impl Launcher for Slurm {
     fn handle_request(&mut self, now: Instant, request: Request) {
         if self.closing.is_some() {
-            return self.jobs.reply("F this launcher ends".to_owned());
+            return self.jobs.reply("F this launcher is stopping".to_owned());
         }
         if let Request::JobStatus(id) = &request {
             self.look_again(now, id);

@@ -64,7 +64,7 @@ mod tests {
         [3, 1, 3, 2, 4].into_iter().for_each(|number| announced.add(number));
         announced.remove(1);
         assert_eq!((announced.next(), announced.next()), (Some(3), Some(2)));
-        // One that is told of anew comes last, or where it stood.
+        // One that is told of again comes last, or where it stood.
         announced.add(3);
         assert_eq!((announced.next(), announced.next(), announced.next()), (Some(4), Some(3), None));
         assert!(announced.is_empty());

@@ -70,7 +70,7 @@ pub struct OpenCall<A: Application> {
     sent_at: u64,
     /// Whether the peer was asked to go on with it over this connection, and has not answered.
     is_resuming: bool,
-    /// Whether the peer was started anew since it was made.
+    /// Whether the peer was restarted since it was made.
     is_of_another_run: bool,
 }
 
@@ -120,7 +120,7 @@ struct Standing {
     is_ready: bool,
     /// There is no connection just now.
     is_lost: bool,
-    /// The peer has said goodbye.
+    /// The peer is closing the connection.
     has_left: bool,
     /// Which run of the peer it is.
     run: Option<[u8; 16]>,
@@ -314,7 +314,7 @@ impl<A: Application> Caller<A> {
                 Event::ArgumentsComplete(channel) => self.callback_complete(channel, clock.now()),
                 Event::CancelRequested(channel) => self.callback_cancelled(channel),
                 Event::Requested(channel, _) => {
-                    let error = Error::new(ErrorKind::Unavailable, "ask a client", "it answers no questions");
+                    let error = Error::new(ErrorKind::Unavailable, "ask a client", "it does not answer requests");
                     self.connection.reply(channel, &Reply::Failed((&error).into()));
                 }
                 Event::Shared(_) | Event::Unshared(_) | Event::Resumed(..) | Event::Acknowledged(_) => {}
@@ -396,7 +396,7 @@ impl<A: Application> Caller<A> {
         self.finished.contains_key(&number) || !self.channels.contains_key(&number)
     }
 
-    /// The next thing that was told of a call while it is under way.
+    /// The next thing that was told of a call while it is running.
     pub fn take_news(&mut self, number: u64) -> Option<Notice> {
         self.news.take(number)
     }
@@ -434,6 +434,6 @@ pub(crate) fn check_byte_order(hello: &Hello) -> Result<()> {
 
 /// Why the peer has left.
 pub(crate) fn goodbye(failure: Option<Failure>) -> Error {
-    let silent = || Error::new(ErrorKind::ShuttingDown, "wait for the server", "the server said goodbye");
+    let silent = || Error::new(ErrorKind::ShuttingDown, "wait for the server", "the server closed the connection");
     failure.map_or_else(silent, Error::from)
 }

@@ -48,7 +48,7 @@ pub struct Heartbeat {
 pub fn seconds(text: Option<&str>, default: Duration) -> std::result::Result<Duration, String> {
     let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else { return Ok(default) };
     let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    seconds.ok_or_else(|| format!("{text:?} is no number of seconds"))
+    seconds.ok_or_else(|| format!("{text:?} is not a number of seconds"))
 }
 
 fn given(text: Option<&str>) -> Result<Duration> {
@@ -145,11 +145,9 @@ impl Heartbeat {
         Error::new(
             ErrorKind::ConnectionLost,
             "wait for the server",
-            format!(
-                "it has given no sign of life for {limit} s: it hangs or was stopped, or its machine or network is gone"
-            ),
+            format!("the server was silent for {limit} s: it hangs, was stopped, or its machine or network failed"),
         )
-        .fix(format!("look whether it runs, connect again or to another server; {VARIABLE}=SECONDS waits longer"))
+        .fix(format!("check whether it runs, connect again or to another server; {VARIABLE}=SECONDS waits longer"))
     }
 }
 
@@ -239,7 +237,7 @@ mod tests {
         assert_eq!((known(Some("0")), known(Some("")), known(None)), (Duration::ZERO, DEFAULT, DEFAULT));
         for text in ["soon", "5s", "-1", "1e300", "NaN", "inf"] {
             let error = given(Some(text)).expect_err(text).to_string();
-            assert!(error.contains("no number of seconds") && error.contains(VARIABLE), "{error}");
+            assert!(error.contains("not a number of seconds") && error.contains(VARIABLE), "{error}");
         }
     }
 }

@@ -66,7 +66,7 @@ impl News {
 }
 
 fn left_out(lost: u64) -> Vec<u8> {
-    format!("\n[farcall: {lost} bytes are left out here: they came faster than they were taken]\n").into_bytes()
+    format!("\n[farcall: {lost} bytes are left out here: they arrived faster than they were read]\n").into_bytes()
 }
 
 /// How much is missed with these bytes: what a note of the server's says was missed before, or their own number.

@@ -74,9 +74,9 @@ impl Questions {
     pub fn part(&mut self, now: Instant) {
         for question in self.all.iter_mut().filter(|one| one.answer.is_none()) {
             if matches!(question.request, Request::Administer(_)) {
-                let message = "the connection was lost before the answer came: the order may have been carried out";
-                let error = Error::new(ErrorKind::ConnectionLost, "give an order", message)
-                    .fix("look what the server does, and give it again if need be");
+                let message = "the connection was lost before the answer arrived: the command may have been executed";
+                let error = Error::new(ErrorKind::ConnectionLost, "send a command", message)
+                    .fix("check the server, and repeat the command if necessary");
                 question.answer = Some((Reply::Failed((&error).into()), now));
             }
         }

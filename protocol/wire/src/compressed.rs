@@ -44,20 +44,20 @@ impl CompressedHead {
         let bytes = u32::from_le_bytes([head[0], head[1], head[2], head[3]]);
         let width = head[5];
         if bytes > data_bytes_max {
-            return Err(broken(header, "a compressed data frame stands for more bytes than a frame may carry")
+            return Err(broken(header, "a compressed data frame has more bytes than a frame may have")
                 .with("bytes", Bytes(bytes.into()))
                 .with("limit", Bytes(data_bytes_max.into())));
         }
         if header.length >= bytes {
-            return Err(broken(header, "a compressed data frame is no shorter than what it stands for")
+            return Err(broken(header, "a compressed data frame is not shorter than its data")
                 .with("bytes", bytes)
                 .with("length", header.length));
         }
         if head[4] != METHOD_LZ4 {
-            return Err(broken(header, "a data frame is compressed by an unknown method").with("method", head[4]));
+            return Err(broken(header, "a data frame uses an unknown compression method").with("method", head[4]));
         }
         if width == 0 || head[6..] != [0, 0] {
-            return Err(broken(header, "the head of a compressed data frame makes no sense").with("width", width));
+            return Err(broken(header, "the header of a compressed data frame is invalid").with("width", width));
         }
         Ok(CompressedHead { bytes, width })
     }
@@ -77,7 +77,7 @@ pub fn check_compressed(header: &FrameHeader, agreed: bool) -> Result<()> {
         return Err(broken(header, "the peer sent a compressed data frame without the feature `compression`"));
     }
     if header.length as usize <= CompressedHead::BYTES {
-        return Err(broken(header, "a compressed data frame ends within its head").with("length", header.length));
+        return Err(broken(header, "a compressed data frame ends inside its header").with("length", header.length));
     }
     Ok(())
 }
@@ -87,5 +87,5 @@ pub fn broken(header: &FrameHeader, message: &'static str) -> Error {
     Error::new(ErrorKind::Protocol, "read compressed data", message)
         .with("channel", header.channel)
         .with("slot", header.slot)
-        .fix("the peer is broken, hostile or not Farcall; the connection is closed")
+        .fix("the peer is faulty, hostile or not Farcall; the connection is closed")
 }

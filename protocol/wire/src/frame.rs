@@ -158,7 +158,7 @@ impl FrameHeader {
             None if self.flags.contains(Flags::CRITICAL) => Err(Error::new(
                 ErrorKind::Version,
                 "read a frame",
-                format!("the peer sent a frame of kind {}, which this version does not know but must", self.kind),
+                format!("the peer sent a frame of kind {}, which this version does not support but must", self.kind),
             )
             .fix("use the same version of Farcall at both ends")),
             None => Ok(None),

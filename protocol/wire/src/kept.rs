@@ -110,7 +110,7 @@ impl Lasting {
 
 fn name_of(attribute: &Attribute) -> Result<[u8; 16]> {
     attribute.value.as_slice().try_into().map_err(|_| {
-        Error::new(ErrorKind::Protocol, "greet the peer", "a name of 16 bytes has another length")
+        Error::new(ErrorKind::Protocol, "connect", "a 16-byte name has the wrong length")
             .with("attribute", &attribute.name)
     })
 }

@@ -62,7 +62,7 @@ impl Write for Body {
 pub fn decode<'b, T: Decode<'b, ()>>(what: &'static str, body: &'b [u8]) -> Result<T> {
     let malformed = |detail: String| {
         Error::new(ErrorKind::Protocol, "read a frame", format!("the peer sent a malformed {what} message: {detail}"))
-            .fix("the peer is broken, hostile or not Farcall; the connection is closed")
+            .fix("the peer is faulty, hostile or not Farcall; the connection is closed")
     };
     let mut decoder = minicbor::Decoder::new(body);
     let message = decoder.decode().map_err(|error| malformed(error.to_string()))?;
@@ -186,7 +186,7 @@ pub fn check_attributes(attributes: &[Attribute], known: &[&str]) -> Result<()> 
         Some(attribute) => Err(Error::new(
             ErrorKind::Version,
             "read a message",
-            format!("the peer demands \"{}\", which this version does not know", display_name(&attribute.name)),
+            format!("the peer requires \"{}\", which this version does not support", display_name(&attribute.name)),
         )
         .fix("use the same version of Farcall at both ends")),
     }

@@ -48,7 +48,7 @@ pub struct FrameReader {
 }
 
 impl FrameReader {
-    /// A reader at the begin of a stream that accepts control and data bodies up to these sizes.
+    /// A reader at the start of a stream that accepts control and data bodies up to these sizes.
     pub fn new(control_bytes_max: u32, data_bytes_max: u32) -> Self {
         FrameReader { preface_seen: false, greeted: false, control_bytes_max, data_bytes_max, data: None, skip: 0 }
     }
@@ -139,7 +139,7 @@ impl FrameReader {
         let message = format!("the peer sent a {what} frame of {}", Bytes(header.length.into()));
         Err(Error::new(ErrorKind::Protocol, "read a frame", message)
             .with("limit", Bytes(limit.into()))
-            .fix("the peer is broken, hostile or not Farcall; the connection is closed"))
+            .fix("the peer is faulty, hostile or not Farcall; the connection is closed"))
     }
 }
 
@@ -149,20 +149,20 @@ fn check_preface(seen: &[u8]) -> Result<()> {
         let text = String::from_utf8_lossy(seen).escape_debug().to_string();
         return Err(Error::new(
             ErrorKind::Protocol,
-            "greet the peer",
-            format!("the other end does not speak Farcall: it begins with \"{text}\""),
+            "connect",
+            format!("the other end does not speak Farcall: it sent \"{text}\""),
         )
         .fix(match seen {
             // The head of a TLS record: an alert, or a handshake (RFC 8446, section 5.1).
-            [0x15 | 0x16, 3, ..] => "it speaks TLS: write tls://HOST:PORT",
+            [0x15 | 0x16, 3, ..] => "it uses TLS: use tls://HOST:PORT",
             _ => "check the address and the port",
         }));
     }
     match seen.get(name) {
         Some(version) if *version != PREFACE[name] => Err(Error::new(
             ErrorKind::Version,
-            "greet the peer",
-            format!("the other end speaks version {version} of the wire, this one version {}", PREFACE[name]),
+            "connect",
+            format!("the other end uses version {version} of the protocol, this end uses version {}", PREFACE[name]),
         )
         .fix("use the same version of Farcall at both ends")),
         _ => Ok(()),

@@ -94,7 +94,7 @@ pub enum Order {
     /// Forget a module.
     #[n(1)]
     Withdraw(#[n(0)] String),
-    /// Publish a module anew from the file that it came from; `None`: all modules.
+    /// Publish a module again from the file that it came from; `None`: all modules.
     #[n(2)]
     Reload(#[n(0)] Option<String>),
     /// Take no more calls, and end when those that are open are over, or after so many milliseconds. Answered when no

@@ -41,7 +41,7 @@ pub struct Status {
     /// Time since it started, in nanoseconds.
     #[n(2)]
     pub up_ns: u64,
-    /// Whether it takes no more calls.
+    /// Whether it accepts no more calls.
     #[n(3)]
     pub draining: bool,
     /// Calls that are open, oldest first; of many, the oldest.
@@ -125,7 +125,7 @@ pub struct Totals {
     /// Executables that were started.
     #[n(4)]
     pub started: u64,
-    /// Executables that the server ended.
+    /// Executables that the server stopped.
     #[n(5)]
     pub stopped: u64,
     /// Executables that ended though the server did not want it, or could not be started.

@@ -235,7 +235,7 @@ impl Streams {
             self.inbox.extend(bytes);
             let Some(at) = self.inbox.windows(STREAMS_MARK.len()).position(|window| window == STREAMS_MARK) else {
                 if self.inbox.len() > STREAMS_NOISE_BYTES_MAX {
-                    return Err(broken("it says too much, and not that it is a program of Farcall".to_owned()));
+                    return Err(broken("it is not a Farcall program: it sent too much other text".to_owned()));
                 }
                 return Ok(());
             };
@@ -306,7 +306,7 @@ impl Streams {
                 self.open.remove(&number);
                 self.news.push_back(StreamsNews::Refused(number));
             }
-            _ => return Err(broken(format!("there is no frame of kind {kind}"))),
+            _ => return Err(broken(format!("unknown frame kind {kind}"))),
         }
         Ok(())
     }
@@ -314,7 +314,7 @@ impl Streams {
     fn opened(&mut self, number: StreamNumber) -> Result<()> {
         let expected = self.last.checked_add(1);
         if self.side == StreamsSide::Opens || Some(number) != expected {
-            return Err(broken(format!("stream {number} is not the next one")));
+            return Err(broken(format!("stream {number} is out of order")));
         }
         if self.open.len() >= STREAMS_MAX {
             return Err(broken(format!("more than {STREAMS_MAX} streams are open")));

@@ -91,7 +91,7 @@ fn what_start_up_files_print_goes_by() {
     assert!(far.has_begun() && far.poll_news() == Some(StreamsNews::Opened(1)));
     let mut endless = Streams::new(StreamsSide::Takes);
     let said = (0..1000).find_map(|_| endless.handle_bytes(&[b'y'; 1000]).err()).unwrap();
-    assert!(said.to_string().contains("says too much"), "{said}");
+    assert!(said.to_string().contains("sent too much"), "{said}");
 }
 
 #[test]
@@ -102,13 +102,13 @@ fn what_breaks_the_rules_is_named() {
     };
     let more = STREAM_FRAME_BYTES_MAX + 1;
     for (frames, reason) in [
-        (vec![frame(OPEN, 0, 2)], "is not the next one"),
+        (vec![frame(OPEN, 0, 2)], "is out of order"),
         (vec![frame(DATA, 1, 1)], "was never opened"),
         (vec![frame(OPEN, 0, 1), frame(DATA, more, 1)], "has no credit"),
         (vec![frame(OPEN, 0, 1), frame(END, 0, 1), frame(DATA, 1, 1)], "has no credit"),
         (vec![frame(OPEN, 0, 1), frame(CREDIT, 1, 1)], "that were never sent"),
-        (vec![frame(OPEN, 0, 1), frame(9, 0, 1)], "no frame of kind 9"),
-        (vec![frame(OPEN, 0, 1), frame(REFUSE, 0, 1)], "no frame of kind 5"),
+        (vec![frame(OPEN, 0, 1), frame(9, 0, 1)], "unknown frame kind 9"),
+        (vec![frame(OPEN, 0, 1), frame(REFUSE, 0, 1)], "unknown frame kind 5"),
     ] {
         let mut far = Streams::new(StreamsSide::Takes);
         far.handle_bytes(STREAMS_MARK).unwrap();

@@ -46,7 +46,7 @@ impl Interpreter {
         module: &str,
         file: &Path,
     ) -> Result<Interpreter> {
-        let named = |error: Error| error.with("python", python.display()).with("why this one", namer.reason());
+        let named = |error: Error| error.with("python", python.display()).with("chosen because", namer.reason());
         let Some(program) = find(python) else { return Err(named(missing("there is no such program"))) };
         namer.check(file).map_err(named)?;
         let own: Vec<PathBuf> = namer.folders(&program).collect();
@@ -65,8 +65,11 @@ impl Interpreter {
         let finished = finish(&mut inspection.command, b"", &interpreters.giver).map_err(named)?;
         if !finished.status.success() {
             let has_none = finished.words.contains("No module named");
-            let message =
-                if has_none { "it has no farcall, or lacks what that needs" } else { "it cannot load farcall" };
+            let message = if has_none {
+                "it has no farcall package, or a package that farcall needs is missing"
+            } else {
+                "it cannot load farcall"
+            };
             return Err(named(missing(message)).with("it said", finished.last_line()));
         }
         let said = answer(&finished, python)?;
@@ -77,7 +80,7 @@ impl Interpreter {
             Some(program) if program.starts_with('/') => {
                 Ok(Interpreter { program: program.to_owned(), readable, elsewhere })
             }
-            _ => Err(named(missing("it does not know where it is"))),
+            _ => Err(named(missing("its location is unknown"))),
         }
     }
 
@@ -89,7 +92,7 @@ impl Interpreter {
     /// What the publisher should know of what it reads.
     pub fn left_out(&self, module: &str) -> String {
         let line = |path: &String| {
-            format!("{path} is not granted, although .venv uses it: it lies elsewhere (modules.{module}.readable)\n")
+            format!("{path} is not readable for the module, although .venv uses it (modules.{module}.readable)\n")
         };
         self.elsewhere.iter().map(line).collect()
     }
@@ -99,7 +102,7 @@ impl Namer<'_> {
     fn reason(&self) -> &'static str {
         match self {
             Namer::Admin(reason) => reason,
-            Namer::Publisher(_) => "it is beside the file",
+            Namer::Publisher(_) => "it is next to the file",
         }
     }
 
@@ -111,7 +114,7 @@ impl Namer<'_> {
         let own = std::fs::metadata(file).map(|data| data.uid()).ok();
         match owner(&folder.join(ENVIRONMENT)) {
             Some(other) if Some(other) == own || other == 0 => Ok(()),
-            _ => Err(missing("the environment beside the file does not belong to the owner of the file")),
+            _ => Err(missing("the environment next to the file belongs to another user")),
         }
     }
 
@@ -166,8 +169,8 @@ fn find(python: &Path) -> Option<PathBuf> {
 
 fn missing(message: &str) -> Error {
     Error::new(ErrorKind::Unavailable, "find a Python interpreter", message.to_owned()).fix(
-        "python3 -m venv .venv beside the file, and .venv/bin/pip install the farcall wheel there (what lies elsewhere must be \
-         granted: modules.NAME.readable in farcall.toml); or name an interpreter: farcall serve --python PATH, or \
-         modules.NAME.python",
+        "run python3 -m venv .venv next to the file, and .venv/bin/pip install the farcall wheel there (list other \
+        directories in modules.NAME.readable in farcall.toml); or set an interpreter: farcall serve --python PATH, or \
+        modules.NAME.python",
     )
 }

@@ -37,7 +37,7 @@ impl<T> Reply<T> {
 impl<T> Drop for Reply<T> {
     fn drop(&mut self) {
         if let Some(deliver) = self.deliver.take() {
-            let message = "the service ended before it answered";
+            let message = "the service stopped before it answered";
             deliver(Err(Error::new(ErrorKind::ShuttingDown, "ask a service", message)));
         }
     }

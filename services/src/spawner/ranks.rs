@@ -14,15 +14,15 @@ pub fn ranks(asked: u32, usual: u32, most: u32) -> Result<u32> {
     let refused = |kind, message: String| Error::new(kind, "start an executable", message);
     let ranks = if asked == 0 { usual } else { asked };
     if ranks == 0 {
-        let message = "nobody says how many processes MPI is to start".to_owned();
+        let message = "the number of MPI processes is not set".to_owned();
         return Err(refused(ErrorKind::InvalidArgument, message).fix(
-            "ask for some: ranks=4 in Python, options.ranks in C, mpi_runNoOfCPUs in the client's configuration file; \
+            "set it: ranks=4 in Python, options.ranks in C, mpi_runNoOfCPUs in the client's configuration file; \
              or write Processors in the interface file, or limits.ranks in farcall.toml",
         ));
     }
     if ranks > most {
-        let error = refused(ErrorKind::LimitExceeded, format!("{ranks} processes of MPI were asked for"));
-        return Err(error.with("limits.ranks_max", most).fix("ask for fewer, or raise that in farcall.toml"));
+        let error = refused(ErrorKind::LimitExceeded, format!("{ranks} MPI processes were requested"));
+        return Err(error.with("limits.ranks_max", most).fix("request fewer, or raise the limit in farcall.toml"));
     }
     Ok(ranks)
 }

@@ -146,7 +146,7 @@ impl Rules {
         for line in text.lines() {
             let (name, value) = line.split_once(' ').unwrap_or((line, ""));
             rules.set(name, value).ok_or_else(|| {
-                Error::new(ErrorKind::InvalidArgument, "read the rules of a process", "no such rule").with("rule", line)
+                Error::new(ErrorKind::InvalidArgument, "read the rules of a process", "unknown rule").with("rule", line)
             })?;
         }
         Ok(rules)

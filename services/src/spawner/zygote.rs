@@ -147,7 +147,7 @@ impl ZygoteLink {
     /// Sends one packet whole.
     ///
     /// # Errors
-    /// `System`: the other end is gone, or descriptors cannot be passed.
+    /// `System`: the other end has ended, or descriptors cannot be passed.
     pub fn send(&self, packet: Packet, descriptors: &[BorrowedFd<'_>]) -> Result<()> {
         let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(START_DESCRIPTORS))];
         let mut control = SendAncillaryBuffer::new(&mut room);

@@ -1,4 +1,4 @@
-/* A child of the client neither hangs nor disturbs its parent, and may begin anew. */
+/* A child of the client neither hangs nor disturbs its parent, and may start over. */
 #include <grpc.h>
 #include <sys/wait.h>
 #include "check.h"

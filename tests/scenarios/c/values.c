@@ -192,7 +192,7 @@ void read_argument(argument *one, const char *mode, char *line)
 /* The functions that the list knows (README.md, Actions). */
 static void square(double x, double *y) { *y = x * x; }
 
-/* Every element goes one place on, and the last one to the begin. */
+/* Every element goes one place on, and the last one to the start. */
 static void rotate(int n, double *x)
 {
     double last = x[n - 1];

@@ -269,7 +269,7 @@ final class Values {
         return String.join(" ", words);
     }
 
-    /** A whole number as such, any other by its bits; -0 is no whole number. */
+    /** A whole number as such, any other by its bits; -0 is not an integer. */
     private static String shownReal(double number, long wholeEnd, String form, Object bits) {
         if (Double.isNaN(number)) {
             return "nan";

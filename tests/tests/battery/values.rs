@@ -13,7 +13,7 @@ fn bytes_of<T: Element>(elements: &[T]) -> Vec<u8> {
 fn packed(outputs: &Outputs, name: &str) -> Vec<u8> {
     match outputs.get(name).unwrap() {
         Output::Array(array) => array.packed(Order::Row).unwrap(),
-        _ => panic!("{name} is no array"),
+        _ => panic!("{name} is not an array"),
     }
 }
 

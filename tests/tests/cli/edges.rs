@@ -15,9 +15,9 @@ fn what_is_no_plain_file_is_refused_at_once() {
     let pipe = shell.path("pipe.idl");
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
     let begin = Instant::now();
-    shell.bad(&["check", "/dev/zero"], 2, &["it is no plain file", "/dev/zero"]);
-    shell.bad(&["check", "pipe.idl"], 2, &["it is no plain file"]);
-    shell.bad(&["check", "."], 2, &["it is no plain file"]);
+    shell.bad(&["check", "/dev/zero"], 2, &["it is not a regular file", "/dev/zero"]);
+    shell.bad(&["check", "pipe.idl"], 2, &["it is not a regular file"]);
+    shell.bad(&["check", "."], 2, &["it is not a regular file"]);
     assert!(begin.elapsed() < Duration::from_secs(20));
     // Empty by its metadata, and with an end.
     shell.bad(&["check", "/proc/self/status"], 2, &["/proc/self/status:1"]);
@@ -77,7 +77,7 @@ fn a_killed_call_leaves_no_file() {
         || said(shell.command(&["call", "fine", "3", "--server", &address]).output().unwrap()).code == 0
     ));
     std::thread::sleep(Duration::from_millis(300));
-    assert!(call.try_wait().unwrap().is_none(), "it is under way");
+    assert!(call.try_wait().unwrap().is_none(), "it is running");
     call.kill().unwrap();
     call.wait().unwrap();
     assert!(!has_npy(&shell));
@@ -121,7 +121,11 @@ fn the_default_manifest_starts_a_server_and_so_does_one_key_of_it() {
         server.wait().unwrap();
         std::fs::remove_file(shell.path("s")).unwrap();
         assert_eq!(said.code, code, "{manifest}: {}", said.err);
-        assert!(code == 0 || said.err.contains("raise call_bytes_max in the server's manifest"), "{}", said.err);
+        assert!(
+            code == 0 || said.err.contains("raise call_bytes_max in the server's configuration file"),
+            "{}",
+            said.err
+        );
     }
     shell.folder.write("zero.toml", &one.replace("call_bytes_max = 8", "calls_max = 0"));
     shell.bad(&["serve", "--manifest", "zero.toml"], 2, &["calls_max is 0", "zero.toml", "line: 5", "at least 1"]);

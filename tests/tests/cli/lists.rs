@@ -54,7 +54,7 @@ fn without_a_server_a_private_one_serves_the_command() {
 fn a_bare_word_names_an_interface_that_comes_with_farcall() {
     let shell = Shell::new();
     assert!(shell.good(&["check", "blas"]).contains("blas/daxpy"));
-    shell.bad(&["check", "blass"], 3, &["blass", "name a file, or one of blas, eigen, lapack"]);
+    shell.bad(&["check", "blass"], 3, &["blass", "pass a file, or one of blas, eigen, lapack"]);
     // A file of that name goes before it.
     shell.folder.write("blas", "Module mine; Define mine() Calls \"C\" abort();");
     assert!(shell.good(&["check", "blas"]).contains("mine/mine"));

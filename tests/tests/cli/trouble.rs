@@ -14,15 +14,15 @@ fn wrong_arguments_name_the_parameter_and_the_fix() {
     let cases: [(&[&str], &[&str]); 20] = [
         (&[a], &["b is missing", "dgesv(a, b, *"]),
         (&[a, "[1,2]", "3"], &["2 arguments by position", "name=value"]),
-        (&[a, "[1,2]", "a=1"], &["a is given twice"]),
+        (&[a, "[1,2]", "a=1"], &["a was passed twice"]),
         (&[a, "[1,2]", "nn=1"], &["no parameter \"nn\"", "did you mean n?"]),
         (&[a, "[1,2]", "ipiv=[1]"], &["ipiv is a result", "--out ipiv=FILE.npy"]),
         // Numbers that are none, or do not fit.
         (&["[[4,1],[1,x]]", "[1,2]"], &["\"x\" is no number", "INOUT double a[lda:n][n]"]),
-        (&["[[4,1],[1]]", "[1,2]"], &["rows of different lengths: 2 and 1"]),
+        (&["[[4,1],[1]]", "[1,2]"], &["rows have different lengths: 2 and 1"]),
         (&[a, "[1,2j]"], &["does not fit double", "double b"]),
         (&[a, "[1,2]", "n=1.5"], &["does not fit int", "IN int n"]),
-        (&[a, "[1,2]", "n=[2]"], &["one number is needed", "IN int n"]),
+        (&[a, "[1,2]", "n=[2]"], &["the routine needs one number", "IN int n"]),
         // Extents that disagree.
         (&[a, "[1,2,3]"], &["b has shape (3,)", "n = 2 from a"]),
         (&[a, "[1,2]", "n=3"], &["a has shape"]),
@@ -31,9 +31,12 @@ fn wrong_arguments_name_the_parameter_and_the_fix() {
         (&["@a.npy", "[1,2]"], &["does not begin as NumPy files do", "numpy.save"]),
         (&["@c.mtx", "[1,2]"], &["dcomplex cannot become", "numpy.float64"]),
         (&[a, "[1,2]", "--out", "x"], &["NAME=FILE"]),
-        (&[a, "[1,2]", "--out", "lda=x.npy"], &["lda is no result", "a, ipiv, b, info"]),
-        (&[a, "[1,2]", "--out", "b=x.npy", "--out", "b=y.npy"], &["--out b is given twice"]),
-        (&[a, "[1,2]", "--out", "a=x.npy", "--out", "b=./x.npy"], &["two results go to the same file", "of its own"]),
+        (&[a, "[1,2]", "--out", "lda=x.npy"], &["lda is not a result", "a, ipiv, b, info"]),
+        (&[a, "[1,2]", "--out", "b=x.npy", "--out", "b=y.npy"], &["--out b was passed twice"]),
+        (
+            &[a, "[1,2]", "--out", "a=x.npy", "--out", "b=./x.npy"],
+            &["two results have the same file", "a different file"],
+        ),
         (&[a, "[1,2]", "--timeout", "-1"], &["a positive number of seconds"]),
     ];
     shell.folder.write("a.txt", "1");
@@ -42,8 +45,8 @@ fn wrong_arguments_name_the_parameter_and_the_fix() {
     for (arguments, reasons) in cases {
         shell.bad(&[&["call", "dgesv"], arguments].concat(), 2, reasons);
     }
-    shell.bad(&["drain", "--timeout", "-1"], 2, &["-1 is no time", "--timeout 30"]);
-    shell.bad(&["top", "--interval", "-1"], 2, &["-1 s is no interval"]);
+    shell.bad(&["drain", "--timeout", "-1"], 2, &["-1 is not a time", "--timeout 30"]);
+    shell.bad(&["top", "--interval", "-1"], 2, &["-1 s is not an interval"]);
     shell.bad(&["ca", "user", "eve", "--days", "-3"], 2, &["-3 is not in 1..=3650"]);
 }
 

@@ -119,7 +119,7 @@ fn is_expected(error: &Error) -> bool {
 
 /// Whether it is the connection that failed, and not the call that was asked for.
 fn is_of_the_connection(error: &Error) -> bool {
-    let of_the_call = error.to_string().contains("the server ended while it ran");
+    let of_the_call = error.to_string().contains("the server stopped while the call ran");
     !of_the_call && (matches!(error.kind(), ErrorKind::ConnectionLost | ErrorKind::Unreachable) || error.is_retryable())
 }
 
@@ -170,7 +170,7 @@ struct Caller<'a> {
     order: &'a Order,
     journal: Journal,
     client: Client,
-    /// How often it was made anew, and whether it is to be.
+    /// How often it was made again, and whether it is to be.
     age: usize,
     is_lost: bool,
     under_way: VecDeque<(usize, usize, PendingCall)>,

@@ -74,7 +74,7 @@ fn sealed_before_its_call(server: &Server) -> Error {
     call_in_it(&mut raw, 0);
     let error = failure_of(&raw.expect(FrameKind::Result));
     assert_eq!(error.kind(), ErrorKind::Protocol, "{error}");
-    assert!(error.to_string().contains("memory that may not be written"), "{error}");
+    assert!(error.to_string().contains("memory that is read-only"), "{error}");
     // The connection is as it was.
     interface(&mut raw, "touch");
     error

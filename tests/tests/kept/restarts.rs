@@ -11,7 +11,7 @@ use farcall_tests::{Server, Transport, eventually, manifest_of};
 /// How many calls the scenario makes, unless `FARCALL_SOAK_CALLS` says another number.
 const CALLS: usize = 200;
 /// What a call may say that ran, or had begun, when its server ended.
-const RAN: &str = "the server ended while it ran";
+const RAN: &str = "the server stopped while the call ran";
 const KEEP: Keep = Keep { after_end: Duration::from_secs(3600), durable: true };
 
 /// A place for a server that is started again and again, whose routines mark each run in a file.

@@ -113,7 +113,7 @@ fn an_ssh_that_asks_does_so_once() {
     kill(&super::children_of(far.sshds[0].id()));
     let done = call.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
-    assert!(!done.status.success() && said.contains("ssh is not let in"), "{said}");
+    assert!(!done.status.success() && said.contains("ssh cannot log in"), "{said}");
     assert_eq!(asked(&far), 2, "a connection that is made again asks for nothing");
     assert!(ask(&far, &["drain"]).output().unwrap().status.success());
     far.is_left();

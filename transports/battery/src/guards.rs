@@ -80,11 +80,11 @@ pub fn oversized_frames_are_refused(rig: &mut Rig) {
 pub fn compressed_frames_that_lie_are_refused(rig: &mut Rig) {
     let head = |bytes: u32| CompressedHead { bytes, width: 8 }.encode().to_vec();
     let cases = [
-        ("no room for a head", 8, head(100), "ends within its head"),
-        ("no body at all", 0, Vec::new(), "ends within its head"),
-        ("a bomb: 4 GiB in 20 bytes", 20, head(u32::MAX), "more bytes than a frame may carry"),
-        ("a byte beyond the limit", 20, head(DATA_BYTES_MAX + 1), "more bytes than a frame may carry"),
-        ("longer than what it stands for", 200, head(100), "no shorter"),
+        ("no room for a head", 8, head(100), "ends inside its header"),
+        ("no body at all", 0, Vec::new(), "ends inside its header"),
+        ("a bomb: 4 GiB in 20 bytes", 20, head(u32::MAX), "more bytes than a frame may have"),
+        ("a byte beyond the limit", 20, head(DATA_BYTES_MAX + 1), "more bytes than a frame may have"),
+        ("longer than what it stands for", 200, head(100), "not shorter"),
         ("a block of rubbish", 20, [head(4000), vec![0xf0; 12]].concat(), "damaged"),
     ];
     for (what, length, body, words) in cases {

@@ -20,8 +20,8 @@ const OPERATION: &str = "connect";
 /// `Unreachable` when nobody listens, `TimedOut`, `PermissionDenied` when the host is another machine.
 pub fn connect(host: &str, port: u16, timeout: Duration) -> Result<Box<dyn ByteStream>> {
     let tunnel = format!(
-        "connect to tls://{host}:{port} if its server speaks TLS; or through a tunnel: ssh -L {port}:localhost:{port} \
-         {host}, then connect to localhost"
+        "connect to tls://{host}:{port} if its server uses TLS; or use a tunnel: ssh -L {port}:localhost:{port} \
+        {host}, then connect to localhost"
     );
     let addresses = loopback::resolve(OPERATION, host, port, &tunnel)?;
     let deadline = Instant::now() + timeout;
@@ -53,9 +53,9 @@ fn connect_to(address: SocketAddr, deadline: Instant) -> io::Result<TcpByteStrea
 fn explain(host: &str, port: u16, error: io::Error) -> Error {
     let (kind, message, fix) = match error.kind() {
         io::ErrorKind::ConnectionRefused => {
-            (ErrorKind::Unreachable, "nobody listens there", "start a server with this port, or check the number")
+            (ErrorKind::Unreachable, "nothing listens there", "start a server on this port, or check the number")
         }
-        io::ErrorKind::TimedOut => (ErrorKind::TimedOut, "no answer in time", "look whether the server hangs"),
+        io::ErrorKind::TimedOut => (ErrorKind::TimedOut, "no answer in time", "check whether the server hangs"),
         _ => return Error::system(OPERATION, error).with("host", host).with("port", port),
     };
     Error::new(kind, OPERATION, message).with("host", host).with("port", port).fix(fix).source(error)

@@ -24,7 +24,7 @@ pub fn resolve(operation: &'static str, host: &str, port: u16, advice: &str) -> 
     let (here, elsewhere): (Vec<_>, Vec<_>) = found.into_iter().partition(|address| is_loopback(*address));
     if here.is_empty() {
         let addresses: Vec<String> = elsewhere.iter().map(|address| address.ip().to_string()).collect();
-        let message = "plain TCP stays on this machine: beyond it, strangers could read along";
+        let message = "plain TCP works only on this machine: on a network, others could read the data";
         return Err(Error::new(ErrorKind::PermissionDenied, operation, message)
             .with("host", host)
             .with("address", addresses.join(", "))

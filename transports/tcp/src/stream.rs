@@ -33,11 +33,11 @@ pub fn from_descriptor(descriptor: OwnedFd, proof: Proof) -> Result<Box<dyn Byte
         Error::new(ErrorKind::InvalidArgument, "take over a connection", what)
             .fix("start the program through the server, which gives it a connected socket")
     };
-    let system = |error: io::Error| wrong(format!("the inherited descriptor is no TCP connection: {error}"));
+    let system = |error: io::Error| wrong(format!("the inherited descriptor is not a TCP connection: {error}"));
     match net::sockopt::socket_domain(&descriptor) {
         Ok(net::AddressFamily::INET | net::AddressFamily::INET6) => {}
-        Ok(_) => return Err(wrong("the inherited descriptor is a socket, but not of TCP".into())),
-        Err(errno) => return Err(wrong(format!("the inherited descriptor is no socket: {errno}"))),
+        Ok(_) => return Err(wrong("the inherited descriptor is a socket, but not a TCP socket".into())),
+        Err(errno) => return Err(wrong(format!("the inherited descriptor is not a socket: {errno}"))),
     }
     rustix::io::fcntl_setfd(&descriptor, rustix::io::FdFlags::CLOEXEC).map_err(|errno| system(errno.into()))?;
     Ok(Box::new(TcpByteStream::new(TcpStream::from(descriptor), proof).map_err(system)?))
@@ -46,7 +46,7 @@ pub fn from_descriptor(descriptor: OwnedFd, proof: Proof) -> Result<Box<dyn Byte
 impl ByteStream for TcpByteStream {
     fn send(&mut self, parts: &[IoSlice<'_>], descriptors: &[BorrowedFd<'_>]) -> io::Result<usize> {
         if !descriptors.is_empty() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "descriptors do not travel over TCP"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "descriptors cannot be sent over TCP"));
         }
         // DONTWAIT per call, whatever the socket's own mode; NOSIGNAL, because a peer that vanished is an error of
         // this connection and no SIGPIPE for the process.

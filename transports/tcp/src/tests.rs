@@ -96,7 +96,7 @@ fn listening_beyond_loopback_is_refused_with_the_commands_for_tls() {
     for host in ["0.0.0.0", "::", "192.0.2.1", "8.8.8.8", "::ffff:10.0.0.1"] {
         let error = Listener::bind(host, 0, token()).err().expect(host);
         assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{host}");
-        assert!(error.to_string().contains("plain TCP stays on this machine"), "{error}");
+        assert!(error.to_string().contains("plain TCP works only on this machine"), "{error}");
         assert!(error.advice().unwrap().contains("farcall ca init --server HOST"), "{error}");
         assert!(error.advice().unwrap().contains("farcall serve --listen tls://"), "{error}");
     }
@@ -117,7 +117,7 @@ fn connect_says_what_is_wrong() {
     let free = Listener::bind("127.0.0.1", 0, token()).unwrap().port();
     let error = connect("127.0.0.1", free, PATIENCE).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
-    assert!(error.message().contains("nobody listens"), "{error}");
+    assert!(error.message().contains("nothing listens"), "{error}");
     let error = connect("no-such-host.invalid", 1, PATIENCE).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Unreachable);
     let taken = Listener::bind("127.0.0.1", 0, token()).unwrap();

@@ -84,8 +84,13 @@ impl Token {
         let read = file.take(TEXT_BYTES as u64 + 1).read_to_string(&mut text);
         let bytes = read.ok().and_then(|_| parse(text.trim_end()));
         bytes.map(Token).ok_or_else(|| {
-            at(Error::new(ErrorKind::InvalidSource, OPERATION, "this is no token: 64 hexadecimal digits are expected")
-                .fix("check the path; if this is the server's token file, move it away: the server writes a new one"))
+            at(Error::new(
+                ErrorKind::InvalidSource,
+                OPERATION,
+                "this is not a token: 64 hexadecimal digits are \
+                expected",
+            )
+            .fix("check the path; if this is the server's token file, move it away: the server writes a new one"))
         })
     }
 
@@ -102,7 +107,7 @@ fn judge(status: &std::fs::Metadata) -> Result<()> {
     };
     let own = rustix::process::geteuid().as_raw();
     if !status.is_file() {
-        return refuse("it is no plain file".into(), "check the path");
+        return refuse("it is not a regular file".into(), "check the path");
     }
     if status.uid() != own && status.uid() != 0 {
         return refuse(format!("it belongs to uid {}, not to you", status.uid()), "use a token file of your own");

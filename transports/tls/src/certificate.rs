@@ -32,7 +32,7 @@ impl Certificate {
         let wrong = |message: &str| {
             Error::new(ErrorKind::InvalidSource, "read a certificate", message).fix("use one that `farcall ca` made")
         };
-        let (_, parsed) = X509Certificate::from_der(der).map_err(|_| wrong("this is no X.509 certificate"))?;
+        let (_, parsed) = X509Certificate::from_der(der).map_err(|_| wrong("this is not an X.509 certificate"))?;
         let name = parsed.subject().iter_common_name().next().and_then(|name| name.as_str().ok()).unwrap_or_default();
         let hosts = parsed.subject_alternative_name().ok().flatten();
         let hosts = hosts.map(|names| names.value.general_names.iter().filter_map(host).collect());

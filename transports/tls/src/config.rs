@@ -43,7 +43,7 @@ fn roots(credentials: &Credentials) -> Result<Arc<RootCertStore>> {
 fn unusable(credentials: &Credentials, error: &dyn std::fmt::Display) -> Error {
     Error::new(ErrorKind::InvalidSource, "read the credentials", format!("they cannot be used: {error}"))
         .with("path", credentials.path.display())
-        .fix("make them anew with farcall ca")
+        .fix("make them again with farcall ca")
 }
 
 /// A client that shows `credentials`.

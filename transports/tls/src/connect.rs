@@ -75,7 +75,7 @@ fn prove(
     // Brackets are how a URL writes an IPv6 address.
     let host = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
     let name = ServerName::try_from(host.to_owned()).map_err(|_| {
-        at(Error::new(ErrorKind::InvalidArgument, OPERATION, "this is no name of a host").fix("check its spelling"))
+        at(Error::new(ErrorKind::InvalidArgument, OPERATION, "this is not a host name").fix("check its spelling"))
     })?;
     let (socket, address) = reach(host).map_err(at)?;
     let engine = UnbufferedClientConnection::new(config, name)
@@ -120,7 +120,7 @@ fn reach_at(address: SocketAddr, deadline: Instant) -> io::Result<OwnedFd> {
 fn unreachable(error: io::Error) -> Error {
     let (kind, message, fix) = match error.kind() {
         io::ErrorKind::ConnectionRefused => {
-            (ErrorKind::Unreachable, "nobody listens there".to_owned(), "start a server with this port, or check both")
+            (ErrorKind::Unreachable, "nothing listens there".to_owned(), "start a server with this port, or check both")
         }
         io::ErrorKind::TimedOut => (
             ErrorKind::TimedOut,
@@ -151,7 +151,7 @@ fn shake_hands(
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(Error::new(ErrorKind::TimedOut, OPERATION, "the server accepted, but said nothing in time")
-                .fix("look whether it hangs, and whether it speaks TLS there"));
+                .fix("check whether it hangs, and whether it speaks TLS there"));
         }
         let timeout = Timespec::try_from(left).ok();
         // Errors and interruptions look like readiness: the next step tells.
@@ -163,7 +163,7 @@ fn shake_hands(
 fn at_end(error: Error) -> Error {
     match error.kind() {
         ErrorKind::ConnectionLost => {
-            error.fix("the server's audit log says why; or this is no port of a Farcall server")
+            error.fix("the server's audit log says why; or this is not the port of a Farcall server")
         }
         _ => error,
     }

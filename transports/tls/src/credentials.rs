@@ -70,15 +70,15 @@ impl Credentials {
 fn missing(path: &Path, whose: Whose) -> Error {
     let (message, fix) = match whose {
         Whose::User => (
-            "there is no certificate of yours, and this server wants one",
+            "you have no certificate, and this server requires one",
             format!(
-                "ask its admin for a file (farcall ca user NAME makes it) and put it there with mode 600, or name it \
-                 in {VARIABLE}"
+                "ask its administrator for a file (farcall ca user NAME creates it), and store it there with mode 600 or \
+                 set {VARIABLE} to it"
             ),
         ),
         Whose::Server => (
             "there is no certificate for this server",
-            "make an authority and one: farcall ca init --server HOST".to_owned(),
+            "create an authority and a certificate: farcall ca init --server HOST".to_owned(),
         ),
     };
     Error::new(ErrorKind::NotFound, "read the credentials", message).with("path", path.display()).fix(fix)
@@ -87,14 +87,14 @@ fn missing(path: &Path, whose: Whose) -> Error {
 fn parse(path: &Path, text: &str) -> Result<Credentials> {
     let wrong = |what: &str| {
         Error::new(ErrorKind::InvalidSource, "read the credentials", what.to_owned())
-            .fix("use the file that `farcall ca` made, whole: certificate, private key, authority's certificate")
+            .fix("use the complete file that `farcall ca` created: certificate, private key, authority's certificate")
     };
     let certificates: std::result::Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
     let certificates = certificates.map_err(|_| wrong("a certificate in it is damaged"))?;
     let Ok([own, authority]) = <[CertificateDer<'static>; 2]>::try_from(certificates) else {
-        return Err(wrong("it does not hold two certificates: one's own, and the authority's"));
+        return Err(wrong("it must have two certificates: its own, and the authority's"));
     };
-    let key = PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|_| wrong("it holds no private key"))?;
+    let key = PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|_| wrong("it has no private key"))?;
     let certificate = Certificate::parse(&own)?;
     Ok(Credentials { own, key, authority, certificate, path: path.to_owned() })
 }
@@ -106,15 +106,15 @@ fn check_time(certificate: &Certificate, whose: Whose) -> Result<()> {
     };
     let name = &certificate.name;
     if now < certificate.not_before {
-        let message = format!("the certificate of \"{name}\" is valid from {} on only", date(certificate.not_before));
-        return refuse(message, "look whether this machine's clock is right");
+        let message = format!("the certificate of \"{name}\" is valid only from {}", date(certificate.not_before));
+        return refuse(message, "check this machine's clock");
     }
     if now > certificate.not_after {
         let message = format!("the certificate of \"{name}\" expired on {}", date(certificate.not_after));
         let renew = format!("farcall ca renew {name}");
         let fix = match whose {
-            Whose::User => format!("ask the server's admin for a new one: {renew}"),
-            Whose::Server => format!("make a new one: {renew}"),
+            Whose::User => format!("ask the server's administrator for a new one: {renew}"),
+            Whose::Server => format!("create a new one: {renew}"),
         };
         return refuse(message, &fix);
     }
@@ -137,9 +137,9 @@ impl Credentials {
     pub fn read_authority(path: &Path) -> Result<AuthorityFile> {
         let text = private_file::read(path)?;
         let certificate = CertificateDer::from_pem_slice(text.as_bytes()).map_err(|_| {
-            Error::new(ErrorKind::InvalidSource, "open the authority", "it holds no certificate")
+            Error::new(ErrorKind::InvalidSource, "open the authority", "it has no certificate")
                 .with("path", path.display())
-                .fix("put the file back from a backup")
+                .fix("restore the file from a backup")
         })?;
         Ok(AuthorityFile { certificate: Certificate::parse(&certificate)?, text })
     }

@@ -87,7 +87,11 @@ impl<E: Engine> Handshake<E> {
 }
 
 fn left() -> Error {
-    Error::new(ErrorKind::ConnectionLost, "secure the connection", "the other end left before both knew each other")
+    Error::new(
+        ErrorKind::ConnectionLost,
+        "secure the connection",
+        "the other end disconnected during the TLS handshake",
+    )
 }
 
 fn broken(error: &io::Error) -> Error {

@@ -187,7 +187,7 @@ impl Listener {
     fn hand_over(&mut self, handshake: Handshake<UnbufferedServerConnection>, socket: OwnedFd, peer: SocketAddr) {
         let _ = epoll::delete(&self.poller, &socket);
         let shown = handshake.engine().peer_certificates().and_then(|chain| chain.first());
-        let no_certificate = || Error::internal("secure the connection", "a client without a certificate came through");
+        let no_certificate = || Error::internal("secure the connection", "a client without a certificate was accepted");
         let certificate = shown.ok_or_else(no_certificate).and_then(|der| Certificate::parse(der));
         match certificate {
             Ok(certificate) => {
@@ -215,7 +215,7 @@ impl Listener {
         self.rings = false;
         let now = Instant::now();
         for PendingHandshake { peer, .. } in self.pending.take_late(now) {
-            let message = "the client did not say in time who it is";
+            let message = "the client did not authenticate in time";
             self.refuse(Error::new(ErrorKind::TimedOut, "secure the connection", message), peer);
         }
         self.set_clock();
@@ -255,10 +255,10 @@ fn watch(poller: &OwnedFd, what: impl AsFd, mark: u64, flags: epoll::EventFlags)
 }
 
 fn crowded(handshakes_max: usize) -> Error {
-    let message = "others connected, and this client had not said yet who it is";
+    let message = "others connected, and this client had not authenticated yet";
     Error::new(ErrorKind::LimitExceeded, "secure the connection", message)
         .with("handshakes_max", handshakes_max)
-        .fix("raise handshakes_max in farcall.toml if many clients connect at once")
+        .fix("raise handshakes_max in farcall.toml if many clients connect at the same time")
         .retryable()
 }
 
@@ -278,7 +278,7 @@ fn explain(host: &str, port: u16, error: io::Error) -> Error {
             taken("the port is taken", "stop the program that listens there, or choose another port").source(error)
         }
         io::ErrorKind::AddrNotAvailable => {
-            taken("the host is not this machine", "listen at 0.0.0.0, or at an address of this machine").source(error)
+            taken("the host is not this machine", "listen on 0.0.0.0, or on an address of this machine").source(error)
         }
         _ => Error::system(OPERATION, error),
     };

@@ -38,7 +38,7 @@ pub fn with_scratch<T>(work: impl FnOnce(&mut Vec<u8>) -> T) -> T {
     outcome
 }
 
-/// Ciphertext on its way out: the first `length` bytes of a buffer that is never shortened, because clearing it anew for
+/// Ciphertext on its way out: the first `length` bytes of a buffer that is never shortened, because clearing it again for
 /// every record costs as much as a copy.
 pub struct Outgoing<'a> {
     buffer: &'a mut Vec<u8>,

@@ -64,32 +64,32 @@ fn wrong_certificate(reason: &CertificateError, view: View<'_>) -> Explained {
         View::Client(_) => ("the server's certificate".to_owned(), "farcall ca renew NAME".to_owned()),
     };
     let (message, fix) = match reason {
-        CertificateError::Expired => (format!("{whose} expired"), format!("make a new one: {renew}")),
+        CertificateError::Expired => (format!("{whose} expired"), format!("create a new one: {renew}")),
         CertificateError::ExpiredContext { not_after, .. } => {
-            (format!("{whose} expired on {}", moment(*not_after)), format!("make a new one: {renew}"))
+            (format!("{whose} expired on {}", moment(*not_after)), format!("create a new one: {renew}"))
         }
         CertificateError::NotValidYetContext { not_before, .. } => (
-            format!("{whose} is valid from {} on only", moment(*not_before)),
-            "look whether the clocks of both machines are right".to_owned(),
+            format!("{whose} is valid only from {}", moment(*not_before)),
+            "check the clocks of both machines".to_owned(),
         ),
         CertificateError::NotValidYet => {
-            (format!("{whose} is not valid yet"), "look whether the clocks of both machines are right".to_owned())
+            (format!("{whose} is not valid yet"), "check the clocks of both machines".to_owned())
         }
         CertificateError::Revoked => (
             format!("{whose} is revoked"),
-            "if it was revoked by mistake, make another: farcall ca user NAME".to_owned(),
+            "if it was revoked by mistake, create another: farcall ca user NAME".to_owned(),
         ),
         CertificateError::UnknownIssuer | CertificateError::BadSignature => foreign(&whose, view),
         CertificateError::NotValidForNameContext { presented, .. } => other_host(presented, view),
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => (
-            format!("{whose} is of the wrong sort: a user's cannot serve, and a server's cannot call"),
-            "make the other sort: farcall ca user NAME, farcall ca server HOST".to_owned(),
+            format!("{whose} is of the wrong kind: a user's certificate cannot serve, and a server's cannot call"),
+            "create the other kind: farcall ca user NAME, farcall ca server HOST".to_owned(),
         ),
         CertificateError::UnknownRevocationStatus => (
-            "the list of revoked certificates is of another authority".to_owned(),
-            "put revoked.crl of this server's authority beside its certificate".to_owned(),
+            "the list of revoked certificates is from another authority".to_owned(),
+            "put revoked.crl of this server's authority next to its certificate".to_owned(),
         ),
-        other => (format!("{whose} is not accepted: {other}"), "make a new one with farcall ca".to_owned()),
+        other => (format!("{whose} is not accepted: {other}"), "create a new one with farcall ca".to_owned()),
     };
     (ErrorKind::PermissionDenied, message, fix)
 }
@@ -97,12 +97,12 @@ fn wrong_certificate(reason: &CertificateError, view: View<'_>) -> Explained {
 fn foreign(whose: &str, view: View<'_>) -> (String, String) {
     match view {
         View::Server(_) => (
-            format!("{whose} is of another authority than this server's"),
-            "its user needs one of this server's authority: farcall ca user NAME".to_owned(),
+            format!("{whose} is from another authority than this server's"),
+            "its user needs one from this server's authority: farcall ca user NAME".to_owned(),
         ),
         View::Client(_) => (
-            format!("{whose} is of another authority than yours"),
-            "use the file that this server's admin gave you: FARCALL_CREDENTIALS names it".to_owned(),
+            format!("{whose} is from another authority than yours"),
+            "use the file from this server's administrator: set FARCALL_CREDENTIALS to it".to_owned(),
         ),
     }
 }
@@ -133,22 +133,24 @@ fn refused_by_peer(alert: AlertDescription, view: View<'_>) -> Explained {
     };
     let (message, fix) = match alert {
         AlertDescription::CertificateRevoked => {
-            ("the server refuses your certificate: it is revoked", "ask its admin for a new one: farcall ca user NAME")
+            let fix = "ask its administrator for a new one: farcall ca user NAME";
+            ("the server refuses your certificate: it is revoked", fix)
         }
         AlertDescription::CertificateExpired => (
             "the server refuses your certificate: it is not valid at this time",
-            "ask its admin for a new one (farcall ca renew NAME), or set the clocks",
+            "ask its administrator for a new one (farcall ca renew NAME), or set the clocks",
         ),
         AlertDescription::CertificateRequired => {
-            ("the server wants a certificate, and none was shown", "ask its admin for one: farcall ca user NAME")
+            let fix = "ask its administrator for one: farcall ca user NAME";
+            ("the server requires a certificate, and none was shown", fix)
         }
         AlertDescription::UnknownCA | AlertDescription::DecryptError => (
-            "the server refuses your certificate: it is of another authority than the server's",
-            "use the file that this server's admin gave you: FARCALL_CREDENTIALS names it",
+            "the server refuses your certificate: it is from another authority than the server's",
+            "use the file from this server's administrator: set FARCALL_CREDENTIALS to it",
         ),
         AlertDescription::UnsupportedCertificate => (
             "the server refuses your certificate: a server's cannot be used to call",
-            "ask its admin for a user's: farcall ca user NAME",
+            "ask its administrator for a user's certificate: farcall ca user NAME",
         ),
         AlertDescription::NoApplicationProtocol => {
             ("the other end speaks TLS, but not Farcall", "check host and port: `farcall serve` prints them")

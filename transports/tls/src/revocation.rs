@@ -134,15 +134,15 @@ fn read(files: &ServerFiles, presented: &Presented) -> Result<Trust> {
 }
 
 fn damaged() -> Error {
-    Error::new(ErrorKind::InvalidSource, "read the list of revoked certificates", "the file holds no such list")
-        .fix("put there the file revoked.crl that farcall ca writes")
+    Error::new(ErrorKind::InvalidSource, "read the list of revoked certificates", "the file does not have such a list")
+        .fix("copy the file revoked.crl that farcall ca writes to that place")
 }
 
 fn read_list(path: &Path) -> Result<CertificateRevocationListDer<'static>> {
     let text = plain_file::read(path, LIST_BYTES_MAX).map_err(|error| {
         let kind = if error.kind() == io::ErrorKind::NotFound { ErrorKind::NotFound } else { ErrorKind::System };
         Error::new(kind, "read the list of revoked certificates", error.to_string())
-            .fix("copy revoked.crl of the authority there: farcall ca init makes it, farcall ca revoke rewrites it")
+            .fix("copy revoked.crl of the authority there: farcall ca init creates it, farcall ca revoke rewrites it")
             .source(error)
     })?;
     CertificateRevocationListDer::from_pem_slice(&text).map_err(|_| damaged())
@@ -194,10 +194,10 @@ impl Guard {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
         let name = &self.certificate.name;
         let (what, fix) = if self.revocations.is_revoked(&self.certificate.serial, age) {
-            ("was revoked".to_owned(), format!("if by mistake, make another: farcall ca user {name}"))
+            ("was revoked".to_owned(), format!("if this was a mistake, create another: farcall ca user {name}"))
         } else if now > self.certificate.not_after {
             let when = date(self.certificate.not_after);
-            (format!("expired on {when}"), format!("make a new one: farcall ca renew {name}"))
+            (format!("expired on {when}"), format!("create a new one: farcall ca renew {name}"))
         } else {
             return Ok(());
         };

@@ -178,7 +178,7 @@ impl<E: Engine> ByteStream for TlsByteStream<E> {
     /// that were refused, as it does where nothing is taken back.
     fn send(&mut self, parts: &[IoSlice<'_>], descriptors: &[BorrowedFd<'_>]) -> io::Result<usize> {
         if !descriptors.is_empty() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "descriptors do not travel over TLS"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "descriptors cannot be sent over TLS"));
         }
         if !self.records.flush(&self.socket).map_err(|error| self.reason_of(error))? {
             return Err(io::ErrorKind::WouldBlock.into());

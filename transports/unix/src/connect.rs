@@ -87,7 +87,7 @@ fn foreign_server(path: &Path, uid: u32) -> Error {
     Error::new(ErrorKind::PermissionDenied, "connect", format!("the server belongs to another user (uid {uid})"))
         .with("path", path.display())
         .with("own uid", own_uid())
-        .fix("start a server of your own: farcall serve --listen unix:PATH")
+        .fix("start your own server: farcall serve --listen unix:PATH")
 }
 
 /// Connects without ever blocking for longer than `patience`.
@@ -117,23 +117,23 @@ fn explain(path: &Path, error: io::Error) -> Error {
     let (kind, message, fix) = match Errno::from_io_error(&error) {
         Some(Errno::NOENT) => (ErrorKind::Unreachable, "there is no such socket", format!("start a server: {start}")),
         Some(Errno::CONNREFUSED) if !is_socket(path) => {
-            let fix = "give the path of the socket itself, as farcall serve prints it";
-            (ErrorKind::Unreachable, "this is no socket of a server", fix.to_owned())
+            let fix = "pass the path of the socket, as farcall serve prints it";
+            (ErrorKind::Unreachable, "this is not a server's socket", fix.to_owned())
         }
         Some(Errno::CONNREFUSED) => {
-            (ErrorKind::Unreachable, "the server that made this socket is gone", format!("start it again: {start}"))
+            (ErrorKind::Unreachable, "the server of this socket has ended", format!("start it again: {start}"))
         }
         Some(Errno::ACCESS | Errno::PERM) => {
-            (ErrorKind::PermissionDenied, "the socket belongs to another user", "start a server of your own".to_owned())
+            (ErrorKind::PermissionDenied, "the socket belongs to another user", "start your own server".to_owned())
         }
         Some(Errno::AGAIN) => {
-            (ErrorKind::Unreachable, "the server takes no connections", "look whether it hangs".to_owned())
+            (ErrorKind::Unreachable, "the server accepts no connections", "check whether it hangs".to_owned())
         }
         Some(Errno::NAMETOOLONG) => {
             (ErrorKind::InvalidArgument, "the path is too long for a socket", "use one of at most 107 bytes".to_owned())
         }
         Some(Errno::NOTSOCK | Errno::PROTOTYPE) => {
-            (ErrorKind::InvalidArgument, "this is no socket of a server", "check the path".to_owned())
+            (ErrorKind::InvalidArgument, "this is not a server's socket", "check the path".to_owned())
         }
         _ => return Error::system("connect", error).with("path", path.display()),
     };

@@ -42,7 +42,7 @@ pub fn copy_out(destination: &mut [u8], region: &dyn Region, offset: usize) -> R
     Ok(())
 }
 
-/// Gives pages to the begin of memory that is about to be received into, if it has none.
+/// Gives pages to the start of memory that is about to be received into, if it has none.
 pub fn prepare(space: &mut Space) {
     let (base, length) = (space.bytes().as_mut_ptr(), space.length());
     // The first page may be its neighbour's.

@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn a_program_of_the_owners_keeps_its_privileges() {
         let mut own = Command::new("sleep").arg("30").spawn().unwrap();
-        assert!(!was_started_here(own.id()), "it was started, but not by what starts executables");
+        assert!(!was_started_here(own.id()), "it was not started by the server's own spawner");
         own.kill().unwrap();
         own.wait().unwrap();
     }

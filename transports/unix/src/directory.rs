@@ -35,7 +35,7 @@ pub fn prepare(path: &Path) -> Result<PathBuf> {
         Err(error) => {
             return Err(Error::system(OPERATION, error)
                 .with("directory", directory.display())
-                .fix("make the directory above it, or name another place: --listen unix:PATH"));
+                .fix("create the directory above it, or use another path: --listen unix:PATH"));
         }
     }
     judge(&directory)?;
@@ -53,13 +53,13 @@ fn judge(directory: &Path) -> Result<()> {
     }
     let real = fs::metadata(directory).map_err(system)?;
     if !real.is_dir() {
-        return Err(unsafe_directory(directory, "is no directory".into()));
+        return Err(unsafe_directory(directory, "is not a directory".into()));
     }
     if !trusted(real.uid()) {
         return Err(unsafe_directory(directory, format!("belongs to uid {}", real.uid())));
     }
     if real.mode() & OTHERS_WRITE != 0 && real.mode() & STICKY == 0 {
-        return Err(unsafe_directory(directory, format!("may be written by others (mode {:o})", real.mode() & 0o7777)));
+        return Err(unsafe_directory(directory, format!("is writable for others (mode {:o})", real.mode() & 0o7777)));
     }
     Ok(())
 }
@@ -68,7 +68,7 @@ fn unsafe_directory(directory: &Path, what: String) -> Error {
     Error::new(ErrorKind::PermissionDenied, OPERATION, format!("the socket's directory {what}"))
         .with("directory", directory.display())
         .with("own uid", own_uid())
-        .fix("use a directory of your own with mode 0700")
+        .fix("use your own directory with mode 0700")
 }
 
 /// Keeps other servers from binding in this directory until it is dropped.
@@ -87,7 +87,7 @@ pub fn lock(directory: &Path) -> Result<File> {
                 let message = "another process holds the lock of the socket's directory";
                 return Err(Error::new(ErrorKind::Unreachable, OPERATION, message)
                     .with("directory", directory.display())
-                    .fix("try again, or use a directory of your own"));
+                    .fix("try again, or use your own directory"));
             }
             Err(errno) => return Err(system(errno.into())),
         }

@@ -95,7 +95,7 @@ fn strike_for(bell: &OwnedFd, descriptor: BorrowedFd<'_>, direction: epoll::Even
 impl ByteStream for HandedStream {
     fn send(&mut self, parts: &[IoSlice<'_>], descriptors: &[BorrowedFd<'_>]) -> io::Result<usize> {
         if !descriptors.is_empty() {
-            return Err(io::Error::new(IoErrorKind::InvalidInput, "descriptors do not travel through a relay"));
+            return Err(io::Error::new(IoErrorKind::InvalidInput, "descriptors cannot be sent through a relay"));
         }
         self.pipes()?.1.write_vectored(parts)
     }

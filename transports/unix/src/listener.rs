@@ -51,7 +51,7 @@ impl Listener {
     /// missing. The file of a dead server is replaced in one step.
     ///
     /// # Errors
-    /// `Unreachable` when a server listens there already, `PermissionDenied` for an unsafe directory,
+    /// `Unreachable` when another server already listens there, `PermissionDenied` for an unsafe directory,
     /// `InvalidArgument` when the path is too long or names something that is no socket.
     pub fn bind(path: &Path) -> Result<Listener> {
         Listener::bind_for(path, Streams::Direct)
@@ -127,16 +127,16 @@ fn refuse_unless_free(path: &Path) -> Result<()> {
         Ok(there) => there,
     };
     if !there.file_type().is_socket() {
-        return Err(at(Error::new(ErrorKind::InvalidArgument, OPERATION, "something that is no socket is in the way")
+        return Err(at(Error::new(ErrorKind::InvalidArgument, OPERATION, "a file that is not a socket has this path")
             .fix("remove it or choose another path")));
     }
     match connect::connected_socket(path, Duration::ZERO) {
         // Dead, or removed by its owner a moment ago.
         Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::CONNREFUSED | Errno::NOENT)) => Ok(()),
-        Ok(_) => Err(at(Error::new(ErrorKind::Unreachable, OPERATION, "a server listens there already")
-            .fix("use that one, stop it, or choose another path"))),
+        Ok(_) => Err(at(Error::new(ErrorKind::Unreachable, OPERATION, "another server already listens there")
+            .fix("use that server, stop it, or choose another path"))),
         Err(error) => {
-            Err(at(Error::new(ErrorKind::Unreachable, OPERATION, "a socket that may be in use is in the way")
+            Err(at(Error::new(ErrorKind::Unreachable, OPERATION, "a socket that may be in use has this path")
                 .fix("choose another path")
                 .source(error)))
         }

@@ -146,7 +146,7 @@ fn lock(pool: &Mutex<Pool>) -> MutexGuard<'_, Pool> {
 fn too_much(bytes: u64, limit: u64) -> Error {
     Error::new(ErrorKind::LimitExceeded, "allocate argument memory", format!("{} are too much", Bytes(bytes)))
         .with("limit", Bytes(limit))
-        .fix("raise the memory limit of the manifest, or free results that are no longer needed")
+        .fix("raise the memory limit in the configuration file, or free results that are no longer needed")
         .retryable()
 }
 

@@ -65,9 +65,9 @@ pub fn offer(descriptor: OwnedFd, proof: Proof) -> Result<Box<dyn ByteStream>> {
     let riding = [descriptor.as_fd(), stream.peer_bell.as_fd(), stream.bell.as_fd()];
     match stream.socket.send(&[IoSlice::new(&OFFER)], &riding) {
         Ok(count) if count == OFFER.len() => Ok(Box::new(stream)),
-        Ok(_) => Err(Error::internal("offer a ring", "the socket took less than a fresh one has room for")),
+        Ok(_) => Err(Error::internal("offer a ring", "the socket accepted less than a new one can hold")),
         Err(error) if error.kind() == IoErrorKind::BrokenPipe => {
-            Err(Error::new(ErrorKind::ConnectionLost, "offer a ring", "the other end is gone"))
+            Err(Error::new(ErrorKind::ConnectionLost, "offer a ring", "the other end has ended"))
         }
         Err(error) => Err(Error::system("offer a ring", error)),
     }
@@ -89,10 +89,10 @@ pub fn accept(descriptor: OwnedFd, proof: Proof) -> Result<Box<dyn ByteStream>> 
     let mut descriptors = Vec::new();
     let taken = socket.receive(&mut [IoSliceMut::new(&mut first)], &mut descriptors);
     if !taken.is_ok_and(|count| count == OFFER.len()) {
-        return Err(broken("the offer was not whole"));
+        return Err(broken("the offer was incomplete"));
     }
     let [memory, bell, peer_bell] =
-        <[OwnedFd; 3]>::try_from(descriptors).map_err(|_| broken("the offer has not its three descriptors"))?;
+        <[OwnedFd; 3]>::try_from(descriptors).map_err(|_| broken("the offer does not have three descriptors"))?;
     let stream = RingStream::new(RingMemory::adopt(memory)?, socket, bell, peer_bell);
     // What the other end sent before we asked for it rang no bell.
     strike(&stream.bell);
@@ -350,12 +350,12 @@ fn strike(bell: &OwnedFd) {
 }
 
 fn gone() -> io::Error {
-    io::Error::new(IoErrorKind::BrokenPipe, "the other end of the ring is gone")
+    io::Error::new(IoErrorKind::BrokenPipe, "the other end of the ring has ended")
 }
 
 fn corrupt() -> io::Error {
-    let error = Error::new(ErrorKind::Protocol, "receive", "the other end wrote impossible positions into the ring")
-        .fix("its process is broken or hostile; the connection is closed");
+    let error = Error::new(ErrorKind::Protocol, "receive", "the other end wrote invalid positions into the ring")
+        .fix("its process is faulty or hostile; the connection is closed");
     io::Error::new(IoErrorKind::InvalidData, error)
 }
 

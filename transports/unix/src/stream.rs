@@ -49,7 +49,7 @@ impl ByteStream for UnixStream {
             return Ok(net::sendmsg(&self.socket, parts, &mut SendAncillaryBuffer::default(), flags)?);
         }
         if !self.is_direct {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "descriptors do not travel through a relay"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "descriptors cannot be sent through a relay"));
         }
         if descriptors.len() > DESCRIPTORS_MAX || parts.iter().all(|part| part.is_empty()) {
             return Err(impossible_descriptors());
@@ -162,8 +162,8 @@ pub(crate) fn unix_stream(descriptor: OwnedFd, proof: Proof) -> Result<UnixStrea
     });
     match found {
         Ok((AddressFamily::UNIX, SocketType::STREAM)) => {}
-        Ok(_) => return Err(wrong("the inherited descriptor is a socket, but no Unix stream socket".into())),
-        Err(errno) => return Err(wrong(format!("the inherited descriptor is no socket: {errno}"))),
+        Ok(_) => return Err(wrong("the inherited descriptor is a socket, but not a Unix stream socket".into())),
+        Err(errno) => return Err(wrong(format!("the inherited descriptor is not a socket: {errno}"))),
     }
     rustix::io::fcntl_setfd(&descriptor, rustix::io::FdFlags::CLOEXEC)
         .map_err(|errno| Error::system("take over a connection", errno.into()))?;

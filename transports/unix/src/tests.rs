@@ -131,7 +131,7 @@ fn a_live_server_is_not_replaced_and_a_dead_one_is() {
     let first = Listener::bind(&path).unwrap();
     let error = Listener::bind(&path).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Unreachable);
-    assert!(error.message().contains("a server listens there already"), "{error}");
+    assert!(error.message().contains("another server already listens there"), "{error}");
     assert!(connect(&path).is_ok(), "the refused one has not touched the file");
     // What a killed server leaves: a socket file that nobody listens on.
     drop(first);

@@ -22,9 +22,9 @@ const ORDER_MAX: Duration = Duration::from_secs(60);
 const END_MAX: Duration = Duration::from_millis(900);
 
 /// A user who reloads a server may have changed something else.
-const NOT_RELOADED: &str = "these modules are published anew, from their files, and who may do what is read from the \
-    manifest again. Certificates and the list of revoked ones need no reload; all else of the manifest (limits, addresses) \
-    is read when a server starts: systemctl restart farcall, or farcall drain and farcall serve";
+const NOT_RELOADED: &str = "these modules are published again from their files, and the table of rights is read again \
+    from the configuration file. Certificates and the list of revoked certificates need no reload. All other settings \
+    (limits, addresses) are read when a server starts: systemctl restart farcall, or farcall drain and farcall serve";
 
 /// Publishes files.
 #[derive(Args)]
@@ -103,7 +103,8 @@ fn missing_there(error: Error, server: &str, file: &Path) -> Error {
     let is_elsewhere = ["ssh://", "tls://"].iter().any(|begin| server.starts_with(begin));
     if error.kind() == ErrorKind::NotFound && is_elsewhere && file.exists() {
         error.fix(
-            "that is a file of this host, and the server reads its own: copy it there, and say its whole path there",
+            "the file is on this host, and the server reads files of its own host: copy it there, and pass its full \
+             path there",
         )
     } else {
         error
@@ -180,7 +181,7 @@ fn value(report: &ModuleReport) -> Value {
 fn milliseconds(seconds: f64) -> Result<u64> {
     let time = Duration::try_from_secs_f64(seconds).ok().and_then(|time| u64::try_from(time.as_millis()).ok());
     time.ok_or_else(|| {
-        Error::new(ErrorKind::InvalidArgument, "drain a server", format!("{seconds} is no time"))
+        Error::new(ErrorKind::InvalidArgument, "drain a server", format!("{seconds} is not a time"))
             .fix("write seconds: --timeout 30")
     })
 }
@@ -190,7 +191,7 @@ pub fn named(file: &Path) -> Result<String> {
     let bare = file.components().count() == 1 && file.extension().is_none() && !file.exists();
     let path = if bare { file.to_path_buf() } else { absolute(file)? };
     path.into_os_string().into_string().map_err(|path| {
-        Error::new(ErrorKind::InvalidArgument, "publish a file", "its path is no UTF-8").with("path", path.display())
+        Error::new(ErrorKind::InvalidArgument, "publish a file", "its path is not UTF-8").with("path", path.display())
     })
 }
 

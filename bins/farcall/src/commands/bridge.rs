@@ -17,9 +17,9 @@ pub struct BridgeArguments {
 /// Leads each connection that a pilot opens to the server, until either is gone.
 pub fn bridge(arguments: &BridgeArguments) -> Result<()> {
     if !arguments.server.ip().is_loopback() {
-        return Err(Error::new(ErrorKind::InvalidArgument, "bridge", "the server is to be on this host")
+        return Err(Error::new(ErrorKind::InvalidArgument, "bridge", "the server must be on this host")
             .with("address", arguments.server)
-            .fix("launchers start this program; its address is that of a server that says dial = \"stdio\""));
+            .fix("launchers start this program, with the address of a server that has dial = \"stdio\""));
     }
     let owned = |stream: rustix::fd::BorrowedFd<'_>| {
         stream.try_clone_to_owned().map_err(|error| Error::system("pass streams on", error))

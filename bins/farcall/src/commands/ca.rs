@@ -126,9 +126,9 @@ pub fn ca(arguments: &CaArguments) -> Result<()> {
 
 fn check_hosts(hosts: &[String]) -> Result<()> {
     let Some(host) = hosts.iter().find(|host| !is_host(host)) else { return Ok(()) };
-    let message = format!("\"{host}\" can be no host");
+    let message = format!("\"{host}\" cannot be a host");
     Err(Error::new(ErrorKind::InvalidArgument, "make a certificate", message)
-        .fix("write names or addresses as clients write them, with commas between: cluster.example,10.0.0.1"))
+        .fix("write names or addresses as clients use them, separated by commas: cluster.example,10.0.0.1"))
 }
 
 /// The file's path goes to standard output, for programs; the rest is for people.
@@ -147,10 +147,10 @@ fn make_server(authority: &mut Authority, hosts: &[String], out: Option<PathBuf>
     let until = date(issued.valid.1);
     let hosts = hosts.join(", ");
     if elsewhere {
-        notice(&format!("a server certificate for {hosts}, until {until}; put {} beside it", list.display()));
+        notice(&format!("a server certificate for {hosts}, valid until {until}; put {} next to it", list.display()));
     } else {
         notice(&format!(
-            "a server certificate for {hosts}, until {until}; serve: farcall serve --listen tls://0.0.0.0:4711"
+            "a server certificate for {hosts}, valid until {until}; serve: farcall serve --listen tls://0.0.0.0:4711"
         ));
     }
     Ok(())
@@ -158,18 +158,18 @@ fn make_server(authority: &mut Authority, hosts: &[String], out: Option<PathBuf>
 
 fn make_user(authority: &mut Authority, user: &UserArguments) -> Result<()> {
     if check_name(&user.name).is_err() {
-        let message = format!("\"{}\" stands for another kind of user", user.name);
+        let message = format!("\"{}\" is the name of another kind of user", user.name);
         return Err(Error::new(ErrorKind::InvalidArgument, "make a certificate", message)
-            .fix("give the name of a person or a machine"));
+            .fix("use the name of a person or a machine"));
     }
     if let Some(valid) = authority.valid(&user.name) {
         return Err(Error::new(
             ErrorKind::InvalidArgument,
             "make a certificate",
-            format!("\"{}\" has one until {}", user.name, date(valid.valid.1)),
+            format!("\"{}\" has a certificate until {}", user.name, date(valid.valid.1)),
         )
         .with("path", valid.file.display())
-        .fix(format!("farcall ca renew {0} makes another; farcall ca revoke {0} takes this one back", user.name)));
+        .fix(format!("renew it with farcall ca renew {0}, or revoke it with farcall ca revoke {0}", user.name)));
     }
     let file = user.out.clone().unwrap_or_else(|| authority.user_file(&user.name));
     let order = Order { kind: Kind::User, name: user.name.clone(), hosts: Vec::new(), days: user.validity.days, file };
@@ -179,7 +179,7 @@ fn make_user(authority: &mut Authority, user: &UserArguments) -> Result<()> {
 fn give(issued: &Issued) -> Result<()> {
     made(issued)?;
     notice(&format!(
-        "give this file to {} alone, until {}; it goes to ~/.config/farcall/credentials.pem with mode 600",
+        "give this file only to {}; it is valid until {} and goes to ~/.config/farcall/credentials.pem with mode 600",
         issued.name,
         date(issued.valid.1)
     ));
@@ -190,7 +190,7 @@ fn make_again(authority: &mut Authority, renew: &RenewArguments) -> Result<()> {
     let last = authority.last(&renew.name)?.clone();
     if last.revoked.is_some() {
         let message = format!("the certificate of \"{}\" was revoked", last.name);
-        let fix = "if it shall be valid again, make a new one: farcall ca user NAME, or farcall ca server HOST";
+        let fix = "create a new one: farcall ca user NAME, or farcall ca server HOST";
         return Err(Error::new(ErrorKind::InvalidArgument, "renew a certificate", message).fix(fix));
     }
     let Issued { kind, name, hosts, file, .. } = last;
@@ -199,7 +199,7 @@ fn make_again(authority: &mut Authority, renew: &RenewArguments) -> Result<()> {
         Kind::User => give(issued),
         Kind::Server => {
             made(issued)?;
-            notice(&format!("until {}; a server that runs reads it by itself", date(issued.valid.1)));
+            notice(&format!("valid until {}; a running server reads it by itself", date(issued.valid.1)));
             Ok(())
         }
     }
@@ -210,9 +210,9 @@ fn take_back(authority: &mut Authority, name: &str) -> Result<()> {
     let list = authority.list_file();
     print(|out| writeln!(out, "{}", list.display()))?;
     notice(&match count {
-        0 => format!("\"{name}\" had no valid certificate any more"),
+        0 => format!("\"{name}\" had no valid certificate"),
         _ => format!(
-            "{count} of \"{name}\" taken back; servers that read this list refuse it from now on, on other machines once it \
+            "{count} of \"{name}\" revoked; servers that read this list refuse it from now on, on other machines after it \
              is copied there"
         ),
     });

@@ -77,11 +77,11 @@ impl CallArguments {
 
 /// A timeout; zero would end every call before it begins.
 pub(super) fn seconds(text: &str) -> std::result::Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "it is no number of seconds".to_owned())?;
+    let seconds: f64 = text.parse().map_err(|_| "it is not a number of seconds".to_owned())?;
     Duration::try_from_secs_f64(seconds)
         .ok()
         .filter(|duration| !duration.is_zero())
-        .ok_or_else(|| "a timeout is a positive number of seconds".to_owned())
+        .ok_or_else(|| "a timeout must be a positive number of seconds".to_owned())
 }
 
 /// A result that goes into a file, by parameter.
@@ -98,7 +98,8 @@ pub fn call(arguments: &CallArguments) -> Result<()> {
         },
         None => Some(connection.client.routine(&arguments.name)?),
     };
-    let routine = routine.ok_or_else(|| late("the server does not say what the routine takes", arguments.timeout()))?;
+    let routine =
+        routine.ok_or_else(|| late("the server does not show the interface of the routine", arguments.timeout()))?;
     let interface = routine.interface();
     let mut values: Vec<(usize, Value)> = Vec::new();
     // Files of the user's that the routine writes, by parameter.
@@ -192,8 +193,8 @@ fn late(message: &'static str, timeout: Option<Duration>) -> Error {
 
 fn in_time(error: Error, timeout: Duration) -> Error {
     let known = error.advice().map(|known| format!("{known}, or "));
-    let known = known.unwrap_or_else(|| "see whether the server is alive (`farcall doctor`), or ".to_owned());
-    error.with("timeout", format!("{} s", timeout.as_secs_f64())).fix(format!("{known}give more time with --timeout"))
+    let known = known.unwrap_or_else(|| "check the server with `farcall doctor`, or ".to_owned());
+    error.with("timeout", format!("{} s", timeout.as_secs_f64())).fix(format!("{known}raise --timeout"))
 }
 
 /// Makes the call and waits for its end.
@@ -241,7 +242,7 @@ pub(super) fn assign<'a>(interface: &Interface, arguments: &'a [String]) -> Resu
             None => (next.next().ok_or_else(|| too_many(interface, order.len()))?, argument),
         };
         if assigned.iter().any(|(known, _)| *known == index) {
-            return Err(wrong(format!("{} is given twice", interface.parameters[index].name)));
+            return Err(wrong(format!("{} was passed twice", interface.parameters[index].name)));
         }
         assigned.push((index, text));
     }
@@ -251,7 +252,7 @@ pub(super) fn assign<'a>(interface: &Interface, arguments: &'a [String]) -> Resu
     match order.iter().find(|index| !given(index) && !conditional(index)) {
         Some(missing) => Err(wrong(format!("{} is missing", interface.parameters[*missing].name))
             .with("usage", signature(interface))
-            .fix(format!("`farcall show {}` says what it is", interface.full_name()))),
+            .fix(format!("see `farcall show {}`", interface.full_name()))),
         None => Ok(assigned),
     }
 }
@@ -267,7 +268,7 @@ fn too_many(interface: &Interface, count: usize) -> Error {
     let arguments = if count == 1 { "argument" } else { "arguments" };
     wrong(format!("{} takes {count} {arguments} by position", interface.full_name()))
         .with("usage", signature(interface))
-        .fix("give all others as name=value")
+        .fix("pass all others as NAME=VALUE")
 }
 
 /// The parameter of a named argument, if it is one that a caller gives.
@@ -309,22 +310,22 @@ pub(super) fn destinations(
     let mut places: Vec<PathBuf> = Vec::new();
     for text in out {
         let Some((name, path)) = text.split_once('=').filter(|(_, path)| !path.is_empty()) else {
-            return Err(wrong(format!("--out {text} names no file")).fix("write --out NAME=FILE.npy"));
+            return Err(wrong(format!("--out {text} does not name a file")).fix("write --out NAME=FILE.npy"));
         };
         let (index, parameter) = find(interface, name)?;
         if !parameter.mode.is_output() || parameter.mode == Mode::Work {
             let names: Vec<_> = results(interface).map(|(_, parameter)| parameter.name.as_str()).collect();
-            return Err(wrong(format!("{name} is no result of {}", interface.full_name()))
+            return Err(wrong(format!("{name} is not a result of {}", interface.full_name()))
                 .fix(format!("its results are {}", names.join(", "))));
         }
         let twice = files.iter().any(|(known, _)| *known == index) || replaced.iter().any(|(known, _)| *known == index);
         match (is_file(parameter), parameter.mode.is_input()) {
             (true, true) => {
-                return Err(wrong(format!("the file {name} is replaced where it lies"))
-                    .fix("give its path as the argument, and no --out for it"));
+                return Err(wrong(format!("the file {name} is replaced in place"))
+                    .fix("pass its path as the argument, without --out"));
             }
             _ if twice => {
-                return Err(wrong(format!("--out {name} is given twice")).fix("name one file, and copy it afterwards"));
+                return Err(wrong(format!("--out {name} was passed twice")).fix("name one file, and copy it later"));
             }
             (false, _) => files.push((index, Pending::create(path.as_ref())?)),
             (true, false) => replaced.push((index, PathBuf::from(path))),
@@ -332,9 +333,7 @@ pub(super) fn destinations(
         // The later one would be all that is left.
         let place = place_of(path.as_ref());
         if places.contains(&place) {
-            return Err(
-                wrong(format!("two results go to the same file, {path}")).fix("name a file of its own for each")
-            );
+            return Err(wrong(format!("two results have the same file, {path}")).fix("name a different file for each"));
         }
         places.push(place);
     }
@@ -345,7 +344,9 @@ pub(super) fn destinations(
 fn data_of(interface: &Interface, outputs: &Outputs, index: usize) -> Result<Data> {
     let parameter = &interface.parameters[index];
     let Some(Output::Array(array)) = outputs.all().get(index) else {
-        return Err(wrong("the result is no array: it was not computed, or is text").with("result", &parameter.name));
+        return Err(
+            wrong("the result is not an array: it was not computed, or is text").with("result", &parameter.name)
+        );
     };
     let order = match &parameter.shape {
         Shape::Array { order, .. } if array.shape.len() > 1 => *order,

@@ -32,8 +32,8 @@ pub fn connect(arguments: &ConnectArguments) -> Result<()> {
         None => format!("ssh://{}", arguments.host),
     };
     let address: Address = text.parse().map_err(|_| {
-        Error::new(ErrorKind::InvalidArgument, "connect", format!("\"{}\" is no host", arguments.host))
-            .fix("write USER@HOST, HOST:PORT, [ADDRESS OF IPV6]:PORT, or a host of ssh's configuration")
+        Error::new(ErrorKind::InvalidArgument, "connect", format!("\"{}\" is not a host", arguments.host))
+            .fix("write USER@HOST, HOST:PORT, [IPV6-ADDRESS]:PORT, or a host of your ssh configuration")
     })?;
     let linger = arguments.linger.map(Duration::from_secs);
     let brings_library = arguments.library;

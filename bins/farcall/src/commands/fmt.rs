@@ -55,7 +55,7 @@ fn format_one(file: &Path, check: bool) -> Result<Layout> {
     let laid_out = format(&name, &text).map_err(Error::from)?;
     match (check, laid_out == text) {
         (true, false) => {
-            notice(&format!("{name} has another layout"));
+            notice(&format!("{name} needs formatting"));
             return Ok(Layout::Other);
         }
         (false, _) if from_stdin => print_content(laid_out.as_bytes())?,
@@ -68,7 +68,7 @@ fn format_one(file: &Path, check: bool) -> Result<Layout> {
 /// Bytes that are no text would be lost: the file's author has to say what they are.
 fn text_of(bytes: Vec<u8>, name: &str) -> Result<String> {
     String::from_utf8(bytes).map_err(|_| {
-        Error::new(ErrorKind::InvalidSource, OPERATION, "it is no UTF-8 text")
+        Error::new(ErrorKind::InvalidSource, OPERATION, "it is not UTF-8 text")
             .with("file", name)
             .fix("convert it, for instance: iconv -f latin1 -t utf-8")
     })

@@ -34,8 +34,8 @@ pub fn jobs(arguments: &JobsArguments) -> Result<()> {
         return client.administer(Order::EndJob(number), ANSWER_MAX).map(drop);
     }
     let jobs = client.status(ANSWER_MAX)?.jobs.ok_or_else(|| {
-        Error::new(ErrorKind::PermissionDenied, "list jobs", "they are shown to administrators of the server")
-            .fix("ask its admin for that right: administer = true in farcall.toml")
+        Error::new(ErrorKind::PermissionDenied, "list jobs", "only administrators of the server see them")
+            .fix("ask the server's administrator for the right: administer = true in farcall.toml")
     })?;
     match arguments.json {
         true => print(|out| out.write_all(jobs.iter().map(line).collect::<String>().as_bytes())),

@@ -43,7 +43,7 @@ pub struct LaunchArguments {
 
 fn seconds(text: &str) -> std::result::Result<f64, String> {
     let number = text.parse().ok().filter(|number| (0.01..=86_400.0).contains(number));
-    number.ok_or_else(|| "a number of seconds from 0.01 to 86400 is wanted".to_owned())
+    number.ok_or_else(|| "a number of seconds from 0.01 to 86400 is required".to_owned())
 }
 
 /// Serves requests until standard input ends, a signal comes or `EXIT` is asked for.

@@ -80,10 +80,10 @@ pub fn scan(arguments: &ScanArguments) -> Result<ExitCode> {
         tell(&name, "note", note);
     }
     if drafted.routines == 0 && drafted.problems.is_empty() {
-        let message = "it has no procedure that others may call";
+        let message = "it has no public procedure";
         return Err(Error::new(ErrorKind::InvalidSource, OPERATION, message)
             .with("file", name)
-            .fix("name a source with a subroutine or function, in a module (and not PRIVATE there) or outside"));
+            .fix("pass a source with a subroutine or function, outside a module or not PRIVATE in it"));
     }
     let interface = format(&places.interface.display().to_string(), &drafted.interface).map_err(Error::from)?;
     write(&places.interface, &interface, arguments.force)?;
@@ -129,14 +129,14 @@ fn drafted(arguments: &ScanArguments, places: &Places) -> Result<Draft> {
 fn read(file: &Path) -> Result<String> {
     let failed = |error: std::io::Error| {
         let (kind, message, fix) = match error.kind() {
-            std::io::ErrorKind::NotFound => (
-                ErrorKind::NotFound,
-                "there is no such file",
-                "look whether the path is right: it begins in this folder",
-            ),
-            std::io::ErrorKind::InvalidInput => {
-                (ErrorKind::InvalidArgument, "it is no plain file", "name the Fortran source itself, such as heat.f90")
+            std::io::ErrorKind::NotFound => {
+                (ErrorKind::NotFound, "there is no such file", "check the path: it is relative to this directory")
             }
+            std::io::ErrorKind::InvalidInput => (
+                ErrorKind::InvalidArgument,
+                "it is not a regular file",
+                "pass the Fortran source itself, such as heat.f90",
+            ),
             std::io::ErrorKind::FileTooLarge => {
                 (ErrorKind::LimitExceeded, "it is longer than 4 MiB", "split it into several sources, and scan each")
             }
@@ -153,7 +153,7 @@ fn included(arguments: &ScanArguments, name: &str) -> std::result::Result<String
     let beside = arguments.file.parent().unwrap_or(Path::new(""));
     let folders = std::iter::once(beside).chain(arguments.includes.iter().map(PathBuf::as_path));
     let found = folders.map(|folder| folder.join(name)).find(|file| file.is_file());
-    let file = found.ok_or("no such file beside the source; name its folder with --include")?;
+    let file = found.ok_or("there is no such file next to the source; pass its directory with --include")?;
     read(&file).map_err(|error| error.to_string())
 }
 
@@ -168,14 +168,14 @@ fn preprocessed(arguments: &ScanArguments, file: &Path, text: String) -> Result<
             .with("file", file.display())
             .with("line", line + 1)
             .with("command", command.join(" "))
-            .fix("name a compiler in FC, with the macros that the source needs: FC='gfortran -DDOUBLE'")
+            .fix("set FC to a compiler, with the macros that the source needs: FC='gfortran -DDOUBLE'")
     };
     let run = Command::new(&command[0]).args(&command[1..]).arg(file).output();
-    let run =
-        run.map_err(|error| failed(format!("it has lines for the preprocessor, which does not start: {error}")))?;
+    let run = run
+        .map_err(|error| failed(format!("it has preprocessor lines, and the preprocessor does not start: {error}")))?;
     if !run.status.success() {
         let words = String::from_utf8_lossy(&run.stderr);
-        return Err(failed(format!("the preprocessor refuses it: {}", first_lines(&words))));
+        return Err(failed(format!("the preprocessor failed: {}", first_lines(&words))));
     }
     // Comments may be of any encoding, and are not lost for that.
     Ok(String::from_utf8_lossy(&run.stdout).into_owned())
@@ -217,7 +217,7 @@ fn write(file: &Path, text: &str, force: bool) -> Result<()> {
     written.map_err(|error| {
         let exists = error.kind() == std::io::ErrorKind::AlreadyExists;
         let error = Error::system(OPERATION, error).with("file", file.display());
-        if exists { error.fix("give another name with --output, or say --force to write over it") } else { error }
+        if exists { error.fix("write to another file with --output, or overwrite it with --force") } else { error }
     })
 }
 
@@ -256,10 +256,10 @@ fn summarise(drafted: &Draft, places: &Places, command: &[String], builds: bool)
         }
         match drafted.problems.len() {
             0 => {}
-            1 => writeln!(out, "1 thing is left to be decided: see the error, and the comments of the interface")?,
+            1 => writeln!(out, "1 thing is left to decide: see the error, and the comments in the interface file")?,
             many => writeln!(
                 out,
-                "{many} things are left to be decided: see the errors, and the comments of the interface"
+                "{many} things are left to decide: see the errors, and the comments in the interface file"
             )?,
         }
         let word = if builds { "compiling" } else { "compile the library" };
@@ -277,7 +277,7 @@ fn build(places: &Places, command: &[String]) -> Result<()> {
     let run = run.map_err(|error| {
         Error::system(OPERATION, error)
             .with("compiler", &command[0])
-            .fix("install gfortran, or name another compiler with FC")
+            .fix("install gfortran, or set FC to another compiler")
     })?;
     if run.status.success() {
         return Ok(());
@@ -287,5 +287,5 @@ fn build(places: &Places, command: &[String]) -> Result<()> {
         .with("command", command.join(" "));
     // As gfortran and flang say it.
     let lacks_module = ["Cannot open module file", "Cannot parse module file"].iter().any(|said| words.contains(said));
-    Err(if lacks_module { error.fix("name the file of that module with --uses") } else { error })
+    Err(if lacks_module { error.fix("pass the file of that module with --uses") } else { error })
 }

@@ -30,9 +30,9 @@ fn whole(file: &Path) -> Result<String> {
     let name = named(file)?;
     let known = if Path::new(&name).is_absolute() { file.exists() } else { shipped::named(file) != *file };
     if !known {
-        return Err(Error::new(ErrorKind::NotFound, "make a service", "there is no such file").with("path", name).fix(
-            format!("put it where the service will read it and name that place, or one of {}", shipped::names()),
-        ));
+        return Err(Error::new(ErrorKind::NotFound, "make a service", "there is no such file")
+            .with("path", name)
+            .fix(format!("put it where the service can read it and pass that path, or one of {}", shipped::names())));
     }
     Ok(name)
 }

@@ -65,7 +65,7 @@ pub fn top(arguments: &TopArguments) -> Result<()> {
 fn interval(seconds: f64) -> Result<Duration> {
     let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| *time >= Duration::from_millis(10));
     time.ok_or_else(|| {
-        Error::new(ErrorKind::InvalidArgument, "watch a server", format!("{seconds} s is no interval"))
+        Error::new(ErrorKind::InvalidArgument, "watch a server", format!("{seconds} s is not an interval"))
             .fix("write seconds, at least 0.01: --interval 2")
     })
 }

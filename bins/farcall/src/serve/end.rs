@@ -90,17 +90,17 @@ impl End {
         loop {
             let left = self.until.map(|until| until.saturating_duration_since(Instant::now()));
             if left == Some(Duration::ZERO) {
-                return Err(self.cut_short("their time is over"));
+                return Err(self.cut_short("the time limit passed"));
             }
             let woken = self.sleep(signals, private, left)?;
             if woken.signal {
                 let count = signals_taken(signals);
                 if self.until.is_some() || count > 1 {
-                    return Err(self.cut_short("another signal came"));
+                    return Err(self.cut_short("a second signal arrived"));
                 }
                 self.drain(self.drain_max)?;
                 // Whoever reads that finds no call taken any more.
-                notice("ending when all calls are over; another signal ends it at once");
+                notice("stopping after the running calls; a second signal stops it at once");
             }
             if woken.plugin
                 && let Some(error) = self.node.wait(Duration::ZERO)
@@ -141,12 +141,12 @@ impl End {
         match order {
             Order::Drain(milliseconds) => {
                 self.asked.push(reply);
-                notice("a client ordered the end: ending when all calls are over");
+                notice("a client stops the server: stopping after the running calls");
                 self.drain(milliseconds.map_or(self.drain_max, Duration::from_millis))
             }
             order => {
                 if let Err(refused) = self.publisher.try_send(Instruction { order, reply, giver, by }) {
-                    refused.message.reply.answer(Err(refused.refusal.error("carry out an order")));
+                    refused.message.reply.answer(Err(refused.refusal.error("run a command")));
                 }
                 Ok(())
             }
@@ -173,8 +173,8 @@ impl End {
     /// Calls that are open end with the server: their clients are told so as far as that takes no time.
     fn cut_short(&mut self, why: &'static str) -> Error {
         let error = || {
-            Error::new(ErrorKind::ShuttingDown, "end the server", format!("calls were ended with it: {why}"))
-                .fix("give them longer: farcall drain --timeout SECONDS, or drain_ms in farcall.toml")
+            Error::new(ErrorKind::ShuttingDown, "end the server", format!("running calls were ended: {why}"))
+                .fix("wait longer: farcall drain --timeout SECONDS, or drain_ms in farcall.toml")
         };
         self.asked.drain(..).for_each(|reply| reply.answer(Err(error())));
         if let Ok((reply, gone)) = farcall_services::mailbox::question() {

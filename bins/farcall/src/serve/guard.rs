@@ -86,7 +86,7 @@ impl EndGuard {
 
 /// Ends the process, whatever its other threads do.
 fn end() {
-    say("farcall: the server did not end in time, and is ended with what it still did");
+    say("farcall: the server did not stop in time and was killed");
     signal_hook::low_level::exit(STATUS);
 }
 
@@ -116,7 +116,7 @@ mod tests {
             let ended = held_up.args(["--exact", name, "--nocapture"]).env(HELD_UP, how).output().unwrap();
             let said = String::from_utf8_lossy(&ended.stderr);
             assert_eq!(ended.status.code(), Some(STATUS), "{said}");
-            assert!(said.contains("did not end in time"), "{said}");
+            assert!(said.contains("did not stop in time"), "{said}");
         }
     }
 }

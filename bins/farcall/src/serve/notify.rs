@@ -13,7 +13,7 @@ pub fn ready() {
 
 /// No new calls are taken.
 pub fn stopping() {
-    notify("STOPPING=1\nSTATUS=ending when all calls are over");
+    notify("STOPPING=1\nSTATUS=stopping after the running calls");
 }
 
 /// Whoever does not listen is not waited for: the server serves all the same.

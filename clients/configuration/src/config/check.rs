@@ -27,7 +27,7 @@ pub(crate) fn check(section: &Section, kind: &'static SectionKind, remarks: &mut
             continue;
         };
         if attribute.arity == Arity::One && seen.contains(&attribute.name) {
-            let message = format!("{} is given twice in {}", attribute.name, kind.name);
+            let message = format!("{} is set twice in {}", attribute.name, kind.name);
             remarks.mistake(&item.name.place, message, Some("keep one of the two lines".into()));
             continue;
         }
@@ -50,7 +50,7 @@ fn unknown(item: &Item, kind: &SectionKind, remarks: &mut Remarks) {
         let names: Vec<&str> = kind.attributes.iter().map(|attribute| attribute.name).collect();
         meant(name, &names)
     } else {
-        Some(format!("it stands in {}", owners.join(", ")))
+        Some(format!("it belongs in {}", owners.join(", ")))
     };
     remarks.mistake(&item.name.place, message, advice);
 }
@@ -80,11 +80,11 @@ impl Values {
         match words.as_slice() {
             [] => {
                 let message = format!("{} has no value", attribute.name);
-                remarks.mistake(&item.name.place, message, Some("write it behind the name, on the same line".into()));
+                remarks.mistake(&item.name.place, message, Some("write it after the name, on the same line".into()));
             }
             [_, second, ..] if attribute.arity != Arity::List => {
-                let message = format!("{} takes one value, and here is another", attribute.name);
-                let advice = "put a value with blanks in double quotes, and each attribute on a line of its own";
+                let message = format!("{} takes one value, and there are more", attribute.name);
+                let advice = "put a value with blanks in double quotes, and each attribute on its own line";
                 remarks.mistake(&second.place, message, Some(advice.into()));
             }
             words => words.iter().for_each(|word| self.add_value(word, attribute, remarks)),

@@ -50,7 +50,7 @@ impl<'a> Reader<'a> {
         let name: Arc<Path> = path.as_path().into();
         if text.contains('\0') {
             let place = Place { file: name, line: 1, column: 1 };
-            self.remarks.mistake(&place, "this is no text", Some("name a configuration file".into()));
+            self.remarks.mistake(&place, "it is not text", Some("name a configuration file".into()));
             return;
         }
         self.count += 1;
@@ -89,14 +89,14 @@ impl<'a> Reader<'a> {
             return Err((format!("{} includes itself", shown(name)), "remove one of the INCLUDE sections"));
         }
         if self.open.len() >= DEPTH_MAX {
-            return Err((format!("files include files {DEPTH_MAX} deep"), "include fewer within one another"));
+            return Err((format!("INCLUDE is nested more than {DEPTH_MAX} levels deep"), "use fewer levels"));
         }
         if self.count >= FILES_MAX {
-            return Err((format!("more than {FILES_MAX} files are included"), "join some of them"));
+            return Err((format!("more than {FILES_MAX} files are included"), "combine some of them"));
         }
         let bytes = (self.read)(&path).map_err(|error| {
             let message = format!("cannot read {}: {error}", path.display());
-            (message, "relative names begin at the folder of the file that includes")
+            (message, "relative names start at the directory of the including file")
         })?;
         self.file(path, &bytes);
         Ok(())

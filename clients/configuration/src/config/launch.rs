@@ -52,7 +52,7 @@ pub(crate) fn check(section: &Values, attribute: &'static str, options: &'static
         let name = option.split(' ').next().unwrap_or_default();
         if !is_known(section, attribute) || !option.starts_with(USER) {
             let reason =
-                "ssh runs as its own configuration says (~/.ssh/config); of a launcher's options ssh_user counts";
+                "ssh uses its own configuration (~/.ssh/config); of a launcher's options, only ssh_user is used";
             let message = format!("the option {} has no effect: {reason}", shown(name));
             remarks.warn_once(&format!("option {name}"), &place, message);
         }
@@ -61,7 +61,7 @@ pub(crate) fn check(section: &Values, attribute: &'static str, options: &'static
     let is_section = attribute == "type";
     if let Some(name) = rest.into_iter().find(|name| is_section && !section.all(name).is_empty()) {
         let what = section.text("type").unwrap_or_default();
-        let message = format!("{name} has no effect: for the type {} the user's own ssh runs", shown(&what));
+        let message = format!("{name} has no effect: for the type {}, your own ssh runs", shown(&what));
         remarks.warn_once(&format!("section {what}"), &section.place_of(name), message);
     }
 }

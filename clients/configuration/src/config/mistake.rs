@@ -72,7 +72,7 @@ impl From<Mistakes> for Error {
     /// The first mistake as the house's error; all of them are its source.
     fn from(mistakes: Mistakes) -> Error {
         let Some(first) = mistakes.list.first() else {
-            return Error::internal("read the configuration", "a refusal without a mistake");
+            return Error::internal("read the configuration", "the file was refused without a mistake");
         };
         let error = Error::new(ErrorKind::InvalidSource, "read the configuration", first.message.clone())
             .with("at", &first.place)

@@ -11,16 +11,16 @@ use super::*;
 /// A text, and all that is said of it.
 const MISTAKES: &[(&str, &str)] = &[
     // Lines and sections.
-    ("hostname a\n", "c.conf:1:1: hostname stands outside of any section; put it between <SERVER> and </SERVER>"),
+    ("hostname a\n", "c.conf:1:1: hostname is outside any section; put it between <SERVER> and </SERVER>"),
     ("<SERVR>\n</SERVR>", "c.conf:1:1: there is no section SERVR; did you mean SERVER?"),
     ("<client>\n</client>", "c.conf:1:1: there is no section client; did you mean CLIENT?"),
-    ("<CLIENT>\n", "c.conf:1:1: the section CLIENT is not closed; end it with </CLIENT> on a line of its own"),
-    ("</CLIENT>\n", "c.conf:1:1: </CLIENT> ends a section that was not begun"),
+    ("<CLIENT>\n", "c.conf:1:1: the section CLIENT is not closed; end it with </CLIENT> on its own line"),
+    ("</CLIENT>\n", "c.conf:1:1: </CLIENT> ends a section that was not opened"),
     ("<CLIENT>\n  </SERVER>", "c.conf:2:3: </SERVER> ends another section; write </CLIENT>"),
     ("<CLIENT\n", "c.conf:1:1: the bracket < is not closed; write <SECTION> or </SECTION>"),
     (
         "<CLIENT>loglevel 1\n</CLIENT>",
-        "c.conf:1:9: a section's name stands alone on its line; put what follows on a line of its own",
+        "c.conf:1:9: a section's name must be alone on its line; put the following text on its own line",
     ),
     (
         "<CLIENT>\n</CLIENT>\n\n <CLIENT>\n</CLIENT>",
@@ -31,17 +31,17 @@ const MISTAKES: &[(&str, &str)] = &[
     ("<CLIENT>\nLogLevel 1\n</CLIENT>", "c.conf:2:1: CLIENT has no attribute LogLevel; did you mean loglevel?"),
     (
         "<CLIENT>\nloglevel\n1\n</CLIENT>",
-        "c.conf:2:1: loglevel has no value; write it behind the name, on the same line\nc.conf:3:1: CLIENT has no \
+        "c.conf:2:1: loglevel has no value; write it after the name, on the same line\nc.conf:3:1: CLIENT has no \
          attribute 1",
     ),
     (
         "<CLIENT>\nloglevel 1 tmp_dir /tmp\n</CLIENT>",
-        "c.conf:2:12: loglevel takes one value, and here is another; put a value with blanks in double quotes, and each \
-         attribute on a line of its own",
+        "c.conf:2:12: loglevel takes one value, and there are more; put a value with blanks in double quotes, and \
+        each attribute on its own line",
     ),
     (
         "<CLIENT>\nloglevel 1\nloglevel 2\n</CLIENT>",
-        "c.conf:3:1: loglevel is given twice in CLIENT; keep one of the two lines",
+        "c.conf:3:1: loglevel is set twice in CLIENT; keep one of the two lines",
     ),
     (
         "<SERVER>\nhostname a\nenvironment A=1\nenvironment A=2\n</SERVER>",
@@ -51,18 +51,21 @@ const MISTAKES: &[(&str, &str)] = &[
     ("<SERVER>\n</SERVER>", "c.conf:1:1: a section SERVER has no hostname; add a line: hostname VALUE"),
     (
         "<SERVER_DEFAULT>\nhostname a\n</SERVER_DEFAULT>",
-        "c.conf:2:1: SERVER_DEFAULT has no attribute hostname; it stands in CLIENT, FUNCTION_INFO, SERVER, MDS_SERVER",
+        "c.conf:2:1: SERVER_DEFAULT has no attribute hostname; it belongs in CLIENT, FUNCTION_INFO, SERVER, MDS_SERVER",
     ),
     (
         "<CLIENT>\nheartbeat 10\n</CLIENT>",
-        "c.conf:2:1: CLIENT has no attribute heartbeat; it stands in SERVER, SERVER_DEFAULT",
+        "c.conf:2:1: CLIENT has no attribute heartbeat; it belongs in SERVER, SERVER_DEFAULT",
     ),
     (
         "<CLIENT>\ntmp_dir \"/a\n</CLIENT>",
         "c.conf:2:9: a quote is not closed; end the value with \" on the same line\n\
-      c.conf:2:1: tmp_dir has no value; write it behind the name, on the same line",
+      c.conf:2:1: tmp_dir has no value; write it after the name, on the same line",
     ),
-    ("<CLIENT>\ntmp_dir \"\"\n</CLIENT>", "c.conf:2:9: tmp_dir: \"\" is not a value; write something, or leave it out"),
+    (
+        "<CLIENT>\ntmp_dir \"\"\n</CLIENT>",
+        "c.conf:2:9: tmp_dir: \"\" is not a value; write a value, or omit the attribute",
+    ),
     // Values.
     ("<SERVER>\nhostname a\ndebug yes\n</SERVER>", "c.conf:3:7: debug: \"yes\" is not allowed here; write true, false"),
     (
@@ -89,7 +92,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "<SERVER>\nhostname a\njob_stopTimeout 9999999999999 h\n</SERVER>",
-        "c.conf:3:17: job_stopTimeout: \"9999999999999 h\" is not a time; it is longer than a century",
+        "c.conf:3:17: job_stopTimeout: \"9999999999999 h\" is not a time; it is longer than 100 years",
     ),
     (
         "<SERVER>\nhostname a\ncompress_threshold 64T\n</SERVER>",
@@ -125,20 +128,20 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "<CLIENT>\nhandling_signals SIGINT none\n</CLIENT>",
-        "c.conf:2:25: none stands beside signals; write none alone, or the names of signals",
+        "c.conf:2:25: none is listed together with signals; write only none, or the names of signals",
     ),
     // Between sections.
     (
         "<SERVER>\nhostname a\n</SERVER>\n<SERVER>\nhostname a\n</SERVER>",
-        "c.conf:5:10: a section SERVER for a is there already; give each of the two a tag of its own",
+        "c.conf:5:10: a section SERVER for a already exists; give each of them a different tag",
     ),
     (
         "<SERVER>\nhostname a\ntag t\n</SERVER>\n<SERVER>\nhostname b\ntag t\n</SERVER>",
-        "c.conf:7:5: two servers have the tag t; give each a tag of its own",
+        "c.conf:7:5: two servers have the tag t; give each a different tag",
     ),
     (
         "<INVOKE_SERVER>\ntype SSH\n</INVOKE_SERVER>\n<INVOKE_SERVER>\ntype SSH\n</INVOKE_SERVER>",
-        "c.conf:5:6: a section INVOKE_SERVER for SSH is there already; remove one of the two",
+        "c.conf:5:6: a section INVOKE_SERVER for SSH already exists; remove one of the two",
     ),
     (
         "<SERVER>\nhostname a\ninvoke_server GT2\n</SERVER>",
@@ -154,9 +157,9 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "<LOCAL_LDIF>\nfilename a\n</LOCAL_LDIF>\n<LOCAL_LDIF>\nfilename a\n</LOCAL_LDIF>",
-        "c.conf:5:10: the file a is named already; remove one of the two",
+        "c.conf:5:10: the file a is listed twice; remove one of the two",
     ),
-    ("<CLIENT>\n\0\n</CLIENT>", "c.conf:1:1: this is no text; name a configuration file"),
+    ("<CLIENT>\n\0\n</CLIENT>", "c.conf:1:1: it is not text; name a configuration file"),
 ];
 
 #[test]
@@ -165,7 +168,7 @@ fn every_mistake_names_its_place_and_the_way_out() {
         assert_eq!(refusal(text), *expected, "{text}");
     }
     let twice = "<FUNCTION_INFO>\nhostname a\nfuncname f\npath p\n</FUNCTION_INFO>\n".repeat(2);
-    assert!(refusal(&twice).contains("a section FUNCTION_INFO for a f is there already"));
+    assert!(refusal(&twice).contains("a section FUNCTION_INFO for a f already exists"));
     for missing in ["hostname", "funcname", "path"] {
         let lines = ["hostname a", "funcname f", "path p"].iter().filter(|line| !line.starts_with(missing));
         let lines: Vec<&str> = lines.copied().collect();
@@ -206,14 +209,17 @@ fn including_has_bounds() {
     let circle = told(&[("a/x", &include("../b/y")), ("a/../b/y", &include("./../a/x"))]);
     assert_eq!(circle, "a/../b/y:2:10: ./../a/x includes itself; remove one of the INCLUDE sections");
     let missing = told(&[("a/x", &include("y"))]);
-    assert!(missing.starts_with("a/x:2:10: cannot read a/y: ") && missing.contains("folder of the file"), "{missing}");
+    assert!(
+        missing.starts_with("a/x:2:10: cannot read a/y: ") && missing.contains("directory of the including file"),
+        "{missing}"
+    );
     // Each file includes another twice: the depth is bounded, and so is the number.
     let deep = |path: &Path| {
         let number: u32 = path.to_str().and_then(|name| name.strip_prefix('f')?.parse().ok()).unwrap();
         Ok(include(&format!("f{}", number + 1)).into_bytes())
     };
     let error = Config::read(Path::new("f0"), &surroundings(), &deep).unwrap_err();
-    assert!(said(&error).starts_with("f15:2:10: files include files 16 deep"), "{}", said(&error));
+    assert!(said(&error).starts_with("f15:2:10: INCLUDE is nested more than 16 levels deep"), "{}", said(&error));
     let many = (0..300).map(|number| format!("filename f{number}\n")).collect::<String>();
     let wide = |path: &Path| {
         Ok(if path == Path::new("top") { format!("<INCLUDE>\n{many}</INCLUDE>").into_bytes() } else { Vec::new() })

@@ -86,14 +86,15 @@ const SECONDS: Kind = Kind::Time { unit: 1, least: 0 };
 const MINUTES: Kind = Kind::Time { unit: 60, least: 0 };
 const BACKEND: Kind = Kind::Choice(&["normal", "mpi", "blacs"]);
 
-const GLOBUS: &str = "Farcall uses no Globus; certificates are made by farcall ca";
+const GLOBUS: &str = "Farcall uses no Globus; farcall ca creates certificates";
 const LAUNCHERS: &str = "Farcall connects to servers by itself and runs no launcher";
 /// What is said of launchers that have no counterpart.
-const NO_LAUNCHER: &str = "a server that runs there is used; where ssh reaches the host, write invoke_server SSH, or Slurm for jobs of its nodes, and one is started";
+const NO_LAUNCHER: &str = "Farcall uses a running server there; to start one, write invoke_server SSH for a host that \
+     ssh reaches, or Slurm for jobs on its nodes";
 const BATCH: &str = "this version of Farcall submits no batch jobs";
-const INWARD: &str = "nobody connects to the client: one connection to the server carries everything";
-const BLOCKS: &str = "Farcall sends arrays in blocks as large as the other end takes";
-const FORMAT: &str = "numbers travel as they lie in memory, and the receiver makes them right";
+const INWARD: &str = "nothing connects to the client: one connection to the server carries everything";
+const BLOCKS: &str = "Farcall sends arrays in blocks that are as large as the receiver accepts";
+const FORMAT: &str = "numbers are sent as they are in memory, and the receiver converts them";
 const PROXIES: &str = "Farcall uses no proxy: one connection to the server carries everything";
 
 /// The section that names further files.
@@ -119,10 +120,10 @@ pub(crate) const CLIENT: SectionKind = SectionKind {
         one("log_maxFileSize", Kind::Size, ""),
         one("log_overwriteDirectory", Kind::Flag, "false"),
         one("tmp_dir", Kind::Text, ""),
-        one("refresh_credential", SECONDS, "0").fixed("0", "certificates of Farcall need no refreshing"),
+        one("refresh_credential", SECONDS, "0").fixed("0", "Farcall's certificates do not need to be refreshed"),
         one("invoke_server_log", Kind::Text, "").unused(LAUNCHERS),
         one("client_communication_proxy_log", Kind::Text, "").unused(PROXIES),
-        one("information_service_log", Kind::Text, "").unused("servers themselves are asked for interfaces"),
+        one("information_service_log", Kind::Text, "").unused("Farcall asks the servers for interfaces"),
         one("fortran_compatible", Kind::Flag, "false"),
         one("handling_signals", Kind::Signals, "").list(),
         one("listen_port", PORT, "0").fixed("0", INWARD),
@@ -188,11 +189,11 @@ pub(crate) const INFORMATION_SOURCE: SectionKind = SectionKind {
     attributes: &[
         one("type", Kind::Text, "").required(),
         one("tag", Kind::Text, "").required(),
-        one("path", Kind::Text, "").unused("interface files are read by Farcall itself"),
-        one("log_filePath", Kind::Text, "").unused("interface files are read by Farcall itself"),
-        one("timeout", SECONDS, "0").fixed("0", "interface files are read by Farcall itself"),
+        one("path", Kind::Text, "").unused("Farcall reads interface files itself"),
+        one("log_filePath", Kind::Text, "").unused("Farcall reads interface files itself"),
+        one("timeout", SECONDS, "0").fixed("0", "Farcall reads interface files itself"),
         many("source", Kind::Text),
-        many("option", Kind::Text).unused("interface files are read by Farcall itself"),
+        many("option", Kind::Text).unused("Farcall reads interface files itself"),
     ],
 };
 
@@ -252,7 +253,7 @@ const SERVER_ATTRIBUTES: &[Attribute] = &[
     one("tag", Kind::Text, ""),
     one("port", PORT, "0"),
     one("client_hostname", Kind::Text, "").unused(INWARD),
-    one("mds_hostname", Kind::Text, "").unused("servers themselves are asked for interfaces"),
+    one("mds_hostname", Kind::Text, "").unused("Farcall asks the servers for interfaces"),
     // How executables are launched.
     one("invoke_server", Kind::Text, ""),
     many("invoke_server_option", Kind::Text),
@@ -260,7 +261,8 @@ const SERVER_ATTRIBUTES: &[Attribute] = &[
     one("subject", Kind::Text, "").unused(GLOBUS),
     many("mpi_runNoOfCPUs", Kind::Processors),
     one("workDirectory", Kind::Text, ""),
-    one("coreDumpSize", Kind::Integer { least: -1, most: i64::MAX }, "").unused("the server's manifest bounds it"),
+    one("coreDumpSize", Kind::Integer { least: -1, most: i64::MAX }, "")
+        .unused("the server's configuration file limits it"),
     many("environment", Kind::Environment),
     // Time-outs and batch jobs.
     one("job_startTimeout", SECONDS, "0"),
@@ -283,8 +285,9 @@ const SERVER_ATTRIBUTES: &[Attribute] = &[
     one("protocol", Kind::Choice(&["XML", "binary"]), "XML").unused(FORMAT),
     // The connection.
     one("crypt", Kind::Choice(&["false", "authonly", "SSL", "GSI"]), "false")
-        .fixed("SSL", "beyond this host connections are always encrypted, and both ends show certificates"),
-    one("keep_connection", Kind::Flag, "true").fixed("true", "a connection is kept; one that breaks is made again"),
+        .fixed("SSL", "connections to other hosts are always encrypted, and both sides show certificates"),
+    one("keep_connection", Kind::Flag, "true")
+        .fixed("true", "the client keeps the connection and reconnects if it breaks"),
     one("tcp_nodelay", Kind::Flag, "false").fixed("true", "small messages are never held back"),
     one("tcp_connect_retryCount", COUNT, "4"),
     one("tcp_connect_retryBaseInterval", SECONDS, "1"),
@@ -292,7 +295,7 @@ const SERVER_ATTRIBUTES: &[Attribute] = &[
     one("tcp_connect_retryRandom", Kind::Flag, "true"),
     one("heartbeat", SECONDS, "60"),
     one("heartbeat_timeoutCount", Kind::Integer { least: 1, most: u32::MAX as i64 }, "5"),
-    one("heartbeat_timeoutCountOnTransfer", COUNT, "").unused("data that arrive count as a heartbeat"),
+    one("heartbeat_timeoutCountOnTransfer", COUNT, "").unused("arriving data count as a heartbeat"),
     one("redirect_outerr", Kind::Flag, "true"),
     // Proxies and information.
     one("communication_proxy", Kind::Text, "none"),

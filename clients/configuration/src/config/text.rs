@@ -88,8 +88,8 @@ impl<'a> Reader<'a> {
         let behind = rest.trim_start();
         if !behind.is_empty() && !behind.starts_with('#') {
             let place = self.place(line, number, line.len() - behind.len());
-            let advice = "put what follows on a line of its own";
-            self.remarks.mistake(&place, "a section's name stands alone on its line", Some(advice.into()));
+            let advice = "put the following text on its own line";
+            self.remarks.mistake(&place, "a section's name must be alone on its line", Some(advice.into()));
         }
         match name.trim().strip_prefix('/') {
             Some(name) => self.close(name.trim(), place),
@@ -108,13 +108,13 @@ impl<'a> Reader<'a> {
 
     fn unclosed(&mut self, section: &Section) {
         let name = shown(&section.name.text);
-        let advice = format!("end it with </{name}> on a line of its own");
+        let advice = format!("end it with </{name}> on its own line");
         self.remarks.mistake(&section.name.place, format!("the section {name} is not closed"), Some(advice));
     }
 
     fn close(&mut self, name: &str, place: Place) -> Option<Section> {
         let Some(open) = self.open.take() else {
-            self.remarks.mistake(&place, format!("</{}> ends a section that was not begun", shown(name)), None);
+            self.remarks.mistake(&place, format!("</{}> ends a section that was not opened", shown(name)), None);
             return None;
         };
         if open.name.text != name {
@@ -131,7 +131,7 @@ impl<'a> Reader<'a> {
         match &mut self.open {
             Some(section) => section.items.push(item),
             None => {
-                let message = format!("{} stands outside of any section", shown(&item.name.text));
+                let message = format!("{} is outside any section", shown(&item.name.text));
                 self.remarks.mistake(&item.name.place, message, Some("put it between <SERVER> and </SERVER>".into()));
             }
         }

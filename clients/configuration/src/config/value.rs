@@ -91,7 +91,7 @@ impl Kind {
     /// Reads a value.
     pub(crate) fn read(self, text: &str) -> Result<Value, Wrong> {
         match self {
-            Kind::Text if text.is_empty() => Err(wrong(text, "a value", Some("write something, or leave it out"))),
+            Kind::Text if text.is_empty() => Err(wrong(text, "a value", Some("write a value, or omit the attribute"))),
             Kind::Text => Ok(Value::Text(text.to_owned())),
             Kind::Flag => word(text, &["true", "false"]).map(|at| Value::Flag(at == 0)),
             Kind::Choice(words) => word(text, words).map(|at| Value::Text(words[at].to_owned())),
@@ -157,7 +157,7 @@ fn time(text: &str, unit: i64, least: i64) -> Result<i64, Wrong> {
         return if number >= least { Ok(number) } else { Err(wrong(text, "a time", Some("it may not be negative"))) };
     }
     let seconds = number.checked_mul(unit).filter(|seconds| *seconds <= SECONDS_MAX);
-    seconds.ok_or_else(|| wrong(text, "a time", Some("it is longer than a century")))
+    seconds.ok_or_else(|| wrong(text, "a time", Some("it is longer than 100 years")))
 }
 
 fn size(text: &str) -> Result<i64, Wrong> {

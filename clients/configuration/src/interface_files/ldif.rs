@@ -49,7 +49,7 @@ impl Record {
     fn add(&mut self, number: usize, line: &str) -> Result<()> {
         let at = |message: &str| invalid(message).with("line", number);
         let Some((name, value)) = line.split_once(':') else {
-            return Err(at("a line is no `name: value`"));
+            return Err(at("a line is not `name: value`"));
         };
         let value = match value.strip_prefix(':') {
             Some(encoded) => decode(encoded).ok_or_else(|| at("a value is not base64 of text"))?,

@@ -95,12 +95,12 @@ fn what_the_server_says_is_compared() {
 fn what_is_wrong_is_named_with_its_place() {
     for (text, words) in [
         (String::new(), "describes no function"),
-        ("no colon\n".into(), "a line is no `name: value` (line: 1)"),
+        ("no colon\n".into(), "a line is not `name: value` (line: 1)"),
         ("GridRPC-Path: /p\nGridRPC-Funcname: f\n".into(), "has no GridRPC-Hostname (line: 1)"),
         ("a: b\nGridRPC-Stub:: !!!\n".into(), "not base64 of text (line: 2)"),
         (record("<class"), "in the record at line: 1"),
         (nrf(""), "no RemoteExecutableInformation (at: 2:1)"),
-        ("<other/>".into(), "<other> is no NinfGRemoteInformation (at: 1:1)"),
+        ("<other/>".into(), "<other> is not NinfGRemoteInformation (at: 1:1)"),
         (nrf(&executable("")), "has no class"),
         (nrf(&executable(&CLASS.replace("\"out\"", "\"uot\""))), "there is no ioMode \"uot\""),
         (nrf(&executable(&CLASS.replace("dataType=\"int\"", "dataType=\"itn\""))), "there is no dataType \"itn\""),

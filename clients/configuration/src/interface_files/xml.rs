@@ -14,7 +14,7 @@ pub(super) fn remote_information(text: &str) -> Result<Vec<Description>> {
     let document = parse(text)?;
     let root = document.root_element();
     if !is(root, "NinfGRemoteInformation") {
-        return Err(at(root, format!("<{}> is no NinfGRemoteInformation", root.tag_name().name())));
+        return Err(at(root, format!("<{}> is not NinfGRemoteInformation", root.tag_name().name())));
     }
     let found: Vec<Description> =
         children(root, "RemoteExecutableInformation").map(description).collect::<Result<_>>()?;
@@ -37,7 +37,7 @@ fn parse(text: &str) -> Result<Document<'_>> {
             let message = format!("it has more than {NODES_MAX} elements");
             Error::new(ErrorKind::LimitExceeded, "read an interface file", message)
         }
-        roxmltree::Error::DtdDetected => invalid("it has a DTD, which no interface file needs"),
+        roxmltree::Error::DtdDetected => invalid("it has a DTD, which is not allowed in interface files"),
         other => invalid(other.to_string()),
     })
 }
@@ -83,7 +83,7 @@ fn description(node: Node<'_, '_>) -> Result<Description> {
 
 fn class_of(node: Node<'_, '_>) -> Result<Class> {
     if !is(node, "class") {
-        return Err(at(node, format!("<{}> is no class", node.tag_name().name())));
+        return Err(at(node, format!("<{}> is not a class", node.tag_name().name())));
     }
     let methods = children(node, "method").map(method).collect::<Result<Vec<_>>>()?;
     if methods.is_empty() {

@@ -116,7 +116,7 @@ fn of_fetching(error: &Error, url: &str) -> Number {
         ErrorKind::InvalidArgument if error.operation() == "name a file" => {
             of_either(Number::StorageTypeMismatch, Number::HttpUnknownFormat)
         }
-        ErrorKind::InvalidArgument if error.operation() == "convert an array" || message.contains("another shape") => {
+        ErrorKind::InvalidArgument if error.operation() == "convert an array" || is_of_shape(message) => {
             of_either(Number::StorageTypeMismatch, Number::HttpTypeMismatch)
         }
         ErrorKind::InvalidArgument if error.operation().starts_with("read a ") => {
@@ -128,6 +128,11 @@ fn of_fetching(error: &Error, url: &str) -> Number {
         }
         _ => of_either(Number::StorageCannotOpen, Number::HttpCannotConnect),
     }
+}
+
+/// Whether an array that was fetched has another shape: in the words of this version's servers, or of earlier ones.
+fn is_of_shape(message: &str) -> bool {
+    message.contains("its shape differs") || message.contains("another shape")
 }
 
 /// A function that ended by a signal.
@@ -155,7 +160,7 @@ mod tests {
     fn what_is_fetched_fails_by_where_it_lies() {
         let (http, file) = (Some("http://h/a.npy"), Some("file:/a.npy"));
         let wrong = ErrorKind::InvalidArgument;
-        let shape = "it has another shape than the call gives it";
+        let shape = "its shape differs from the shape in the call";
         assert_eq!(number(ErrorKind::NotFound, "fetch an array", "", http), Number::HttpNotFound);
         assert_eq!(number(ErrorKind::NotFound, "fetch an array", "", file), Number::StorageNotFound);
         assert_eq!(number(wrong, "fetch an array", shape, http), Number::HttpTypeMismatch);

@@ -187,7 +187,7 @@ fn look_at_last(table: &Table) -> Outcome<(RawInformation, c_int)> {
     match (table.last_call(), table.last_ended()) {
         (Some(measured), _) => Ok((measured.raw(), status(&Stage::Ended))),
         (None, Some(last)) => look(table, last),
-        (None, None) => Err(Failure::other("no call has ended yet")),
+        (None, None) => Err(Failure::other("no call has finished yet")),
     }
 }
 

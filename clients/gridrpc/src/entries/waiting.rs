@@ -33,7 +33,7 @@ fn of_many(failures: Vec<Failure>) -> Outcome<()> {
 extern "C" fn farcall_grpc_probe(session: c_int) -> c_int {
     enter("grpc_probe", || {
         let ended = current()?.sessions.lock().has_ended(session)?;
-        if ended { Ok(()) } else { Err(Failure::new(Code::NotCompleted, "it is under way")) }
+        if ended { Ok(()) } else { Err(Failure::new(Code::NotCompleted, "it is running")) }
     })
 }
 
@@ -46,7 +46,7 @@ unsafe extern "C" fn farcall_grpc_probe_or(sessions: *const c_int, count: usize,
         *found = VOID;
         // SAFETY: as above.
         let set = unsafe { set(sessions, count) }?;
-        let none = || Failure::new(Code::NoneCompleted, "all of them are under way");
+        let none = || Failure::new(Code::NoneCompleted, "all of them are running");
         let table = context.sessions.lock();
         // One that was waited for has ended as well; others may be of more use.
         let waited = || set.iter().copied().find(|session| table.has_ended(*session).unwrap_or(false));

@@ -179,8 +179,8 @@ pub unsafe fn call_fortran(entry: &str, request: &RawFortran) -> Outcome<c_int> 
     let passed = unsafe { request.passed(&interface) }?;
     let calls_back = interface.parameters.iter().any(|one| matches!(one.shape, Shape::Callback { .. }));
     if transactions::is_under_way() && (calls_back || passed.has_texts()) {
-        let words = "a transaction of a FORTRAN program keeps neither texts nor procedures until its end: call this \
-                     function outside of it";
+        let words = "a transaction of a FORTRAN program cannot keep texts or procedures: call this function outside \
+            the transaction";
         return Err(Failure::other(words));
     }
     let made = Made { handle, count: None, starts: !request.session.is_null(), fortran: true };

@@ -23,7 +23,7 @@ impl Entry {
     /// `function`, `module/function`, `ninf://HOST:PORT/module/function`, `http://HOST:PORT/function`.
     pub fn read(text: &str) -> Outcome<Entry> {
         let entry = Entry::take_apart(text)?;
-        if entry.name.is_empty() { Err(malformed(text, "no function is named")) } else { Ok(entry) }
+        if entry.name.is_empty() { Err(malformed(text, "no function was named")) } else { Ok(entry) }
     }
 
     /// Words, or words after `ninf://HOST:PORT/`; there may be none.
@@ -38,7 +38,7 @@ impl Entry {
             None if bare.contains("://") => Err(malformed(text, "write ninf://HOST:PORT/module/function")),
             None => Ok(Entry { host: None, port: 0, name: bare.to_owned() }),
             Some(rest) => {
-                let (place, name) = rest.split_once('/').ok_or_else(|| malformed(text, "no function is named"))?;
+                let (place, name) = rest.split_once('/').ok_or_else(|| malformed(text, "no function was named"))?;
                 let (host, port) = host_and_port(place).ok_or_else(|| malformed(text, "no HOST:PORT"))?;
                 Ok(Entry { host: Some(host), port, name: name.trim_start_matches('/').to_owned() })
             }

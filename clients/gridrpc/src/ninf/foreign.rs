@@ -48,7 +48,7 @@ fn answer(status: c_int, parameter: &Parameter) -> Outcome<()> {
         32 => Number::CimArrayBound,
         _ => Number::CimTypeMismatch,
     };
-    Err(Failure::other(format!("{}: the program's function answered {status}", parameter.name)).numbered(number))
+    Err(Failure::other(format!("{}: the program's function returned {status}", parameter.name)).numbered(number))
 }
 
 /// One argument.
@@ -131,7 +131,7 @@ fn check(routine: &Routine, index: usize, parameter: &Parameter) -> Outcome<()> 
     if fits {
         return Ok(());
     }
-    let words = format!("{}: no object can stand for an argument of this kind; call with Ninf_call", parameter.name);
+    let words = format!("{}: an object cannot be this kind of argument; use Ninf_call", parameter.name);
     Err(Failure::other(words).numbered(Number::CimTypeMismatch))
 }
 

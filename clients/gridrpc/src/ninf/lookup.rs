@@ -55,7 +55,7 @@ fn search(question: &str) -> Outcome<Vec<String>> {
     let entry = Entry::of_question(question)?.at_home(&lock(&ninf().settings));
     let context = ninf().context()?;
     let servers = context.servers.named(entry.host.as_deref(), entry.port.into(), "")?;
-    let server = servers.first().ok_or_else(|| Failure::new(Code::ServerNotFound, "no server is named"))?;
+    let server = servers.first().ok_or_else(|| Failure::new(Code::ServerNotFound, "no server was named"))?;
     let connection = server.connect(None)?;
     let routines: Vec<Routine> = connection.client.routines().inspect_err(|error| server.note(&connection, error))?;
     let words: Vec<String> = entry.name.split_whitespace().map(str::to_lowercase).collect();

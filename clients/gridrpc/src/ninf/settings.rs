@@ -44,7 +44,7 @@ impl Settings {
 }
 
 fn port(text: &str) -> Outcome<u16> {
-    text.trim().parse().map_err(|_| Failure::other(format!("{text:?} is no port")))
+    text.trim().parse().map_err(|_| Failure::other(format!("{text:?} is not a port")))
 }
 
 /// `HOST`, with 0, or `HOST:PORT`.
@@ -74,7 +74,7 @@ fn read_map(text: &str) -> Outcome<Vec<(String, u16)>> {
 
 /// Takes one option and its value; false for what is none of ours.
 fn take(settings: &mut Settings, option: &str, value: Option<&str>) -> Outcome<bool> {
-    let needed = || value.ok_or_else(|| Failure::other(format!("{option} wants a value")));
+    let needed = || value.ok_or_else(|| Failure::other(format!("{option} needs a value")));
     match option {
         "-server" => settings.host = Some(needed()?.to_owned()),
         "-port" => settings.port = port(needed()?)?,

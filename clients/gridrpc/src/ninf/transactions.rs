@@ -78,7 +78,7 @@ pub unsafe fn record(call: Recorded) -> Outcome<()> {
     let used = unsafe { spans(&routine, &call.values) }?;
     WRITTEN.with(|written| {
         let mut written = written.borrow_mut();
-        let steps = &mut written.as_mut().ok_or_else(|| Failure::other("no transaction is under way"))?.steps;
+        let steps = &mut written.as_mut().ok_or_else(|| Failure::other("no transaction is open"))?.steps;
         if steps.len() >= CALLS_MAX {
             let words = format!("a transaction of more than {CALLS_MAX} calls");
             return Err(Failure::other(words).numbered(Number::CantAllocateSession));
@@ -229,7 +229,7 @@ unsafe fn run(Written { steps, missed }: &Written) -> Outcome<()> {
 fn begin_transaction(name: &str) -> c_int {
     enter(name, || {
         if is_under_way() {
-            let failure = Failure::other("a transaction is under way: end it first");
+            let failure = Failure::other("a transaction is open: end it first");
             return Err(failure.numbered(Number::TransactionNested));
         }
         WRITTEN.with(|written| *written.borrow_mut() = Some(Written::default()));
@@ -238,7 +238,7 @@ fn begin_transaction(name: &str) -> c_int {
 }
 
 fn not_begun() -> Failure {
-    Failure::other("no transaction was begun").numbered(Number::TransactionNotBegun)
+    Failure::other("no transaction was started").numbered(Number::TransactionNotBegun)
 }
 
 fn end_transaction(name: &str) -> c_int {

@@ -46,7 +46,7 @@ pub fn wait_for_one(sessions: &[c_int]) -> Outcome<(c_int, Option<Failure>)> {
 
 /// How many a set has, as the program says.
 fn counted(count: c_int) -> Outcome<usize> {
-    usize::try_from(count).map_err(|_| Failure::other(format!("a set has no {count} sessions")))
+    usize::try_from(count).map_err(|_| Failure::other(format!("the set does not have {count} sessions")))
 }
 
 /// # Safety
@@ -128,7 +128,7 @@ extern "C" fn farcall_Ninf_session_probe(session: c_int) -> c_int {
 fn cancel(session: c_int) -> Outcome<()> {
     let context = ninf().context()?;
     if context.sessions.lock().has_ended(session)? {
-        let words = format!("session {session} has ended already");
+        let words = format!("session {session} has already ended");
         return Err(Failure::new(Code::InvalidSessionId, words).numbered(Number::SessionFinished));
     }
     context.sessions.cancel_one(session);
@@ -186,11 +186,11 @@ fn tell(session: Option<c_int>) -> Outcome<*mut Information> {
     if let (None, Some(measured)) = (session, table.last_call()) {
         return Ok(told(OF_NONE, measured));
     }
-    let none = || Failure::new(Code::InvalidSessionId, "nothing has ended");
+    let none = || Failure::new(Code::InvalidSessionId, "nothing has finished");
     let session = session.or_else(|| table.last_ended()).ok_or_else(none)?;
     let (measured, stage) = table.information(session)?;
     if !matches!(stage, Stage::Ended | Stage::Lost) {
-        let words = format!("session {session} is under way: wait for it first");
+        let words = format!("session {session} is running: wait for it first");
         return Err(Failure::new(Code::NotCompleted, words));
     }
     Ok(told(session, &measured))

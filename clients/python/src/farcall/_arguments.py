@@ -156,7 +156,7 @@ class Filler:
             refuse(self.routine, parameter, f"a file is named by its path, not by a {found}", "pass a path", wrong_type=True)
         encoded = os.fsencode(path)
         if b"\0" in encoded:
-            refuse(self.routine, parameter, f"the path {_short(path)} has a NUL inside")
+            refuse(self.routine, parameter, f"the path {_short(path)} contains a NUL")
         return encoded
 
     def _file(self, parameter: Parameter, value: Any) -> None:
@@ -514,7 +514,7 @@ def _struct_names(value: Any) -> Any:
 
 
 def _whole_number(value: Any) -> Any:
-    """An object of another library that is a whole number, as int; anything else as it is."""
+    """An object of another library that is an integer, as int; anything else as it is."""
     try:
         return operator.index(value)
     except TypeError:

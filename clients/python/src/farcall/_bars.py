@@ -11,7 +11,7 @@ from typing import Any, Optional
 
 from ._printable import printable_line
 
-# A bar is drawn no oftener than this: a terminal on the other side of the world has to follow.
+# A bar is drawn no more often than this: a terminal on the other side of the world has to follow.
 _DRAW_EVERY_SECONDS = 0.05
 _BAR_MIN, _BAR_MAX = 10, 40
 

@@ -38,7 +38,7 @@ def count_of(operation: str, option: str, given: Any, **context: object) -> int:
     if given is None:
         return 0
     if isinstance(given, (bool, np.bool_)) or not isinstance(given, (int, np.integer)):
-        raise _errors.make(_errors.WrongType, operation, f"{option}={given!r} is no whole number", "give one", **context)
+        raise _errors.make(_errors.WrongType, operation, f"{option}={given!r} is not an integer", "give one", **context)
     if not 0 < given < 1 << 32:
         raise _errors.make(_errors.InvalidArgument, operation, f"{option}={given}", "give a number above 0", **context)
     return int(given)
@@ -90,7 +90,7 @@ class Handles:
     def client(self) -> Any:
         """The place of the client, which stays connected while it is held, or why it cannot be used."""
         if os.getpid() != self.pid:
-            message, advice = "this connection belongs to the process that this one was forked from", "after the fork"
+            message, advice = "this connection belongs to the parent process, before the fork", "after the fork"
             raise _errors.make(_errors.ConnectionLost, "call", message, f"connect again {advice}")
         client = self._client
         if client is None and self.forked:
@@ -174,7 +174,7 @@ class Connection:
         def go_on() -> None:
             self.handles.client()
             if deadline is not None and time.monotonic() >= deadline:
-                advice = "give the call a longer timeout, or see whether the server is alive: farcall doctor"
+                advice = "raise timeout=, or check the server: farcall doctor"
                 raise _errors.make(_errors.TimedOut, "find a routine", "no answer in time", advice, routine=name)
 
         return go_on
@@ -251,7 +251,7 @@ def _encoded(operation: str, given: Optional[str]) -> Any:
     if given is None:
         return ffi.NULL
     if "\0" in given:
-        raise _errors.make(_errors.InvalidArgument, operation, f"{given!r} has a NUL inside")
+        raise _errors.make(_errors.InvalidArgument, operation, f"{given!r} contains a NUL")
     return ffi.new("char[]", os.fsencode(given))
 
 

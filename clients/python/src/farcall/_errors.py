@@ -123,7 +123,7 @@ class RoutineFailed(Error, RuntimeError):
 
 
 class InterfaceChanged(Error):
-    """The routine was published anew: look it up again."""
+    """The routine was published again: look it up again."""
 
     kind = "interface-changed"
 

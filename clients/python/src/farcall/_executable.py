@@ -92,7 +92,7 @@ class _Parameter:
     def set_file(self, result: Any) -> None:
         """Takes the content of the file that a routine returned."""
         if not isinstance(result, (str, os.PathLike)) or not os.path.isfile(result):
-            raise _Unfit(f"it returned {_described(result)} as {self.name}, which is no path of a file")
+            raise _Unfit(f"it returned {_described(result)} as {self.name}, which is not the path of a file")
         place = self.path()
         if place is not None:
             shutil.copyfile(result, place)
@@ -230,7 +230,7 @@ class _Program:
             words, line = f"{type(error).__name__}, which cannot say what is wrong", None
         told = words if line is None else f"{words} ({self._file}, line {line})"
         if isinstance(error, PermissionError):
-            # Its author may be allowed what his routine is not, and would look for the reason in vain.
+            # Its author may be allowed what his routine is not, and would not find the reason.
             module = os.path.splitext(os.path.basename(self._file))[0]
             keys = f"modules.{module}.readable, .writable and .network"
             told += f"; routines have what the server's farcall.toml grants them: {keys}"

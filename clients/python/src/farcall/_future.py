@@ -179,7 +179,7 @@ class CallFuture(concurrent.futures.Future["Results"]):
         self._call = self._prepared = None
 
     def end_call(self) -> None:
-        """Asks the server to end the call, if it is under way."""
+        """Asks the server to end the call, if it is running."""
         call = self._call
         if call is not None:
             lib.farcall_call_cancel(call[0], ffi.NULL)

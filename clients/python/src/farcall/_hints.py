@@ -165,7 +165,7 @@ def _check_names(arguments: Tuple[Value, ...], results: Tuple[Value, ...]) -> No
         if names.count(name) > 1:
             raise Mistake(f"{name} is an argument and a result", "give one of them another name")
         if not re.fullmatch(r"[A-Za-z_]\w*", name, flags=re.ASCII):
-            raise Mistake(f"{name} is no name that other languages know", "use letters from a to z, digits and _")
+            raise Mistake(f"{name} is not a name that other languages accept", "use letters from a to z, digits and _")
 
 
 def _value(name: str, hint: Any) -> Value:

@@ -68,7 +68,7 @@ class Fetched:
         return error
 
     def forget_routine(self) -> None:
-        """Its interface is that of its time: nothing is to be looked up anew."""
+        """Its interface is that of its time: nothing is to be looked up again."""
 
 
 def _encoded(call: object) -> bytes:

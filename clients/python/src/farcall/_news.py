@@ -1,4 +1,4 @@
-"""What is told of a call while it is under way: its place in the queue, its begin, and what the routine prints."""
+"""What is told of a call while it is running: its place in the queue, its begin, and what the routine prints."""
 
 from __future__ import annotations
 

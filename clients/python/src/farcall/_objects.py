@@ -59,7 +59,7 @@ class Held:
         try:
             self._release(-1.0)
         except _errors.NotFound:
-            # It has ended before: its lease was over, somebody deleted it, or its server was started anew.
+            # It has ended before: its lease was over, somebody deleted it, or its server was restarted.
             pass
 
     def abandon(self, wait: float) -> None:
@@ -221,7 +221,7 @@ class Handles:
 
     def __init__(self, routine: Any, count: int, wait: bool, options: Any) -> None:
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            message = f"{count!r} is no number of handles"
+            message = f"{count!r} is not a number of handles"
             raise _errors.make(_errors.WrongType, "make handles", message, "give a whole number above 0")
         self._routine, self._count = routine, count
         self._held = Held(routine._connection, routine.name, count, options)

@@ -88,7 +88,7 @@ class Routine:
             place = self._connection.lookup(self.name)
             if (text(lib.farcall_routine_json(place[0])) or "{}") != self._json:
                 self._connection.forget(self)
-                message, advice = "its interface changed since it was looked up", "look it up again"
+                message, advice = "its interface changed after the client fetched it", "look it up again"
                 raise _errors.make(_errors.InterfaceChanged, "call", message, advice, routine=self.name)
             # The parent's keeps what lies there; nothing is freed of it here.
             self._inherited, self._place, self._pid = self._place, place, os.getpid()
@@ -212,7 +212,7 @@ class Prepared:
                 continue
             parameter = self._named(name)
             if parameter.index in given or parameter.index in self.places:
-                raise self._wrong(f"{parameter.name} is given twice", "give it by position or by name")
+                raise self._wrong(f"{parameter.name} was passed twice", "give it by position or by name")
             if parameter.is_input:
                 given[parameter.index] = value
             elif value is not None:
@@ -286,12 +286,12 @@ class Prepared:
 
     def _into(self, parameter: Parameter, array: Any) -> None:
         if not parameter.is_output:
-            raise self._wrong(f"{parameter.name} is no result", "leave it out of `out`")
+            raise self._wrong(f"{parameter.name} is not a result", "leave it out of `out`")
         if parameter.is_file or parameter.is_files:
             self._into_file(parameter, array)
             return
         if parameter.is_text or not parameter.is_array and parameter.is_input:
-            raise self._wrong(f"the result {parameter.name} is no array", "leave it out of `out`")
+            raise self._wrong(f"the result {parameter.name} is not an array", "leave it out of `out`")
         if parameter.index in self.places:
             raise self._wrong(f"two places for the result {parameter.name}", "name one")
         self.filler.destination(parameter, array, _arguments.INTO if parameter.is_input else 0)
@@ -401,12 +401,12 @@ class Prepared:
             raise explained from error
 
     def timed_out(self) -> _errors.Error:
-        """The error of a call that the core would still wait for, when its time is over."""
+        """The error of a call that the core would still wait for, when it times out."""
         facts = {"routine": self.routine.name, "timeout": f"{self.timeout:g} s"}
-        return _errors.make(_errors.TimedOut, "call", "its time is over", "give it a longer timeout", **facts)
+        return _errors.make(_errors.TimedOut, "call", "timed out", "raise timeout=", **facts)
 
     def forget_routine(self) -> None:
-        """Has the routine looked up anew when it is named again: its interface is another one by now."""
+        """Has the routine looked up again when it is named again: its interface is another one by now."""
         self.routine._connection.forget(getattr(self.routine, "_of", self.routine))
 
     def _interruptible(self) -> Results:

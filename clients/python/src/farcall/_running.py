@@ -59,7 +59,7 @@ class Lent:
         with self._lock:
             if self._over:
                 advice = "call it before the routine returns"
-                raise _errors.make(_errors.Cancelled, "call back", "the call that it belongs to is over", advice, function=name)
+                raise _errors.make(_errors.Cancelled, "call back", "its call has ended", advice, function=name)
             self._busy += 1
             return self._running
 

@@ -51,7 +51,7 @@ def connect(
         timeout: seconds that connecting may take, a private server may take to listen, and each look-up of a routine
             later on.
         heartbeat: seconds without a sign of life, while somebody waits, after which the server is taken for lost: at
-            least 1, $FARCALL_HEARTBEAT or 30 by default; 0: never. Whatever moves is such a sign.
+            least 1, $FARCALL_HEARTBEAT or 30 by default; 0: never. Any traffic counts.
         reconnect: seconds for which calls wait when a connection over TCP or TLS is lost and is made again: then they go
             on, and none runs twice. $FARCALL_RECONNECT or 30 by default; 0: they end at once.
         program: the `farcall` program for a private server.
@@ -83,7 +83,7 @@ def running_server() -> Server:
     """In a routine that Farcall runs: its own server, to call other routines.
 
     The calls are part of the one that runs: they are made with its caller's rights, in what is left of its time, and end
-    with it. Ask anew in each call; `with farcall.running_server() as server:` frees it at once.
+    with it. Ask again in each call; `with farcall.running_server() as server:` frees it at once.
 
     Raises:
         Unavailable: no call runs in this process, or its server lets routines call no others.
@@ -103,7 +103,7 @@ def _checked(name: object) -> str:
 
 
 def _methods(name: str, names: List[str]) -> List[str]:
-    """The methods of a class among a module's names; none of what is no class."""
+    """The methods of a class among a module's names; none of what is not a class."""
     return [one[len(name) + 1 :] for one in names if one.startswith(f"{name}.")]
 
 
@@ -223,7 +223,7 @@ class Server(_Namespace["Found"]):
         """Takes up a call that was submitted with `keep`, by its id, from this process or another of the same user.
 
         Its `result()` has the results as ever, with memory of their own; files are their contents. They stay with the
-        server until their time is over, or `forget`. `timeout` is for waiting.
+        server until their time expires, or `forget`. `timeout` is for waiting.
 
         Raises:
             NotFound: it was never accepted, is forgotten, or is another user's.
@@ -239,7 +239,7 @@ class Server(_Namespace["Found"]):
         _keeping.forget(self._connection, call)
 
     def routines(self) -> List[str]:
-        """Full names of all routines, asked of the server anew."""
+        """Full names of all routines, asked of the server again."""
         return [one["full_name"] for one in self._connection.listed(fresh=True)]
 
     def _routine(self, name: str, within: Optional[float] = None) -> Routine:
@@ -257,7 +257,7 @@ class Server(_Namespace["Found"]):
             return function._own_routine()
         if isinstance(function, str):
             return self._routine(function)
-        message = f"{function!r} is no routine of a server"
+        message = f"{function!r} is not a routine of a server"
         advice = "pass a routine, such as server.dgesv, or its name; Python functions run where Python is"
         raise _errors.make(_errors.WrongType, "submit", message, advice)
 
@@ -324,7 +324,7 @@ class Module(_Namespace[Routine]):
     def _own_routine(self) -> Routine:
         if self.__name__ in self._names():
             return self._server._routine(f"{self.__name__}/{self.__name__}")
-        message = f'the module "{self.__name__}" is no routine'
+        message = f'the module "{self.__name__}" is not a routine'
         advice = "it has " + ", ".join(self._names())
         raise _errors.make(_errors.WrongType, "call", message, advice, server=self._connection.address)
 

@@ -49,7 +49,7 @@ def check_errors(server):
 
 
 def check_forks(server):
-    # Python warns of threads that may hold a lock; the connection's are made anew in the child.
+    # Python warns of threads that may hold a lock; the connection's are made again in the child.
     warnings.simplefilter("ignore", DeprecationWarning)
     child = os.fork()
     if child == 0:

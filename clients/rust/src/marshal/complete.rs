@@ -116,7 +116,7 @@ fn content_of(
             let mut packing = packing_of(&view.place, &array)?;
             let length = packing.left();
             if length > INLINE_MAX * 64 {
-                return Err(Error::new(ErrorKind::LimitExceeded, "call", "an array that sizes refer to is too long")
+                return Err(Error::new(ErrorKind::LimitExceeded, "call", "an array that sizes depend on is too long")
                     .with("parameter", &parameter.name)
                     .with("bytes", length));
             }
@@ -137,9 +137,13 @@ fn given<'a>(
         // It says nothing of sizes, wherever it leads.
         Argument::Url(_) if matches!(parameter.shape, Shape::Array { .. }) => Given::Other,
         Argument::Url(_) => {
-            return Err(Error::new(ErrorKind::InvalidArgument, "call", "a URL where the interface wants no array")
-                .with("parameter", &parameter.name)
-                .fix("pass the value itself"));
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                "call",
+                "a URL was passed where the interface does not want an array",
+            )
+            .with("parameter", &parameter.name)
+            .fix("pass the value itself"));
         }
         _ if parameter.element == ElementType::Filename && parameter.shape == Shape::Scalar => Given::Other,
         // NULL is a value of texts and arrays; it says nothing of sizes.
@@ -169,7 +173,7 @@ fn given<'a>(
                 return Err(Error::new(
                     ErrorKind::InvalidArgument,
                     "call",
-                    "an array where the interface wants one value",
+                    "an array was passed where the interface wants one value",
                 )
                 .with("parameter", &parameter.name)
                 .fix("pass the value itself"));

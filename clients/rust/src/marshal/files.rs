@@ -44,17 +44,17 @@ impl One<'_> {
     pub(super) fn files(&mut self, argument: &Argument<'_>, count: u64) -> Result<()> {
         let named = |error: farcall_base::Error| error.with("parameter", &self.parameter.name);
         if count > FILES_MAX {
-            let message = "more files than one parameter may have";
+            let message = "one parameter has too many files";
             return Err(Error::new(ErrorKind::LimitExceeded, "call", message)
                 .with("parameter", &self.parameter.name)
                 .with("files", count)
                 .with("limit", FILES_MAX)
-                .fix("make several calls, or one archive of them"));
+                .fix("make several calls, or pass one archive"));
         }
         let paths = match argument {
             Argument::Null => return self.file(argument),
             Argument::Texts(paths) if paths.len() as u64 != count => {
-                return Err(self.wrong("another number of files").with("given", paths.len()).with("needed", count));
+                return Err(self.wrong("the number of files differs").with("given", paths.len()).with("needed", count));
             }
             Argument::Texts(paths) => paths.as_slice(),
             Argument::Unset if self.parameter.mode == Mode::Out => {
@@ -76,7 +76,7 @@ impl One<'_> {
                 (Some(path), _) => Target::file(path).map_err(named)?,
                 // It is NULL for the routine, too: nothing comes back.
                 (None, Mode::InOut) => Target::Memory,
-                (None, _) => return Err(self.wrong("a file without a path").fix("name a file of its own for each")),
+                (None, _) => return Err(self.wrong("a file has no path").fix("name a different file for each")),
             };
             self.receive_files(target)?;
         }
@@ -100,7 +100,7 @@ impl One<'_> {
             return Ok(());
         }
         if self.call.targets.iter().any(|(_, known)| known.is_same_file(&target)) {
-            return Err(self.wrong("another result goes to the same file").fix("name a file of its own for each"));
+            return Err(self.wrong("another result has the same file").fix("name a different file for each"));
         }
         self.want(WireArgument::Blocks(None));
         self.call.targets.push((self.index, target));

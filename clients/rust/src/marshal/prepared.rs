@@ -2,7 +2,7 @@
 //!
 //! The layout of a call and the scalars that follow from its arrays depend on the kinds of its arguments, the shapes of its arrays
 //! and the values that sizes refer to. Whoever calls again and again changes none of these, most of the time. What is kept
-//! belongs to one contract, and goes with it when the routine is published anew; the server checks every call all the same.
+//! belongs to one contract, and goes with it when the routine is published again; the server checks every call all the same.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -63,7 +63,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// `None` for what is worked out anew each time.
+    /// `None` for what is worked out again each time.
     fn of(contract: &Contract, index: usize, argument: &Argument<'_>) -> Option<Kind> {
         let (parameter, decides) = (&contract.interface.parameters[index], contract.sizer.decides(index));
         match argument {

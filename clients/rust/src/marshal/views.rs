@@ -122,9 +122,13 @@ pub fn write_result(bytes: &[u8], place: &Place, array: &ArrayLayout) -> Result<
     }
     let mut packing = packing_of(place, &elements_of(place, array)?)?;
     if bytes.len() as u64 != packing.left() {
-        return Err(Error::new(ErrorKind::Protocol, "take a result", "the server sent a result of the wrong length")
-            .with("bytes", bytes.len())
-            .with("needed", packing.left()));
+        return Err(Error::new(
+            ErrorKind::Protocol,
+            "receive a result",
+            "the server sent a result with the wrong length",
+        )
+        .with("bytes", bytes.len())
+        .with("needed", packing.left()));
     }
     let mut done = 0;
     while done < bytes.len() {
@@ -143,16 +147,16 @@ pub fn receive_result(place: &Place, array: &ArrayLayout) -> Result<Packing> {
 }
 
 /// The elements of the caller's array that `array` says travel, in transfer order. A caller that gave a shape gets the
-/// elements at the begin of each dimension, which must have room for them: how many there are may be the routine's word.
+/// elements at the start of each dimension, which must have room for them: how many there are may be the routine's word.
 fn elements_of(place: &Place, array: &ArrayLayout) -> Result<Strided> {
     let Some((room, strides)) = &place.shape else { return Ok(Strided::of_layout(array)) };
     let counts = counts_of(array);
     if counts.iter().enumerate().any(|(index, count)| *count > room.get(index).copied().unwrap_or(1)) {
-        let message = "the routine gave more than the array for the result has room for";
-        return Err(Error::new(ErrorKind::RoutineFailed, "take a result", message)
+        let message = "the result is larger than the array for it";
+        return Err(Error::new(ErrorKind::RoutineFailed, "receive a result", message)
             .with("result", format!("{counts:?}"))
             .with("room", format!("{room:?}"))
-            .fix("give no array for it: the call makes one"));
+            .fix("do not pass an array for it: the call creates one"));
     }
     Ok(in_transfer_order(&counts, strides, array))
 }

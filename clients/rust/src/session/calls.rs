@@ -79,7 +79,7 @@ impl Session {
                     self.lock().caller.drop_question(question);
                     return Err(Error::new(ErrorKind::TimedOut, "ask the server", "no answer in time")
                         .with("timeout", format!("{} s", patience.as_secs_f64()))
-                        .fix("try again when the server is less busy, or connect with a longer timeout"));
+                        .fix("try again when the server is less busy, or connect with a larger timeout="));
                 }
                 None => return Ok(None),
             }
@@ -111,7 +111,7 @@ impl Session {
             Some(Some(reply)) => Ok(Some(reply)),
             Some(None) => {
                 self.lock().check_alive()?;
-                Err(Error::internal("ask the server", "an answer was taken before"))
+                Err(Error::internal("ask the server", "the answer was fetched before"))
             }
             None => Ok(None),
         }

@@ -127,8 +127,8 @@ impl InFlight {
         if result.results.len() != interface.parameters.len() {
             return Err(Error::new(
                 ErrorKind::Protocol,
-                "take the results",
-                "the server sent another number of results",
+                "receive the results",
+                "the server sent the wrong number of results",
             ));
         }
         let bytes = result.results.iter().map(inline_bytes);
@@ -144,8 +144,8 @@ impl InFlight {
             };
             let side = self.data.side(slot);
             let (Some(side), true) = (side, *length == Some(array.transfer_bytes)) else {
-                let message = "an array that was not asked for like this";
-                return Err(named(Error::new(ErrorKind::Protocol, "take the results", message)));
+                let message = "an array arrived in a form that was not requested";
+                return Err(named(Error::new(ErrorKind::Protocol, "receive the results", message)));
             };
             let receiving = match (&side.written, &side.region) {
                 (Some(view), _) => (receive_result(view, array).map_err(named)?, None),
@@ -259,7 +259,7 @@ impl InFlight {
             }
             (WireArgument::Inline(bytes), None) => {
                 if bytes.len() as u64 != array.transfer_bytes {
-                    return Err(Error::new(ErrorKind::Protocol, "take the results", "a result of the wrong length"));
+                    return Err(Error::new(ErrorKind::Protocol, "receive the results", "a result has the wrong length"));
                 }
                 Ok(Output::Array(OwnedArray::of_bytes(&bytes, parameter.element, array)?.with_rank(rank)))
             }
@@ -283,17 +283,17 @@ impl InFlight {
                     OwnedArray::packed_in(region.ok_or_else(without_memory)?, parameter.element, array).with_rank(rank),
                 ))
             }
-            _ => Err(Error::new(ErrorKind::Protocol, "take the results", "a result of an unknown kind")),
+            _ => Err(Error::new(ErrorKind::Protocol, "receive the results", "a result has an unknown kind")),
         }
     }
 }
 
 fn not_offered() -> Error {
-    Error::new(ErrorKind::Protocol, "take the results", "shared memory that was not offered")
+    Error::new(ErrorKind::Protocol, "receive the results", "a result is in shared memory that was not offered")
 }
 
 fn without_memory() -> Error {
-    Error::internal("take the results", "a result without memory")
+    Error::internal("receive the results", "a result has no memory")
 }
 
 fn inline_bytes(argument: &WireArgument) -> Option<&[u8]> {
@@ -305,9 +305,9 @@ fn inline_bytes(argument: &WireArgument) -> Option<&[u8]> {
 
 /// What a call hears that found no room in time.
 pub(super) fn too_late(contract: &Contract) -> Error {
-    let message = "its time was over before the server could take one more call of this connection";
+    let message = "timed out before the server could accept another call of this connection";
     Error::new(ErrorKind::TimedOut, "call", message)
         .with("routine", &contract.name)
-        .fix("give it a longer timeout, or start fewer calls at once")
+        .fix("raise timeout=, or start fewer calls at the same time")
         .retryable()
 }

@@ -24,7 +24,7 @@ impl FrameHandler for Receiving<'_> {
             return Err(Error::new(
                 ErrorKind::Protocol,
                 "follow the server",
-                "a server shares no memory with a client",
+                "a server must not share memory with a client",
             ));
         }
         self.0.handle_control(header, body, &*CLOCK)
@@ -79,7 +79,7 @@ impl FrameSource for Sending<'_> {
             self.0.callback_sent(place.channel, now());
             return Ok(());
         }
-        let gone = || Error::internal("send an argument", "its call is gone");
+        let gone = || Error::internal("send an argument", "its call has ended");
         let data = &mut self.0.transfer(place.channel).ok_or_else(gone)?.data;
         match data.array_to_send(place.slot.into()) {
             Some(packing) => link.queue_array(header, packing),

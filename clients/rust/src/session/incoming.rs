@@ -134,5 +134,5 @@ impl Incoming {
 }
 
 fn unwanted() -> Error {
-    Error::new(ErrorKind::Protocol, "take the results", "data that was not asked for like this")
+    Error::new(ErrorKind::Protocol, "receive the results", "data arrived in a form that was not requested")
 }

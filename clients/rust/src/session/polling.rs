@@ -9,9 +9,9 @@ use std::time::Duration;
 
 /// Time for which an answer is looked for.
 pub const POLL: Duration = Duration::from_micros(100);
-/// A gap between two looks that tells that somebody else had our core meanwhile.
+/// A gap between two checks that tells that somebody else had our core meanwhile.
 pub const GAP: Duration = Duration::from_micros(20);
-/// What a miss costs in hits: polling in vain takes longer than a wake-up.
+/// What a miss costs in hits: useless polling takes longer than a wake-up.
 const MISS: u32 = 4;
 /// Hits that are remembered, at most: three misses in a row end it.
 const CREDIT_MAX: u32 = 3 * MISS;

@@ -54,7 +54,7 @@ impl Program {
 
     /// The descriptor for a Share frame that leaves now.
     pub fn descriptor(&mut self, segment: u32) -> Result<Arc<OwnedFd>> {
-        self.segments.descriptor(segment).ok_or_else(|| Error::internal("share memory", "the memory is gone"))
+        self.segments.descriptor(segment).ok_or_else(|| Error::internal("share memory", "the memory has been released"))
     }
 
     /// Whether queued frames name memory of calls that are over.
@@ -166,7 +166,7 @@ impl Application for Program {
     }
 
     fn forget_memory(&mut self, transfer: &InFlight) {
-        // It may have been the server's descriptors, and a segment that it never got: the next call shares this anew.
+        // It may have been the server's descriptors, and a segment that it never got: the next call shares this again.
         let regions = transfer.data.sides.iter().filter_map(|(_, side)| side.region.as_ref());
         regions.for_each(|region| self.segments.forget(region));
     }
@@ -190,7 +190,7 @@ impl Application for Program {
         resume: Resume,
         bytes_max: u64,
     ) -> Result<(Call, InFlight, Arc<Contract>)> {
-        let untold = || Error::new(ErrorKind::Protocol, "fetch a call", "the server did not say what it was");
+        let untold = || Error::new(ErrorKind::Protocol, "fetch a call", "the server did not name the routine");
         let contract = Arc::new(Contract::of_reply(Reply::Interface(resume.interface.ok_or_else(untold)?))?);
         let data = sizes(&contract, &resume.arguments.ok_or_else(untold)?, Bytes(bytes_max))?;
         let passed = Passed::owned(Vec::new());
@@ -201,7 +201,7 @@ impl Application for Program {
     fn call_back(&mut self, call: &Call, slot: usize, open: &Open) -> Result<(Function, u64)> {
         let kind = call.contract.callbacks.iter().find(|(index, _)| *index == slot);
         let (Some((_, kind)), Some(Argument::Callback(function))) = (kind, call.passed.arguments.get(slot)) else {
-            let message = "no function was passed there";
+            let message = "no function was passed for this parameter";
             return Err(Error::new(ErrorKind::InvalidArgument, "run a callback", message));
         };
         let taken = Taken::new(kind.clone(), open, CALLBACK_BYTES_MAX)?;
@@ -219,7 +219,7 @@ fn sizes(contract: &Contract, arguments: &[WireArgument], limit: Bytes) -> Resul
         })
         .collect();
     if bytes.len() != contract.interface.parameters.len() {
-        return Err(Error::new(ErrorKind::Protocol, "fetch a call", "the server told another number of arguments"));
+        return Err(Error::new(ErrorKind::Protocol, "fetch a call", "the server sent the wrong number of arguments"));
     }
     results_of(contract, contract.sizer.resolve(&contract.interface, &bytes, limit)?)
 }

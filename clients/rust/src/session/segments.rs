@@ -102,7 +102,7 @@ impl Segments {
         self.ended.extend(self.known.remove(&identity).map(|known| *known.segment));
     }
 
-    /// Shares the region anew when it is used next.
+    /// Shares the region again when it is used next.
     pub fn forget(&mut self, region: &Arc<dyn Region>) {
         self.freed(region.identity());
     }

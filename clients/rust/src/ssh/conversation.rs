@@ -60,7 +60,7 @@ impl<'a> Conversation<'a> {
                 _ => return self.started(&found),
             }
         }
-        Err(self.cannot_be_put("no folder holds it"))
+        Err(self.cannot_be_put("it is in no directory"))
     }
 
     /// Waits for the shell, which start-up files may have replaced by another.
@@ -72,7 +72,7 @@ impl<'a> Conversation<'a> {
             line = self.next_line(self.limits.sign)?;
         }
         let line = line.ok_or_else(|| {
-            self.not_met(ErrorKind::TimedOut, "the far side did not answer in time: no shell there ran a command")
+            self.not_met(ErrorKind::TimedOut, "the host did not answer in time: no shell ran a command")
         })?;
         self.is_met = true;
         if line == far::READY { Ok(()) } else { Err(self.nonsense(&line)) }
@@ -90,9 +90,9 @@ impl<'a> Conversation<'a> {
     /// Brings what code in interface files is linked with, unless it is there.
     fn bring_library(&mut self, library: &Library) -> Result<()> {
         let no_room = |why: &str| {
-            Error::new(ErrorKind::Unavailable, "connect", "the library cannot be put there, beside the program")
+            Error::new(ErrorKind::Unavailable, "connect", "the library cannot be copied to the host")
                 .with("why", why)
-                .fix("free space there, or set FARCALL_CACHE there to a folder with room for it")
+                .fix("free disk space there, or set FARCALL_CACHE there to a directory with enough space")
         };
         let found = self.ask(&library.search())?;
         match found.split_once(' ').unwrap_or((&found, "")) {
@@ -130,7 +130,7 @@ impl<'a> Conversation<'a> {
             Some(("unreachable", why)) => Err(Error::new(ErrorKind::Unreachable, "connect", why.to_owned())),
             Some(("alien", why)) => {
                 Err(Error::new(ErrorKind::Unavailable, "connect", format!("Farcall cannot run there: {why}"))
-                    .fix("build one for that machine (tools/build-portable.sh), and name it in FARCALL_REMOTE_PROGRAM"))
+                    .fix("build it for that machine (tools/build-portable.sh), and set FARCALL_REMOTE_PROGRAM to it"))
             }
             _ => Err(self.nonsense(answer)),
         }
@@ -151,9 +151,9 @@ impl<'a> Conversation<'a> {
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::AGAIN) if ready(self.socket.as_fd(), PollFlags::OUT, self.limits.until) => {}
                 Err(rustix::io::Errno::AGAIN) => {
-                    let message = "the far side reads nothing more, and the time is over";
+                    let message = "the host stopped reading, and the time limit passed";
                     return Err(
-                        Error::new(ErrorKind::TimedOut, "connect", message).fix("see whether `ssh` alone works there")
+                        Error::new(ErrorKind::TimedOut, "connect", message).fix("check that `ssh` alone works there")
                     );
                 }
                 Err(errno) => return Err(self.lost(&std::io::Error::from(errno).to_string())),
@@ -169,8 +169,8 @@ impl<'a> Conversation<'a> {
                 Some(line) if line == far::READY => {}
                 Some(line) => return Ok(line),
                 None => {
-                    return Err(Error::new(ErrorKind::TimedOut, "connect", "the far side did not answer in time")
-                        .fix("see whether `ssh` alone works there"));
+                    return Err(Error::new(ErrorKind::TimedOut, "connect", "the host did not answer in time")
+                        .fix("check that `ssh` alone works there"));
                 }
             }
         }
@@ -199,9 +199,9 @@ impl<'a> Conversation<'a> {
             }
             self.keep_noise();
         }
-        let message = "the far side prints without end before its shell begins";
+        let message = "the host prints too much text before its shell starts";
         Err(Error::new(ErrorKind::Unavailable, "connect", message)
-            .fix("have its start-up files print nothing where there is no terminal"))
+            .fix("change its startup files to print nothing without a terminal"))
     }
 
     /// Takes what is there, and how many bytes that is: whole lines without a mark, or up to the end of one that has it. What
@@ -258,13 +258,20 @@ impl<'a> Conversation<'a> {
     }
 
     fn cannot_be_put(&self, why: &str) -> Error {
-        Error::new(ErrorKind::Unavailable, "connect", "Farcall cannot be put there: no folder takes it and lets it run")
-            .with("folders", why)
-            .fix("free space in its home folder, or set FARCALL_CACHE there to a folder whose programs may run")
+        Error::new(
+            ErrorKind::Unavailable,
+            "connect",
+            "Farcall cannot be copied there: no directory has space and allows programs to run",
+        )
+        .with("folders", why)
+        .fix(
+            "free disk space in its home directory, or set FARCALL_CACHE there to a directory that allows \
+                programs to run",
+        )
     }
 
     fn nonsense(&self, answer: &str) -> Error {
-        Error::new(ErrorKind::Protocol, "connect", "the far side answers something else")
+        Error::new(ErrorKind::Protocol, "connect", "the host sent an unexpected answer")
             .with("answer", answer.chars().take(200).collect::<String>())
     }
 
@@ -274,15 +281,15 @@ impl<'a> Conversation<'a> {
         if self.is_met {
             self.lost("it ended")
         } else {
-            self.not_met(ErrorKind::Unreachable, "the far side ran no command: it ended")
+            self.not_met(ErrorKind::Unreachable, "the host ended the connection without running a command")
         }
     }
 
     /// There is no shell that runs commands.
     fn not_met(&self, kind: ErrorKind, why: &str) -> Error {
         let error = Error::new(kind, "connect", why).fix(
-            "`ssh HOST echo yes` has to print yes and to end: where it does not, see what the start-up files there \
-             (.bashrc, .cshrc, ...) read, run or become without a terminal, or whether that account may run commands",
+            "check that `ssh HOST echo yes` prints yes and exits; if not, check what the startup files there \
+            (.bashrc, .cshrc, ...) read or run without a terminal, and whether the account may run commands",
         );
         let printed = String::from_utf8_lossy(&self.noise);
         let lines: Vec<&str> = printed.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
@@ -290,7 +297,7 @@ impl<'a> Conversation<'a> {
     }
 
     fn lost(&self, why: &str) -> Error {
-        Error::new(ErrorKind::Unreachable, "connect", format!("ssh gave no connection: {why}"))
-            .fix("see whether `ssh` alone reaches that host")
+        Error::new(ErrorKind::Unreachable, "connect", format!("ssh did not connect: {why}"))
+            .fix("check that `ssh` alone reaches that host")
     }
 }

@@ -44,9 +44,9 @@ impl Library {
     /// `Unavailable` where it has none.
     pub fn of(program: &Program) -> Result<Library> {
         let failed = |what: &str| {
-            Error::new(ErrorKind::Unavailable, "connect", format!("this installation has no {NAME} to bring{what}"))
+            Error::new(ErrorKind::Unavailable, "connect", format!("this installation has no {NAME} to copy{what}"))
                 .with("program", program.path().display())
-                .fix(format!("install Farcall whole, or name the folder with {NAME} in {LIBRARY_VARIABLE}"))
+                .fix(format!("install all of Farcall, or set {LIBRARY_VARIABLE} to the directory with {NAME}"))
         };
         let path = place(program.path()).ok_or_else(|| failed(""))?;
         let content = std::fs::read(&path).map_err(|error| failed(&format!(": {}: {error}", path.display())))?;

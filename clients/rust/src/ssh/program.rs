@@ -32,7 +32,7 @@ impl Program {
         let content = std::fs::read(&path).map_err(|error| {
             Error::system("read the farcall program", error)
                 .with("program", path.display())
-                .fix("name it in FARCALL_PROGRAM")
+                .fix("set FARCALL_PROGRAM to it")
         })?;
         let digest = format!("{:032x}", farcall_link::content::digest(&content));
         Ok(Program { path, content, digest })
@@ -57,8 +57,8 @@ impl Program {
         if machine == own || std::env::var_os(PROGRAM_VARIABLE).is_some() {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::Unavailable, "connect", format!("the far side is {machine}, this program for {own}"))
+        Err(Error::new(ErrorKind::Unavailable, "connect", format!("the host is {machine}, this program is for {own}"))
             .with("program", self.path.display())
-            .fix("name a farcall program for that machine in FARCALL_REMOTE_PROGRAM"))
+            .fix("set FARCALL_REMOTE_PROGRAM to a farcall program for that machine"))
     }
 }

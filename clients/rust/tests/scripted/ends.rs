@@ -70,7 +70,7 @@ fn longer_than_its_place(wire: Wire) {
     };
     call().unwrap();
     let error = call().unwrap_err();
-    assert!(error.to_string().contains("room for"), "{error}");
+    assert!(error.to_string().contains("larger than the array for it"), "{error}");
     assert_eq!(w, [1.0, 2.0, -1.0, -1.0, -1.0, -1.0]);
     script.join().unwrap();
 }

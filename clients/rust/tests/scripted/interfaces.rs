@@ -127,7 +127,7 @@ fn another_interface_is_an_error_that_can_be_acted_on() {
     });
     let error = start(&client, &CallOptions::default()).unwrap().wait().err().unwrap();
     assert_eq!(error.kind(), ErrorKind::InterfaceChanged, "{error}");
-    assert!(!error.is_retryable() && error.to_string().contains("look the routine up again"), "{error}");
+    assert!(!error.is_retryable() && error.to_string().contains("fetch the routine again"), "{error}");
     let fresh = client.routine("sum").unwrap();
     let error = fresh.call([("x", Array::vector(&[1.0_f64]).into())]).err().unwrap();
     assert!(error.to_string().contains("wants float"), "{error}");

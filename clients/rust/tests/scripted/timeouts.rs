@@ -1,4 +1,4 @@
-//! Servers that do not answer: callers hear that their time is over, and have their memory back.
+//! Servers that do not answer: callers are told that their calls timed out, and get their memory back.
 
 use std::time::{Duration, Instant};
 

@@ -172,16 +172,20 @@ fn is_out_of_descriptors(error: &std::io::Error) -> bool {
 }
 
 fn out_of_descriptors(error: &std::io::Error) -> Error {
-    Error::new(ErrorKind::LimitExceeded, "accept a connection", format!("the server cannot take more: {error}"))
-        .fix("close connections, or start the server with a higher limit on open files (ulimit -n)")
-        .retryable()
+    Error::new(
+        ErrorKind::LimitExceeded,
+        "accept a connection",
+        format!("the server cannot accept more connections: {error}"),
+    )
+    .fix("close connections, or start the server with a higher limit on open files (ulimit -n)")
+    .retryable()
 }
 
 fn foreign_user(uid: u32, own: u32) -> Error {
     Error::new(
         ErrorKind::PermissionDenied,
         "accept a connection",
-        format!("this server serves user {own} only, not user {uid}"),
+        format!("this server serves only user {own}, not user {uid}"),
     )
-    .fix("start a server of your own with `farcall serve`")
+    .fix("start your own server with `farcall serve`")
 }

@@ -70,7 +70,7 @@ pub enum Entry {
     Life(Life),
 }
 
-/// The begin or the end of an executable or a connection.
+/// The start or the end of an executable or a connection.
 #[derive(Default)]
 pub struct Life {
     /// What the server knows it by: one of both.
@@ -103,7 +103,7 @@ impl AuditLog {
         let file = open(&options.path).map_err(|error| {
             Error::system(OPERATION, error)
                 .with("path", options.path.display())
-                .fix("name a plain file of this user's own, or one that does not exist: audit_file in farcall.toml")
+                .fix("set audit_file in farcall.toml to a regular file of this user, or to one that does not exist")
         })?;
         let (sender, receiver) = sync_channel(options.records_max);
         let (done, ended) = sync_channel(1);
@@ -156,7 +156,7 @@ fn open(path: &Path) -> std::io::Result<File> {
     let opened = OpenOptions::new().create(true).append(true).mode(0o600).custom_flags(flags).open(path);
     let file = opened.map_err(|error| match Errno::from_io_error(&error) {
         Some(Errno::LOOP) => refused("it is a symbolic link"),
-        Some(Errno::NXIO) => refused("it is no plain file: a FIFO that nobody reads, or a socket"),
+        Some(Errno::NXIO) => refused("it is not a regular file: a FIFO that nobody reads, or a socket"),
         _ => error,
     })?;
     let status = file.metadata()?;
@@ -256,8 +256,8 @@ impl Writer {
         let path = self.options.path.display();
         let (lost, fix) = match error.kind() {
             std::io::ErrorKind::StorageFull => ("lines are lost: ", "make room"),
-            _ if self.lost > 0 => ("lines are lost: ", "let the server's user write there"),
-            _ => ("it goes on in the old file: ", "let the server's user make plain files there"),
+            _ if self.lost > 0 => ("lines are lost: ", "give the server's user write permission"),
+            _ => ("logging continues in the old file: ", "let the server's user create regular files there"),
         };
         let words = format!("farcall: {OPERATION}: {lost}{error} (path: {path}); {fix}\n");
         // Nobody may be reading.

@@ -87,7 +87,7 @@ impl Log {
         self.send(LogLevel::Warn, || Entry::Results(error.kind(), error.to_string()));
     }
 
-    /// Logs the begin or the end of an executable or a connection.
+    /// Logs the start or the end of an executable or a connection.
     pub fn life(&self, level: LogLevel, life: impl FnOnce() -> Life) {
         self.send(level, || Entry::Life(life()));
     }

@@ -108,7 +108,7 @@ impl Driver {
                 Err(error) => self.server.obeyed(connection, channel, Err(error)),
             };
         }
-        let nobody = || Error::new(ErrorKind::Unavailable, "carry out an order", "this server takes no orders");
+        let nobody = || Error::new(ErrorKind::Unavailable, "run a command", "this server accepts no commands");
         let sent = match &self.orders.port {
             None => Err(nobody()),
             Some(port) => {
@@ -117,7 +117,7 @@ impl Driver {
                     port.try_send(Instruction { order, reply, giver, by }).map_err(|refused| {
                         // Its sender is told here, and not a second time.
                         refused.message.reply.withdraw();
-                        refused.refusal.error("carry out an order")
+                        refused.refusal.error("run a command")
                     })
                 })
             }

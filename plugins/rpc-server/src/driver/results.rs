@@ -360,7 +360,7 @@ impl Driver {
     }
 
     fn packing(&self, place: &SlotMemory) -> Result<Packing> {
-        let gone = || Error::internal("keep a result", "its memory is gone");
+        let gone = || Error::internal("keep a result", "its memory has been released");
         Packing::new(self.world.region(place.memory).ok_or_else(gone)?, place.base as usize, &place.array)
     }
 
@@ -368,7 +368,7 @@ impl Driver {
     fn arrays_of(&self, finished: &Finished) -> Result<Vec<Packing>> {
         let results = finished.result.results.iter().enumerate();
         let blocks = results.filter(|(_, argument)| matches!(argument, Argument::Blocks(Some(1..))));
-        let gone = || Error::internal("keep a result", "its memory is gone");
+        let gone = || Error::internal("keep a result", "its memory has been released");
         blocks
             .map(|(slot, _)| {
                 let place = Place { channel: ChannelId(0), side: Side::Results, slot: slot as u16, offset: 0 };

@@ -273,12 +273,12 @@ impl World {
         Err(Error::new(
             ErrorKind::LimitExceeded,
             "accept a call",
-            "the calls of all clients hold too much argument memory",
+            "the calls of all clients use too much argument memory",
         )
         .with("bytes", Bytes(bytes))
         .with("memory_all_bytes_max", Bytes(most))
         .with("memory", machine_memory())
-        .fix("try again later, send less at once, or raise memory_all_bytes_max in the server's farcall.toml")
+        .fix("try again later, send less per call, or raise memory_all_bytes_max in the server's farcall.toml")
         .retryable())
     }
 
@@ -309,7 +309,7 @@ pub fn fresh_name() -> Option<[u8; 16]> {
 }
 
 fn gone() -> Error {
-    Error::internal("share memory", "the memory is gone")
+    Error::internal("share memory", "the memory has been released")
 }
 
 /// One connection's frames that the server has for it.
@@ -369,7 +369,7 @@ impl FrameHandler for Taking<'_> {
         if header.kind == FrameKind::Share as u8 {
             // The descriptor must be at hand before the server learns of the segment.
             let share: Share = farcall_wire::message::decode("Share", body)?;
-            let missing = || Error::new(ErrorKind::Protocol, "take shared memory", "no descriptor came with it");
+            let missing = || Error::new(ErrorKind::Protocol, "take shared memory", "it arrived without a descriptor");
             let descriptor = descriptors.pop_front().ok_or_else(missing)?;
             let checked = self.world.check_shared(self.connection, descriptor, share.bytes);
             self.server.handle_control(self.world, self.connection, header, body)?;
@@ -377,7 +377,7 @@ impl FrameHandler for Taking<'_> {
         }
         self.server.handle_control(self.world, self.connection, header, body)?;
         if let Some(nest) = self.server.take_nest() {
-            let missing = || Error::new(ErrorKind::Protocol, "take a connection", "no descriptor came with it");
+            let missing = || Error::new(ErrorKind::Protocol, "take a connection", "it arrived without a descriptor");
             self.world.nests.push((nest, descriptors.pop_front().ok_or_else(missing)?));
         }
         if header.kind == FrameKind::Unshare as u8 {
@@ -412,7 +412,7 @@ impl FrameHandler for Taking<'_> {
 pub fn resolved(response: Response) -> Result<Arc<PublishedRoutine>> {
     match response {
         Response::Resolved(routine) => Ok(routine),
-        _ => Err(Error::internal("ask the directory", "it answered another question")),
+        _ => Err(Error::internal("ask the directory", "it sent the wrong kind of answer")),
     }
 }
 
@@ -420,7 +420,7 @@ pub fn resolved(response: Response) -> Result<Arc<PublishedRoutine>> {
 pub fn held(response: Response) -> Result<Vec<Arc<PublishedRoutine>>> {
     match response {
         Response::Held(routines) => Ok(routines),
-        _ => Err(Error::internal("ask the directory", "it answered another question")),
+        _ => Err(Error::internal("ask the directory", "it sent the wrong kind of answer")),
     }
 }
 
@@ -428,6 +428,6 @@ pub fn held(response: Response) -> Result<Vec<Arc<PublishedRoutine>>> {
 pub fn listing(response: Response) -> Result<Vec<Arc<PublishedRoutine>>> {
     match response {
         Response::Listing(routines) => Ok(routines),
-        _ => Err(Error::internal("ask the directory", "it answered another question")),
+        _ => Err(Error::internal("ask the directory", "it sent the wrong kind of answer")),
     }
 }

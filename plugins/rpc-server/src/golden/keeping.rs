@@ -143,7 +143,7 @@ impl Play {
         let keep = Keep { after_end_us: 3_600_000_000, durable: true };
         let (resume, principal) = (Resume::new(id), "uid 1".to_owned());
         let written = Written { resume, routine: "m/scale".to_owned(), principal, keep };
-        let ended = Error::new(ErrorKind::ShuttingDown, "run a routine", "the server ended while it ran");
+        let ended = Error::new(ErrorKind::ShuttingDown, "run a routine", "the server stopped while the call ran");
         let was = match &words[2..] {
             ["waits", request @ ..] => Was::Waiting(Box::new(Accepted {
                 open: open(

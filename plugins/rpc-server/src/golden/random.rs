@@ -168,7 +168,7 @@ fn fuzz_of_callbacks_that_nobody_answers_takes_bounded_memory() {
             play.happen(2, &format!("calls-back 3 k{number} 2 i1000 b8000 -"));
             assert!(play.server.state().callbacks.values().count() <= 64 && play.memory.taken.len() <= 65);
         }
-        let refused = play.memory.said.iter().filter(|said| said.contains("too many callbacks open")).count();
+        let refused = play.memory.said.iter().filter(|said| said.contains("too many open callbacks")).count();
         assert_eq!((play.server.state().callbacks.values().count(), refused), (64, 250 - 64));
         // All of it ends with the call.
         play.happen(3, "return 3 - z8 - -");

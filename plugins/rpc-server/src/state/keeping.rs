@@ -308,7 +308,7 @@ impl KeptCalls {
         self.calls.values().any(|kept| kept.storing)
     }
 
-    /// Whether a call is open, or an outcome is not where it will stay: the server must not end for want of clients.
+    /// Whether a call is open, or an outcome is not where it will stay: the server must not end for lack of clients.
     pub fn needs_server(&self) -> bool {
         let is_open = |kept: &Kept| matches!(kept.outcome, Outcome::Open(_) | Outcome::Parked(_));
         self.calls.values().any(|kept| is_open(kept) || kept.is_unstored())
@@ -397,11 +397,11 @@ impl KeptCalls {
         let mine = self.by_principal.get(principal).copied().unwrap_or_default();
         let calls_max = limits.calls_max as u64;
         if self.all.calls >= calls_max {
-            return full("the server keeps as many calls as it may", "results_max", calls_max);
+            return full("the server has reached its limit of kept calls", "results_max", calls_max);
         }
         let own_max = limits.share(calls_max);
         if mine.calls >= own_max.max(1) {
-            return full("as many calls of yours are kept as may be", "your share of results_max", own_max);
+            return full("you have reached your limit of kept calls", "your share of results_max", own_max);
         }
         self.check_bytes(principal, bytes, durable, limits)
     }
@@ -417,18 +417,18 @@ impl KeptCalls {
             false => (self.all.memory, mine.memory, limits.memory_bytes_max, "results_memory_bytes_max"),
         };
         if all.saturating_add(bytes) > max {
-            return full("the server keeps as many bytes as it may", name, max);
+            return full("the server has reached its limit of kept bytes", name, max);
         }
         if own.saturating_add(bytes) > limits.share(max) {
-            return full("as many bytes of yours are kept as may be", "your share", limits.share(max));
+            return full("you have reached your limit of kept bytes", "your share", limits.share(max));
         }
         Ok(())
     }
 }
 
 fn full(what: &'static str, name: &'static str, limit: u64) -> Result<()> {
-    const FIX: &str = "forget outcomes that you have (`farcall kept`), wait for others to be forgotten, or raise that limit in \
-                       the server's farcall.toml";
+    const FIX: &str = "delete outcomes that you have fetched (`farcall kept`), wait until others expire, or raise the \
+        limit in the server's farcall.toml";
     Err(Error::new(ErrorKind::LimitExceeded, "keep a call", what).with(name, limit).fix(FIX).retryable())
 }
 

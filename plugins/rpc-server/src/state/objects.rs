@@ -88,7 +88,7 @@ pub struct Object {
     pub owner: Option<ConnectionId>,
     /// Who that is, if it may come back under its name.
     pub client: Option<ClientKey>,
-    /// When its lease is over, while it has no owner.
+    /// When its lease has expired, while it has no owner.
     pub ends_at: Option<Instant>,
 }
 

@@ -149,7 +149,7 @@ mod tests {
         assert!(line.remove(key[1], turns[1]) && !line.remove(key[1], turns[1]));
         assert_eq!((all(&line), line.len()), (vec![key[0], key[2]], 2));
         assert_eq!(line.pop_front(), Some(key[0]));
-        // The empty place behind it went with it, and its number is given out anew.
+        // The empty place behind it went with it, and its number is given out again.
         assert_eq!((line.front(), line.len()), (Some(key[2]), 1));
         assert!(!line.remove(key[0], turns[0]));
         line.push_first(key[3], 0);

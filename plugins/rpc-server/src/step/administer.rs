@@ -88,7 +88,8 @@ impl Server {
         self.store_all(now);
     }
 
-    /// Whether it takes no more calls and none is open: every result is written down and has left, every object has ended.
+    /// Whether it accepts no more calls and none is open: every result is written down and has left, every object has
+    /// ended.
     pub fn is_drained(&self) -> bool {
         let is_idle =
             || self.state.calls.is_empty() && self.state.sending.is_empty() && !self.state.kept.is_being_written();
@@ -104,7 +105,7 @@ impl Server {
         if !self.state.draining {
             return Ok(());
         }
-        Err(shutting_down("accept a call", "the server takes no more calls: it is about to end").retryable())
+        Err(shutting_down("accept a call", "the server accepts no more calls: it is stopping").retryable())
     }
 
     /// Says goodbye to every client. Nothing of a client ran that has no call open: it may ask another server.
@@ -118,7 +119,7 @@ impl Server {
             let error = if unharmed {
                 shutting_down("serve", "the server ends").retryable()
             } else {
-                shutting_down("serve", "the server ends before its calls are over")
+                shutting_down("serve", "the server stops before its calls have finished")
             };
             self.broken(connection, &error);
         }
@@ -154,5 +155,6 @@ fn words(order: &Order) -> String {
 }
 
 fn shutting_down(operation: &'static str, message: &'static str) -> Error {
-    Error::new(ErrorKind::ShuttingDown, operation, message).fix("call another server, or this one when it is up again")
+    Error::new(ErrorKind::ShuttingDown, operation, message)
+        .fix("call another server, or this one after it has restarted")
 }

@@ -23,9 +23,9 @@ impl Server {
         if routine.callbacks.is_empty() || self.has_feature(connection, CALLBACKS) {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::Unavailable, "accept a call", "the client takes no callbacks")
+        Err(Error::new(ErrorKind::Unavailable, "accept a call", "the client does not support callbacks")
             .with("routine", &routine.name)
-            .fix("call it from a newer version of Farcall"))
+            .fix("call it with a newer version of Farcall"))
     }
 
     /// A routine calls a function of its client.
@@ -51,7 +51,7 @@ impl Server {
 
     /// The call that an executable works on, if it may call back.
     fn calling_back(&self, executable: ExecutableId, open: &Open) -> Result<(CallKey, &Call)> {
-        let over = || refused(ErrorKind::Cancelled, "the call that it belongs to is over");
+        let over = || refused(ErrorKind::Cancelled, "its call has ended");
         let parent = open.parent.as_ref().and_then(|parent| <[u8; 16]>::try_from(parent.as_slice()).ok()).map(CallId);
         let line = self.state.executables.get(&executable).map(|record| &record.line);
         let mut keys = line.into_iter().flatten().map(|one| one.key);
@@ -72,29 +72,27 @@ impl Server {
         let limit = self.state.limits.call_bytes_max;
         let (outer, call) = self.calling_back(executable, &open)?;
         let slot = callback_slot(open.attributes.as_deref());
-        let slot = slot.ok_or_else(|| refused(ErrorKind::Unavailable, "executables open no calls but callbacks"))?;
+        let slot = slot.ok_or_else(|| refused(ErrorKind::Unavailable, "executables may open only callbacks"))?;
         let kind = call.routine.callbacks.iter().find(|(index, _)| *index == usize::from(slot));
         let kind = kind.map(|(_, kind)| kind.clone());
-        let kind = kind.ok_or_else(|| refused(ErrorKind::InvalidArgument, "that parameter is no function"))?;
+        let kind = kind.ok_or_else(|| refused(ErrorKind::InvalidArgument, "the parameter is not a function"))?;
         if call.open.arguments.get(usize::from(slot)) == Some(&Argument::Null) {
             return Err(refused(ErrorKind::InvalidArgument, "the caller passed NULL for this function")
                 .with("callback", kind.interface.full_name()));
         }
         if (&open.routine, open.contract) != (&call.routine.name, call.routine.contract) {
-            return Err(refused(
-                ErrorKind::InvalidArgument,
-                "it names another routine than the call that it belongs to",
-            )
-            .with("routine", &open.routine));
+            return Err(refused(ErrorKind::InvalidArgument, "it names another routine than its call")
+                .with("routine", &open.routine));
         }
         if open.arguments.iter().any(|argument| matches!(argument, Argument::Url(_))) {
-            return Err(refused(ErrorKind::InvalidArgument, "an array to be fetched: only clients may ask for that"));
+            return Err(refused(ErrorKind::InvalidArgument, "only clients may request that an array is fetched"));
         }
-        let (client, _) = call.client.ok_or_else(|| refused(ErrorKind::ConnectionLost, "its client is gone"))?;
+        let (client, _) =
+            call.client.ok_or_else(|| refused(ErrorKind::ConnectionLost, "its client has disconnected"))?;
         if self.state.callbacks.count(outer) >= CALLBACKS_MAX {
-            return Err(refused(ErrorKind::LimitExceeded, "the routine has too many callbacks open")
+            return Err(refused(ErrorKind::LimitExceeded, "the routine has too many open callbacks")
                 .with("callbacks", CALLBACKS_MAX)
-                .fix("let fewer of its threads call back at a time"));
+                .fix("use fewer threads for callbacks"));
         }
         let layout = check::layout(&kind.interface, &kind.sizer, &open, limit)?;
         let plan = check::plan(&kind.interface, &open, &layout, &Default::default(), limit)?;
@@ -140,7 +138,7 @@ impl Server {
         };
         let client = call.client.map(|(connection, _)| connection);
         let peer = client.and_then(|connection| Some((connection, self.state.peers.get_mut(&connection)?)));
-        let gone = || refused(ErrorKind::ConnectionLost, "its client is gone");
+        let gone = || refused(ErrorKind::ConnectionLost, "its client has disconnected");
         let opened =
             peer.ok_or_else(gone).and_then(|(connection, peer)| Ok((connection, peer.connection.open(&open)?)));
         match opened {
@@ -242,7 +240,7 @@ impl Server {
         if self.state.callbacks.is_empty() {
             return;
         }
-        let over = refused(ErrorKind::Cancelled, "the call that it belongs to is over");
+        let over = refused(ErrorKind::Cancelled, "its call has ended");
         for line in self.state.callbacks.of(outer) {
             self.end_callback(surroundings, line, &over);
         }
@@ -250,7 +248,7 @@ impl Server {
 
     /// A client's connection is gone, though its calls may be kept: what its functions would have answered never comes.
     pub(super) fn callbacks_lost(&mut self, surroundings: &mut dyn Surroundings, client: ConnectionId) {
-        let lost = refused(ErrorKind::ConnectionLost, "the connection to its client is gone");
+        let lost = refused(ErrorKind::ConnectionLost, "the connection to its client was lost");
         for line in self.state.callbacks.with(client) {
             self.end_callback(surroundings, line, &lost);
         }
@@ -279,7 +277,7 @@ fn check_results(callback: &Callback, results: &[Argument]) -> Result<()> {
     let parameters = &callback.kind.interface.parameters;
     for (slot, (parameter, result)) in parameters.iter().zip(results).enumerate() {
         if !fits(callback, slot, parameter, result) {
-            return Err(unasked("a result of the wrong kind or length").with("parameter", &parameter.name));
+            return Err(unasked("a result has the wrong kind or length").with("parameter", &parameter.name));
         }
     }
     Ok(())

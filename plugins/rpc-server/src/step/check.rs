@@ -51,7 +51,7 @@ fn check_scalar(interface: &Interface, parameter: &Parameter, bytes: Option<&[u8
     match bytes {
         Some(bytes) if bytes.len() as u64 == needed => Ok(()),
         None if parameter.default.is_some() => Ok(()),
-        _ => Err(misfit(parameter, "a value of the wrong size").with("needed", needed)),
+        _ => Err(misfit(parameter, "a value has the wrong size").with("needed", needed)),
     }
 }
 
@@ -150,14 +150,14 @@ pub fn plan(
 fn check_function(parameter: &Parameter, argument: &Argument, wanted: &Argument) -> Result<()> {
     match (argument, wanted) {
         (Argument::Absent | Argument::Null, Argument::Absent | Argument::Blocks(None)) => Ok(()),
-        _ => Err(misfit(parameter, "a function came as something else").with("kind", argument_word(argument))),
+        _ => Err(misfit(parameter, "a function arrived as something else").with("kind", argument_word(argument))),
     }
 }
 
 pub(super) fn misfit(parameter: &Parameter, message: &'static str) -> Error {
     Error::new(ErrorKind::InvalidArgument, "accept a call", message)
         .with("parameter", &parameter.name)
-        .fix("the client's marshalling does not follow the interface it was given")
+        .fix("the client did not encode the call as its interface requires")
 }
 
 fn check_direction(parameter: &Parameter, layout: &ParameterLayout, argument: &Argument) -> Result<()> {
@@ -165,8 +165,8 @@ fn check_direction(parameter: &Parameter, layout: &ParameterLayout, argument: &A
     match argument {
         Argument::Absent if expects && parameter.default.is_none() => Err(misfit(parameter, "an argument is missing")),
         Argument::Absent => Ok(()),
-        _ if !expects => Err(misfit(parameter, "an argument for a parameter that takes none")),
-        Argument::Handle(_) => Err(misfit(parameter, "a kind of argument that this server does not take")
+        _ if !expects => Err(misfit(parameter, "an argument was passed for a parameter that has none")),
+        Argument::Handle(_) => Err(misfit(parameter, "this server does not support this kind of argument")
             .with("kind", argument_word(argument))),
         _ => Ok(()),
     }
@@ -182,13 +182,13 @@ fn check_array(
         Argument::Absent | Argument::Null | Argument::Url(_) => Ok(()),
         Argument::Inline(bytes) if bytes.len() as u64 == array.transfer_bytes => Ok(()),
         Argument::Blocks(Some(length)) if *length == array.transfer_bytes => Ok(()),
-        Argument::Inline(_) | Argument::Blocks(_) => Err(misfit(parameter, "an array of the wrong length")
+        Argument::Inline(_) | Argument::Blocks(_) => Err(misfit(parameter, "an array has the wrong length")
             .with("needed", array.transfer_bytes)
             .with("kind", argument_word(argument))),
         Argument::Shared(segment, offset, length) => {
             check_shared(parameter, array, (*segment, *offset, *length), segments)
         }
-        _ => Err(misfit(parameter, "an array came as something else").with("kind", argument_word(argument))),
+        _ => Err(misfit(parameter, "an array arrived as something else").with("kind", argument_word(argument))),
     }
 }
 
@@ -203,7 +203,7 @@ fn check_shared(
     if inside && length >= array.full_bytes && offset % 16 == 0 {
         return Ok(());
     }
-    Err(misfit(parameter, "shared memory that does not hold the array")
+    Err(misfit(parameter, "the array is not inside the shared memory")
         .with("segment bytes", bytes)
         .with("offset", offset)
         .with("length", length)
@@ -212,7 +212,7 @@ fn check_shared(
 
 /// The connection knows each segment that a call names, so this one was dropped by us.
 fn lost(parameter: &Parameter) -> Error {
-    let message = "the server has no room or file descriptor left for the memory that an array came in";
+    let message = "the server has no memory or file descriptor left for the memory of an array";
     Error::new(ErrorKind::LimitExceeded, "accept a call", message)
         .with("parameter", &parameter.name)
         .fix("try again later; start the server with more open files (ulimit -n), or with fewer clients")
@@ -241,7 +241,7 @@ fn check_wanted(
 }
 
 fn elsewhere(parameter: &Parameter) -> Error {
-    misfit(parameter, "an INOUT array that is wanted elsewhere than it came from")
+    misfit(parameter, "the result of an INOUT array was requested in another place")
 }
 
 /// Values come back inside the answer, and nowhere else.
@@ -253,7 +253,7 @@ fn check_wanted_value(parameter: &Parameter, wanted: &Argument) -> Result<()> {
 }
 
 fn wanted_impossibly(parameter: &Parameter, wanted: &Argument) -> Error {
-    misfit(parameter, "a result wanted in an impossible way").with("kind", argument_word(wanted))
+    misfit(parameter, "a result was requested in an unsupported way").with("kind", argument_word(wanted))
 }
 
 fn check_value(parameter: &Parameter, layout: &ParameterLayout, argument: &Argument) -> Result<()> {
@@ -271,11 +271,7 @@ fn check_value(parameter: &Parameter, layout: &ParameterLayout, argument: &Argum
         },
         _ => *argument == Argument::Absent,
     };
-    if fits {
-        Ok(())
-    } else {
-        Err(misfit(parameter, "a value that does not fit").with("kind", argument_word(argument)))
-    }
+    if fits { Ok(()) } else { Err(misfit(parameter, "a value does not fit").with("kind", argument_word(argument))) }
 }
 
 /// Arrays that travel as frames lie in our memory; so do results too long to come inside the answer.

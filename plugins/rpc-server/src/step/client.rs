@@ -69,12 +69,12 @@ impl Server {
                 let error = Error::new(
                     ErrorKind::PermissionDenied,
                     "load a module",
-                    "only a server may ask this, of an executable",
+                    "only a server may send this, to an executable",
                 );
                 self.reply(connection, channel, &Reply::Failed((&error).into()));
             }
             Request::Nest(_) => {
-                let message = "only an executable may ask this, of its server";
+                let message = "only an executable may send this, to its server";
                 let error = Error::new(ErrorKind::PermissionDenied, "call from inside a routine", message);
                 self.reply(connection, channel, &Reply::Failed((&error).into()));
             }
@@ -107,7 +107,7 @@ impl Server {
     }
 
     /// There was no descriptor or room for memory that a client shared: calls that name it are refused, until the client
-    /// takes it back and shares it anew.
+    /// takes it back and shares it again.
     pub fn segment_lost(&mut self, connection: ConnectionId, segment: u32) {
         if let Some(PeerKind::Client { segments, .. }) = self.kind_mut(connection) {
             segments.remove(&segment);
@@ -127,9 +127,9 @@ impl Server {
         };
         let names = |key| self.state.calls.get(key).is_some_and(|call| call.segments.contains(&segment));
         if calls.values().any(names) {
-            return Err(Error::new(ErrorKind::Protocol, "take back memory", "an open call names it")
+            return Err(Error::new(ErrorKind::Protocol, "take back memory", "an open call uses it")
                 .with("segment", segment)
-                .fix("keep memory shared until the calls that use it are over"));
+                .fix("keep memory shared until the calls that use it have finished"));
         }
         segments.remove(&segment);
         self.forget_memory(MemorySource::Client(connection, segment));
@@ -355,8 +355,8 @@ impl Server {
         if !self.state.ids.contains(id) && !self.state.kept.has(id) {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::InvalidArgument, "accept a call", "a call of this id is open or kept already")
-            .fix("give each call an id of its own: sixteen random bytes"))
+        Err(Error::new(ErrorKind::InvalidArgument, "accept a call", "a call with this id is already open or kept")
+            .fix("give each call its own id: sixteen random bytes"))
     }
 
     fn check_calls_max(&self, connection: ConnectionId) -> Result<()> {
@@ -376,7 +376,7 @@ impl Server {
         let routine = self.routine(open)?;
         match routine.routine.interface.full_class() {
             None => Ok(routine),
-            Some(class) => Err(Error::new(ErrorKind::InvalidArgument, "accept a call", "a method runs on an object")
+            Some(class) => Err(Error::new(ErrorKind::InvalidArgument, "accept a call", "a method needs an object")
                 .with("method", &routine.name)
                 .fix(format!("hold an object of {class}, and call the method on that"))),
         }
@@ -389,7 +389,7 @@ impl Server {
                 ErrorKind::InterfaceChanged,
                 "accept a call",
                 match known {
-                    Some(_) => format!("the interface of \"{}\" changed since it was fetched", open.routine),
+                    Some(_) => format!("the interface of \"{}\" changed after it was fetched", open.routine),
                     None => format!("the interface of \"{}\" must be fetched first", open.routine),
                 },
             )

@@ -5,7 +5,7 @@ use std::time::Duration;
 use farcall_base::{ChannelId, ConnectionId, Error, ErrorKind, ExecutableId, Instant, Result};
 use farcall_wire::{Argument, CallResult, CallTimes};
 
-use crate::state::{CallKey, FREE_BYTES, Finished, InLine, PeerKind};
+use crate::state::{Call, CallKey, FREE_BYTES, Finished, InLine, PeerKind};
 use crate::step::line::is_small;
 use crate::step::translate::{answer, check_announced, failed, layout_after};
 use crate::step::{Server, Surroundings, files};
@@ -19,7 +19,7 @@ impl Server {
         executable: ExecutableId,
     ) -> Result<()> {
         let now = surroundings.now();
-        let gone = || Error::internal("pass a call on", "its executable is gone");
+        let gone = || Error::internal("pass a call on", "its executable has ended");
         let connection = self.state.executables.get(&executable).and_then(|e| e.connection).ok_or_else(gone)?;
         let shares = self.state.peers.get(&connection).ok_or_else(gone)?.shares_memory;
         let open = self.translate(surroundings, key, executable, shares)?;
@@ -47,20 +47,17 @@ impl Server {
         self.state.deadlines.insert((end, key));
     }
 
-    /// What a caller is told whose call's time is over.
+    /// The error of a call that timed out.
     pub(super) fn too_late(&self, at: Instant, key: CallKey) -> Error {
-        let allowed = self.state.calls.get(&key).and_then(|call| call.allowed);
+        let call = self.state.calls.get(&key);
+        let allowed = call.and_then(|call| call.allowed);
         let Some((_, seconds)) = allowed.filter(|(end, _)| *end == at) else {
-            return Error::new(ErrorKind::TimedOut, "run a routine", "its time is over")
-                .fix("give it a longer timeout");
+            let words = call.map_or_else(|| "timed out".to_owned(), |call| timed_out(call, at));
+            return Error::new(ErrorKind::TimedOut, "run a routine", words).fix("raise timeout=");
         };
-        Error::new(
-            ErrorKind::LimitExceeded,
-            "run a routine",
-            "it takes longer than the server lets a call of its module",
-        )
-        .with("limits.call_seconds_max", seconds)
-        .fix("make the problem smaller, or raise that limit in the server's farcall.toml")
+        Error::new(ErrorKind::LimitExceeded, "run a routine", "it ran longer than the server allows for its module")
+            .with("limits.call_seconds_max", seconds)
+            .fix("reduce the size of the problem, or raise the limit in the server's farcall.toml")
     }
 
     /// The outcome's head came from the executable; results that are arrays may still come, in the extents it gives.
@@ -242,7 +239,33 @@ impl Server {
         if self.goes_on_alone(key) {
             return;
         }
-        let error = Error::new(ErrorKind::ConnectionLost, "run a routine", "its client is gone");
+        let error = Error::new(ErrorKind::ConnectionLost, "run a routine", "its client has disconnected");
         self.abort(surroundings, key, error);
+    }
+}
+
+/// How long a call took until it timed out, and how much of that it spent in the queue.
+fn timed_out(call: &Call, at: Instant) -> String {
+    let total = rounded(at.since(call.accepted));
+    let left = match call.executable {
+        Some(_) => call.started,
+        None => at,
+    };
+    let has_arrived = call.complete && call.fetching == 0;
+    let queued = rounded(left.since(call.queued));
+    if !has_arrived || queued == rounded(Duration::ZERO) {
+        format!("timed out after {total}")
+    } else if queued == total {
+        format!("timed out after {total}, all of it in the queue")
+    } else {
+        format!("timed out after {total}, {queued} of it in the queue")
+    }
+}
+
+/// A time as people read it: `30 s`, `1.5 s`, `20 ms`.
+fn rounded(time: Duration) -> String {
+    match time.as_millis() {
+        milliseconds @ ..100 => format!("{milliseconds} ms"),
+        milliseconds => format!("{} s", ((milliseconds + 50) / 100) as f64 / 10.0),
     }
 }

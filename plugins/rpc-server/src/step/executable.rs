@@ -95,7 +95,7 @@ impl Server {
         let Some(connection) = self.state.executables.get(&executable).and_then(|record| record.connection) else {
             return;
         };
-        let error = Error::new(ErrorKind::Unavailable, "ask the server", "it answers no questions of executables");
+        let error = Error::new(ErrorKind::Unavailable, "ask the server", "it does not answer requests of executables");
         self.reply(connection, channel, &Reply::Failed((&error).into()));
     }
 
@@ -157,9 +157,9 @@ impl Server {
                 self.stop_executable(executable);
             }
             _ => {
-                let error = Error::new(ErrorKind::Protocol, "start an executable", "it answered with something else")
+                let error = Error::new(ErrorKind::Protocol, "start an executable", "it sent the wrong kind of answer")
                     .with("module", &module.0)
-                    .fix("the executable is broken or of another version of Farcall: publish the module again");
+                    .fix("the executable is damaged or from another version of Farcall: publish the module again");
                 self.executable_broke(executable, &error);
             }
         }
@@ -173,7 +173,8 @@ impl Server {
             let message = format!("its module was not loaded after {} s", self.state.limits.loading_max.as_secs_f32());
             let error =
                 Error::new(ErrorKind::Unavailable, "start an executable", message).with("module", &record.module.0);
-            let fix = "ask the server's admin what its libraries do when they are opened, or to raise loading_ms in farcall.toml";
+            let fix = "ask the server's administrator what its libraries do when they are loaded, or to raise \
+                loading_ms in farcall.toml";
             record.trouble = Some(error.fix(fix));
             self.state.starts.came_too_late(&record.module);
             self.stop_executable(executable);
@@ -343,7 +344,7 @@ impl Server {
 
 /// What those that wait are told of an executable that never came to take a call.
 pub(super) fn end_at_start(exited: &Exited, module: &ModuleKey) -> Error {
-    let message = format!("its executable {} before it could take a call", end_words(exited));
+    let message = format!("its executable {} before it could accept a call", end_words(exited));
     let error = Error::new(ErrorKind::Unavailable, "start an executable", message).with("module", &module.0);
     let error = with_stderr(error, &exited.stderr.text());
     match advice(exited).filter(|_| is_at_a_limit(exited)) {
@@ -398,9 +399,9 @@ pub(super) fn end_of_routine(exited: &Exited, began: Instant, limits: Executable
 /// Where to look, as far as the end tells.
 fn advice(exited: &Exited) -> Option<&'static str> {
     let name = match exited.how {
-        ExitHow::Lost => return Some("other hosts take the call, if it may be made again"),
+        ExitHow::Lost => return Some("repeat the call if that is safe: other hosts can run it"),
         _ if exited.was_stopped => {
-            return Some("it closes descriptors that are not its own: let it close only what it opened");
+            return Some("it closes file descriptors of others: change it to close only those that it opened");
         }
         ExitHow::Signal { name, .. } => name,
         // What it said, and its status, tell more than we could.
@@ -408,28 +409,27 @@ fn advice(exited: &Exited) -> Option<&'static str> {
     };
     Some(match name {
         "SIGSEGV" => {
-            "look for indexes beyond the arrays and for arguments that the interface describes wrongly, or run the \
-             routine locally under valgrind"
+            "check for indexes outside the arrays and for wrong arguments in the interface file, or run the routine \
+            locally under valgrind"
         }
         "SIGBUS" => {
-            "a file in its memory got shorter, most often its library: put a new one in place with mv or install, \
-             which leave the old one whole, and reload the module"
+            "a memory-mapped file was truncated, usually its library: replace libraries with mv or install, which \
+            keep the old file, and reload the module"
         }
-        "SIGABRT" => {
-            "a check of the routine or of its memory failed: see what it said, or run it locally under valgrind"
-        }
-        "SIGFPE" => "look for an integer division by zero, or for floating-point traps that a compiler option has set",
-        "SIGILL" => "its library was built for another processor than the server's, or its code was overwritten",
-        "SIGKILL" => "see the server's system log: a machine that runs out of memory ends processes so",
-        "SIGPIPE" => "it wrote to a pipe or socket that nobody reads any more",
+        "SIGABRT" => "a check in the routine or of its memory failed: see its output, or run it locally under valgrind",
+        "SIGFPE" => "check for an integer division by zero, or for floating-point traps set by a compiler option",
+        "SIGILL" => "its library was built for another processor, or its code was overwritten",
+        "SIGKILL" => "see the server's system log: a machine that runs out of memory kills processes",
+        "SIGPIPE" => "it wrote to a pipe or socket that was closed at the other end",
         "SIGXCPU" => {
-            "it used up its processor time: make the problem smaller, or raise limits.processor_seconds_max in the \
-             server's farcall.toml"
+            "it reached its limit of processor time: reduce the size of the problem, or raise \
+            limits.processor_seconds_max in the server's farcall.toml"
         }
         "SIGXFSZ" => {
-            "it wrote more to a file than it may: write less, or raise limits.file_bytes_max in the server's farcall.toml"
+            "it wrote more to a file than allowed: write less, or raise limits.file_bytes_max in the server's \
+            farcall.toml"
         }
-        "SIGSYS" => "it made a system call that the server's system forbids",
+        "SIGSYS" => "it made a system call that the server forbids",
         _ => return None,
     })
 }

@@ -69,7 +69,7 @@ pub(super) fn check(parameter: &Parameter) -> Result<()> {
     if !matches!(parameter.element, ElementType::Struct(_) | ElementType::String | ElementType::Filename) {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::InvalidArgument, "accept a call", "a URL in place of what is no array of numbers")
+    Err(Error::new(ErrorKind::InvalidArgument, "accept a call", "a URL in place of what is not an array of numbers")
         .with("parameter", &parameter.name)
         .fix("send the array itself"))
 }

@@ -25,7 +25,7 @@ pub fn check(parameter: &Parameter, argument: &Argument) -> Result<Option<u64>> 
     match argument {
         Argument::Absent | Argument::Null | Argument::Inline(_) => Ok(None),
         Argument::Blocks(Some(bytes @ 1..)) => Ok(Some(*bytes)),
-        _ => Err(misfit(parameter, "a file came as something else").with("kind", argument_word(argument))),
+        _ => Err(misfit(parameter, "a file arrived as something else").with("kind", argument_word(argument))),
     }
 }
 
@@ -95,10 +95,10 @@ pub fn make_room(
 
 /// What a caller is told whose file is too large, in either direction.
 pub fn too_large(parameter: &Parameter, bytes: u64, limit: Bytes) -> Error {
-    let message = "with this file, the call's data are more than the server lets them be";
+    let message = "with this file, the call's data exceed the server's limit";
     Error::new(ErrorKind::LimitExceeded, "pass a file", message)
         .with("parameter", &parameter.name)
         .with("bytes", bytes)
         .with("call_bytes_max", limit)
-        .fix("write or pass less, or raise call_bytes_max in the server's farcall.toml")
+        .fix("write or pass less data, or raise call_bytes_max in the server's farcall.toml")
 }

@@ -86,23 +86,25 @@ impl Server {
         let refused = |message: &str| Err(Error::new(ErrorKind::InvalidArgument, "keep a call", message));
         let shared = |argument: &Argument| matches!(argument, Argument::Shared(..));
         if levels > 0 {
-            return refused("a call that a routine makes ends with the routine, and cannot be kept");
+            return refused("a call from a routine ends with the routine and cannot be kept");
         }
         if open.arguments.iter().chain(open.wanted.iter().flatten()).any(shared) {
-            return refused("its arrays lie in memory that goes with its client");
+            return refused("its arrays are in memory that disappears with its client");
         }
         if !self.has_feature(connection, RESUME) {
-            return refused("its client did not say that it may come back");
+            return refused("its client cannot reconnect");
         }
         if keep.after_end() > limits.longest {
-            return Err(Error::new(ErrorKind::LimitExceeded, "keep a call", "outcomes are not kept for so long")
+            return Err(Error::new(ErrorKind::LimitExceeded, "keep a call", "outcomes are not kept that long")
                 .with("asked for", format!("{:?}", keep.after_end()))
                 .with("results_keep_ms_max", limits.longest.as_millis())
-                .fix("ask for less time, or raise that limit in the server's farcall.toml"));
+                .fix("use a shorter time, or raise the limit in the server's farcall.toml"));
         }
         if keep.durable && !limits.has_folder {
-            return Err(Error::new(ErrorKind::Unavailable, "keep a call", "the server has no folder for results")
-                .fix("set results_dir in the server's farcall.toml (its log says what is wrong with it), or have the call kept in memory (durable off)"));
+            return Err(Error::new(ErrorKind::Unavailable, "keep a call", "the server has no results directory").fix(
+                "set results_dir in the server's farcall.toml (the log says what is wrong with it), or keep the \
+                    call in memory (durable off)",
+            ));
         }
         Ok(Some(keep))
     }

@@ -153,9 +153,9 @@ impl Server {
             self.state.deadlines.remove(&(end, key));
         }
         let too_often = (call.returns > RETURNS_MAX).then(|| {
-            Error::new(ErrorKind::Unavailable, "run a routine", "its executables end before they begin it")
+            Error::new(ErrorKind::Unavailable, "run a routine", "its executables end before they start it")
                 .with("executables", call.returns)
-                .fix("see the server's log for why they end")
+                .fix("see the server's log for the reason")
                 .retryable()
         });
         if let Some(error) = call.unwanted.take().or(too_often) {

@@ -58,7 +58,7 @@ impl Server {
     fn nest_inside(&self, executable: ExecutableId, id: CallId) -> Result<CallKey> {
         let refused = |what: &str| Error::new(ErrorKind::Unavailable, "call from inside a routine", what);
         if self.state.limits.nesting_max == 0 {
-            return Err(refused("this server lets routines call no others")
+            return Err(refused("this server does not let routines call others")
                 .with("nesting_max", 0)
                 .fix("raise nesting_max in the server's farcall.toml"));
         }
@@ -66,7 +66,7 @@ impl Server {
         let keys = line.into_iter().flatten().map(|one| one.key);
         let call = keys.filter_map(|key| Some((key, self.state.calls.get(&key)?))).find(|(_, call)| call.id == id);
         let Some((key, call)) = call.filter(|(_, call)| call.unwanted.is_none()) else {
-            return Err(refused("the call that it runs is over"));
+            return Err(refused("its call has ended"));
         };
         if call.nesting.connections.len() >= CONNECTIONS_MAX {
             return Err(Error::new(
@@ -75,7 +75,7 @@ impl Server {
                 "it has too many connections",
             )
             .with("connections", CONNECTIONS_MAX)
-            .fix("ask for the server once in a call, and free what is no longer used"));
+            .fix("request the server once per call, and free connections that are no longer used"));
         }
         Ok(key)
     }
@@ -124,9 +124,9 @@ impl Server {
         let nesting = self.nesting_in(caller.unwrap_or(key));
         let levels = call.nesting.levels + 1;
         if levels > self.state.limits.nesting_max {
-            return Err(Error::new(ErrorKind::LimitExceeded, "accept a call", "calls stand too deep in one another")
+            return Err(Error::new(ErrorKind::LimitExceeded, "accept a call", "calls are nested too deeply")
                 .with("nesting_max", self.state.limits.nesting_max)
-                .fix("let the routine not call itself without end, or raise nesting_max in farcall.toml"));
+                .fix("check that the routine does not call itself forever, or raise nesting_max in farcall.toml"));
         }
         let until = call.deadline.into_iter().chain(call.allowed.map(|(end, _)| end)).min();
         Ok(Around { nesting: Nesting { levels, ..nesting }, until })
@@ -201,22 +201,21 @@ impl Server {
         {
             return;
         }
-        let error =
-            Error::new(ErrorKind::LimitExceeded, "run a routine", "every executable waits for a call of its own")
-                .with("executables_max", self.state.limits.executables_max)
-                .fix("try again later, or raise executables_max or nesting_max in farcall.toml")
-                .retryable();
+        let error = Error::new(
+            ErrorKind::LimitExceeded,
+            "run a routine",
+            "every executable is waiting for a call that it made",
+        )
+        .with("executables_max", self.state.limits.executables_max)
+        .fix("try again later, or raise executables_max or nesting_max in farcall.toml")
+        .retryable();
         self.finish(surroundings, key, Err(error));
     }
 }
 
 fn over() -> Error {
-    Error::new(
-        ErrorKind::Cancelled,
-        "call from inside a routine",
-        "the call that it ran when it asked for its server is over",
-    )
-    .fix("ask for the running server anew in every call")
+    Error::new(ErrorKind::Cancelled, "call from inside a routine", "the call that requested its server has ended")
+        .fix("request the running server again in every call")
 }
 
 impl State {

@@ -104,7 +104,7 @@ impl Server {
     pub fn make_room(&mut self) -> Option<ConnectionId> {
         let newcomer = self.state.newcomers.evict().map(ConnectionId);
         let connection = newcomer.or_else(|| self.one_of_the_most())?;
-        let message = "the server has no open files left, and others connected";
+        let message = "the server has no file descriptors left, and others connected";
         let error = Error::new(ErrorKind::LimitExceeded, "keep a connection", message)
             .fix("close connections, or start the server with a higher limit on open files (ulimit -n)")
             .retryable();
@@ -135,9 +135,9 @@ impl Server {
                 continue;
             }
             let error =
-                Error::new(ErrorKind::LimitExceeded, "greet the peer", "others connected, and it said no Hello")
+                Error::new(ErrorKind::LimitExceeded, "connect", "others connected, and it had not sent its Hello")
                     .with("greetings_max", most)
-                    .fix("raise greetings_max in farcall.toml if many clients connect at once")
+                    .fix("raise greetings_max in farcall.toml if many clients connect at the same time")
                     .retryable();
             self.broken(connection, &error);
         }

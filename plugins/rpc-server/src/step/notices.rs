@@ -197,5 +197,5 @@ fn waited_for(jobs: &[JobStatus], launcher: &str) -> Option<String> {
 }
 
 fn left_out(lost: u64) -> Vec<u8> {
-    format!("\n[farcall: {lost} bytes are left out here: they came faster than they were read]\n").into_bytes()
+    format!("\n[farcall: {lost} bytes are left out here: they arrived faster than they were read]\n").into_bytes()
 }

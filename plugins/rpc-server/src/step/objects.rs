@@ -113,19 +113,19 @@ impl Server {
         let limits = &self.state.limits;
         let refused = |kind, message: &str| Error::new(kind, "hold an object", message.to_owned());
         if limits.objects_max == 0 {
-            let error = refused(ErrorKind::Unavailable, "this server holds none").with("objects_max", 0);
+            let error = refused(ErrorKind::Unavailable, "this server does not hold objects").with("objects_max", 0);
             return Err(error.fix("raise objects_max in the server's farcall.toml"));
         }
         let steps = asked.count.checked_sub(1);
         if steps.and_then(|steps| asked.first.after(steps)).is_none() {
-            return Err(refused(ErrorKind::InvalidArgument, "there are no ids for so many").with("count", asked.count));
+            return Err(refused(ErrorKind::InvalidArgument, "there are not enough ids").with("count", asked.count));
         }
         let (most, mine) = (limits.objects_max, limits.objects_of_one_max);
         let room = [("objects_max", self.state.objects.all.len(), most), ("objects_of_one_max", 0, mine)];
         for (key, there, limit) in room {
             let there = if key == "objects_max" { there } else { self.state.objects.of(principal).count() };
             if there.saturating_add(asked.count as usize) > limit {
-                return Err(refused(ErrorKind::LimitExceeded, "there would be too many")
+                return Err(refused(ErrorKind::LimitExceeded, "there are too many objects")
                     .with(key, limit)
                     .with("objects", there)
                     .fix(format!("release some, or raise {key} in the server's farcall.toml"))
@@ -133,14 +133,14 @@ impl Server {
             }
         }
         if Duration::from_micros(asked.lease_us) > limits.object_lease_max {
-            return Err(refused(ErrorKind::LimitExceeded, "its lease would be too long")
+            return Err(refused(ErrorKind::LimitExceeded, "its lease is too long")
                 .with("object_lease_ms_max", limits.object_lease_max.as_millis())
-                .fix("ask for a shorter lease, or raise that limit in the server's farcall.toml"));
+                .fix("request a shorter lease, or raise the limit in the server's farcall.toml"));
         }
         let mut ids = self.state.objects.of(principal).map(|(_, object)| object.id);
         match ids.find(|id| is_among(*id, asked.first, asked.count)) {
             None => Ok(()),
-            Some(id) => Err(refused(ErrorKind::InvalidArgument, "there is one of this id").with("object", id)),
+            Some(id) => Err(refused(ErrorKind::InvalidArgument, "this id is already in use").with("object", id)),
         }
     }
 
@@ -207,8 +207,8 @@ impl Server {
             match due {
                 Due::Start(hold) => self.give_hold_up(surroundings, hold),
                 Due::Lease(executable) => {
-                    let error = Error::new(ErrorKind::Cancelled, "call an object", "its lease is over")
-                        .fix("ask for a longer lease when you hold it, or call it from time to time");
+                    let error = Error::new(ErrorKind::Cancelled, "call an object", "its lease has expired")
+                        .fix("request a longer lease, or call the object from time to time");
                     self.end_object(surroundings, executable, &error, None);
                 }
                 Due::End(executable) => self.end_by_force(executable),
@@ -227,8 +227,9 @@ fn is_among(id: ObjectId, first: ObjectId, count: u32) -> bool {
 
 /// An id of nobody's reads like that of somebody else.
 pub(super) fn unknown(id: ObjectId) -> Error {
-    Error::new(ErrorKind::NotFound, "find an object", "you have no object of this id").with("object", id).fix(
-        "hold a new one: yours was released or deleted, its lease was over, the server was started anew, or it is somebody else's",
+    Error::new(ErrorKind::NotFound, "find an object", "you have no object with this id").with("object", id).fix(
+        "create a new one: this one was released or deleted, its lease expired, the server restarted, or it belongs \
+        to another user",
     )
 }
 

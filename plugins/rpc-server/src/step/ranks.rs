@@ -30,10 +30,10 @@ pub(super) fn of(routine: &Known, open: &Open) -> Result<u32> {
     Err(Error::new(
         ErrorKind::InvalidArgument,
         "accept a call",
-        "its interface wants a number of processes that is none",
+        "its interface needs a number of processes, and none is set",
     )
     .with("Processors", ranks)
-    .fix("ask for a number, or correct the interface file"))
+    .fix("set a number, or correct the interface file"))
 }
 
 fn inline(argument: &Argument) -> Option<&[u8]> {

@@ -118,7 +118,7 @@ impl Server {
         // Whoever comes back for a call on an object is there for the object, too.
         on.into_iter().for_each(|executable| self.own_object(executable, connection));
         if let Some((connection, channel)) = before {
-            let message = "it was taken up again on another connection";
+            let message = "it continues on another connection";
             let error = Error::new(ErrorKind::ConnectionLost, "wait for a call", message).with("call", id);
             self.refuse(connection, channel, &error);
             if let Some(PeerKind::Client { calls, .. }) = self.kind_mut(connection) {
@@ -213,7 +213,7 @@ impl Server {
             if let Some(call) = self.state.calls.get_mut(&key) {
                 call.keep = None;
             }
-            let error = Error::new(ErrorKind::Cancelled, "run a routine", "the call was to be kept no longer");
+            let error = Error::new(ErrorKind::Cancelled, "run a routine", "the call was kept as long as requested");
             self.abort(surroundings, key, error);
         }
         if !is_told {
@@ -304,7 +304,7 @@ fn described(call: &Call, describe: bool) -> Resume {
 }
 
 pub(super) fn not_kept(operation: &'static str, id: CallId) -> Error {
-    Error::new(ErrorKind::NotFound, operation, "no such call is kept here")
+    Error::new(ErrorKind::NotFound, operation, "the server has no such call")
         .with("call", id)
-        .fix("it was never accepted, has been forgotten, or is another user's: `farcall kept` lists yours")
+        .fix("it was never accepted, was deleted, or belongs to another user: `farcall kept` lists yours")
 }

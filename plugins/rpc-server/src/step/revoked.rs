@@ -30,8 +30,9 @@ impl Server {
         let ids: Vec<(CallId, String)> = self.state.kept.certified().filter_map(of_it).collect();
         for (id, principal) in ids {
             let message = format!("the certificate with which \"{principal}\" made the call was revoked");
-            let error = Error::new(ErrorKind::PermissionDenied, "run a routine", message)
-                .fix(format!("if by mistake, make another (farcall ca user {principal}), and make the call again"));
+            let error = Error::new(ErrorKind::PermissionDenied, "run a routine", message).fix(format!(
+                "if this was a mistake, create a new one (farcall ca user {principal}), and repeat the call"
+            ));
             self.end_kept(surroundings, id, error);
         }
         self.let_in_line(surroundings);

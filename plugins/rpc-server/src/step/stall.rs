@@ -37,7 +37,7 @@ impl Server {
         // Outcomes are with these clients already: only their connections can end.
         let stalled = going.into_iter().filter(|(due, _)| *due <= now).map(|(_, connection)| connection);
         for connection in stalled.collect::<BTreeSet<_>>() {
-            let error = self.stalled("send the results", "the client stopped taking them");
+            let error = self.stalled("send the results", "the client stopped reading them");
             self.broken(connection, &error);
         }
     }
@@ -45,7 +45,7 @@ impl Server {
     fn stalled(&self, operation: &'static str, message: &'static str) -> Error {
         Error::new(ErrorKind::TimedOut, operation, message)
             .with("stall_ms", self.state.limits.stall_max.as_millis())
-            .fix("call again; raise stall_ms in farcall.toml for clients that pause so long")
+            .fix("call again; raise stall_ms in farcall.toml for clients that pause that long")
     }
 }
 

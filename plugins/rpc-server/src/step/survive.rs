@@ -454,13 +454,13 @@ impl Server {
     pub(super) fn unreadable(&self, operation: &'static str, id: CallId) -> Error {
         match self.state.kept.unreadable.get(&id) {
             Some(ErrorKind::Version) => {
-                Error::new(ErrorKind::Version, operation, "another release of Farcall wrote what is kept of the call")
+                Error::new(ErrorKind::Version, operation, "another release of Farcall wrote the files of the call")
                     .with("call", id)
-                    .fix("have the server's admin start that release again: it finds the file as it left it")
+                    .fix("ask the server's administrator to start that release again: the file is unchanged")
             }
-            Some(kind) => Error::new(*kind, operation, "what was kept of the call cannot be read any more")
+            Some(kind) => Error::new(*kind, operation, "the files of the call can no longer be read")
                 .with("call", id)
-                .fix("see the server's log for the file, and make the call again if it may run twice"),
+                .fix("see the server's log for the file, and repeat the call if it may run twice"),
             None => not_kept(operation, id),
         }
     }
@@ -477,13 +477,13 @@ impl Server {
     /// The outcome of a call that returned more than may be kept.
     pub(super) fn too_large(&self, finished: &Finished, keep: Keep, error: &Error, now: Instant) -> Finished {
         let bytes = if keep.durable { finished.file_bytes() } else { finished.bytes() };
-        let message = format!("it returned, and its results were not kept: {}", error.message());
+        let message = format!("it returned, but its results were not kept: {}", error.message());
         let error = error.context().iter().fold(
             Error::new(ErrorKind::LimitExceeded, "keep a result", message).with("bytes", bytes),
             |error, (key, value)| error.with(key.clone(), value),
         );
-        let fix = "forget outcomes that you have (`farcall kept`), or raise that limit in the server's farcall.toml; then \
-                   submit it again if it may run twice";
+        let fix = "delete outcomes that you have fetched (`farcall kept`), or raise the limit in the server's \
+            farcall.toml; then submit it again if it may run twice";
         let of_call = || finished.call.as_ref().map(|call| Box::new(written(call, keep)));
         let written = finished.written.clone().or_else(of_call);
         let result = CallResult { times: finished.result.times, ..failed_result(&error.fix(fix)) };
@@ -503,11 +503,11 @@ fn failed_result(error: &Error) -> CallResult {
 const AGAIN: &str = "submit it again: it has not run";
 
 fn withdrawn(routine: &str) -> Error {
-    let message = format!("\"{routine}\" is not published any more: the call waited when its server ended");
+    let message = format!("\"{routine}\" is no longer published: the call was waiting when its server stopped");
     Error::new(ErrorKind::NotFound, "run a routine", message).fix(format!("publish it, and {AGAIN}"))
 }
 
 fn changed(routine: &str) -> Error {
-    let message = format!("the interface of \"{routine}\" changed while the call waited for a server");
+    let message = format!("the interface of \"{routine}\" changed while the call was waiting for a server");
     Error::new(ErrorKind::InterfaceChanged, "run a routine", message).fix(AGAIN)
 }

@@ -164,7 +164,7 @@ fn full_bytes(layout: &ParameterLayout) -> u64 {
 }
 
 fn gone() -> Error {
-    Error::internal("pass a call on", "the call or its executable is gone")
+    Error::internal("pass a call on", "the call or its executable has ended")
 }
 
 fn is_mapped(call: &Call, slot: usize) -> bool {
@@ -186,13 +186,13 @@ pub(super) fn check_announced(call: &Call, results: &[Argument]) -> Result<()> {
             let parameter = call.routine.routine.interface.parameters.get(slot);
             return Err(Error::new(
                 ErrorKind::Protocol,
-                "take a result",
-                "the executable sends what was not asked for",
+                "receive a result",
+                "the executable sent data that were not requested",
             )
             .with("parameter", parameter.map_or("", |parameter| parameter.name.as_str()))
             .with("bytes", bytes)
             .with("expected", expected)
-            .fix("the routine may have destroyed its process's memory"));
+            .fix("the routine may have damaged the memory of its process"));
         }
     }
     Ok(())
@@ -214,7 +214,7 @@ fn comes_in_blocks(call: &Call, slot: usize) -> bool {
 pub(super) fn answer(call: &Call, results: Vec<Argument>, times: CallTimes) -> Result<CallResult> {
     let parameters = &call.routine.routine.interface.parameters;
     if results.len() != parameters.len() {
-        return Err(Error::internal("pass a result on", "the executable answered with another number of results"));
+        return Err(Error::internal("pass a result on", "the executable sent the wrong number of results"));
     }
     let results: Result<Vec<Argument>> =
         results.into_iter().enumerate().map(|(slot, result)| in_clients_terms(call, slot, result)).collect();
@@ -245,7 +245,7 @@ fn in_clients_terms(call: &Call, slot: usize, result: Argument) -> Result<Argume
                 bytes => Argument::Blocks(Some(bytes)),
             })
         }
-        _ => Err(Error::internal("pass a result on", "the executable sent an array that was not asked for")
+        _ => Err(Error::internal("pass a result on", "the executable sent an array that was not requested")
             .with("parameter", &parameter.name)),
     }
 }

@@ -59,10 +59,10 @@ impl Server {
         Err(Error::new(
             ErrorKind::LimitExceeded,
             operation,
-            "this user's calls and questions under way take too much memory",
+            "this user's running calls and requests use too much memory",
         )
         .with("bytes", Bytes(self.state.under_way.bound(number)))
-        .fix("wait for some of them to be over; a server on a machine or in a cgroup with more memory takes more")
+        .fix("wait until some of them have finished; a server with more memory accepts more")
         .retryable())
     }
 }

@@ -95,7 +95,7 @@ impl Folder {
 }
 
 const ELSEWHERE: &str =
-    "say another folder that the jobs' hosts see: FARCALL_JOBS, or folder of spawner-jobs in farcall.toml";
+    "set a directory that the jobs' hosts can see: FARCALL_JOBS, or folder of spawner-jobs in farcall.toml";
 
 /// Removes the folders of jobs, and of gates, whose servers are dead.
 fn sweep(base: &Path) {

@@ -113,7 +113,7 @@ impl PilotLine {
     pub(super) fn tell(&mut self, message: &ToPilot) -> Result<(), String> {
         let bytes = encode_pilot(message).map_err(|error| error.to_string())?;
         if self.outbox.len() + bytes.len() > OUTBOX_BYTES_MAX {
-            return Err("it takes no more of what it is told".to_owned());
+            return Err("it stopped reading its input".to_owned());
         }
         self.outbox.extend(bytes);
         self.send().map_err(|error| error.to_string())

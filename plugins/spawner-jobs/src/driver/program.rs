@@ -157,7 +157,7 @@ impl Program {
         if !bounded || crowded {
             self.stdin = None;
             self.kill();
-            let how = if crowded { "it does not read what it is told" } else { "it wrote a line without end" };
+            let how = if crowded { "it does not read its input" } else { "it wrote a line that is too long" };
             said.push(Said::Ended(how.to_owned()));
         } else if self.stdout.pipe.is_none() {
             said.push(Said::Ended(self.end_words()));

@@ -19,7 +19,7 @@ impl Turn<'_> {
                 let limit = self.state.settings.jobs_max;
                 let error =
                     Error::new(ErrorKind::LimitExceeded, "start an executable", format!("there are {limit} jobs"))
-                        .fix("wait until one is over, or raise jobs_max of spawner-jobs in farcall.toml")
+                        .fix("wait until one has ended, or raise jobs_max of spawner-jobs in farcall.toml")
                         .retryable();
                 return self.fail_excess(kind, missing, &error);
             }
@@ -129,7 +129,7 @@ impl Turn<'_> {
             self.tell_why(number);
         } else if !served && !unwanted {
             let said = if job.text.is_empty() { String::new() } else { format!(": {}", job.text) };
-            let message = format!("its job ended before its program could say a word{said}");
+            let message = format!("its job ended before its program connected{said}");
             let error = Error::new(ErrorKind::Unavailable, "start an executable", message)
                 .with("launcher", &kind.launcher)
                 .with("job", job.id.as_deref().unwrap_or("?"));
@@ -151,7 +151,7 @@ impl Turn<'_> {
             self.end_pilot(pilot);
         }
         if let Some(kind) = kind {
-            let error = Error::new(ErrorKind::Cancelled, "start an executable", "an administrator ended its job");
+            let error = Error::new(ErrorKind::Cancelled, "start an executable", "an administrator cancelled its job");
             self.fail_excess(&kind, u32::MAX, &error);
         }
     }
@@ -195,10 +195,10 @@ impl Turn<'_> {
         for number in late {
             let launcher = self.state.jobs.get(&number).map_or(String::new(), |job| job.kind.launcher.clone());
             let seconds = self.state.settings.submit_ms / 1000;
-            let message = format!("its launcher did not say within {seconds} s what became of the job");
+            let message = format!("its launcher did not report the state of the job within {seconds} s");
             let error = Error::new(ErrorKind::TimedOut, "start an executable", message)
                 .with("launcher", launcher)
-                .fix("look whether the batch system answers, or raise submit_ms of spawner-jobs in farcall.toml");
+                .fix("check that the batch system answers, or raise submit_ms of spawner-jobs in farcall.toml");
             self.job_failed(number, &error);
         }
     }

@@ -44,7 +44,7 @@ impl Turn<'_> {
     pub(super) fn answered(&mut self, launcher: &str, line: &str) {
         let Some(entry) = self.state.launchers.get_mut(launcher) else { return };
         let Some((asked, _)) = entry.asked.front().cloned() else {
-            return self.broke(launcher, &format!("it answered what nobody asked: {}", shown(line)));
+            return self.broke(launcher, &format!("it sent an answer without a request: {}", shown(line)));
         };
         if let Asked::Features { begun } = asked {
             return self.featured(launcher, line, begun);
@@ -54,7 +54,7 @@ impl Turn<'_> {
         match (word, asked) {
             ("S", _) | ("F", Asked::Destroy | Asked::Status | Asked::Exit) => {}
             ("F", Asked::Create(job)) => self.refused(job, launcher, rest),
-            _ => self.broke(launcher, &format!("it answered with something that is neither S nor F: {}", shown(line))),
+            _ => self.broke(launcher, &format!("its answer begins with neither S nor F: {}", shown(line))),
         }
     }
 
@@ -69,10 +69,10 @@ impl Turn<'_> {
             }
             None if line == "REPLY_END" && begun => drop(entry.asked.pop_front()),
             Some(("protocol_version", version)) if begun && !version.starts_with("2.") => {
-                self.broke(launcher, &format!("it speaks version {} of the protocol, and not 2", shown(version)));
+                self.broke(launcher, &format!("it uses version {} of the protocol, not 2", shown(version)));
             }
             _ if begun => {}
-            _ => self.broke(launcher, &format!("it does not say what it is, but: {}", shown(line))),
+            _ => self.broke(launcher, &format!("it did not identify itself, but sent: {}", shown(line))),
         }
     }
 
@@ -87,7 +87,7 @@ impl Turn<'_> {
         match (words.next(), words.next(), words.next(), words.next()) {
             (Some("CREATE_NOTIFY"), Some(request), Some("S"), Some(id)) => self.created(launcher, request, id.trim()),
             (Some("CREATE_NOTIFY"), Some(request), Some("F"), reason) => {
-                let reason = reason.unwrap_or("it does not say why").to_owned();
+                let reason = reason.unwrap_or("it gave no reason").to_owned();
                 if let Some(job) = self.submitted(launcher, request) {
                     self.refused(job, launcher, &reason);
                 }
@@ -117,7 +117,7 @@ impl Turn<'_> {
             entry.works = true;
         }
         let Some(number) = self.submitted(launcher, request) else {
-            // It was given up: nobody waits for it any more.
+            // It was given up: it is no longer needed.
             return self.ask(launcher, Asked::Destroy, format!("JOB_DESTROY {id}"));
         };
         let Some(job) = self.state.jobs.get_mut(&number) else { return };
@@ -156,7 +156,7 @@ impl Turn<'_> {
             let error =
                 Error::new(ErrorKind::Unavailable, "start a job", format!("the launcher failed: {}", shown(how)))
                     .with("launcher", launcher)
-                    .fix("see what it says when it is run by hand: spec/launcher.md tells what it is asked");
+                    .fix("run it by hand to see what it prints: spec/launcher.md describes the requests");
             if entry.works && self.state.closing.is_none() {
                 return self.begin_anew(launcher, &error);
             }

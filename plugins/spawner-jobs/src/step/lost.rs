@@ -42,8 +42,8 @@ impl Turn<'_> {
         }
         let id = job.id.as_deref().unwrap_or("?");
         let why = match job.standing {
-            Standing::Over if !job.text.is_empty() => format!("its job {id} is over: {}; ", job.text),
-            Standing::Pending if !job.text.is_empty() => format!("its job {id} waits again: {}; ", job.text),
+            Standing::Over if !job.text.is_empty() => format!("its job {id} has ended: {}; ", job.text),
+            Standing::Pending if !job.text.is_empty() => format!("its job {id} is waiting again: {}; ", job.text),
             _ => String::new(),
         };
         let kind = job.kind.clone();

@@ -25,7 +25,7 @@ impl Turn<'_> {
         let slots = hello.slots.clamp(1, SLOTS_MAX);
         if let Some(job) = self.state.jobs.get_mut(&job) {
             job.came = job.came.saturating_add(slots);
-            // One that began anew after a fault brings what was lost, or more.
+            // One that started over after a fault brings what was lost, or more.
             job.wanted = job.wanted.max(job.came);
             job.served = true;
             job.absent_told = None;
@@ -100,7 +100,7 @@ impl Turn<'_> {
         match entry.place {
             Place::Running(_) => self.act(Action::ReportExited(Box::new(exited))),
             _ => {
-                let message = format!("its executable {} before there was a connection to it", exited.how);
+                let message = format!("its executable {} before it was connected", exited.how);
                 let error = Error::new(ErrorKind::Unavailable, "start an executable", message);
                 let said = exited.stderr.text();
                 let error = if said.trim().is_empty() { error } else { error.with("stderr", said.trim_end()) };
@@ -134,7 +134,7 @@ impl Turn<'_> {
     pub(super) fn pilot_lost(&mut self, number: Number, why: &str) {
         let Some(pilot) = self.state.pilots.remove(&number) else { return };
         self.state.changed = true;
-        let lost = format!("the program of the job on {} is gone: {why}", pilot.host);
+        let lost = format!("the program of the job on {} has ended: {why}", pilot.host);
         let mut ran = Vec::new();
         for executable in pilot.running {
             match self.state.executables.get(&executable).map(|entry| entry.place) {
@@ -149,7 +149,7 @@ impl Turn<'_> {
         job.came = job.came.saturating_sub(pilot.slots);
         job.broken |= !pilot.leaving;
         let kind = job.kind.clone();
-        // Its slots are lost, unless its batch system begins it anew.
+        // Its slots are lost, unless its batch system begins it again.
         if pilot.leaving && job.standing != Standing::Pending {
             job.wanted = job.wanted.saturating_sub(pilot.slots);
         } else {
@@ -192,7 +192,7 @@ impl Turn<'_> {
         for (pilot, job) in silent {
             let seconds = self.state.settings.silence_ms / 1000;
             self.act(Action::DropPilot { pilot });
-            self.pilot_lost(pilot, &format!("it answered nothing for {seconds} s"));
+            self.pilot_lost(pilot, &format!("it did not answer for {seconds} s"));
             // What hangs does not end by itself.
             if !self.state.has_pilots(job) {
                 self.end_job(job);

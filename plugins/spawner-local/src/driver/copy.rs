@@ -32,7 +32,7 @@ pub(super) fn open_published(program: &Path, found: &[String]) -> io::Result<Fil
 }
 
 fn is_another() -> io::Error {
-    let message = "it is not the program any more that was published: publish it again";
+    let message = "the program changed after it was published: publish it again";
     io::Error::new(io::ErrorKind::InvalidInput, message)
 }
 

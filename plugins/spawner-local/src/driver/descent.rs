@@ -30,7 +30,7 @@ struct Status {
 /// The process that a descriptor names, if it is a child of `parent` that leads a group of its own.
 ///
 /// # Errors
-/// When the system cannot be asked, for want of descriptors above all: that says nothing of the process.
+/// When the system cannot be asked, for lack of descriptors above all: that says nothing of the process.
 pub(super) fn leader_of(pidfd: impl AsFd, parent: Pid) -> io::Result<Option<Pid>> {
     let known = match ask_kernel(&pidfd) {
         Some(known) => Some(known),
@@ -243,9 +243,9 @@ mod tests {
         let (mut child, pidfd) = start("sleep 60", true);
         assert_eq!(leader_of(&pidfd, own).unwrap(), Some(Pid::from_child(&child)));
         assert_eq!(leader_of(&pidfd, Pid::from_child(&child)).unwrap(), None, "it is another's child");
-        assert_eq!(leader_of(std::fs::File::open("/dev/null").unwrap(), own).unwrap(), None, "no process at all");
+        assert_eq!(leader_of(std::fs::File::open("/dev/null").unwrap(), own).unwrap(), None, "not a process");
         let (mut follower, of_follower) = start("sleep 60", false);
-        assert_eq!(leader_of(&of_follower, own).unwrap(), None, "it leads no group");
+        assert_eq!(leader_of(&of_follower, own).unwrap(), None, "it does not lead a process group");
         // Whichever way is taken on this kernel, both say the same.
         let files = ask_files(&pidfd).unwrap().unwrap();
         if let Some(known) = ask_kernel(&pidfd) {

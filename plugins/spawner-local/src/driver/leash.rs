@@ -44,7 +44,7 @@ struct End {
 pub(super) struct Leash(Option<End>);
 
 impl Leash {
-    /// Ties a group. `None` where the system cannot, for want of descriptors above all: then its first process alone has its death
+    /// Ties a group. `None` where the system cannot, for lack of descriptors above all: then its first process alone has its death
     /// signal.
     pub(super) fn of(group: Pid) -> Option<Leash> {
         let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,7 +82,7 @@ fn ends() -> io::Result<Vec<End>> {
         let _ = PIPE.set(io::pipe()?);
     }
     let Some((reader, _)) = PIPE.get() else { return Ok(Vec::new()) };
-    // Opened anew: whom a descriptor signals is its own, and shared by its copies.
+    // Opened again: whom a descriptor signals is its own, and shared by its copies.
     let path = format!("/proc/self/fd/{}", reader.as_raw_fd());
     let opened: Vec<OwnedFd> = (0..ENDS)
         .map(|_| {

@@ -354,8 +354,9 @@ fn installed(launcher: &str) -> Result<String> {
     let found = found.and_then(|file| file.canonicalize().ok()).ok_or_else(|| {
         Error::new(ErrorKind::Unavailable, "start an executable", format!("there is no \"{launcher}\" on this machine"))
             .fix(
-                "routines with Backend \"MPI\" are started by an MPI: install one (Debian: `apt install openmpi-bin`; on a \
-                 cluster: `module load` it before the server starts), or name its launcher in mpi_command of farcall.toml",
+                "an MPI must start routines with Backend \"MPI\": install one (Debian: `apt install openmpi-bin`; on \
+                a cluster: `module load` it before the server starts), or set mpi_command in farcall.toml to its \
+                launcher",
             )
     })?;
     let folder = found.parent().and_then(Path::parent).filter(|folder| folder.parent().is_some());

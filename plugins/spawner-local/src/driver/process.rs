@@ -170,7 +170,11 @@ impl Process {
         let pidfd = pidfd.ok_or_else(|| Error::system("start an executable", rustix::io::Errno::MFILE.into()))?;
         let leader = descent::leader_of(&pidfd, parent).map_err(|error| Error::system("start an executable", error))?;
         let group = leader.ok_or_else(|| {
-            Error::new(ErrorKind::Protocol, "start an executable", "what its zygote sent is no child of the zygote's")
+            Error::new(
+                ErrorKind::Protocol,
+                "start an executable",
+                "the process that its zygote sent is not a child of the zygote",
+            )
         })?;
         let missing = wanted.command.rules.missing;
         let memory = wanted.room.memory(&wanted.command.limits, 1, missing)?;
@@ -433,7 +437,7 @@ fn loopback_pair() -> std::io::Result<(OwnedFd, OwnedFd)> {
             return Ok((ours.into(), theirs.into()));
         }
     }
-    Err(std::io::Error::other("strangers crowd the port"))
+    Err(std::io::Error::other("too many strangers connect to the port"))
 }
 
 /// The name of `program` in a list of processes. That of ourselves says nothing there, so our own name stands for it.
@@ -448,7 +452,7 @@ fn cannot_start(program: &str, source: std::io::Error) -> Error {
         std::io::ErrorKind::PermissionDenied => {
             (ErrorKind::Unavailable, "the program must be executable for the server")
         }
-        _ => (ErrorKind::System, "see the server's limits of processes, descriptors and memory"),
+        _ => (ErrorKind::System, "check the server's limits of processes, file descriptors and memory"),
     };
     Error::new(kind, "start an executable", source.to_string()).with("program", program).fix(fix).source(source)
 }

@@ -129,8 +129,8 @@ impl Room {
         if cgroup.is_some() || missing == Missing::Allowed {
             return Ok(cgroup);
         }
-        let message = "this system cannot hold the module's memory_bytes_max: memory that a process shares (MAP_SHARED, memfd, \
-                       /dev/shm) is counted by a memory cgroup alone, and none can be written";
+        let message = "this system cannot enforce the module's memory_bytes_max: only a memory cgroup counts memory \
+            that a process shares (MAP_SHARED, memfd, /dev/shm), and the server cannot write one";
         Err(Error::new(ErrorKind::Unavailable, "start a module", message)
             .fix("give the server a memory cgroup (Delegate=yes in its unit), or set required = false in farcall.toml"))
     }
@@ -146,9 +146,10 @@ impl Room {
         if rules.missing == Missing::Allowed {
             return Ok(());
         }
-        let message = "this system cannot count the module's processes: no cgroup can be written, and it runs as root";
+        let message = "this system cannot count the module's processes: the server cannot write a cgroup, and it runs \
+            as root";
         Err(Error::new(ErrorKind::Unavailable, "start a module", message)
-            .fix("name a user for it in farcall.toml, or set required = false"))
+            .fix("set a user for it in farcall.toml, or set required = false"))
     }
 
     /// The user that its processes are, where that is not the server's.

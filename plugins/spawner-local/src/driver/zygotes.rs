@@ -1,7 +1,7 @@
 //! The zygotes: which there are, what each was asked for, and what came of it.
 //!
 //! A zygote serves one module in one environment. It is started with the module's first executable, while it is small,
-//! and ends when it had nothing to do for a while, or when the module was published anew. Whatever goes wrong with one,
+//! and ends when it had nothing to do for a while, or when the module was published again. Whatever goes wrong with one,
 //! executables are started without it.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -80,7 +80,7 @@ struct Zygote {
     living: usize,
     /// Since when nothing of it lives.
     idle_since: Instant,
-    /// Its module was published anew while it was busy.
+    /// Its module was published again while it was busy.
     outdated: bool,
     /// Ends its group with this server.
     _leash: Option<Leash>,
@@ -194,7 +194,7 @@ impl Zygotes {
                 Ok(Received::Packet(Packet::NotStarted { errno }, _)) => {
                     let Some((wanted, _)) = zygote.asked.pop_front() else { return self.lose(id) };
                     let error = Error::system("start an executable", std::io::Error::from_raw_os_error(errno))
-                        .fix("see the server's limits of processes, descriptors and memory");
+                        .fix("check the server's limits of processes, file descriptors and memory");
                     self.news.push_back(News::Failed(wanted.executable, error));
                 }
                 Ok(Received::Packet(Packet::Ended { pid, status }, _)) => {

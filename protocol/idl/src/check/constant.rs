@@ -45,11 +45,11 @@ pub(super) fn check_dimension(compiled: &Dimension, tree: &tree::Extent, problem
     // An end of zero means the whole dimension.
     let last = last.filter(|end| *end != 0);
     if last.is_some_and(|end| end < 0) || last.zip(all).is_some_and(|(end, size)| end > size) {
-        problems.add(span(end), "the end of this range lies outside the array");
+        problems.add(span(end), "the end of this range is outside the array");
     }
     let limit = last.or(all);
     if first.is_some_and(|start| start < 0) || first.zip(limit).is_some_and(|(start, end)| start > end) {
-        problems.add(span(start), "this range begins outside of what it may hold");
+        problems.add(span(start), "this range begins outside the array");
     }
     if known(compiled.stride.as_ref()).is_some_and(|stride| stride < 0) {
         problems.add(span(stride), "the distance between elements cannot be negative");

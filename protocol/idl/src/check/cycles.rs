@@ -32,7 +32,11 @@ fn report(cycle: &[usize], parameters: &[Parameter], trees: &[tree::Parameter], 
     }
     names.push(names[0].clone());
     let message = format!("'{}' depends on itself: {}", names[0], names.join(" → "));
-    problems.add_with_help(trees[cycle[0]].name.span, message, "give one of them a size or value that needs no other");
+    problems.add_with_help(
+        trees[cycle[0]].name.span,
+        message,
+        "give one of them a size or value that does not depend on the others",
+    );
 }
 
 /// All parameters that a parameter's expressions refer to.
@@ -97,7 +101,7 @@ fn chains(parameters: &[Parameter], trees: &[tree::Parameter], needs: &[Vec<usiz
     for index in 0..parameters.len() {
         if length(index, parameters, needs, &mut lengths) == DEFAULT_CHAIN_MAX + 1 {
             let message = format!(
-                "the value of '{}' is worked out from others in more than {DEFAULT_CHAIN_MAX} steps",
+                "the value of '{}' depends on other parameters in more than {DEFAULT_CHAIN_MAX} steps",
                 shown(&parameters[index].name)
             );
             problems.add(trees[index].name.span, message);

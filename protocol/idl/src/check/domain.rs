@@ -38,11 +38,11 @@ impl List<'_, '_> {
     ) -> Option<()> {
         let name = shown(&tree.name.text);
         if self.outer.is_some() {
-            self.problems.add(span, format!("'{name}' is passed by the routine: a callback checks no values"));
+            self.problems.add(span, format!("'{name}' is passed by the routine: a callback does not check values"));
             return None;
         }
         if signature.mode != Mode::In || !is_value(signature, element) {
-            let help = "'among' and 'where' belong to IN characters and real or whole numbers without dimensions";
+            let help = "'among' and 'where' are for IN characters, integers and real numbers without dimensions";
             self.problems.add_with_help(span, format!("the values of '{name}' cannot be limited"), help);
             return None;
         }
@@ -54,7 +54,7 @@ impl List<'_, '_> {
         if element != ElementType::Char {
             let name = shown(&tree.name.text);
             let help = format!("write a condition, as in 'where {name} >= 0'");
-            self.problems.add_with_help(characters.span, format!("'{name}' is no character"), help);
+            self.problems.add_with_help(characters.span, format!("'{name}' is not a character"), help);
             return None;
         }
         let set = characters.text.to_ascii_uppercase();
@@ -71,7 +71,7 @@ impl List<'_, '_> {
             && let tree::ExpressionKind::Integer(code) = value.kind
             && !u8::try_from(code).is_ok_and(|code| set.as_bytes().contains(&code.to_ascii_uppercase()))
         {
-            self.problems.add(value.span, format!("the default is none of \"{}\"", shown(&set)));
+            self.problems.add(value.span, format!("the default is not in \"{}\"", shown(&set)));
         }
         Some(Domain::Characters(set))
     }
@@ -89,20 +89,20 @@ impl List<'_, '_> {
         let compiled = self.resolved(condition, purpose, all)?;
         let scalar = |one: u16| all[usize::from(one)].element.is_some_and(|e| is_value(&all[usize::from(one)], e));
         if compiled.refers_to(&mut |one| !scalar(one)) {
-            let help = "pass what it needs as an IN number, or let the routine check it";
-            self.problems.add_with_help(condition.span, "this condition may refer to IN and WORK scalars only", help);
+            let help = "pass the value as an IN number, or check it in the routine";
+            self.problems.add_with_help(condition.span, "this condition may refer only to IN and WORK scalars", help);
             return None;
         }
         let name = shown(&tree.name.text);
         if !compiled.refers_to(&mut |one| usize::from(one) == index) {
-            let help = format!("write it behind the parameter it is about, as in 'where {name} > 0'");
-            self.problems.add_with_help(condition.span, format!("this condition says nothing about '{name}'"), help);
+            let help = format!("write it after the parameter it limits, as in 'where {name} > 0'");
+            self.problems.add_with_help(condition.span, format!("this condition does not mention '{name}'"), help);
             return None;
         }
         if let Some(default) = &tree.default
             && refuses_default(&compiled, default, index, element)
         {
-            self.problems.add(default.span, format!("the default does not fulfil the condition of '{name}'"));
+            self.problems.add(default.span, format!("the default violates the condition of '{name}'"));
         }
         Some(Domain::Condition(compiled))
     }

@@ -88,8 +88,8 @@ fn agreed<'n>(values: &'n [Name], what: &str, problems: &mut Problems) -> Option
 fn module_name(file: &str, given: &[Name], problems: &mut Problems) -> String {
     if let Some(name) = agreed(given, "Module", problems) {
         if !is_name(&name.text) {
-            let help = "use letters, digits, '_' and '-', beginning with a letter";
-            problems.add_with_help(name.span, format!("'{}' is no module name", shown(&name.text)), help);
+            let help = "use letters, digits, '_' and '-', and begin with a letter";
+            problems.add_with_help(name.span, format!("'{}' is not a module name", shown(&name.text)), help);
         }
         return name.text.clone();
     }
@@ -116,8 +116,8 @@ fn is_name_part(c: char) -> bool {
 fn fortran_format(given: &[Name], problems: &mut Problems) -> String {
     let Some(format) = agreed(given, "FortranFormat", problems) else { return fortran::DEFAULT_FORMAT.to_string() };
     if let Some(wrong) = fortran::wrong_format(&format.text) {
-        let message = format!("this format makes no linker name: {wrong}");
-        problems.add_with_help(format.span, message, "\"%s_\" puts one '_' behind the name; '%l' is upper case");
+        let message = format!("this format does not make a linker name: {wrong}");
+        problems.add_with_help(format.span, message, "\"%s_\" puts one '_' after the name; '%l' is upper case");
         return fortran::DEFAULT_FORMAT.to_string();
     }
     format.text.clone()
@@ -129,8 +129,8 @@ fn unique_names(source: &Source<'_>, tree: &File, problems: &mut Problems) {
     let routines = tree.routines.iter().flat_map(|define| std::iter::once(&define.name).chain(&define.options.aliases));
     for name in routines.chain(tree.classes.iter().map(|class| &class.name)) {
         if !is_name(&name.text) {
-            let help = "use letters, digits, '_' and '-', beginning with a letter";
-            problems.add_with_help(name.span, format!("'{}' is no name for a routine", shown(&name.text)), help);
+            let help = "use letters, digits, '_' and '-', and begin with a letter";
+            problems.add_with_help(name.span, format!("'{}' is not a routine name", shown(&name.text)), help);
         }
         match seen.get(name.text.as_str()) {
             Some(_) if problems.is_full() => problems.add(name.span, "defined twice"),
@@ -188,7 +188,7 @@ fn class_options(class: &tree::Class, problems: &mut Problems) {
         problems.add(span, "this option belongs to a DefMethod, not to the class");
     }
     if options.idempotent {
-        let help = "an object keeps state between calls; mark single methods";
+        let help = "an object keeps state between calls; mark single methods instead instead";
         problems.add_with_help(class.name.span, "a class cannot be Idempotent", help);
     }
 }
@@ -207,8 +207,7 @@ fn method_names(class: &tree::Class, problems: &mut Problems) {
             problems.add(method.name.span, message);
         }
         if method.name.text == FINALIZE && !method.parameters.is_empty() {
-            let help =
-                "it runs when the object ends, and nobody is there to pass any: write a method that is called before";
+            let help = "it runs when the object is deleted, without a caller; write another method that takes them";
             problems.add_with_help(method.name.span, format!("'{FINALIZE}' takes no parameters"), help);
         }
     }

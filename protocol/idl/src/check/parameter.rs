@@ -72,8 +72,8 @@ impl List<'_, '_> {
         if let Some(late) = parameters[first..].iter().find(|parameter| parameter.callback.is_none()) {
             self.problems.add_with_help(
                 late.name.span,
-                format!("parameter '{}' stands behind a callback", shown(&late.name.text)),
-                "callbacks come last; Calls may pass them on in any order",
+                format!("parameter '{}' follows a callback", shown(&late.name.text)),
+                "callbacks must be last; Calls may pass them in any order",
             );
         }
     }
@@ -224,8 +224,8 @@ impl List<'_, '_> {
         if tree.dimensions.is_empty() && !text && !output {
             self.problems.add_with_help(
                 when.span,
-                format!("'{}' is one value; it is always passed", shown(&tree.name.text)),
-                "'when' belongs to arrays, strings, files and results",
+                format!("'{}' is a single value; it is always passed", shown(&tree.name.text)),
+                "'when' is for arrays, strings, files and results",
             );
         }
         self.expression(when, scope::CONDITION, all)
@@ -247,20 +247,20 @@ impl List<'_, '_> {
         let (name, span) = (shown(&parameter.name), tree.name.span);
         let text = matches!(parameter.element, ElementType::String | ElementType::Filename);
         if is_type(tree, words::VOID) && !all_sized(tree) {
-            let help = format!("say how many bytes: 'void {name}[size]'");
-            self.problems.add_with_help(span, format!("'{name}' is void, which has no size of its own"), help);
+            let help = format!("write the number of bytes: 'void {name}[size]'");
+            self.problems.add_with_help(span, format!("'{name}' is void, whose elements have no size"), help);
         }
         if is_type(tree, words::FILE_POINTER) {
             self.file_pointer(tree);
         }
         if parameter.mode == Mode::Work {
             if self.outer.is_some() {
-                self.problems.add(span, format!("'{name}' is WORK, which a callback cannot have"));
+                self.problems.add(span, format!("'{name}' is WORK; a callback cannot have WORK parameters"));
             } else if text {
                 let help = "use 'WORK char buffer[size]'";
                 self.problems.add_with_help(span, format!("'{name}' is WORK and needs a size"), help);
             } else if tree.dimensions.is_empty() && parameter.default.is_none() {
-                let help = format!("write 'WORK int {name} = …'; it is worked out on the server");
+                let help = format!("write 'WORK int {name} = …'; the server computes it");
                 self.problems.add_with_help(span, format!("WORK scalar '{name}' has no value"), help);
             }
         }
@@ -273,7 +273,7 @@ impl List<'_, '_> {
             && word.text == "broadcast"
             && !parameter.mode.is_input()
         {
-            self.problems.add(word.span, format!("'{name}' is not sent, so it cannot be broadcast"));
+            self.problems.add(word.span, format!("'{name}' is not sent to the routine, so it cannot be broadcast"));
         }
     }
 
@@ -281,8 +281,8 @@ impl List<'_, '_> {
     fn file_pointer(&mut self, tree: &tree::Parameter) {
         let (name, span) = (shown(&tree.name.text), tree.name.span);
         if self.outer.is_some() {
-            let help = "use filename: the function gets a path";
-            self.problems.add_with_help(span, format!("'{name}' is an open file, which a callback cannot have"), help);
+            let help = "use filename: the function receives a path";
+            self.problems.add_with_help(span, format!("'{name}' is an open file; a callback cannot have one"), help);
         } else if !tree.dimensions.is_empty() {
             let help = format!("write 'filepointer {name}' for one, or use an array of filename");
             self.problems.add_with_help(span, format!("'{name}' is an array of open files"), help);
@@ -295,18 +295,18 @@ impl List<'_, '_> {
         if let Some(column) = tree.column
             && tree.dimensions.is_empty()
         {
-            self.problems.add(column, format!("'{name}' is no array, so it has no storage order"));
+            self.problems.add(column, format!("'{name}' is not an array, so it has no storage order"));
         }
         let Some(value) = &tree.default else { return };
         let scalar = parameter.shape == Shape::Scalar && matches!(parameter.mode, Mode::In | Mode::Work);
         let number = !matches!(parameter.element, ElementType::String | ElementType::Filename | ElementType::Struct(_));
         if self.outer.is_some() {
-            self.problems.add(value.span, "a callback's parameters have no default values");
+            self.problems.add(value.span, "parameters of a callback cannot have default values");
         } else if !scalar {
-            let help = "only IN and WORK scalars have one";
+            let help = "only IN and WORK scalars can have one";
             self.problems.add_with_help(value.span, format!("'{name}' cannot have a value here"), help);
         } else if !number {
-            self.problems.add(value.span, format!("'{name}' is no number, so it has no default value"));
+            self.problems.add(value.span, format!("'{name}' is not a number, so it cannot have a default value"));
         }
     }
 }

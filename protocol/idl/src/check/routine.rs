@@ -128,7 +128,7 @@ fn names_in_code(define: &Define, language: Language, problems: &mut Problems) {
     };
     for name in define.parameters.iter().map(|parameter| &parameter.name) {
         let Some(language) = taken(&name.text) else { continue };
-        let message = format!("'{}' is a word of {language}: its code cannot use it as a name", name.text);
+        let message = format!("'{}' is a keyword of {language} and cannot be a name in its code", name.text);
         problems.add_with_help(name.span, message, format!("call it '{}_'", name.text));
     }
 }
@@ -254,7 +254,7 @@ fn result_parameter(
         }
         Some(ElementType::Char) if language == Language::Fortran => {
             let help = "a CHARACTER function takes hidden arguments: write a wrapper subroutine";
-            problems.add_with_help(name.span, "a Fortran function cannot give a character here", help);
+            problems.add_with_help(name.span, "a Fortran function cannot return a character here", help);
         }
         _ => {}
     }

@@ -100,8 +100,8 @@ impl Scope<'_, '_> {
         if purpose.reals {
             return Some(Expression::Real(value));
         }
-        let message = format!("{} is a whole number", purpose.what);
-        self.problems.add_with_help(span, message, "real constants belong into Complexity and floating-point values");
+        let message = format!("{} is an integer", purpose.what);
+        self.problems.add_with_help(span, message, "real constants are for Complexity and floating-point values");
         None
     }
 
@@ -128,7 +128,7 @@ impl Scope<'_, '_> {
         let index = self.find(name, span)?;
         let signature = &self.signatures[index];
         if !signature.single && !signature.callback {
-            let message = format!("'{}' is an array; {} needs one of its elements", shown(name), purpose.what);
+            let message = format!("'{}' is an array; {} needs an element of it", shown(name), purpose.what);
             self.problems.add_with_help(span, message, format!("write '{}[0]'", shown(name)));
             return None;
         }
@@ -145,14 +145,14 @@ impl Scope<'_, '_> {
         purpose: Purpose,
     ) -> Option<Expression> {
         let ExpressionKind::Name(name) = &array.kind else {
-            let message = "only elements of a one-dimensional parameter can be used here";
+            let message = "only elements of one-dimensional parameters can be used here";
             self.problems.add_with_help(span, message, "write 'a[i]' or '*a' with a parameter's name");
             return None;
         };
         let found = self.find(name, array.span)?;
         let signature = &self.signatures[found];
         if signature.rank != 1 {
-            let what = if signature.rank == 0 { "is no array" } else { "has more than one dimension" };
+            let what = if signature.rank == 0 { "is not an array" } else { "has more than one dimension" };
             self.problems.add(array.span, format!("'{}' {what}", shown(name)));
             return None;
         }
@@ -178,12 +178,12 @@ impl Scope<'_, '_> {
             return None;
         }
         if *mode == Mode::Out && !purpose.outputs {
-            let message = format!("'{name}' is OUT: its value is not known when {} is worked out", purpose.what);
+            let message = format!("'{name}' is OUT: its value is not known when {} is computed", purpose.what);
             self.problems.add_with_help(span, message, "use IN parameters; a range of an OUT array may use OUT ones");
             return None;
         }
         if (*mode == Mode::Out || *mode == Mode::Work) && !single {
-            let message = format!("the elements of '{name}' are not known when {} is worked out", purpose.what);
+            let message = format!("the elements of '{name}' are not known when {} is computed", purpose.what);
             self.problems.add_with_help(span, message, "only elements of IN and INOUT arrays can be used");
             return None;
         }
@@ -201,7 +201,7 @@ impl Scope<'_, '_> {
             }
             _ => return Some(()),
         };
-        self.problems.add_with_help(span, format!("'{name}' is no whole number"), help);
+        self.problems.add_with_help(span, format!("'{name}' is not an integer"), help);
         None
     }
 
@@ -212,7 +212,11 @@ impl Scope<'_, '_> {
         }
         if self.outer.iter().any(|signature| signature.name == name) {
             let message = format!("'{}' is a parameter of the routine, not of the callback", shown(name));
-            self.problems.add_with_help(span, message, "a callback's sizes use its own parameters: pass it as one");
+            self.problems.add_with_help(
+                span,
+                message,
+                "sizes of a callback use its own parameters: pass the value as one",
+            );
         } else if !self.incomplete {
             let names = self.signatures.iter().map(|signature| signature.name.as_str());
             let help = self.problems.did_you_mean(name, names);
@@ -233,8 +237,8 @@ impl Scope<'_, '_> {
         };
         let real = matches!(function, Function::Log | Function::Log2 | Function::Sqrt);
         if real && !purpose.functions {
-            let message = format!("'{}' gives no whole number", name.text);
-            self.problems.add_with_help(name.span, message, "log, log2 and sqrt may stand in Complexity only");
+            let message = format!("'{}' does not return an integer", name.text);
+            self.problems.add_with_help(name.span, message, "log, log2 and sqrt are for Complexity only");
             return None;
         }
         let several = matches!(function, Function::Min | Function::Max);

@@ -23,7 +23,7 @@ pub(super) fn compile(trees: &[tree::Struct], problems: &mut Problems) -> Vec<St
     for structure in trees {
         let name = &structure.name;
         if words::CORE_TYPES.contains(&name.text.as_str()) || words::is_added_type(&name.text) {
-            problems.add(name.span, format!("'{}' is a type of the language", shown(&name.text)));
+            problems.add(name.span, format!("'{}' is a type of the interface language", shown(&name.text)));
         } else if !names.insert(name.text.as_str()) {
             problems.add(name.span, format!("a second struct named '{}'", shown(&name.text)));
         }
@@ -61,14 +61,18 @@ fn one(tree: &tree::Struct, structs: &HashSet<&str>, problems: &mut Problems) ->
 /// Numbers and characters only: a struct travels as one block of memory.
 fn field_type(field: &tree::Field, structs: &HashSet<&str>, problems: &mut Problems) -> Option<ElementType> {
     if let Some(inner) = field.types.first().filter(|word| structs.contains(word.text.as_str())) {
-        problems.add_with_help(inner.span, "a struct cannot hold another struct", "write its fields here");
+        problems.add_with_help(
+            inner.span,
+            "a struct cannot hold another struct",
+            "write the other struct's fields here",
+        );
         return None;
     }
     let element = types::element_type(&field.types, &[], problems)?;
     let has_no_size = field.types[0].text == words::VOID;
     if has_no_size || matches!(element, ElementType::String | ElementType::Filename) {
         let help = format!("use 'char {}[64]' for text of bounded length", shown(&field.name.text));
-        problems.add_with_help(field.types[0].span, "a struct holds numbers and characters only", help);
+        problems.add_with_help(field.types[0].span, "a struct can hold only numbers and characters", help);
         return None;
     }
     Some(element)
@@ -92,7 +96,7 @@ fn field_count(field: &tree::Field, problems: &mut Problems) -> Option<u32> {
         match known {
             Some(size) if (1..=ELEMENTS_MAX).contains(&size) => count = count.saturating_mul(size),
             _ => {
-                problems.add(size.span, "the size of a field is a constant of at least 1");
+                problems.add(size.span, "the size of a field must be a constant of at least 1");
                 return None;
             }
         }

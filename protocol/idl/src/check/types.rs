@@ -82,7 +82,7 @@ fn combined(types: &[Name], span: Span, problems: &mut Problems) -> Option<Eleme
 fn refuse(words: &[&str], span: Span, problems: &mut Problems) {
     let (message, help) = match words {
         ["double", "long"] => ("'long double' differs from machine to machine", "use double"),
-        _ => ("these words name no type together", "examples are: unsigned int, long long, double, dcomplex, size_t"),
+        _ => ("these words together are not a type", "examples are: unsigned int, long long, double, dcomplex, size_t"),
     };
     problems.add_with_help(span, message, help);
 }

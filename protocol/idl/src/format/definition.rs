@@ -42,7 +42,7 @@ fn cut<'p, 'a>(pieces: &'p [Piece<'a>]) -> Option<Definition<'p, 'a>> {
     })
 }
 
-/// How far the parenthesis at the begin reaches.
+/// How far the parenthesis at the start reaches.
 fn closing(pieces: &[Piece<'_>]) -> Option<usize> {
     let mut depth = 0_usize;
     pieces.iter().position(|piece| {

@@ -1,6 +1,6 @@
 //! Interface files in their canonical layout: same words, same comments, other blanks (`farcall fmt`).
 //!
-//! What is laid out are tokens, not what they mean: a declaration is written anew only if the same tokens and comments
+//! What is laid out are tokens, not what they mean: a declaration is written again only if the same tokens and comments
 //! are in it afterwards, and stays as it is otherwise. So no file can come to mean something else.
 
 mod definition;

@@ -8,7 +8,7 @@ use crate::words as language;
 /// What `?` is among the tokens.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Names {
-    /// The begin of a name, `?gesv`.
+    /// The start of a name, `?gesv`.
     Varying,
     /// A word of its own, as in `Variants ? = s d`.
     Words,

@@ -17,7 +17,7 @@ impl Inference<'_> {
         let wanted: Vec<_> = self.wanted(&missing).into_iter().map(|index| &self.scope.parameters[index]).collect();
         let list = listed_with_and(wanted.iter().map(|parameter| parameter.name.clone()).collect());
         let why = match wanted.iter().any(|parameter| parameter.is_plain_scalar()) {
-            true => "not given, and nothing given determines it",
+            true => "not passed, and no other argument determines it",
             false => "not given",
         };
         let pass: Vec<String> = wanted.iter().map(|parameter| format!("{}=…", parameter.name)).collect();
@@ -40,7 +40,7 @@ impl Inference<'_> {
         self.extents_of(index).iter().any(|extent| matches!(extent.try_integer(&values), Ok(0)))
     }
 
-    /// The extents that travel of an array, as far as the caller decides them; none for what is no array.
+    /// The extents that travel of an array, as far as the caller decides them; none for what is not an array.
     fn extents_of(&self, index: usize) -> Vec<Expression> {
         let Shape::Array { dimensions, .. } = &self.scope.parameters[index].shape else { return Vec::new() };
         dimensions.iter().filter_map(|dimension| self.extent_expression(dimension)).collect()

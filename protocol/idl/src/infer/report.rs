@@ -62,7 +62,7 @@ impl Inference<'_> {
         }
         let (message, fix) = match self.other_value(chosen, extent.elements) {
             Some(other) => {
-                let fix = "pass arrays whose extents agree, or the scalars by name".to_owned();
+                let fix = "pass arrays whose sizes agree, or pass the scalars by name".to_owned();
                 (self.two_values(extent, expression, other), fix)
             }
             None => (self.wrong_count(extent, expression, wanted), self.right_count(extent, wanted)),
@@ -99,7 +99,7 @@ impl Inference<'_> {
         let declared = self.scope.declaration(parameter);
         let mut message = match declared == *name {
             // Too long to be read.
-            true => format!("{name} has shape {shape}, which disagrees: "),
+            true => format!("{name} has shape {shape}, which does not fit: "),
             false => format!("{name} has shape {shape} but the interface wants {declared}: "),
         };
         let scalar = self.scope.name(one);
@@ -143,7 +143,7 @@ impl Inference<'_> {
         let name = &self.scope.parameters[extent.parameter].name;
         let lower = |(parameter, rank): &&(usize, usize)| *parameter == extent.parameter && extent.axis >= *rank;
         self.lower_ranks.iter().find(lower)?;
-        Some(format!("pass {name} with all its dimensions: one that is left out counts as 1"))
+        Some(format!("pass {name} with all its dimensions: a missing dimension counts as 1"))
     }
 
     /// The value that the only scalar of the expression would need for this extent.
@@ -225,10 +225,10 @@ impl Inference<'_> {
         matches!(&self.scope.parameters[parameter].shape, Shape::Array { dimensions, .. } if dimensions.len() == 1)
     }
 
-    /// "is 3 x 4", "has 3 elements", "is one number".
+    /// "is 3 x 4", "has 3 elements", "is a single number".
     fn shape_text(&self, parameter: usize) -> String {
         match self.shape(parameter).as_slice() {
-            [] => "is one number".to_owned(),
+            [] => "is a single number".to_owned(),
             [1] => "has 1 element".to_owned(),
             [one] => format!("has {one} elements"),
             several => format!("is {}", several.iter().map(u64::to_string).collect::<Vec<_>>().join(" x ")),

@@ -19,15 +19,15 @@ pub(super) struct Refused<'a> {
 }
 
 impl Refused<'_> {
-    /// "lda = 1 is less than n = 2 (parameter: a[lda:n][n]); leave it out or pass at least 2".
+    /// "lda = 1 is less than n = 2 (parameter: a[lda:n][n]); omit it, or pass at least 2".
     pub(super) fn error(&self, [start, end, stride]: [i64; 3], size: u64) -> Error {
         let (message, fix) = if stride < 1 {
             (format!("{} is less than 1", self.stride(stride)), self.larger_stride())
         } else if start < 0 {
-            (format!("{} is negative", self.start(start)), "a range begins at 0 or behind it".to_owned())
+            (format!("{} is negative", self.start(start)), "a range begins at 0 or later".to_owned())
         } else if start > end {
             let message = format!("{} is less than {}", self.end(end), self.start(start));
-            (message, "pass values for which the range ends behind its begin".to_owned())
+            (message, "pass values for which the range ends after its start".to_owned())
         } else {
             (format!("{} is less than {}", self.size(size), self.end(end)), self.larger(end))
         };
@@ -40,7 +40,7 @@ impl Refused<'_> {
     }
 
     fn start(&self, start: i64) -> String {
-        self.term(self.dimension.start.as_ref(), ("the begin", "the range of "), &start.to_string())
+        self.term(self.dimension.start.as_ref(), ("the start", "the range of "), &start.to_string())
     }
 
     fn end(&self, end: i64) -> String {
@@ -77,9 +77,9 @@ impl Refused<'_> {
         let index = usize::from(index);
         let passed = self.scope.parameters.get(index).is_some_and(|size| size.mode != Mode::Work);
         match (passed, is_only_leading(self.scope, index)) {
-            (true, true) => format!("leave it out or pass at least {end}"),
+            (true, true) => format!("omit it, or pass at least {end}"),
             (true, false) => format!("pass at least {end}"),
-            (false, _) => "the interface is wrong: its own value is too small".to_owned(),
+            (false, _) => "the interface is wrong: its value is too small".to_owned(),
         }
     }
 

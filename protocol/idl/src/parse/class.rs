@@ -38,7 +38,7 @@ impl Parser<'_, '_> {
                 "DefState" => self.state(class),
                 _ if self.eat(";") => {}
                 _ if self.at_end() || self.at_declaration() => {
-                    let message = format!("class '{}' has no end", class.name.text);
+                    let message = format!("class '{}' is not closed", class.name.text);
                     let help = match self.word() {
                         "Define" => "close it with '}'; methods begin with DefMethod",
                         _ => "close it with '}'",
@@ -90,7 +90,7 @@ impl Parser<'_, '_> {
         let mut structure = Struct { name, fields: Vec::new() };
         while !self.eat("}") {
             if self.at_end() || self.at_declaration() {
-                let message = format!("struct '{}' has no end", structure.name.text);
+                let message = format!("struct '{}' is not closed", structure.name.text);
                 self.problems.add_with_help(self.previous().behind(), message, "close it with '}'");
                 break;
             }

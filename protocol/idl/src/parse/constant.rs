@@ -12,7 +12,7 @@ pub(crate) fn integer(text: &str) -> Result<i64, Wrong> {
         None => (digits, 10),
     };
     if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
-        return Err(if radix == 8 { "is no octal number, which its leading 0 makes it" } else { "is no number" });
+        return Err(if radix == 8 { "is not an octal number, but begins with 0" } else { "is not a number" });
     }
     i64::from_str_radix(digits, radix).map_err(|_| "does not fit 64 bits with sign")
 }
@@ -23,7 +23,7 @@ pub(crate) fn real(text: &str) -> Result<f64, Wrong> {
     match plain.parse::<f64>() {
         Ok(value) if value.is_finite() => Ok(value),
         Ok(_) => Err("is too large"),
-        Err(_) => Err("is no number"),
+        Err(_) => Err("is not a number"),
     }
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn character(text: &str) -> Result<i64, Wrong> {
     let mut characters = decoded.chars();
     match (characters.next(), characters.next()) {
         (Some(c), None) if (c as u32) < 256 => Ok(i64::from(c as u32)),
-        (Some(_), None) => Err("holds a character that is no single byte"),
+        (Some(_), None) => Err("holds a character that is not a single byte"),
         (None, _) => Err("is empty; write one character, such as 'N'"),
         (Some(_), Some(_)) => Err("holds more than one character; a string is written in double quotes"),
     }

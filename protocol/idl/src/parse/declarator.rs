@@ -46,7 +46,7 @@ impl Parser<'_, '_> {
         } else {
             self.problems.add_with_help(
                 star,
-                "an array of pointers cannot travel",
+                "an array of pointers cannot be passed",
                 format!("write '{}[…][…]' with the sizes of both dimensions", name.text),
             );
         }

@@ -121,11 +121,11 @@ impl Parser<'_, '_> {
     /// What follows an expression is the business of whoever asked for it, except for C's operators we lack.
     fn no_operator(&mut self, symbol: &str, left: Expression) -> Option<Expression> {
         let instead = match symbol {
-            "|" => "for \"or\" write '||'",
-            "~" => "bits cannot be inverted here; compute the value in the caller",
+            "|" => "write '||' for \"or\"",
+            "~" => "bit inversion is not supported here; compute the value in the caller",
             _ => return Some(left),
         };
-        let message = format!("'{symbol}' is no operator of this language");
+        let message = format!("'{symbol}' is not an operator of the interface language");
         self.problems.add_with_help(self.peek().span, message, instead);
         None
     }

@@ -248,7 +248,7 @@ impl<'a> Parser<'_, 'a> {
         let help = match (self.peek().kind, known) {
             (Kind::Word, Some(known)) => known,
             (Kind::Symbol("}"), _) => "this brace closes nothing".to_string(),
-            (Kind::Body, _) => "C text belongs after an interface (Define) or after Globals".to_string(),
+            (Kind::Body, _) => "C text must follow an interface (Define) or Globals".to_string(),
             _ => format!("declarations begin with one of {}", words::DECLARATIONS.join(", ")),
         };
         let message = format!("expected a declaration, found {}", self.found());

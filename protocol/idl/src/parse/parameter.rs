@@ -57,7 +57,7 @@ impl Parser<'_, '_> {
         let found = self.found();
         let message = format!("expected ',' or ')' after the parameter, found {found}");
         let span = if another || self.at_end() { self.previous().behind() } else { self.peek().span };
-        let function = "a function of the caller's has neither type nor mode: f(IN double x, OUT double y)";
+        let function = "a callback has neither type nor mode: f(IN double x, OUT double y)";
         self.problems.add_with(span, message, self.at_symbol("(").then(|| function.to_owned()));
         if another {
             return true;
@@ -153,7 +153,7 @@ impl Parser<'_, '_> {
             self.problems.add_with_help(
                 name.span,
                 "a callback cannot take a callback",
-                "pass what it needs as numbers or arrays",
+                "pass numbers or arrays instead",
             );
             self.skip_list();
             return None;
@@ -250,14 +250,14 @@ impl Parser<'_, '_> {
             self.problems.add_with_help(
                 first,
                 format!("parameter '{}' has no mode", shown(&name.text)),
-                "write IN, OUT, INOUT or WORK in front of its type",
+                "write IN, OUT, INOUT or WORK before its type",
             );
         }
         if specifiers.types.is_empty() && specifiers.mode.is_some() {
             self.problems.add_with_help(
                 name.span,
                 format!("parameter '{}' has no type", shown(&name.text)),
-                "write its type behind the mode, as in 'IN double x'",
+                "write its type after the mode, as in 'IN double x'",
             );
         }
     }
@@ -329,7 +329,7 @@ impl Parser<'_, '_> {
     /// A word that is no clause ends the parameter: what it was meant to begin is not known.
     fn unknown_clause(&mut self, word: &str) -> Option<bool> {
         let help = self.problems.did_you_mean(word, words::CLAUSES).unwrap_or_else(|| {
-            "after a parameter may stand: column, when …, = value, among \"…\", where …, \"description\", unit \"…\""
+            "a parameter may be followed by: column, when …, = value, among \"…\", where …, \"description\", unit \"…\""
                 .to_string()
         });
         self.problems.add_with_help(self.peek().span, format!("unknown word '{}'", shown(word)), help);

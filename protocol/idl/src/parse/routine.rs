@@ -44,8 +44,8 @@ impl Parser<'_, '_> {
                     if doc.is_some() {
                         self.problems.add_with_help(
                             text.span,
-                            "a string without an option word before it",
-                            format!("write one of {} in front of it", words::OPTIONS.join(", ")),
+                            "a string without an option before it",
+                            format!("write one of {} before it", words::OPTIONS.join(", ")),
                         );
                     }
                     doc.get_or_insert(text);
@@ -170,7 +170,7 @@ impl Parser<'_, '_> {
         }
         loop {
             if self.peek().kind != Kind::Word {
-                let message = format!("only parameters can be passed on, found {}", self.found());
+                let message = format!("only parameters can be passed, found {}", self.found());
                 let help = "for a constant, declare a WORK scalar: 'WORK int one = 1'";
                 self.problems.add_with_help(self.peek().span, message, help);
                 return None;

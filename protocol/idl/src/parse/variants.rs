@@ -16,7 +16,7 @@ use crate::words;
 const VARIANTS_MAX: usize = 16;
 /// Words of a declaration, `?` included.
 const WORDS_MAX: usize = 32;
-/// The sign that stands for the begin of a name.
+/// The sign that stands for the start of a name.
 const MARK: &str = "?";
 
 /// What the last `Variants` said, and which variant is being read.
@@ -41,7 +41,7 @@ impl<'a> Variants<'a> {
     /// Takes a word with its tokens; says what is wrong with it.
     fn insert(&mut self, word: &'a str, list: Vec<Token>) -> Result<(), String> {
         match list.len() {
-            0 => return Err(format!("nothing stands for '{word}'")),
+            0 => return Err(format!("there is no word for '{word}'")),
             many if many > VARIANTS_MAX => return Err(format!("more than {VARIANTS_MAX} variants")),
             other if word != MARK && other != self.count => {
                 return Err(format!("{other} words for '{word}', and {} for '?'", self.count));
@@ -52,7 +52,7 @@ impl<'a> Variants<'a> {
             return Err(format!("more than {WORDS_MAX} words that vary"));
         }
         match self.words.insert(word, list) {
-            Some(_) => Err(format!("'{word}' stands here twice")),
+            Some(_) => Err(format!("'{word}' is listed twice")),
             None => Ok(()),
         }
     }
@@ -67,7 +67,7 @@ impl<'a> Parser<'_, 'a> {
             return;
         }
         if !self.at_symbol(MARK) {
-            self.expected("'?' and what stands for it, such as 'Variants ? = s d;'");
+            self.expected("'?' and its words, such as 'Variants ? = s d;'");
             return self.skip_declaration();
         }
         loop {
@@ -88,7 +88,7 @@ impl<'a> Parser<'_, 'a> {
         let span = self.peek().span;
         let word = if self.at_symbol(MARK) { MARK } else { self.word() };
         if is_reserved(word) {
-            let message = format!("'{word}' means something already; choose another word");
+            let message = format!("'{word}' already has a meaning; choose another word");
             self.problems.add(span, message);
             return None;
         }
@@ -97,7 +97,7 @@ impl<'a> Parser<'_, 'a> {
             return None;
         }
         self.advance();
-        if !self.close("=", "and what stands for the word") {
+        if !self.close("=", "and the words for it") {
             return None;
         }
         let list = self.alternatives(word == MARK);
@@ -140,7 +140,8 @@ impl<'a> Parser<'_, 'a> {
             }
             self.variants.repeated += self.at - first;
             if self.variants.repeated > TOKENS_MAX {
-                self.problems.add(mark, format!("variants make more than {TOKENS_MAX} words and signs of this file"));
+                self.problems
+                    .add(mark, format!("the the variants make more than {TOKENS_MAX} words and signs of this file"));
                 break;
             }
         }
@@ -164,7 +165,7 @@ impl<'a> Parser<'_, 'a> {
 
     fn no_variants(&mut self, mark: Span) {
         let help = "write 'Variants ? = s d;' before, and 'Define ?name(…)'";
-        self.problems.add_with_help(mark, "nothing says what '?' stands for", help);
+        self.problems.add_with_help(mark, "'?' has no words", help);
     }
 }
 

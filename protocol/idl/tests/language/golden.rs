@@ -1,6 +1,6 @@
 //! Golden files: `tests/golden/valid` compiles to the text beside each file, `tests/golden/wrong` to its diagnostics.
 //!
-//! `FARCALL_REWRITE=1 cargo test -p farcall-idl` writes them anew; read the difference before you
+//! `FARCALL_REWRITE=1 cargo test -p farcall-idl` writes them again; read the difference before you
 //! commit it.
 
 use std::fs;

@@ -86,7 +86,7 @@ fn mistakes_beyond_the_limit_are_counted() {
     let found = wrong(&text);
     assert_eq!(found.list().len(), DIAGNOSTICS_MAX);
     assert_eq!(found.omitted(), 200 - DIAGNOSTICS_MAX);
-    assert!(found.to_string().ends_with("200 errors, of which the first 50 are shown"));
+    assert!(found.to_string().ends_with("200 errors, the first 50 are shown"));
 }
 
 #[test]

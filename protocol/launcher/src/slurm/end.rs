@@ -47,7 +47,8 @@ impl Slurm {
         let Some(closing) = self.closing.as_mut().filter(|closing| !closing.has_ended) else { return };
         if now >= closing.until {
             let name = &self.settings.name;
-            let text = format!("farcall: jobs may be left: see `squeue --name={name}`, and `scancel --name={name}`");
+            let text =
+                format!("farcall: some jobs may still exist: see `squeue --name={name}`, and `scancel --name={name}`");
             self.jobs.remark(&text);
             return self.end(false);
         }

@@ -93,7 +93,7 @@ impl Slurm {
         }
     }
 
-    /// The longest time between two looks that all jobs are content with.
+    /// The longest time between two checks that all jobs are content with.
     fn interval_max(&self) -> Duration {
         let wanted = self.submissions.values().filter_map(|submission| submission.job.status_polling);
         let wanted = wanted.min().map_or(self.settings.interval_max, |seconds| Duration::from_secs(seconds.into()));
@@ -138,7 +138,7 @@ impl Slurm {
         for id in known.collect::<Vec<_>>() {
             // No news is no end.
             let status = self.jobs.status(&id).unwrap_or(Status::Pending);
-            let text = format!("{}; squeue fails for a minute now: {words}", self.jobs.text(&id));
+            let text = format!("{}; squeue has failed for a minute: {words}", self.jobs.text(&id));
             self.jobs.update(&id, status, &text);
         }
     }
@@ -231,7 +231,7 @@ impl Slurm {
                 Phase::Doubtful { since, misses, words } => {
                     *misses += 1;
                     if *misses >= MISSES_GONE && now.since(*since) >= settle {
-                        let words = format!("sbatch gave no job: {words}");
+                        let words = format!("sbatch did not start a job: {words}");
                         submission.phase = Phase::Refused;
                         submission.since = now;
                         self.jobs.refused(&submission.request, &words);
@@ -283,7 +283,7 @@ impl Slurm {
         match answers::told(outcome) {
             Some(told) => self.told_of_missing(number, &id, told),
             None if is_gone => {
-                let text = "vanished: neither the queue nor the accounting knows it any more";
+                let text = "disappeared: neither the queue nor the accounting has it";
                 self.is_now(number, &id, Status::Failed, text);
             }
             None => {}
@@ -336,11 +336,11 @@ fn news(submission: &mut Submission, row: &Row, place: Option<(usize, usize)>) -
             let mut text = if again { "requeued".to_owned() } else { "waiting".to_owned() };
             reason.iter().for_each(|reason| text += &format!(": {reason}"));
             let place = place.filter(|_| matches!(reason, Some("Priority" | "Resources")));
-            place.iter().for_each(|(place, of)| text += &format!("; place {place} of {of} in line"));
+            place.iter().for_each(|(place, of)| text += &format!("; place {place} of {of} in the queue"));
             row.start.iter().for_each(|start| text += &format!("; may start at {start}"));
             News::Is(Status::Pending, text)
         }
-        State::Begins => News::Is(Status::Pending, "its nodes are made ready".to_owned()),
+        State::Begins => News::Is(Status::Pending, "its nodes are being prepared".to_owned()),
         State::Runs => {
             submission.was_active = true;
             News::Is(Status::Active, "running".to_owned())

@@ -186,7 +186,7 @@ impl<A: Application> Caller<A> {
         let call = caller.and_then(|(parent, channel)| Some((parent, self.calls.get(channel)?)));
         let (parent, call) = call.ok_or_else(|| refused(ErrorKind::NotFound, "no such call is under way here"))?;
         let slot = callback_slot(open.attributes.as_deref()).map(usize::from);
-        let slot = slot.ok_or_else(|| refused(ErrorKind::NotFound, "a client runs no routines but callbacks"))?;
+        let slot = slot.ok_or_else(|| refused(ErrorKind::NotFound, "a client runs only callbacks"))?;
         if self.callbacks.channels.len() >= OPEN_MAX || self.callbacks.channels.contains_key(&open.call) {
             return Err(refused(ErrorKind::LimitExceeded, "too many callbacks wait here").with("callbacks", OPEN_MAX));
         }
@@ -215,7 +215,7 @@ impl<A: Application> Caller<A> {
         self.callbacks.channels.remove(&id);
         self.callbacks.waiting.values_mut().for_each(|line| line.retain(|run| run.id != id));
         self.callbacks.waiting.retain(|_, line| !line.is_empty());
-        self.refuse_callback(channel, &refused(ErrorKind::Cancelled, "the call that it belongs to is over"));
+        self.refuse_callback(channel, &refused(ErrorKind::Cancelled, "its call has ended"));
     }
 
     /// A call is over, or given up: so are its callbacks, which the peer ends, too.

@@ -35,7 +35,7 @@ impl<A: Application> Caller<A> {
 
     fn settle(&mut self, call: &mut OpenCall<A>) {
         let OpenCall { id, made, transfer, result, trouble, .. } = call;
-        let gone = || Error::internal("take the results", "a call ended without an answer");
+        let gone = || Error::internal("receive the results", "a call ended without an answer");
         let outcome = match (trouble.take(), result.take()) {
             (Some(error), _) => Err(error),
             (None, Some(result)) => self.application.outcome(*id, &made.call, transfer, result),

@@ -101,7 +101,7 @@ impl<A: Application> Caller<A> {
     /// The peer has no call that we asked for, or does not give it to us.
     pub(super) fn refused(&mut self, channel: ChannelId, result: &CallResult) {
         let Some(sought) = self.kept.seeking.remove(&channel) else { return };
-        let nothing = || Error::new(ErrorKind::Protocol, "fetch a call", "the server sent an outcome of nothing");
+        let nothing = || Error::new(ErrorKind::Protocol, "fetch a call", "the server sent an empty outcome");
         let error = result.failure.clone().map_or_else(nothing, Error::from);
         self.conclude(sought.number, sought.terms.announced, Err(error));
     }

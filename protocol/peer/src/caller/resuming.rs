@@ -155,13 +155,13 @@ fn cancelled() -> Error {
 fn lost(is_another_run: bool) -> Error {
     let (message, fix) = if is_another_run {
         (
-            "the server was started anew while the call was under way: what it had of the call is gone; it may have run",
-            "see whether the call may be made again; one that is to outlive the server is made with keep",
+            "the server was restarted while the call was running and lost the call; it may have run",
+            "repeat the call if that is safe; submit calls with keep to have them survive a restart",
         )
     } else {
         (
-            "the connection was lost, and the server has the call no more: it may have run",
-            "see whether the call may be made again; one that is to be kept longer is made with keep",
+            "the connection was lost, and the server no longer has the call: it may have run",
+            "repeat the call if that is safe; submit calls with keep to have them kept longer",
         )
     };
     Error::new(ErrorKind::ConnectionLost, "call", message).fix(fix)

@@ -65,7 +65,7 @@ impl Application for Program {
 
     fn answered(&mut self, _: &Call, _: &mut u64, result: &CallResult) -> Result<()> {
         match result.results.as_slice() {
-            [Argument::Null, ..] => Err(Error::new(ErrorKind::Protocol, "take the results", "they do not fit")),
+            [Argument::Null, ..] => Err(Error::new(ErrorKind::Protocol, "receive the results", "they do not fit")),
             _ => Ok(()),
         }
     }
@@ -93,7 +93,7 @@ impl Application for Program {
     fn ends(&mut self, _: &u64) {}
 
     fn adopt(&mut self, _: CallId, (): (), resume: Resume, _: u64) -> Result<(Call, u64, String)> {
-        let untold = || Error::new(ErrorKind::Protocol, "fetch a call", "the server did not say what it was");
+        let untold = || Error::new(ErrorKind::Protocol, "fetch a call", "the server did not name the routine");
         let name = resume.interface.ok_or_else(untold)?.name;
         Ok((Call { name: name.clone(), bytes: 0, keep: true }, 0, name))
     }
@@ -101,7 +101,8 @@ impl Application for Program {
     fn call_back(&mut self, call: &Call, slot: usize, _: &Open) -> Result<(String, u64)> {
         match slot {
             0 => Ok((format!("the function of {}", call.name), 0)),
-            _ => Err(Error::new(ErrorKind::InvalidArgument, "run a callback", "no function was passed there")),
+            _ => Err(Error::new(ErrorKind::InvalidArgument, "run a callback", "no function was passed for this \
+                parameter")),
         }
     }
 }

@@ -87,7 +87,7 @@ fn questions() -> Vec<Sample> {
         sample("request/list", "what is there?", 3, 0, Body::Request(Request::List)),
         sample("request/load", "serve this module", 1, 0, Body::Request(Request::Load(load))),
         sample("request/publish", "publish this file", 1, 0, Body::Request(Request::Administer(publish))),
-        sample("request/reload", "publish all anew", 1, 0, Body::Request(Request::Administer(Order::Reload(None)))),
+        sample("request/reload", "publish all again", 1, 0, Body::Request(Request::Administer(Order::Reload(None)))),
         sample("request/status", "what is going on?", 1, 0, Body::Request(Request::Status)),
         sample(
             "request/nest",

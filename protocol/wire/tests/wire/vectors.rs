@@ -1,4 +1,4 @@
-//! `spec/vectors/wire.json` and `wire.txt` say what these bytes are; FARCALL_REWRITE=1 writes them anew.
+//! `spec/vectors/wire.json` and `wire.txt` say what these bytes are; FARCALL_REWRITE=1 writes them again.
 
 use std::path::PathBuf;
 
@@ -86,7 +86,7 @@ fn describe_malformed(malformed: &Malformed) -> Value {
     })
 }
 
-/// The deep ones would fill the file; their tests make them anew.
+/// The deep ones would fill the file; their tests make them again.
 fn fits_a_file(malformed: &Malformed) -> bool {
     malformed.stream.len() < 1000
 }

@@ -62,9 +62,9 @@ fn an_expired_user_is_told_so_before_connecting_and_by_the_server() {
 fn a_user_of_the_future_is_told_to_look_at_the_clock() {
     let authority = Authority::new();
     let user = authority.user_with("anna", (5, 30), 7);
-    says(&connect("localhost", 1, Some(&user), PATIENCE).err().unwrap(), &["\"anna\" is valid from 20", "clock"]);
+    says(&connect("localhost", 1, Some(&user), PATIENCE).err().unwrap(), &["\"anna\" is valid only from 20", "clock"]);
     let (_, far) = meet_unchecked(&authority, &user);
-    says(&far.err().unwrap(), &["\"anna\" is valid from 20", "clocks"]);
+    says(&far.err().unwrap(), &["\"anna\" is valid only from 20", "clocks"]);
 }
 
 #[test]
@@ -73,7 +73,10 @@ fn a_foreign_user_gets_nowhere() {
     // The client would notice first: it is made to trust the server, as an attacker's program would.
     let foreign = other.user("anna");
     let (near, far) = meet(&authority, &foreign, "localhost");
-    says(&near.err().unwrap(), &["the server's certificate is of another authority than yours", "FARCALL_CREDENTIALS"]);
+    says(
+        &near.err().unwrap(),
+        &["the server's certificate is from another authority than yours", "FARCALL_CREDENTIALS"],
+    );
     says(&far.err().unwrap(), &["the client refused this server"]);
     let text = std::fs::read_to_string(&foreign).unwrap();
     let ours = std::fs::read_to_string(authority.user("bert")).unwrap();
@@ -81,8 +84,8 @@ fn a_foreign_user_gets_nowhere() {
     let (_, root) = ours.rsplit_once("-----BEGIN CERTIFICATE").unwrap();
     let mixed = authority.write("mixed.pem", &format!("{own}-----BEGIN CERTIFICATE{root}"), 0o600);
     let (near, far) = meet(&authority, &mixed, "localhost");
-    says(&far.err().unwrap(), &["\"anna\" is of another authority than this server's", "farcall ca user NAME"]);
-    says(&heard(near), &["of another authority than the server's", "FARCALL_CREDENTIALS"]);
+    says(&far.err().unwrap(), &["\"anna\" is from another authority than this server's", "farcall ca user NAME"]);
+    says(&heard(near), &["from another authority than the server's", "FARCALL_CREDENTIALS"]);
 }
 
 #[test]
@@ -127,7 +130,7 @@ fn a_running_listener_hears_of_revocation() {
     // A list that cannot be read may hold anybody: nobody new comes in until it is mended.
     std::fs::write(authority.path("revoked.crl"), "nonsense").unwrap();
     let error = enter(&bert).1.err().unwrap().to_string();
-    assert!(error.contains("revoked.crl") && error.contains("holds no such list"), "{error}");
+    assert!(error.contains("revoked.crl") && error.contains("does not have such a list"), "{error}");
     authority.revoke(&[]);
     assert!(enter(&anna).1.is_ok());
 }
@@ -164,7 +167,7 @@ fn an_expired_server_does_not_start_and_is_not_believed() {
     let mut listener = Listener::bind("127.0.0.1", 0, authority.files(), LIMITS).unwrap();
     authority.server(&["localhost"], (-30, -2));
     let error = Listener::bind("127.0.0.1", 0, authority.files(), LIMITS).err().unwrap();
-    says(&error, &["\"server\" expired on 20", "make a new one: farcall ca renew server", "server.pem"]);
+    says(&error, &["\"server\" expired on 20", "create a new one: farcall ca renew server", "server.pem"]);
     // One that expires while the server runs: whoever comes then is turned away.
     let port = listener.port();
     let accepting = std::thread::spawn(move || accept(&mut listener));
@@ -179,13 +182,13 @@ fn users_cannot_serve_and_servers_cannot_call() {
     let authority = Authority::new();
     let server = authority.path("server.pem");
     let (near, far) = meet(&authority, &server, "localhost");
-    says(&far.err().unwrap(), &["wrong sort", "farcall ca user NAME"]);
+    says(&far.err().unwrap(), &["wrong kind", "farcall ca user NAME"]);
     says(&heard(near), &["a server's cannot be used to call"]);
     let anna = authority.user("anna");
     let purpose = ExtendedKeyUsagePurpose::ClientAuth;
     authority.sign("server.pem", &Order { name: "eve", hosts: &["localhost"], purpose, valid: (-1, 9), serial: 9 });
     let (near, _) = meet(&authority, &anna, "localhost");
-    says(&near.err().unwrap(), &["wrong sort"]);
+    says(&near.err().unwrap(), &["wrong kind"]);
 }
 
 /// A user's program that does not look at its own certificate.

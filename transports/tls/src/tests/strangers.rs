@@ -90,7 +90,7 @@ fn from(address: &str, port: u16) -> TcpStream {
     TcpStream::from(socket)
 }
 
-/// Takes all who connected; how many were refused for want of room.
+/// Takes all who connected; how many were refused for lack of room.
 fn look_at_all(listener: &mut Listener, at_least: usize) -> usize {
     let (begin, mut refused) = (Instant::now(), 0);
     while refused < at_least && begin.elapsed() < PATIENCE {

@@ -86,7 +86,7 @@ impl Mapping {
     pub fn inspect(descriptor: OwnedFd, bytes: usize) -> Result<(Mapping, OwnedFd)> {
         if is_stand_in(&descriptor) {
             give_back_stand_in(descriptor);
-            let message = "there was no file descriptor left for what the peer shared";
+            let message = "no file descriptor is left for the peer's shared memory";
             return Err(Error::new(ErrorKind::LimitExceeded, "map shared memory", message)
                 .fix("start this process with a higher limit on open files (ulimit -n)")
                 .retryable());
@@ -123,7 +123,7 @@ fn map_sealed(descriptor: &OwnedFd, bytes: usize) -> Result<*mut u8> {
     // Anything but a memfd (or a file on a tmpfs, which is the same thing) knows no seals and fails here.
     let seals = rustix::fs::fcntl_get_seals(descriptor).map_err(|_| refuse("no memory".into()))?;
     if !seals.contains(SEALS_NEEDED) {
-        return Err(refuse("memory that it could still shrink (F_SEAL_SHRINK and F_SEAL_GROW are missing)".into()));
+        return Err(refuse("memory that it can still shrink (F_SEAL_SHRINK and F_SEAL_GROW are missing)".into()));
     }
     let status = rustix::fs::fstat(descriptor).map_err(|errno| Error::system("map shared memory", errno.into()))?;
     let size = u64::try_from(status.st_size).unwrap_or(0);
@@ -133,11 +133,11 @@ fn map_sealed(descriptor: &OwnedFd, bytes: usize) -> Result<*mut u8> {
     // Huge pages that were given back by their maker may be another's when they are touched again: a SIGBUS, too.
     let system = rustix::fs::fstatfs(descriptor).map_err(|errno| Error::system("map shared memory", errno.into()))?;
     if system.f_type == HUGETLBFS_MAGIC {
-        return Err(refuse("memory in huge pages of a pool (MFD_HUGETLB)".into()));
+        return Err(refuse("memory in huge pages (MFD_HUGETLB)".into()));
     }
     match map(descriptor, bytes) {
         Ok(base) => Ok(base),
-        Err(Errno::PERM | Errno::ACCESS) => Err(refuse("memory that may not be written".into())),
+        Err(Errno::PERM | Errno::ACCESS) => Err(refuse("memory that is read-only".into())),
         Err(errno) => Err(Error::system("map shared memory", errno.into()).with("bytes", bytes)),
     }
 }

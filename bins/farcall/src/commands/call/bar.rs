@@ -42,7 +42,7 @@ pub struct Bar {
 }
 
 impl Bar {
-    /// The line to show `now`, a time since the begin, in so many columns; none while nothing moves, or not for long.
+    /// The line to show `now`, a time since the start, in so many columns; none while nothing moves, or not for long.
     pub fn line(&mut self, transfer: &Transfer, now: Duration, columns: usize) -> Option<String> {
         let going = going_on(transfer);
         let phase = going.map(|(phase, ..)| phase);
@@ -135,7 +135,7 @@ mod tests {
         let line = bar.line(&sending(32 * MIB), after(0.6), 79).expect("it is shown");
         assert_eq!(line, "sending 32.0 MiB of 128.0 MiB, 64.0 MiB/s, 25 % [#######----------------------]");
         assert_eq!(line.len(), 79);
-        // The routine runs; then its results begin anew.
+        // The routine runs; then its results start over.
         assert_eq!(bar.line(&sending(128 * MIB), after(2.0), 79), None);
         let receiving = |received| Transfer { received, to_receive: MIB, ..sending(128 * MIB) };
         assert_eq!(bar.line(&receiving(1), after(9.0), 79), None);

@@ -41,7 +41,7 @@ impl Interrupt {
             // Where the connection is gone for good, the call's outcome says so.
             let _ = call.cancel();
             // Routines that look for it end at once; others have a time of grace.
-            tell("farcall: the server was asked to end the call; a second Ctrl-C does not wait for that");
+            tell("farcall: cancelling the call on the server; press Ctrl-C again to stop waiting");
         }
     }
 

@@ -48,25 +48,27 @@ fn confinement() -> Vec<Finding> {
             "seccomp",
             means.seccomp,
             NotHeld::SystemCalls.consequence(),
-            "run a kernel with CONFIG_SECCOMP_FILTER, outside of containers that forbid it",
+            "run a kernel with CONFIG_SECCOMP_FILTER, outside containers that forbid it",
         ),
         judge::confinement(
             "MPI's launcher",
             means.listener,
             NotHeld::LaunchersSockets.consequence(),
-            "run a kernel from 5.14 on, outside of containers that answer system calls; or set mpi_command = [] in farcall.toml",
+            "run kernel 5.14 or later, outside containers that handle system calls; or set mpi_command = [] in \
+             farcall.toml",
         ),
         judge::confinement(
             "process limit",
             farcall_spawner_local::processes_counted_by().is_some(),
-            "no cgroup can be written, and root's processes are not counted otherwise",
-            "run the server as a user of its own, give each module one, or give it a cgroup: Delegate=yes in its unit",
+            "the server cannot write a cgroup, and root's processes are not counted without one",
+            "run the server as a separate user, give each module a user, or give the server a cgroup: Delegate=yes in \
+             its unit",
         ),
         judge::confinement(
             "memory limit",
             farcall_spawner_local::shared_memory_is_counted(),
-            "no memory cgroup can be written: memory_bytes_max holds private memory, and not what a routine shares \
-             (MAP_SHARED, memfd, /dev/shm)",
+            "the server cannot write a memory cgroup: memory_bytes_max limits private memory, but not memory that a \
+            routine shares (MAP_SHARED, memfd, /dev/shm)",
             "give the server a memory cgroup: Delegate=yes in its unit",
         ),
         judge::routines_user(rustix::process::geteuid().is_root(), !not_held.contains(&NotHeld::Files)),

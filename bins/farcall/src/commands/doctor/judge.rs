@@ -28,8 +28,8 @@ pub fn descriptors(limit: Option<u64>) -> Finding {
         Some(limit) if limit < DESCRIPTORS_FEW => Finding::warning(
             name,
             format!(
-                "a process may have {limit}: each client and each array that is shared takes one or more; a server takes at a \
-                 time: {}",
+                "a process may have {limit}: each client and each shared array uses one or more; the server needs at \
+                the same time: {}",
                 farcall_rpc_server::Options::default().crowds_fitting(Some(limit))
             ),
             "raise the hard limit: LimitNOFILE in the unit, or nofile in /etc/security/limits.conf",
@@ -46,13 +46,13 @@ pub fn shared_memory(trouble: Option<String>, available_bytes: Option<u64>) -> F
     match (trouble, available_bytes) {
         (Some(trouble), _) => Finding::wrong(
             name,
-            format!("none can be made: {trouble}"),
-            "let the container or its seccomp profile allow memfd_create, or call over TCP",
+            format!("it cannot be created: {trouble}"),
+            "allow memfd_create in the container or its seccomp profile, or call over TCP",
         ),
         (None, Some(bytes)) if bytes < 1 << 30 => Finding::warning(
             name,
             format!("{} of memory are left", gibibytes(bytes)),
-            "end other programs, or set memory_bytes_max and call_bytes_max in farcall.toml",
+            "stop other programs, or set memory_bytes_max and call_bytes_max in farcall.toml",
         ),
         (None, Some(bytes)) => Finding::good(name, format!("can be made; {} of memory are left", gibibytes(bytes))),
         (None, None) => Finding::good(name, "can be made"),
@@ -65,7 +65,7 @@ pub fn memory_in_all(memory: MachineMemory, call_bytes_max: u64) -> Finding {
     if memory.bytes >= MEMORY_FEW {
         return Finding::good("memory", said);
     }
-    Finding::warning("memory", said, "give the server's container or unit more, if calls are refused for want of it")
+    Finding::warning("memory", said, "give the server's container or unit more memory if it refuses calls")
 }
 
 /// Something that this system can hold routines to, or not.
@@ -85,7 +85,7 @@ pub fn landlock(version: u32, not_held: &[NotHeld]) -> Finding {
         (0, Some(_)) => Finding::warning(
             name,
             format!("not available: {open}"),
-            "run a kernel from 6.12 on with landlock enabled (lsm=landlock,…)",
+            "run kernel 6.12 or later with landlock enabled (lsm=landlock,…)",
         ),
         (_, Some(last)) => {
             Finding::warning(name, format!("version {version}: {open}"), format!("run a kernel with {}", last.needs()))
@@ -96,21 +96,20 @@ pub fn landlock(version: u32, not_held: &[NotHeld]) -> Finding {
 /// The user that routines are, where the manifest names none, and what keeps the server's files from them.
 pub fn routines_user(is_root: bool, holds_files: bool) -> Finding {
     let name = "routines' user";
-    let fix = "name a user in farcall.toml: limits.user = \"nobody\"; or run the server as a user of its own";
+    let fix = "set a user in farcall.toml: limits.user = \"nobody\"; or run the server as a separate user";
     match (is_root, holds_files) {
         (true, _) => Finding::warning(
             name,
-            "root, where the manifest names none (limits.user): a routine reads what root may read of the files it is granted",
+            "root, unless limits.user in farcall.toml names another: of the files that a routine may open, it reads \
+             all that root may read",
             fix,
         ),
         (false, true) => {
-            Finding::good(name, "the server's own: the files that routines are granted leave out its keys")
+            Finding::good(name, "the server's own user: the files that routines may open do not include its keys")
         }
-        (false, false) => Finding::warning(
-            name,
-            "the server's own: nothing keeps the server's keys from routines on this kernel",
-            fix,
-        ),
+        (false, false) => {
+            Finding::warning(name, "the server's own user: on this kernel, routines can read the server's keys", fix)
+        }
     }
 }
 
@@ -120,7 +119,7 @@ pub fn congestion_control(name_used: &str) -> Finding {
     match name_used {
         "bbr" => Finding::warning(
             name,
-            "bbr: large arrays take up to two and a half times as long over the loopback and over fast links",
+            "bbr: large arrays take up to 2.5 times as long over loopback and fast links",
             "sysctl -w net.ipv4.tcp_congestion_control=cubic, if the links are fast",
         ),
         other => Finding::good(name, other),
@@ -131,15 +130,15 @@ pub fn congestion_control(name_used: &str) -> Finding {
 pub fn socket_folder(path: &Path, found: Option<(u32, u32)>, own: u32) -> Finding {
     let (name, shown) = ("socket folder", path.display());
     match found {
-        None => Finding::good(name, format!("{shown} will be made")),
+        None => Finding::good(name, format!("{shown} will be created")),
         Some((_, owner)) if owner != own => Finding::wrong(
             name,
-            format!("{shown} belongs to user {owner}: clients of yours would not trust what listens there"),
-            "remove it, or set XDG_RUNTIME_DIR to a folder of your own",
+            format!("{shown} belongs to user {owner}: your clients do not trust a server there"),
+            "remove it, or set XDG_RUNTIME_DIR to a directory of yours",
         ),
         Some((mode, _)) if mode & 0o022 != 0 => Finding::wrong(
             name,
-            format!("{shown} has mode {:o}: others can put another socket there", mode & 0o7777),
+            format!("{shown} has mode {:o}: other users can replace the socket", mode & 0o7777),
             format!("chmod 700 {shown}"),
         ),
         Some(_) => Finding::good(name, format!("{shown} is yours alone")),
@@ -154,19 +153,19 @@ pub fn certificate(name: &'static str, certificate: &Certificate, now: i64) -> F
         let begin = date(certificate.not_before);
         return Finding::wrong(
             name,
-            format!("that of {whose} is not valid before {begin}, and by this host's clock that is to come"),
-            "set the clock of this host, or of the one where it was made",
+            format!("that of {whose} is not valid before {begin}, which is in the future by this host's clock"),
+            "set the clock of this host, or of the host that created it",
         );
     }
     if now > certificate.not_after {
-        let fix = format!("farcall ca renew {whose}, where the authority is");
+        let fix = format!("run farcall ca renew {whose} on the host of the authority");
         return Finding::wrong(name, format!("that of {whose} expired on {until}"), fix);
     }
     match days {
         few if few < DAYS_LEFT_FEW => Finding::warning(
             name,
             format!("that of {whose} expires on {until}, in {few} days"),
-            format!("farcall ca renew {whose}, where the authority is"),
+            format!("run farcall ca renew {whose} on the host of the authority"),
         ),
         _ => Finding::good(name, format!("that of {whose} is valid until {until}")),
     }
@@ -180,13 +179,13 @@ pub fn clocks(before: u64, theirs: u64, after: u64) -> Finding {
     let seconds = ahead.max(behind) as f64 / 1e6;
     let message =
         format!("the server's is {seconds:.1} s {} of this host's", if ahead > 0 { "ahead" } else { "behind" });
-    let fix = "set both, and keep them so: timedatectl set-ntp true";
+    let fix = "synchronize both: timedatectl set-ntp true";
     match seconds {
         s if s > CLOCKS_DIFFER_MAX => {
-            let why = "certificates may seem not yet valid, or expired, to one of both";
+            let why = "certificates may look expired or not yet valid on one side";
             Finding::wrong(name, format!("{message}: {why}"), fix)
         }
-        s if s > CLOCKS_DIFFER_FEW => Finding::warning(name, format!("{message}: times in logs differ by that"), fix),
+        s if s > CLOCKS_DIFFER_FEW => Finding::warning(name, format!("{message}: times in logs differ by this"), fix),
         _ => Finding::good(name, "the server's and this host's agree"),
     }
 }
@@ -194,10 +193,10 @@ pub fn clocks(before: u64, theirs: u64, after: u64) -> Finding {
 /// Programs that interface files with code need.
 pub fn compilers(missing: &[&str]) -> Finding {
     match missing {
-        [] => Finding::good("compilers", "cc and c++ are there"),
+        [] => Finding::good("compilers", "cc and c++ are installed"),
         missing => Finding::warning(
             "compilers",
-            format!("no {}: interface files with code of their own cannot be published", missing.join(" and no ")),
+            format!("no {}: interface files that contain code cannot be published", missing.join(" and no ")),
             "install them: apt install gcc g++",
         ),
     }
@@ -210,15 +209,15 @@ pub fn libraries(count: usize, failed: &[(String, String)]) -> Finding {
     match (count, failed.len()) {
         (0, _) => Finding::warning(
             name,
-            "the interface files that come with Farcall are not there",
-            "set FARCALL_ROUTINES to their folder, share/farcall/routines",
+            "the interface files that come with Farcall are missing",
+            "set FARCALL_ROUTINES to their directory, share/farcall/routines",
         ),
         (_, 0) => Finding::good(name, format!("all {count} modules that come with Farcall can be served")),
         _ if failed.iter().all(|(_, reason)| reason.contains(".so")) => {
             Finding::warning(name, reasons, "install them: apt install libopenblas0 liblapack3")
         }
         // The libraries may be there, and what checks them cannot run: no compiler, no folder for what it builds.
-        _ => Finding::warning(name, reasons, "mend what the reason names, and run farcall doctor again"),
+        _ => Finding::warning(name, reasons, "fix the cause, and run farcall doctor again"),
     }
 }
 
@@ -229,7 +228,7 @@ pub fn versions(server: &str, own: &str) -> Finding {
         false => Finding::warning(
             "version",
             format!("the server is {server}, this is {own}"),
-            "install the same version at both ends: what only one of them knows is not used",
+            "install the same version on both sides: features that only one has are not used",
         ),
     }
 }
@@ -250,7 +249,7 @@ mod tests {
         let (good, warning, wrong) = (State::Good, State::Warning, State::Wrong);
         assert_eq!(states, [wrong, good, good, warning, warning, wrong]);
         assert!(at(366).message.contains("expired") && at(-1).message.contains("clock"));
-        assert_eq!(at(366).fix.as_deref(), Some("farcall ca renew anna, where the authority is"));
+        assert_eq!(at(366).fix.as_deref(), Some("run farcall ca renew anna on the host of the authority"));
     }
 
     #[test]

@@ -20,10 +20,10 @@ use farcall_publishing::exposed::exposed;
 pub fn findings(path: &Path) -> Vec<Finding> {
     match granted(path) {
         Ok(lines) if lines.is_empty() => {
-            vec![Finding::good("manifest", "it has no mistakes, and opens no file of the server's to modules")]
+            vec![Finding::good("manifest", "it has no mistakes, and no module may open a file of the server")]
         }
         Ok(lines) => {
-            let fix = "name other folders in readable and writable, or move the file";
+            let fix = "use other directories in readable and writable, or move the file";
             lines.into_iter().map(|line| Finding::warning("manifest", line, fix)).collect()
         }
         Err(error) => vec![trouble("manifest", &error)],

@@ -17,7 +17,7 @@ pub fn findings(server: &RunningServer) -> Vec<Finding> {
     let client = match server.connect() {
         Ok(client) => client,
         Err(error) if !server.is_named() && error.kind() == ErrorKind::Unreachable => {
-            return vec![Finding::good("server", "none runs for this user, and none is named")];
+            return vec![Finding::good("server", "no server of this user is running, and none was named")];
         }
         Err(error) => return vec![trouble("server", &error)],
     };
@@ -28,8 +28,8 @@ pub fn findings(server: &RunningServer) -> Vec<Finding> {
             findings.extend(status.clock_us.map(|theirs| judge::clocks(before, theirs, clock_us())));
             findings.push(judge::versions(&status.product, OWN));
             if status.draining {
-                let fix = "start another, or wait until it is up again";
-                findings.push(Finding::warning("server's end", "it takes no more calls", fix));
+                let fix = "start another server, or wait until this one runs again";
+                findings.push(Finding::warning("server's end", "it accepts no more calls", fix));
             }
         }
         Err(error) if error.kind() == ErrorKind::Unavailable => findings.push(judge::versions("older", OWN)),

@@ -65,7 +65,7 @@ pub fn compile(arguments: &CompilerArguments, prefix: &Path) -> Result<ExitCode>
     let given = &arguments.arguments;
     let links = !given.iter().any(|argument| NO_LINK.iter().any(|option| argument == *option));
     let words = command(links && given.iter().all(is_linked))?;
-    let (program, first) = words.split_first().ok_or_else(|| Error::internal("compile", "a command without words"))?;
+    let (program, first) = words.split_first().ok_or_else(|| Error::internal("compile", "the command is empty"))?;
     let mut command = Command::new(program);
     command.args(first).args(compiling(prefix)).args(given);
     if links {

@@ -84,7 +84,7 @@ fn generate_one(arguments: &GenerateArguments, file: &Path, prefix: &Path) -> Re
     let files = stubs(&module, &names)?;
     files.iter().try_for_each(write)?;
     if let Some(makefile) = files.last() {
-        notice(&format!("{} written; go on with make -f {}", listed(&files), makefile.name));
+        notice(&format!("{} written; next: make -f {}", listed(&files), makefile.name));
     }
     Ok(())
 }
@@ -106,6 +106,6 @@ fn write(file: &StubFile) -> Result<()> {
         };
         Error::new(kind, "write generated code", error.to_string())
             .with("file", &file.name)
-            .fix("run ng_gen in a folder that you may write to")
+            .fix("run ng_gen in a directory that you can write to")
     })
 }

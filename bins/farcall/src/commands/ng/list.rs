@@ -69,7 +69,7 @@ fn stub(file: &Path, host: &str, prefix: &Path) -> Result<Stub> {
     if !path.is_file() {
         return Err(Error::new(ErrorKind::NotFound, "describe a stub executable", "there is no such program")
             .with("program", program.display())
-            .fix("make it first: make -f MODULE.mak"));
+            .fix("build it first: make -f MODULE.mak"));
     }
     let module = carried(&path)?;
     Ok(Stub { hostname: host.to_owned(), path, prefix: prefix.to_owned(), module })

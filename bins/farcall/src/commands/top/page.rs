@@ -40,7 +40,7 @@ fn head(now: &Status, before: &Status, seconds: f64) -> String {
     // The sum of nothing is -0.0.
     let all = now.uses.iter().map(|one| rate(one, before, seconds)).sum::<f64>() + 0.0;
     let waiting = sum(now.modules.iter().map(|one| one.waiting));
-    let draining = if now.draining { ", takes no more calls" } else { "" };
+    let draining = if now.draining { ", accepts no more calls" } else { "" };
     let mut text = format!("{}, up {}{draining}\n", now.product, time(now.up_ns as f64 / 1e9));
     text += &format!("calls: {} open, {waiting} waiting, {all:.1} a second\n", now.calls_open);
     if now.objects_held > 0 {

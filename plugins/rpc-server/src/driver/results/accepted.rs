@@ -91,10 +91,10 @@ impl AcceptedHead {
         let lengths: Vec<usize> = (0..PARTS).map(|part| short(36 + 4 * part) as usize).collect();
         let (parts, length) = read_parts(file, bytes, &lengths, file_bytes)?;
         let resume: Resume =
-            decode("Resume", &parts[0]).map_err(|_| damaged("what it says of its call is nonsense"))?;
-        let open: Open = decode("Open", &parts[1]).map_err(|_| damaged("its request is nonsense"))?;
+            decode("Resume", &parts[0]).map_err(|_| damaged("its description of the call is invalid"))?;
+        let open: Open = decode("Open", &parts[1]).map_err(|_| damaged("its request is invalid"))?;
         if resume.call != id || open.call != id {
-            return Err(damaged("it is another call's"));
+            return Err(damaged("it belongs to another call"));
         }
         let (principal, routine, address) = (name(&parts[2])?, name(&parts[3])?, name(&parts[4])?);
         let keep = Keep { after_end_us, durable: true };
@@ -118,7 +118,7 @@ impl AcceptedHead {
     pub fn check_arrays(&self, left: u64) -> Result<()> {
         let bytes = self.array_bytes();
         let needed = if bytes > 0 { bytes.saturating_add(8) } else { 0 };
-        if left == needed { Ok(()) } else { Err(damaged("it has another length than its arguments")) }
+        if left == needed { Ok(()) } else { Err(damaged("its length does not match its arguments")) }
     }
 
     /// Bytes of the arrays that follow.

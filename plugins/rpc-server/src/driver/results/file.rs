@@ -78,16 +78,16 @@ impl Head {
             .collect();
         let (parts, length) = read_parts(file, bytes, &lengths, file_bytes)?;
         let [resume, result, principal, routine] = [0, 1, 2, 3].map(|index| parts[index].as_slice());
-        let resume: Resume = decode("Resume", resume).map_err(|_| damaged("what it says of its call is nonsense"))?;
+        let resume: Resume = decode("Resume", resume).map_err(|_| damaged("its description of the call is invalid"))?;
         if resume.call != id {
-            return Err(damaged("it is another call's"));
+            return Err(damaged("it belongs to another call"));
         }
         let result = (!result.is_empty()).then(|| decode("Result", result)).transpose();
         let head = Head {
             expires: (expires != 0).then(|| Duration::from_micros(expires)),
             keep: Keep { after_end_us, durable: true },
             resume,
-            result: result.map_err(|_| damaged("its outcome is nonsense"))?,
+            result: result.map_err(|_| damaged("its outcome is invalid"))?,
             principal: name(principal)?,
             routine: name(routine)?,
         };
@@ -98,7 +98,7 @@ impl Head {
     fn check_length(&self, left: u64) -> Result<()> {
         let arrays = self.arrays().map(|(_, bytes)| bytes).fold(0, u64::saturating_add);
         let needed = if arrays > 0 { arrays.saturating_add(8) } else { 0 };
-        if left == needed { Ok(()) } else { Err(damaged("it has another length than its arrays")) }
+        if left == needed { Ok(()) } else { Err(damaged("its length does not match its arrays")) }
     }
 
     /// The arrays that follow: their parameters and bytes.
@@ -169,7 +169,7 @@ impl ArrayReader {
             return Ok(());
         }
         file.read_exact(&mut sum).map_err(|_| damaged("it is too short"))?;
-        if sum == self.sum.digest().to_le_bytes() { Ok(()) } else { Err(damaged("the sum of its arrays is another")) }
+        if sum == self.sum.digest().to_le_bytes() { Ok(()) } else { Err(damaged("the checksum of its arrays differs")) }
     }
 }
 
@@ -185,7 +185,7 @@ pub fn read_fixed(file: &mut File, magic: &[u8; 8], length: usize) -> Result<Vec
         return Err(other_release());
     }
     if begin != magic {
-        return Err(damaged("it does not begin as one"));
+        return Err(damaged("it does not start like a result file"));
     }
     file.read_exact(rest).map_err(|_| damaged("it is too short"))?;
     Ok(bytes)
@@ -193,14 +193,14 @@ pub fn read_fixed(file: &mut File, magic: &[u8; 8], length: usize) -> Result<Vec
 
 /// What is told of a file whose format this release does not know. It stays as it is.
 pub fn other_release() -> Error {
-    Error::new(ErrorKind::Version, "read a result", "another release of Farcall wrote the file that it is kept in")
-        .fix("start the server of that release again: it finds the file as it left it")
+    Error::new(ErrorKind::Version, "read a result", "another release of Farcall wrote its file")
+        .fix("start the server of that release again: the file is unchanged")
 }
 
 /// What is told of a file that is not what was written.
 pub fn damaged(what: &'static str) -> Error {
-    Error::new(ErrorKind::Damaged, "read a result", format!("the file that it was kept in was damaged: {what}"))
-        .fix("make the call again; look whether the server's disk is sound, and who writes to its results folder")
+    Error::new(ErrorKind::Damaged, "read a result", format!("its file was damaged: {what}"))
+        .fix("repeat the call; check the server's disk, and which programs write to its results directory")
 }
 
 /// The parts of a head behind its fixed bytes, of these lengths, once their sum is seen to be right; and the bytes of it all.
@@ -217,13 +217,13 @@ pub(super) fn read_parts(
     let total: usize = lengths.iter().sum();
     let length = (fixed + total + 8) as u64;
     if length > file_bytes || lengths.iter().any(|length| *length > PART_BYTES_MAX) {
-        return Err(damaged("its parts are longer than itself"));
+        return Err(damaged("its parts are longer than the file"));
     }
     bytes.resize(fixed + total + 8, 0);
     file.read_exact(&mut bytes[fixed..]).map_err(|_| damaged("it is too short"))?;
     let (said, sum) = bytes.split_at(fixed + total);
     if xxh3_64(said).to_le_bytes() != sum {
-        return Err(damaged("the sum of its head is another"));
+        return Err(damaged("the checksum of its header differs"));
     }
     let mut rest = &said[fixed..];
     let part = |length: &usize| {
@@ -239,5 +239,5 @@ pub(super) fn read_parts(
 /// # Errors
 /// `Damaged` for what is no text.
 pub(super) fn name(bytes: &[u8]) -> Result<String> {
-    String::from_utf8(bytes.to_vec()).map_err(|_| damaged("a name in it is no text"))
+    String::from_utf8(bytes.to_vec()).map_err(|_| damaged("a name in it is not text"))
 }

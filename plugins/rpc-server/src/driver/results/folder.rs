@@ -83,17 +83,19 @@ impl Folder {
             .map_err(system)?;
         let about = handle.metadata().map_err(system)?;
         if about.mode() & 0o077 != 0 || about.uid() != rustix::process::geteuid().as_raw() {
-            let message = "others may read or write the folder for results";
+            let message = "other users may read or write the results directory";
             return Err(Error::new(ErrorKind::PermissionDenied, OPERATION, message)
                 .with("folder", path.display())
                 .with("mode", format!("{:o}", about.mode() & 0o7777))
-                .fix("chmod 700 it if it is yours alone, or set results_dir in farcall.toml to another"));
+                .fix(
+                    "run chmod 700 on it if it is yours alone, or set results_dir in farcall.toml to another directory",
+                ));
         }
         let lock = private(&path.join("lock"), OFlags::CREATE).map_err(system)?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
-            Error::new(ErrorKind::Unavailable, OPERATION, "another server uses the folder for results")
+            Error::new(ErrorKind::Unavailable, OPERATION, "another server uses the results directory")
                 .with("folder", path.display())
-                .fix("give each server its own: results_dir in farcall.toml")
+                .fix("give each server its own directory: results_dir in farcall.toml")
         })?;
         Ok(Folder { path: path.to_owned(), handle, _lock: lock, next_order: 1 })
     }
@@ -218,12 +220,12 @@ impl Folder {
             .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32)
             .open(self.place(id, stage));
         let file = open.map_err(|error| match error.kind() {
-            IoKind::NotFound => Error::new(ErrorKind::NotFound, "read a result", "its file is gone"),
+            IoKind::NotFound => Error::new(ErrorKind::NotFound, "read a result", "its file has disappeared"),
             _ => Error::system("read a result", error),
         })?;
         let about = file.metadata().map_err(|error| Error::system("read a result", error))?;
         if !about.is_file() || about.uid() != rustix::process::geteuid().as_raw() {
-            return Err(damaged("it is not a file of the server's"));
+            return Err(damaged("the file does not belong to the server"));
         }
         Ok((file, about.len()))
     }
@@ -344,11 +346,11 @@ pub fn disk_error(error: Error) -> Error {
     let full = error.to_string().contains("No space left") || error.to_string().contains("quota exceeded");
     if !full {
         let is_unfixed = error.kind() == ErrorKind::System;
-        const FIX: &str = "see that its folder can be written to, or set results_dir in farcall.toml to another";
+        const FIX: &str = "check that its directory is writable, or set results_dir in farcall.toml to another";
         return if is_unfixed { error.fix(FIX) } else { error };
     }
-    Error::new(ErrorKind::LimitExceeded, OPERATION, "the disk with the results folder is full")
-        .fix("make room there, forget outcomes (`farcall kept`), or set results_dir in farcall.toml to another disk")
+    Error::new(ErrorKind::LimitExceeded, OPERATION, "the disk with the results directory is full")
+        .fix("free disk space, delete outcomes (`farcall kept`), or set results_dir in farcall.toml to another disk")
         .retryable()
 }
 

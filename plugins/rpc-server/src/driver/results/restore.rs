@@ -62,7 +62,7 @@ fn restore_outcome(folder: &Folder, id: CallId) -> Result<Option<(u64, Restored)
     let now = since_1970();
     let Some(expires) = head.expires else {
         // Earlier releases wrote so that a call was open, and kept no arguments.
-        let was = Was::Ended(ended("the server ended while it ran"));
+        let was = Was::Ended(ended("the server stopped while the call ran"));
         return Ok(Some((0, restored(id, written(head), was, None, 0))));
     };
     if expires <= now {
@@ -93,8 +93,8 @@ fn restore_accepted(folder: &Folder, id: CallId, stage: Stage) -> Result<Option<
     let was = match stage {
         Stage::Waits => Was::Waiting(Box::new(head.accepted)),
         Stage::Unstored => Was::Ended(never_stored()),
-        _ if on_object => Was::Ended(ended("the server ended, and the object that it was called on ended with it")),
-        _ => Was::Ended(ended("the server ended while it ran")),
+        _ if on_object => Was::Ended(ended("the server stopped, and the call's object ended with it")),
+        _ => Was::Ended(ended("the server stopped while the call ran")),
     };
     Ok(Some((head.order, restored(id, copy, was, None, bytes))))
 }
@@ -112,15 +112,16 @@ fn restored(id: CallId, written: Written, was: Was, left: Option<Duration>, byte
 /// What becomes of a call that had begun when the server ended.
 fn ended(why: &'static str) -> CallResult {
     let error = Error::new(ErrorKind::ShuttingDown, "run a routine", why)
-        .fix("submit it again if it may run twice: how far it came is not known");
+        .fix("submit it again if it may run twice: it may have run partly or completely");
     failed(&error)
 }
 
 /// What becomes of one that was over, and whose outcome nobody could write down.
 fn never_stored() -> CallResult {
-    let message = "it was over, but its outcome could not be written to the results folder before the server ended";
+    let message = "it had finished, but its outcome could not be written to the results directory before the server \
+        stopped";
     let error = Error::new(ErrorKind::LimitExceeded, "keep a result", message)
-        .fix("see that there is room where the server keeps results; submit it again if it may run twice");
+        .fix("free disk space for the server's results; submit the call again if it may run twice");
     failed(&error)
 }
 

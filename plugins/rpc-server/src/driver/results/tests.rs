@@ -160,7 +160,9 @@ fn a_call_that_was_open_when_an_earlier_release_ended_has_failed() {
     let mut folder = open(&scratch);
     folder.store(ID, &head(None, None), &mut []).unwrap();
     let (restored, wrong) = found(&mut folder);
-    assert!(wrong.is_empty() && restored.len() == 1 && is_failed(&restored[0], "the server ended while it ran"));
+    assert!(
+        wrong.is_empty() && restored.len() == 1 && is_failed(&restored[0], "the server stopped while the call ran")
+    );
 }
 
 #[test]
@@ -209,7 +211,9 @@ fn what_has_begun_never_waits_again() {
     let began = scratch.results().join(format!("{ID}.began"));
     assert!(fs::metadata(&began).unwrap().len() < 1000, "nobody needs its arguments any more");
     let (restored, wrong) = found(&mut folder);
-    assert!(wrong.is_empty() && restored.len() == 1 && is_failed(&restored[0], "the server ended while it ran"));
+    assert!(
+        wrong.is_empty() && restored.len() == 1 && is_failed(&restored[0], "the server stopped while the call ran")
+    );
     folder.store(ID, &head(Some(returned(&[])), Some(since_1970() + HOUR)), &mut []).unwrap();
     assert!(!began.exists() && scratch.file(ID).exists());
     // Of one that is gone there is nothing to write.
@@ -219,7 +223,7 @@ fn what_has_begun_never_waits_again() {
     let on_object = Accepted { on_object: true, has_begun: true, ..accepted(other, 5) };
     folder.accept(AcceptedHead::new(on_object), &mut []).unwrap();
     let (restored, wrong) = found(&mut folder);
-    assert!(wrong.is_empty() && restored.iter().any(|one| one.id == other && is_failed(one, "the object")));
+    assert!(wrong.is_empty() && restored.iter().any(|one| one.id == other && is_failed(one, "object ended")));
 }
 
 #[test]

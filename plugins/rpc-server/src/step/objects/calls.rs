@@ -21,7 +21,7 @@ impl Server {
     ) -> Result<Option<(ExecutableId, Arc<Known>)>> {
         let attribute = open.attributes.iter().flatten().find(|attribute| attribute.name == ON);
         let Some(attribute) = attribute else { return Ok(None) };
-        let wrong = || Error::new(ErrorKind::InvalidArgument, "call an object", "its id has not 16 bytes");
+        let wrong = || Error::new(ErrorKind::InvalidArgument, "call an object", "its id does not have 16 bytes");
         let id = ObjectId(attribute.value.as_slice().try_into().map_err(|_| wrong())?);
         let principal = self.rights(connection).map_or("", |rights| rights.principal());
         let found = self.state.objects.find(principal, id);
@@ -41,8 +41,8 @@ impl Server {
             Error::new(ErrorKind::InvalidArgument, "call an object", message).with("object", object.id)
         };
         let hold = self.state.objects.hold_of(executable);
-        let hold = hold.ok_or_else(|| Error::internal("call an object", "nobody asked for it"))?;
-        let not_of_it = || refused(format!("it is one of {}, which has no \"{}\"", hold.name, open.routine));
+        let hold = hold.ok_or_else(|| Error::internal("call an object", "it was not requested"))?;
+        let not_of_it = || refused(format!("its class {} has no method \"{}\"", hold.name, open.routine));
         if hold.image.is_none() {
             // The directory has not answered yet; whoever calls has the interface from there.
             let known = self.routine(open)?;
@@ -53,8 +53,8 @@ impl Server {
         if known.contract == open.contract {
             return Ok(known.clone());
         }
-        Err(refused(format!("it was made when \"{}\" had another interface", open.routine))
-            .fix("hold a new one: this one goes on as it was published"))
+        Err(refused(format!("it was created before the interface of \"{}\" changed", open.routine))
+            .fix("create a new one: this one keeps its old interface"))
     }
 
     /// A call that stands in one on the same object would wait for its own end, and so would one for which others wait that
@@ -63,12 +63,12 @@ impl Server {
         let refused = |message| Error::new(ErrorKind::InvalidArgument, "call an object", message);
         let outer: Vec<ExecutableId> = self.outer_calls(around).filter_map(|call| call.on).collect();
         if outer.contains(&executable) || self.names_as_parent(executable, open) {
-            return Err(refused("the call is made inside one on the same object")
-                .fix("let that return first: calls on one object run one after the other"));
+            return Err(refused("the call was made inside another call on the same object")
+                .fix("wait until that call returns: calls on an object run one after the other"));
         }
         if !outer.is_empty() && self.waits_for_one_of(executable, &outer) {
-            return Err(refused("it would wait for a call that waits for the one it is made inside of")
-                .fix("call objects from inside one another in one order everywhere, or try again later")
+            return Err(refused("it would wait for a call that waits for it")
+                .fix("call objects inside each other always in the same order, or try again later")
                 .retryable());
         }
         Ok(())
@@ -210,7 +210,7 @@ impl Server {
         let Some((module, _)) = self.state.objects.holds.get(&number).and_then(|hold| hold.image.clone()) else {
             return;
         };
-        let error = Error::new(ErrorKind::InterfaceChanged, "call an object", "its module was published anew")
+        let error = Error::new(ErrorKind::InterfaceChanged, "call an object", "its module was published again")
             .fix("fetch the interface and call again")
             .retryable();
         for executable in self.state.objects.of_hold(number) {
@@ -264,8 +264,8 @@ impl Server {
             return;
         };
         if in_order && !detached {
-            let error = Error::new(ErrorKind::Cancelled, "call an object", "its owner said goodbye")
-                .fix("hold it detached, so that it outlives the connection");
+            let error = Error::new(ErrorKind::Cancelled, "call an object", "its owner disconnected")
+                .fix("create it detached, so that it survives the connection");
             self.end_object(surroundings, executable, &error, None);
         } else if !is_ending {
             self.state.objects.set_lease(executable, Some(now + lease));

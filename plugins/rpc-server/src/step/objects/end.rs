@@ -91,7 +91,7 @@ impl Server {
             !object.standing.is_ending() && object.line.is_empty() && !is_busy(executable)
         });
         let free: Vec<ExecutableId> = free.map(|(executable, _)| *executable).collect();
-        let error = Error::new(ErrorKind::ShuttingDown, "call an object", "its server is about to end");
+        let error = Error::new(ErrorKind::ShuttingDown, "call an object", "its server is stopping");
         for executable in free {
             self.end_object(surroundings, executable, &error, None);
         }
@@ -111,7 +111,7 @@ impl Server {
                 let how =
                     if exited.was_stopped { "was ended to stop a call on it".to_owned() } else { end_words(exited) };
                 let message = format!("the object has ended: its executable {how}");
-                Error::new(ErrorKind::NotFound, "call an object", message).fix("hold a new one")
+                Error::new(ErrorKind::NotFound, "call an object", message).fix("create a new one")
             }
         };
         let problem = self.problem_of_end(surroundings, exited, &record.limits);
@@ -131,9 +131,9 @@ impl Server {
             return None;
         }
         let error = if exited.was_stopped && until <= surroundings.now() {
-            Error::new(ErrorKind::TimedOut, "end an object", "it took longer than the server lets it")
+            Error::new(ErrorKind::TimedOut, "end an object", "it took longer than the server allows")
                 .with("stop_grace_ms", self.state.limits.stop_grace.as_millis())
-                .fix("let _finalize do less, or raise that limit in the server's farcall.toml")
+                .fix("do less in _finalize, or raise the limit in the server's farcall.toml")
         } else {
             let began = farcall_base::Instant(until.0.saturating_sub(self.state.limits.stop_grace.as_nanos() as u64));
             end_of_routine(exited, began, *limits)

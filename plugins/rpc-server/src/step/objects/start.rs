@@ -34,10 +34,10 @@ impl Server {
     }
 
     fn know_hold(&mut self, number: HoldNumber, routines: &[Arc<PublishedRoutine>]) -> Result<()> {
-        let gone = || Error::new(ErrorKind::ConnectionLost, "hold an object", "its owner is gone");
+        let gone = || Error::new(ErrorKind::ConnectionLost, "hold an object", "its owner has disconnected");
         let asked = self.state.objects.holds.get(&number).and_then(|hold| hold.asked);
         let (connection, _) = asked.ok_or_else(gone)?;
-        let first = routines.first().ok_or_else(|| Error::internal("hold an object", "a class without methods"))?;
+        let first = routines.first().ok_or_else(|| Error::internal("hold an object", "the class has no methods"))?;
         self.may_call(connection, first)?;
         let known = routines.iter().map(|routine| (routine.routine.interface.full_name(), self.remember(routine)));
         let known = known.collect();
@@ -79,7 +79,7 @@ impl Server {
     ) {
         let number = self.state.objects.all.get(&executable).map(|object| object.hold);
         let Some(number) = number else { return };
-        let broken = || Error::new(ErrorKind::Protocol, "start an executable", "it answered with something else");
+        let broken = || Error::new(ErrorKind::Protocol, "start an executable", "it sent the wrong kind of answer");
         let error = match reply {
             Reply::Done | Reply::Loaded(_) => {
                 if let Some(record) = self.state.executables.get_mut(&executable) {
@@ -154,10 +154,10 @@ impl Server {
     /// The time for a start is over.
     pub(in crate::step) fn give_hold_up(&mut self, surroundings: &mut dyn Surroundings, number: HoldNumber) {
         let Some(hold) = self.state.objects.holds.get(&number) else { return };
-        let error = Error::new(ErrorKind::TimedOut, "hold an object", "not all were ready in time")
+        let error = Error::new(ErrorKind::TimedOut, "hold an object", "not all of them were ready in time")
             .with("ready", hold.objects - hold.missing.min(hold.objects))
             .with("objects", hold.objects)
-            .fix("give their start more time");
+            .fix("wait longer for their start");
         self.fail_hold(surroundings, number, &error);
     }
 }

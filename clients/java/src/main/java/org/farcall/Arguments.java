@@ -75,7 +75,7 @@ public final class Arguments {
             return into(name, value);
         }
         if (values[parameter.index] != UNSET) {
-            throw wrong(parameter.name() + " is given twice", "give it by position or by name");
+            throw wrong(parameter.name() + " was passed twice", "give it by position or by name");
         }
         values[parameter.index] = value;
         return this;
@@ -88,13 +88,13 @@ public final class Arguments {
     public Arguments into(String name, Object place) {
         Parameter parameter = named(name);
         if (!parameter.isOutput()) {
-            throw wrong(parameter.name() + " is no result", "give it with set(name, value)");
+            throw wrong(parameter.name() + " is not a result", "give it with set(name, value)");
         }
         if (parameter.isFile && parameter.isInput()) {
             throw wrong("the file " + parameter.name() + " is replaced where it lies", "pass its path as the argument");
         }
         if (parameter.isText && !parameter.isFile || !parameter.isArray && !parameter.isFile) {
-            throw wrong("the result " + parameter.name() + " is no array", "take it from the results");
+            throw wrong("the result " + parameter.name() + " is not an array", "take it from the results");
         }
         if (places[parameter.index] != UNSET) {
             throw wrong("two places for the result " + parameter.name(), "name one");

@@ -100,7 +100,7 @@ final class Connection implements Runnable {
             return 0;
         }
         if (given.indexOf('\0') >= 0) {
-            throw FarcallException.of(ErrorKind.INVALID_ARGUMENT, "connect", "a text has a NUL inside", null);
+            throw FarcallException.of(ErrorKind.INVALID_ARGUMENT, "connect", "a text contains a NUL", null);
         }
         return scratch.text(given);
     }

@@ -31,7 +31,7 @@ public enum ErrorKind {
     ROUTINE_EXITED,
     /** The routine, or a function of the caller's, reported failure itself. */
     ROUTINE_FAILED,
-    /** The routine was published anew: look it up again. */
+    /** The routine was published again: look it up again. */
     INTERFACE_CHANGED,
     /** Mistakes in an interface file. */
     INVALID_SOURCE,

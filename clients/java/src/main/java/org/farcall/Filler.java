@@ -188,7 +188,7 @@ final class Filler {
             default -> throw refused(parameter, value, "pass its path, or its content as byte[]");
         };
         if (path.indexOf('\0') >= 0) {
-            throw Operand.refused(routine, parameter, "the path has a NUL inside", null);
+            throw Operand.refused(routine, parameter, "the path contains a NUL", null);
         }
         return path.getBytes(StandardCharsets.UTF_8);
     }

@@ -13,7 +13,7 @@ public final class Handles implements AutoCloseable {
 
     Handles(Routine routine, int count) {
         if (count < 1) {
-            throw FarcallException.of(ErrorKind.INVALID_ARGUMENT, "make handles", count + " is no number of handles", "give one above 0");
+            throw FarcallException.of(ErrorKind.INVALID_ARGUMENT, "make handles", count + " is not a number of handles", "give one above 0");
         }
         this.routine = routine;
         this.count = count;

@@ -13,7 +13,7 @@ import java.nio.charset.CodingErrorAction;
 import java.nio.charset.StandardCharsets;
 import java.util.function.Consumer;
 
-/** What is told of a call while it is under way. */
+/** What is told of a call while it is running. */
 final class Listener {
     // enum farcall_wanted.
     private static final int WANT_PROGRESS = 1;

@@ -170,7 +170,7 @@ public final class NdArray {
     /** A matrix of double, each row an array of its own. */
     public double[][] matrix() {
         if (shape.length != 2) {
-            throw wrong("an array of " + shape.length + " dimensions is no matrix", "ask for array(name), and its doubles()");
+            throw wrong("an array of " + shape.length + " dimensions is not a matrix", "ask for array(name), and its doubles()");
         }
         double[] flat = doubles();
         int width = Math.toIntExact(shape[1]);

@@ -39,7 +39,7 @@ final class Operand {
         return FarcallException.of(ErrorKind.INVALID_ARGUMENT, "call", message, advice, "parameter", parameter.name(), "routine", routine);
     }
 
-    /** An array for a parameter; null if it is no array at all. What has other elements is widened if no value can change. */
+    /** An array for a parameter; null if it is not an array at all. What has other elements is widened if no value can change. */
     static Operand of(String routine, Parameter parameter, Object given, boolean isDestination) {
         Object value = given;
         if (value instanceof NdArray array) {

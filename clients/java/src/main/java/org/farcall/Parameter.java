@@ -134,7 +134,7 @@ public final class Parameter {
         return struct;
     }
 
-    /** Its extents in logical order, each an expression of other parameters; empty of what is no array. */
+    /** Its extents in logical order, each an expression of other parameters; empty of what is not an array. */
     public List<String> extents() {
         return extents;
     }

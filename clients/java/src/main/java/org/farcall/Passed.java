@@ -282,7 +282,7 @@ final class Passed {
         }
     }
 
-    /** One text; `element` is -1 of what is no array. */
+    /** One text; `element` is -1 of what is not an array. */
     private void answer(long running, Parameter one, long element, Object result, Arena arena) {
         if (result == null) {
             if (element >= 0) {

@@ -157,7 +157,7 @@ final class Positional {
             value = Array.get(value, 0);
         }
         if (!Scalars.isWhole(value)) {
-            throw new ArithmeticException("the size \"" + name + "\" is no whole number that is given");
+            throw new ArithmeticException("the size \"" + name + "\" is not an integer that is given");
         }
         return ((Number) value).longValue();
     }

@@ -271,7 +271,7 @@ final class Prepared {
     /** The error of a call that is given up here. */
     FarcallException timedOut() {
         String limit = timeoutSeconds + " s";
-        return FarcallException.of(ErrorKind.TIMED_OUT, "call", "its time is over", "give it a longer timeout", "routine", routine.name(),
+        return FarcallException.of(ErrorKind.TIMED_OUT, "call", "timed out", "raise the timeout", "routine", routine.name(),
             "timeout", limit);
     }
 
@@ -279,7 +279,7 @@ final class Prepared {
         return timeoutSeconds > 0 && now - deadline >= 0;
     }
 
-    /** It is over, or nobody wants it any more: then the server is asked to end it. The second time it does nothing. */
+    /** It has ended or is no longer wanted: then the server is asked to end it. The second time it does nothing. */
     void close() {
         if (!isOver.compareAndSet(false, true)) {
             return;

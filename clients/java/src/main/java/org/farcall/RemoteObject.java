@@ -27,7 +27,7 @@ public final class RemoteObject implements AutoCloseable {
     /** Objects whose `_initialize` nobody has called, by one request. */
     static RemoteObject[] bare(Server server, String name, int count) {
         if (count < 1) {
-            throw FarcallException.of(ErrorKind.INVALID_ARGUMENT, "make objects", count + " is no number of objects", "give one above 0");
+            throw FarcallException.of(ErrorKind.INVALID_ARGUMENT, "make objects", count + " is not a number of objects", "give one above 0");
         }
         Held held = new Held(server.connection(), name, count, 0, false);
         try {

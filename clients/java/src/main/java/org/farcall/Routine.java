@@ -28,7 +28,7 @@ public final class Routine {
         return handle;
     }
 
-    /** Its interface changed: the next one to name it looks it up anew. */
+    /** Its interface changed: the next one to name it looks it up again. */
     void forget() {
         server.forget(this);
     }

@@ -78,7 +78,7 @@ public final class Server implements AutoCloseable {
         return connection.address;
     }
 
-    /** Full names of all routines, asked of the server anew. */
+    /** Full names of all routines, asked of the server again. */
     public List<String> routines() {
         return connection.list().stream().map(one -> (String) one.get("full_name")).toList();
     }
@@ -95,7 +95,7 @@ public final class Server implements AutoCloseable {
 
     private Handle looked(String name) {
         if (name.indexOf('\0') >= 0) {
-            throw FarcallException.of(ErrorKind.NOT_FOUND, "find a routine", "no routine's name has a NUL inside", null);
+            throw FarcallException.of(ErrorKind.NOT_FOUND, "find a routine", "the routine's name contains a NUL", null);
         }
         return connection.lookup(name);
     }

@@ -96,7 +96,7 @@ class LoadingTest {
         Files.copy(file, to);
     }
 
-    /** Each time anew: it may have been put right. */
+    /** Each time again: it may have been put right. */
     @Test
     void aMissingLibraryIsSaidAndSoIsWhatToDo() throws Exception {
         missing("there is no file /nonexistent.so", run(CLASSES, Map.of(), "-Dfarcall.library=/nonexistent.so"));

@@ -41,7 +41,7 @@ class WrongTest {
         wrong(ErrorKind.INVALID_ARGUMENT, "takes no argument \"z\" (routine: behaviour/square); it takes x, y", () -> server.routine("square").with().set("z", 1));
         wrong(ErrorKind.NOT_FOUND, "no result is called \"z\" (routine: behaviour/square); there are y", () -> server.call("square", 2).get("z"));
         wrong(ErrorKind.INVALID_ARGUMENT, "given twice", () -> server.routine("square").with(1.0).set("x", 2));
-        wrong(ErrorKind.INVALID_ARGUMENT, "x is no result", () -> server.routine("square").with(1.0).into("x", new double[1]));
+        wrong(ErrorKind.INVALID_ARGUMENT, "x is not a result", () -> server.routine("square").with(1.0).into("x", new double[1]));
     }
 
     /** Of numbers, arrays, texts, files, functions and structs. */

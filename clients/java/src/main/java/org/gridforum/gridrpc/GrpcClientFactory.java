@@ -23,7 +23,7 @@ public final class GrpcClientFactory {
         try {
             return (GrpcClient) Class.forName(className).getConstructor().newInstance();
         } catch (ReflectiveOperationException | ClassCastException error) {
-            throw new GrpcException(13, "get a client: " + className + " is no class of a client that can be made (" + error + ")", error);
+            throw new GrpcException(13, "get a client: " + className + " is not a client class that can be created (" + error + ")", error);
         }
     }
 }

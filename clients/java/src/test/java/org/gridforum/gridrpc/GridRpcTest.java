@@ -167,7 +167,7 @@ class GridRpcTest {
         refused("has no room for a shape of [3]", () -> prefix.call(3, new double[2], new int[1], new double[3]));
         refused("float[], and the interface wants double elements", () -> prefix.call(3, new float[3], new int[1], new double[3]));
         refused("not 0", () -> prefix.callWith(null));
-        refused("no.such.Client is no class of a client", () -> GrpcClientFactory.getClient("no.such.Client"));
+        refused("no.such.Client is not a client class", () -> GrpcClientFactory.getClient("no.such.Client"));
     }
 
     private static void refused(String words, Executable action) {
