@@ -64,7 +64,8 @@ fn way_to(grants: &Grants, real: &Path) -> Option<(&'static str, String)> {
         FileGrants::Owner => None,
         FileGrants::All => {
             let opens = real.exists() && !grants.has_own_user && !plain_file::is_public(real);
-            opens.then(|| ("read", "because files = \"all\" opens all files that the server's user can read".to_owned()))
+            opens
+                .then(|| ("read", "because files = \"all\" opens all files that the server's user can read".to_owned()))
         }
         FileGrants::Granted => {
             let within = |folder: &&String| lies_in(real, Path::new(folder));

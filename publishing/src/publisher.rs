@@ -107,7 +107,8 @@ impl Publisher {
     /// # Errors
     /// `System` when the manifest has no path.
     pub fn follow(&mut self, manifest: &Path, table: &[Entry], read: ReadTable, rpc: RpcHandle) -> Result<()> {
-        let manifest = std::path::absolute(manifest).map_err(|error| Error::system("find the configuration file", error))?;
+        let manifest =
+            std::path::absolute(manifest).map_err(|error| Error::system("find the configuration file", error))?;
         self.followed = Some(Followed { manifest, read, rpc, tabled: !table.is_empty() });
         Ok(())
     }

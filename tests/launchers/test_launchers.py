@@ -418,7 +418,7 @@ def test_a_job_waits_runs_is_requeued_and_runs_again(fake, driven, tmp_path):
     (fake / "waits").write_text("Resources")
     launcher = driven()
     job = launcher.create("a", *sleeper(tmp_path))
-    wait_for(launcher, job, "^PENDING waiting: Resources; place 1 of 1 in line")
+    wait_for(launcher, job, "^PENDING waiting: Resources; place 1 of 1 in the queue")
     (fake / "waits").unlink()
     wait_for(launcher, job, "^ACTIVE")
     (fake / "1.state").write_text("PENDING BeginTime")
@@ -435,7 +435,7 @@ def test_a_job_that_nobody_knows_has_vanished(fake, driven, tmp_path):
     job = launcher.create("a", *sleeper(tmp_path))
     wait_for(launcher, job, "^ACTIVE")
     (fake / "faults").write_text("squeue forget 1000\nscontrol forget 1000\nsacct forget 1000\n")
-    assert launcher.over(job) == "FAILED" and "vanished" in status(launcher, job)
+    assert launcher.over(job) == "FAILED" and "disappeared" in status(launcher, job)
     (fake / "faults").unlink()
 
 

@@ -77,8 +77,8 @@ def test_the_preprocessor_and_included_files(tmp_path):
     )
     unread = scan(tmp_path, "twice.F90", "--output", "unread.idl")
     assert unread.returncode == 2
-    assert "twice.F90:10: error: twice: argument x: its extent 1 names most" in unread.stderr
-    assert "'sizes.inc' in line 7 is not read: no such file beside the source" in unread.stderr
+    assert "twice.F90:10: error: twice: argument x: the size of dimension 1 names most" in unread.stderr
+    assert "'sizes.inc' in line 7 cannot be read: there is no such file next to the source" in unread.stderr
     done = scan(tmp_path, "twice.F90", "--include", "own", "--build")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "INOUT double x[3]" in (tmp_path / "twice.idl").read_text()

@@ -129,7 +129,8 @@ fn is_here(phrase: &[String], words: &[Word]) -> bool {
     words.len() > last
         && phrase.iter().zip(words).enumerate().all(|(at, (wanted, word))| {
             let is_broken = (at > 0 && word.begins) || (at < last && word.ends);
-            !is_broken && word.text.eq_ignore_ascii_case(wanted)
+            // Only the first word may begin a sentence: `is None` is Python's.
+            !is_broken && if at == 0 { word.text.eq_ignore_ascii_case(wanted) } else { word.text == wanted }
         })
 }
 
@@ -167,6 +168,7 @@ mod tests {
     #[test]
     fn counts_only_fall() {
         assert!(found("Art thou", "").is_empty());
+        assert!(found("Art Thou", "")[0].contains("lower its 1"), "a name of its own");
         assert_eq!(found("Art thou? Art thou!", "").len(), 2);
         assert!(found("", "")[0].contains("lower its 1"));
         assert_eq!(lowered(LIST, &tree("", "")), LIST.replace("1 art", "0 art"));

@@ -259,7 +259,7 @@ impl InFlight {
             }
             (WireArgument::Inline(bytes), None) => {
                 if bytes.len() as u64 != array.transfer_bytes {
-                    return Err(Error::new(ErrorKind::Protocol, "receive the results", "a result has the wrong length"));
+                    return Err(wrong_length());
                 }
                 Ok(Output::Array(OwnedArray::of_bytes(&bytes, parameter.element, array)?.with_rank(rank)))
             }
@@ -286,6 +286,10 @@ impl InFlight {
             _ => Err(Error::new(ErrorKind::Protocol, "receive the results", "a result has an unknown kind")),
         }
     }
+}
+
+fn wrong_length() -> Error {
+    Error::new(ErrorKind::Protocol, "receive the results", "a result has the wrong length")
 }
 
 fn not_offered() -> Error {

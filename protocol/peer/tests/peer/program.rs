@@ -101,8 +101,12 @@ impl Application for Program {
     fn call_back(&mut self, call: &Call, slot: usize, _: &Open) -> Result<(String, u64)> {
         match slot {
             0 => Ok((format!("the function of {}", call.name), 0)),
-            _ => Err(Error::new(ErrorKind::InvalidArgument, "run a callback", "no function was passed for this \
-                parameter")),
+            _ => Err(Error::new(
+                ErrorKind::InvalidArgument,
+                "run a callback",
+                "no function was passed for this \
+                parameter",
+            )),
         }
     }
 }
