@@ -288,14 +288,14 @@ const SERVER_ATTRIBUTES: &[Attribute] = &[
         .fixed("SSL", "connections to other hosts are always encrypted, and both sides show certificates"),
     one("keep_connection", Kind::Flag, "true")
         .fixed("true", "the client keeps the connection and reconnects if it breaks"),
-    one("tcp_nodelay", Kind::Flag, "false").fixed("true", "small messages are never held back"),
+    one("tcp_nodelay", Kind::Flag, "false").fixed("true", "small messages are never delayed"),
     one("tcp_connect_retryCount", COUNT, "4"),
     one("tcp_connect_retryBaseInterval", SECONDS, "1"),
     one("tcp_connect_retryIncreaseRatio", Kind::Ratio, "2.0"),
     one("tcp_connect_retryRandom", Kind::Flag, "true"),
     one("heartbeat", SECONDS, "60"),
     one("heartbeat_timeoutCount", Kind::Integer { least: 1, most: u32::MAX as i64 }, "5"),
-    one("heartbeat_timeoutCountOnTransfer", COUNT, "").unused("arriving data count as a heartbeat"),
+    one("heartbeat_timeoutCountOnTransfer", COUNT, "").unused("arriving data counts as a heartbeat"),
     one("redirect_outerr", Kind::Flag, "true"),
     // Proxies and information.
     one("communication_proxy", Kind::Text, "none"),
