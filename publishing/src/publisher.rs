@@ -37,7 +37,7 @@ pub struct Publisher {
     /// What is not for modules.
     own: Arc<[OwnFile]>,
     followed: Option<Followed>,
-    /// Tells whoever runs the server.
+    /// Tells the administrator of the server.
     notice: fn(&str),
     waiting: Waiting<Task>,
     under_way: BTreeMap<u64, (Task, Vec<(String, PathBuf)>)>,
@@ -89,7 +89,7 @@ enum Event {
 }
 
 impl Publisher {
-    /// One that has published nothing; what whoever runs the server is to know is told by `notice`.
+    /// One that has published nothing; `notice` tells the administrator of the server what to know.
     pub fn new(
         directory: DirectoryHandle,
         interpreters: Interpreters,
@@ -230,7 +230,7 @@ impl Publisher {
         Ok((Wanted::Modules(modules.clone()), modules))
     }
 
-    /// Publishes what was made, and tells whoever ordered it.
+    /// Publishes what was made, and tells the client that ordered it.
     fn worked(&mut self, number: u64, outcomes: Result<Outcomes>) {
         self.waiting.end(number);
         let Some((Task { work, reply, by, .. }, modules)) = self.under_way.remove(&number) else { return };
@@ -253,7 +253,7 @@ impl Publisher {
         Ok(made.report)
     }
 
-    /// Publishes one again, for whoever it was published for.
+    /// Publishes one again, for the same user.
     fn publish_again(&mut self, (module, file): &(String, PathBuf), made: Result<Made>) -> Result<ModuleReport> {
         let made = made?;
         let owner = match self.claims.get(module).filter(|claim| claim.file == *file) {
@@ -293,7 +293,7 @@ impl Publisher {
         reports
     }
 
-    /// Warnings as one text, which whoever runs the server gets, too.
+    /// Warnings as one text, which the administrator of the server gets, too.
     fn logged(&self, warnings: Vec<String>) -> String {
         warnings.iter().for_each(|warning| (self.notice)(warning));
         warnings.iter().map(|warning| format!("{warning}\n")).collect()
@@ -307,7 +307,7 @@ impl Publisher {
         Ok(())
     }
 
-    /// Only modules that are `visible` to whoever asks are named instead of one that is not published.
+    /// Only modules that are `visible` to the client are named instead of one that is not published.
     fn claim_of(&self, module: &str, visible: &Visible) -> Result<&Claim> {
         self.claims.get(module).ok_or_else(|| {
             let names = || self.claims.modules().map(String::as_str).filter(|known| visible.shows(known));

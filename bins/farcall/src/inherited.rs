@@ -19,7 +19,7 @@ extern "C" fn look() {
     WITHOUT_OUTPUT.store(closed, Ordering::Relaxed);
 }
 
-/// Whether whoever started this process closed its standard output (`>&-`).
+/// Whether the parent process closed its standard output (`>&-`).
 pub fn is_without_output() -> bool {
     WITHOUT_OUTPUT.load(Ordering::Relaxed)
 }

@@ -13,7 +13,7 @@ extern "C" {
 
 /* ---- For routines: callable from any thread of the process while one runs ----------------------------------------- */
 
-/* 1 if the call that runs is to end, since it was cancelled, its time is over or its client has disconnected; 0 if not; -1 where no
+/* 1 if the running call must end, because it was cancelled, it timed out or its client has disconnected; 0 if not; -1 where no
  * call runs. A routine that asks has `cancel_grace_ms` of the server's farcall.toml to return; any other is ended at once,
  * with its process. Cheap enough for the outer loops of a routine. What it returns after that is thrown away. */
 int farcall_is_cancelled(void);

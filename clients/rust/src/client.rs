@@ -164,7 +164,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Another time than `$FARCALL_HEARTBEAT` (by default 30 s) after which a server is given up that gives no sign of life
+    /// Another time than `$FARCALL_HEARTBEAT` (by default 30 s) after which a server is given up that is silent
     /// while somebody waits for it; zero: never.
     pub fn set_heartbeat(&self, limit: Duration) {
         self.session().set_heartbeat(limit);

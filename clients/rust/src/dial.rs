@@ -38,7 +38,7 @@ pub struct ConnectOptions {
     /// When everything that the client asks must be answered, connecting included: for a program whose own time is limited.
     /// Calls have their own timeouts.
     pub until: Option<Instant>,
-    /// Time without a sign of life after which a server is taken for lost while somebody waits for it, zero for never; by
+    /// Time of silence after which a server is taken for lost while somebody waits for it, zero for never; by
     /// default `$FARCALL_HEARTBEAT`, or 30 s. No longer is waited for its greeting.
     pub heartbeat: Option<Duration>,
     /// Time for which calls wait when their connection over TCP or TLS is lost, and it is made again; zero: they end at
@@ -66,7 +66,7 @@ impl Default for ConnectOptions {
 }
 
 impl ConnectOptions {
-    /// Time in which a server must have greeted: one that hangs takes connections still, and gives no sign of life either.
+    /// Time in which a server must have greeted: one that hangs takes connections still, and is silent too.
     pub(crate) fn greeting(&self) -> Duration {
         let heartbeat = self.heartbeat.filter(|heartbeat| !heartbeat.is_zero());
         heartbeat.map_or(self.timeout(), |heartbeat| heartbeat.min(self.timeout()))

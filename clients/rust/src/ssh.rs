@@ -174,7 +174,7 @@ pub fn connect(ssh: &Ssh, timeout: Duration) -> Result<Box<dyn ByteStream>> {
     reach(ssh, &program, sharing.as_ref(), Limits { sign: until, until })
 }
 
-/// Until when the far side has to be reached.
+/// When connecting to the host times out.
 #[derive(Clone, Copy)]
 struct Limits {
     /// Its first word.

@@ -3,7 +3,7 @@
 //! ```text
 //! authority.pem   its certificate and key          server.pem   certificate, key and authority of a server
 //! issued.json     what it gave, and to whom        users/       the same for users: what they get
-//! revoked.crl     what it took back                lock         held by whoever changes something
+//! revoked.crl     what it took back                lock         held while something changes
 //! ```
 //!
 //! `farcall ca` is its command line; the gates of jobs sign with one that nobody keeps.

@@ -163,7 +163,7 @@ impl Junction {
         while let Some(news) = self.streams.poll_news() {
             match news {
                 StreamsNews::Opened(number) => self.connect(number),
-                // Its socket closes: whoever holds the other end sees that.
+                // Its socket closes: the process at the other end sees that.
                 StreamsNews::Refused(number) => drop(self.near.remove(&number)),
             }
         }

@@ -1,4 +1,4 @@
-//! `farcall relay`: what a client's `ssh` becomes on the far side.
+//! `farcall relay`: the program that a client's `ssh` runs on the host.
 
 use clap::Args;
 use farcall_base::Result;

@@ -1,4 +1,4 @@
-//! Collecting: what came of sessions that are over, or took too long.
+//! Collecting: what came of sessions that have ended, or took too long.
 
 use std::cell::Cell;
 use std::sync::Arc;

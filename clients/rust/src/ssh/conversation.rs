@@ -40,7 +40,7 @@ impl<'a> Conversation<'a> {
         Conversation { socket, ssh, limits, mark, line: Vec::new(), noise: Vec::new(), is_met: false }
     }
 
-    /// Holds it, until the far side is a relay: on which host.
+    /// Holds it, until the host's shell has become a relay: on which host.
     pub fn hold(mut self) -> Result<String> {
         self.meet()?;
         let program = Program::own()?;

@@ -55,7 +55,7 @@ impl Interrupt {
     }
 }
 
-/// Whether whoever started this process had it ignore the signal (proc(5), `SigIgn`).
+/// Whether the parent process had it ignore the signal (proc(5), `SigIgn`).
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
