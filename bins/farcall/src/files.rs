@@ -52,7 +52,7 @@ fn unreadable(path: &Path, error: std::io::Error) -> Error {
 fn failed(operation: &'static str, path: &Path, error: std::io::Error) -> Error {
     let (kind, message) = match error.kind() {
         std::io::ErrorKind::NotFound if operation == "write a file" => {
-            (ErrorKind::NotFound, "there is no such folder".to_owned())
+            (ErrorKind::NotFound, "there is no such directory".to_owned())
         }
         std::io::ErrorKind::NotFound => (ErrorKind::NotFound, "there is no such file".to_owned()),
         std::io::ErrorKind::PermissionDenied => (ErrorKind::PermissionDenied, error.to_string()),

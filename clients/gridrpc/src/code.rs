@@ -55,7 +55,7 @@ const WORDS: [&CStr; 21] = [
     c"GRPC_LAST_ERROR_CODE",
     c"Object handle is not valid",
     c"Class is not found",
-    c"Time is over",
+    c"Timed out",
     c"Session was canceled",
 ];
 

@@ -229,7 +229,7 @@ impl Run<'_> {
             return Error::new(ErrorKind::Cancelled, "run the compiler", message).with("command", self.shown());
         }
         if self.giver.is_late() {
-            let message = "the time for the whole module is over";
+            let message = "the time limit for the whole module has passed";
             return Error::new(ErrorKind::TimedOut, "run the compiler", message)
                 .with("command", self.shown())
                 .fix("make several modules of it, or link its code before it is published: Library \"./libmine.so\"");

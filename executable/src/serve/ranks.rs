@@ -104,10 +104,10 @@ pub fn follows() -> bool {
 
 /// Begins MPI. The first rank gets its connection to the server; the others follow it to the end, and get none.
 pub fn begin(own: &Own) -> Result<Option<OwnedFd>> {
-    let functions = *FUNCTIONS.get().ok_or_else(|| Error::internal("begin MPI", "the program has none"))?;
+    let functions = *FUNCTIONS.get().ok_or_else(|| Error::internal("start MPI", "the program has none"))?;
     let (mut rank, mut count) = (0, 0);
     // SAFETY: the program's promise; both have room.
-    checked("begin MPI", unsafe { (functions.begin)(&raw mut rank, &raw mut count) })?;
+    checked("start MPI", unsafe { (functions.begin)(&raw mut rank, &raw mut count) })?;
     let ranks = RANK.get_or_init(|| Ranks { functions, rank });
     if rank != 0 {
         drop(dialled());
@@ -286,7 +286,7 @@ impl Ranks {
                 END => break,
                 LOAD => self.follow_load(own, &mut state)?,
                 CALL => self.follow_call(&mut state).map_err(|error| self.abort(&error))?,
-                _ => return Err(self.abort(&Error::internal("follow rank 0", "it says what nobody knows"))),
+                _ => return Err(self.abort(&Error::internal("follow rank 0", "it sent an unknown message"))),
             }
         }
         // SAFETY: the program's promise.

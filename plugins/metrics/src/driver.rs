@@ -92,7 +92,7 @@ impl Driver {
         let timeout = patience.and_then(|left| Timespec::try_from(left).ok());
         match poll(&mut watched, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(Error::system("wait for whoever asks for metrics", error.into())),
+            Err(error) => return Err(Error::system("wait for requests for metrics", error.into())),
         }
         self.rests = false;
         let accepts = first > 1 && !watched[1].revents().is_empty();

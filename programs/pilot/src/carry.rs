@@ -46,7 +46,7 @@ impl Carriers {
     /// # Errors
     /// `System` where a thread or descriptors cannot be had.
     pub fn begin(capacity: usize) -> Result<Carriers> {
-        let system = |error| Error::system("begin to pass bytes on", error);
+        let system = |error| Error::system("start to relay bytes", error);
         let count = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
         let mut inboxes = Vec::new();
         for _ in 0..count {
@@ -195,7 +195,7 @@ struct Carrier {
 
 impl Carrier {
     fn new(inbox: Receiver<Load>) -> Result<Carrier> {
-        let system = |errno: rustix::io::Errno| Error::system("begin to pass bytes on", errno.into());
+        let system = |errno: rustix::io::Errno| Error::system("start to relay bytes", errno.into());
         let poller = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(system)?;
         epoll::add(&poller, &inbox, EventData::new_u64(INBOX), EventFlags::IN).map_err(system)?;
         let (carried, ready) = Default::default();

@@ -148,7 +148,7 @@ pub fn pilot(ticket: &Path, way: Way, spawner: PluginDescription) -> Result<()> 
 
 /// Takes standard input and output for the connections of this program. Whoever prints something does so to standard error.
 fn begin_streams(explain: fn(&Error)) -> Result<Sender<OwnedFd>> {
-    let system = |error: std::io::Error| Error::system("begin a job", error);
+    let system = |error: std::io::Error| Error::system("start a job", error);
     let input = rustix::stdio::stdin().try_clone_to_owned().map_err(system)?;
     let output = rustix::stdio::stdout().try_clone_to_owned().map_err(system)?;
     let null = File::open("/dev/null").map_err(system)?;
@@ -168,7 +168,7 @@ fn slots() -> Result<u32> {
     let Some(text) = std::env::var_os(SLOTS_VARIABLE).filter(|text| !text.is_empty()) else { return Ok(1) };
     let text = text.to_string_lossy();
     text.trim().parse().ok().filter(|slots| (1..=16_384).contains(slots)).ok_or_else(|| {
-        Error::new(ErrorKind::InvalidArgument, "begin a job", format!("{text:?} is not a number of executables"))
+        Error::new(ErrorKind::InvalidArgument, "start a job", format!("{text:?} is not a number of executables"))
             .with("variable", SLOTS_VARIABLE)
             .fix("the launcher must set it to the number of executables for this host, or leave it unset")
     })
@@ -181,7 +181,8 @@ fn greet(line: &mut dyn ByteStream, greeting: &PilotGreeting) -> Result<()> {
         match line.send(&[IoSlice::new(&bytes)], &[]) {
             Ok(count) => drop(bytes.drain(..count)),
             Err(error) if error.kind() == IoErrorKind::WouldBlock => {
-                let descriptor = line.readiness().ok_or_else(|| Error::internal("dial back", "nothing to wait on"))?;
+                let descriptor =
+                    line.readiness().ok_or_else(|| Error::internal("connect to the server", "nothing to wait on"))?;
                 let _ = poll(&mut [PollFd::from_borrowed_fd(descriptor, PollFlags::OUT)], None);
             }
             Err(error) if error.kind() == IoErrorKind::Interrupted => {}

@@ -66,7 +66,7 @@ impl Ticket {
     /// # Errors
     /// Why the last address could not be reached.
     pub fn dial(&self) -> Result<Box<dyn ByteStream>> {
-        let mut last = Error::internal("dial back", "no address was tried");
+        let mut last = Error::internal("connect to the server", "no address was tried");
         for round in 0..ROUNDS_MAX {
             if round > 0 {
                 std::thread::sleep(Duration::from_secs(1));
@@ -82,7 +82,7 @@ impl Ticket {
             return Err(last);
         }
         let message = format!("this host cannot reach the server: {last}");
-        Err(Error::new(last.kind(), "dial back", message).fix(
+        Err(Error::new(last.kind(), "connect to the server", message).fix(
             "set another reached_at for the launcher in the server's farcall.toml; if no address can be reached from \
             this host, set dial = \"stdio\"",
         ))
@@ -90,7 +90,7 @@ impl Ticket {
 
     fn dial_at(&self, address: &str) -> Result<Box<dyn ByteStream>> {
         if let Some(path) = address.strip_prefix("unix:") {
-            let socket = UnixStream::connect(path).map_err(|error| Error::system("dial back", error))?;
+            let socket = UnixStream::connect(path).map_err(|error| Error::system("connect to the server", error))?;
             // It is passed on as it is: nothing but bytes goes either way.
             return Ok(farcall_transport_unix::relayed(socket.into(), address.to_owned(), Proof::Inherited));
         }
@@ -99,18 +99,20 @@ impl Ticket {
         }
         let place = address.strip_prefix("tls://").and_then(|rest| rest.rsplit_once(':'));
         let (host, port) = place.and_then(|(host, port)| Some((host, port.parse().ok()?))).ok_or_else(|| {
-            Error::new(ErrorKind::InvalidSource, "dial back", "it is not an address").with("address", address)
+            Error::new(ErrorKind::InvalidSource, "connect to the server", "it is not an address")
+                .with("address", address)
         })?;
         farcall_transport_tls::connect(host, port, Some(&self.path), DIAL_MAX)
     }
 
     fn dial_through_launcher(&self, host: &str) -> Result<Box<dyn ByteStream>> {
         let streams = self.streams.as_ref().ok_or_else(|| {
-            Error::new(ErrorKind::Unreachable, "dial back", "the launcher relays nothing")
+            Error::new(ErrorKind::Unreachable, "connect to the server", "the launcher relays nothing")
                 .fix("use a launcher with the attribute bridge (spec/launcher.md), or another dial in farcall.toml")
         })?;
-        let (near, far) = std::os::unix::net::UnixStream::pair().map_err(|error| Error::system("dial back", error))?;
-        let gone = |_| Error::new(ErrorKind::ConnectionLost, "dial back", "the launcher is gone");
+        let (near, far) =
+            std::os::unix::net::UnixStream::pair().map_err(|error| Error::system("connect to the server", error))?;
+        let gone = |_| Error::new(ErrorKind::ConnectionLost, "connect to the server", "the launcher is gone");
         streams.try_send(far.into()).map_err(gone)?;
         farcall_transport_tls::connect_over(near.into(), (host, format!("stdio:{host}")), &self.path, DIAL_MAX)
     }

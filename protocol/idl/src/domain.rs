@@ -59,7 +59,7 @@ pub(crate) fn is_real(element: ElementType) -> bool {
     matches!(element, ElementType::Float32 | ElementType::Float64)
 }
 
-/// `norm = '2' is none of M, 1, O, I, F, E`; `k = 5, but k <= n must hold (n = 3)`.
+/// `norm = '2' is not one of M, 1, O, I, F, E`; `k = 5, but k <= n must hold (n = 3)`.
 #[cold]
 fn refused(scope: Scope<'_>, index: u16, parameter: &Parameter, values: &dyn Values) -> Error {
     let value = value_text(index, values, &scope).unwrap_or_else(|| format!("{} has no value; it", parameter.name));
@@ -70,7 +70,7 @@ fn refused(scope: Scope<'_>, index: u16, parameter: &Parameter, values: &dyn Val
             (message, format!("pass another {}", parameter.name))
         }
         Some(Domain::Characters(characters)) => {
-            (format!("{value} is none of {}", listed(characters)), advice(characters).to_owned())
+            (format!("{value} is not one of {}", listed(characters)), advice(characters).to_owned())
         }
         None => (value, String::new()),
     };

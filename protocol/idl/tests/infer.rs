@@ -312,7 +312,7 @@ fn values_outside_their_domain_are_refused_before_extents() {
     let arrays = [("A", shape(&[2, 3])), ("B", shape(&[3, 4])), ("C", shape(&[2, 4]))];
     let with = |letter| call(&dgemm, &[&arrays[..], &[("transa", Given::Text(letter))]].concat());
     // As 'T' the extents would disagree; that is not what is wrong.
-    assert_eq!(with("X").unwrap_err().message(), "transa = 'X' is none of N, T, C");
+    assert_eq!(with("X").unwrap_err().message(), "transa = 'X' is not one of N, T, C");
     assert!(with("N").is_ok());
     let limited = limited();
     let with = |k, t| {

@@ -239,7 +239,7 @@ fn every_error_names_the_routine() {
     let limited = limited();
     let error = resolved(&limited, &[("trans", 88), ("n", 1), ("k", 1)]).unwrap_err();
     assert!(
-        error.to_string().starts_with("check values: trans = 'X' is none of N, T, C (routine: test/limited)"),
+        error.to_string().starts_with("check values: trans = 'X' is not one of N, T, C (routine: test/limited)"),
         "{error}"
     );
     let selection = selection();

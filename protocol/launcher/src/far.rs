@@ -95,7 +95,8 @@ pub fn take_ticket(bytes: usize) -> String {
 pub fn make_folder() -> String {
     "umask 077; trap 'rm -rf \"$folder\"' EXIT; trap 'exit 1' HUP TERM PIPE; \
      if for d in \"${TMPDIR:-/tmp}\" /tmp \"${program%/*}\"; do folder=$d/$mark; mkdir \"$folder\" 2>/dev/null && break; done; \
-     then echo \"$mark made\"; else echo \"$mark failed no folder can be made in ${TMPDIR:-/tmp}, nor beside $program\"; fi"
+     then echo \"$mark made\"; \
+     else echo \"$mark failed cannot create a directory in ${TMPDIR:-/tmp} or next to $program\"; fi"
         .to_owned()
 }
 

@@ -272,7 +272,7 @@ pub(super) fn not_a_scalar(parameter: &Parameter, given: Given<'_>) -> Error {
         Given::Other | Given::Unset => "this".to_owned(),
     };
     let element = parameter.element.name();
-    let message = format!("{} is one {element}, and {what} is none", parameter.name);
+    let message = format!("{} is one {element}, but got {what}", parameter.name);
     wrong(message).fix(if parameter.element == ElementType::Char {
         "pass one character"
     } else {
