@@ -148,7 +148,7 @@ static void call_routine(int64_t number, struct wanted wanted)
 {
     struct object *object = object_find(number, ROUTINE);
     if (!object) {
-        end_saying(wanted.ending, FARCALL_INVALID_ARGUMENT, "call: this farcall_routine is none; use farcall_lookup first");
+        end_saying(wanted.ending, FARCALL_INVALID_ARGUMENT, "call: this farcall_routine is not set; use farcall_lookup first");
         return;
     }
     wanted.routine = object->routine.routine;
@@ -179,7 +179,7 @@ static void call_method(int64_t number, const CFI_cdesc_t *name, struct wanted w
 {
     struct object *object = object_find(number, OBJECT);
     if (!object) {
-        end_saying(wanted.ending, FARCALL_INVALID_ARGUMENT, "call: this farcall_object is none; use farcall_hold first");
+        end_saying(wanted.ending, FARCALL_INVALID_ARGUMENT, "call: this farcall_object is not set; use farcall_hold first");
         return;
     }
     char *method = text_of(name), *names, *text = NULL;
@@ -251,7 +251,7 @@ static struct object *find_future(int64_t number, struct ending ending)
 {
     struct object *object = object_find(number, FUTURE);
     if (!object)
-        end_saying(ending, FARCALL_INVALID_ARGUMENT, "wait: this farcall_future is no call under way; use farcall_submit first");
+        end_saying(ending, FARCALL_INVALID_ARGUMENT, "wait: this farcall_future has no running call; use farcall_submit first");
     return object;
 }
 

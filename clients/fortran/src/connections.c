@@ -273,7 +273,7 @@ void farcall_fortran_help(const int64_t *number, CFI_cdesc_t *text, int *stat, C
     struct ending ending = {stat, errmsg};
     struct object *object = object_find(*number, ROUTINE);
     if (!object)
-        end_saying(ending, FARCALL_INVALID_ARGUMENT, "farcall_help: this farcall_routine is none; use farcall_lookup first");
+        end_saying(ending, FARCALL_INVALID_ARGUMENT, "farcall_help: this farcall_routine is not set; use farcall_lookup first");
     else
         give(text, farcall_routine_help(object->routine.routine->routine), ending);
     object_release(object);
@@ -360,7 +360,7 @@ void farcall_fortran_ready(const int64_t *number, double *timeout, int *stat, CF
     struct ending ending = {stat, errmsg};
     struct object *object = object_find(*number, OBJECT);
     if (!object) {
-        end_saying(ending, FARCALL_INVALID_ARGUMENT, "farcall_ready: this farcall_object is none; use farcall_hold first");
+        end_saying(ending, FARCALL_INVALID_ARGUMENT, "farcall_ready: this farcall_object is not set; use farcall_hold first");
         return;
     }
     farcall_error *error;

@@ -122,7 +122,7 @@ contains
     call farcall_call(object, 'add', 1, stat=stat, errmsg=errmsg)
     call refused(stat, errmsg, farcall_invalid_argument, 'this farcall_object is none')
     call farcall_wait(future, stat=stat, errmsg=errmsg)
-    call refused(stat, errmsg, farcall_invalid_argument, 'this farcall_future is no call under way')
+    call refused(stat, errmsg, farcall_invalid_argument, 'this farcall_future has no running call')
     call farcall_connect(none, 'unix:/nowhere/at/all', stat=stat, errmsg=errmsg)
     call refused(stat, errmsg, farcall_unreachable, '/nowhere/at/all')
     call farcall_connect(none, 'nonsense', stat=stat, errmsg=short)

@@ -39,7 +39,7 @@ def test_tensors_are_read_where_they_lie(server):
 
 @pytest.mark.skipif(not hasattr(np, "from_dlpack"), reason="this NumPy has no DLPack")
 def test_tensors_elsewhere_are_refused(server, farcall):
-    with pytest.raises(farcall.InvalidArgument, match=r"Tensor lies on a device \(DLPack 2:1\).*parameter: x.*x\.cpu"):
+    with pytest.raises(farcall.InvalidArgument, match=r"Tensor is on a device \(DLPack 2:1\).*parameter: x.*x\.cpu"):
         server.see(Tensor(np.ones(3), (2, 1)), seconds=0)
     with pytest.raises(farcall.WrongType, match="this Odd: bfloat16 is not exported.*parameter: x"):
         server.see(Odd(np.ones(3)), seconds=0)

@@ -339,7 +339,7 @@ class Filler:
         name = type(value).__name__
         device = tuple(value.__dlpack_device__())
         if device[0] not in _HOST_DEVICES:
-            message = f"this {name} lies on a device (DLPack {int(device[0])}:{device[1]}), which routines do not reach"
+            message = f"this {name} is on a device (DLPack {int(device[0])}:{device[1]}), which routines cannot access"
             refuse(self.routine, parameter, message, f"copy it to the host: {parameter.name}.cpu() or the like")
         try:
             return np.from_dlpack(value)

@@ -127,7 +127,7 @@ def pass_function(filler: Filler, parameter: Parameter, function: Any) -> Option
         message = f"the routine wants a function, not {_described(function)}"
         refuse(filler.routine, parameter, message, f"pass {parameter.callback.example()}", wrong_type=True)
     if inspect.iscoroutinefunction(function):
-        message, advice = "it is a coroutine function, which nobody would await", "pass an ordinary function"
+        message, advice = "it is a coroutine function, which would never be awaited", "pass an ordinary function"
         refuse(filler.routine, parameter, message, advice, wrong_type=True)
     passed = Passed(filler.routine, parameter, function)
     slot.kind, slot.value.callback.body, slot.value.callback.context = CALLBACK, _run, passed.handle

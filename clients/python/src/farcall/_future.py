@@ -310,7 +310,7 @@ class CallFuture(concurrent.futures.Future["Results"]):
             self._waiter.forget(number)
         self._call = self._prepared = None
         if not self.done() and self._announce():
-            message, advice = "the connection was closed, and the call goes on without it", f"fetch it by its id, {self._id}"
+            message, advice = "the connection was closed, and the call continues without it", f"fetch it by its id, {self._id}"
             self.set_exception(_errors.make(_errors.Cancelled, "wait for a call", message, advice))
 
     @property

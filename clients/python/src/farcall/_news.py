@@ -117,7 +117,7 @@ def _is_terminal(file: Any) -> bool:
 def _hearer(routine: str, option: str, given: Any, writes: bool = True) -> Any:
     """What is called with news: a function, or the `write` of a file."""
     if inspect.iscoroutinefunction(given):
-        message, advice = f"{option} is a coroutine function, which nobody would await", "give a function that starts a task"
+        message, advice = f"{option} is a coroutine function, which would never be awaited", "give a function that starts a task"
         raise _errors.make(_errors.WrongType, "call", message, advice, routine=routine)
     if given is None or callable(given):
         return given

@@ -116,7 +116,7 @@ public final class CallFuture extends CompletableFuture<Results> {
 
     /** The connection is closed. A call that is kept goes on. */
     void closed() {
-        String message = id == null ? "the connection was closed" : "the connection was closed, and the call goes on without it";
+        String message = id == null ? "the connection was closed" : "the connection was closed, and the call continues without it";
         String advice = id == null ? null : "fetch it by its id, " + id;
         completeExceptionally(FarcallException.of(ErrorKind.CANCELLED, "wait for a call", message, advice, "routine", prepared.routine.name()));
     }

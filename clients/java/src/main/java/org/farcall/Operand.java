@@ -82,7 +82,7 @@ final class Operand {
 
     private static MemorySegment usable(String routine, Parameter parameter, MemorySegment memory, boolean isDestination) {
         if (!memory.scope().isAlive() || !memory.isAccessibleBy(Thread.currentThread())) {
-            throw refused(routine, parameter, "the arena of the segment is closed, or another thread's", "keep it open until the call is over");
+            throw refused(routine, parameter, "the arena of the segment is closed, or another thread's", "keep it open until the call has finished");
         }
         if (isDestination && memory.isReadOnly()) {
             throw refused(routine, parameter, "the segment for the result is read-only", "pass one that may be written to");

@@ -80,7 +80,7 @@ final class Prepared {
             if (Keeper.isNeeded(memory) && !Keeper.isConfined(memory)) {
                 Keeper keeper = Keeper.of(memory);
                 if (keeper == null) {
-                    throw unusable("the arena of a segment was closed", "keep it open until the call is over");
+                    throw unusable("the arena of a segment was closed", "keep it open until the call has finished");
                 }
                 made.add(keeper);
             }
@@ -90,8 +90,8 @@ final class Prepared {
     /** Refuses memory that the thread which makes the call could free while it goes on, and which nobody else keeps. */
     void refuseConfined() {
         if (filler.lent().stream().anyMatch(Keeper::isConfined)) {
-            throw unusable("the arena of a segment is this thread's alone, which could close it while the call goes on",
-                "allocate it of Arena.ofShared() or Arena.ofAuto(), or wait: call() in place of submit()");
+            throw unusable("the arena of a segment belongs to this thread, which could close it during the call",
+                "allocate it with Arena.ofShared() or Arena.ofAuto(), or use call() instead of submit()");
         }
     }
 

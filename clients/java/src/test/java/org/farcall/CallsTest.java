@@ -233,7 +233,7 @@ class CallsTest {
         try (Arena own = Arena.ofConfined()) {
             MemorySegment y = own.allocate(ValueLayout.JAVA_DOUBLE, 10);
             Throwable error = server.submit("slow_double", 0, y).exceptionNow();
-            assertTrue(error.getMessage().contains("this thread's alone"), error.getMessage());
+            assertTrue(error.getMessage().contains("belongs to this thread"), error.getMessage());
         }
     }
 
