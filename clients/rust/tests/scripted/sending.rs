@@ -36,16 +36,22 @@ fn start(routine: &Routine, count: usize) -> PendingCall {
     routine.start([("x", numbers(count).into())], &options).unwrap()
 }
 
-/// Reads the next call with all of its arguments.
-fn take(server: &mut Fake) -> ChannelId {
+/// Reads the next call with all of its arguments; `None` when these do not come within the time.
+fn take_within(server: &mut Fake, time: Duration) -> Option<ChannelId> {
     let (channel, open) = server.opened();
     let Argument::Blocks(Some(bytes)) = open.arguments[1] else { panic!("{open:?}") };
     let begun = Instant::now();
     while (server.data(channel, 1).len() as u64) < bytes {
-        assert!(begun.elapsed() < Duration::from_secs(20), "the client sends nothing more");
+        if begun.elapsed() > time {
+            return None;
+        }
         server.read();
     }
-    channel
+    Some(channel)
+}
+
+fn take(server: &mut Fake) -> ChannelId {
+    take_within(server, Duration::from_secs(20)).expect("the client sends all of it")
 }
 
 fn answer(server: &mut Fake, channel: ChannelId) {
@@ -70,15 +76,26 @@ fn a_started_call_does_not_wait_for_a_server_that_takes_nothing() {
     script.join().unwrap();
 }
 
-/// A server that takes bytes, if slowly, gets all of them from a started call.
+/// A server that takes bytes, if slowly, gets all of them from a started call. One that takes none for a tenth of a second
+/// does not, and on a busy machine this one may: so it is tried several times.
 #[test]
 fn a_started_call_is_on_its_way() {
-    let (_client, routine, mut server) = connected();
-    let script = std::thread::spawn(move || serve(&mut server));
-    let mut call = start(&routine, MANY);
-    script.join().unwrap();
-    let outputs = call.wait_for(Duration::from_secs(10)).unwrap().unwrap();
-    assert_eq!(outputs.scalar::<f64>("s").unwrap(), MANY as f64);
+    let tried = || {
+        let (_client, routine, mut server) = connected();
+        let script = std::thread::spawn(move || {
+            let channel = take_within(&mut server, Duration::from_secs(3));
+            channel.into_iter().for_each(|channel| answer(&mut server, channel));
+            (channel.is_some(), server)
+        });
+        let mut call = start(&routine, MANY);
+        let (is_there, _server) = script.join().unwrap();
+        if is_there {
+            let outputs = call.wait_for(Duration::from_secs(10)).unwrap().unwrap();
+            assert_eq!(outputs.scalar::<f64>("s").unwrap(), MANY as f64);
+        }
+        is_there
+    };
+    assert!((0..10).any(|_| tried()), "a started call is never sent as a whole");
 }
 
 #[test]

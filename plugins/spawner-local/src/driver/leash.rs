@@ -9,7 +9,8 @@
 //! When a process ends, all that it has open is closed, in an order that is the kernel's. The reading ends must outlast the writing
 //! one. So each lies in a socket, too, sent and never received: the kernel closes those once it has closed the rest.
 //!
-//! Ends are made some at a time and used again: a start pays for one system call.
+//! Where a process may open many files, ends are made some at a time and used again: a start pays for one system call. Elsewhere
+//! a group costs one descriptor, and more calls.
 
 use std::io::{self, IoSlice, PipeReader, PipeWriter};
 use std::mem::MaybeUninit;
@@ -18,7 +19,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
-use rustix::process::Pid;
+use rustix::process::{Pid, Resource, getrlimit};
 
 /// Orders of `fcntl` (fcntl.h).
 const F_SETOWN: libc::c_int = 8;
@@ -27,6 +28,8 @@ const F_SETSIG: libc::c_int = 10;
 const ENDS: usize = 8;
 /// Ends that are kept for groups to come: each is a descriptor.
 const FREE_MAX: usize = 8;
+/// Open files with which that is nothing.
+const MANY_FILES: u64 = 1024;
 
 /// The pipe of this process, which it opens once, and never closes.
 static PIPE: OnceLock<(PipeReader, PipeWriter)> = OnceLock::new();
@@ -41,26 +44,38 @@ struct End {
 }
 
 /// As long as this lives, a group ends with this process.
-pub(super) struct Leash(Option<End>);
+pub(super) struct Leash(Tie);
+
+enum Tie {
+    /// By an end that others use afterwards.
+    Shared(Option<End>),
+    /// By one of its own, which lies in this socket alone.
+    Own(#[allow(dead_code)] UnixStream),
+}
 
 impl Leash {
     /// Ties a group. `None` where the system cannot, for lack of descriptors above all: then its first process alone has its death
     /// signal.
     pub(super) fn of(group: Pid) -> Option<Leash> {
+        let owner = -group.as_raw_nonzero().get();
+        if getrlimit(Resource::Nofile).current.is_some_and(|files| files < MANY_FILES) {
+            return own(owner).ok();
+        }
         let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
         if free.is_empty() {
             *free = ends().ok()?;
         }
         let end = free.pop()?;
-        let leash = signal_to(&end, -group.as_raw_nonzero().get()).map(|()| Leash(Some(end)));
-        leash.ok()
+        signal_to(&end, owner).ok()?;
+        Some(Leash(Tie::Shared(Some(end))))
     }
 }
 
 impl Drop for Leash {
     fn drop(&mut self) {
         // One that would go on to signal its group is not used again.
-        if let Some(end) = self.0.take()
+        if let Tie::Shared(end) = &mut self.0
+            && let Some(end) = end.take()
             && signal_to(&end, 0).is_ok()
         {
             let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -77,29 +92,40 @@ fn signal_to(end: &End, owner: libc::c_int) -> io::Result<()> {
 }
 
 fn ends() -> io::Result<Vec<End>> {
+    let opened: Vec<OwnedFd> = (0..ENDS).map(|_| open()).collect::<io::Result<_>>()?;
+    let keeps = Arc::new(laid_up(&opened)?);
+    Ok(opened.into_iter().map(|descriptor| End { descriptor, _keeps: keeps.clone() }).collect())
+}
+
+fn own(owner: libc::c_int) -> io::Result<Leash> {
+    let end = open()?;
+    order(end.as_fd(), F_SETOWN, owner)?;
+    laid_up(&[end]).map(|socket| Leash(Tie::Own(socket)))
+}
+
+/// A reading end that signals nobody yet.
+fn open() -> io::Result<OwnedFd> {
     if PIPE.get().is_none() {
         // Of two at a time, one is closed again.
         let _ = PIPE.set(io::pipe()?);
     }
-    let Some((reader, _)) = PIPE.get() else { return Ok(Vec::new()) };
+    let (reader, _) = PIPE.get().ok_or(io::ErrorKind::NotFound)?;
     // Opened again: whom a descriptor signals is its own, and shared by its copies.
-    let path = format!("/proc/self/fd/{}", reader.as_raw_fd());
-    let opened: Vec<OwnedFd> = (0..ENDS)
-        .map(|_| {
-            let end = OwnedFd::from(std::fs::File::open(&path)?);
-            order(end.as_fd(), F_SETSIG, libc::SIGKILL)?;
-            order(end.as_fd(), libc::F_SETFL, libc::O_ASYNC)?;
-            Ok(end)
-        })
-        .collect::<io::Result<_>>()?;
+    let end = OwnedFd::from(std::fs::File::open(format!("/proc/self/fd/{}", reader.as_raw_fd()))?);
+    order(end.as_fd(), F_SETSIG, libc::SIGKILL)?;
+    order(end.as_fd(), libc::F_SETFL, libc::O_ASYNC)?;
+    Ok(end)
+}
+
+/// A socket in which copies of these lie.
+fn laid_up(ends: &[OwnedFd]) -> io::Result<UnixStream> {
     let (keeps, sends) = UnixStream::pair()?;
-    let descriptors: Vec<BorrowedFd<'_>> = opened.iter().map(AsFd::as_fd).collect();
+    let descriptors: Vec<BorrowedFd<'_>> = ends.iter().map(AsFd::as_fd).collect();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(ENDS))];
     let mut message = SendAncillaryBuffer::new(&mut space);
     message.push(SendAncillaryMessage::ScmRights(&descriptors));
     sendmsg(&sends, &[IoSlice::new(&[0])], &mut message, SendFlags::empty())?;
-    let keeps = Arc::new(keeps);
-    Ok(opened.into_iter().map(|descriptor| End { descriptor, _keeps: keeps.clone() }).collect())
+    Ok(keeps)
 }
 
 fn order(descriptor: BorrowedFd<'_>, order: libc::c_int, value: libc::c_int) -> io::Result<()> {
@@ -149,7 +175,8 @@ mod tests {
         let mut tied = Vec::new();
         for _ in 0..3 {
             let (child, group) = group();
-            tied.push((child, Leash::of(group).unwrap()));
+            let leash = if tied.is_empty() { own(-group.as_raw_nonzero().get()).ok() } else { Leash::of(group) };
+            tied.push((child, leash.unwrap()));
             println!("group {}", group.as_raw_nonzero());
         }
         println!("ready");
@@ -183,6 +210,7 @@ mod tests {
     fn a_group_that_is_let_go_lives_on() {
         let (mut child, group) = group();
         drop(Leash::of(group).unwrap());
+        drop(own(-group.as_raw_nonzero().get()).unwrap());
         let free = || FREE.lock().unwrap().len();
         let many: Vec<Leash> = (0..3 * FREE_MAX).map(|_| Leash::of(group).unwrap()).collect();
         drop(many);

@@ -14,6 +14,7 @@ use farcall_base::{Error, ExecutableId, Instant, Result};
 use farcall_services::spawner::zygote::{Packet, Received, Wait, ZYGOTE_VARIABLE, ZygoteLink, write_load};
 use farcall_services::spawner::{ExitHow, SOCKET_VARIABLE};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
 use super::descent;
@@ -188,6 +189,11 @@ impl Zygotes {
                     let parent = (id, Pid::from_child(&zygote.child));
                     self.news.push_back(match Process::born(parent, descriptors.pop(), near, &wanted) {
                         Ok(process) => News::Born(executable, Box::new(process)),
+                        // What it forked has ended with it, and is nobody's child any more.
+                        Err(_) if zygote.has_ended() => {
+                            zygote.wanted.push_front(wanted);
+                            return self.lose(id);
+                        }
                         Err(error) => News::Failed(executable, error),
                     });
                 }
@@ -273,6 +279,8 @@ impl Zygotes {
 
 /// Zygotes of one kind that may be lost while they load.
 const TRIES_MAX: usize = 3;
+/// For so long the end of a zygote is waited for that has lost its children.
+const MOMENT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// Kinds remembered as unfit.
 const UNFIT_MAX: usize = 64;
 
@@ -324,6 +332,12 @@ impl Zygote {
         };
         zygote.link.send(Packet::Load, &[memory.as_fd()])?;
         Ok(zygote)
+    }
+
+    /// Whether it has ended, or is about to: its children are another's a moment before its descriptor says so.
+    fn has_ended(&self) -> bool {
+        let mut watched = [PollFd::new(&self.pidfd, PollFlags::IN)];
+        poll(&mut watched, Some(&MOMENT)).is_ok_and(|count| count > 0)
     }
 
     fn is_busy(&self) -> bool {
