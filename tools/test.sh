@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Runs every test suite, shows what each said, names the slowest tests, and ends with the sum: `N passed, N failed`.
 #
-# Most tests wait: for servers, time limits, jobs. So suites run side by side, each with several tests at a time, and what
-# compiles lets them go first. Clippy and the other versions of Python are left out where what they look at is as it was
-# when they passed (unchanged.sh), and it is said so; FARCALL_TEST_ALL=1 leaves nothing out.
+# Most tests wait: for servers, time limits, jobs. So suites run side by side, each with several tests at a time; the
+# largest two begin when Rust's tests are compiled, which takes all processors. Clippy and the other versions of Python are
+# left out where what they look at is as it was when they passed (unchanged.sh), and it is said so; FARCALL_TEST_ALL=1
+# leaves nothing out.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 [ -d "${HOME:-}/.cargo/bin" ] && PATH="$PATH:$HOME/.cargo/bin"
@@ -118,16 +119,6 @@ begin_suites
 # all that it started.
 set -m
 trap 'kill -- $(jobs -p | sed s/^/-/) 2>/dev/null; exit 130' INT TERM HUP
-# What pages with Java need is made before those of Python, which read pages.
-{
-    if tools/find-jdk.sh >/dev/null; then
-        suite java java_suite
-    else
-        tools/java.sh "$stage" test
-    fi
-    suite python python_suite
-} </dev/null &
-suite rust tools/rust-tests.py </dev/null &
 {
     if has_sanitizers; then
         suite sanitizers sanitized_suite
@@ -139,7 +130,20 @@ suite rust tools/rust-tests.py </dev/null &
     suite fortran fortran_suite
     suite vectors vectors_suite
     suite python-versions tools/python-versions.sh "$stage"
-    suite lint nice -n 10 tools/lint.sh
 } </dev/null &
+if tools/find-jdk.sh >/dev/null; then
+    suite java java_suite </dev/null &
+else
+    tools/java.sh "$stage" test &
+fi
+java=$!
+echo "-- Rust's tests are compiled"
+tools/rust-tests.py compile >"$logs/compiling" 2>&1 </dev/null &
+# Pages with Java need its jar, and the tests of Python read pages. What does not compile is tried again by its suite, which
+# has failed then.
+wait "$java" "$!"
+suite rust tools/rust-tests.py run </dev/null &
+suite python python_suite </dev/null &
+suite lint nice -n 10 tools/lint.sh </dev/null &
 wait
 end_suites
