@@ -86,7 +86,7 @@ def test_a_server_refuses_or_serves_where_a_file_of_its_is_a_fifo(folder):
         server = Server(folder, *arguments)
         try:
             assert server.ends_within(COMES) is not None, name
-            assert "plain file" in (folder / "err").read_text(), (name, (folder / "err").read_text())
+            assert "regular file" in (folder / "err").read_text(), (name, (folder / "err").read_text())
         finally:
             server.end()
     server = Server(folder, files=[str(fifo)])

@@ -304,8 +304,8 @@ def test_a_far_job_that_has_hardly_begun_ends_too(far, tmp_path, monkeypatch):
     "script, words",
     [
         ("echo 'Permission denied (publickey).' >&2; exit 255", "Permission denied"),
-        ("exec yes", "no connection|not answer"),
-        ("exit 0", "no connection"),
+        ("exec yes", "did not connect|not answer"),
+        ("exit 0", "did not connect"),
     ],
 )
 def test_an_ssh_that_fails_makes_no_job(script, words, tmp_path, monkeypatch):

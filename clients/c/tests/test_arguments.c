@@ -31,7 +31,7 @@ static void inferred(farcall_routine *dgesv)
     CHECK(view.element == FARCALL_INT32 && view.rank == 1 && view.shape[0] == 1 && *(int *)view.data == 0);
     CHECK_OK(farcall_results_take(results, 5, &view, &memory, &error), error);
     CHECK_ERROR(farcall_results_array(results, 0, &view, &error), error, FARCALL_NOT_FOUND, "n is not an array result");
-    CHECK_ERROR(farcall_results_array(results, 8, &view, &error), error, FARCALL_NOT_FOUND, "the last is 7");
+    CHECK_ERROR(farcall_results_array(results, 8, &view, &error), error, FARCALL_NOT_FOUND, "the last one is 7");
     CHECK(farcall_results_times(results, &times) == FARCALL_OK && times.finished >= times.started);
     /* The memory outlives the results. */
     farcall_results_free(results);
@@ -188,7 +188,7 @@ static void own_memory(farcall_client *client)
     CHECK(x[1] == 1 && x[49999] == 49999);
     CHECK_OK(farcall_start_arguments(count, arguments, 2, NULL, &call, &error), error);
     CHECK_ERROR(farcall_call_arguments(count, arguments, 2, NULL, NULL, &error), error, FARCALL_INVALID_ARGUMENT,
-                "under way");
+                "running call");
     CHECK_OK(farcall_call_wait(call, -1, NULL, &error), error);
     farcall_call_free(call);
     farcall_memory_free(memory);

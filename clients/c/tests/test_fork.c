@@ -12,9 +12,9 @@ static int in_child(farcall_client *client, farcall_call *pending, const char *a
     farcall_client *own;
     farcall_routine *routine;
     farcall_error *error;
-    CHECK_ERROR(farcall_call(client, &error, "add", 1, 2.0, &sum), error, FARCALL_CONNECTION_LOST, "forked");
+    CHECK_ERROR(farcall_call(client, &error, "add", 1, 2.0, &sum), error, FARCALL_CONNECTION_LOST, "before the fork");
     CHECK_ERROR(farcall_call_wait(pending, 5, NULL, &error), error, FARCALL_CONNECTION_LOST, "connect again");
-    CHECK_ERROR(farcall_lookup(client, "grow", &routine, &error), error, FARCALL_CONNECTION_LOST, "forked");
+    CHECK_ERROR(farcall_lookup(client, "grow", &routine, &error), error, FARCALL_CONNECTION_LOST, "before the fork");
     CHECK(farcall_next_finished(client, 0, &number, NULL) != FARCALL_PENDING);
     farcall_call_cancel(pending, NULL);
     farcall_call_free(pending);

@@ -105,7 +105,7 @@ static void files(farcall_client *client)
     snprintf(data, sizeof data, "%s/data", folder);
     snprintf(log, sizeof log, "%s/log", folder);
     snprintf(made, sizeof made, "%s/made", folder);
-    CHECK_ERROR(farcall_call(client, &error, "keep", data, log, made), error, FARCALL_NOT_FOUND, "see that it is there");
+    CHECK_ERROR(farcall_call(client, &error, "keep", data, log, made), error, FARCALL_NOT_FOUND, "check that it exists");
     put(data, "numbers");
     put(log, "begin\n");
     CHECK_OK(farcall_call(client, &error, "keep", data, log, made), error);

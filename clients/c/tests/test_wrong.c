@@ -144,7 +144,7 @@ static void addresses(void)
     CHECK_ERROR(farcall_connect_with(&options, &client, &error), error, FARCALL_INVALID_ARGUMENT, "size is not set");
     options.size = sizeof options;
     options.timeout_seconds = -1;
-    CHECK_ERROR(farcall_connect_with(&options, &client, &error), error, FARCALL_INVALID_ARGUMENT, "negative timeout");
+    CHECK_ERROR(farcall_connect_with(&options, &client, &error), error, FARCALL_INVALID_ARGUMENT, "the timeout is negative");
     options.timeout_seconds = 1;
     CHECK_ERROR(farcall_connect_with(&options, &client, &error), error, FARCALL_UNREACHABLE, "/nowhere");
     CHECK_ERROR(farcall_connect("x", NULL, &error), error, FARCALL_INVALID_ARGUMENT, "is NULL");
@@ -163,7 +163,7 @@ static void servers(void)
     CHECK_ERROR(farcall_server_start(&options, &server, &error), error, FARCALL_UNAVAILABLE, "/nowhere.idl");
     CHECK(server == NULL);
     options.timeout_seconds = -1;
-    CHECK_ERROR(farcall_server_start(&options, &server, &error), error, FARCALL_INVALID_ARGUMENT, "negative timeout");
+    CHECK_ERROR(farcall_server_start(&options, &server, &error), error, FARCALL_INVALID_ARGUMENT, "the timeout is negative");
 }
 
 /* NULL for every object: no crash. */

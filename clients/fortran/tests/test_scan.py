@@ -88,14 +88,14 @@ def test_the_preprocessor_and_included_files(tmp_path):
         assert list(server.twice(np.ones(3, np.float32)).x) == [2, 2, 2]
     none = scan(tmp_path, "twice.F90", "--force", FC="no-such-compiler")
     assert none.returncode != 0
-    assert "twice.F90" in none.stderr and "lines for the preprocessor" in none.stderr and "FC" in none.stderr
+    assert "twice.F90" in none.stderr and "preprocessor lines" in none.stderr and "FC" in none.stderr
 
 
 @pytest.mark.parametrize("name, text, status, words", [
     ("absent.f90", None, 3, "there is no such file (file: absent.f90); check the path: it is relative to this directory"),
     (".", None, 2, "it is not a regular file (file: .); pass the Fortran source itself, such as heat.f90"),
-    ("main.f90", "program main\nend program\n", 2, "no procedure that others may call (file: main.f90); name a source with a"),
-    ("noise.f90", "hello world", 2, "no procedure that others may call (file: noise.f90); name a source with a"),
+    ("main.f90", "program main\nend program\n", 2, "it has no public procedure (file: main.f90); pass a source with a"),
+    ("noise.f90", "hello world", 2, "it has no public procedure (file: noise.f90); pass a source with a"),
 ])
 def test_what_is_no_source_is_told_with_what_to_do(tmp_path, name, text, status, words):
     if text is not None:

@@ -75,7 +75,7 @@ def test_stub_executables_of_this_host_serve_its_clients(tmp_path):
             done = run(tmp_path, "./client", configuration, *host)
             assert (done.returncode, done.stdout) == (0, "42\n"), (configuration, host, done.stdout + done.stderr)
     gone = run(tmp_path, "./client", "gone.conf")
-    assert gone.returncode != 0 and "gone.conf:5:1: the executable of sample/inc is not there" in gone.stderr, gone.stderr
+    assert gone.returncode != 0 and "gone.conf:5:1: the executable of sample/inc does not exist" in gone.stderr, gone.stderr
     # The private server's lists lie in the folder for temporary files, which is empty again afterwards.
     place = tmp_path / "temporary"
     (tmp_path / "place.conf").write_text((tmp_path / "info.conf").read_text() + f"<CLIENT>\ntmp_dir {place}\n</CLIENT>\n")
@@ -106,7 +106,7 @@ def test_routines_work_where_the_configuration_says_or_where_they_lie(tmp_path):
     for named in (tmp_path / "data", "data"):
         assert where(f"workDirectory {named}\n").stdout == f"{tmp_path}/data\n"
     nowhere = where("workDirectory /nonexistent\n")
-    assert nowhere.returncode == 1 and "workDirectory is no folder" in nowhere.stderr, nowhere.stderr
+    assert nowhere.returncode == 1 and "workDirectory is not a directory" in nowhere.stderr, nowhere.stderr
 
 
 def test_a_server_of_another_installation_finds_the_library_of_stub_executables(tmp_path):

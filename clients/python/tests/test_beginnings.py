@@ -75,5 +75,5 @@ def test_a_signal_ends_a_server_that_looks_into_files(loop, tmp_path):
     assert eventually(lambda: looks_into(loop))
     server.terminate()
     _, said = server.communicate(timeout=10)
-    assert server.returncode == 1 and str(loop) in said and "nobody waits" in said
+    assert server.returncode == 1 and str(loop) in said and "it is no longer needed" in said
     assert eventually(lambda: not processes_of(loop), 10)

@@ -77,7 +77,7 @@ def test_functions_call_routines_that_call_functions(server):
 
     assert all_at_once(lambda: server.twice(1.0, deep(7)).y) == [2.0**8]
     (failed,) = all_at_once(lambda: server.twice(1.0, deep(200)).y)
-    assert isinstance(failed, farcall.RoutineFailed) and "every executable waits" in str(failed)
+    assert isinstance(failed, farcall.RoutineFailed) and "every executable is waiting" in str(failed)
     # More at a time than there are places.
     work = [lambda: server.twice(1.0, deep(1)).y] * 100
     assert all_at_once(*work) == [4.0] * 100

@@ -72,7 +72,7 @@ def test_paths_are_those_of_the_caller(server, tmp_path, monkeypatch):
 
 def test_mistakes_name_the_file_and_say_what_to_do(farcall, server, tmp_path):
     cases = [
-        (farcall.NotFound, lambda: server.size_of_file(tmp_path / "missing"), "missing.*see that it is there"),
+        (farcall.NotFound, lambda: server.size_of_file(tmp_path / "missing"), "missing.*check that it exists"),
         (farcall.InvalidArgument, lambda: server.size_of_file(tmp_path), "it is a folder"),
         (farcall.InvalidArgument, lambda: server.size_of_file("a\0b"), "NUL"),
         (farcall.WrongType, lambda: server.size_of_file(5), "wants a file, not a int.*pass its path, or its content"),

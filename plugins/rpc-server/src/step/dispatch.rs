@@ -252,8 +252,10 @@ fn timed_out(call: &Call, at: Instant) -> String {
         None => at,
     };
     let has_arrived = call.complete && call.fetching == 0;
+    // What is less than a tenth is no reason.
+    let is_short = left.since(call.queued) * 10 < at.since(call.accepted);
     let queued = rounded(left.since(call.queued));
-    if !has_arrived || queued == rounded(Duration::ZERO) {
+    if !has_arrived || is_short {
         format!("timed out after {total}")
     } else if queued == total {
         format!("timed out after {total}, all of it in the queue")

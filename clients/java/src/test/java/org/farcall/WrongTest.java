@@ -40,7 +40,7 @@ class WrongTest {
         wrong(ErrorKind.NOT_FOUND, "no routine", () -> server.routine(""));
         wrong(ErrorKind.INVALID_ARGUMENT, "takes no argument \"z\" (routine: behaviour/square); it takes x, y", () -> server.routine("square").with().set("z", 1));
         wrong(ErrorKind.NOT_FOUND, "no result is called \"z\" (routine: behaviour/square); there are y", () -> server.call("square", 2).get("z"));
-        wrong(ErrorKind.INVALID_ARGUMENT, "given twice", () -> server.routine("square").with(1.0).set("x", 2));
+        wrong(ErrorKind.INVALID_ARGUMENT, "passed twice", () -> server.routine("square").with(1.0).set("x", 2));
         wrong(ErrorKind.INVALID_ARGUMENT, "x is not a result", () -> server.routine("square").with(1.0).into("x", new double[1]));
     }
 
@@ -104,7 +104,7 @@ class WrongTest {
         wrong(ErrorKind.UNREACHABLE, "/nonexistent/socket", () -> Server.connect("unix:/nonexistent/socket"));
         wrong(ErrorKind.INVALID_ARGUMENT, "smoke", () -> Server.connect("smoke://signals"));
         wrong(ErrorKind.UNAVAILABLE, "", () -> Server.running());
-        wrong(ErrorKind.INVALID_ARGUMENT, "no number of handles", () -> server.routine("square").hold(0));
+        wrong(ErrorKind.INVALID_ARGUMENT, "not a number of handles", () -> server.routine("square").hold(0));
     }
 
     /** Accessors say what there is. */
